@@ -1,0 +1,45 @@
+# `make report` and `make test` need nothing else done first, and can be repeated.
+RESULTS ?= results
+REPORT ?= report
+LAB := .venv/bin/lab
+PY := .venv/bin/python
+.DEFAULT_GOAL := help
+.PHONY: help setup setup-test kernel report test bench lock clean
+.NOTPARALLEL:
+
+help: ## this list
+	@awk -F ': .*## ' '/^[a-z-]+:.*## / { printf "make %-11s %s\n", $$1, $$2 }' Makefile
+
+setup: ## install what is missing (asks for a password only then) and make .venv
+	@tools/provision run
+
+setup-test: ## the same, and what the tests need
+	@tools/provision test
+
+kernel: setup ## build the kernel under test, unless it is in the cache
+	@$(LAB) kernel build
+
+# A verdict other than the expected one (exit code 1) is what the report is there to show.
+report: kernel ## run every claim that has no result yet, and render the report
+	@$(LAB) run --results $(RESULTS); status=$$?; [ $$status -le 1 ] || exit $$status; \
+	$(LAB) report --results $(RESULTS) -o $(REPORT) >/dev/null && \
+	echo "Report: $$($(PY) -c 'import pathlib; print(pathlib.Path("$(REPORT)/index.html").resolve().as_uri())')" && \
+	exit $$status
+
+test: setup-test kernel ## style, types and all tests; ARGS="-k goodput" chooses some
+	@.venv/bin/ruff check .
+	@.venv/bin/ruff format --check .
+	@.venv/bin/mypy
+	@.venv/bin/pytest $(ARGS)
+
+bench: kernel ## speed as ratios to real time, and the capture reader's beside tshark's and scapy's
+	@$(PY) -m bench
+
+lock: setup ## choose the newest versions of all Python packages for requirements.lock
+	@rm -rf build/uv && $(PY) -m venv build/uv && build/uv/bin/pip install --quiet uv
+	@build/uv/bin/uv pip compile --quiet --upgrade --universal --all-extras --no-header --no-annotate \
+	    pyproject.toml -o requirements.lock
+
+clean: ## remove .venv, report and caches; results and built kernels stay
+	@rm -rf .venv build $(REPORT) .mypy_cache .pytest_cache .ruff_cache .hypothesis *.egg-info
+	@find lab bench tests experiments -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true

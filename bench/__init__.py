@@ -1,0 +1,1 @@
+"""How fast the lab is: `make bench`."""

@@ -1,0 +1,46 @@
+"""Prints how long whole trials take against the time that passes in them, and what reading a capture takes.
+
+Every figure is the least, the median and the most of several runs, all on one CPU. A trial is timed as a user sees
+it: one `lab run` with empty results, from its start to its verdict; boot, capture and analysis included.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+import tempfile
+from pathlib import Path
+
+from rich.console import Console
+
+from bench import readers, trials
+from bench.table import table
+from lab.errors import LabError
+
+SCRATCH = Path("build")  # not /tmp: where that is memory, captures would fill it
+
+
+def main() -> int:
+    """Run everything; the exit code is that of the first failure."""
+    os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
+    SCRATCH.mkdir(exist_ok=True)
+    console = Console(highlight=False)
+    scratch = Path(tempfile.mkdtemp(prefix="bench-", dir=SCRATCH))
+    try:
+        timed = {trial: trials.time(trial, scratch) for trial in trials.TRIALS}
+        console.print(table("seconds of wall time", {trial.title: timed[trial] for trial in timed}, "{:.2f}"))
+        ratios = {trial.title: [trial.seconds / wall for wall in timed[trial]] for trial in timed if trial.seconds}
+        console.print(table("times faster than real time", ratios, "{:.2f}"))
+        rates = readers.compare(trials.capture(scratch), scratch)
+        console.print(table("thousand packets a second", rates, "{:,.0f}"))
+    except LabError as error:
+        print(f"bench: {error}", file=sys.stderr)
+        return error.exit_code
+    finally:
+        shutil.rmtree(scratch, ignore_errors=True)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

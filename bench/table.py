@@ -1,0 +1,20 @@
+"""The least, the median and the most of several measurements, one row a thing measured."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from statistics import median
+
+from rich.table import Table
+
+
+def table(caption: str, rows: Mapping[str, Sequence[float]], form: str) -> Table:
+    """A table for 80 columns; `form` prints one figure, `caption` says its unit."""
+    made = Table("", "min", "median", "max", "runs", box=None, padding=(0, 2, 0, 0), title=f"\n{caption}")
+    made.title_justify = "left"
+    for column in made.columns[1:]:
+        column.justify = "right"
+    for name, figures in rows.items():
+        summary = (min(figures), median(figures), max(figures))
+        made.add_row(name, *(form.format(figure) for figure in summary), str(len(figures)))
+    return made

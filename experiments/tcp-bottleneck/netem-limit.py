@@ -1,0 +1,39 @@
+"""At 100 ms netem's default limit of 1,000 packets is too small for a gigabit link; 10,000 are enough.
+
+The remark on the third run's `limit 10000`.
+"""
+
+from lab.metric import any_drops
+from lab.model import any_drops as drops_expected
+from lab.spec.experiment import Arm, Exactly, Experiment, Point, Sweep
+from lab.units import Duration
+from lab.workload import Bulk
+
+
+def at(limit: int, reported: int | None = None) -> Point:
+    """The wire towards the receiver holds `limit` frames, queued and in flight together."""
+    return Point(limit, reported, links={"path": {"forward": {"limit": limit}}})
+
+
+# A receive buffer whose window, 8,300 frames, is just over what the path holds: rate x delay / frame = 8,127.
+FULL = "4096 131072 19020000"
+
+EXPERIMENT = Experiment(
+    topology="delay-100ms",
+    workload=Bulk(duration=Duration.of("5 s")),
+    metric=any_drops(),
+    prediction=drops_expected,
+    arms=(
+        Arm("defaults"),
+        Arm(
+            "full-path",
+            sysctls={"net.ipv4.tcp_rmem": FULL, "net.ipv4.tcp_wmem": "4096 16384 67108864"},
+            explains="with buffers for a full path the limit must hold rate x delay / frame, 8,127 frames",
+        ),
+    ),
+    sweep=Sweep(
+        "limit, frames",
+        (at(1000, reported=1), at(2000), at(3000), at(4000), at(8000), at(9500), at(10000, reported=0), at(16000)),
+    ),
+    tolerance=Exactly(because="a frame is dropped, or none is"),
+)

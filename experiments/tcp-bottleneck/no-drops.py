@@ -1,0 +1,30 @@
+"""The delay loses no packet: no drop in the queue, no retransmission in the capture or in Wireshark's Expert Info.
+
+`tc -s qdisc` after the second iperf run, and the sender's tcpdump in Wireshark.
+"""
+
+from lab.metric import drops, expert_retransmits, retransmits
+from lab.model import lost_frames
+from lab.probe import Capture, ExpertInfo
+from lab.spec.experiment import Arm, Exactly, Experiment
+from lab.units import Duration
+from lab.workload import Iperf3
+
+EXPERIMENT = Experiment(
+    topology="delay-10ms",
+    workload=Iperf3(duration=Duration.of("10 s")),
+    metric=drops(),
+    prediction=lost_frames,
+    arms=(
+        Arm("qdisc", reported=0),
+        Arm("capture", reported=0, probes=(Capture(node="sender"),), metric=retransmits()),
+        Arm(
+            "expert-info",
+            reported=0,
+            workload=Iperf3(duration=Duration.of("2 s")),  # slow start included; tshark keeps every packet in memory
+            probes=(ExpertInfo(node="sender"),),
+            metric=expert_retransmits(),
+        ),
+    ),
+    tolerance=Exactly(because="frames are counted"),
+)

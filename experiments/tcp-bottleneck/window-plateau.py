@@ -1,0 +1,30 @@
+"""The receive window stops growing after a second, at 3,145,728 bytes: half of tcp_rmem's 6 MiB.
+
+Wireshark's window scaling graph of the third run.
+"""
+
+from lab.metric import window_plateau
+from lab.model import window_plateau as predicted_plateau
+from lab.probe import Capture
+from lab.spec.experiment import Arm, Experiment, Within
+from lab.units import Duration
+from lab.workload import Iperf3
+
+EXPERIMENT = Experiment(
+    topology="delay-100ms",
+    workload=Iperf3(duration=Duration.of("10 s")),
+    probes=(Capture(node="sender"),),
+    metric=window_plateau(),
+    prediction=predicted_plateau,
+    arms=(
+        Arm("defaults", reported="3145728 B"),
+        Arm(
+            "window-of-3-MiB",
+            reported="3145728 B",
+            sysctls={"net.ipv4.tcp_rmem": "4096 131072 4973107"},
+            explains="kernels before 6.6 advertised half of the buffer; this one advertises payload over memory in use",
+        ),
+    ),
+    tolerance=Within(0.002, because="a window is advertised in units of 2 to the power of its scale"),
+    expect="not reproduced",
+)

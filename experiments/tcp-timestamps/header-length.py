@@ -1,0 +1,24 @@
+"""TCP timestamps add 12 bytes to the header of every data segment: 32 bytes with them, 20 without.
+
+The two SystemTap histograms, of 256 samples each.
+"""
+
+from lab.metric import header_length
+from lab.model import tcp_header_length
+from lab.probe import Capture
+from lab.spec.experiment import Arm, Exactly, Experiment
+from lab.units import Duration
+from lab.workload import Bulk
+
+EXPERIMENT = Experiment(
+    topology="symmetric-10g",
+    workload=Bulk(duration=Duration.of("100 ms")),
+    probes=(Capture(node="sender"),),
+    metric=header_length(),
+    prediction=tcp_header_length,
+    arms=(
+        Arm("off", reported="20 B", sysctls={"net.ipv4.tcp_timestamps": 0}),
+        Arm("on", reported="32 B", sysctls={"net.ipv4.tcp_timestamps": 1}),
+    ),
+    tolerance=Exactly(because="a header has a length; every data segment is counted, none is sampled"),
+)

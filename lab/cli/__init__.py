@@ -1,0 +1,41 @@
+"""The command line: `lab`. What it says and the codes it ends with are a contract (docs/command-line.md)."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+
+from lab.errors import LabError
+
+INTERRUPTED = 130  # 128 + SIGINT, as shells say it
+
+
+def main() -> None:
+    """Run the command line. Every error is one message; a traceback would be a mistake of ours."""
+    from lab.cli.app import app
+
+    try:
+        app()
+    except LabError as error:
+        _report(error)
+        sys.exit(error.exit_code)
+    except KeyboardInterrupt:
+        print("interrupted: finished trials are kept, run again to go on", file=sys.stderr)
+        sys.exit(INTERRUPTED)
+    except BrokenPipeError:  # the reader of our output, `head` say, has had enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(0)
+
+
+def _report(error: LabError) -> None:
+    from lab.spec.errors import SpecError
+
+    if "--json" in sys.argv:
+        problems = error.problems if isinstance(error, SpecError) else ()
+        plain = [{"file": each.file, "line": each.line, "message": each.message} for each in problems]
+        print(json.dumps({"errors": plain or [{"file": None, "line": None, "message": str(error)}]}, indent=1))
+    elif isinstance(error, SpecError):
+        print(error, file=sys.stderr)
+    else:
+        print(f"lab: {error}", file=sys.stderr)

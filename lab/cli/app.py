@@ -1,0 +1,171 @@
+"""The commands. Each one asks a layer, shows its answer, and ends with the contract's exit code."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from lab.cli import output
+
+app = typer.Typer(
+    name="lab",
+    help="A network lab whose results anyone can reproduce to the byte.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+kernels = typer.Typer(help="Kernels under test.", no_args_is_help=True)
+app.add_typer(kernels, name="kernel")
+
+Json = Annotated[bool, typer.Option("--json", help="One JSON document on standard output.")]
+Results = Annotated[Path, typer.Option("--results", help="The store of records.", metavar="DIR")]
+STORE = Path("results")
+
+
+@app.command()
+def doctor(results: Results = STORE, as_json: Json = False) -> None:
+    """What works on this machine and what does not, with the cure."""
+    from dataclasses import asdict
+
+    from lab.cli import doctor as checks
+
+    found = checks.report(results)
+    if as_json:
+        output.emit({"checks": [asdict(check) for check in found]})
+    else:
+        output.show(checks.render(found))
+    if any(check.ok is False for check in found):
+        raise typer.Exit(3)
+
+
+@app.command()
+def check(
+    files: Annotated[list[Path] | None, typer.Argument(metavar="[FILE]...")] = None, as_json: Json = False
+) -> None:
+    """Validate topologies and experiments: these files, or all of them."""
+    from lab.spec import find
+    from lab.spec.errors import SpecError
+
+    problems = find.check(files or ())
+    if problems:
+        raise SpecError(problems)
+    if as_json:
+        output.emit({"errors": []})
+    else:
+        output.say("no mistakes found")
+
+
+@app.command("list")
+def list_all(as_json: Json = False) -> None:
+    """Articles, claims, topologies and kernels."""
+    from lab.cli import listing
+
+    plain = listing.everything()
+    if as_json:
+        output.emit(plain)
+    else:
+        output.show(listing.render(plain))
+
+
+@app.command()
+def run(
+    claims: Annotated[list[str] | None, typer.Argument(metavar="[CLAIM | ARTICLE | FILE.py]...")] = None,
+    on: Annotated[str, typer.Option("--on", help="Where trials run.")] = "uml",
+    kernel: Annotated[str | None, typer.Option(help="A built kernel: name, version or id.")] = None,
+    clock: Annotated[str, typer.Option(help="virtual or real.")] = "virtual",
+    seed: Annotated[int, typer.Option(help="Where every random number starts from.")] = 1,
+    repeat: Annotated[int, typer.Option(help="How often to run each trial; in virtual time to the same bytes.")] = 1,
+    jobs: Annotated[int | None, typer.Option(help="Trials side by side; one a core unless set.")] = None,
+    budget: Annotated[float, typer.Option(help="Seconds of wall time after which a trial is given up.")] = 900.0,
+    stall: Annotated[float, typer.Option(help="Seconds of CPU without progress in the guest's time: a hang.")] = 20.0,
+    results: Results = STORE,
+    as_json: Json = False,
+) -> None:
+    """Run claims (all of them unless named), judge them, and keep the records."""
+    from lab.cli import claims as answers
+    from lab.kernel import Budget, find
+    from lab.run.plan import Settings
+    from lab.spec.find import find as find_experiments
+
+    experiments = find_experiments(claims or ())
+    settings = Settings(find(kernel), on, clock, seed, repeat)
+    answer = answers.run(experiments, settings, results, jobs, Budget(wall=budget, stall=stall))
+    if as_json:
+        output.emit(answer.plain())
+    else:
+        output.show(answer.render())
+    raise typer.Exit(answer.exit_code)
+
+
+@app.command()
+def report(
+    results: Results = STORE,
+    out: Annotated[Path, typer.Option("-o", "--output", help="Where the pages go.", metavar="DIR")] = Path("report"),
+    as_json: Json = False,
+) -> None:
+    """Render the notebooks to HTML pages, from the records of earlier runs."""
+    from lab.report import site
+
+    pages = site.build(results, out, say=output.say)
+    if as_json:
+        output.emit({"index": str(pages.index), "pages": [str(page) for page in pages.articles]})
+    else:
+        print(pages.index)
+
+
+@app.command()
+def schema() -> None:
+    """The JSON schema of topologies, for editors."""
+    from lab.spec.topology import json_schema
+
+    output.emit(json_schema())
+
+
+@app.command()
+def clean(results: Results = STORE) -> None:
+    """Remove what crashed or failed runs left in the store, and nothing else."""
+    from lab.run import cleaning
+
+    for removed in cleaning.clean(results):
+        output.say(f"removed {removed}")
+
+
+@kernels.command("build")
+def build_kernel(
+    name: Annotated[str | None, typer.Argument(help="A series such as 7.2; the newest unless named.")] = None,
+    patch: Annotated[list[Path] | None, typer.Option(help="A patch to apply; may be given again.")] = None,
+    hz: Annotated[int, typer.Option(help="Timer ticks a second, 100 to 1000.")] = 1000,
+    source: Annotated[Path | None, typer.Option(help="A .deb, tar file or tree instead of the packaged one.")] = None,
+    refresh: Annotated[bool, typer.Option(help="Look for a newer source.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Build a kernel under test, or find it in the cache."""
+    from lab.cli import building
+    from lab.kernel import build
+
+    with building.shown() as progress:
+        kernel = build(name, patch or (), hz, source_file=source, refresh=refresh, progress=progress)
+    _answer_kernel(kernel.describe(), as_json)
+
+
+@kernels.command("list")
+def list_kernels(as_json: Json = False) -> None:
+    """The kernels that were built here."""
+    from lab.cli import listing
+    from lab.kernel import installed
+
+    plain = [kernel.describe() for kernel in installed()]
+    if as_json:
+        output.emit({"kernels": plain})
+    else:
+        output.show(listing.render_kernels(plain))
+
+
+def _answer_kernel(plain: dict[str, Any], as_json: bool) -> None:
+    if as_json:
+        output.emit(plain)
+    else:
+        print(f"kernel {plain['name']}: version {plain['version']}, HZ {plain['hz']}, id {plain['id']}")

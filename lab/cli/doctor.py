@@ -1,0 +1,228 @@
+"""What works on this machine and what does not, with the exact blocker and its cure. All of it tried, not guessed."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import platform
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from rich.table import Table
+from rich.text import Text
+
+from lab.errors import LabError
+from lab.kernel import cache, guest
+from lab.units import Size
+
+__all__ = ["Check", "render", "report"]
+
+MEMORY = Size.of("512 MiB")  # of one guest, beside one per CPU
+DISK = Size.of("1 GiB")  # for the captures of all claims
+SECONDS = 10.0  # for anything that may hang; a guest is up in a tenth of a second
+TOOLS = {  # how each says its version; the Debian package that has it
+    "iperf3": ("--version", "iperf3"),
+    "qperf": ("--version", "qperf"),
+    "ping": ("-V", "iputils-ping"),
+    "tcpdump": ("--version", "tcpdump"),
+    "tshark": ("--version", "tshark"),
+    "ethtool": ("--version", "ethtool"),
+}
+SWITCHES = {  # what forbids user namespaces, its value when it does, and the cure
+    "kernel/unprivileged_userns_clone": ("0", "sudo sysctl kernel.unprivileged_userns_clone=1"),
+    "kernel/apparmor_restrict_unprivileged_userns": ("1", "sudo sysctl kernel.apparmor_restrict_unprivileged_userns=0"),
+    "user/max_user_namespaces": ("0", "sudo sysctl user.max_user_namespaces=10000"),
+}
+# Each prints its blocker and ends with 1; 0 means that it works.
+WIRE = """
+ip link set lo up
+need() { "$@" 2>/dev/null || { echo "the kernel lacks $part"; exit 1; }; }
+part=sch_netem need tc qdisc add dev lo root netem delay 1ms
+part=sch_ingress need tc qdisc add dev lo ingress
+part="cls_matchall or act_mirred" need tc filter add dev lo ingress matchall action mirred egress redirect dev lo
+"""
+KVM = """
+import fcntl, os, sys
+try:
+    fcntl.ioctl(os.open("/dev/kvm", os.O_RDWR), 0xAE01, 0)  # KVM_CREATE_VM
+except OSError as error:
+    sys.exit(f"/dev/kvm: {error.strerror}")
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One thing that was looked at.
+
+    `ok` is False when the default way of running a trial (`--on uml`) fails for it, and None when only something else
+    does. `detail` says what was found or the exact blocker, `cure` what to do about it ("" when nothing is amiss).
+    """
+
+    name: str
+    ok: bool | None
+    detail: str
+    cure: str = ""
+
+
+def report(results: Path = Path("results")) -> list[Check]:
+    """Every check, in the order in which a person would mend things. `results` is where records will be kept."""
+    return [_python(), _cpus(), *_tools(), _memory(), _disk(results), *_kernel(), _host(), _kvm()]
+
+
+def render(checks: Sequence[Check]) -> Table:
+    """The checks for a terminal of 80 columns; a cure stands below what it cures."""
+    table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))
+    table.add_column(no_wrap=True)
+    table.add_column(no_wrap=True)
+    table.add_column(overflow="fold")
+    for check in checks:
+        mark, style = {True: ("ok", "green"), False: ("no", "red"), None: ("-", "yellow")}[check.ok]
+        text = Text(check.detail)
+        if check.cure:
+            text.append(f"\ncure: {check.cure}", "bold")
+        table.add_row(Text(mark, style), check.name, text)
+    return table
+
+
+def _python() -> Check:
+    return Check("python", True, f"{platform.python_version()}, {sys.executable}")
+
+
+def _cpus() -> Check:
+    count = len(os.sched_getaffinity(0))
+    return Check("CPUs", True, f"{count}: as many trials run side by side")
+
+
+def _tools() -> list[Check]:
+    checks = []
+    for tool, (option, package) in TOOLS.items():
+        status, said = _ask([tool, option])
+        if status is None:
+            checks.append(
+                Check(tool, tool == "ethtool" and None, said, f"sudo apt-get install {package}, or make setup")
+            )
+        else:
+            versions = (line for line in said.splitlines() if re.search(r"\d", line))
+            checks.append(Check(tool, True, next(versions, "present, of an unknown version")))
+    return checks
+
+
+def _memory() -> Check:
+    wanted = Size(MEMORY.bytes * len(os.sched_getaffinity(0)))
+    free = Size(shutil.disk_usage("/dev/shm").free) if Path("/dev/shm").is_dir() else Size(0)
+    if free.bytes >= wanted.bytes:
+        return Check("/dev/shm", True, f"{_gib(free)} free for the memory of guests")
+    blocker = f"{_gib(free)} free, {_gib(wanted)} wanted: the memory of guests will lie on the disk, and be slower"
+    return Check("/dev/shm", None, blocker, f"sudo mount -o remount,size={wanted.bytes >> 20}M /dev/shm, or --jobs 1")
+
+
+def _disk(results: Path) -> Check:
+    place = results.resolve()
+    while not place.exists():
+        place = place.parent
+    if not os.access(place, os.W_OK):
+        return Check("results", False, f"{place} cannot be written to", "choose another place with --results DIR")
+    free = Size(shutil.disk_usage(place).free)
+    if free.bytes < DISK.bytes:
+        blocker = f"{_gib(free)} free in {place}, {_gib(DISK)} wanted"
+        return Check("results", False, blocker, "make room, or choose another place with --results DIR")
+    return Check("results", True, f"{_gib(free)} free in {place}")
+
+
+def _kernel() -> list[Check]:
+    """Whether a kernel under test is built, and whether it boots."""
+    try:
+        kernel = cache.find()
+    except LabError as error:
+        cure = "lab kernel build (about 5 minutes on 2 CPUs)"
+        return [Check("kernel", False, str(error), cure), Check("guest", False, "there is no kernel to boot", cure)]
+    built = Check("kernel", True, f"{kernel.name} ({kernel.version}, {kernel.hz} Hz, {kernel.id[:12]})")
+    cure = f"build it anew: rm -r {kernel.path.parent}, then lab kernel build"
+    with tempfile.TemporaryDirectory(prefix="lab-doctor-") as folder:
+        try:
+            result = guest.boot(kernel, Path(folder), ["true"], memory=MEMORY, budget=guest.Budget(wall=SECONDS))
+        except LabError as error:
+            return [built, Check("guest", False, _last_words(error), cure)]
+    if result.status != 0:
+        return [built, Check("guest", False, f"it ended with status {result.status}", cure)]
+    return [built, Check("guest", True, f"boots, and is gone again, in {result.wall_seconds:.2f} s")]
+
+
+def _last_words(error: LabError) -> str:
+    """The error, with the last line of the console instead of the way to it: the folder is about to go."""
+    if not isinstance(error, guest.GuestError):
+        return str(error)
+    said = str(error).partition("; its console is in")[0]
+    lines = error.console.read_text(encoding="utf-8", errors="replace").split("\n") if error.console.exists() else []
+    last = next((line.strip() for line in reversed(lines) if line.strip()), "")
+    return f"{said}; its last words: {last}" if last else said
+
+
+def _host() -> Check:
+    """Whether the running kernel itself could carry a lab: namespaces, and the parts of a wire."""
+    name = "running kernel"
+    inside = ["unshare", "--net"] if os.geteuid() == 0 else ["unshare", "--user", "--map-root-user", "--net"]
+    status, said = _ask([*inside, "true"])
+    if status != 0:
+        return Check(name, None, f"no network namespace for this user: {said}", _namespace_cure())
+    status, said = _ask([*inside, "sh", "-c", WIRE])
+    if status != 0:
+        return Check(name, None, f"{platform.release()} cannot be a wire: {said}", _module_cure())
+    return Check(name, True, f"{platform.release()} has namespaces, netem and mirred")
+
+
+def _namespace_cure() -> str:
+    for switch, (forbids, cure) in SWITCHES.items():
+        file = Path("/proc/sys") / switch
+        if file.exists() and file.read_text().strip() == forbids:
+            return cure
+    return "run as root, or stay with --on uml"
+
+
+def _module_cure() -> str:
+    if not Path("/lib/modules", platform.release()).is_dir():
+        return "none, it loads no modules: stay with --on uml (--clock real for real time)"
+    return "sudo modprobe -a sch_netem sch_ingress cls_matchall act_mirred (on Ubuntu, of linux-modules-extra)"
+
+
+def _kvm() -> Check:
+    """Whether KVM makes a virtual machine: the device alone proves nothing."""
+    if not Path("/dev/kvm").exists():
+        cure = "none inside most virtual machines; elsewhere enable virtualisation in the firmware and modprobe kvm"
+        return Check("KVM", None, "there is no /dev/kvm", cure)
+    status, said = _ask([sys.executable, "-c", KVM])
+    if status is None:
+        return Check("KVM", None, f"/dev/kvm hangs: {said}", "none but another machine: do without it")
+    if status != 0:
+        return Check("KVM", None, said, "sudo adduser $USER kvm, then log in again")
+    return Check("KVM", True, "makes a virtual machine; how well it runs one, only a run shows")
+
+
+def _ask(argv: Sequence[str]) -> tuple[int | None, str]:
+    """A command's exit status and what it said; status None when it is missing or does not end in time."""
+    with tempfile.TemporaryFile("w+") as said:
+        try:
+            process = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=said, stderr=subprocess.STDOUT)
+        except FileNotFoundError:
+            return None, f"{argv[0]} is not installed"
+        except OSError as error:
+            return None, f"{argv[0]}: {error.strerror}"
+        try:
+            status = process.wait(SECONDS)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            with contextlib.suppress(subprocess.TimeoutExpired):  # stuck in the kernel, it would not go
+                process.wait(1)
+            return None, f"no answer within {SECONDS:g} s"
+        said.seek(0)
+        return status, said.read().strip()
+
+
+def _gib(size: Size) -> str:
+    return f"{size.bytes / 2**30:.1f} GiB"

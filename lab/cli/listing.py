@@ -1,0 +1,60 @@
+"""What there is to run: articles, claims, topologies, kernels."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from rich.console import Group, RenderableType
+from rich.table import Table
+
+from lab.kernel import installed
+from lab.spec import find
+
+
+def everything() -> dict[str, Any]:
+    """The answer of `lab list --json`. Raises SpecError when an experiment or topology is wrong."""
+    loaded = find.find()
+    articles = {each.article.name: each.article for each in loaded}
+    return {
+        "articles": [
+            {"article": each.name, "title": each.title, "author": each.author, "date": each.date, "url": each.url}
+            for each in articles.values()
+        ],
+        "claims": [{"claim": each.id, "text": each.claim, "topology": each.topology.name} for each in loaded],
+        "topologies": [{"topology": name, "about": find.topology(name).about} for name in find.topologies()],
+        "kernels": [kernel.describe() for kernel in installed()],
+    }
+
+
+def render(plain: dict[str, Any]) -> RenderableType:
+    """The same for a person."""
+    parts: list[RenderableType] = []
+    for title, key, name, text in (
+        ("Articles", "articles", "article", "title"),
+        ("Claims", "claims", "claim", "text"),
+        ("Topologies", "topologies", "topology", "about"),
+    ):
+        table = _table(title)
+        for row in plain[key]:
+            table.add_row(row[name], row[text])
+        parts.append(table)
+    return Group(*parts, render_kernels(plain["kernels"]))
+
+
+def render_kernels(plain: Sequence[dict[str, Any]]) -> RenderableType:
+    """The kernels for a person."""
+    table = _table("Kernels")
+    for kernel in plain:
+        patches = f", patched: {', '.join(kernel['patches'])}" if kernel["patches"] else ""
+        table.add_row(kernel["name"], f"{kernel['version']}, HZ {kernel['hz']}, id {kernel['id'][:12]}{patches}")
+    if not plain:
+        table.add_row("none", "`lab kernel build` makes one")
+    return table
+
+
+def _table(title: str) -> Table:
+    table = Table(title=title, box=None, show_header=False, pad_edge=False, title_justify="left", title_style="bold")
+    table.add_column(no_wrap=True)
+    table.add_column()
+    return table

@@ -1,0 +1,25 @@
+"""How answers leave: one JSON document, or a table that fits 80 columns."""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import Any
+
+from rich.console import Console, RenderableType
+
+
+def emit(plain: Any) -> None:
+    """`plain` as the one JSON document on standard output."""
+    json.dump(plain, sys.stdout, indent=1, allow_nan=False)
+    print()
+
+
+def show(what: RenderableType) -> None:
+    """`what` on standard output; as wide as the terminal, 80 columns elsewhere."""
+    Console(width=None if sys.stdout.isatty() else 80, highlight=False).print(what)
+
+
+def say(text: str) -> None:
+    """A remark for the person, on standard error."""
+    print(text, file=sys.stderr)

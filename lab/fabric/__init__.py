@@ -1,0 +1,1 @@
+"""Networks made real: namespaces and wires, every setting read back."""

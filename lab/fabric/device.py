@@ -1,0 +1,195 @@
+"""Interfaces, addresses, routes and qdiscs: one function a thing, each one netlink request.
+
+Every function takes the Netlink socket of the namespace that it acts in and raises NetlinkError.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import struct
+from dataclasses import dataclass
+from typing import Any
+
+from lab.fabric import qdisc
+from lab.fabric.namespace import Namespace
+from lab.fabric.netlink import NLM_F_CREATE, NLM_F_EXCL, NLM_F_REPLACE, Netlink, attribute, attributes
+from lab.spec.network import Interface, Route
+
+RTM_NEWLINK, RTM_GETLINK = 16, 18
+RTM_NEWADDR, RTM_NEWROUTE, RTM_NEWNEIGH = 20, 24, 28
+RTM_NEWQDISC, RTM_GETQDISC, RTM_NEWTFILTER = 36, 38, 44
+
+_IFINFO = struct.Struct("=BxHiII")  # family, type, index, flags, change
+_IFADDR = struct.Struct("=BBBBi")  # family, prefix length, flags, scope, index
+_RTMSG = struct.Struct("=8BI")  # family, dst_len, src_len, tos, table, protocol, scope, type, flags
+_NDMSG = struct.Struct("=BxxxiHBB")  # family, index, state, flags, type
+_TCMSG = struct.Struct("=BxxxiIII")  # family, index, handle, parent, info
+
+IFF_UP = 1
+IFA_F_NODAD = 0x02
+NUD_PERMANENT = 0x80
+TC_ROOT, TC_INGRESS = 0xFFFFFFFF, 0xFFFFFFF1
+TC_INGRESS_HANDLE = 0xFFFF0000
+ETH_P_ALL = 3
+
+IFLA_ADDRESS, IFLA_IFNAME, IFLA_MTU, IFLA_MASTER, IFLA_OPERSTATE, IFLA_LINKINFO = 1, 3, 4, 10, 16, 18
+IFLA_NET_NS_FD, IFLA_NUM_TX_QUEUES, IFLA_NUM_RX_QUEUES, IFLA_GSO_MAX_SEGS = 28, 31, 32, 40
+IFLA_INFO_KIND, IFLA_INFO_DATA = 1, 2
+VETH_INFO_PEER = 1
+IF_OPER_UP = b"\x06"
+
+
+@dataclass(frozen=True, slots=True)
+class LinkState:
+    """What the kernel says of an interface."""
+
+    index: int
+    mtu: int
+    mac: str
+    gso_max_segs: int | None
+    running: bool
+
+
+def links(netlink: Netlink) -> dict[str, LinkState]:
+    """Every interface of the namespace by name."""
+    found = {}
+    for body in netlink.dump("listing interfaces", RTM_GETLINK, _IFINFO.pack(0, 0, 0, 0, 0)):
+        index = _IFINFO.unpack_from(body)[2]
+        given = attributes(body[_IFINFO.size :])
+        segments = given.get(IFLA_GSO_MAX_SEGS)
+        found[given[IFLA_IFNAME].rstrip(b"\0").decode()] = LinkState(
+            index,
+            struct.unpack("=I", given[IFLA_MTU])[0],
+            given.get(IFLA_ADDRESS, b"").hex(":"),
+            struct.unpack("=I", segments)[0] if segments else None,
+            given.get(IFLA_OPERSTATE) == IF_OPER_UP,
+        )
+    return found
+
+
+def veth(netlink: Netlink, name: str, outer: Interface, space: Namespace) -> None:
+    """A veth pair: `name` here, its peer as `outer` in `space`. One queue each, so that order is kept."""
+    queues = [attribute(IFLA_NUM_TX_QUEUES, 1), attribute(IFLA_NUM_RX_QUEUES, 1)]
+    handle = os.open(space.path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        peer = [
+            attribute(IFLA_IFNAME, outer.name),
+            attribute(IFLA_ADDRESS, bytes.fromhex(outer.mac.replace(":", ""))),
+            attribute(IFLA_MTU, outer.mtu.bytes),
+            attribute(IFLA_NET_NS_FD, handle),
+            *queues,
+        ]
+        if outer.gso_max_segs is not None:
+            peer.append(attribute(IFLA_GSO_MAX_SEGS, outer.gso_max_segs))
+        data = attribute(VETH_INFO_PEER, _IFINFO.pack(0, 0, 0, 0, 0) + b"".join(peer))
+        body = [
+            attribute(IFLA_IFNAME, name),
+            attribute(IFLA_MTU, outer.mtu.bytes),
+            *queues,
+            attribute(IFLA_LINKINFO, [attribute(IFLA_INFO_KIND, "veth"), attribute(IFLA_INFO_DATA, data)]),
+        ]
+        what = f"making {outer.name} of {outer.node}"
+        flags = NLM_F_CREATE | NLM_F_EXCL
+        netlink.do(what, RTM_NEWLINK, _IFINFO.pack(0, 0, 0, 0, 0) + b"".join(body), flags)
+    finally:
+        os.close(handle)
+
+
+def bridge(netlink: Netlink, name: str) -> None:
+    """A learning bridge without spanning tree, up."""
+    info = attribute(IFLA_LINKINFO, [attribute(IFLA_INFO_KIND, "bridge")])
+    body = _IFINFO.pack(0, 0, 0, IFF_UP, IFF_UP) + attribute(IFLA_IFNAME, name) + info
+    netlink.do(f"making bridge {name}", RTM_NEWLINK, body, NLM_F_CREATE | NLM_F_EXCL)
+
+
+def up(netlink: Netlink, name: str) -> None:
+    """Bring `name` up."""
+    body = _IFINFO.pack(0, 0, 0, IFF_UP, IFF_UP) + attribute(IFLA_IFNAME, name)
+    netlink.do(f"bringing {name} up", RTM_NEWLINK, body)
+
+
+def enslave(netlink: Netlink, name: str, master: str) -> None:
+    """Make `name` a port of the bridge `master`."""
+    index = links(netlink)[master].index
+    body = _IFINFO.pack(0, 0, 0, 0, 0) + attribute(IFLA_IFNAME, name) + attribute(IFLA_MASTER, index)
+    netlink.do(f"joining {name} to {master}", RTM_NEWLINK, body)
+
+
+def add_address(netlink: Netlink, name: str, address: str) -> None:
+    """Give `name` an address in CIDR form; IPv6 without duplicate address detection."""
+    family, packed, length = _packed(address)
+    flags = IFA_F_NODAD if family == socket.AF_INET6 else 0
+    body = _IFADDR.pack(family, length, flags, 0, links(netlink)[name].index) + attribute(1, packed)
+    body += attribute(2, packed)  # IFA_ADDRESS, IFA_LOCAL
+    netlink.do(f"adding {address} to {name}", RTM_NEWADDR, body, NLM_F_CREATE | NLM_F_EXCL)
+
+
+def add_route(netlink: Netlink, route: Route) -> None:
+    """Add `route`, or replace the one that the kernel made for the same destination."""
+    family, packed, length = _packed(route.to)
+    scope = 0 if route.via else 253  # RT_SCOPE_UNIVERSE, RT_SCOPE_LINK
+    table, static, unicast = 254, 4, 1
+    body = _RTMSG.pack(family, length, 0, 0, table, static, scope, unicast, 0)
+    body += attribute(1, packed) + attribute(4, links(netlink)[route.interface].index)  # RTA_DST, RTA_OIF
+    if family == socket.AF_INET6 and not route.via:
+        body += attribute(6, 256)  # RTA_PRIORITY of the kernel's own on-link route, which this one replaces
+    if route.via:
+        body += attribute(5, _packed(route.via)[1])  # RTA_GATEWAY
+    metrics = {2: route.mtu, 8: route.advmss}  # RTAX_MTU, RTAX_ADVMSS
+    given = [attribute(kind, size.bytes) for kind, size in metrics.items() if size is not None]
+    if given:
+        body += attribute(8, given)  # RTA_METRICS
+    netlink.do(f"routing {route.to} by {route.interface}", RTM_NEWROUTE, body, NLM_F_CREATE | NLM_F_REPLACE)
+
+
+def add_neighbour(netlink: Netlink, name: str, address: str, mac: str) -> None:
+    """A permanent neighbour entry."""
+    family, packed, _ = _packed(address)
+    body = _NDMSG.pack(family, links(netlink)[name].index, NUD_PERMANENT, 0, 0)
+    body += attribute(1, packed) + attribute(2, bytes.fromhex(mac.replace(":", "")))  # NDA_DST, NDA_LLADDR
+    netlink.do(f"naming neighbour {address} on {name}", RTM_NEWNEIGH, body, NLM_F_CREATE | NLM_F_REPLACE)
+
+
+def add_qdisc(netlink: Netlink, name: str, what: list[bytes]) -> None:
+    """Make `what` (kind and options) the root qdisc of `name`."""
+    body = _TCMSG.pack(0, links(netlink)[name].index, 0, TC_ROOT, 0) + b"".join(what)
+    netlink.do(f"shaping {name}", RTM_NEWQDISC, body, NLM_F_CREATE | NLM_F_EXCL)
+
+
+def redirect(netlink: Netlink, source: str, target: str) -> None:
+    """Send every frame that arrives on `source` out by `target`."""
+    index = {name: state.index for name, state in links(netlink).items()}
+    ingress = _TCMSG.pack(0, index[source], TC_INGRESS_HANDLE, TC_INGRESS, 0)
+    netlink.do(
+        f"opening the ingress of {source}",
+        RTM_NEWQDISC,
+        ingress + attribute(qdisc.TCA_KIND, "ingress"),
+        NLM_F_CREATE | NLM_F_EXCL,
+    )
+    stolen, egress_redirect = 4, 1  # TC_ACT_STOLEN, TCA_EGRESS_REDIR
+    mirred = struct.pack("=IIiiiiI", 0, 0, stolen, 0, 0, egress_redirect, index[target])
+    action = [attribute(1, "mirred"), attribute(2, attribute(2, mirred))]  # TCA_ACT_KIND, TCA_ACT_OPTIONS
+    options = attribute(2, attribute(1, action))  # TCA_MATCHALL_ACT, first action
+    body = _TCMSG.pack(0, index[source], 0, TC_INGRESS_HANDLE, 1 << 16 | socket.htons(ETH_P_ALL))
+    body += attribute(qdisc.TCA_KIND, "matchall") + attribute(qdisc.TCA_OPTIONS, options)
+    netlink.do(f"redirecting {source} to {target}", RTM_NEWTFILTER, body, NLM_F_CREATE | NLM_F_EXCL)
+
+
+def qdiscs(netlink: Netlink) -> dict[str, dict[str, Any]]:
+    """The root qdisc of every interface, described."""
+    names = {state.index: name for name, state in links(netlink).items()}
+    found = {}
+    for body in netlink.dump("listing qdiscs", RTM_GETQDISC, _TCMSG.pack(0, 0, 0, 0, 0)):
+        _, index, _, parent, _ = _TCMSG.unpack_from(body)
+        if parent == TC_ROOT:
+            found[names[index]] = qdisc.describe(attributes(body[_TCMSG.size :]))
+    return found
+
+
+def _packed(address: str) -> tuple[socket.AddressFamily, bytes, int]:
+    """(family, address bytes, prefix length) of an address with or without a length."""
+    text, _, length = address.partition("/")
+    family = socket.AF_INET6 if ":" in text else socket.AF_INET
+    packed = socket.inet_pton(family, text)
+    return family, packed, int(length or 8 * len(packed))

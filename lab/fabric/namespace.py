@@ -1,0 +1,93 @@
+"""Network namespaces: made, entered and removed, each under a name of its own.
+
+They are the ones that `ip netns` knows (bind mounts under /run/netns), so a person can look inside with it.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from lab.errors import LabError
+
+CLONE_NEWNET = 0x40000000
+MS_BIND = 0x1000
+MNT_DETACH = 0x2
+FOLDER = Path("/run/netns")
+
+_libc = ctypes.CDLL(None, use_errno=True)
+
+
+class NamespaceError(LabError):
+    """A namespace could not be made, entered or removed."""
+
+
+def _call(what: str, result: int) -> None:
+    if result != 0:
+        raise NamespaceError(f"{what}: {os.strerror(ctypes.get_errno())}")
+
+
+@dataclass(frozen=True, slots=True)
+class Namespace:
+    """A named network namespace."""
+
+    name: str
+
+    @property
+    def path(self) -> Path:
+        """The file that holds it."""
+        return FOLDER / self.name
+
+    @classmethod
+    def create(cls, name: str) -> Namespace:
+        """A new namespace called `name`. Raises NamespaceError when it exists or the caller may not make one."""
+        made = cls(name)
+        FOLDER.mkdir(parents=True, exist_ok=True)
+        try:
+            made.path.touch(mode=0o444, exist_ok=False)
+        except FileExistsError:
+            raise NamespaceError(f"network namespace {name} exists already") from None
+        with _restored():
+            try:
+                _call(f"making network namespace {name}", _libc.unshare(CLONE_NEWNET))
+                own = b"/proc/self/ns/net"
+                _call(f"naming network namespace {name}", _libc.mount(own, bytes(made.path), None, MS_BIND, None))
+            except NamespaceError:
+                made.path.unlink()
+                raise
+        return made
+
+    def remove(self) -> None:
+        """Unmount and delete it; the kernel takes down what is inside once no process uses it."""
+        _call(f"removing network namespace {self.name}", _libc.umount2(bytes(self.path), MNT_DETACH))
+        self.path.unlink()
+
+    def join(self) -> None:
+        """Move the calling thread into it, for good. For a child between fork and exec."""
+        handle = os.open(self.path, os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            _call(f"entering network namespace {self.name}", _libc.setns(handle, CLONE_NEWNET))
+        finally:
+            os.close(handle)
+
+    @contextmanager
+    def entered(self) -> Iterator[None]:
+        """The calling thread is inside within this context."""
+        with _restored():
+            self.join()
+            yield
+
+
+@contextmanager
+def _restored() -> Iterator[None]:
+    """Whatever namespace the thread goes to, it comes back to the one it is in now."""
+    home = os.open("/proc/thread-self/ns/net", os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        yield
+    finally:
+        _call("returning to the own network namespace", _libc.setns(home, CLONE_NEWNET))
+        os.close(home)

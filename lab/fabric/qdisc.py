@@ -1,0 +1,142 @@
+"""The qdiscs that make a wire: what a direction asks for, how the kernel is told, and what it says it does.
+
+netem is asked for `rate R` with 24 bytes of packet overhead: preamble 8, FCS 4 and inter-frame gap 12, which the
+kernel's 14-byte Ethernet header does not count. With delay D it lets a frame go at
+    max(departure of the frame before, arrival + D) + frame time,
+so delay and rate stay apart: the delay is a pipe, the rate a serialiser behind it, `limit` the frames in both.
+
+A path's netem takes the frame off its socket (skb_orphan), as a switch does. A network card pushes back instead:
+`Shaper.NIC` is a tbf in the sender's own namespace, which keeps the socket's ownership until the frame leaves.
+"""
+
+from __future__ import annotations
+
+import struct
+from typing import Any
+
+from lab.fabric.netlink import attribute, attributes
+from lab.spec.network import Direction, Shaper
+from lab.units import Duration, Rate, Size
+
+FRAME_OVERHEAD = Size(24)
+ETHERNET_HEADER = Size(14)
+
+TCA_KIND, TCA_OPTIONS, TCA_STATS2 = 1, 2, 7
+_STATS_BASIC, _STATS_QUEUE = 1, 3
+_PROBABILITY = 0xFFFFFFFF
+_U32 = 1 << 32
+
+# enum in uapi linux/pkt_sched.h: TCA_NETEM_*
+_REORDER, _RATE, _RATE64, _LATENCY64, _JITTER64 = 3, 6, 8, 10, 11
+_NETEM_QOPT = struct.Struct("=6I")  # latency, limit, loss, gap, duplicate, jitter
+_NETEM_RATE = struct.Struct("=IiIi")  # rate, packet_overhead, cell_size, cell_overhead
+# TCA_TBF_*
+_TBF_PARMS, _TBF_RATE64, _TBF_BURST = 1, 4, 6
+_TBF_QOPT = struct.Struct("=BBHhHIBBHhHIIII")  # two tc_ratespec, then limit, buffer, mtu
+_TBF_BURST_FRAMES = 2  # one on its way, one to absorb the clock's grain; fewer would lose rate
+
+
+def netem_wanted(direction: Direction) -> dict[str, Any]:
+    """What netem must report for this direction, in `describe`'s form."""
+    rate = direction.rate if direction.shaper is Shaper.PATH else None
+    return {
+        "rate": str(rate) if rate else None,
+        "overhead": str(FRAME_OVERHEAD) if rate else None,
+        "delay": str(direction.delay),
+        "jitter": str(direction.jitter),
+        "loss": _chance(direction.loss) / _PROBABILITY,
+        "reorder": _chance(direction.reorder) / _PROBABILITY,
+        "duplicate": _chance(direction.duplicate) / _PROBABILITY,
+        "limit": direction.limit,
+    }
+
+
+def netem(direction: Direction) -> list[bytes]:
+    """The netlink attributes of that netem."""
+    gap = 1 if direction.reorder else 0
+    options = _NETEM_QOPT.pack(0, direction.limit, _chance(direction.loss), gap, _chance(direction.duplicate), 0)
+    nested = [
+        attribute(_LATENCY64, struct.pack("=q", direction.delay.ns)),
+        attribute(_JITTER64, struct.pack("=q", direction.jitter.ns)),
+    ]
+    if direction.reorder:
+        nested.append(attribute(_REORDER, struct.pack("=II", _chance(direction.reorder), 0)))
+    if direction.rate and direction.shaper is Shaper.PATH:
+        rate = direction.rate.bps // 8
+        nested.append(attribute(_RATE, _NETEM_RATE.pack(min(rate, _U32 - 1), FRAME_OVERHEAD.bytes, 0, 0)))
+        if rate >= _U32:
+            nested.append(attribute(_RATE64, struct.pack("=Q", rate)))
+    return [attribute(TCA_KIND, "netem"), attribute(TCA_OPTIONS, options + b"".join(nested))]
+
+
+def tbf_wanted(rate: Rate, mtu: Size, limit: int) -> dict[str, Any]:
+    """What the tbf of a network card must report, in `describe`'s form."""
+    frame = mtu.bytes + ETHERNET_HEADER.bytes
+    return {"rate": str(rate), "overhead": str(FRAME_OVERHEAD), "limit": str(Size(limit * frame))}
+
+
+def tbf(rate: Rate, mtu: Size, limit: int) -> list[bytes]:
+    """The netlink attributes of that tbf: `limit` frames of queue, a burst of two."""
+    frame = mtu.bytes + ETHERNET_HEADER.bytes
+    bytes_per_second = rate.bps // 8
+    burst = _TBF_BURST_FRAMES * (frame + FRAME_OVERHEAD.bytes)
+    spec = (0, 1, FRAME_OVERHEAD.bytes, -1, 0, min(bytes_per_second, _U32 - 1))  # linklayer 1: Ethernet
+    ticks = burst * 10**9 // bytes_per_second >> 6  # PSCHED_SHIFT
+    parameters = _TBF_QOPT.pack(*spec, *(0,) * 6, limit * frame, ticks, 0)
+    nested = [attribute(_TBF_PARMS, parameters), attribute(_TBF_BURST, burst)]
+    if bytes_per_second >= _U32:
+        nested.append(attribute(_TBF_RATE64, struct.pack("=Q", bytes_per_second)))
+    return [attribute(TCA_KIND, "tbf"), attribute(TCA_OPTIONS, b"".join(nested))]
+
+
+def describe(found: dict[int, bytes]) -> dict[str, Any]:
+    """A qdisc's attributes as plain data: kind, options and counters since it was made.
+
+    `packets` and `bytes` are what it let go (bytes without the 24 of FRAME_OVERHEAD), `drops` and `overlimits` as
+    `tc -s` counts them, `backlog` the packets that it holds.
+    """
+    kind = found[TCA_KIND].rstrip(b"\0").decode()
+    stats = attributes(found.get(TCA_STATS2, b""))
+    sent_bytes, sent_packets = struct.unpack_from("=QI", stats.get(_STATS_BASIC, bytes(12)))
+    backlog, _, drops, _, overlimits = struct.unpack_from("=5I", stats.get(_STATS_QUEUE, bytes(20)))
+    options = found.get(TCA_OPTIONS, b"")
+    decode = {"netem": _netem_options, "tbf": _tbf_options}.get(kind)
+    return {
+        "kind": kind,
+        "options": decode(options) if decode else {},
+        "packets": sent_packets,
+        "bytes": sent_bytes,
+        "drops": drops,
+        "overlimits": overlimits,
+        "backlog": backlog,
+    }
+
+
+def _netem_options(data: bytes) -> dict[str, Any]:
+    _, limit, loss, _, duplicate, _ = _NETEM_QOPT.unpack_from(data)
+    nested = attributes(data[_NETEM_QOPT.size :])
+    rate, overhead, _, _ = _NETEM_RATE.unpack_from(nested.get(_RATE, bytes(16)))
+    if _RATE64 in nested:
+        rate = struct.unpack("=Q", nested[_RATE64])[0]
+    reorder = struct.unpack_from("=I", nested.get(_REORDER, bytes(4)))[0]
+    return {
+        "rate": str(Rate(8 * rate)) if rate else None,
+        "overhead": str(Size(overhead)) if rate else None,
+        "delay": str(Duration(struct.unpack("=q", nested[_LATENCY64])[0])),
+        "jitter": str(Duration(struct.unpack("=q", nested[_JITTER64])[0])),
+        "loss": loss / _PROBABILITY,
+        "reorder": reorder / _PROBABILITY,
+        "duplicate": duplicate / _PROBABILITY,
+        "limit": limit,
+    }
+
+
+def _tbf_options(data: bytes) -> dict[str, Any]:
+    nested = attributes(data)
+    fields = _TBF_QOPT.unpack_from(nested[_TBF_PARMS])
+    rate = struct.unpack("=Q", nested[_TBF_RATE64])[0] if _TBF_RATE64 in nested else fields[5]
+    return {"rate": str(Rate(8 * rate)), "overhead": str(Size(fields[2])), "limit": str(Size(fields[12]))}
+
+
+def _chance(probability: float) -> int:
+    return round(probability * _PROBABILITY)

@@ -1,0 +1,62 @@
+"""Kernels under test: built once, kept, and booted one guest a trial.
+
+    kernel = build()                       # the newest; from the cache when it is there
+    result = boot(kernel, folder, ["sh", "-c", "ip link"], seed=1)
+
+Names are loaded when they are first used: `import lab.kernel` costs next to nothing.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from lab.kernel.builder import BuildFailed, MissingTool, Progress, build
+    from lab.kernel.cache import Kernel, KernelMissing, find, folder, installed
+    from lab.kernel.guest import (
+        Budget,
+        Guest,
+        GuestCrash,
+        GuestDisk,
+        GuestEnded,
+        GuestError,
+        GuestLivelock,
+        GuestMemory,
+        GuestResult,
+        GuestTimeout,
+        boot,
+    )
+    from lab.kernel.progress import shown
+
+__all__ = [
+    "Budget",
+    "BuildFailed",
+    "Guest",
+    "GuestCrash",
+    "GuestDisk",
+    "GuestEnded",
+    "GuestError",
+    "GuestLivelock",
+    "GuestMemory",
+    "GuestResult",
+    "GuestTimeout",
+    "Kernel",
+    "KernelMissing",
+    "MissingTool",
+    "Progress",
+    "boot",
+    "build",
+    "find",
+    "folder",
+    "installed",
+    "shown",
+]
+
+
+def __getattr__(name: str) -> Any:
+    for module in ("cache", "guest", "builder", "progress"):
+        loaded = import_module(f"lab.kernel.{module}")
+        if name in __all__ and name in loaded.__all__:
+            return getattr(loaded, name)
+    raise AttributeError(f"module 'lab.kernel' has no attribute '{name}'")

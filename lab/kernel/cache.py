@@ -1,0 +1,103 @@
+"""The kernels that were built, each in a folder of its own, found again by name or by id."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from lab.errors import MachineError
+
+__all__ = ["Kernel", "KernelMissing", "find", "folder", "installed"]
+
+
+class KernelMissing(MachineError):
+    """No such kernel was built here."""
+
+
+@dataclass(frozen=True, slots=True)
+class Kernel:
+    """A kernel under test, built and ready to boot."""
+
+    name: str  # the series, "7.2"; a variant has its own name, "7.2-hz250"
+    version: str  # of the source package, "7.2.13-1"
+    id: str  # hash of source, configuration, patches and compiler
+    hz: int  # ticks a second
+    patches: tuple[str, ...]  # names of the user's patches, in order; the lab's own are not listed
+    path: Path  # the program to run
+    clock: int  # address of its virtual clock (u64, nanoseconds since boot)
+    seccomp: bool  # has the fast way to run processes (since 6.16)
+
+    def describe(self) -> dict[str, Any]:
+        """What a trial records of its kernel: no paths, the same on every machine."""
+        return {
+            "name": self.name,
+            "version": self.version,
+            "id": self.id,
+            "hz": self.hz,
+            "patches": list(self.patches),
+        }
+
+
+def folder() -> Path:
+    """Where kernels are kept: $XDG_CACHE_HOME/replab/kernels, by default below ~/.cache."""
+    base = Path(os.environ.get("XDG_CACHE_HOME", ""))
+    return (base if base.is_absolute() else Path.home() / ".cache") / "replab" / "kernels"
+
+
+def installed() -> list[Kernel]:
+    """Every kernel built here; the newest version first, of equal versions the last one built."""
+    found = []
+    for record in folder().glob("*/kernel.json"):
+        kernel = load(record.parent)
+        if kernel is not None:
+            found.append((_order(kernel.version), record.stat().st_mtime_ns, kernel))
+    return [kernel for *_, kernel in sorted(found, key=lambda entry: entry[:2], reverse=True)]
+
+
+def find(name: str | None = None) -> Kernel:
+    """The built kernel called `name`, or with that version or id (at least 8 characters of it).
+
+    None means the newest plain one. Raises KernelMissing, which names the cure.
+    """
+    kernels = installed()
+    for kernel in kernels:
+        if name is None and kernel.name == series(kernel.name):
+            return kernel
+        if name is not None and (
+            name in (kernel.name, kernel.version) or (len(name) >= 8 and kernel.id.startswith(name))
+        ):
+            return kernel
+    known = f" (there are {', '.join(dict.fromkeys(kernel.name for kernel in kernels))})" if kernels else ""
+    what = f"kernel '{name}' is not built here" if name else "no kernel is built here"
+    raise KernelMissing(f"{what}{known}: run `lab kernel build{f' {name}' if name else ''}`")
+
+
+def load(place: Path) -> Kernel | None:
+    """The kernel in a folder of the cache, or None when there is none whole."""
+    try:
+        plain = json.loads((place / "kernel.json").read_text(encoding="utf-8"))
+        return Kernel(
+            **{**plain, "patches": tuple(plain["patches"]), "path": place / "linux"},
+        )
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+
+
+def save(kernel: Kernel) -> None:
+    """Write the record that makes a folder of the cache a kernel."""
+    plain = {**kernel.describe(), "clock": kernel.clock, "seccomp": kernel.seccomp}
+    (kernel.path.parent / "kernel.json").write_text(json.dumps(plain, indent=1) + "\n", encoding="utf-8")
+
+
+def series(name: str) -> str:
+    """The X.Y that a kernel's name starts with, or '' when it starts with none."""
+    match = re.match(r"\d+\.\d+(?![\d.])", name)
+    return match.group() if match else ""
+
+
+def _order(version: str) -> tuple[int, ...]:
+    return tuple(int(number) for number in re.findall(r"\d+", version))

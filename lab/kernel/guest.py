@@ -1,0 +1,297 @@
+"""Boots a kernel under test for one command, watches over it, and says how it ended.
+
+The guest's kernel command line never holds a path, and nothing of the host reaches the guest's generator of random
+numbers: the same kernel, command and seed give the same bytes in any folder and under any user.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import json
+import os
+import re
+import shlex
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Literal, Self
+
+from lab.errors import InputError, LabError, MachineError
+from lab.kernel.cache import Kernel
+from lab.units import Size
+
+__all__ = [
+    "Budget",
+    "Clock",
+    "Guest",
+    "GuestCrash",
+    "GuestDisk",
+    "GuestEnded",
+    "GuestError",
+    "GuestLivelock",
+    "GuestMemory",
+    "GuestResult",
+    "GuestTimeout",
+    "boot",
+]
+
+Clock = Literal["virtual", "real"]
+
+HERE = Path(__file__).parent
+PACKAGE = HERE.parent.parent  # the folder to import `lab` from
+START = 1_750_000_000_000_000_000  # ns: the date at a guest's boot in virtual time, 2025-06-15 15:06:40 UTC
+HIDDEN = ("/tmp", "/run", "/dev")  # a guest has its own of these
+ENVIRONMENT = {
+    "PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
+    "HOME": "/tmp",
+    "LANG": "C.UTF-8",
+    "TZ": "UTC",
+    "TERM": "dumb",
+    "PYTHONDONTWRITEBYTECODE": "1",
+    "PYTHONPATH": str(PACKAGE),
+}
+
+
+class GuestError(LabError):
+    """A guest did not come to its end. `console` is its kept log."""
+
+    def __init__(self, message: str, console: Path) -> None:
+        super().__init__(f"{message}; its console is in {console}")
+        self.console = console
+
+
+class GuestLivelock(GuestError):
+    """The host's CPU burns while the guest's time stands."""
+
+
+class GuestCrash(GuestError):
+    """The guest's kernel panicked, was killed, or stopped without a word."""
+
+
+class GuestMemory(GuestError):
+    """The guest, or the host on its behalf, ran out of memory."""
+
+
+class GuestTimeout(GuestError):
+    """The guest spent its budget of wall-clock or of guest time."""
+
+
+class GuestDisk(GuestError, MachineError):
+    """What the guest wrote did not all reach its folder."""
+
+    exit_code = MachineError.exit_code
+
+
+class GuestEnded(GuestError):
+    """The guest was ended on request."""
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """When to give a guest up, in seconds; None means never."""
+
+    wall: float | None = 900.0  # since its start
+    stall: float | None = 20.0  # of host CPU while its virtual time stands
+    guest: float | None = None  # of virtual time since its boot
+
+
+@dataclass(frozen=True, slots=True)
+class GuestResult:
+    """How the command in a guest ended, and what it cost. Times in seconds."""
+
+    status: int  # exit status; 128 + signal when killed, 127 when there is no such command
+    console: Path
+    wall_seconds: float
+    cpu_seconds: float
+    guest_seconds: float
+
+
+class Guest:
+    """A running guest. Leaving the context ends it; `end` may be called from any thread.
+
+    `command` runs as root of the guest in /run/lab, which is `folder` on the host and the only place it can write to
+    for good; everything else of the host is read-only, /tmp, /run and /dev are its own. Its output goes to
+    `folder`/console.log. `memory` is the guest's, `cpu` the host CPU that it is pinned to (None: one that is allowed).
+
+    Raises InputError for a folder that does not exist, MachineError when the host lacks room for the guest's memory.
+    """
+
+    def __init__(
+        self,
+        kernel: Kernel,
+        folder: Path,
+        command: Sequence[str],
+        *,
+        seed: int = 1,
+        clock: Clock = "virtual",
+        memory: Size = Size(512 << 20),
+        cpu: int | None = None,
+        budget: Budget = Budget(),
+        environment: Mapping[str, str] | None = None,
+    ) -> None:
+        if not 0 <= seed < 1 << 64:
+            raise InputError(f"seed {seed} does not fit 64 bits")
+        self.folder = Path(folder).resolve()
+        if not self.folder.is_dir():
+            raise InputError(f"the guest's folder {self.folder} does not exist")
+        self.console = self.folder / "console.log"
+        self.memory, self.budget = memory, budget
+        scratch = self.folder / "boot"
+        job = {
+            "command": _command_line(kernel, seed, clock, memory),
+            "environment": {"PATH": ENVIRONMENT["PATH"], "TMPDIR": str(_memory_folder(memory, self.folder))},
+            "folder": str(self.folder),
+            "console": str(self.console),
+            "scratch": str(scratch),
+            "cpu": _cpu() if cpu is None else cpu,
+            "clock": kernel.clock if clock == "virtual" else None,
+            "budget": asdict(budget),
+        }
+        try:
+            _write_boot(scratch, command, {**ENVIRONMENT, **(environment or {})})
+            self.console.write_bytes(b"")
+        except OSError as error:
+            raise MachineError(f"cannot prepare a guest in {self.folder}: {error.strerror}") from None
+        self._supervisor = subprocess.Popen(
+            [sys.executable, "-I", "-S", "-B", str(HERE / "supervise.py")],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            start_new_session=True,  # the terminal's Ctrl-C is for us, not for it
+        )
+        assert self._supervisor.stdin is not None
+        with contextlib.suppress(BrokenPipeError):  # killed already: `wait` says so
+            self._supervisor.stdin.write(json.dumps(job).encode() + b"\n")
+            self._supervisor.stdin.flush()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.end()
+        self._supervisor.wait()
+        if self._supervisor.stdout is not None:
+            self._supervisor.stdout.close()
+        shutil.rmtree(self.folder / "boot", ignore_errors=True)  # left only by a supervisor that was killed
+
+    def end(self) -> None:
+        """End the guest, if it still runs; `wait` then raises GuestEnded."""
+        if self._supervisor.stdin is not None:
+            with contextlib.suppress(OSError):
+                self._supervisor.stdin.close()
+
+    def wait(self) -> GuestResult:
+        """The result once the guest's command has ended. Raises a GuestError when it never does."""
+        assert self._supervisor.stdout is not None
+        line = self._supervisor.stdout.readline()
+        if not line:
+            raise GuestCrash("the guest's supervisor was killed, and the guest with it", self.console)
+        report: dict[str, Any] = json.loads(line)
+        if report["reason"] == "exit" and report["status"] is not None:
+            return self._result(report)
+        raise self._error(report)
+
+    def _result(self, report: dict[str, Any]) -> GuestResult:
+        end = report["status"]
+        if end["error"] or (end["status"] and self._disk_is_full()):
+            reason = os.strerror(end["error"] or errno.ENOSPC)
+            raise GuestDisk(f"the guest could not write to {self.folder}: {reason}", self.console)
+        return GuestResult(end["status"], self.console, report["wall"], report["cpu"], end["guest_ns"] / 1e9)
+
+    def _error(self, report: dict[str, Any]) -> GuestError:
+        match report["reason"]:
+            case "abandoned":
+                return GuestEnded("the guest was ended on request", self.console)
+            case "livelock":
+                return GuestLivelock(
+                    f"the guest hangs: {self.budget.stall:g} s of CPU went by while its clock stood at "
+                    f"{(report['clock'] or 0) / 1e9:.6f} s, so something spins without ever waiting",
+                    self.console,
+                )
+            case "wall":
+                return GuestTimeout(f"the guest did not end within {self.budget.wall:g} s", self.console)
+            case "guest":
+                return GuestTimeout(f"the guest did not end within {self.budget.guest:g} s of its time", self.console)
+        return self._crash(report["signal"])
+
+    def _crash(self, number: int | None) -> GuestError:
+        log = self.console.read_text(encoding="utf-8", errors="replace")
+        if number == signal.SIGBUS or "likely just ran out of space" in log:
+            return GuestMemory(f"the host has no room left for the guest's memory of {self.memory}", self.console)
+        if "Out of memory" in log:
+            return GuestMemory(f"the guest needs more memory than its {self.memory}", self.console)
+        if panic := re.search(r"Kernel panic - not syncing: (.*)", log):
+            return GuestCrash(f"the guest's kernel panicked: {panic.group(1).strip()}", self.console)
+        if self._disk_is_full():
+            return GuestDisk(f"the guest could not write to {self.folder}: {os.strerror(errno.ENOSPC)}", self.console)
+        if number is not None:
+            return GuestCrash(f"the guest was killed by {signal.Signals(number).name}", self.console)
+        return GuestCrash("the guest ended before its command did", self.console)
+
+    def _disk_is_full(self) -> bool:
+        room = os.statvfs(self.folder)
+        return room.f_bavail * room.f_frsize < 64 << 10  # what we removed ourselves may be free again
+
+
+def boot(
+    kernel: Kernel,
+    folder: Path,
+    command: Sequence[str],
+    *,
+    seed: int = 1,
+    clock: Clock = "virtual",
+    memory: Size = Size(512 << 20),
+    cpu: int | None = None,
+    budget: Budget = Budget(),
+    environment: Mapping[str, str] | None = None,
+) -> GuestResult:
+    """Run one command in a fresh guest to its end. Arguments and errors: see `Guest`."""
+    options = {"seed": seed, "clock": clock, "memory": memory, "cpu": cpu, "budget": budget}
+    with Guest(kernel, folder, command, **options, environment=environment) as guest:  # type: ignore[arg-type]
+        return guest.wait()
+
+
+def _command_line(kernel: Kernel, seed: int, clock: Clock, memory: Size) -> list[str]:
+    """The first line does not reach the guest's own command line; the rest does, and is constant."""
+    hidden = [f"mem={memory.bytes >> 10}K", f"seed={seed}", "umid=guest", "uml_dir=boot"]
+    if kernel.seccomp:
+        hidden.append("seccomp=on")
+    virtual = ["time-travel=inf-cpu", f"time-travel-start={START}"] if clock == "virtual" else []
+    root = ["root=/dev/root", "rootfstype=hostfs", "rootflags=/", "ro"]
+    # init: the host's own /proc, seen through the root file system, leads to the folder that the kernel started in
+    return [str(kernel.path), *hidden, *root, "con=null", "con0=null,fd:1", *virtual, "init=/proc/self/cwd/boot/init"]
+
+
+def _write_boot(scratch: Path, command: Sequence[str], environment: Mapping[str, str]) -> None:
+    scratch.mkdir()
+    needed = [Path(sys.prefix), Path(sys.base_prefix), PACKAGE]
+    keep = sorted({str(path) for path in needed if str(path).startswith(tuple(f"{top}/" for top in HIDDEN))})
+    job = {"command": list(command), "environment": dict(environment), "keep": keep}
+    (scratch / "status").write_bytes(b" " * 256)
+    (scratch / "job.json").write_text(json.dumps(job), encoding="utf-8")
+    init = scratch / "init"
+    start = shlex.join([os.path.realpath(sys.executable), "-I", "-S", "-B", str(HERE / "init.py")])
+    init.write_text(f"#!/bin/sh\nexec {start}\n", encoding="utf-8")
+    init.chmod(0o755)
+
+
+def _memory_folder(memory: Size, folder: Path) -> Path:
+    """Where the guest's memory lives: in the host's memory if that has the room, else beside the trial."""
+    for place in (Path("/dev/shm"), folder):
+        with contextlib.suppress(OSError):
+            room = os.statvfs(place)
+            if room.f_bavail * room.f_frsize >= memory.bytes and not room.f_flag & os.ST_NOEXEC:
+                return place
+    raise MachineError(f"no room for the guest's memory of {memory}, neither in /dev/shm nor in {folder}")
+
+
+def _cpu() -> int:
+    allowed = sorted(os.sched_getaffinity(0))
+    return allowed[os.getpid() % len(allowed)]

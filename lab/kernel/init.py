@@ -1,0 +1,129 @@
+"""Process 1 of a guest: makes a small machine, runs one command in it, and turns it off.
+
+Run by path, isolated (`python -I -S`), and without a single fork but the command's own: the start of a guest is paid
+for by every trial. It sees the host's files read-only; /run/lab is the trial's folder, the only place that keeps what
+is written there.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import fcntl
+import json
+import os
+import signal
+import socket
+import struct
+import termios
+import time
+from typing import Any
+
+LAB = "/run/lab"
+TRIAL = "/proc/self/cwd"  # through the host's own /proc: the folder that the guest's kernel was started in
+MS_NOSUID, MS_BIND = 2, 4096
+SIOCGIFFLAGS, SIOCSIFFLAGS, IFF_UP = 0x8913, 0x8914, 1
+POWER_OFF = 0x4321FEDC
+MOUNTS = (
+    ("proc", "/proc", "proc", ""),
+    ("sysfs", "/sys", "sysfs", ""),
+    ("devtmpfs", "/dev", "devtmpfs", ""),
+    ("devpts", "/dev/pts", "devpts", "mode=620,ptmxmode=666"),
+    ("tmpfs", "/dev/shm", "tmpfs", "mode=1777"),
+    ("tmpfs", "/tmp", "tmpfs", "mode=1777"),
+    ("tmpfs", "/run", "tmpfs", "mode=755"),
+    ("cgroup2", "/sys/fs/cgroup", "cgroup2", ""),
+    ("lab", LAB, "hostfs", f"{TRIAL}/."),  # "/.": or the folder's real name would show in /proc/mounts
+)
+LINKS = {"fd": "/proc/self/fd", "stdin": "fd/0", "stdout": "fd/1", "stderr": "fd/2"}
+SYSCTLS = {
+    "kernel/hostname": "lab",
+    "vm/panic_on_oom": "1",  # a trial without one of its processes is worth nothing
+    "kernel/panic_on_oops": "1",
+}
+
+libc = ctypes.CDLL(None, use_errno=True)
+
+
+def main() -> None:
+    """Build the machine, run the job's command, leave its exit status, power off."""
+    with open(f"{TRIAL}/boot/job.json", encoding="utf-8") as file:
+        job: dict[str, Any] = json.load(file)
+    try:
+        _build(job["keep"])
+        status = _run(job["command"], job["environment"])
+        _leave(status)
+    finally:
+        os.sync()
+        libc.reboot(POWER_OFF)
+
+
+def _build(keep: list[str]) -> None:
+    """Mount everything. `keep` are folders of the host that a fresh /tmp or /run would hide: they stay visible."""
+    held = {folder: os.open(folder, os.O_PATH | os.O_DIRECTORY) for folder in keep}
+    for source, target, kind, options in MOUNTS:
+        if target.startswith(("/dev/", "/run/")):
+            os.makedirs(target, exist_ok=True)
+        _mount(source, target, kind, 0, options)
+    for folder, fd in held.items():
+        os.makedirs(folder, exist_ok=True)
+        _mount(f"/proc/self/fd/{fd}", folder, "", MS_BIND, "")
+        os.close(fd)
+    os.makedirs("/run/netns")
+    os.makedirs("/run/lock")
+    for name, target in LINKS.items():
+        os.symlink(target, f"/dev/{name}")
+    for name, value in SYSCTLS.items():
+        with open(f"/proc/sys/{name}", "w", encoding="ascii") as file:
+            file.write(value)
+    _loopback_up()
+    _plain_console()
+
+
+def _mount(source: str, target: str, kind: str, flags: int, options: str) -> None:
+    if libc.mount(source.encode(), target.encode(), kind.encode(), flags, options.encode()):
+        errno = ctypes.get_errno()
+        raise OSError(errno, f"cannot mount {kind or source}: {os.strerror(errno)}", target)
+
+
+def _loopback_up() -> None:
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as any_socket:
+        name, flags = struct.unpack("16sh", fcntl.ioctl(any_socket, SIOCGIFFLAGS, struct.pack("16sh", b"lo", 0)))
+        fcntl.ioctl(any_socket, SIOCSIFFLAGS, struct.pack("16sh", name, flags | IFF_UP))
+
+
+def _plain_console() -> None:
+    """No carriage returns in the console's log."""
+    mode = termios.tcgetattr(1)
+    mode[1] &= ~termios.OPOST
+    termios.tcsetattr(1, termios.TCSANOW, mode)
+
+
+def _run(command: list[str], environment: dict[str, str]) -> int:
+    """The command's exit status, as a shell would say it; every orphan is reaped meanwhile."""
+    os.chdir(LAB)
+    null = (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0)
+    os.environ.clear()
+    os.environ.update(environment)
+    try:
+        child = os.posix_spawnp(command[0], command, environment, file_actions=[null], setsigdef=[signal.SIGPIPE])
+    except OSError as error:
+        os.write(2, f"{command[0]}: {error.strerror}\n".encode())
+        return 127
+    while True:
+        pid, status = os.wait()
+        if pid == child:
+            code = os.waitstatus_to_exitcode(status)
+            return code if code >= 0 else 128 - code
+
+
+def _leave(status: int) -> None:
+    """Everything written reaches the host's disk cache, or the error that it met is reported."""
+    folder = os.open(LAB, os.O_RDONLY)
+    error = ctypes.get_errno() if libc.syncfs(folder) else 0
+    end = {"status": status, "guest_ns": time.monotonic_ns(), "error": error}
+    with open(f"{LAB}/boot/status", "r+b", buffering=0) as file:  # written over: a full disk has room for it
+        file.write(json.dumps(end).encode())
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,205 @@
+"""Starts one guest, watches it, ends it and says how it ended. Run as a script; standard library only.
+
+Why a process of its own: the kernel's "die with my parent" (PR_SET_PDEATHSIG) means the *thread* that forked, and a
+runner has many. This process has one thread, so the guest dies with it; and it ends when its parent does, however that
+died. Nothing is left then: the guest's processes die with the guest, and the scratch folder is removed.
+
+It reads one line of JSON (a job) from standard input, and takes the end of that input as the order to stop.
+It writes one line of JSON (a report) to standard output.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import json
+import os
+import resource
+import select
+import signal
+import sys
+import time
+from typing import Any, NoReturn
+
+TICK = 200  # milliseconds between two looks at the guest
+PR_SET_PDEATHSIG = 1
+PR_SET_CHILD_SUBREAPER = 36
+WALL = 0x40000000  # __WALL: wait for clones of any kind
+
+
+class Watch:
+    """Tells a guest that works from one that hangs. Times in seconds; None as a budget means no limit."""
+
+    def __init__(self, wall: float | None, stall: float | None, guest: float | None) -> None:
+        self.wall, self.stall, self.guest = wall, stall, guest
+        self.clock: int | None = None
+        self.cpu = 0.0
+        self.burnt = 0.0
+
+    def judge(self, wall: float, cpu: float, clock: int | None) -> str | None:
+        """The budget that is spent, "livelock", "guest" or "wall", or None.
+
+        `wall` is the time since the start, `cpu` the host CPU that the guest has used, and `clock` the guest's
+        nanoseconds since its boot, None when unknown: a guest with a clock that cannot be seen never livelocks.
+        """
+        if clock is None or clock != self.clock:
+            self.burnt = 0.0
+        else:
+            self.burnt += max(0.0, cpu - self.cpu)
+        self.clock, self.cpu = clock, cpu
+        if self.stall is not None and self.burnt > self.stall:
+            return "livelock"
+        if self.guest is not None and clock is not None and clock > self.guest * 1e9:
+            return "guest"
+        if self.wall is not None and wall > self.wall:
+            return "wall"
+        return None
+
+
+class Abandoned(Exception):
+    """This process was told to stop."""
+
+
+def main() -> None:
+    """One job from standard input, one report to standard output."""
+    parent = os.getppid()
+    job: dict[str, Any] = json.loads(sys.stdin.readline())
+    signal.signal(signal.SIGTERM, _abandon)
+    libc = ctypes.CDLL(None, use_errno=True)
+    libc.prctl(PR_SET_CHILD_SUBREAPER, 1)
+    start = time.monotonic()
+    reason, guest, status, clock = "abandoned", 0, 0, None
+    try:
+        guest = _spawn(job, libc)
+        reason, clock = _watch(job, guest, parent, start)
+    except Abandoned:
+        pass
+    finally:
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        if guest:
+            status = _end(guest)
+        usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+        report = {
+            "reason": reason,
+            "signal": os.WTERMSIG(status) if os.WIFSIGNALED(status) else None,
+            "clock": clock,
+            "wall": time.monotonic() - start,
+            "cpu": usage.ru_utime + usage.ru_stime,
+            "status": _status(job["scratch"]),
+        }
+        _remove(job["scratch"])
+    with contextlib.suppress(BrokenPipeError):
+        os.write(1, json.dumps(report).encode() + b"\n")
+
+
+def _abandon(_number: int, _frame: object) -> NoReturn:
+    raise Abandoned
+
+
+def _spawn(job: dict[str, Any], libc: ctypes.CDLL) -> int:
+    supervisor = os.getpid()
+    guest = os.fork()
+    if guest:
+        return guest
+    try:
+        libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+        if os.getppid() != supervisor:
+            os._exit(1)
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        os.setsid()  # a panicking guest signals its whole process group
+        os.sched_setaffinity(0, {job["cpu"]})
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+        os.chdir(job["folder"])
+        os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+        console = os.open(job["console"], os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o666)
+        os.dup2(console, 1)
+        os.dup2(console, 2)
+        os.execve(job["command"][0], job["command"], job["environment"])
+    except OSError as error:
+        os.write(2, f"the guest's kernel does not start: {error}\n".encode())
+    finally:
+        os._exit(127)
+
+
+def _watch(job: dict[str, Any], guest: int, parent: int, start: float) -> tuple[str, int | None]:
+    """Why the guest has to end, or "exit" when it ended by itself; and its clock as last seen."""
+    watch = Watch(*(job["budget"][name] for name in ("wall", "stall", "guest")))
+    ended = os.pidfd_open(guest)
+    poll = select.poll()
+    poll.register(ended, select.POLLIN)
+    poll.register(0, select.POLLIN | select.POLLHUP)
+    clock = None
+    while True:
+        ready = {fd for fd, _ in poll.poll(TICK)}
+        if ended in ready:
+            return "exit", clock
+        if 0 in ready or os.getppid() != parent:
+            return "abandoned", clock
+        clock = _clock(guest, job["clock"])
+        verdict = watch.judge(time.monotonic() - start, _cpu(guest), clock)
+        if verdict:
+            return verdict, clock
+
+
+def _clock(guest: int, address: int | None) -> int | None:
+    """The guest's virtual nanoseconds since its boot, read from its kernel's memory: it costs the guest nothing."""
+    if address is None:
+        return None
+    try:
+        with open(f"/proc/{guest}/mem", "rb", buffering=0) as memory:
+            return int.from_bytes(os.pread(memory.fileno(), 8, address), "little")
+    except OSError:  # not started yet, or gone
+        return None
+
+
+def _cpu(guest: int) -> float:
+    """Seconds of host CPU that the guest's kernel and its living and reaped processes used."""
+    ticks = 0
+    for pid in [guest, *_children(guest)]:
+        with contextlib.suppress(OSError), open(f"/proc/{pid}/stat", "rb") as file:
+            ticks += sum(map(int, file.read().rpartition(b")")[2].split()[11:15]))
+    return ticks / os.sysconf("SC_CLK_TCK")
+
+
+def _children(pid: int) -> list[int]:
+    children: list[int] = []
+    with contextlib.suppress(OSError):
+        for thread in os.listdir(f"/proc/{pid}/task"):
+            with open(f"/proc/{pid}/task/{thread}/children", "rb") as file:
+                children += map(int, file.read().split())
+    return children
+
+
+def _end(guest: int) -> int:
+    """Kill what is left of the guest; its wait status. Orphans of the guest come to us, the nearest subreaper."""
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(guest, signal.SIGKILL)
+    _, status = os.waitpid(guest, 0)
+    while True:
+        for child in _children(os.getpid()):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(child, signal.SIGKILL)
+        try:
+            os.waitpid(-1, WALL)
+        except ChildProcessError:
+            return status
+
+
+def _status(scratch: str) -> Any:
+    """What the guest's init left, or None when it never came to its end."""
+    try:
+        with open(f"{scratch}/status", "rb") as file:
+            return json.loads(file.read())
+    except (OSError, ValueError):
+        return None
+
+
+def _remove(scratch: str) -> None:
+    for folder, _, files in os.walk(scratch, topdown=False):
+        for name in files:
+            os.unlink(f"{folder}/{name}")
+        os.rmdir(folder)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,53 @@
+"""Measurements: from a record to a number with its unit. They work from files, unprivileged."""
+
+from lab.metric.capture import Capture, CaptureError, Flow
+from lab.metric.flow import Connection, MetricError, Segments, bulk, connections
+from lab.metric.metrics import (
+    Metric,
+    any_drops,
+    bulk_goodput,
+    capture_goodput,
+    capture_of,
+    connection_of,
+    drops,
+    expert_retransmits,
+    header_length,
+    idle_share,
+    inflight_max,
+    iperf3_goodput,
+    ping_rtt,
+    qperf_goodput,
+    retransmits,
+    tcp_info_max,
+    tcp_info_of,
+    window_plateau,
+)
+
+__all__ = [
+    "Capture",
+    "CaptureError",
+    "Connection",
+    "Flow",
+    "Metric",
+    "MetricError",
+    "Segments",
+    "any_drops",
+    "bulk",
+    "bulk_goodput",
+    "capture_goodput",
+    "capture_of",
+    "connection_of",
+    "connections",
+    "drops",
+    "expert_retransmits",
+    "header_length",
+    "idle_share",
+    "inflight_max",
+    "iperf3_goodput",
+    "ping_rtt",
+    "qperf_goodput",
+    "retransmits",
+    "tcp_info_max",
+    "tcp_info_of",
+    "window_plateau",
+]

@@ -1,0 +1,241 @@
+"""One TCP connection out of a capture: what was sent, acknowledged and in flight, over time.
+
+Sequence numbers are unwrapped to 64 bits, relative to the first one seen, so that 10 s at 10 Gbit/s stay in order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from lab.errors import LabError
+from lab.metric.capture import ACK, FIN, RST, SYN, TCP, Capture, Flow
+
+__all__ = ["Connection", "MetricError", "Segments", "bulk", "connections"]
+
+Ints: TypeAlias = npt.NDArray[Any]
+Bools: TypeAlias = npt.NDArray[np.bool_]
+Floats: TypeAlias = npt.NDArray[np.float64]
+
+
+class MetricError(LabError):
+    """The record does not hold what the metric needs."""
+
+
+@dataclass(frozen=True)
+class Segments:
+    """One direction of a connection, a row a segment, in capture order.
+
+    `packet` is its index in the capture, `seq` and `ack` are unwrapped; `ack` is -1 before the first with an ACK.
+    `window` is in bytes: scaled, except in a SYN, as RFC 7323 2.2 says.
+    """
+
+    packet: Ints
+    time_ns: Ints
+    seq: Ints
+    ack: Ints
+    flags: Ints
+    window: Ints
+    payload: Ints
+    header_length: Ints
+
+    def __len__(self) -> int:
+        return len(self.packet)
+
+    @cached_property
+    def end(self) -> Ints:
+        """The sequence number after the segment; SYN and FIN count one each."""
+        ends: Ints = self.seq + self.payload + (self.flags & SYN > 0) + (self.flags & FIN > 0)
+        return ends
+
+    @cached_property
+    def highest(self) -> Ints:
+        """The highest `end` up to and including each segment."""
+        return np.maximum.accumulate(self.end) if len(self) else self.end
+
+    @cached_property
+    def data(self) -> Bools:
+        """Whether the segment carries payload."""
+        carries: Bools = self.payload > 0
+        return carries
+
+    @cached_property
+    def pure_ack(self) -> Bools:
+        """Whether the segment does nothing but acknowledge."""
+        pure: Bools = (self.payload == 0) & (self.flags & (SYN | FIN | RST | ACK) == ACK)
+        return pure
+
+    @cached_property
+    def retransmitted(self) -> Bools:
+        """Whether the segment has payload that was, in part or whole, in an earlier one."""
+        before = np.concatenate(([np.iinfo(np.int64).min], self.highest[:-1]))
+        again: Bools = self.data & (self.seq < before[: len(self)])
+        return again
+
+
+@dataclass(frozen=True)
+class Connection:
+    """Both directions: `forward` is the way that carries more payload, `back` acknowledges it."""
+
+    flow: Flow
+    forward: Segments
+    back: Segments
+
+    @cached_property
+    def duplicate_acks(self) -> Bools:
+        """Of `back`: repeats of the last ACK, with its window, while data is outstanding (RFC 5681 2)."""
+        back = self.back
+        same = (np.diff(back.ack) == 0) & (np.diff(back.window) == 0) & back.pure_ack[1:]
+        return np.concatenate(([False], same))[: len(back)] & (self._sent_before(back.packet) > back.ack)
+
+    @cached_property
+    def inflight(self) -> Ints:
+        """Bytes sent and not acknowledged after each segment of `forward`, as its sender saw it there."""
+        acked = np.maximum.accumulate(self.back.ack) if len(self.back) else self.back.ack
+        last = np.searchsorted(self.back.packet, self.forward.packet)
+        known = np.concatenate(([0], acked))[last]
+        return np.where(known >= 0, self.forward.highest - np.maximum(known, 0), 0)
+
+    @cached_property
+    def acked(self) -> tuple[Ints, Ints]:
+        """(times in ns, bytes acknowledged until then), for each segment of `back` that acknowledges more."""
+        has = self.back.ack >= 0
+        times, ack = self.back.time_ns[has], np.maximum.accumulate(self.back.ack[has])
+        first = int(self.forward.seq[self.forward.data][0]) if self.forward.data.any() else 0
+        return times, np.clip(ack - first, 0, int(self.payload_bytes))
+
+    @property
+    def payload_bytes(self) -> int:
+        """Bytes of payload sent in `forward`, each counted once as far as it was seen in order."""
+        sent = self.forward
+        if not sent.data.any():
+            return 0
+        return int((sent.seq + sent.payload)[sent.data].max() - sent.seq[sent.data].min())
+
+    @property
+    def start_ns(self) -> int:
+        """When the first segment with payload was captured. Raises MetricError when none was."""
+        if not self.forward.data.any():
+            raise MetricError(f"the connection {_name(self.flow)} carries no payload")
+        return int(self.forward.time_ns[self.forward.data][0])
+
+    def goodput(self, start_ns: int, end_ns: int) -> float:
+        """Bits per second acknowledged between two times."""
+        low, high = self._acked_at(np.array([start_ns, end_ns]))
+        return float(8e9 * (high - low) / (end_ns - start_ns))
+
+    def goodput_over_time(self, bin_ns: int) -> tuple[Floats, Floats]:
+        """(bin starts in s since the first data segment, bits per second acknowledged within each)."""
+        times, _ = self.acked
+        edges = np.arange(self.start_ns, (int(times[-1]) if len(times) else self.start_ns) + bin_ns, bin_ns)
+        return (edges[:-1] - self.start_ns) / 1e9, 8e9 * np.diff(self._acked_at(edges)) / bin_ns
+
+    def packets_per_tick(self, tick_ns: int = 10_000_000) -> tuple[Floats, Ints, Ints]:
+        """The IO graph: (tick starts in s since the first data segment, packets forward, packets back)."""
+        last = max(int(each.time_ns[-1]) for each in (self.forward, self.back) if len(each))
+        edges = np.arange(self.start_ns, last + tick_ns + 1, tick_ns)
+        counts = [np.histogram(each.time_ns, edges)[0] for each in (self.forward, self.back)]
+        return (edges[:-1] - self.start_ns) / 1e9, counts[0], counts[1]
+
+    def idle_share(self, start_ns: int, end_ns: int, gap_ns: int) -> float:
+        """The share of that time within gaps longer than `gap_ns` between data segments."""
+        times = self.forward.time_ns[self.forward.data]
+        times = times[(times >= start_ns) & (times <= end_ns)]
+        gaps = np.diff(np.concatenate(([start_ns], times, [end_ns])))
+        return float(gaps[gaps > gap_ns].sum() / (end_ns - start_ns))
+
+    def handshake_ns(self) -> int:
+        """From SYN to SYN-ACK at the side that opens; its RTT there. Raises MetricError when not captured."""
+        syns = [(each, np.flatnonzero(each.flags & SYN)) for each in (self.forward, self.back)]
+        opening = [each.time_ns[at[0]] for each, at in syns if len(at) and not each.flags[at[0]] & ACK]
+        answering = [each.time_ns[at[0]] for each, at in syns if len(at) and each.flags[at[0]] & ACK]
+        if not opening or not answering:
+            raise MetricError(f"the handshake of {_name(self.flow)} was not captured")
+        return int(answering[0] - opening[0])
+
+    def _sent_before(self, packet: Ints) -> Ints:
+        return np.concatenate(([-1], self.forward.highest))[np.searchsorted(self.forward.packet, packet)]
+
+    def _acked_at(self, when: Ints) -> Ints:
+        times, acked = self.acked
+        return np.concatenate(([0], acked))[np.searchsorted(times, when, side="right")]
+
+
+def connections(capture: Capture) -> Iterator[Connection]:
+    """Every TCP connection of the capture, by first appearance."""
+    numbers = {flow: number for number, flow in enumerate(capture.flows) if flow.protocol == TCP}
+    seen: set[Flow] = set()
+    for flow in numbers:
+        if flow not in seen:
+            seen |= {flow, flow.reverse}
+            ways = [
+                np.flatnonzero(capture.tcp & (capture.flow == numbers.get(way, -2))) for way in (flow, flow.reverse)
+            ]
+            if capture.payload[ways[1]].sum() > capture.payload[ways[0]].sum():
+                flow, ways = flow.reverse, ways[::-1]
+            yield _connection(capture, flow, ways[0], ways[1])
+
+
+def bulk(capture: Capture) -> Connection:
+    """The connection that carries the most payload. Raises MetricError when there is none at all."""
+    number = {flow: number for number, flow in enumerate(capture.flows) if flow.protocol == TCP}
+    if not number:
+        raise MetricError("the capture holds no TCP connection")
+    carried = np.bincount(capture.flow[capture.tcp], weights=capture.payload[capture.tcp], minlength=len(capture.flows))
+    flow = max(number, key=lambda each: (carried[number[each]], -number[each]))
+    ways = [np.flatnonzero(capture.tcp & (capture.flow == number.get(way, -2))) for way in (flow, flow.reverse)]
+    return _connection(capture, flow, ways[0], ways[1])
+
+
+def _connection(capture: Capture, flow: Flow, ahead: Ints, behind: Ints) -> Connection:
+    def origin(one: Ints, other: Ints) -> int:
+        """The first sequence number of one way; where nothing of it was captured, what the other way acknowledges."""
+        if len(one):
+            return int(capture.seq[one[0]])
+        acks = other[capture.flags[other] & ACK > 0]
+        return int(capture.ack[acks[0]]) if len(acks) else 0
+
+    origins = origin(ahead, behind), origin(behind, ahead)
+    shifts = [_scale(capture, way) for way in (ahead, behind)]
+    scaled = None not in shifts
+    forward = _segments(capture, ahead, origins, shifts[0] if scaled else 0)
+    back = _segments(capture, behind, origins[::-1], shifts[1] if scaled else 0)
+    return Connection(flow, forward, back)
+
+
+def _segments(capture: Capture, at: Ints, origins: tuple[int, int], shift: int | None) -> Segments:
+    flags = capture.flags[at]
+    valid = flags & ACK > 0
+    ack = np.full(len(at), -1, np.int64)
+    ack[valid] = _unwrap(capture.ack[at][valid], origins[1])
+    for_syn = np.where(flags & SYN > 0, 0, shift or 0)
+    return Segments(
+        packet=at,
+        time_ns=capture.time_ns[at],
+        seq=_unwrap(capture.seq[at], origins[0]),
+        ack=ack,
+        flags=flags,
+        window=capture.window[at].astype(np.int64) << for_syn,
+        payload=capture.payload[at].astype(np.int64),
+        header_length=capture.header_length[at],
+    )
+
+
+def _unwrap(numbers: Ints, origin: int) -> Ints:
+    """Distances from `origin` of numbers modulo 2^32 of which each is within 2^31 of the one before it."""
+    steps = np.diff(numbers.astype(np.uint32), prepend=np.uint32(origin))
+    return np.cumsum(steps.view(np.int32), dtype=np.int64)
+
+
+def _scale(capture: Capture, way: Ints) -> int | None:
+    syns = way[capture.flags[way] & SYN > 0]
+    return capture.options(int(syns[0])).window_scale if len(syns) else None
+
+
+def _name(flow: Flow) -> str:
+    return f"{flow.source}:{flow.source_port} > {flow.destination}:{flow.destination_port}"

@@ -1,0 +1,201 @@
+"""Metrics as an experiment names them: each of these makes a function from a record to a value.
+
+All raise MetricError, or RecordError, when the record does not hold what they need.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Literal, TypeAlias
+
+import numpy as np
+
+from lab.metric import tcp_info
+from lab.metric.capture import Capture
+from lab.metric.flow import Connection, MetricError, bulk
+from lab.metric.tools import Side, expert_summaries, iperf3_bits_per_second, ping_rtts, qperf_results
+from lab.record import Record
+from lab.units import Value
+
+__all__ = [
+    "Metric",
+    "any_drops",
+    "bulk_goodput",
+    "capture_goodput",
+    "capture_of",
+    "connection_of",
+    "drops",
+    "expert_retransmits",
+    "header_length",
+    "idle_share",
+    "inflight_max",
+    "iperf3_goodput",
+    "ping_rtt",
+    "qperf_goodput",
+    "retransmits",
+    "tcp_info_max",
+    "tcp_info_of",
+    "window_plateau",
+]
+
+Metric: TypeAlias = Callable[[Record], Value]
+Way = Literal["forward", "back"]
+
+
+def iperf3_goodput(side: Side = "received") -> Metric:
+    """iperf3's own mean, as its receiver or its sender counts it; the sender's includes what is only buffered."""
+    return lambda record: Value(iperf3_bits_per_second(record.json("iperf3.json"), side), "bit/s")
+
+
+def qperf_goodput() -> Metric:
+    """Qperf's bandwidth: "bw", of tcp_bw."""
+
+    def measure(record: Record) -> Value:
+        results = qperf_results(record.text("qperf.txt"))
+        if "bw" not in results:
+            raise MetricError(f"qperf measured {', '.join(results)}, but no bandwidth")
+        return results["bw"]
+
+    return measure
+
+
+def bulk_goodput() -> Metric:
+    """Of our own transfer: what the receiver read after its first read, over the time from that to the last."""
+
+    def measure(record: Record) -> Value:
+        output = record.json("bulk.json")
+        elapsed = output["last_ns"] - output["first_ns"]
+        if elapsed <= 0:
+            raise MetricError("the transfer was read at once: there is no time to divide by")
+        return Value(8e9 * (output["bytes"] - output["first_bytes"]) / elapsed, "bit/s")
+
+    return measure
+
+
+def ping_rtt(which: Literal["min", "max", "last"] = "min") -> Metric:
+    """A round trip that ping printed, in seconds."""
+    choose: dict[str, Callable[[list[float]], float]] = {"min": min, "max": max, "last": lambda rtts: rtts[-1]}
+    return lambda record: Value(choose[which](ping_rtts(record.text("ping.txt"))), "s")
+
+
+def drops(link: str = "path", way: Way = "forward") -> Metric:
+    """Frames that the wire's qdiscs dropped in one direction of a link, by `tc`'s counters, during the trial."""
+
+    def count(record: Record, name: str) -> int:
+        rows = [row for row in record.json(name) if (row["node"], row["direction"]) == (link, way)]
+        if not rows:
+            raise MetricError(f"{name} has no qdisc of link '{link}' {way}")
+        return sum(int(row["drops"]) for row in rows)
+
+    return lambda record: Value(count(record, "qdiscs.after.json") - count(record, "qdiscs.before.json"), "1")
+
+
+def any_drops(link: str = "path", way: Way = "forward") -> Metric:
+    """1 if the wire dropped frames in that direction, else 0."""
+    counted = drops(link, way)
+    return lambda record: Value(int(counted(record).number > 0), "1")
+
+
+def retransmits(node: str = "sender", interface: str | None = None) -> Metric:
+    """Data segments of the bulk connection that repeat what was sent before, as captured there."""
+    return lambda record: Value(int(connection_of(record, node, interface).forward.retransmitted.sum()), "1")
+
+
+def expert_retransmits(node: str = "sender", interface: str = "eth0") -> Metric:
+    """Frames that Wireshark's Expert Info suspects of being a retransmission, of any kind."""
+
+    def measure(record: Record) -> Value:
+        summaries = expert_summaries(record.text(f"expert.{node}.{interface}.txt"))
+        return Value(sum(frames for summary, frames in summaries.items() if "retransmission" in summary.lower()), "1")
+
+    return measure
+
+
+def header_length(node: str = "sender", interface: str | None = None) -> Metric:
+    """TCP header of every data segment, in bytes. MetricError when they differ."""
+
+    def measure(record: Record) -> Value:
+        forward = connection_of(record, node, interface).forward
+        lengths, counts = np.unique(forward.header_length[forward.data], return_counts=True)
+        if len(lengths) != 1:
+            seen = ", ".join(f"{length} B in {count}" for length, count in zip(lengths, counts, strict=True))
+            raise MetricError(f"data segments have no one header length: {seen or 'there are none'}")
+        return Value(int(lengths[0]), "B")
+
+    return measure
+
+
+def window_plateau(node: str = "sender", interface: str | None = None) -> Metric:
+    """Where the receiver's advertised window stops, in bytes. MetricError when it still grew in the second half."""
+
+    def measure(record: Record) -> Value:
+        connection = connection_of(record, node, interface)
+        back = connection.back
+        if not len(back):
+            raise MetricError("the capture has no ACK, hence no window")
+        window = np.maximum.accumulate(back.window)
+        middle = (connection.start_ns + int(back.time_ns[-1])) // 2
+        if window[-1] > window[np.searchsorted(back.time_ns, middle)]:
+            raise MetricError("the advertised window still grew in the second half of the transfer")
+        return Value(int(window[-1]), "B")
+
+    return measure
+
+
+def inflight_max(node: str = "sender", interface: str | None = None) -> Metric:
+    """The most bytes sent and not acknowledged, at the sender."""
+    return lambda record: Value(int(connection_of(record, node, interface).inflight.max(initial=0)), "B")
+
+
+def capture_goodput(start: float, end: float, node: str = "sender", interface: str | None = None) -> Metric:
+    """Bytes acknowledged between two times, in seconds since the first data segment, per second."""
+
+    def measure(record: Record) -> Value:
+        connection = connection_of(record, node, interface)
+        first = connection.start_ns
+        return Value(connection.goodput(first + round(start * 1e9), first + round(end * 1e9)), "bit/s")
+
+    return measure
+
+
+def idle_share(
+    start: float, end: float, gap: float = 0.001, node: str = "sender", interface: str | None = None
+) -> Metric:
+    """The share of that time (s since the first data segment) within gaps of more than `gap` s without data."""
+
+    def measure(record: Record) -> Value:
+        connection = connection_of(record, node, interface)
+        low, high = (connection.start_ns + round(at * 1e9) for at in (start, end))
+        return Value(connection.idle_share(low, high, round(gap * 1e9)), "1")
+
+    return measure
+
+
+def tcp_info_max(field: str, unit: str = "1", scale: float = 1, node: str = "sender") -> Metric:
+    """The largest sample of a tcp_info field of the connection that sends most, times `scale`, in `unit`."""
+    return lambda record: Value(float(tcp_info_of(record, node)[field].max()) * scale, unit)
+
+
+def capture_of(record: Record, node: str, interface: str | None = None) -> Capture:
+    """The capture of an interface; of the only one captured on `node` when none is named."""
+    if interface is not None:
+        return Capture(record.path(f"capture.{node}.{interface}.pcap"))
+    names = [name for name in record.outputs if name.startswith(f"capture.{node}.") and Path(name).suffix == ".pcap"]
+    if len(names) != 1:
+        how_many = f"{len(names)} captures: name an interface" if names else "no capture"
+        raise MetricError(f"node '{node}' has {how_many}")
+    return Capture(record.path(names[0]))
+
+
+def connection_of(record: Record, node: str, interface: str | None = None) -> Connection:
+    """The connection that carries most in that capture."""
+    return bulk(capture_of(record, node, interface))
+
+
+def tcp_info_of(record: Record, node: str) -> tcp_info.Samples:
+    """The samples of the connection of `node` that sent most."""
+    samples = tcp_info.read(record.path(f"tcp_info.{node}.bin"))
+    if not samples:
+        raise MetricError(f"the tcp_info probe of '{node}' saw no connection")
+    return max(samples, key=lambda each: int(each["bytes_acked"].max()))

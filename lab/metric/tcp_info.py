@@ -1,0 +1,103 @@
+"""The kernel's tcp_info samples of a trial, in columns."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from lab.errors import LabError
+
+__all__ = ["FIELDS", "Samples", "TcpInfoError", "read"]
+
+Ints: TypeAlias = npt.NDArray[Any]
+
+_RECORD = struct.Struct("<qII")  # as lab.probe.tcp_info writes: time, local port << 16 | remote port, length
+
+_EIGHTS = "state ca_state retransmits probes backoff options wscale delivery_rate_app_limited"
+_WORDS = (  # from offset 8, 32 bits each
+    "rto ato snd_mss rcv_mss unacked sacked lost retrans fackets last_data_sent last_ack_sent last_data_recv "
+    "last_ack_recv pmtu rcv_ssthresh rtt rttvar snd_ssthresh snd_cwnd advmss reordering rcv_rtt rcv_space total_retrans"
+)
+_TAIL = (  # from offset 104: name, bytes
+    "pacing_rate:8 max_pacing_rate:8 bytes_acked:8 bytes_received:8 segs_out:4 segs_in:4 notsent_bytes:4 min_rtt:4 "
+    "data_segs_in:4 data_segs_out:4 delivery_rate:8 busy_time:8 rwnd_limited:8 sndbuf_limited:8 delivered:4 "
+    "delivered_ce:4 bytes_sent:8 bytes_retrans:8 dsack_dups:4 reord_seen:4 rcv_ooopack:4 snd_wnd:4 rcv_wnd:4 rehash:4 "
+    "total_rto:2 total_rto_recoveries:2 total_rto_time:4"
+)
+
+
+def _layout() -> Mapping[str, tuple[int, str]]:
+    """Offset and numpy type of each field of struct tcp_info, include/uapi/linux/tcp.h."""
+    fields = {name: (offset, "u1") for offset, name in enumerate(_EIGHTS.split())}
+    fields |= {name: (8 + 4 * index, "<u4") for index, name in enumerate(_WORDS.split())}
+    offset = 104
+    for field in _TAIL.split():
+        name, size = field.split(":")
+        fields[name] = (offset, f"<u{size}")
+        offset += int(size)
+    return fields
+
+
+FIELDS = _layout()
+
+
+class TcpInfoError(LabError):
+    """The samples are cut off, or the kernel's struct lacks the field asked for."""
+
+
+@dataclass(frozen=True)
+class Samples:
+    """Samples of one connection, by time. `samples[name]` is a field's column, in the kernel's unit (times in us)."""
+
+    time_ns: Ints
+    local_port: int
+    remote_port: int
+    raw: npt.NDArray[np.uint8]  # a row a sample
+
+    def __len__(self) -> int:
+        return len(self.time_ns)
+
+    def __contains__(self, name: str) -> bool:
+        """Whether the kernel that was sampled knows the field."""
+        offset, kind = FIELDS[name]
+        return bool(offset + np.dtype(kind).itemsize <= self.raw.shape[1])
+
+    def __getitem__(self, name: str) -> Ints:
+        """One field over time. Raises TcpInfoError when the kernel's struct does not reach that far."""
+        if name not in FIELDS or name not in self:
+            raise TcpInfoError(f"tcp_info of this kernel has no field '{name}'")
+        offset, kind = FIELDS[name]
+        size = np.dtype(kind).itemsize
+        column: Ints = np.ascontiguousarray(self.raw[:, offset : offset + size]).view(kind)[:, 0]
+        return column
+
+
+def read(path: Path) -> list[Samples]:
+    """The samples of every connection, by first appearance. Raises TcpInfoError for a file that is cut off."""
+    data = path.read_bytes()
+    found: dict[tuple[int, int], list[tuple[int, bytes]]] = {}
+    at = 0
+    while at < len(data):
+        if at + _RECORD.size > len(data):
+            raise TcpInfoError(f"{path} ends within a sample")
+        time_ns, ports, length = _RECORD.unpack_from(data, at)
+        at += _RECORD.size
+        if at + length > len(data):
+            raise TcpInfoError(f"{path} ends within a sample")
+        found.setdefault((ports, length), []).append((time_ns, data[at : at + length]))
+        at += length
+    return [
+        Samples(
+            np.array([time for time, _ in rows], np.int64),
+            ports >> 16,
+            ports & 0xFFFF,
+            np.frombuffer(b"".join(info for _, info in rows), np.uint8).reshape(len(rows), length),
+        )
+        for (ports, length), rows in found.items()
+    ]

@@ -1,0 +1,73 @@
+"""What the measuring tools print, parsed. Each parser takes the raw text or JSON and raises MetricError when it is not
+what the tool prints at the end of a good run.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any, Literal
+
+from lab.metric.flow import MetricError
+from lab.units import Value
+
+__all__ = ["Side", "expert_summaries", "iperf3_bits_per_second", "ping_rtts", "qperf_results"]
+
+Side = Literal["received", "sent"]
+
+_QPERF = re.compile(r"^\s+(\w+)\s+=\s+([\d.,]+) (\S+(?: cpus)?)\s*$", re.MULTILINE)
+_SCALES = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}  # qperf counts in thousands
+_TIMES = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "sec": 1.0}
+_EXPERT = re.compile(r"^\s+(\d+)\s{2,}\S+\s+\S+\s{2}(.+)$", re.MULTILINE)
+_PING = re.compile(r"\btime=([\d.]+) ms")
+
+
+def iperf3_bits_per_second(output: Mapping[str, Any], side: Side) -> float:
+    """The mean over the whole test that `iperf3 -J` reports for its receiver or its sender, in bit/s."""
+    if "error" in output:
+        raise MetricError(f"iperf3 failed: {output['error']}")
+    try:
+        return float(output["end"][f"sum_{side}"]["bits_per_second"])
+    except (KeyError, TypeError) as error:
+        raise MetricError(f"iperf3 did not report what was {side}: its output has no {error}") from error
+
+
+def qperf_results(text: str) -> dict[str, Value]:
+    """Qperf's results by name: bandwidths in bit/s, times in s, the rest as plain numbers.
+
+    Reads bits ("Gb/sec", as --use_bits_per_sec prints) and bytes ("GB/sec").
+    """
+    found = {name: _qperf_value(float(number.replace(",", "")), unit) for name, number, unit in _QPERF.findall(text)}
+    if not found:
+        raise MetricError(f"qperf reported nothing: {text.strip().splitlines()[-1] if text.strip() else 'no output'}")
+    return found
+
+
+def _qperf_value(number: float, unit: str) -> Value:
+    if unit in _TIMES:
+        return Value(number * _TIMES[unit], "s")
+    match = re.fullmatch(r"([KMGT]?)(b|B|bits|bytes)?/sec", unit)
+    if match is None:
+        return Value(number, "1")
+    scale, of = match.groups()
+    if of is None:
+        return Value(number * _SCALES[scale], "1")
+    return Value(number * _SCALES[scale] * (8 if of in ("B", "bytes") else 1), "bit/s")
+
+
+def ping_rtts(text: str) -> list[float]:
+    """The round trips that `ping` printed, in seconds, in order."""
+    found = [float(number) / 1e3 for number in _PING.findall(text)]
+    if not found:
+        raise MetricError("ping got no answer")
+    return found
+
+
+def expert_summaries(text: str) -> dict[str, int]:
+    """How often tshark's Expert Info (`-z expert`) says what: summary -> frames, over all its severities."""
+    if not re.search(r"^(Errors|Warns|Notes|Chats) \(\d+\)$", text, re.MULTILINE):
+        raise MetricError("tshark's Expert Info is empty: not even the connection's SYN is in it")
+    found: dict[str, int] = {}
+    for frames, summary in _EXPERT.findall(text):
+        found[summary.strip()] = found.get(summary.strip(), 0) + int(frames)
+    return found

@@ -1,0 +1,34 @@
+"""Predictions: functions from a path, known before anything runs, to a value. Each names the source of its formula."""
+
+from lab.model.goodput import (
+    any_drops,
+    frames_in_flight,
+    goodput_bulk,
+    goodput_formula,
+    goodput_iperf3,
+    goodput_written,
+    lost_frames,
+)
+from lab.model.line import ModelError, base_rtt, goodput_line_rate, tcp_header_length
+from lab.model.path import Hop, Path
+from lab.model.transfer import Transfer, transfer
+from lab.model.window import window_plateau
+
+__all__ = [
+    "Hop",
+    "ModelError",
+    "Path",
+    "Transfer",
+    "any_drops",
+    "base_rtt",
+    "frames_in_flight",
+    "goodput_bulk",
+    "goodput_formula",
+    "goodput_iperf3",
+    "goodput_line_rate",
+    "goodput_written",
+    "lost_frames",
+    "tcp_header_length",
+    "transfer",
+    "window_plateau",
+]

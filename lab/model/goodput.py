@@ -1,0 +1,74 @@
+"""What a bulk transfer measures, predicted: goodput as each tool counts it, and what the bottleneck has to hold."""
+
+from __future__ import annotations
+
+from lab.model.line import ModelError, base_rtt
+from lab.model.path import Path
+from lab.model.transfer import Transfer, transfer
+from lab.model.window import rcv_window
+from lab.units import Value
+
+__all__ = [
+    "any_drops",
+    "frames_in_flight",
+    "goodput_bulk",
+    "goodput_formula",
+    "goodput_iperf3",
+    "goodput_written",
+    "lost_frames",
+]
+
+_MIB = 1 << 20
+
+
+def goodput_iperf3(path: Path) -> Value:
+    """As iperf3's receiver counts: what was sent in time, over its time.
+
+    The message that ends the test follows the data through the queue and starts with a round trip: the receiver's
+    clock runs that much longer than the sender's.
+    """
+    done = _undropped(path)
+    return Value(8 * done.sent / (done.seconds + done.queue + base_rtt(path).number), "bit/s")
+
+
+def goodput_written(path: Path) -> Value:
+    """As iperf and iperf3's sender count: what was written, over the writer's time. Includes what is only buffered."""
+    done = _undropped(path)
+    return Value(8 * done.written / done.seconds, "bit/s")
+
+
+def goodput_bulk(path: Path) -> Value:
+    """As the lab's own transfer counts: from when the first MiB has been received until the last byte is."""
+    done = _undropped(path)
+    if done.started is None:
+        raise ModelError("the transfer is shorter than the first MiB, where its clock starts")
+    return Value(8 * (done.written - _MIB) / (done.drained - done.started), "bit/s")
+
+
+def goodput_formula(path: Path) -> Value:
+    """The receive window once a round trip: rwnd x 8 / RTT. No slow start, no sender's buffer."""
+    rtt = base_rtt(path).number
+    return Value(8 * rcv_window(path) / rtt, "bit/s")
+
+
+def frames_in_flight(path: Path) -> Value:
+    """The most frames that the bottleneck holds, queued and in flight together, were its limit no bound."""
+    return Value(transfer(path).peak, "1")
+
+
+def any_drops(path: Path) -> Value:
+    """1 if the bottleneck's limit must drop frames, else 0: when more arrive than it holds."""
+    return Value(int(transfer(path).peak > path.limit), "1")
+
+
+def lost_frames(path: Path) -> Value:
+    """0 where neither the wire nor its limit loses any. How many a small limit drops is not predicted: ModelError."""
+    _undropped(path)
+    return Value(0, "1")
+
+
+def _undropped(path: Path) -> Transfer:
+    done = transfer(path)
+    if path.loss or done.peak > path.limit:
+        raise ModelError("the path loses frames: the model covers a transfer without loss")
+    return done

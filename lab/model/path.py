@@ -1,0 +1,161 @@
+"""What a prediction may know: the path and the sysctls, before anything runs. Never a record."""
+
+from __future__ import annotations
+
+import re
+from collections import deque
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from math import prod
+from typing import Any
+
+from lab.errors import InputError
+from lab.units import Duration, Rate, Size
+
+__all__ = ["Hop", "Path"]
+
+_SNDBUF_MAX, _RCVBUF_MAX = 4194304, 6291456  # Linux's, on a machine with memory to spare (tcp_init)
+_TURNS = {"iperf3": 10 * 128 * 1024}  # its `multisend` writes of DEFAULT_TCP_BLKSIZE
+_WATERMARKS = {"bulk": 16 * 1024}  # lab.workload.bulk
+
+
+@dataclass(frozen=True, slots=True)
+class Hop:
+    """One link in one direction, as `lab.spec.network.Direction` has it."""
+
+    rate: Rate | None
+    delay: Duration
+    mtu: Size
+    limit: int
+    loss: float
+
+    @classmethod
+    def of(cls, direction: Mapping[str, Any]) -> Hop:
+        """From the plain form of a direction."""
+        rate = direction["rate"]
+        return cls(
+            None if rate is None else Rate.of(rate),
+            Duration.of(direction["delay"]),
+            Size.of(direction["mtu"]),
+            direction["limit"],
+            direction["loss"],
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Path:
+    """The way from a sender to a receiver and back, with what their kernels will do on it.
+
+    `forward` and `back` are the hops in the order that a packet takes them. `sndbuf_max` and `rcvbuf_max` are the
+    third figures of tcp_wmem (sender) and tcp_rmem (receiver), in bytes; `kernel` is (major, minor); `adv_win_scale`
+    is what kernels before 6.6 shift the receive buffer by. `duration` is the workload's, None when it has none;
+    `turn` is how many bytes its writer writes each time that select() says it may, None for one that never asks;
+    `watermark` is how many bytes have to wait before its reader wakes (SO_RCVLOWAT).
+    """
+
+    forward: tuple[Hop, ...]
+    back: tuple[Hop, ...]
+    timestamps: bool = True
+    sndbuf_max: int = _SNDBUF_MAX
+    rcvbuf_max: int = _RCVBUF_MAX
+    kernel: tuple[int, int] = (7, 2)
+    hz: int = 1000
+    duration: Duration | None = None
+    version: int = 4
+    adv_win_scale: int = 1
+    turn: int | None = None
+    watermark: int = 0
+
+    @classmethod
+    def of(
+        cls,
+        network: Mapping[str, Any],
+        sender: str,
+        receiver: str,
+        kernel: Mapping[str, Any],
+        workload: Mapping[str, Any],
+    ) -> Path:
+        """The shortest path between two nodes of a network, all in plain form. Raises InputError when there is none."""
+        nodes = {node["name"]: node["sysctls"] for node in network["nodes"]}
+        try:
+            sending, receiving = nodes[sender], nodes[receiver]
+        except KeyError as error:
+            raise InputError(f"the network '{network['name']}' has no node {error}") from error
+        forward = _hops(network, sender, receiver)
+        version = re.match(r"(\d+)\.(\d+)", kernel["version"])
+        if version is None:
+            raise InputError(f"'{kernel['version']}' is not the version of a kernel")
+        duration = workload.get("duration")
+        return cls(
+            forward=tuple(Hop.of(link[ahead]) for link, ahead, _ in forward),
+            back=tuple(Hop.of(link[behind]) for link, _, behind in reversed(forward)),
+            timestamps=all(host.get("net.ipv4.tcp_timestamps", "1") != "0" for host in (sending, receiving)),
+            sndbuf_max=_third(sending.get("net.ipv4.tcp_wmem"), _SNDBUF_MAX),
+            rcvbuf_max=_third(receiving.get("net.ipv4.tcp_rmem"), _RCVBUF_MAX),
+            kernel=(int(version[1]), int(version[2])),
+            hz=kernel["hz"],
+            duration=None if duration is None else Duration.of(duration),
+            version=workload.get("ip", 4),
+            turn=_TURNS.get(workload.get("kind", "")),
+            watermark=_WATERMARKS.get(workload.get("kind", ""), 0),
+            adv_win_scale=int(receiving.get("net.ipv4.tcp_adv_win_scale", 1)),
+        )
+
+    @property
+    def rate(self) -> Rate | None:
+        """The bottleneck's rate on the way forward; None when no hop has one."""
+        return min((hop.rate for hop in self.forward if hop.rate), default=None)
+
+    @property
+    def delay(self) -> Duration:
+        """The forward hops' delays, summed."""
+        return Duration(sum(hop.delay.ns for hop in self.forward))
+
+    @property
+    def back_delay(self) -> Duration:
+        """The back hops' delays, summed."""
+        return Duration(sum(hop.delay.ns for hop in self.back))
+
+    @property
+    def mtu(self) -> Size:
+        """The smallest MTU of either way: the sender's MSS follows from what both ends announce."""
+        return min(hop.mtu for hop in self.forward + self.back)
+
+    @property
+    def limit(self) -> int:
+        """Frames that the bottleneck holds."""
+        slowest = self.rate
+        return min(hop.limit for hop in self.forward if hop.rate == slowest)
+
+    @property
+    def loss(self) -> float:
+        """Probability that a frame is lost on the way forward."""
+        return 1 - prod(1 - hop.loss for hop in self.forward)
+
+
+def _hops(network: Mapping[str, Any], start: str, goal: str) -> list[tuple[Mapping[str, Any], str, str]]:
+    """(link, key of the direction ahead, key of the one behind) along the shortest way."""
+    ways: deque[tuple[str, list[tuple[Mapping[str, Any], str, str]]]] = deque([(start, [])])
+    seen = {start}
+    while ways:
+        at, way = ways.popleft()
+        if at == goal:
+            return way
+        for following, hop in _links(network, at):
+            if following not in seen:
+                seen.add(following)
+                ways.append((following, [*way, hop]))
+    raise InputError(f"the network '{network['name']}' has no path from {start} to {goal}")
+
+
+def _links(network: Mapping[str, Any], node: str) -> Iterator[tuple[str, tuple[Mapping[str, Any], str, str]]]:
+    for link in network["links"]:
+        first, second = (end["node"] for end in link["ends"])
+        if node == first:
+            yield second, (link, "forward", "back")
+        elif node == second:
+            yield first, (link, "back", "forward")
+
+
+def _third(buffer: str | None, default: int) -> int:
+    return default if buffer is None else int(buffer.split()[2])

@@ -1,0 +1,76 @@
+"""How many bytes Linux lets be under way: the receiver's window and the sender's buffer.
+
+Both are counted in `truesize`, what packets cost in memory, and not in payload. The sizes below are those of 64-bit
+kernels with 64-byte cache lines: sk_buff 232 or less, aligned to 256, skb_shared_info 320, and a small head of 576
+that leaves 256 for headers (SKB_SMALL_HEAD_CACHE_SIZE, net/core/skbuff.c).
+"""
+
+from __future__ import annotations
+
+from lab.model.line import mss
+from lab.model.path import Path
+from lab.units import Value
+
+__all__ = ["OVERHEAD", "initial_window", "rcv_window", "skb_payload", "sndbuf_per_segment", "window_plateau"]
+
+OVERHEAD = 256 + 320 + 256  # SKB_TRUESIZE of an empty skb with a small head
+_GSO_BYTES = 65536 - 192 - 1  # sk_gso_max_size: GSO_LEGACY_MAX_SIZE less MAX_TCP_HEADER and one (sk_setup_caps)
+_MEASURED_SINCE = (6, 6)  # "tcp: get rid of sysctl_tcp_adv_win_scale", dfa2f0483360
+
+
+def segment_truesize(path: Path) -> int:
+    """What a full segment costs where it arrives, in a frame of its own: its payload and an skb with a small head.
+
+    skb_segment() gives each frame a head for its headers and leaves the payload in page fragments.
+    """
+    return mss(path) + OVERHEAD
+
+
+def scaling_ratio(path: Path) -> int:
+    """The share of the receive buffer that is advertised, in 256ths.
+
+    Since 6.6, tcp_measure_rcv_mss() takes payload / truesize of the first full segment, rounded down.
+    Before, tcp_adv_win_scale: 1 / 2^-s for s <= 0, else 1 - 1 / 2^s.
+    """
+    if path.kernel >= _MEASURED_SINCE:
+        return mss(path) * 256 // segment_truesize(path)
+    scale = path.adv_win_scale
+    return 256 >> -scale if scale <= 0 else 256 - (256 >> scale)
+
+
+def window_plateau(path: Path) -> Value:
+    """Where the advertised window stops growing, in bytes: that share of tcp_rmem[2].
+
+    Since 6.6, tcp_grow_window() stops at the space beside the segment that is being queued, and
+    __tcp_select_window() rounds up to what the window scale can express. Before, window_clamp is the bound.
+    """
+    return Value(rcv_window(path), "B")
+
+
+def rcv_window(path: Path) -> int:
+    """As `window_plateau`, a plain number."""
+    ratio = scaling_ratio(path)
+    queued = segment_truesize(path) if path.kernel >= _MEASURED_SINCE else 0
+    unit = 1 << window_scale(path)
+    return -(-((path.rcvbuf_max - queued) * ratio >> 8) // unit) * unit
+
+
+def window_scale(path: Path) -> int:
+    """The shift announced in the SYN: tcp_select_initial_window(), ilog2(tcp_rmem[2]) - 15, from 0 to 14."""
+    return min(max(path.rcvbuf_max.bit_length() - 1 - 15, 0), 14)
+
+
+def skb_payload(path: Path) -> int:
+    """Payload of one skb in the send queue: whole segments up to the largest GSO packet (tcp_xmit_size_goal)."""
+    return _GSO_BYTES // mss(path) * mss(path)
+
+
+def initial_window(path: Path) -> int:
+    """Bytes that the SYN-ACK lets the sender send, as tcp_select_initial_window() rounds half of tcp_rmem[1]."""
+    return 65535 // mss(path) * mss(path)
+
+
+def sndbuf_per_segment(path: Path) -> int:
+    """What tcp_sndbuf_expand() reserves for a segment: an skb with a linear head, a power of two."""
+    linear = path.mtu.bytes - 40 + 192 + 320  # MSS before options, MAX_TCP_HEADER, skb_shared_info
+    return (1 << (linear - 1).bit_length()) + 256

@@ -1,0 +1,12 @@
+"""What a trial watches while its workload runs.
+
+A probe is a frozen declaration whose `watch` is a context; `Probe` is the union of all of them, told apart by `kind`.
+"""
+
+from lab.probe.capture import Capture
+from lab.probe.expert import ExpertInfo
+from lab.probe.tcp_info import TcpInfo
+
+Probe = Capture | ExpertInfo | TcpInfo
+
+__all__ = ["Capture", "ExpertInfo", "Probe", "TcpInfo"]

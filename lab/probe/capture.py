@@ -1,0 +1,73 @@
+"""Packets as they pass an interface, by tcpdump, with the kernel's nanosecond time stamps."""
+
+from __future__ import annotations
+
+import re
+import signal
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import msgspec
+
+from lab.place import Place, WorkloadError
+from lab.units import Size
+
+READY_SECONDS = 20.0
+STOP_SECONDS = 60.0
+FLUSH_SECONDS = 1.5  # tcpdump is handed a block of packets after a second at the latest
+BUFFER_KIB = 8 * 1024
+
+
+class Capture(msgspec.Struct, frozen=True, tag="capture", tag_field="kind", forbid_unknown_fields=True):
+    """`snap` bytes of each packet on `interface` of `node` that passes `filter` (pcap-filter syntax).
+
+    96 bytes hold every header of a TCP segment over IPv4 (14 + 20 + 60); over IPv6 it takes 114.
+
+    Leaves capture.NODE.INTERFACE.pcap. The trial is invalid when a packet escaped the capture.
+    """
+
+    node: str = "receiver"
+    interface: str = "eth0"
+    snap: Size = Size(96)
+    filter: str = ""
+
+    def tools(self) -> tuple[str, ...]:
+        """What must be installed."""
+        return ("tcpdump",)
+
+    @property
+    def stem(self) -> str:
+        """The name of the files that it leaves, without their ending."""
+        return f"capture.{self.node}.{self.interface}"
+
+    @contextmanager
+    def watch(self, place: Place) -> Iterator[None]:
+        """Capture within this context. Raises WorkloadError when tcpdump does not start or loses packets."""
+        log = place.out / f"{self.stem}.log"
+        argv = [
+            "stdbuf",
+            "-o1M",
+            "tcpdump",
+            "-i",
+            self.interface,
+            "-n",
+            "-s",
+            str(self.snap.bytes),
+            "-B",
+            str(BUFFER_KIB),
+        ]
+        argv += ["-Z", "root", "--time-stamp-precision=nano", "-w", "-"]
+        process = place.start(self.node, [*argv, *self.filter.split()], f"{self.stem}.pcap", log.name)
+        deadline = time.monotonic() + READY_SECONDS
+        while "listening on" not in log.read_text():
+            if process.poll() is not None or time.monotonic() > deadline:
+                raise WorkloadError(f"tcpdump did not start: {log.read_text().strip()}")
+            time.sleep(0.01)
+        yield
+        time.sleep(FLUSH_SECONDS)
+        process.send_signal(signal.SIGINT)
+        place.wait(process, STOP_SECONDS, log.name)
+        lost = re.search(r"(\d+) packets? dropped by kernel", log.read_text())
+        if lost is None or int(lost.group(1)):
+            raise WorkloadError(f"the capture on {self.node} lost packets: {log.read_text().strip()}")

@@ -1,0 +1,37 @@
+"""Wireshark's opinion of a connection: tshark's Expert Info on what passed an interface."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import msgspec
+
+from lab.place import Place
+from lab.probe.capture import Capture
+
+SECONDS = 600.0
+
+
+class ExpertInfo(msgspec.Struct, frozen=True, tag="expert_info", tag_field="kind", forbid_unknown_fields=True):
+    """A capture of `interface` on `node`, and `tshark -z expert` on it. Leaves expert.NODE.INTERFACE.txt too.
+
+    tshark holds about 1 KiB of memory a packet: enough for a few hundred thousand in a guest.
+    """
+
+    node: str = "sender"
+    interface: str = "eth0"
+
+    def tools(self) -> tuple[str, ...]:
+        """What must be installed."""
+        return ("tcpdump", "tshark")
+
+    @contextmanager
+    def watch(self, place: Place) -> Iterator[None]:
+        """Capture within this context, and ask tshark after it. Raises WorkloadError."""
+        capture = Capture(node=self.node, interface=self.interface)
+        with capture.watch(place):
+            yield
+        name = f"expert.{self.node}.{self.interface}"
+        argv = ["tshark", "-q", "-z", "expert", "-r", str(place.out / f"{capture.stem}.pcap")]
+        place.wait(place.start(self.node, argv, f"{name}.txt", f"{name}.log"), SECONDS, f"{name}.log")

@@ -1,0 +1,102 @@
+"""The kernel's own account of each TCP connection (struct tcp_info), by sock_diag netlink at a fixed interval.
+
+The struct is kept raw, as long as the running kernel makes it; `lab.metric` names its fields.
+"""
+
+from __future__ import annotations
+
+import signal
+import socket
+import struct
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import msgspec
+
+from lab.place import Place
+from lab.units import Duration
+
+SOCK_DIAG_BY_FAMILY = 20
+NETLINK_SOCK_DIAG = 4
+INET_DIAG_INFO = 2
+STATES = sum(1 << state for state in (1, 2, 3, 4, 5, 8, 9, 11))  # all but TIME_WAIT 6, CLOSE 7, LISTEN 10
+
+_REQUEST = struct.Struct("=IHHII BBBBI 48s")  # nlmsghdr, inet_diag_req_v2 with its sockid
+_HEADER = struct.Struct("=IHHII")
+_MESSAGE = struct.Struct(">4xHH")  # inet_diag_msg: family, state, timer, retrans, then the two ports
+_MESSAGE_BYTES = 72
+_ATTRIBUTE = struct.Struct("=HH")
+RECORD = struct.Struct("<qII")  # time in ns, local port << 16 | remote port, bytes of tcp_info that follow
+
+
+class TcpInfo(msgspec.Struct, frozen=True, tag="tcp_info", tag_field="kind", forbid_unknown_fields=True):
+    """Every connection of `node`, each `interval`. Leaves tcp_info.NODE.bin, a sequence of RECORDs."""
+
+    node: str = "sender"
+    interval: Duration = Duration.of("10 ms")
+
+    def tools(self) -> tuple[str, ...]:
+        """No tool of another's."""
+        return ()
+
+    @contextmanager
+    def watch(self, place: Place) -> Iterator[None]:
+        """Sample within this context. Raises WorkloadError when sampling failed."""
+        child = place.spawn(self.node, lambda: self._sample(place))
+        yield
+        child.stop("the tcp_info probe")
+
+    def _sample(self, place: Place) -> None:
+        stopped = False
+
+        def stop(*_: object) -> None:
+            nonlocal stopped
+            stopped = True
+
+        signal.signal(signal.SIGTERM, stop)
+        request = _request()
+        with (
+            socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, NETLINK_SOCK_DIAG) as diag,
+            open(place.out / f"tcp_info.{self.node}.bin", "wb") as file,
+        ):
+            due = time.monotonic_ns()
+            while not stopped:
+                now = time.time_ns()
+                for family in (socket.AF_INET, socket.AF_INET6):
+                    diag.send(request[family])
+                    for ports, info in _answers(diag):
+                        file.write(RECORD.pack(now, ports, len(info)) + info)
+                due += self.interval.ns
+                time.sleep(max(0, due - time.monotonic_ns()) / 1e9)
+
+
+def _request() -> dict[int, bytes]:
+    dump, length = 0x301, _REQUEST.size
+    return {
+        family: _REQUEST.pack(
+            *(length, SOCK_DIAG_BY_FAMILY, dump, 0, 0),
+            *(family, socket.IPPROTO_TCP, 1 << (INET_DIAG_INFO - 1), 0, STATES, bytes(48)),
+        )
+        for family in (socket.AF_INET, socket.AF_INET6)
+    }
+
+
+def _answers(diag: socket.socket) -> Iterator[tuple[int, bytes]]:
+    """(local port << 16 | remote port, tcp_info) of each connection."""
+    while True:
+        data = diag.recv(1 << 17)
+        offset = 0
+        while offset < len(data):
+            length, kind, _, _, _ = _HEADER.unpack_from(data, offset)
+            if kind != SOCK_DIAG_BY_FAMILY:  # NLMSG_DONE, or an error: no such family
+                return
+            body = data[offset + _HEADER.size : offset + length]
+            local, remote = _MESSAGE.unpack_from(body)
+            place = _MESSAGE_BYTES
+            while place + 4 <= len(body):
+                size, attribute = _ATTRIBUTE.unpack_from(body, place)
+                if attribute == INET_DIAG_INFO:
+                    yield local << 16 | remote, body[place + 4 : place + size]
+                place += size + (-size % 4)
+            offset += length + (-length % 4)

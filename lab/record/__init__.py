@@ -1,0 +1,7 @@
+"""Trials and their records: what went in, what came out, kept under the hash of what went in."""
+
+from lab.record.record import FORMAT, Output, Record, RecordError
+from lab.record.store import Stage, Store
+from lab.record.trial import Trial, canonical
+
+__all__ = ["FORMAT", "Output", "Record", "RecordError", "Stage", "Store", "Trial", "canonical"]

@@ -1,0 +1,136 @@
+"""A finished trial, read from its folder. Nothing is read before it is asked for."""
+
+from __future__ import annotations
+
+import hashlib
+from functools import cached_property
+from pathlib import Path
+from typing import Any, TypeVar
+
+import msgspec
+
+from lab.errors import LabError
+from lab.record.trial import Trial
+from lab.units import from_plain
+
+__all__ = ["FORMAT", "Contents", "Output", "Record", "RecordError", "digest"]
+
+FORMAT = 1
+_T = TypeVar("_T")
+
+
+class RecordError(LabError):
+    """A record is missing a part, damaged, or of a format that this version does not read."""
+
+
+class Output(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """One file that the trial left in out/."""
+
+    sha256: str
+    bytes: int
+
+
+class Contents(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What record.json holds: identical, byte for byte, for identical trials. Host, user and time are in host.json."""
+
+    format: int
+    environment: dict[str, Any]
+    invalid: list[str]
+    outputs: dict[str, Output]
+
+
+class Record:
+    """One trial's inputs, environment and outputs, in `folder`. Every reader raises RecordError for a damaged part."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def __repr__(self) -> str:
+        return f"Record({str(self.folder)!r})"
+
+    @property
+    def address(self) -> str:
+        """The trial's address, as the folder is named."""
+        return self.folder.name
+
+    @cached_property
+    def trial(self) -> Trial:
+        """The inputs."""
+        return self._load("trial.json", Trial)
+
+    @cached_property
+    def _contents(self) -> Contents:
+        found = self._load("record.json", dict[str, Any]).get("format")
+        if found != FORMAT:
+            raise RecordError(f"{self.folder}: format {found} of a record is unknown here; this version reads {FORMAT}")
+        return self._load("record.json", Contents)
+
+    @property
+    def environment(self) -> dict[str, Any]:
+        """What was read back inside the trial: kernel, sysctls, offloads, qdiscs."""
+        return self._contents.environment
+
+    @property
+    def invalid(self) -> tuple[str, ...]:
+        """Why the trial does not count; empty when it does."""
+        return tuple(self._contents.invalid)
+
+    @property
+    def outputs(self) -> dict[str, Output]:
+        """The files in out/, by name."""
+        return self._contents.outputs
+
+    @cached_property
+    def host(self) -> dict[str, Any]:
+        """Where and when it ran. Differs between identical trials: never compare or judge by it."""
+        return self._load("host.json", dict[str, Any])
+
+    def path(self, name: str) -> Path:
+        """The file of the output `name`. Raises RecordError when the trial left none."""
+        if name not in self.outputs:
+            raise RecordError(f"{self.folder}: no output '{name}'; there is {', '.join(self.outputs) or 'none'}")
+        return self.folder / "out" / name
+
+    def text(self, name: str) -> str:
+        """The output `name` as text."""
+        try:
+            return self.path(name).read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            raise RecordError(f"{self.folder}: output '{name}' is unreadable: {_reason(error)}") from error
+
+    def json(self, name: str) -> Any:
+        """The output `name`, parsed as JSON."""
+        try:
+            return msgspec.json.decode(self.text(name))
+        except msgspec.DecodeError as error:
+            raise RecordError(f"{self.folder}: output '{name}' is not JSON: {error}") from error
+
+    def verify(self) -> None:
+        """Recomputes every hash. Raises RecordError that names all that is missing, altered or too much."""
+        faults = [] if self.trial.address == self.address else ["trial.json is another trial's"]
+        out = self.folder / "out"
+        for name, output in self.outputs.items():
+            if not (out / name).is_file():
+                faults.append(f"out/{name} is missing")
+            elif digest(out / name) != output:
+                faults.append(f"out/{name} was altered")
+        present = {str(path.relative_to(out)) for path in out.rglob("*") if path.is_file()}
+        faults += [f"out/{name} does not belong" for name in sorted(present - self.outputs.keys())]
+        if faults:
+            raise RecordError(f"{self.folder} is damaged: {'; '.join(faults)}")
+
+    def _load(self, name: str, kind: type[_T]) -> _T:
+        try:
+            return from_plain(msgspec.json.decode((self.folder / name).read_bytes()), kind)
+        except (OSError, msgspec.MsgspecError) as error:
+            raise RecordError(f"{self.folder} is damaged: {name}: {_reason(error)}") from error
+
+
+def digest(path: Path) -> Output:
+    """Hash and size of one file."""
+    with path.open("rb") as file:
+        return Output(hashlib.file_digest(file, "sha256").hexdigest(), path.stat().st_size)
+
+
+def _reason(error: Exception) -> str:
+    return (error.strerror if isinstance(error, OSError) else None) or str(error)

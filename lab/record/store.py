@@ -1,0 +1,157 @@
+"""The content-addressed store of records: `root/<first two digits>/<address>/`, each written whole or not at all."""
+
+from __future__ import annotations
+
+import errno
+import os
+import re
+import shutil
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from lab.errors import MachineError
+from lab.record.record import FORMAT, Contents, Record, digest
+from lab.record.trial import Trial, canonical
+
+__all__ = ["Stage", "Store"]
+
+_STAGING = ".staging"  # in the store's own file system, so that the final rename is atomic
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+
+
+class Stage:
+    """A trial's private folder while it runs: fill `out`, write `console.log` beside it, then `commit` once."""
+
+    def __init__(self, trial: Trial, path: Path, final: Path) -> None:
+        self.trial = trial
+        self.path = path
+        self.out = path / "out"
+        self._final = final
+        self.out.mkdir()
+
+    def commit(
+        self, environment: Mapping[str, Any], invalid: Sequence[str] = (), host: Mapping[str, Any] | None = None
+    ) -> Record:
+        """Turns the folder into the trial's record, durably. A record that the same trial got meanwhile stays.
+
+        `environment` and `invalid` must follow from the trial alone; what does not (time, user, paths) goes in `host`.
+        """
+        files = sorted(path for path in self.out.rglob("*") if path.is_file())
+        outputs = {path.relative_to(self.out).as_posix(): digest(path) for path in files}
+        self._write("trial.json", self.trial)
+        self._write("host.json", dict(host or {}))
+        self._write("record.json", Contents(FORMAT, dict(environment), list(invalid), outputs))
+        for path in [*self.path.rglob("*"), self.path]:
+            _fsync(path)
+        self._final.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            self.path.rename(self._final)
+        except OSError as error:
+            if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):
+                raise
+        _fsync(self._final.parent)
+        return Record(self._final)
+
+    def _write(self, name: str, value: Any) -> None:
+        (self.path / name).write_bytes(msgspec.json.format(canonical(value), indent=1) + b"\n")
+
+
+class Store:
+    """Records under `root`.
+
+    Opening it removes what crashed processes of this machine left (`swept` names it), and nothing else.
+    """
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self.swept = self._sweep()
+
+    def _sweep(self) -> tuple[Path, ...]:
+        dead = tuple(path for path in self._staging.glob("*") if _is_dead(path.name))
+        for path in dead:
+            shutil.rmtree(path, ignore_errors=True)
+        return dead
+
+    def get(self, address: str) -> Record | None:
+        """The record at `address`, or None. It may be damaged: reading it then says so."""
+        path = self._place(address)
+        return Record(path) if path.is_dir() else None
+
+    def __iter__(self) -> Iterator[Record]:
+        """Every record, by address."""
+        for path in sorted(self.root.glob("[0-9a-f][0-9a-f]/*")):
+            if re.fullmatch("[0-9a-f]{64}", path.name):
+                yield Record(path)
+
+    def remove(self, address: str) -> None:
+        """Removes a record (a damaged one, say) so that its trial runs again. Without one, nothing happens."""
+        path = self._place(address)
+        if path.is_dir():
+            with self._private(address) as doomed:
+                path.rename(doomed / "record")
+
+    @contextmanager
+    def stage(self, trial: Trial) -> Iterator[Stage]:
+        """A private folder for `trial`; gone afterwards unless committed.
+
+        Raises MachineError when the disk is full, and then leaves nothing behind.
+        """
+        try:
+            with self._private(trial.address) as path:
+                yield Stage(trial, path, self._place(trial.address))
+        except OSError as error:
+            if error.errno not in _FULL:
+                raise
+            raise MachineError(f"the disk that holds {self.root} is full: make room and run again") from error
+
+    @property
+    def _staging(self) -> Path:
+        return self.root / _STAGING
+
+    def _place(self, address: str) -> Path:
+        return self.root / address[:2] / address
+
+    @contextmanager
+    def _private(self, address: str) -> Iterator[Path]:
+        self._staging.mkdir(parents=True, exist_ok=True)
+        path = Path(tempfile.mkdtemp(prefix=f"{address[:16]}~{_owner()}~", dir=self._staging))
+        path.chmod(0o755)
+        try:
+            yield path
+        finally:
+            shutil.rmtree(path, ignore_errors=True)
+
+
+def _owner() -> str:
+    """Node, boot, process id and the process's start time: no other process ever has all four."""
+    boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+    return f"{os.uname().nodename}~{boot}~{os.getpid()}~{_started(os.getpid())}"
+
+
+def _is_dead(name: str) -> bool:
+    """Whether the owner of a staging folder is gone. Another node's are left alone: it may share this store."""
+    match name.split("~"):
+        case [_, node, boot, pid, started, _] if node == os.uname().nodename:
+            return boot != _owner().split("~")[1] or _started(int(pid)) != started
+    return False
+
+
+def _started(pid: int) -> str | None:
+    """Start time of a live process, in ticks since boot; None without such a process."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[19]
+    except (FileNotFoundError, ProcessLookupError):
+        return None
+
+
+def _fsync(path: Path) -> None:
+    fd = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(fd)
+    finally:
+        os.close(fd)

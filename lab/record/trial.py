@@ -1,0 +1,45 @@
+"""A trial: every input that decides what its packets are, and the address that follows from them."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Any
+
+import msgspec
+
+from lab.units import to_plain
+
+__all__ = ["Trial", "canonical"]
+
+
+class Trial(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The inputs of one run. Two trials with equal inputs are the same trial, wherever and whenever they run.
+
+    `network`, `workload`, `probes` and `kernel` are in plain form (`lab.units.to_plain`); `point` is "" outside a
+    sweep; `source_sha256` is the experiment file's; `on` and `clock` say where it runs ("uml", "virtual");
+    `tools` maps each tool that touches the packets to its version.
+    """
+
+    claim: str
+    arm: str
+    point: str
+    source_sha256: str
+    network: dict[str, Any]
+    workload: dict[str, Any]
+    probes: list[dict[str, Any]]
+    kernel: dict[str, Any]
+    on: str
+    clock: str
+    seed: int
+    repeat: int
+    tools: dict[str, str]
+
+    @property
+    def address(self) -> str:
+        """SHA-256 of the canonical JSON, in hex: the trial's place in every store."""
+        return hashlib.sha256(canonical(self)).hexdigest()
+
+
+def canonical(value: Any) -> bytes:
+    """The one JSON text of `value`: keys sorted, no spaces, UTF-8."""
+    return msgspec.json.encode(to_plain(value), order="sorted")

@@ -1,0 +1,108 @@
+"""One trial, performed where the kernel under test runs: `python -m lab.run.perform FOLDER`.
+
+FOLDER holds trial.json; the trial leaves FOLDER/out and, last of all, FOLDER/result.json:
+`{"environment": {...}, "invalid": [reason, ...]}` or `{"error": message, "exit_code": n}`.
+Everything that it imports is light: it runs in a guest that boots in a tenth of a second.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any, cast
+
+from lab.errors import LabError
+from lab.fabric.fabric import Fabric
+from lab.place import Place
+from lab.probe import Probe
+from lab.spec.network import Kind, Network
+from lab.units import from_plain, to_plain
+from lab.workload import Workload
+
+# What the report shows of a host, beside the sysctls that the trial sets itself.
+SHOWN_SYSCTLS = (
+    "net.core.rmem_max",
+    "net.core.wmem_max",
+    "net.ipv4.tcp_congestion_control",
+    "net.ipv4.tcp_ecn",
+    "net.ipv4.tcp_no_metrics_save",
+    "net.ipv4.tcp_rmem",
+    "net.ipv4.tcp_sack",
+    "net.ipv4.tcp_timestamps",
+    "net.ipv4.tcp_window_scaling",
+    "net.ipv4.tcp_wmem",
+)
+
+
+def main(folder: Path) -> int:
+    """Perform the trial in `folder`; the exit code is the error's, 0 when the trial ran."""
+    try:
+        result = perform(json.loads((folder / "trial.json").read_text()), folder / "out")
+        status = 0
+    except (LabError, OSError) as error:
+        status = error.exit_code if isinstance(error, LabError) else 1
+        result = {"error": str(error), "exit_code": status}
+    (folder / "result.json").write_text(json.dumps(result, indent=1, sort_keys=True) + "\n")
+    return status
+
+
+def perform(trial: dict[str, Any], out: Path) -> dict[str, Any]:
+    """Build the network, watch, work, read back. Raises LabError or OSError."""
+    network = from_plain(trial["network"], Network)
+    workload: Workload = from_plain(trial["workload"], cast(Any, Workload))
+    probes: list[Probe] = from_plain(trial["probes"], cast(Any, list[Probe]))
+    out.mkdir(exist_ok=True)
+    with Fabric(network) as fabric:
+        environment = _environment(fabric)
+        before = fabric.differences()
+        _write(out / "qdiscs.before.json", fabric.qdiscs())
+        with ExitStack() as undo:
+            spaces = {node.name: fabric.namespace(node.name) for node in network.nodes}
+            place = Place(spaces, _addresses(network), out, undo)
+            with ExitStack() as watching:
+                for probe in probes:
+                    watching.enter_context(probe.watch(place))
+                workload.run(place)
+        _write(out / "qdiscs.after.json", fabric.qdiscs())
+        after = [f"after the run, {each}" for each in fabric.differences() if each not in before]
+    return {"environment": environment, "invalid": before + after}
+
+
+def _addresses(network: Network) -> dict[tuple[str, int], str]:
+    found = {}
+    for node in network.nodes:
+        for version in (4, 6):
+            try:
+                found[node.name, version] = network.address(node.name, version)
+            except KeyError:
+                continue
+    return found
+
+
+def _environment(fabric: Fabric) -> dict[str, Any]:
+    """What the kernel says of itself and of each host; nothing of the machine around it."""
+    hosts = {}
+    for node in fabric.network.nodes:
+        if node.kind is Kind.SWITCH:
+            continue
+        with fabric.namespace(node.name).entered():
+            names = sorted({*SHOWN_SYSCTLS, *node.sysctls})
+            hosts[node.name] = {name: _sysctl(name) for name in names}
+    system = os.uname()
+    return {"kernel": f"{system.sysname} {system.release} {system.version}", "sysctls": hosts}
+
+
+def _sysctl(name: str) -> str | None:
+    file = Path("/proc/sys") / name.replace(".", "/")
+    return " ".join(file.read_text().split()) if file.exists() else None
+
+
+def _write(file: Path, plain: Any) -> None:
+    file.write_text(json.dumps(to_plain(plain), indent=1, sort_keys=True) + "\n")
+
+
+if __name__ == "__main__":
+    sys.exit(main(Path(sys.argv[1])))

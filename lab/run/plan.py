@@ -1,0 +1,78 @@
+"""From experiments to trials: every arm, point and repeat, with the kernel and the tools that it will run on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from lab.errors import InputError
+from lab.kernel import Kernel
+from lab.record.trial import Trial
+from lab.run import tools
+from lab.run.tools import ToolMissing
+from lab.spec.load import Case, Loaded
+from lab.units import to_plain
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What the command line decides about a run, for all of its trials."""
+
+    kernel: Kernel
+    on: str = "uml"
+    clock: str = "virtual"
+    seed: int = 1
+    repeat: int = 1
+
+    def __post_init__(self) -> None:
+        if self.on != "uml":
+            raise InputError(f"--on {self.on} is not there yet: this version runs trials on uml")
+        if self.clock not in ("virtual", "real"):
+            raise InputError(f"--clock {self.clock}: it is virtual or real")
+        if self.repeat < 1:
+            raise InputError(f"--repeat {self.repeat}: at least once")
+        if not 0 <= self.seed < 1 << 64:
+            raise InputError(f"--seed {self.seed}: a whole number of 64 bits")
+
+
+@dataclass(frozen=True)
+class Planned:
+    """One case of an experiment and its trials, one a repeat; none when it cannot run here (`skipped` says why)."""
+
+    case: Case
+    trials: tuple[Trial, ...]
+    skipped: str = ""
+
+
+def plan(experiments: Iterable[Loaded], settings: Settings) -> list[Planned]:
+    """All trials, in the experiments' order. Raises SpecError for an experiment that does not resolve."""
+    return [_planned(loaded, case, settings) for loaded in experiments for case in loaded.cases()]
+
+
+def _planned(loaded: Loaded, case: Case, settings: Settings) -> Planned:
+    try:
+        versions = tools.versions(tools.needed((case.workload, *case.probes)))
+    except ToolMissing as missing:
+        return Planned(case, (), str(missing))
+    plain = {
+        "network": to_plain(case.network),
+        "workload": to_plain(case.workload),
+        "probes": to_plain(list(case.probes)),
+    }
+    trials = tuple(
+        Trial(
+            claim=case.claim,
+            arm=case.arm,
+            point=case.point,
+            source_sha256=loaded.source_sha256,
+            **plain,
+            kernel=settings.kernel.describe(),
+            on=settings.on,
+            clock=settings.clock,
+            seed=settings.seed,
+            repeat=repeat,
+            tools=versions,
+        )
+        for repeat in range(settings.repeat)
+    )
+    return Planned(case, trials)

@@ -1,0 +1,80 @@
+"""The versions of everything that touches a trial's packets beside the kernel; part of the trial's address."""
+
+from __future__ import annotations
+
+import hashlib
+import platform
+import re
+import shutil
+import subprocess
+from collections.abc import Iterable
+from functools import cache
+from pathlib import Path
+from typing import Protocol
+
+import lab
+from lab.errors import MachineError
+
+# What a guest runs of the lab itself: a change here may change packets, a change elsewhere cannot.
+_INSIDE = ("errors.py", "fabric", "place.py", "probe", "run/perform.py", "spec/network.py", "units.py", "workload")
+_VERSION_FLAG = {"ping": "-V"}
+_SECONDS = 10
+
+
+class Tooled(Protocol):
+    """A workload or a probe."""
+
+    def tools(self) -> tuple[str, ...]:
+        """The programs that it runs."""
+
+
+class ToolMissing(MachineError):
+    """A tool that an experiment needs is not installed."""
+
+
+def versions(tools: Iterable[str]) -> dict[str, str]:
+    """Name -> version of `tools`, of Python and of the lab's own code inside a guest. Raises ToolMissing."""
+    missing = sorted(tool for tool in set(tools) if shutil.which(tool) is None)
+    if missing:
+        names = " and ".join(f"'{tool}'" for tool in missing)
+        raise ToolMissing(f"{names} missing: `make setup` installs every tool, `lab doctor` says what else is wrong")
+    return {
+        "lab": _own_code(),
+        "python": platform.python_version(),
+        **{tool: _version(tool) for tool in sorted(set(tools))},
+    }
+
+
+@cache
+def _own_code() -> str:
+    root = Path(lab.__file__).parent
+    total = hashlib.sha256()
+    for name in _INSIDE:
+        place = root / name
+        for file in sorted(place.glob("*.py")) if place.is_dir() else [place]:
+            total.update(f"{file.relative_to(root)}\0".encode() + file.read_bytes() + b"\0")
+    return total.hexdigest()[:16]
+
+
+@cache
+def _version(tool: str) -> str:
+    """The first number with a dot that the tool says of itself. Raises MachineError when it says none."""
+    try:
+        said = subprocess.run(
+            [tool, _VERSION_FLAG.get(tool, "--version")],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=_SECONDS,
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise MachineError(f"'{tool}' does not run: {error}") from None
+    found = re.search(r"\d+(?:\.\d+)+\S*|\b\d{8}\b", said.stdout + said.stderr)
+    if found is None:
+        raise MachineError(f"'{tool}' does not tell its version")
+    return found.group().rstrip(",;)")
+
+
+def needed(tasks: Iterable[Tooled]) -> set[str]:
+    """The tools that these workloads and probes declare."""
+    return {tool for task in tasks for tool in task.tools()}

@@ -1,0 +1,101 @@
+"""A YAML file as plain data, with the line of every key and element."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ruamel.yaml import YAML
+from ruamel.yaml.error import MarkedYAMLError, YAMLError
+from ruamel.yaml.nodes import MappingNode, Node, SequenceNode
+
+from lab.spec.errors import Problem, SpecError, display
+
+Place = tuple[str | int, ...]  # the keys and indices that lead to a part of a document
+MERGE_KEY = "tag:yaml.org,2002:merge"
+
+
+@dataclass(frozen=True)
+class Document:
+    """The mapping that a file holds: `data`, and the line at which each place of it stands."""
+
+    path: Path
+    data: Mapping[str, Any]
+    lines: Mapping[Place, int]
+
+    def line(self, place: Place) -> int:
+        """The line of `place`, or of the nearest part around it."""
+        while place not in self.lines and place:
+            place = place[:-1]
+        return self.lines.get(place, 1)
+
+    def problem(self, place: Place, message: str) -> Problem:
+        """A mistake at `place`."""
+        return Problem(display(self.path), self.line(place), message)
+
+
+def read(path: Path) -> Document:
+    """The document in `path`. Raises SpecError: unreadable, not YAML, not a mapping, or a key given twice."""
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
+        raise SpecError([Problem(display(path), 1, f"cannot be read: {reason}")]) from error
+    return parse(text, path)
+
+
+def parse(text: str, path: Path) -> Document:
+    """The document that `text` is; `path` only names it. Raises SpecError."""
+    yaml = YAML(typ="safe", pure=True)
+    try:
+        root = yaml.compose(io.StringIO(text))
+        walk = _Walk(yaml, display(path))
+        data = walk.plain(root, ()) if root else {}
+    except MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        line = mark.line + 1 if mark else 1
+        message = ", ".join(filter(None, (error.context, error.problem)))
+        raise SpecError([Problem(display(path), line, f"not YAML: {message}")]) from error
+    except (YAMLError, ValueError, RecursionError) as error:
+        raise SpecError([Problem(display(path), 1, f"not YAML: {error}")]) from error
+    if not isinstance(data, dict):
+        walk.problems.append(Problem(display(path), 1, "should be a mapping of keys to values"))
+    if walk.problems:
+        raise SpecError(walk.problems)
+    return Document(path, data, walk.lines)
+
+
+class _Walk:
+    """Turns composed nodes into plain data. Unlike a constructor it notes every line and all repeated keys."""
+
+    def __init__(self, yaml: YAML, file: str) -> None:
+        self.yaml = yaml
+        self.file = file
+        self.lines: dict[Place, int] = {}
+        self.problems: list[Problem] = []
+
+    def plain(self, node: Node, place: Place) -> Any:
+        self.lines.setdefault(place, node.start_mark.line + 1)
+        if isinstance(node, MappingNode):
+            return self._mapping(node, place)
+        if isinstance(node, SequenceNode):
+            return [self.plain(element, (*place, index)) for index, element in enumerate(node.value)]
+        return self.yaml.constructor.construct_object(node)
+
+    def _mapping(self, node: MappingNode, place: Place) -> dict[str, Any]:
+        data: dict[str, Any] = {}
+        for key_node, value in node.value:
+            line = key_node.start_mark.line + 1
+            key = str(key_node.value)
+            if not isinstance(key_node.value, str) or key_node.tag == MERGE_KEY:
+                self.problems.append(Problem(self.file, line, "a key should be a plain word"))
+            elif key in data:
+                first = self.lines[(*place, key)]
+                self.problems.append(Problem(self.file, line, f"'{key}' is given twice, first on line {first}"))
+            else:
+                self.lines[(*place, key)] = line
+                data[key] = self.plain(value, (*place, key))
+        return data

@@ -1,0 +1,42 @@
+"""What is wrong with a file that a user wrote, and where."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from lab.errors import InputError
+
+
+@dataclass(frozen=True, order=True, slots=True)
+class Problem:
+    """One mistake. `file` as the user would type it, `line` from 1."""
+
+    file: str
+    line: int
+    message: str
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}: {self.message}"
+
+
+class SpecError(InputError):
+    """All mistakes found in topologies and experiments, in the order of file and line."""
+
+    def __init__(self, problems: Iterable[Problem]) -> None:
+        self.problems = tuple(sorted(set(problems)))
+        super().__init__("\n".join(map(str, self.problems)))
+
+
+def display(path: Path) -> str:
+    """`path` from the current directory where it is inside, else whole."""
+    path = path.absolute()
+    return str(path.relative_to(Path.cwd())) if path.is_relative_to(Path.cwd()) else str(path)
+
+
+def suggestion(word: str, known: Iterable[str]) -> str:
+    """', did you mean ...?' where `known` has something like `word`, else nothing."""
+    close = difflib.get_close_matches(word, list(known), n=1)
+    return f", did you mean '{close[0]}'?" if close else ""

@@ -1,0 +1,158 @@
+"""The words in which an experiment declares a claim: what to build, to run, to measure, to predict and to expect.
+
+An experiment file says its claim in its docstring and defines one `EXPERIMENT`. Nothing here runs anything.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from lab.spec.changes import Changes
+from lab.spec.tolerance import Absolute, Exactly, Figure, Tolerance, Within
+from lab.units import Value
+
+__all__ = [
+    "Absolute",
+    "Arm",
+    "Changes",
+    "Exactly",
+    "Expected",
+    "Experiment",
+    "Figure",
+    "Metric",
+    "Point",
+    "Prediction",
+    "Sweep",
+    "Task",
+    "Tolerance",
+    "Within",
+]
+
+Metric = Callable[[Any], Value]  # of a record
+Prediction = Callable[[Any], Value]  # of a path
+Task = Any  # a workload or a probe: its fields `client`, `server` and `node` name nodes of the topology
+Expected = Literal["reproduced", "not reproduced"]
+
+
+@dataclass(frozen=True)
+class Arm(Changes):
+    """One variant of the experiment: what it changes in the topology, and the article's figure for it.
+
+    What it leaves out (`workload` ... `tolerance`) is the experiment's. An arm that `explains` says why it is
+    there, and does not count for the verdict.
+    """
+
+    name: str
+    reported: Figure | None = None
+    explains: str = ""
+    workload: Task | None = None
+    probes: tuple[Task, ...] | None = None
+    metric: Metric | None = None
+    prediction: Prediction | None = None
+    tolerance: Tolerance | None = None
+
+    def __post_init__(self) -> None:
+        _check_name("arm", self.name)
+        _check_figure(self.reported)
+
+
+@dataclass(frozen=True)
+class Point(Changes):
+    """One value of a sweep, what it changes in the topology, and the article's figure there, if any."""
+
+    value: Figure
+    reported: Figure | None = None
+
+    def __post_init__(self) -> None:
+        _check_figure(self.value)
+        _check_figure(self.reported)
+
+    @property
+    def label(self) -> str:
+        """The value as the experiment wrote it, to name the point."""
+        return str(self.value)
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """Points along `axis`, as its plot names it: 'limit, frames'."""
+
+    axis: str
+    points: tuple[Point, ...]
+
+    def __post_init__(self) -> None:
+        _check_unique("point", [point.label for point in self.points])
+        units = {Value.of(point.value).unit for point in self.points}
+        if len(units) > 1:
+            raise ValueError(f"the points of a sweep should have one unit, not {' and '.join(sorted(units))}")
+
+    @property
+    def unit(self) -> str:
+        """The unit of its values: bit/s, s, B or 1."""
+        return Value.of(self.points[0].value).unit
+
+
+@dataclass(frozen=True, kw_only=True)
+class Experiment(Changes):
+    """A claim as a trial can test it.
+
+    `topology` names a file of topologies/, or gives a path from the experiment's own folder. What it changes there
+    holds for every arm. Every arm runs at every point of the sweep. `path` is the way from sender to receiver
+    that the prediction is about.
+    Raises ValueError: no arm, two of one name, or none that counts and has a figure of the article.
+    """
+
+    topology: str
+    workload: Task
+    metric: Metric
+    tolerance: Tolerance
+    prediction: Prediction | None = None
+    probes: tuple[Task, ...] = ()
+    arms: tuple[Arm, ...]
+    sweep: Sweep | None = None
+    path: tuple[str, str] = ("sender", "receiver")
+    expect: Expected = "reproduced"
+
+    def __post_init__(self) -> None:
+        _check_unique("arm", [arm.name for arm in self.arms])
+        if self.expect not in ("reproduced", "not reproduced"):
+            raise ValueError(f"expect='{self.expect}' should be 'reproduced' or 'not reproduced'")
+        figures = [(arm, self.reported(arm, point)) for arm in self.arms for point in self.points]
+        if all(arm.explains or figure is None for arm, figure in figures):
+            raise ValueError("no arm that counts says what the article reported")
+        for arm, figure in figures:
+            if figure is not None:
+                (arm.tolerance or self.tolerance).bounds(figure)
+
+    @property
+    def points(self) -> tuple[Point | None, ...]:
+        """The points of the sweep; without one, None once."""
+        return self.sweep.points if self.sweep else (None,)
+
+    def reported(self, arm: Arm, point: Point | None) -> Value | None:
+        """The article's figure for `arm` at `point`."""
+        figure = arm.reported if point is None or point.reported is None else point.reported
+        return None if figure is None else Value.of(figure)
+
+
+def _check_name(what: str, name: str) -> None:
+    if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]*", name):
+        raise ValueError(f"'{name}' does not name an {what}: use letters, digits, '.', '-' and '_'")
+
+
+def _check_figure(figure: Figure | None) -> None:
+    if figure is not None:
+        Value.of(figure)
+
+
+def _check_unique(what: str, names: Iterable[str]) -> None:
+    seen: set[str] = set()
+    for name in names:
+        if name in seen:
+            raise ValueError(f"two {what}s are called '{name}'")
+        seen.add(name)
+    if not seen:
+        raise ValueError(f"there is no {what}: name at least one")

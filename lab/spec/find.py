@@ -1,0 +1,131 @@
+"""Where topologies and experiments are: in the current directory's own folders first, then the project's.
+
+A topology's name is its file's; an experiment's id is article/claim, its folder and its file's name.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+from pathlib import Path
+
+from lab.errors import InputError
+from lab.spec import article
+from lab.spec import load as loader
+from lab.spec import topology as topology_files
+from lab.spec.errors import Problem, SpecError, display, suggestion
+from lab.spec.load import Loaded
+from lab.spec.topology import Topology
+
+TOPOLOGY_SUFFIXES = (".yaml", ".yml")
+
+
+def roots() -> tuple[Path, ...]:
+    """The directories that may hold topologies/ and experiments/, the nearest first."""
+    return tuple(dict.fromkeys((Path.cwd(), Path(__file__).resolve().parents[2])))
+
+
+def topologies(near: Iterable[Path] = ()) -> dict[str, Path]:
+    """Name -> file of every topology, sorted; `near` are directories to look into before all others."""
+    found: dict[str, Path] = {}
+    for root in (*near, *roots()):
+        for path in sorted((root / "topologies").glob("*")):
+            if path.suffix in TOPOLOGY_SUFFIXES and not path.name.startswith("."):
+                found.setdefault(path.stem, path)
+    return dict(sorted(found.items()))
+
+
+def experiments() -> dict[str, Path]:
+    """Id -> file of every experiment, sorted."""
+    found: dict[str, Path] = {}
+    for root in roots():
+        for path in sorted((root / "experiments").glob("*/*.py")):
+            if not path.name.startswith(("_", ".")):
+                found.setdefault(f"{path.parent.name}/{path.stem}", path)
+    return dict(sorted(found.items()))
+
+
+def topology(name: str) -> Topology:
+    """The topology of that name or file. Raises InputError if there is none, SpecError if it is wrong."""
+    if Path(name).suffix in TOPOLOGY_SUFFIXES:
+        return topology_files.load(Path(name))
+    known = topologies()
+    if name not in known:
+        raise InputError(f"unknown topology '{name}'{suggestion(name, known)}")
+    return topology_files.load(known[name])
+
+
+def find(selectors: Iterable[str] = ()) -> tuple[Loaded, ...]:
+    """The experiments that `selectors` name, each an id, an article or a FILE.py; all of them without any.
+
+    Each once, in the order asked for. Raises InputError for an unknown one, SpecError for what is wrong in the files.
+    """
+    known = experiments()
+    articles: dict[str, list[Path]] = {}
+    for claim, path in known.items():
+        articles.setdefault(claim.split("/")[0], []).append(path)
+    paths: list[Path] = []
+    for selector in selectors:
+        if selector.endswith(".py"):
+            paths.append(Path(selector).absolute())
+        elif selector in known:
+            paths.append(known[selector])
+        elif selector in articles:
+            paths += articles[selector]
+        else:
+            raise InputError(_unknown(selector, [*known, *articles]))
+    return _load_all(dict.fromkeys(paths or known.values()))
+
+
+def check(files: Iterable[Path] = ()) -> list[Problem]:
+    """Everything wrong in these topologies and experiments, or in all of them, every arm and point resolved."""
+    paths = list(files) or [*topologies().values(), *experiments().values()]
+    problems: set[Problem] = set()
+    for path in paths:
+        try:
+            if path.suffix == ".py":
+                _load(path).cases()
+            elif path.name == "article.yaml":
+                article.load(path.parent)
+            elif path.suffix in TOPOLOGY_SUFFIXES:
+                topology_files.load(path)
+            else:
+                problems.add(Problem(display(path), 1, "neither a topology (.yaml) nor an experiment (.py)"))
+        except SpecError as error:
+            problems.update(error.problems)
+    return sorted(problems)
+
+
+def _load_all(paths: Iterable[Path]) -> tuple[Loaded, ...]:
+    loaded: list[Loaded] = []
+    problems: list[Problem] = []
+    for path in paths:
+        try:
+            loaded.append(_load(path))
+        except SpecError as error:
+            problems += error.problems
+    if problems:
+        raise SpecError(problems)
+    return tuple(loaded)
+
+
+def _load(path: Path) -> Loaded:
+    return loader.load(path, _topology_of)
+
+
+def _topology_of(name: str, experiment: Path) -> Topology:
+    """The topology that an experiment file names: a path from its folder, or one of its own tree's or of all."""
+    if Path(name).suffix in TOPOLOGY_SUFFIXES:
+        return topology_files.load(experiment.parent / name)
+    known = topologies(near=experiment.parents[:3])
+    if name not in known:
+        raise SpecError([Problem(display(experiment), 1, f"unknown topology '{name}'{suggestion(name, known)}")])
+    return topology_files.load(known[name])
+
+
+def _unknown(selector: str, known: list[str]) -> str:
+    close = difflib.get_close_matches(selector, known, n=3)
+    claims = [name for name in known if name.endswith(f"/{selector}")]
+    likely = list(dict.fromkeys(claims + close))
+    hint = f", did you mean {' or '.join(likely)}?" if likely else "; `lab list` shows what there is"
+    return f"unknown claim or article '{selector}'{hint}"

@@ -1,0 +1,291 @@
+"""The format of a topology file: its keys, their types, and what one part of it can get wrong by itself."""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+from collections.abc import Iterable
+from fractions import Fraction
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    PlainValidator,
+    Strict,
+    StringConstraints,
+    WithJsonSchema,
+    model_validator,
+)
+
+from lab.spec.document import Place
+from lab.spec.network import Shaper
+from lab.units import Duration, Quantity, Rate, Size
+
+MTU_MIN, MTU_MAX = 68, 65535  # bytes: RFC 791's smallest datagram that every network carries; the largest veth takes
+MTU_MIN_IPV6 = 1280  # bytes, RFC 8200 section 5
+
+
+class Mistakes(ValueError):
+    """Several mistakes in one part; each with its place, relative to that part."""
+
+    def __init__(self, found: Iterable[tuple[Place, str]]) -> None:
+        self.found = tuple(dict.fromkeys(found))
+        super().__init__("; ".join(message for _, message in self.found))
+
+
+class Percent(float):
+    """A probability from 0 to 1, written in percent."""
+
+    @classmethod
+    def of(cls, text: object) -> Self:
+        """The probability that '0.5 %' means. Raises ValueError."""
+        if isinstance(text, cls):
+            return text
+        match = re.fullmatch(r"\s*([+-]?(?:\d+(?:\.\d*)?|\.\d+))\s*(%?)\s*", str(text))
+        if match is None:
+            raise ValueError(f"'{text}' is not a share: write it like '1 %'")
+        if not match.group(2):
+            raise ValueError(f"share '{text}' lacks a unit: write it like '1 %'")
+        share = Fraction(match.group(1)) / 100
+        if not 0 <= share <= 1:
+            raise ValueError(f"'{text}' is not within 0 % and 100 %")
+        return cls(share)
+
+
+def _quantity_schema(kind: type[Quantity]) -> WithJsonSchema:
+    units = "|".join(kind.units)
+    return WithJsonSchema({"type": "string", "pattern": rf"^\s*[0-9.eE+]+\s*({units})\s*$", "examples": [kind.example]})
+
+
+def _nonzero(rate: Rate) -> Rate:
+    if not rate:
+        raise ValueError("a rate of zero carries nothing: leave it out for an unlimited one")
+    return rate
+
+
+def _mtu(size: Size) -> Size:
+    if not MTU_MIN <= size.bytes <= MTU_MAX:
+        raise ValueError(f"an MTU of {size} is not within {MTU_MIN} B and {MTU_MAX} B")
+    return size
+
+
+def _by_name(value: Any) -> Any:
+    """[a, b] as {a: {}, b: {}}, and what was left empty as {}; a name given twice is found by `wiring`."""
+    if isinstance(value, list | tuple):
+        if not all(isinstance(name, str) for name in value):
+            raise ValueError("should be names, or names with their settings")
+        return {name: {} for name in value}
+    if isinstance(value, dict):
+        return {name: {} if settings is None else settings for name, settings in value.items()}
+    raise ValueError("should be names, or names with their settings")
+
+
+def _sysctl_value(value: object) -> str:
+    if isinstance(value, bool) or not isinstance(value, int | str):
+        raise ValueError(f"'{value}' is not a sysctl's value: write a number or a text, with 1 and 0 for on and off")
+    text = " ".join(str(value).split())
+    if not text or not text.isprintable():
+        raise ValueError("a sysctl's value should be a number or a text")
+    return text
+
+
+def _sysctls(values: dict[str, str]) -> dict[str, str]:
+    mistakes: list[tuple[Place, str]] = []
+    for name, value in values.items():
+        if name in ("net.ipv4.tcp_rmem", "net.ipv4.tcp_wmem"):
+            sizes = [int(size) for size in value.split() if size.isascii() and size.isdigit()]
+            if len(sizes) != 3 or len(value.split()) != 3 or sizes != sorted(sizes):
+                mistakes.append(((name,), f"'{value}' should be three rising numbers of bytes: least, initial, most"))
+    if mistakes:
+        raise Mistakes(mistakes)
+    return values
+
+
+def _addresses(texts: tuple[str, ...]) -> tuple[str, ...]:
+    mistakes: list[tuple[Place, str]] = []
+    versions: set[int] = set()
+    for index, text in enumerate(texts):
+        try:
+            address = ipaddress.ip_interface(text)
+        except ValueError:
+            mistakes.append(((index,), f"'{text}' is not an address: write it like '192.0.2.1/24'"))
+            continue
+        network = address.network
+        if "/" not in text:
+            mistakes.append(((index,), f"'{text}' lacks its prefix length: write it like '{text}/24'"))
+        elif address.version == 4 and network.prefixlen < 31 and address.ip in (network[0], network[-1]):
+            mistakes.append(((index,), f"'{text}' is the network or broadcast address of {network}"))
+        elif address.version in versions:
+            mistakes.append(((index,), f"'{text}' is a second IPv{address.version} address of this end"))
+        versions.add(address.version)
+    if mistakes:
+        raise Mistakes(mistakes)
+    return tuple(str(ipaddress.ip_interface(text)) for text in texts)
+
+
+Name = Annotated[str, StringConstraints(pattern=r"^[A-Za-z][A-Za-z0-9_-]{0,31}$")]
+RateText = Annotated[Rate, PlainValidator(Rate.of), AfterValidator(_nonzero), _quantity_schema(Rate)]
+DurationText = Annotated[Duration, PlainValidator(Duration.of), _quantity_schema(Duration)]
+SizeText = Annotated[Size, PlainValidator(Size.of), _quantity_schema(Size)]
+MtuText = Annotated[Size, PlainValidator(Size.of), AfterValidator(_mtu), _quantity_schema(Size)]
+PercentText = Annotated[
+    Percent,
+    PlainValidator(Percent.of),
+    WithJsonSchema({"type": "string", "pattern": r"^\s*[0-9.]+\s*%\s*$", "examples": ["1 %"]}),
+]
+SysctlName = Annotated[str, StringConstraints(pattern=r"^net\.[A-Za-z0-9_./-]+$")]
+SysctlText = Annotated[str, PlainValidator(_sysctl_value), WithJsonSchema({"type": ["integer", "string"]})]
+Sysctls = Annotated[dict[SysctlName, SysctlText], AfterValidator(_sysctls)]
+Addresses = Annotated[tuple[str, ...], Strict(False), AfterValidator(_addresses)]
+Segments = Annotated[int, Field(ge=1, le=65535)]
+
+
+class Part(BaseModel):
+    """A mapping of the file: only known keys, exact types, never changed."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True, use_attribute_docstrings=True)
+
+
+class OffloadsPart(Part):
+    """Segmentation and receive offloads, each off unless switched on."""
+
+    tso: bool | None = None
+    """TCP segmentation offload."""
+    gso: bool | None = None
+    """Generic segmentation offload."""
+    gro: bool | None = None
+    """Generic receive offload; it merges what arrives within `coalescing`."""
+
+
+class EndPart(Part):
+    """What one end of a link has of its own; it goes above what its node has."""
+
+    addresses: Addresses = ()
+    """At most one IPv4 and one IPv6 address, with prefix lengths; automatic otherwise."""
+    offloads: OffloadsPart = OffloadsPart()
+    """The offloads of this end."""
+    gso_max_segs: Segments | None = None
+    """The most segments in one super-packet that TCP builds for this end."""
+    coalescing: DurationText | None = None
+    """How long received packets wait for one another before GRO hands them up (gro_flush_timeout)."""
+    advmss: SizeText | None = None
+    """The MSS that this end advertises, whatever its MTU (a route's advmss)."""
+
+
+class NodePart(Part):
+    """A host or a router, and what all its ends share."""
+
+    sysctls: Sysctls = {}
+    """Its own sysctls, above those of all."""
+    offloads: OffloadsPart = OffloadsPart()
+    """The offloads of all its ends."""
+    gso_max_segs: Segments | None = None
+    """The most segments in one super-packet that TCP builds."""
+    coalescing: DurationText | None = None
+    """How long received packets wait for one another before GRO hands them up (gro_flush_timeout)."""
+
+
+class SwitchPart(Part):
+    """A switch: its links are one subnet."""
+
+
+class DirectionPart(Part):
+    """One way of a link, or what both share."""
+
+    rate: RateText | None = None
+    """Bits of whole Ethernet frames a second: preamble, FCS and gap included. Unlimited when left out."""
+    delay: DurationText | None = None
+    """One way, without the time that the rate takes."""
+    jitter: DurationText | None = None
+    """The delay varies by up to this much either way."""
+    loss: PercentText | None = None
+    """Share of frames lost at random."""
+    reorder: PercentText | None = None
+    """Share of frames that overtake: sent without the delay."""
+    duplicate: PercentText | None = None
+    """Share of frames delivered twice."""
+    mtu: MtuText | None = None
+    """The largest IP packet; 1500 B unless given. Below 1280 B the link carries IPv4 only."""
+    limit: Annotated[int, Field(ge=1, lt=2**32)] | None = None
+    """Frames that the wire holds, queued and in flight together; ample unless given."""
+    shaper: Annotated[Shaper, Strict(False)] | None = None
+    """Where the rate acts: path (on the wire, unfelt by the sender) or nic (pushing back on it)."""
+
+
+class LinkPart(DirectionPart):
+    """A wire between two nodes. What it says holds for both directions; `forward` and `back` go above it."""
+
+    ends: Annotated[
+        dict[Name, EndPart],
+        BeforeValidator(
+            _by_name,
+            json_schema_input_type=Annotated[list[Name], Field(min_length=2, max_length=2)]
+            | Annotated[dict[Name, EndPart | None], Field(min_length=2, max_length=2)],
+        ),
+    ]
+    """The two nodes: [first, second], or each with the settings of its end."""
+    forward: DirectionPart = DirectionPart()
+    """What the first end sends."""
+    back: DirectionPart = DirectionPart()
+    """What the second end sends."""
+
+    def way(self, way: Literal["forward", "back"], key: str) -> Any:
+        """What holds in that direction for `key`, None if nothing was said."""
+        own = getattr(getattr(self, way), key)
+        return getattr(self, key) if own is None else own
+
+    @model_validator(mode="after")
+    def _directions(self) -> Self:
+        mistakes = [mistake for way in ("forward", "back") for mistake in self._contradictions(way)]
+        if mistakes:
+            raise Mistakes(mistakes)
+        return self
+
+    def _contradictions(self, way: Literal["forward", "back"]) -> Iterable[tuple[Place, str]]:
+        def place(key: str) -> Place:
+            return (key,) if getattr(getattr(self, way), key) is None else (way, key)
+
+        delay = self.way(way, "delay") or Duration(0)
+        jitter = self.way(way, "jitter") or Duration(0)
+        if jitter > delay:
+            yield place("jitter"), f"{jitter} is more than the delay of {delay}"
+        if self.way(way, "reorder") and not delay:
+            yield place("reorder"), "a frame overtakes only where the others have a delay"
+        if self.way(way, "shaper") is Shaper.NIC and self.way(way, "rate") is None:
+            yield place("shaper"), "a nic without a rate does not shape"
+
+
+class TopologyPart(Part):
+    """A topology: hosts, routers, switches and the links between them. The file's name is its name."""
+
+    about: Annotated[str, Field(min_length=1)]
+    """What it is, in a sentence."""
+    hosts: Annotated[
+        dict[Name, NodePart],
+        BeforeValidator(_by_name, json_schema_input_type=list[Name] | dict[Name, NodePart | None]),
+    ]
+    """Where programs run: names, or names with their settings."""
+    routers: Annotated[
+        dict[Name, NodePart],
+        BeforeValidator(_by_name, json_schema_input_type=list[Name] | dict[Name, NodePart | None]),
+    ] = {}
+    """What forwards between subnets."""
+    switches: Annotated[
+        dict[Name, SwitchPart],
+        BeforeValidator(_by_name, json_schema_input_type=list[Name] | dict[Name, SwitchPart | None]),
+    ] = {}
+    """What joins links to one subnet."""
+    sysctls: Sysctls = {}
+    """Sysctls of every host and router."""
+    links: dict[Name, LinkPart] = {}
+    """The wires, by name. Each node's interfaces are eth0, eth1 and so on in this order."""
+
+
+def json_schema() -> dict[str, Any]:
+    """The JSON schema (draft 2020-12) of a topology file, for editors."""
+    schema = TopologyPart.model_json_schema()
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema, "title": "replab topology"}

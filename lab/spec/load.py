@@ -1,0 +1,169 @@
+"""An experiment file into what it declares, and that into cases ready to run."""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+import inspect
+import traceback
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
+
+from lab.spec import article
+from lab.spec.article import Article
+from lab.spec.errors import Problem, SpecError, display, suggestion
+from lab.spec.experiment import Arm, Experiment, Metric, Point, Prediction, Task, Tolerance
+from lab.spec.network import Network
+from lab.spec.tolerance import Figure
+from lab.spec.topology import Topology
+from lab.units import Value
+
+
+@dataclass(frozen=True)
+class Case:
+    """One arm at one point of the sweep, with nothing left to inherit. `point` is '' without a sweep."""
+
+    claim: str
+    arm: str
+    point: str
+    value: Value | None
+    network: Network
+    workload: Task
+    probes: tuple[Task, ...]
+    path: tuple[str, str]
+    metric: Metric
+    prediction: Prediction | None
+    tolerance: Tolerance
+    reported: Value | None
+    explains: str
+
+
+@dataclass(frozen=True)
+class Loaded:
+    """An experiment file. `id` is article/claim, `claim` its sentence, `source` where the article says so."""
+
+    id: str
+    article: Article
+    claim: str
+    source: str
+    path: Path
+    source_sha256: str
+    experiment: Experiment
+    topology: Topology
+
+    def cases(self) -> tuple[Case, ...]:
+        """Every arm at every point, in the file's order. Raises SpecError with what does not resolve."""
+        cases: list[Case] = []
+        problems: list[Problem] = []
+        for arm in self.experiment.arms:
+            for point in self.experiment.points:
+                try:
+                    cases.append(self._case(arm, point))
+                except SpecError as error:
+                    problems += error.problems
+        if problems:
+            raise SpecError(problems)
+        return tuple(cases)
+
+    def _case(self, arm: Arm, point: Point | None) -> Case:
+        experiment = self.experiment
+        label = point.label if point else ""
+        where = f"arm '{arm.name}'" + (f" at {label}" if label else "")
+
+        def blame(message: str) -> Problem:
+            return Problem(display(self.path), _line(self.path, arm, point), f"{where}: {message}")
+
+        changes = (experiment, arm) if point is None else (experiment, arm, point)
+        network = self.topology.resolve(*changes, blame=blame)
+        workload = arm.workload or experiment.workload
+        probes = experiment.probes if arm.probes is None else arm.probes
+        _check_nodes(network, [*experiment.path, *_nodes(workload, *probes)], blame)
+        return Case(
+            claim=self.id,
+            arm=arm.name,
+            point=label,
+            value=Value.of(point.value) if point else None,
+            network=network,
+            workload=workload,
+            probes=probes,
+            path=experiment.path,
+            metric=arm.metric or experiment.metric,
+            prediction=arm.prediction or experiment.prediction,
+            tolerance=arm.tolerance or experiment.tolerance,
+            reported=experiment.reported(arm, point),
+            explains=arm.explains,
+        )
+
+
+def load(path: Path, topology: Callable[[str, Path], Topology]) -> Loaded:
+    """The experiment in `path`; `topology` finds one by its name for the file. Raises SpecError."""
+    path = path.absolute()
+    try:
+        source = path.read_bytes()
+    except OSError as error:
+        raise SpecError([Problem(display(path), 1, f"cannot be read: {error.strerror}")]) from error
+    module = _run(source, path)
+    experiment = getattr(module, "EXPERIMENT", None)
+    text = inspect.cleandoc(module.__doc__ or "")
+    problems: list[Problem] = []
+    if not isinstance(experiment, Experiment):
+        problems.append(Problem(display(path), 1, "should define EXPERIMENT = Experiment(...)"))
+    if not text:
+        problems.append(Problem(display(path), 1, "should begin with its claim, as a docstring"))
+    if problems or not isinstance(experiment, Experiment):
+        raise SpecError(problems)
+    claim, _, where = text.partition("\n\n")
+    return Loaded(
+        id=f"{path.parent.name}/{path.stem}",
+        article=article.load(path.parent),
+        claim=" ".join(claim.split()),
+        source=" ".join(where.split()),
+        path=path,
+        source_sha256=hashlib.sha256(source).hexdigest(),
+        experiment=experiment,
+        topology=topology(experiment.topology, path),
+    )
+
+
+def _run(source: bytes, path: Path) -> ModuleType:
+    """The module that `source` is. Compiled here: what is hashed is what runs, and no bytecode is left beside it."""
+    module = ModuleType(path.stem)
+    module.__file__ = str(path)
+    try:
+        exec(compile(source, str(path), "exec", dont_inherit=True), module.__dict__)
+    except SyntaxError as error:
+        raise SpecError([Problem(display(path), error.lineno or 1, f"not Python: {error.msg}")]) from error
+    except (Exception, SystemExit) as error:
+        frames = traceback.extract_tb(error.__traceback__)
+        line = next((frame.lineno for frame in reversed(frames) if frame.filename == str(path)), None)
+        message = str(error) if isinstance(error, ValueError) else f"{type(error).__name__}: {error}"
+        raise SpecError([Problem(display(path), line or 1, message)]) from error
+    return module
+
+
+def _nodes(*tasks: Task) -> list[str]:
+    named = [getattr(task, role, None) for task in tasks for role in ("client", "server", "node")]
+    return [node for node in named if isinstance(node, str) and node]
+
+
+def _check_nodes(network: Network, names: Iterable[str], blame: Callable[[str], Problem]) -> None:
+    known = [node.name for node in network.nodes]
+    unknown = [name for name in dict.fromkeys(names) if name not in known]
+    if unknown:
+        raise SpecError(blame(f"unknown host '{name}'{suggestion(name, known)}") for name in unknown)
+
+
+def _line(path: Path, arm: Arm, point: Point | None) -> int:
+    """Where the file declares the point, else the arm, else the experiment, as far as it writes their names out."""
+    calls = [node for node in ast.walk(ast.parse(path.read_bytes())) if isinstance(node, ast.Call)]
+    wanted: list[tuple[str, Figure | None]] = [("Arm", arm.name), ("Experiment", None)]
+    if point is not None:
+        wanted.insert(0, ("Point", point.value))
+    for word, first in wanted:
+        for call in calls:
+            written = [argument.value for argument in call.args[:1] if isinstance(argument, ast.Constant)]
+            if isinstance(call.func, ast.Name) and call.func.id == word and (first is None or first in written):
+                return call.lineno
+    return 1

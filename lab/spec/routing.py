@@ -1,0 +1,81 @@
+"""Routes of every host and router to every subnet, over the fewest routers."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from itertools import chain
+
+from lab.spec.addressing import End, Subnet, mtu
+from lab.spec.format import TopologyPart
+from lab.spec.network import Route
+from lab.units import Size
+
+
+@dataclass(frozen=True)
+class Routing:
+    """Finds routes; `interfaces` names the interface of every end."""
+
+    topology: TopologyPart
+    subnets: tuple[Subnet, ...]
+    interfaces: Mapping[End, str]
+
+    def of(self, node: str) -> tuple[Route, ...]:
+        """The routes of `node`. Ties go to the subnet and the router that the file names first."""
+        both = (chain(self._local(node, version), self._remote(node, version)) for version in (4, 6))
+        return tuple(chain.from_iterable(both))
+
+    def _local(self, node: str, version: int) -> Iterator[Route]:
+        """On-link ones, which the kernel makes itself, where they need an MTU or an MSS of their own."""
+        for subnet, end in self._attached(node, version):
+            sends, advertises = self._metrics(end)
+            if sends or advertises:
+                yield Route(str(subnet.prefixes[version]), self.interfaces[end], None, sends, advertises)
+
+    def _remote(self, node: str, version: int) -> Iterator[Route]:
+        hops: dict[tuple[str, ...], tuple[End, str] | None] = {}  # a subnet's links -> (leaving end, next hop)
+        queue: deque[Subnet] = deque()
+        for subnet, _ in self._attached(node, version):
+            if subnet.links not in hops:
+                hops[subnet.links] = None
+                queue.append(subnet)
+        while queue:
+            near = queue.popleft()
+            for member in near.members:
+                router = member[1]
+                if router == node or router not in self.topology.routers:
+                    continue
+                for far, _ in self._attached(router, version):
+                    if far.links not in hops:
+                        hops[far.links] = hops[near.links] or (self._end(near, node), _ip(near, member, version))
+                        queue.append(far)
+        for subnet in self.subnets:
+            if hop := hops.get(subnet.links):
+                end, via = hop
+                yield Route(str(subnet.prefixes[version]), self.interfaces[end], via, *self._metrics(end))
+
+    def _attached(self, node: str, version: int) -> Iterator[tuple[Subnet, End]]:
+        for subnet in self.subnets:
+            for end in subnet.members:
+                if end[1] == node and version in subnet.prefixes:
+                    yield subnet, end
+
+    def _metrics(self, end: End) -> tuple[Size | None, Size | None]:
+        """(mtu, advmss) of routes over that end. A device takes in frames up to its own MTU only, so that the sender
+        of the smaller direction keeps the larger MTU and sends by its routes' (a veth drops longer frames).
+        """
+        name, node = end
+        link = self.topology.links[name]
+        out, back = mtu(self.topology, name, "forward"), mtu(self.topology, name, "back")
+        if node != next(iter(link.ends)):
+            out, back = back, out
+        return (out if out < back else None), link.ends[node].advmss
+
+    @staticmethod
+    def _end(subnet: Subnet, node: str) -> End:
+        return next(end for end in subnet.members if end[1] == node)
+
+
+def _ip(subnet: Subnet, end: End, version: int) -> str:
+    return subnet.addresses[end][version].split("/")[0]

@@ -1,0 +1,86 @@
+"""Topology files: read, checked, changed by an experiment, and resolved to networks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from lab.spec import document, resolve, wiring
+from lab.spec.changes import Changes, UnknownName
+from lab.spec.document import Document, Place
+from lab.spec.errors import Problem, SpecError
+from lab.spec.format import Mistakes, TopologyPart, json_schema
+from lab.spec.mistakes import explain
+from lab.spec.network import Network
+
+__all__ = ["Topology", "json_schema", "load", "parse"]
+
+
+@dataclass(frozen=True)
+class Topology:
+    """A topology file that has been checked. `about` is its sentence, `network` what it means unchanged."""
+
+    name: str
+    about: str
+    path: Path
+    network: Network
+    part: TopologyPart
+    document: Document
+
+    def resolve(self, *changes: Changes, blame: Callable[[str], Problem] | None = None) -> Network:
+        """The network with `changes` applied one after another.
+
+        Raises SpecError. `blame` turns a message into a problem of the file that asked for the changes; without
+        it they are this file's.
+        """
+        data: dict[str, Any] = self.part.model_dump(exclude_unset=True)
+        try:
+            for change in changes:
+                data = change.apply(data)
+            return resolve.network(self.name, _validate(data))
+        except UnknownName as error:
+            mistakes: Iterable[tuple[Place, str]] = [((), str(error))]
+        except Mistakes as error:
+            mistakes = error.found
+        if blame is not None:
+            raise SpecError(blame(_at(place, message)) for place, message in mistakes)
+        raise SpecError(self.document.problem(place, _at(place, message)) for place, message in mistakes)
+
+
+def load(path: Path) -> Topology:
+    """The topology in `path`. Raises SpecError with every mistake in it."""
+    return _check(document.read(path))
+
+
+def parse(text: str, path: Path) -> Topology:
+    """The topology that `text` is; `path` only names it. Raises SpecError with every mistake in it."""
+    return _check(document.parse(text, path))
+
+
+def _check(read: Document) -> Topology:
+    name = read.path.stem
+    try:
+        part = _validate(read.data)
+        return Topology(name, part.about, read.path, resolve.network(name, part), part, read)
+    except Mistakes as error:
+        raise SpecError(read.problem(place, _at(place, message)) for place, message in error.found) from None
+
+
+def _validate(data: Mapping[str, Any]) -> TopologyPart:
+    """The data's model. Raises Mistakes with everything wrong that shows before addresses are given."""
+    mistakes = list(wiring.mistakes(data))
+    try:
+        part = TopologyPart.model_validate(data)
+    except ValidationError as error:
+        raise Mistakes([*mistakes, *explain(error)]) from None
+    if mistakes:
+        raise Mistakes(mistakes)
+    return part
+
+
+def _at(place: Place, message: str) -> str:
+    return f"{'.'.join(map(str, place))}: {message}" if place else message

@@ -1,0 +1,237 @@
+"""Quantities that a network is made of: parsed exactly, printed exactly, compared and computed with.
+
+A `Rate` is whole bits per second, a `Duration` whole nanoseconds, a `Size` whole bytes. `str()` and `of()` are
+inverse to each other, so a quantity survives YAML, JSON and the command line unchanged.
+A `Value` is what a metric measures or a model predicts: a number in an SI base unit.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import total_ordering
+from typing import Any, ClassVar, Self, TypeVar
+
+import msgspec
+
+__all__ = ["Duration", "Quantity", "Rate", "Size", "UnitError", "Value", "from_plain", "to_plain"]
+
+_T = TypeVar("_T")
+_NUMBER = re.compile(r"\s*([+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d{1,2})?)\s*(\S*)\s*")
+
+
+class UnitError(ValueError):
+    """A text is not a quantity of the kind wanted; the message says which units are."""
+
+
+@total_ordering
+class Quantity:
+    """An immutable, non-negative whole number of base units. Subclasses name the units."""
+
+    __slots__ = ("base",)
+    base: int
+    kind: ClassVar[str]
+    units: ClassVar[Mapping[str, int]]  # name -> base units, largest first; the last is the base unit itself
+    example: ClassVar[str]
+
+    def __init__(self, base: int) -> None:
+        if base < 0:
+            raise UnitError(f"{self.kind} {base} is negative")
+        object.__setattr__(self, "base", int(base))
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError(f"a {self.kind} does not change")
+
+    def __reduce__(self) -> tuple[type[Self], tuple[int]]:
+        return type(self), (self.base,)
+
+    def __eq__(self, other: object) -> bool:
+        return self.base == other.base if type(other) is type(self) else NotImplemented
+
+    def __lt__(self, other: Self) -> bool:
+        return self.base < other.base if type(other) is type(self) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash((type(self), self.base))
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}.of({str(self)!r})"
+
+    @classmethod
+    def of(cls, text: str | Self) -> Self:
+        """The quantity that `text` ("1 Gbit/s", "10ms", "1.5 KiB") means.
+
+        Raises UnitError for an unknown or missing unit, a negative value, or one finer than the base unit.
+        """
+        if isinstance(text, cls):
+            return text
+        match = _NUMBER.fullmatch(str(text))
+        if match is None:
+            raise UnitError(f"'{text}' is not a {cls.kind}: write it like '{cls.example}'")
+        number, unit = match.groups()
+        if unit not in cls.units:
+            known = ", ".join(cls.units)
+            problem = f"has the unknown unit '{unit}'" if unit else "lacks a unit"
+            raise UnitError(f"{cls.kind} '{text}' {problem}: use one of {known}")
+        exact = Fraction(number) * cls.units[unit]
+        if exact < 0:
+            raise UnitError(f"{cls.kind} '{text}' is negative")
+        if exact.denominator != 1:
+            raise UnitError(f"{cls.kind} '{text}' is finer than one {list(cls.units)[-1]}")
+        return cls(int(exact))
+
+    def __str__(self) -> str:
+        """The shortest exact text, in the largest unit of at most three decimals."""
+        for unit, factor in self.units.items():
+            if self.base >= factor and (1000 * self.base) % factor == 0:
+                whole, thousandths = divmod(1000 * self.base // factor, 1000)
+                return f"{whole}{f'.{thousandths:03}'.rstrip('0') if thousandths else ''} {unit}"
+        return f"{self.base} {list(self.units)[-1]}"
+
+    def __bool__(self) -> bool:
+        return self.base != 0
+
+
+class Rate(Quantity):
+    """A capacity in bits per second."""
+
+    __slots__ = ()
+    kind = "rate"
+    units = {"Tbit/s": 10**12, "Gbit/s": 10**9, "Mbit/s": 10**6, "kbit/s": 10**3, "bit/s": 1}
+    example = "1 Gbit/s"
+
+    @property
+    def bps(self) -> int:
+        """Bits per second."""
+        return self.base
+
+    def time_for(self, size: Size) -> Fraction:
+        """Seconds that `size` takes at this rate, exactly. Raises ZeroDivisionError at rate zero."""
+        return Fraction(8 * size.bytes, self.base)
+
+
+class Duration(Quantity):
+    """A length of time in nanoseconds."""
+
+    __slots__ = ()
+    kind = "duration"
+    units = {"min": 60 * 10**9, "s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1}
+    example = "10 ms"
+
+    @property
+    def ns(self) -> int:
+        """Nanoseconds."""
+        return self.base
+
+    @property
+    def seconds(self) -> float:
+        """Seconds."""
+        return self.base / 10**9
+
+
+class Size(Quantity):
+    """A number of bytes. Decimal (kB, MB) and binary (KiB, MiB) units differ, as in the standards."""
+
+    __slots__ = ()
+    kind = "size"
+    units = {
+        "GiB": 2**30,
+        "GB": 10**9,
+        "MiB": 2**20,
+        "MB": 10**6,
+        "KiB": 2**10,
+        "kB": 10**3,
+        "B": 1,
+    }
+    example = "1500 B"
+
+    @property
+    def bytes(self) -> int:
+        """Bytes."""
+        return self.base
+
+    def __str__(self) -> str:
+        """In KiB or more only when whole: '1500 B', never '1.5 kB'."""
+        for unit in ("GiB", "MiB", "KiB"):
+            if self.base and self.base % self.units[unit] == 0:
+                return f"{self.base // self.units[unit]} {unit}"
+        return f"{self.base} B"
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    """A measured, predicted or reported figure: `number` in `unit`, one of 'bit/s', 's', 'B', '1'.
+
+    `low` and `high` bound it where it is uncertain; both None means exact.
+    """
+
+    number: float
+    unit: str
+    low: float | None = None
+    high: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.unit not in ("bit/s", "s", "B", "1"):
+            raise UnitError(f"'{self.unit}' is not a base unit: use bit/s, s, B or 1")
+
+    @classmethod
+    def of(cls, figure: Self | Quantity | float | str) -> Self:
+        """A figure as an experiment writes it: '927 Mbit/s', '32 B', 0, or a quantity.
+
+        Raises UnitError when a text is no quantity at all.
+        """
+        if isinstance(figure, cls):
+            return figure
+        if isinstance(figure, Rate):
+            return cls(figure.bps, "bit/s")
+        if isinstance(figure, Duration):
+            return cls(figure.ns / 1e9, "s")
+        if isinstance(figure, Size):
+            return cls(figure.bytes, "B")
+        if isinstance(figure, int | float):
+            return cls(figure, "1")
+        match = _NUMBER.fullmatch(str(figure))
+        kinds: tuple[type[Quantity], ...] = (Rate, Duration, Size)
+        for kind in kinds:
+            if match and match.group(2) in kind.units:
+                return cls.of(kind.of(str(figure)))
+        raise UnitError(f"'{figure}' is not a rate, a duration or a size")
+
+    def __str__(self) -> str:
+        if self.unit == "1":
+            return f"{self.number:.6g}"
+        for unit, factor in _SCALES[self.unit].items():
+            if abs(self.number) >= factor:
+                return f"{self.number / factor:,.4f}".rstrip("0").rstrip(".") + f" {unit}"
+        return f"{self.number:.4g} {self.unit}"
+
+
+_SCALES: Mapping[str, Mapping[str, float]] = {
+    "bit/s": Rate.units,
+    "s": {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9},
+    "B": {"B": 1.0},
+}
+
+
+def to_plain(value: Any) -> Any:
+    """Frozen structs and quantities as JSON's own types; quantities become their text."""
+    return msgspec.to_builtins(value, enc_hook=_encode)
+
+
+def from_plain(plain: Any, kind: type[_T]) -> _T:
+    """The inverse of `to_plain` for a struct type. Raises msgspec.ValidationError, which names the place."""
+    return msgspec.convert(plain, kind, dec_hook=_decode)
+
+
+def _encode(value: Any) -> Any:
+    if isinstance(value, Quantity):
+        return str(value)
+    raise NotImplementedError(f"no plain form of {type(value).__name__}")
+
+
+def _decode(wanted: type, value: Any) -> Any:
+    if issubclass(wanted, Quantity):
+        return wanted.of(value)
+    raise NotImplementedError(f"no {wanted.__name__} from plain data")

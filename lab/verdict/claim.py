@@ -1,0 +1,177 @@
+"""The result of one claim: every arm at every point, and the verdict on the whole."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any, Protocol
+
+from lab.errors import LabError
+from lab.units import UnitError, Value
+from lab.verdict.judge import Tolerance, Verdict, combine, judge, mean, model_error
+
+__all__ = ["Case", "ClaimResult", "Recorded", "Result", "evaluate"]
+
+
+_NOT_RUN = Verdict("skipped", "not run")
+_NOTHING: Mapping[tuple[str, str], Verdict] = MappingProxyType({})
+
+
+class Case(Protocol):
+    """One arm at one point, as `lab.spec.load.Case` has it."""
+
+    @property
+    def claim(self) -> str: ...  # noqa: D102
+    @property
+    def arm(self) -> str: ...  # noqa: D102
+    @property
+    def point(self) -> str: ...  # noqa: D102
+    @property
+    def metric(self) -> Callable[[Any], Value]: ...  # noqa: D102
+    @property
+    def prediction(self) -> Callable[[Any], Value] | None: ...  # noqa: D102
+    @property
+    def tolerance(self) -> Tolerance: ...  # noqa: D102
+    @property
+    def reported(self) -> Value | None: ...  # noqa: D102
+    @property
+    def explains(self) -> str: ...  # noqa: D102
+
+
+class Recorded(Protocol):
+    """A record, as far as a verdict needs it."""
+
+    @property
+    def trial(self) -> Any: ...  # noqa: D102
+    @property
+    def address(self) -> str: ...  # noqa: D102
+    @property
+    def invalid(self) -> tuple[str, ...]: ...  # noqa: D102
+
+
+@dataclass(frozen=True)
+class Result:
+    """One arm at one point. `verdict` is None where the article reported nothing; `note` says why a figure lacks."""
+
+    arm: str
+    point: str
+    reported: Value | None
+    predicted: Value | None
+    measured: Value | None
+    verdict: Verdict | None
+    counts: bool
+    trials: tuple[str, ...]
+    note: str = ""
+
+    @property
+    def model_error(self) -> float | None:
+        """(predicted - measured) / measured."""
+        return model_error(self.predicted, self.measured)
+
+    @property
+    def unit(self) -> str | None:
+        """The base unit of its figures: bit/s, s, B or 1; None without any."""
+        return next((each.unit for each in (self.measured, self.predicted, self.reported) if each), None)
+
+    def plain(self) -> dict[str, Any]:
+        """As `lab run --json` prints it: figures as numbers in the base unit, null where there is none."""
+        figures = {name: getattr(self, name) for name in ("reported", "predicted", "measured")}
+        return {
+            "arm": self.arm,
+            "point": self.point,
+            **{name: value.number if value else None for name, value in figures.items()},
+            "unit": self.unit,
+            "model_error": self.model_error,
+            "trials": list(self.trials),
+        }
+
+
+@dataclass(frozen=True)
+class ClaimResult:
+    """A claim as one kernel answered it."""
+
+    claim: str
+    verdict: Verdict
+    kernel: str
+    clock: str
+    results: tuple[Result, ...]
+
+    def plain(self) -> dict[str, Any]:
+        """As `lab run --json` prints it."""
+        return {
+            "claim": self.claim,
+            "verdict": self.verdict.kind,
+            "reason": self.verdict.reason,
+            "kernel": self.kernel,
+            "clock": self.clock,
+            "results": [result.plain() for result in self.results],
+        }
+
+
+def evaluate(
+    cases: Sequence[Case],
+    records: Iterable[Recorded],
+    path_of: Callable[[Any], Any],
+    kernel: str,
+    clock: str,
+    without: Mapping[tuple[str, str], Verdict] = _NOTHING,
+) -> ClaimResult:
+    """Judges the cases of one claim by the records of their trials, all with that kernel and clock.
+
+    `path_of(case)` is what its prediction is about. A case without a record has the verdict that `without` gives for
+    its (arm, point), invalid say because its trial failed; else it is skipped.
+    """
+    by_case: dict[tuple[str, str], list[Recorded]] = {}
+    for record in records:
+        by_case.setdefault((record.trial.arm, record.trial.point), []).append(record)
+    results = tuple(
+        _result(case, by_case.get(name, []), path_of, without.get(name, _NOT_RUN))
+        for case in cases
+        for name in [(case.arm, case.point)]
+    )
+    counted = [(_name(result), result.verdict) for result in results if result.counts and result.verdict]
+    return ClaimResult(cases[0].claim, combine(counted), kernel, clock, results)
+
+
+def _result(case: Case, records: Sequence[Recorded], path_of: Callable[[Any], Any], without: Verdict) -> Result:
+    predicted, note = _predicted(case, path_of)
+    measured: Value | None = None
+    verdict: Verdict | None
+    try:
+        verdict = _unusable(records) if records else without
+        if verdict is None:
+            measured = mean([case.metric(record) for record in records if not record.invalid])
+            verdict = judge(case.reported, measured, case.tolerance) if case.reported else None
+    except (LabError, UnitError) as error:
+        verdict = Verdict("invalid", str(error))
+    return Result(
+        arm=case.arm,
+        point=case.point,
+        reported=case.reported,
+        predicted=predicted,
+        measured=measured,
+        verdict=verdict,
+        counts=case.reported is not None and not case.explains,
+        trials=tuple(record.address for record in records),
+        note=note,
+    )
+
+
+def _predicted(case: Case, path_of: Callable[[Any], Any]) -> tuple[Value | None, str]:
+    if case.prediction is None:
+        return None, ""
+    try:
+        return case.prediction(path_of(case)), ""
+    except LabError as error:
+        return None, str(error)
+
+
+def _unusable(records: Sequence[Recorded]) -> Verdict | None:
+    if all(record.invalid for record in records):
+        return Verdict("invalid", "; ".join(dict.fromkeys(reason for record in records for reason in record.invalid)))
+    return None
+
+
+def _name(result: Result) -> str:
+    return f"{result.arm} at {result.point}" if result.point else result.arm

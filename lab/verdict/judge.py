@@ -1,0 +1,95 @@
+"""From a reported figure, a measured one and a tolerance to a verdict, with its reason in one sentence."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import sqrt
+from statistics import fmean, stdev
+from typing import Literal, Protocol
+
+from lab.units import UnitError, Value
+
+__all__ = ["Kind", "Tolerance", "Verdict", "combine", "judge", "mean", "model_error"]
+
+Kind = Literal["reproduced", "not reproduced", "inconclusive", "invalid", "skipped"]
+
+# Student's t, two-sided 95 %, for 1 to 30 degrees of freedom; above, the normal distribution's bound is close enough.
+_T95 = (
+    *(12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160, 2.145, 2.131),
+    *(2.120, 2.110, 2.101, 2.093, 2.086, 2.080, 2.074, 2.069, 2.064, 2.060, 2.056, 2.052, 2.048, 2.045, 2.042),
+)
+
+
+class Tolerance(Protocol):
+    """How far a measurement may lie from a reported figure."""
+
+    def bounds(self, figure: Value) -> tuple[float, float]:
+        """The least and the most that agrees with `figure`."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What a trial says of a claim, and why."""
+
+    kind: Kind
+    reason: str
+
+
+def judge(reported: Value, measured: Value, tolerance: Tolerance) -> Verdict:
+    """Whether the measurement agrees with the report: all of its interval does, none of it, or neither.
+
+    Raises UnitError when the two have different units.
+    """
+    if reported.unit != measured.unit:
+        raise UnitError(f"a measurement in {measured.unit} says nothing of a figure in {reported.unit}")
+    least, most = tolerance.bounds(reported)
+    low = measured.number if measured.low is None else measured.low
+    high = measured.number if measured.high is None else measured.high
+    against = f"{measured} measured, {reported} reported, {tolerance}"
+    if least <= low and high <= most:
+        return Verdict("reproduced", against)
+    if high < least or most < low:
+        return Verdict("not reproduced", against)
+    return Verdict("inconclusive", f"{against}: the interval straddles the bound")
+
+
+def combine(verdicts: Sequence[tuple[str, Verdict]]) -> Verdict:
+    """One verdict on a claim from those on its (named) arms; what was not tested keeps it from being reproduced.
+
+    The weightiest decides: not reproduced, inconclusive, invalid, skipped, reproduced.
+    """
+    order: tuple[Kind, ...] = ("not reproduced", "inconclusive", "invalid", "skipped", "reproduced")
+    for kind in order:
+        having = [
+            f"{name}: {verdict.reason}" if name else verdict.reason
+            for name, verdict in verdicts
+            if verdict.kind == kind
+        ]
+        if having:
+            return Verdict(kind, "; ".join(having))
+    return Verdict("skipped", "no arm that counts was run")
+
+
+def mean(values: Sequence[Value]) -> Value:
+    """The mean of repeats, with its 95 % interval by Student's t; exact when all are equal or there is only one."""
+    numbers = [value.number for value in values]
+    units = {value.unit for value in values}
+    if len(units) != 1:
+        raise UnitError(f"no mean of values in {', '.join(sorted(units)) or 'no unit: there are none'}")
+    centre, unit = fmean(numbers), units.pop()
+    if len(set(numbers)) == 1:
+        return Value(numbers[0], unit)
+    freedom = len(numbers) - 1
+    half = (_T95[freedom - 1] if freedom <= len(_T95) else 1.96) * stdev(numbers) / sqrt(len(numbers))
+    return Value(centre, unit, centre - half, centre + half)
+
+
+def model_error(predicted: Value | None, measured: Value | None) -> float | None:
+    """(predicted - measured) / measured; 0 when both are 0, None when there is no such ratio."""
+    if predicted is None or measured is None or predicted.unit != measured.unit:
+        return None
+    if predicted.number == measured.number:
+        return 0.0
+    return (predicted.number - measured.number) / measured.number if measured.number else None

@@ -1,0 +1,97 @@
+"""A bulk TCP transfer of ours: as much as the network carries for a while, with the fewest wake-ups.
+
+What costs in a guest is handing over to a process, not the packet. So the sender gives the kernel pages instead of
+bytes to copy (sendfile), and the receiver sleeps inside one long read (MSG_WAITALL) of data that the kernel discards
+(MSG_TRUNC), woken for every `WATERMARK` bytes (SO_RCVLOWAT). A reader that lets more than that wait would close the
+window that it offers, and the sender would cut segments short at its edge.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import socket
+import sys
+import termios
+import time
+
+import msgspec
+
+from lab.place import Place
+from lab.units import Duration, Size
+
+PORT = 5001
+WATERMARK = 16 * 1024
+BLOCK = 1 << 20
+MARGIN_SECONDS = 60.0  # for what is queued to drain, on the slowest path that a claim uses
+
+
+class Bulk(msgspec.Struct, frozen=True, tag="bulk", tag_field="kind", forbid_unknown_fields=True):
+    """`client` sends to `server` for `duration`, or `size` bytes where that is given.
+
+    Leaves bulk.json: `bytes` received, of which `first_bytes` had come at `first_ns`, a watermark's worth or more;
+    the last came at `last_ns` (nanoseconds of the trial's wall clock).
+    """
+
+    client: str = "sender"
+    server: str = "receiver"
+    duration: Duration = Duration.of("10 s")
+    size: Size | None = None
+    ip: int = 4
+    congestion: str = "cubic"
+
+    def tools(self) -> tuple[str, ...]:
+        """No tool of another's."""
+        return ()
+
+    def run(self, place: Place) -> None:
+        """Transfer. Raises WorkloadError when it does not end in its time."""
+        address = place.address(self.server, self.ip)
+        receiver = place.spawn(self.server, lambda: self._receive(place))
+        place.wait_for_listener(receiver, PORT)
+        sender = place.spawn(self.client, lambda: self._send(address))
+        seconds = self.duration.seconds + MARGIN_SECONDS
+        sender.wait("the bulk sender", seconds)
+        receiver.wait("the bulk receiver", seconds)
+
+    def _family(self) -> socket.AddressFamily:
+        return socket.AF_INET6 if self.ip == 6 else socket.AF_INET
+
+    def _send(self, address: str) -> None:
+        block = os.memfd_create("block")
+        os.truncate(block, BLOCK)
+        with socket.socket(self._family(), socket.SOCK_STREAM) as sock:
+            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, self.congestion.encode())
+            sock.connect((address, PORT))
+            if self.size is None:
+                end = time.monotonic_ns() + self.duration.ns
+                while time.monotonic_ns() < end:
+                    os.sendfile(sock.fileno(), block, 0, BLOCK)
+            else:
+                left = self.size.bytes
+                while left:
+                    left -= os.sendfile(sock.fileno(), block, 0, min(left, BLOCK))
+
+    def _receive(self, place: Place) -> None:
+        with socket.socket(self._family(), socket.SOCK_STREAM) as listener:
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            listener.bind(("", PORT))
+            listener.listen(1)
+            sock, _ = listener.accept()
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVLOWAT, WATERMARK)
+        scratch, flags = bytearray(BLOCK), socket.MSG_TRUNC | socket.MSG_WAITALL
+        total = sock.recv_into(scratch, WATERMARK, flags)
+        first_ns = last_ns = time.time_ns()
+        first_bytes = total + _waiting(sock)
+        while count := sock.recv_into(scratch, BLOCK, flags):
+            last_ns = time.time_ns()
+            total += count
+        sock.close()
+        measured = {"bytes": total, "first_bytes": first_bytes, "first_ns": first_ns, "last_ns": last_ns}
+        (place.out / "bulk.json").write_text(json.dumps(measured) + "\n")
+
+
+def _waiting(sock: socket.socket) -> int:
+    """Bytes that have arrived and are not read yet."""
+    return int.from_bytes(fcntl.ioctl(sock, termios.FIONREAD, bytes(4)), sys.byteorder)

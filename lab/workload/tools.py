@@ -1,0 +1,86 @@
+"""The articles' own measuring tools, run as they are; their output is kept raw."""
+
+from __future__ import annotations
+
+import msgspec
+
+from lab.place import Place
+from lab.units import Duration, Rate, Size
+
+MARGIN_SECONDS = 60.0
+
+
+class Iperf3(msgspec.Struct, frozen=True, tag="iperf3", tag_field="kind", forbid_unknown_fields=True):
+    """iperf3 from `client` to `server` for `duration`; UDP at `udp_rate` where given. Leaves iperf3.json."""
+
+    client: str = "sender"
+    server: str = "receiver"
+    duration: Duration = Duration.of("10 s")
+    ip: int = 4
+    interval: Duration = Duration.of("1 s")
+    udp_rate: Rate | None = None
+    length: Size | None = None
+
+    def tools(self) -> tuple[str, ...]:
+        """What must be installed."""
+        return ("iperf3",)
+
+    def run(self, place: Place) -> None:
+        """Measure. Raises WorkloadError, MachineError."""
+        port = 5201
+        server = place.start(self.server, ["iperf3", "-s", "-1", "-p", str(port)])
+        place.wait_for_listener(server, port)
+        argv = ["iperf3", "-c", place.address(self.server, self.ip), "-p", str(port), "-J"]
+        argv += ["-t", f"{self.duration.seconds:g}", "-i", f"{self.interval.seconds:g}"]
+        if self.udp_rate:
+            argv += ["-u", "-b", str(self.udp_rate.bps)]
+        if self.length:
+            argv += ["-l", str(self.length.bytes)]
+        client = place.start(self.client, argv, "iperf3.json")
+        place.wait(client, self.duration.seconds + MARGIN_SECONDS, "iperf3.json")
+        place.wait(server, MARGIN_SECONDS)
+
+
+class Qperf(msgspec.Struct, frozen=True, tag="qperf", tag_field="kind", forbid_unknown_fields=True):
+    """qperf's `test` from `client` to `server` for `duration`. Leaves qperf.txt."""
+
+    client: str = "sender"
+    server: str = "receiver"
+    duration: Duration = Duration.of("2 s")
+    test: str = "tcp_bw"
+    ip: int = 4
+
+    def tools(self) -> tuple[str, ...]:
+        """What must be installed."""
+        return ("qperf",)
+
+    def run(self, place: Place) -> None:
+        """Measure. Raises WorkloadError, MachineError."""
+        port = 19765
+        server = place.start(self.server, ["qperf"])
+        place.wait_for_listener(server, port)
+        argv = ["qperf", "--use_bits_per_sec", "--precision", "6", "--time", f"{self.duration.seconds:g}"]
+        argv += [place.address(self.server, self.ip), self.test]
+        client = place.start(self.client, argv, "qperf.txt")
+        place.wait(client, self.duration.seconds + MARGIN_SECONDS, "qperf.txt")
+
+
+class Ping(msgspec.Struct, frozen=True, tag="ping", tag_field="kind", forbid_unknown_fields=True):
+    """`count` echo requests of `size` payload bytes, `interval` apart. Leaves ping.txt."""
+
+    client: str = "sender"
+    server: str = "receiver"
+    count: int = 1
+    interval: Duration = Duration.of("1 s")
+    size: Size = Size(56)
+    ip: int = 4
+
+    def tools(self) -> tuple[str, ...]:
+        """What must be installed."""
+        return ("ping",)
+
+    def run(self, place: Place) -> None:
+        """Measure. Raises WorkloadError when no answer came at all."""
+        argv = ["ping", "-n", "-c", str(self.count), "-i", f"{self.interval.seconds:g}", "-s", str(self.size.bytes)]
+        client = place.start(self.client, [*argv, place.address(self.server, self.ip)], "ping.txt")
+        place.wait(client, self.count * self.interval.seconds + MARGIN_SECONDS, "ping.txt")

@@ -1,0 +1,90 @@
+from __future__ import annotations
+
+import io
+import re
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from lab.cli import doctor
+from lab.cli.doctor import Check
+from lab.units import Size
+
+
+@pytest.fixture(autouse=True)
+def no_kernel(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    if not request.node.get_closest_marker("guest"):
+        monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+
+
+def check(name: str, results: Path) -> Check:
+    return next(check for check in doctor.report(results) if check.name == name)
+
+
+def test_whatever_is_amiss_has_a_cure(tmp_path: Path) -> None:
+    checks = doctor.report(tmp_path / "results")
+    assert len({check.name for check in checks}) == len(checks)
+    assert all(check.detail and bool(check.cure) == (check.ok is not True) for check in checks)
+
+
+def test_a_missing_kernel_is_named_with_the_command_that_builds_it(tmp_path: Path) -> None:
+    for name in ("kernel", "guest"):
+        found = check(name, tmp_path)
+        assert found.ok is False
+        assert "lab kernel build" in found.cure
+
+
+def test_a_missing_tool_is_named_with_its_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    found = check("ping", tmp_path)
+    assert found.ok is False
+    assert found.detail == "ping is not installed"
+    assert "iputils-ping" in found.cure
+
+
+def test_make_setup_installs_whatever_the_doctor_can_miss() -> None:
+    provision = (Path(__file__).parents[2] / "tools/provision").read_text()
+    packages = set(re.search(r'^run_packages="([^"]*)"', provision, re.MULTILINE)[1].split())
+    assert {package for _, package in doctor.TOOLS.values()} <= packages
+
+
+def test_a_tool_that_hangs_is_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    tool = tmp_path / "qperf"
+    tool.write_text("#!/bin/sh\nexec sleep 60\n")
+    tool.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+    monkeypatch.setattr(doctor, "SECONDS", 0.3)
+    found = check("qperf", tmp_path)
+    assert found.ok is False
+    assert "0.3 s" in found.detail
+
+
+def test_results_that_cannot_be_written_are_told_before_a_run() -> None:
+    found = check("results", Path("/proc/results"))
+    assert found.ok is False
+    assert "--results" in found.cure
+
+
+def test_the_table_fits_80_columns_and_loses_nothing() -> None:
+    checks = [
+        Check("guest", False, "x" * 200, "y" * 200),
+        Check("KVM", None, "none", "buy one"),
+        Check("CPUs", True, "2"),
+    ]
+    out = io.StringIO()
+    Console(file=out, width=80).print(doctor.render(checks))
+    lines = out.getvalue().splitlines()
+    assert max(map(len, lines)) <= 80
+    assert (out.getvalue().count("x"), out.getvalue().count("y")) == (200, 201)  # one in "buy"
+    assert [line.split()[0] for line in lines if not line.startswith(" ")] == ["no", "-", "ok"]
+
+
+@pytest.mark.guest
+def test_a_guest_is_really_booted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert check("kernel", tmp_path).ok is True
+    assert "boots" in check("guest", tmp_path).detail
+    monkeypatch.setattr(doctor, "MEMORY", Size.of("4 MiB"))
+    starved = check("guest", tmp_path)
+    assert starved.ok is False
+    assert "memory" in starved.detail  # the console's own words

@@ -1,0 +1,83 @@
+"""What the tests of several layers share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import lab.kernel
+from lab.errors import LabError
+from lab.kernel import Budget, Kernel
+from lab.record.record import Record
+from lab.record.store import Store
+from lab.record.trial import Trial
+from lab.run import tools
+from lab.run.schedule import Runner
+from lab.spec import find
+from lab.spec.changes import Changes
+from lab.units import to_plain
+
+Perform = Callable[..., Record]
+
+
+@pytest.fixture(scope="session")
+def kernel() -> Kernel:
+    """The default kernel under test, built on first use."""
+    return lab.kernel.build()
+
+
+class Quiet:
+    """A progress that nobody looks at."""
+
+    def started(self, trial: Trial) -> None: ...
+
+    def ended(self, trial: Trial, outcome: Record | LabError, stored: bool) -> None: ...
+
+
+@pytest.fixture(scope="session")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Store:
+    """One store for the whole run of the tests: what one has run, another need not."""
+    return Store(tmp_path_factory.mktemp("results"))
+
+
+@pytest.fixture(scope="session")
+def perform(kernel: Kernel, store: Store) -> Perform:
+    """Runs a trial for real: topology by name, workload, probes; `changes` as an arm would declare them."""
+
+    def run(
+        topology: str,
+        workload: Any,
+        probes: Sequence[Any] = (),
+        *,
+        seed: int = 1,
+        clock: str = "virtual",
+        budget: Budget = Budget(),
+        into: Path | None = None,
+        **changes: Any,
+    ) -> Record:
+        network = find.topology(topology).resolve(Changes(**changes))
+        trial = Trial(
+            claim="test/trial",
+            arm="only",
+            point="",
+            source_sha256="",
+            network=to_plain(network),
+            workload=to_plain(workload),
+            probes=to_plain(list(probes)),
+            kernel=kernel.describe(),
+            on="uml",
+            clock=clock,
+            seed=seed,
+            repeat=0,
+            tools=tools.versions(tools.needed([workload, *probes])),
+        )
+        runner = Runner(Store(into) if into else store, kernel, budget=budget)
+        outcome = runner.run([trial], Quiet())[trial.address]
+        if isinstance(outcome, LabError):
+            raise outcome
+        return outcome
+
+    return run

@@ -1,0 +1,177 @@
+"""A build happens once, tells what is wrong, and leaves nothing half-made. A tiny tree plays the kernel's source."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from lab.errors import InputError
+from lab.kernel import BuildFailed, MissingTool, build, builder, cache, installed, recipe
+
+MAKEFILE = """\
+VERSION = 7
+PATCHLEVEL = 2
+SUBLEVEL = 1
+allnoconfig:
+\tcp $(KCONFIG_ALLCONFIG) .config
+linux:
+\t@echo "  CC      linux.o"
+\techo x >> $(CURDIR)/../../../builds
+\ttest ! -e slow || sleep 60
+\tgcc -o linux linux.c
+"""
+PROGRAM = """\
+#include <stdio.h>
+unsigned long long time_travel_time;
+int main(void) { puts("seccomp=<on/auto/off>"); return 0; }
+"""
+PATCH = """\
+A variant.
+--- a/linux.c
++++ b/linux.c
+@@ -1,2 +1,3 @@
+ #include <stdio.h>
++/* variant */
+ unsigned long long time_travel_time;
+"""
+SCRIPT = """\
+import sys
+from pathlib import Path
+from lab.kernel import build, recipe
+recipe.own_patches = lambda series: ()
+build(source_file=Path(sys.argv[1]))
+"""
+
+
+@pytest.fixture
+def tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setattr(recipe, "own_patches", lambda _: ())
+    tree = tmp_path / "source"
+    tree.mkdir()
+    (tree / "Makefile").write_text(MAKEFILE)
+    (tree / "linux.c").write_text(PROGRAM)
+    return tree
+
+
+def builds(tree: Path) -> int:
+    log = tree.parent / "cache" / "replab" / "builds"
+    return len(log.read_text().split()) if log.exists() else 0
+
+
+def leftovers() -> list[str]:
+    return sorted(path.name for path in cache.folder().glob("*") if path.name.startswith((".", "failed")))
+
+
+def test_built_once_and_known(tree: Path) -> None:
+    kernel = build(source_file=tree)
+    assert (kernel.name, kernel.version, kernel.hz, kernel.seccomp) == ("7.2", "7.2.1", 1000, True)
+    assert kernel.clock > 0
+    assert os.access(kernel.path, os.X_OK)
+    assert build("7.2", source_file=tree) == kernel
+    assert installed() == [kernel]
+    assert builds(tree) == 1
+    assert leftovers() == []
+
+
+def test_variants_stand_beside_it(tree: Path, tmp_path: Path) -> None:
+    patch = tmp_path / "more.patch"
+    patch.write_text(PATCH)
+    build(source_file=tree)
+    variant = build(patches=[patch], hz=250, source_file=tree)
+    assert (variant.name, variant.patches, variant.hz) == ("7.2-more-hz250", ("more",), 250)
+    assert build("7.2-mine", patches=[patch], source_file=tree).name == "7.2-mine"
+    assert {kernel.name for kernel in installed()} == {"7.2", "7.2-more-hz250", "7.2-mine"}
+
+
+def test_a_patch_that_does_not_apply_is_named(tree: Path, tmp_path: Path) -> None:
+    patch = tmp_path / "wrong.patch"
+    patch.write_text(PATCH.replace(" #include", "-#include").replace("stdio.h", "absent.h").replace("1,3", "1,2"))
+    with pytest.raises(BuildFailed, match="patch wrong does not apply; the log is "):
+        build(patches=[patch], source_file=tree)
+    assert installed() == []
+
+
+def test_a_build_failure_keeps_its_log_only(tree: Path) -> None:
+    (tree / "linux.c").write_text("int main(void) { return nothing; }\n")
+    with pytest.raises(
+        BuildFailed, match=r"kernel 7.2 \(7.2.1\): make linux failed: .*error.*; the log is (\S+)"
+    ) as info:
+        build(source_file=tree)
+    log = Path(str(info.value).rpartition(" ")[2])
+    assert "nothing" in log.read_text()
+    assert installed() == []
+    assert leftovers() == [log.name]
+
+
+def test_a_lost_option_stops_the_build(tree: Path) -> None:
+    (tree / "Makefile").write_text(
+        MAKEFILE.replace("cp $(KCONFIG", "grep -v VETH $(KCONFIG").replace(") .config", ") > .config")
+    )
+    with pytest.raises(BuildFailed, match="did not keep CONFIG_VETH=y"):
+        build(source_file=tree)
+
+
+def test_names_and_sources_must_fit(tree: Path, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="starts with a series"):
+        build("mine", source_file=tree)
+    with pytest.raises(InputError, match=r"is 7\.2\.1, not 6\.12"):
+        build("6.12", source_file=tree)
+    with pytest.raises(InputError, match=r"neither a \.deb"):
+        build(source_file=tmp_path / "absent.deb")
+
+
+def test_a_missing_tool_names_its_package(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    found = shutil.which
+    monkeypatch.setattr(builder.shutil, "which", lambda tool: None if tool in ("flex", "xz") else found(tool))
+    with pytest.raises(MissingTool, match="needs flex, xz: run `sudo apt-get install flex xz-utils`") as info:
+        build(source_file=tree)
+    assert info.value.exit_code == 3
+
+
+def start(tree: Path) -> subprocess.Popen[bytes]:
+    return subprocess.Popen([sys.executable, "-c", SCRIPT, str(tree)], stderr=subprocess.PIPE)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupted_build_leaves_nothing(tree: Path, number: int) -> None:
+    (tree / "slow").touch()
+    process = start(tree)
+    for _ in range(500):
+        if builds(tree):
+            break
+        time.sleep(0.02)
+    process.send_signal(number)
+    with process:
+        process.wait(10)
+    assert leftovers() == []
+    assert installed() == []
+
+
+def test_what_a_killed_build_left_is_removed_by_the_next(tree: Path) -> None:
+    (tree / "slow").touch()
+    process = start(tree)
+    for _ in range(500):
+        if builds(tree):
+            break
+        time.sleep(0.02)
+    with process:
+        process.kill()
+    assert len(leftovers()) == 1
+    (tree / "slow").unlink()
+    build(source_file=tree)
+    assert leftovers() == []
+
+
+def test_two_builds_at_once_do_it_once(tree: Path) -> None:
+    for process in [start(tree), start(tree)]:
+        with process:
+            assert process.wait(30) == 0
+    assert builds(tree) == 1

@@ -1,0 +1,70 @@
+"""Built kernels are found again by name, version or id; half-made ones are not."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from lab.kernel import Kernel, KernelMissing, cache, find, installed
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    return cache.folder()
+
+
+def put(home: Path, name: str, version: str, id: str) -> Kernel:
+    place = home / id
+    place.mkdir(parents=True)
+    kernel = Kernel(name, version, id, 1000, (), place / "linux", 4096, True)
+    cache.save(kernel)
+    return kernel
+
+
+def test_a_kernel_survives_the_cache(home: Path) -> None:
+    kernel = put(home, "7.2", "7.2.13-1", "a" * 16)
+    assert installed() == [kernel]
+
+
+def test_newest_plain_kernel_is_the_default(home: Path) -> None:
+    put(home, "7.2", "7.2.9-1", "a" * 16)
+    newest = put(home, "7.2", "7.2.13-1", "b" * 16)
+    put(home, "7.2-mine", "7.2.14-1", "c" * 16)
+    put(home, "6.12", "6.12.107-1", "d" * 16)
+    assert find() == find("7.2") == newest
+    assert find("7.2.9-1").id == "a" * 16
+    assert find("7.2-mine").version == "7.2.14-1"
+    assert find("d" * 8).name == "6.12"
+
+
+def test_a_missing_kernel_names_the_cure(home: Path) -> None:
+    with pytest.raises(KernelMissing, match="run `lab kernel build`"):
+        find()
+    put(home, "6.12", "6.12.107-1", "d" * 16)
+    with pytest.raises(KernelMissing, match=r"'7.2' is not built here \(there are 6.12\): run `lab kernel build 7.2`"):
+        find("7.2")
+    assert KernelMissing.exit_code == 3
+
+
+def test_half_made_kernels_are_not_there(home: Path) -> None:
+    put(home, "7.2", "7.2.13-1", "a" * 16)
+    (home / ("a" * 16) / "kernel.json").write_text("{")
+    (home / ("b" * 16)).mkdir()
+    assert installed() == []
+
+
+def test_a_trial_records_no_paths(home: Path) -> None:
+    plain = put(home, "7.2", "7.2.13-1", "a" * 16).describe()
+    assert plain == {"name": "7.2", "version": "7.2.13-1", "id": "a" * 16, "hz": 1000, "patches": []}
+    assert str(home) not in json.dumps(plain)
+
+
+def test_importing_the_layer_loads_none_of_it() -> None:
+    code = "import sys, lab.kernel; print(sorted(name for name in sys.modules if name.startswith('lab.kernel.')))"
+    shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert shown.stdout == "[]\n"

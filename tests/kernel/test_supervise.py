@@ -1,0 +1,162 @@
+"""The supervisor tells how a guest ended, and leaves nothing when anybody dies. A shell plays the guest here."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lab.kernel import supervise
+from lab.kernel.supervise import Watch
+
+
+def judged(watch: Watch, *looks: tuple[float, float, int | None]) -> list[str | None]:
+    return [watch.judge(*look) for look in looks]
+
+
+def test_burning_cpu_while_the_clock_stands_is_a_livelock() -> None:
+    looks = [(float(second), float(second), 500) for second in range(5)]
+    assert judged(Watch(None, 3, None), *looks) == [None, None, None, None, "livelock"]
+
+
+def test_a_clock_that_moves_is_no_livelock() -> None:
+    looks = [(float(second), float(second), second) for second in range(100)]
+    assert not any(judged(Watch(None, 3, None), *looks))
+
+
+def test_a_guest_starved_by_the_host_is_no_livelock() -> None:
+    looks = [(float(second), 0.01 * second, 500) for second in range(100)]
+    assert not any(judged(Watch(None, 3, None), *looks))
+
+
+def test_processes_that_end_take_their_cpu_time_with_them() -> None:
+    assert judged(Watch(None, 3, None), (0, 10, 5), (1, 12, 5), (2, 1, 5), (3, 1.9, 5), (4, 2.2, 5))[-1] == "livelock"
+
+
+def test_without_a_clock_only_the_wall_counts() -> None:
+    assert judged(Watch(10, 3, 1), (1, 1, None), (9, 9, None), (11, 11, None)) == [None, None, "wall"]
+
+
+def test_guest_time_has_a_budget_of_its_own() -> None:
+    assert judged(Watch(None, None, 2), (1, 1, 1_999_999_999), (1, 1, 2_000_000_001)) == [None, "guest"]
+
+
+Start = Callable[..., "subprocess.Popen[str]"]
+
+
+@pytest.fixture
+def start(tmp_path: Path) -> Start:
+    def run(script: str, wall: float | None = 20.0) -> subprocess.Popen[str]:
+        scratch = tmp_path / "boot"
+        scratch.mkdir()
+        (scratch / "sub").mkdir()
+        (scratch / "sub" / "file").touch()
+        job = {
+            "command": ["/bin/sh", "-c", script],
+            "environment": {"PATH": os.environ["PATH"]},
+            "folder": str(tmp_path),
+            "console": str(tmp_path / "console.log"),
+            "scratch": str(scratch),
+            "cpu": min(os.sched_getaffinity(0)),
+            "clock": None,
+            "budget": {"wall": wall, "stall": 1.0, "guest": None},
+        }
+        process = subprocess.Popen(
+            [sys.executable, "-I", "-S", supervise.__file__], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
+        assert process.stdin is not None
+        process.stdin.write(json.dumps(job) + "\n")
+        process.stdin.flush()
+        return process
+
+    return run
+
+
+def report(process: subprocess.Popen[str]) -> dict[str, Any]:
+    assert process.stdout is not None
+    assert process.stdin is not None
+    with process:
+        plain: dict[str, Any] = json.loads(process.stdout.readline())
+    return plain
+
+
+def pids(folder: Path, count: int) -> list[int]:
+    """The process numbers that the "guest" wrote down, once there are `count`."""
+    for _ in range(200):
+        found = (folder / "pids").read_text().split() if (folder / "pids").exists() else []
+        if len(found) == count:
+            return [int(pid) for pid in found]
+        time.sleep(0.02)
+    raise AssertionError("the guest did not start")
+
+
+def gone(pid: int) -> bool:
+    """Within two seconds."""
+    for _ in range(100):
+        try:
+            state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+        except (FileNotFoundError, ProcessLookupError):
+            return True
+        if state == "Z":
+            return True
+        time.sleep(0.02)
+    return False
+
+
+def test_output_and_status_come_back(start: Start, tmp_path: Path) -> None:
+    end = report(start("echo hello; echo '{\"status\": 3}' > boot/status"))
+    assert (end["reason"], end["signal"], end["status"]) == ("exit", None, {"status": 3})
+    assert (tmp_path / "console.log").read_text() == "hello\n"
+    assert not (tmp_path / "boot").exists()
+
+
+def test_a_killed_guest_is_told_apart(start: Start) -> None:
+    end = report(start("kill -9 $$"))
+    assert (end["reason"], end["signal"], end["status"]) == ("exit", signal.SIGKILL, None)
+
+
+def test_the_wall_clock_budget_ends_it_with_all_its_processes(start: Start, tmp_path: Path) -> None:
+    process = start("sleep 60 & echo $! $$ > pids; wait", wall=0.5)
+    children = pids(tmp_path, 2)
+    assert report(process)["reason"] == "wall"
+    assert all(map(gone, children))
+
+
+ORPHAN = "(setsid sleep 60 & echo $! > pids); sleep 60 & echo $! $$ >> pids; wait"
+
+
+def test_the_end_of_its_input_ends_it(start: Start, tmp_path: Path) -> None:
+    process = start(ORPHAN)
+    children = pids(tmp_path, 3)
+    assert process.stdin is not None
+    with process:
+        process.stdin.close()
+        assert process.wait(5) == 0
+    assert all(map(gone, children))
+    assert not (tmp_path / "boot").exists()
+
+
+def test_sigterm_ends_it_cleanly(start: Start, tmp_path: Path) -> None:
+    process = start(ORPHAN)
+    children = pids(tmp_path, 3)
+    process.terminate()
+    assert report(process)["reason"] == "abandoned"
+    assert all(map(gone, children))
+    assert not (tmp_path / "boot").exists()
+
+
+def test_a_killed_supervisor_takes_the_guest_with_it(start: Start, tmp_path: Path) -> None:
+    process = start("echo $$ > pids; while :; do :; done")
+    (guest,) = pids(tmp_path, 1)
+    process.kill()
+    with process:
+        pass
+    assert gone(guest)

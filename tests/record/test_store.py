@@ -1,0 +1,202 @@
+"""A record is whole or absent, found by its inputs alone, and honest about damage."""
+
+import errno
+import json
+import os
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import lab
+from lab.errors import MachineError
+from lab.record import Record, RecordError, Store, Trial
+
+
+def trial(**changed: object) -> Trial:
+    inputs: dict[str, object] = {
+        "claim": "article/claim",
+        "arm": "baseline",
+        "point": "",
+        "source_sha256": "00" * 32,
+        "network": {"name": "n", "nodes": [], "links": []},
+        "workload": {"kind": "ping"},
+        "probes": [],
+        "kernel": {"name": "7.2", "hz": 1000},
+        "on": "uml",
+        "clock": "virtual",
+        "seed": 1,
+        "repeat": 0,
+        "tools": {"iperf3": "3.12"},
+    }
+    return msgspec.convert(inputs | changed, Trial)
+
+
+def record(store: Store, **changed: object) -> Record:
+    with store.stage(trial(**changed)) as stage:
+        (stage.out / "ping.txt").write_text("64 bytes\n")
+        (stage.out / "ping.json").write_text('{"rtt": 1}')
+        (stage.path / "console.log").write_text("booted\n")
+        return stage.commit({"kernel": "Linux"}, host={"wall": 1.5})
+
+
+def files(root: Path) -> list[str]:
+    return sorted(str(path.relative_to(root)) for path in root.rglob("*") if path.is_file())
+
+
+def fail(store: Store, error: BaseException | None) -> None:
+    with store.stage(trial()) as stage:
+        (stage.out / "half").write_text("x")
+        if error:
+            raise error
+
+
+def test_committed_record_is_found_by_its_trial(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    assert store.get(trial().address) is None
+    record(store)
+    found = store.get(trial().address)
+    assert found is not None
+    found.verify()
+    assert (found.trial, found.environment, found.invalid) == (trial(), {"kernel": "Linux"}, ())
+    assert found.text("ping.txt") == "64 bytes\n"
+    assert found.json("ping.json") == {"rtt": 1}
+    assert found.host == {"wall": 1.5}
+    assert [each.address for each in store] == [trial().address]
+
+
+def test_identical_trials_leave_identical_bytes(tmp_path: Path) -> None:
+    first, second = record(Store(tmp_path / "a")), record(Store(tmp_path / "b"))
+    for name in ("record.json", "trial.json"):
+        assert (first.folder / name).read_bytes() == (second.folder / name).read_bytes()
+
+
+@given(st.sampled_from(Trial.__struct_fields__))
+def test_every_input_decides_the_address(field: str) -> None:
+    other = {str: "other", int: 7, dict: {"other": "x"}, list: [{"kind": "other"}]}
+    changed = trial(**{field: other[type(getattr(trial(), field))]})
+    assert changed.address != trial().address
+
+
+def test_order_of_keys_does_not_decide_the_address() -> None:
+    assert trial(workload={"a": 1, "b": 2}).address == trial(workload={"b": 2, "a": 1}).address
+
+
+def test_uncommitted_or_failed_stage_leaves_nothing(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    fail(store, None)
+    assert files(tmp_path) == []
+    with pytest.raises(KeyboardInterrupt):
+        fail(store, KeyboardInterrupt())
+    assert files(tmp_path) == []
+    assert list(store) == []
+
+
+def test_full_disk_is_one_sentence_and_leaves_nothing(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    with pytest.raises(MachineError, match="is full: make room") as caught:
+        fail(store, OSError(errno.ENOSPC, os.strerror(errno.ENOSPC)))
+    assert caught.value.exit_code == 3
+    assert files(tmp_path) == []
+
+
+def test_full_disk_while_committing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(_: int) -> None:
+        raise OSError(errno.ENOSPC, "no space")
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(MachineError):
+        record(Store(tmp_path))
+    assert files(tmp_path) == []
+
+
+def test_what_a_killed_process_left_goes_at_the_next_opening(tmp_path: Path) -> None:
+    code = (
+        "import os, sys; sys.path.insert(0, sys.argv[2])\n"
+        "from pathlib import Path\n"
+        "import msgspec\n"
+        "from lab.record import Store, Trial\n"
+        "with Store(Path(sys.argv[1])).stage(msgspec.json.decode(sys.argv[3], type=Trial)) as stage:\n"
+        "    (stage.out / 'half').write_text('x'); os.kill(os.getpid(), 9)\n"
+    )
+    argv = [sys.executable, "-c", code, str(tmp_path), str(Path(lab.__file__).parents[1])]
+    subprocess.run([*argv, msgspec.json.encode(trial()).decode()], check=False)
+    assert files(tmp_path)
+    Store(tmp_path)
+    assert files(tmp_path) == []
+
+
+def test_opening_leaves_live_stages_alone(tmp_path: Path) -> None:
+    with Store(tmp_path).stage(trial()) as stage:
+        Store(tmp_path)
+        assert stage.out.is_dir()
+        stage.commit({})
+
+
+def test_same_trial_recorded_twice_at_once_keeps_one(tmp_path: Path) -> None:
+    with ThreadPoolExecutor(8) as pool:
+        records = list(pool.map(lambda _: record(Store(tmp_path)), range(8)))
+    assert len(list(Store(tmp_path))) == 1
+    records[0].verify()
+    assert not any((tmp_path / ".staging").iterdir())
+
+
+def damage_missing(found: Record) -> None:
+    (found.folder / "out" / "ping.txt").unlink()
+
+
+def damage_altered(found: Record) -> None:
+    (found.folder / "out" / "ping.txt").write_text("65 bytes\n")
+
+
+def damage_added(found: Record) -> None:
+    (found.folder / "out" / "new").write_text("")
+
+
+def damage_json(found: Record) -> None:
+    (found.folder / "record.json").write_text("{")
+
+
+def damage_trial(found: Record) -> None:
+    (found.folder / "trial.json").write_bytes(msgspec.json.encode(trial(seed=2)))
+
+
+def damage_format(found: Record) -> None:
+    path = found.folder / "record.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"format": 99}))
+
+
+@pytest.mark.parametrize(
+    ("damage", "message"),
+    [
+        (damage_missing, "out/ping.txt is missing"),
+        (damage_altered, "out/ping.txt was altered"),
+        (damage_added, "out/new does not belong"),
+        (damage_json, "record.json"),
+        (damage_trial, "another trial's"),
+        (damage_format, "format 99 of a record is unknown"),
+    ],
+)
+def test_damage_is_named(tmp_path: Path, damage, message: str) -> None:  # type: ignore[no-untyped-def]
+    damage(record(Store(tmp_path)))
+    (found,) = Store(tmp_path)
+    with pytest.raises(RecordError, match=message):
+        found.verify()
+
+
+def test_damaged_record_can_be_removed_and_run_again(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    damage_json(record(store))
+    store.remove(trial().address)
+    assert store.get(trial().address) is None
+    record(store).verify()
+
+
+def test_unknown_output_names_the_known_ones(tmp_path: Path) -> None:
+    with pytest.raises(RecordError, match=r"no output 'x'; there is ping\.json, ping\.txt"):
+        record(Store(tmp_path)).path("x")

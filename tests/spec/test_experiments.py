@@ -1,0 +1,248 @@
+"""Experiments load from their files, expand into cases, and their mistakes come with file and line."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from lab.errors import InputError
+from lab.spec import find
+from lab.spec.errors import SpecError
+from lab.units import Duration, Value
+
+Write = Callable[..., Path]
+
+HEAD = '''\
+"""One flow fills a tenth
+of the link.
+
+Source: the second run.
+"""
+from dataclasses import dataclass
+
+from lab.spec.experiment import Absolute, Arm, Exactly, Experiment, Point, Sweep, Within
+from lab.units import Value
+
+
+@dataclass(frozen=True)
+class Bulk:
+    client: str = "sender"
+
+
+def goodput(record):
+    return Value(94e6, "bit/s")
+
+
+def window_over_rtt(path):
+    return Value(95e6, "bit/s")
+
+
+CLOSE = Within(0.05, because="the article rounds")
+COMMON = dict(topology="symmetric-1g", workload=Bulk(), metric=goodput, prediction=window_over_rtt, tolerance=CLOSE)
+'''
+ONE = 'EXPERIMENT = Experiment(**COMMON, arms=(Arm("default", reported="94.4 Mbit/s"),))\n'
+
+
+@pytest.fixture
+def write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Write:
+    """Writes experiments/article/NAME.py in a directory that is then the current one."""
+    monkeypatch.chdir(tmp_path)
+
+    def write(body: str = ONE, name: str = "tenth", head: str = HEAD) -> Path:
+        path = tmp_path / "experiments" / "an-article" / f"{name}.py"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(head + body)
+        return path
+
+    return write
+
+
+def said(path: Path) -> list[str]:
+    """What `check` says of a file, as 'line: message'; lines counted from the body's first."""
+    offset = HEAD.count("\n")
+    return [f"{problem.line - offset}: {problem.message}" for problem in find.check([path])]
+
+
+def test_a_claim_is_found_by_id_article_and_file(write: Write) -> None:
+    path = write()
+    for selector in ("an-article/tenth", "an-article", "experiments/an-article/tenth.py", str(path)):
+        (loaded,) = find.find([selector])
+        assert loaded.id == "an-article/tenth"
+        assert loaded.claim == "One flow fills a tenth of the link."
+        assert loaded.source == "Source: the second run."
+        assert loaded.topology.name == "symmetric-1g"
+        assert loaded.path == path
+
+
+def test_each_claim_comes_once(write: Write) -> None:
+    write()
+    write(name="again")
+    ids = [loaded.id for loaded in find.find(["an-article/tenth", "an-article"])]
+    assert ids == ["an-article/tenth", "an-article/again"]
+
+
+def test_an_unknown_claim_suggests_known_ones(write: Write) -> None:
+    write()
+    with pytest.raises(InputError, match="unknown claim or article 'tenth', did you mean an-article/tenth"):
+        find.find(["tenth"])
+    with pytest.raises(InputError, match="did you mean an-article/tenth"):
+        find.find(["an-article/tenht"])
+
+
+def test_loading_leaves_nothing_behind(write: Write) -> None:
+    path = write()
+    modules = set(sys.modules)
+    find.find([str(path)])
+    assert set(sys.modules) == modules
+    assert [each.name for each in path.parent.iterdir()] == ["tenth.py"]
+
+
+def test_the_hash_is_the_files(write: Write) -> None:
+    one = find.find([str(write())])[0].source_sha256
+    same = find.find([str(write())])[0].source_sha256
+    other = find.find([str(write(ONE + "# a remark\n"))])[0].source_sha256
+    assert one == same != other
+
+
+def test_article_yaml_names_the_source(write: Write) -> None:
+    path = write()
+    described = path.with_name("article.yaml")
+    described.write_text("title: TCP\nauthor: A\ndate: 2015-07-11\nurl: https://example.org/tcp\n")
+    article = find.find([str(path)])[0].article
+    assert (article.name, article.title, article.date) == ("an-article", "TCP", "2015-07-11")
+    described.write_text("title: TCP\nauthor: A\ndata: 2015\nurl: u\n")
+    assert [f"{problem.line}: {problem.message}" for problem in find.check([described])] == [
+        "1: missing: date",
+        "3: data: unknown key, did you mean 'date'?",
+    ]
+
+
+def test_every_arm_runs_at_every_point(write: Write) -> None:
+    body = """
+EXPERIMENT = Experiment(
+    **COMMON,
+    sysctls={"net.ipv4.tcp_sack": 0},
+    arms=(
+        Arm("plain", reported="94.4 Mbit/s"),
+        Arm("other", tolerance=Exactly("counted"), explains="what sack does", sysctls={"net.ipv4.tcp_sack": 1}),
+    ),
+    sweep=Sweep("delay", (
+        Point("10 ms", links={"path": {"delay": "10 ms"}}),
+        Point("1 s", links={"path": {"delay": "1 s"}}, reported="9 Mbit/s"),
+    )),
+)
+"""
+    cases = find.find([str(write(body))])[0].cases()
+    assert [(case.arm, case.point) for case in cases] == [
+        (arm, point) for arm in ("plain", "other") for point in ("10 ms", "1 s")
+    ]
+    assert [case.reported and case.reported.number for case in cases] == [94.4e6, 9e6, None, 9e6]
+    assert [case.network.links[0].back.delay for case in cases[:2]] == [Duration.of("10 ms"), Duration.of("1 s")]
+    assert [case.network.node("sender").sysctls["net.ipv4.tcp_sack"] for case in cases] == ["0", "0", "1", "1"]
+    assert [str(case.tolerance) for case in cases[1:3]] == ["within 5 %", "exactly"]
+    assert cases[0].value == Value(0.01, "s")
+    assert cases[2].explains == "what sack does"
+
+
+def test_an_experiment_finds_the_topologies_beside_it(
+    write: Write, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    own = tmp_path / "topologies" / "own.yaml"
+    own.parent.mkdir()
+    own.write_text("about: x\nhosts: [sender, receiver]\nlinks: {path: {ends: [sender, receiver]}}\n")
+    path = write(ONE.replace("**COMMON", '**{**COMMON, "topology": "own"}'))
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    assert find.find([str(path)])[0].topology.name == "own"
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        ("x = = 1\n", "1: not Python: invalid syntax"),
+        ("\nEXPERIMENT = Experimant()\n", "2: NameError: name 'Experimant' is not defined"),
+        ("\nraise SystemExit(3)\n", "2: SystemExit: 3"),
+        ("import lab.nothing\n", "1: ModuleNotFoundError: No module named 'lab.nothing'"),
+        ("\nCLOSE = Within(2, because='x')\n", "2: a tolerance within 2 should be a ratio above 0 and below 1"),
+        ("\nCLOSE = Within(0.1, because='')\n", "2: a tolerance needs its reason: because='...'"),
+        ("A = 1\nA = Arm('a', reported='12 parsecs')\n", "2: '12 parsecs' is not a rate, a duration or a size"),
+        ("A = Arm('a b')\n", "1: 'a b' does not name an arm: use letters, digits, '.', '-' and '_'"),
+        ("S = Sweep('x', (Point(1), Point('1 s')))\n", "1: the points of a sweep should have one unit, not 1 and s"),
+        ("S = Sweep('x', (Point(1), Point(1)))\n", "1: two points are called '1'"),
+        ("Experiment(**COMMON, arms=())\n", "1: there is no arm: name at least one"),
+        ("Experiment(**COMMON, arms=(Arm('a', 1), Arm('a', 1)))\n", "1: two arms are called 'a'"),
+        ("Experiment(**COMMON, arms=(Arm('a'),))\n", "1: no arm that counts says what the article reported"),
+        (
+            "Experiment(**COMMON, arms=(Arm('a', 1),), expect='fine')\n",
+            "1: expect='fine' should be 'reproduced' or 'not reproduced'",
+        ),
+        (
+            "Experiment(**COMMON, arms=(Arm('a', 1, tolerance=Absolute('1 s', 'x')),))\n",
+            "1: a tolerance in s does not suit a figure in 1",
+        ),
+    ],
+)
+def test_a_mistake_while_loading_has_its_line(write: Write, body: str, message: str) -> None:
+    assert said(write(body)) == [message]
+
+
+@pytest.mark.parametrize(
+    ("arm", "message"),
+    [
+        ("links={'pth': {}}", "unknown link 'pth', did you mean 'path'?"),
+        ("links={'path': {'rate': '-1 Mbit/s'}}", "links.path.rate: rate '-1 Mbit/s' is negative"),
+        ("hosts={'sendr': {}}", "unknown host 'sendr', did you mean 'sender'?"),
+        ("workload=Bulk(client='sendr')", "unknown host 'sendr', did you mean 'sender'?"),
+        ("probes=(Bulk(client='x'),)", "unknown host 'x'"),
+    ],
+)
+def test_a_mistake_of_an_arm_names_it(write: Write, arm: str, message: str) -> None:
+    body = f"EXPERIMENT = Experiment(**COMMON, arms=(\n    Arm('a', 1),\n    Arm('b', {arm}),\n))\n"
+    assert said(write(body)) == [f"3: arm 'b': {message}"]
+
+
+def test_a_mistake_of_a_point_names_it(write: Write) -> None:
+    body = ONE.replace("),)", "),), sweep=Sweep('n', (\n  Point(1),\n  Point(2, links={'q': {}}),\n))")
+    assert said(write(body)) == ["3: arm 'default' at 2: unknown link 'q'"]
+
+
+def test_a_file_must_hold_a_claim_and_an_experiment(write: Write) -> None:
+    path = write("x = 1\n", head="")
+    assert [str(problem) for problem in find.check([path])] == [
+        "experiments/an-article/tenth.py:1: should begin with its claim, as a docstring",
+        "experiments/an-article/tenth.py:1: should define EXPERIMENT = Experiment(...)",
+    ]
+
+
+def test_an_unknown_topology_is_told(write: Write) -> None:
+    path = write(ONE.replace("**COMMON", '**{**COMMON, "topology": "symetric-1g"}'))
+    assert said(path)[0].endswith("unknown topology 'symetric-1g', did you mean 'symmetric-1g'?")
+
+
+def test_mistakes_of_many_files_come_at_once(write: Write) -> None:
+    write("1 = 2\n", name="one")
+    write("undefined\n", name="two")
+    with pytest.raises(SpecError) as caught:
+        find.find(["an-article"])
+    assert [Path(problem.file).name for problem in caught.value.problems] == ["one.py", "two.py"]
+
+
+@pytest.mark.parametrize("name", ["nothing.yaml", "nothing.py"])
+def test_a_missing_file_is_told(name: str) -> None:
+    assert [str(problem) for problem in find.check([Path(name)])] == [
+        f"{name}:1: cannot be read: No such file or directory"
+    ]
+
+
+def test_everything_shipped_checks() -> None:
+    assert find.check() == []
+
+
+def test_an_experiment_and_a_network_load_without_pydantic_or_yaml() -> None:
+    heavy = "{'pydantic', 'ruamel'} & set(sys.modules)"
+    code = f"import sys, lab.spec.network, lab.spec.experiment; sys.exit(bool({heavy}))"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

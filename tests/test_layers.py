@@ -1,0 +1,144 @@
+"""Data flows one way, and only the layers left of the record touch the system: held by parsing every import."""
+
+from __future__ import annotations
+
+import ast
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+
+# What each layer may import beside itself and `errors`, which all share.
+LAYERS = {
+    "units": set(),
+    "errors": set(),
+    "spec": {"units"},
+    "place": {"units"},
+    "kernel": {"units", "spec"},
+    "fabric": {"units", "spec"},
+    "workload": {"units", "spec", "place"},
+    "probe": {"units", "spec", "place"},
+    "record": {"units"},
+    "run": {"units", "spec", "place", "kernel", "fabric", "workload", "probe", "record"},
+    "metric": {"units", "record"},
+    "model": {"units"},
+    "verdict": {"units"},
+    "report": {"units", "record", "metric", "model", "verdict"},
+    "regress": {"units", "record", "metric", "model", "verdict", "report"},
+}
+LAYERS["cli"] = LAYERS["lab"] = set(LAYERS)  # "lab" is the package itself: the Python interface
+EXPERIMENT = {"units", "spec", "workload", "probe", "metric", "model", "verdict"}
+
+# Of a layer, what its other modules may not: workload and probe know a network by its resolved form alone.
+NARROWED = {("workload", "spec"): "lab.spec.network", ("probe", "spec"): "lab.spec.network"}
+
+SYSTEM_MODULES = {"asyncio", "ctypes", "fcntl", "mininet", "multiprocessing", "pty", "pyroute2", "socket", "subprocess"}
+SYSTEM_CALLS = ("exec", "fork", "popen", "posix_spawn", "spawn", "system")  # of os, by how their names start
+TOUCHES_SYSTEM = {"place", "kernel", "fabric", "workload", "probe", "run"}
+EXEMPT = {"lab/cli/doctor.py"}  # asks the machine what it can do
+
+
+def imports(tree: ast.AST, package: list[str]) -> Iterator[tuple[int, str]]:
+    """(line, absolute dotted name) of everything imported at any depth, or taken from `lab` itself."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from ((node.lineno, alias.name) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            base = package[: len(package) - node.level + 1] if node.level else []
+            parts = [*base, *(node.module.split(".") if node.module else [])]
+            yield from ((node.lineno, ".".join([*parts, alias.name])) for alias in node.names)
+        elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "lab":
+            yield node.lineno, f"lab.{node.attr}"
+
+
+def system_calls(tree: ast.AST) -> Iterator[tuple[int, str]]:
+    """(line, name) of everything in `os` that makes a process."""
+    for node in ast.walk(tree):
+        match node:
+            case ast.Attribute(value=ast.Name(id="os"), attr=name) if name.startswith(SYSTEM_CALLS):
+                yield node.lineno, f"os.{name}"
+
+
+def violations(path: str, source: str) -> list[str]:
+    """What the module at `path` (from the repository's root) does against the table."""
+    parts = list(Path(path).with_suffix("").parts)
+    layer = "experiment" if parts[0] != "lab" else "lab" if parts == ["lab", "__init__"] else parts[1]
+    if layer not in LAYERS and layer != "experiment":
+        return [f"{path}: lab/{layer} is in no layer: add it to the table, and to the design"]
+    allowed = EXPERIMENT if layer == "experiment" else LAYERS[layer] | {layer, "errors"}
+    tree = ast.parse(source, path)
+    found = []
+    for line, name in imports(tree, parts[:-1]):
+        top, _, rest = name.partition(".")
+        target = rest.split(".")[0]
+        if name in ("lab", "lab.__file__"):
+            continue  # where the package is, not what is in it
+        if top == "lab" and target not in allowed:
+            found.append(f"{path}:{line}: {layer} may not import {name}")
+        elif top == "lab" and not f"{name}.".startswith(f"{NARROWED.get((layer, target), 'lab')}."):
+            found.append(f"{path}:{line}: of {target}, {layer} may import {NARROWED[layer, target]} alone")
+        elif top in SYSTEM_MODULES and layer not in TOUCHES_SYSTEM and path not in EXEMPT:
+            found.append(f"{path}:{line}: {layer} touches the system by {name}")
+    if layer not in TOUCHES_SYSTEM and path not in EXEMPT:
+        found += [f"{path}:{line}: {layer} touches the system by {name}" for line, name in system_calls(tree)]
+    return found
+
+
+def sources() -> list[str]:
+    return sorted(
+        str(file.relative_to(ROOT))
+        for top in ("lab", "experiments", "bench/experiments")
+        for file in (ROOT / top).rglob("*.py")
+    )
+
+
+@pytest.mark.parametrize("path", sources())
+def test_a_module_keeps_to_its_layer(path: str) -> None:
+    assert violations(path, (ROOT / path).read_text()) == []
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "notebooks").glob("*.ipynb")), ids=lambda path: path.name)
+def test_a_notebook_imports_the_lab_alone(path: Path) -> None:
+    cells = [cell for cell in json.loads(path.read_text())["cells"] if cell["cell_type"] == "code"]
+    names = [name for cell in cells for _, name in imports(ast.parse("".join(cell["source"])), [])]
+    assert [name for name in names if name.split(".")[0] != "lab"] == []
+
+
+@pytest.mark.parametrize(
+    ("path", "source"),
+    [
+        ("lab/metric/goodput.py", "import lab.run"),
+        ("lab/metric/goodput.py", "from lab import fabric"),
+        ("lab/metric/goodput.py", "from ..spec import network"),
+        ("lab/metric/goodput.py", "def f():\n    from lab.kernel.cache import Kernel"),
+        ("lab/metric/goodput.py", "import lab\nlab.run('tcp-bottleneck')"),
+        ("lab/metric/goodput.py", "import subprocess"),
+        ("lab/metric/goodput.py", "import os\nos.execvp('tshark', [])"),
+        ("lab/report/page.py", "from socket import socket"),
+        ("lab/model/tcp.py", "from lab.record import Record"),
+        ("lab/units.py", "import lab.spec.network"),
+        ("lab/workload/bulk.py", "from lab.spec.topology import load"),
+        ("lab/somewhere/new.py", ""),
+        ("experiments/tcp-bottleneck/baseline-1g.py", "from lab.run import run"),
+        ("experiments/tcp-bottleneck/baseline-1g.py", "import subprocess"),
+    ],
+)
+def test_what_goes_against_the_layers_is_caught(path: str, source: str) -> None:
+    assert len(violations(path, source)) == 1
+
+
+@pytest.mark.parametrize(
+    ("path", "source"),
+    [
+        ("lab/metric/goodput.py", "from lab.record import Record\nfrom . import columns\nimport os\nos.path.join('a')"),
+        ("lab/spec/find.py", "import lab\nlab.__file__"),
+        ("lab/workload/bulk.py", "import socket\nfrom lab.spec.network import Network"),
+        ("lab/cli/run.py", "from lab.regress import compare"),
+        ("experiments/tcp-bottleneck/baseline-1g.py", "from lab.spec.experiment import Experiment"),
+    ],
+)
+def test_what_keeps_to_the_layers_passes(path: str, source: str) -> None:
+    assert violations(path, source) == []

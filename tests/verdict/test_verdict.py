@@ -1,0 +1,171 @@
+"""Verdicts: on the interval, never on what was not tested."""
+
+from dataclasses import dataclass, replace
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lab.errors import LabError
+from lab.spec.tolerance import Exactly, Tolerance, Within
+from lab.units import UnitError, Value
+from lab.verdict import Verdict, combine, evaluate, judge, mean, model_error
+
+FIVE = Within(0.05, because="the article rounds")
+
+
+def bps(number: float, low: float | None = None, high: float | None = None) -> Value:
+    return Value(number, "bit/s", low, high)
+
+
+@pytest.mark.parametrize(
+    ("measured", "kind"),
+    [
+        (bps(100), "reproduced"),
+        (bps(105), "reproduced"),
+        (bps(106), "not reproduced"),
+        (bps(104, 103, 104.9), "reproduced"),
+        (bps(104, 102, 106), "inconclusive"),
+        (bps(108, 104, 112), "inconclusive"),
+        (bps(110, 106, 114), "not reproduced"),
+    ],
+)
+def test_the_interval_decides(measured: Value, kind: str) -> None:
+    assert judge(bps(100), measured, FIVE).kind == kind
+
+
+def test_exactly() -> None:
+    exact = Exactly(because="a count")
+    assert judge(Value(32, "B"), Value(32, "B"), exact).kind == "reproduced"
+    assert judge(Value(32, "B"), Value(31, "B"), exact).kind == "not reproduced"
+
+
+def test_reason_holds_both_figures_and_the_tolerance() -> None:
+    assert judge(bps(100e6), bps(94.4e6), FIVE).reason == "94.4 Mbit/s measured, 100 Mbit/s reported, within 5 %"
+
+
+def test_units_are_not_mixed() -> None:
+    with pytest.raises(UnitError):
+        judge(bps(1), Value(1, "s"), FIVE)
+
+
+def test_mean_of_repeats_has_the_interval_of_students_t() -> None:
+    assert mean([bps(5)] * 3) == bps(5)
+    three = mean([bps(1), bps(2), bps(3)])
+    assert (three.number, three.low, three.high) == pytest.approx((2, 2 - 4.303 / 3**0.5, 2 + 4.303 / 3**0.5), rel=1e-3)
+
+
+@given(st.lists(st.floats(-1e9, 1e9), min_size=1, max_size=50))
+def test_the_mean_is_within_its_interval(numbers: list[float]) -> None:
+    value = mean([bps(number) for number in numbers])
+    if value.low is not None and value.high is not None:
+        assert value.low <= value.number <= value.high
+
+
+@pytest.mark.parametrize(
+    ("predicted", "measured", "error"),
+    [
+        (bps(101), bps(100), 0.01),
+        (bps(0), bps(0), 0.0),
+        (bps(1), bps(0), None),
+        (None, bps(1), None),
+        (bps(1), None, None),
+    ],
+)
+def test_model_error(predicted: Value | None, measured: Value | None, error: float | None) -> None:
+    assert model_error(predicted, measured) == (None if error is None else pytest.approx(error))
+
+
+def test_untested_arms_keep_a_claim_from_being_reproduced() -> None:
+    good, gone, void, bad = (Verdict(kind, kind) for kind in ("reproduced", "skipped", "invalid", "not reproduced"))  # type: ignore[arg-type]
+    assert combine([("a", good), ("b", good)]).kind == "reproduced"
+    assert combine([("a", good), ("b", gone)]).kind == "skipped"
+    assert combine([("a", good), ("b", void)]).kind == "invalid"
+    assert combine([("a", good), ("b", void), ("c", bad)]).kind == "not reproduced"
+    assert combine([]).kind == "skipped"
+
+
+HUNDRED = bps(100)
+
+
+def value_of(record: Any) -> Value:
+    return record.value  # type: ignore[no-any-return]
+
+
+@dataclass(frozen=True)
+class Case:
+    arm: str = "baseline"
+    claim: str = "article/claim"
+    point: str = ""
+    reported: Value | None = HUNDRED
+    tolerance: Tolerance = FIVE
+    explains: str = ""
+    metric: Any = value_of
+    prediction: Any = bps
+
+
+def recorded(value: float, arm: str = "baseline", invalid: tuple[str, ...] = (), address: str = "a1") -> Any:
+    trial = SimpleNamespace(arm=arm, point="")
+    return SimpleNamespace(trial=trial, value=bps(value), invalid=invalid, address=address)
+
+
+def run(cases: list[Case], records: list[Any]) -> Any:
+    return evaluate(cases, records, lambda _: 101.0, "7.2", "virtual")
+
+
+def test_plain_form_is_the_command_lines_contract() -> None:
+    assert run([Case()], [recorded(100)]).plain() == {
+        "claim": "article/claim",
+        "verdict": "reproduced",
+        "reason": "baseline: 100 bit/s measured, 100 bit/s reported, within 5 %",
+        "kernel": "7.2",
+        "clock": "virtual",
+        "results": [
+            {
+                "arm": "baseline",
+                "point": "",
+                "reported": 100,
+                "predicted": 101.0,
+                "measured": 100,
+                "unit": "bit/s",
+                "model_error": pytest.approx(0.01),
+                "trials": ["a1"],
+            }
+        ],
+    }
+
+
+def test_a_zero_is_a_figure_and_nothing_is_null() -> None:
+    result = run(
+        [Case(reported=bps(0), tolerance=Exactly(because="none")), Case("other", reported=None)], [recorded(0)]
+    )
+    zero, none = result.plain()["results"]
+    assert (zero["reported"], zero["measured"]) == (0, 0)
+    assert (none["reported"], none["measured"], none["model_error"]) == (None, None, None)
+
+
+def test_arms_that_explain_do_not_count() -> None:
+    cases = [Case(), Case("era", explains="the era's window")]
+    assert run(cases, [recorded(100), recorded(50, "era")]).verdict.kind == "reproduced"
+
+
+def test_invalid_trials_do_not_count() -> None:
+    assert run([Case()], [recorded(50, invalid=("wrong rate",)), recorded(100)]).verdict.kind == "reproduced"
+    only = run([Case()], [recorded(100, invalid=("wrong rate",))])
+    assert (only.verdict.kind, only.verdict.reason) == ("invalid", "baseline: wrong rate")
+    assert only.results[0].measured is None
+
+
+def test_a_metric_or_a_model_that_fails_is_said() -> None:
+    def fail(_: Any) -> Value:
+        raise LabError("no capture")
+
+    assert run([replace(Case(), metric=fail)], [recorded(1)]).verdict == Verdict("invalid", "baseline: no capture")
+    (result,) = run([replace(Case(), prediction=fail)], [recorded(100)]).results
+    assert (result.predicted, result.note) == (None, "no capture")
+
+
+def test_what_was_not_run_is_skipped() -> None:
+    assert run([Case()], []).verdict == Verdict("skipped", "baseline: not run")
