@@ -8,8 +8,6 @@ import sys
 
 from lab.errors import LabError
 
-INTERRUPTED = 130  # 128 + SIGINT, as shells say it
-
 
 def main() -> None:
     """Run the command line. Every error is one message; a traceback would be a mistake of ours."""
@@ -20,9 +18,6 @@ def main() -> None:
     except LabError as error:
         _report(error)
         sys.exit(error.exit_code)
-    except KeyboardInterrupt:
-        print("interrupted: finished trials are kept, run again to go on", file=sys.stderr)
-        sys.exit(INTERRUPTED)
     except BrokenPipeError:  # the reader of our output, `head` say, has had enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(0)

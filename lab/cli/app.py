@@ -80,7 +80,7 @@ def run(
     repeat: Annotated[int, typer.Option(help="How often to run each trial; in virtual time to the same bytes.")] = 1,
     jobs: Annotated[int | None, typer.Option(help="Trials side by side; one a core unless set.")] = None,
     budget: Annotated[float, typer.Option(help="Seconds of wall time after which a trial is given up.")] = 900.0,
-    stall: Annotated[float, typer.Option(help="Seconds of CPU without progress in the guest's time: a hang.")] = 20.0,
+    stall: Annotated[float, typer.Option(help="Seconds of CPU without progress in the guest's time: a hang.")] = 60.0,
     results: Results = STORE,
     as_json: Json = False,
 ) -> None:
@@ -143,10 +143,9 @@ def build_kernel(
     as_json: Json = False,
 ) -> None:
     """Build a kernel under test, or find it in the cache."""
-    from lab.cli import building
-    from lab.kernel import build
+    from lab.kernel import build, shown
 
-    with building.shown() as progress:
+    with shown() as progress:
         kernel = build(name, patch or (), hz, source_file=source, refresh=refresh, progress=progress)
     _answer_kernel(kernel.describe(), as_json)
 

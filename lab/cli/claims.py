@@ -25,6 +25,12 @@ from lab.units import to_plain
 from lab.verdict import ClaimResult, Result, Verdict, evaluate
 
 
+class Interrupted(LabError):
+    """Ctrl-C."""
+
+    exit_code = 130  # 128 + SIGINT, as shells say it
+
+
 @dataclass(frozen=True)
 class Answer:
     """The judged claims in order, each with the experiment that declared it, and the errors that trials ended with."""
@@ -51,11 +57,14 @@ class Answer:
 
 
 def run(experiments: Sequence[Loaded], settings: Settings, results: Path, jobs: int | None, budget: Budget) -> Answer:
-    """Run what the store lacks, and judge all. Raises SpecError, MachineError."""
+    """Run what the store lacks, and judge all. Raises SpecError, MachineError, Interrupted."""
     planned = plan(experiments, settings)
     trials = [trial for each in planned for trial in each.trials]
-    with shown(len(trials)) as progress:
-        outcomes = Runner(Store(results), settings.kernel, jobs, budget).run(trials, progress)
+    try:
+        with shown(len(trials)) as progress:
+            outcomes = Runner(Store(results), settings.kernel, jobs, budget).run(trials, progress)
+    except KeyboardInterrupt:
+        raise Interrupted("interrupted: finished trials are kept, run again to go on") from None
     errors = tuple(outcome for outcome in outcomes.values() if isinstance(outcome, LabError))
     claims = tuple(
         (loaded, _judge([each for each in planned if each.case.claim == loaded.id], outcomes, settings))

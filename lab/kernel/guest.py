@@ -59,11 +59,14 @@ ENVIRONMENT = {
 
 
 class GuestError(LabError):
-    """A guest did not come to its end. `console` is its kept log."""
+    """A guest did not come to its end. `console` is its kept log; who moves it says so there."""
 
     def __init__(self, message: str, console: Path) -> None:
-        super().__init__(f"{message}; its console is in {console}")
+        super().__init__(message)
         self.console = console
+
+    def __str__(self) -> str:
+        return f"{self.args[0]}; its console is in {self.console}"
 
 
 class GuestLivelock(GuestError):
@@ -97,7 +100,7 @@ class Budget:
     """When to give a guest up, in seconds; None means never."""
 
     wall: float | None = 900.0  # since its start
-    stall: float | None = 20.0  # of host CPU while its virtual time stands
+    stall: float | None = 60.0  # of host CPU while its virtual time all but stands; computing takes none of it
     guest: float | None = None  # of virtual time since its boot
 
 
@@ -211,8 +214,8 @@ class Guest:
                 return GuestEnded("the guest was ended on request", self.console)
             case "livelock":
                 return GuestLivelock(
-                    f"the guest hangs: {self.budget.stall:g} s of CPU went by while its clock stood at "
-                    f"{(report['clock'] or 0) / 1e9:.6f} s, so something spins without ever waiting",
+                    f"the guest hangs: {self.budget.stall:g} s of CPU went by and its clock still stood at "
+                    f"{(report['clock'] or 0) / 1e9:.3f} s, so something spins without ever waiting",
                     self.console,
                 )
             case "wall":

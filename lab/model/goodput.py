@@ -18,8 +18,6 @@ __all__ = [
     "lost_frames",
 ]
 
-_MIB = 1 << 20
-
 
 def goodput_iperf3(path: Path) -> Value:
     """As iperf3's receiver counts: what was sent in time, over its time.
@@ -38,11 +36,11 @@ def goodput_written(path: Path) -> Value:
 
 
 def goodput_bulk(path: Path) -> Value:
-    """As the lab's own transfer counts: from when the first MiB has been received until the last byte is."""
+    """As the lab's own transfer counts: from when its receiver first wakes until the last byte has arrived."""
     done = _undropped(path)
     if done.started is None:
-        raise ModelError("the transfer is shorter than the first MiB, where its clock starts")
-    return Value(8 * (done.written - _MIB) / (done.drained - done.started), "bit/s")
+        raise ModelError("the transfer ends before its receiver first wakes, where its clock starts")
+    return Value(8 * (done.written - done.first) / (done.drained - done.started), "bit/s")
 
 
 def goodput_formula(path: Path) -> Value:

@@ -22,7 +22,6 @@ from lab.units import Rate, Size
 __all__ = ["Transfer", "transfer"]
 
 _DELACK = 0.040  # seconds that the ACK of a lone segment waits: TCP_DELACK_MIN, HZ/25
-_MIB = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,8 +29,8 @@ class Transfer:
     """What a writer that stops after `seconds` gets through. Times in seconds since its first write.
 
     Bytes `written` to the socket and `sent` to the wire by then; a packet sent at the end waits `queue` for the wire.
-    The first MiB has arrived at `started` (None: never), all that was written at `drained`. `peak` is the most
-    frames that the bottleneck held.
+    The reader first wakes at `started` (None: never) and finds `first` bytes; all that was written has arrived at
+    `drained`. `peak` is the most frames that the bottleneck held.
     """
 
     seconds: float
@@ -39,6 +38,7 @@ class Transfer:
     sent: int
     queue: float
     started: float | None
+    first: int
     drained: float
     peak: int
 
@@ -77,6 +77,7 @@ class _Play:
         self.una = self.nxt = self.written = self.sndbuf = self.peak = 0
         self.idle = 0.0  # when the wire has sent all that it was given
         self.started: float | None = None
+        self.watermark, self.first = path.watermark, 0
         self.asleep, self.turn, self.left = False, path.turn or sys.maxsize, 0
 
     def result(self) -> Transfer:
@@ -92,7 +93,8 @@ class _Play:
             self._take(ack)
             self._send(ack.at)
             ack = self._next_ack()
-        return Transfer(self.seconds, written, sent, queue, self.started, self.idle + self.delay, self.peak)
+        drained = self.idle + self.delay
+        return Transfer(self.seconds, written, sent, queue, self.started, self.first, drained, self.peak)
 
     def _next_ack(self) -> _Ack | None:
         if not self.acks and self.lone:
@@ -137,8 +139,8 @@ class _Play:
             self.idle = max(self.idle, now) + self.wire
             self.held.append(self.idle + self.delay)
             ack = _Ack(self.idle + self.rest, self.nxt, now)
-            if self.started is None and self.nxt >= _MIB:
-                self.started = self.idle + self.delay
+            if self.started is None and self.nxt >= self.watermark:
+                self.started, self.first = self.idle + self.delay, self.nxt
             if self.lone and ack.at <= self.lone.at + _DELACK:
                 self.acks.append(ack)
                 self.lone = None

@@ -10,7 +10,9 @@ from lab.kernel import Kernel
 from lab.record.trial import Trial
 from lab.run import tools
 from lab.run.tools import ToolMissing
+from lab.spec.errors import Problem, SpecError, display
 from lab.spec.load import Case, Loaded
+from lab.spec.network import Network
 from lab.units import to_plain
 
 
@@ -50,6 +52,10 @@ def plan(experiments: Iterable[Loaded], settings: Settings) -> list[Planned]:
 
 
 def _planned(loaded: Loaded, case: Case, settings: Settings) -> Planned:
+    if settings.clock == "virtual" and case.workload.greedy and not _limited(case.network):
+        where = f"arm '{case.arm}'" + (f" at {case.point}" if case.point else "")
+        message = "a flow that sends all it can needs a link with a rate: without one, virtual time hardly moves"
+        raise SpecError([Problem(display(loaded.path), 1, f"{where}: {message}")])
     try:
         versions = tools.versions(tools.needed((case.workload, *case.probes)))
     except ToolMissing as missing:
@@ -76,3 +82,7 @@ def _planned(loaded: Loaded, case: Case, settings: Settings) -> Planned:
         for repeat in range(settings.repeat)
     )
     return Planned(case, trials)
+
+
+def _limited(network: Network) -> bool:
+    return any(direction.rate for link in network.links for _, direction, _ in link.directions())

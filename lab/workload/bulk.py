@@ -41,6 +41,11 @@ class Bulk(msgspec.Struct, frozen=True, tag="bulk", tag_field="kind", forbid_unk
     ip: int = 4
     congestion: str = "cubic"
 
+    @property
+    def greedy(self) -> bool:
+        """Whether it sends as fast as the network takes it."""
+        return True
+
     def tools(self) -> tuple[str, ...]:
         """No tool of another's."""
         return ()

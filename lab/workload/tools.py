@@ -10,6 +10,12 @@ from lab.units import Duration, Rate, Size
 MARGIN_SECONDS = 60.0
 
 
+def _check_whole_seconds(duration: Duration, tool: str) -> None:
+    """Half a second would be cut to none, which to iperf3 means for ever. Raises ValueError."""
+    if not duration or duration.ns % 10**9:
+        raise ValueError(f"{tool} counts whole seconds: {duration} is not a duration for it")
+
+
 class Iperf3(msgspec.Struct, frozen=True, tag="iperf3", tag_field="kind", forbid_unknown_fields=True):
     """iperf3 from `client` to `server` for `duration`; UDP at `udp_rate` where given. Leaves iperf3.json."""
 
@@ -21,6 +27,14 @@ class Iperf3(msgspec.Struct, frozen=True, tag="iperf3", tag_field="kind", forbid
     udp_rate: Rate | None = None
     length: Size | None = None
 
+    def __post_init__(self) -> None:
+        _check_whole_seconds(self.duration, "iperf3")
+
+    @property
+    def greedy(self) -> bool:
+        """Whether it sends as fast as the network takes it."""
+        return self.udp_rate is None
+
     def tools(self) -> tuple[str, ...]:
         """What must be installed."""
         return ("iperf3",)
@@ -31,7 +45,7 @@ class Iperf3(msgspec.Struct, frozen=True, tag="iperf3", tag_field="kind", forbid
         server = place.start(self.server, ["iperf3", "-s", "-1", "-p", str(port)])
         place.wait_for_listener(server, port)
         argv = ["iperf3", "-c", place.address(self.server, self.ip), "-p", str(port), "-J"]
-        argv += ["-t", f"{self.duration.seconds:g}", "-i", f"{self.interval.seconds:g}"]
+        argv += ["-t", str(self.duration.ns // 10**9), "-i", f"{self.interval.seconds:g}"]
         if self.udp_rate:
             argv += ["-u", "-b", str(self.udp_rate.bps)]
         if self.length:
@@ -50,6 +64,14 @@ class Qperf(msgspec.Struct, frozen=True, tag="qperf", tag_field="kind", forbid_u
     test: str = "tcp_bw"
     ip: int = 4
 
+    def __post_init__(self) -> None:
+        _check_whole_seconds(self.duration, "qperf")
+
+    @property
+    def greedy(self) -> bool:
+        """Whether it sends as fast as the network takes it."""
+        return True
+
     def tools(self) -> tuple[str, ...]:
         """What must be installed."""
         return ("qperf",)
@@ -59,7 +81,7 @@ class Qperf(msgspec.Struct, frozen=True, tag="qperf", tag_field="kind", forbid_u
         port = 19765
         server = place.start(self.server, ["qperf"])
         place.wait_for_listener(server, port)
-        argv = ["qperf", "--use_bits_per_sec", "--precision", "6", "--time", f"{self.duration.seconds:g}"]
+        argv = ["qperf", "--use_bits_per_sec", "--precision", "6", "--time", str(self.duration.ns // 10**9)]
         argv += [place.address(self.server, self.ip), self.test]
         client = place.start(self.client, argv, "qperf.txt")
         place.wait(client, self.duration.seconds + MARGIN_SECONDS, "qperf.txt")
@@ -74,6 +96,11 @@ class Ping(msgspec.Struct, frozen=True, tag="ping", tag_field="kind", forbid_unk
     interval: Duration = Duration.of("1 s")
     size: Size = Size(56)
     ip: int = 4
+
+    @property
+    def greedy(self) -> bool:
+        """Whether it sends as fast as the network takes it."""
+        return False
 
     def tools(self) -> tuple[str, ...]:
         """What must be installed."""

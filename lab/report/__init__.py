@@ -1,0 +1,1 @@
+"""Pages: notebooks of prose and figures, executed on the records of earlier runs and rendered to HTML."""

@@ -1,0 +1,259 @@
+"""A claim as its page shows it: what was said, how it was tested, what came out, and why."""
+
+from __future__ import annotations
+
+import inspect
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from html import escape
+from pathlib import Path
+from typing import Any
+
+from lab.errors import LabError
+from lab.record import Record
+from lab.report import html
+from lab.report.diagram import diagram
+from lab.report.html import Html
+from lab.report.judged import Case, Judged, network_path
+from lab.report.traffic import Traffic, traffic_of
+from lab.units import to_plain
+from lab.verdict import Result, Verdict
+
+__all__ = ["Claim", "NotRun", "Tested"]
+
+_MANY = 6  # rows of a table that are more than a reader wants to see at once
+
+
+class NotRun(LabError):
+    """There is no record of what a figure should show."""
+
+
+@dataclass(frozen=True)
+class Tested:
+    """One case, its result and the record of its (first) trial; None when it was not run."""
+
+    case: Case
+    result: Result
+    record: Record | None
+
+    @property
+    def label(self) -> str:
+        """What to call it in a figure."""
+        return f"{self.case.arm} at {self.case.point}" if self.case.point else self.case.arm
+
+    @cached_property
+    def traffic(self) -> Traffic:
+        """Its capture, read once. Raises NotRun, MetricError."""
+        if self.record is None:
+            raise NotRun(f"{self.label} was not run")
+        return traffic_of(self.record, self.case.path[0])
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A judged claim; `page` is the folder of the page that shows it, so that links can be relative."""
+
+    judged: Judged
+    page: Path
+
+    @property
+    def id(self) -> str:
+        """article/claim."""
+        return self.judged.declared.id
+
+    @property
+    def name(self) -> str:
+        """The claim's part of the id; its section's anchor."""
+        return self.id.split("/")[1]
+
+    @property
+    def verdict(self) -> Verdict:
+        """On the article's claim."""
+        return self.judged.result.verdict
+
+    @cached_property
+    def tested(self) -> tuple[Tested, ...]:
+        """Every arm at every point, in the experiment's order."""
+        first: dict[str, Record] = {}
+        for record in self.judged.records:
+            if record.trial.repeat == 0 or record.address not in first:
+                first[record.address] = record
+        return tuple(
+            Tested(case, result, next((first[each] for each in result.trials if each in first), None))
+            for case, result in zip(self.judged.cases, self.judged.result.results, strict=True)
+        )
+
+    @property
+    def run(self) -> tuple[Tested, ...]:
+        """Those that have a record. Raises NotRun when there is none."""
+        having = tuple(each for each in self.tested if each.record)
+        if not having:
+            raise NotRun(f"not run (run `lab run {self.id}`)")
+        return having
+
+    def arms(self, *names: str) -> tuple[Tested, ...]:
+        """Those of the named arms, of all without a name, that have a record. Raises NotRun."""
+        having = tuple(each for each in self.run if not names or each.case.arm in names)
+        if not having:
+            raise NotRun(f"{' and '.join(names)} not run (run `lab run {self.id}`)")
+        return having
+
+    def path_of(self, tested: Tested) -> Any:
+        """The path that a prediction for it is about."""
+        kernel = tested.record.trial.kernel if tested.record else self.judged.kernel
+        return network_path(tested.case, kernel)
+
+    def trial_link(self, record: Record) -> str:
+        """A link to the record's folder, by the first digits of its address."""
+        target = os.path.relpath(record.folder.resolve(), self.page.resolve())
+        return f'<a class="trial" href="{escape(target)}/" title="{record.address}">{record.address[:12]}</a>'
+
+    @property
+    def why(self) -> str:
+        """One sentence, as HTML: what decides the verdict, or explains it."""
+        if self.verdict.kind == "not reproduced":
+            for each in self.tested:
+                if each.case.explains and each.result.verdict and each.result.verdict.kind == "reproduced":
+                    return html.prose(each.case.explains)
+        return self.reason
+
+    @property
+    def reason(self) -> str:
+        """The figures that decide the verdict, as HTML."""
+        if self.verdict.kind == "skipped" and not self.judged.records:
+            return html.prose(f"not run (run `lab run {self.id}`)")
+        if self.verdict.kind in ("invalid", "skipped"):
+            return html.prose(self.verdict.reason)
+        counted = [each for each in self.tested if each.result.counts]
+        measured = dict.fromkeys(html.figure(each.result.measured) for each in counted)
+        reported = dict.fromkeys(html.quoted(each.result.reported) for each in counted)
+        how = escape(str(counted[0].case.tolerance))
+        if list(measured) == list(reported):
+            return f"{' and '.join(measured)} measured, as reported"
+        against = how if self.verdict.kind == "reproduced" else f"not {how}"
+        return f"{' and '.join(measured)} measured, {' and '.join(reported)} reported: {against}"
+
+    def _repr_html_(self) -> str:
+        """Heading, facts and results: the head of the claim's section."""
+        declared = self.judged.declared
+        return "\n".join(
+            [
+                f'<section class="claim"><h2 id="{escape(self.name)}">{html.prose(declared.claim)}</h2>',
+                f"<p>{html.badge(self.verdict.kind)} {self.reason}</p>",
+                "<dl>",
+                *(f"<dt>{name}</dt><dd>{text}</dd>" for name, text in self._facts()),
+                "</dl>",
+                self._results(),
+                "</section>",
+            ]
+        )
+
+    def _facts(self) -> Iterator[tuple[str, str]]:
+        declared, case = self.judged.declared, self.judged.cases[0]
+        if declared.source:
+            yield "Claimed", html.prose(declared.source)
+        workload = dict(to_plain(case.workload))
+        yield (
+            "Tested",
+            diagram(to_plain(case.network), case.path)
+            + f"<p>{_workload(workload)}</p>"
+            + self._changes()
+            + self._swept(),
+        )
+        predictions = {each.prediction: None for each in self.judged.cases if each.prediction}
+        for prediction in predictions:
+            yield "Predicted", _formula(prediction)
+        yield "Agrees", f"{escape(str(case.tolerance))}: {html.prose(case.tolerance.because)}"
+        yield "Verify", html.code(f"lab run {self.id}") + self._provenance()
+
+    def _changes(self) -> str:
+        """What the experiment sets on top of the topology, for all arms."""
+        changed = describe(self.judged.declared.experiment)
+        return f"<p>In all arms: {changed}</p>" if changed else ""
+
+    def _swept(self) -> str:
+        points = list(dict.fromkeys(case.point for case in self.judged.cases if case.point))
+        if not points:
+            return ""
+        return f"<p>Swept, {html.prose(self.judged.declared.experiment.sweep.axis)}: {escape(', '.join(points))}</p>"
+
+    def _provenance(self) -> str:
+        if not self.judged.records:
+            return ""
+        trial = self.judged.records[0].trial
+        clock = "virtual time" if trial.clock == "virtual" else "real time"
+        return f" (kernel {escape(trial.kernel['version'])}, HZ {trial.kernel['hz']}, seed {trial.seed}, {clock})"
+
+    def _results(self) -> str:
+        head = ["Arm", "Sets", "Reported", "Predicted", "Measured", "Model error", "Verdict", "Trial"]
+        points = any(each.case.point for each in self.tested)
+        if points:
+            head[1] = self.judged.declared.experiment.sweep.axis.capitalize()
+        arms = {arm.name: arm for arm in self.judged.declared.experiment.arms}
+        rows = []
+        for each in self.tested:
+            result = each.result
+            setting = escape(each.case.point) if points else describe(arms[each.case.arm]) or "nothing"
+            rows.append(
+                [
+                    html.code(each.case.arm),
+                    setting,
+                    html.quoted(result.reported),
+                    html.figure(result.predicted),
+                    f"<strong>{html.figure(result.measured)}</strong>",
+                    html.percent(result.model_error),
+                    html.badge(result.verdict.kind) if result.verdict else html.DASH,
+                    self.trial_link(each.record) if each.record else html.DASH,
+                ]
+            )
+        shown = html.table(head, rows, "results")
+        return html.folded(f"All {len(rows)} results", shown) if len(rows) > _MANY else shown
+
+    def because(self) -> Html:
+        """Why: for each arm that explains, what it sets, what came out, and what that means."""
+        said: list[str] = []
+        arms = {arm.name: arm for arm in self.judged.declared.experiment.arms}
+        for each in self.tested:
+            if each.case.explains and not any(each.case.arm in text for text in said):
+                result = each.result
+                figures = ""
+                if not each.case.point and result.measured and result.verdict:
+                    figures = f": {html.figure(result.measured)} measured {html.badge(result.verdict.kind)}"
+                setting = describe(arms[each.case.arm])
+                text = html.prose(each.case.explains)
+                said.append(
+                    f"<p>With arm {html.code(each.case.arm)} ({setting}){figures}. {text[:1].upper()}{text[1:]}.</p>"
+                )
+        return Html(*said) if said else Html(f"<p>{self.reason}.</p>")
+
+
+def describe(changes: Any) -> str:
+    """What an experiment, an arm or a point changes, in the words of a topology file; as HTML."""
+    parts = [f"{name} = {value}" for name, value in changes.sysctls.items()]
+    parts += [f"{where}: {text}" for where, text in _leaves({**changes.links, **changes.hosts})]
+    return ", ".join(html.code(part) for part in parts)
+
+
+def _leaves(fields: Mapping[str, Any], where: str = "") -> Iterator[tuple[str, str]]:
+    for name, value in fields.items():
+        if isinstance(value, Mapping):
+            yield from _leaves(value, f"{where} {name}".strip())
+        else:
+            yield where, f"{name} {value}"
+
+
+def _workload(plain: Mapping[str, Any]) -> str:
+    ends = f"{plain['client']} to {plain['server']}" if {"client", "server"} <= plain.keys() else ""
+    asked: Sequence[str] = [str(plain[name]) for name in ("test", "duration", "size", "count") if plain.get(name)]
+    return escape(f"{plain['kind']}, {ends}: {', '.join(asked)}" if ends else plain["kind"])
+
+
+def _formula(prediction: Any) -> str:
+    """What a model function says of itself, without the errors that it raises."""
+    text = " ".join((inspect.getdoc(prediction) or "").split())
+    said = ". ".join(each for each in text.rstrip(".").split(". ") if "Error" not in each)
+    module = str(getattr(prediction, "__module__", "")).replace(".", "/")
+    where = f" ({html.code(f'{module}.py')})" if module else ""
+    return f"{html.code(prediction.__name__)}: {html.prose(said)}.{where}"

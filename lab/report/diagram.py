@@ -1,0 +1,90 @@
+"""A network as a small picture: hosts, links, and what each direction of a link does."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from html import escape
+from typing import Any
+
+__all__ = ["diagram"]
+
+_WIDTH, _BOX, _HEIGHT, _ROW = 480, 84, 36, 96  # of the picture, of a node, and from one row to the next
+
+
+def diagram(network: Mapping[str, Any], path: Sequence[str]) -> str:
+    """SVG of a network in plain form, the sender (`path[0]`) at the left and the others by their distance from it."""
+    columns = _columns(network, path[0])
+    rows = max(len(column) for column in columns)
+    step = (_WIDTH - _BOX) / max(len(columns) - 1, 1)
+    places = {
+        node: (_BOX / 2 + step * x, 34 + _ROW * (y + (rows - len(column)) / 2))
+        for x, column in enumerate(columns)
+        for y, node in enumerate(column)
+    }
+    height = 68 + _ROW * (rows - 1)
+    links = "".join(_link(link, places) for link in network["links"])
+    nodes = "".join(_node(name, *places[name]) for name in places)
+    title = f"Topology {network['name']}: {', '.join(places)}"
+    return (
+        f'<svg class="topology" viewBox="0 0 {_WIDTH} {height}" role="img" aria-label="{escape(title)}">'
+        f"{links}{nodes}</svg>"
+    )
+
+
+def _columns(network: Mapping[str, Any], start: str) -> list[list[str]]:
+    """Node names by hops from `start`; what cannot be reached comes last."""
+    names = [node["name"] for node in network["nodes"]]
+    near = {name: set[str]() for name in names}
+    for link in network["links"]:
+        first, second = (end["node"] for end in link["ends"])
+        near[first].add(second)
+        near[second].add(first)
+    columns, seen = [[start]], {start}
+    while found := sorted({other for name in columns[-1] for other in near[name]} - seen):
+        columns.append(found)
+        seen.update(found)
+    rest = [name for name in names if name not in seen]
+    return [*columns, rest] if rest else columns
+
+
+def _node(name: str, x: float, y: float) -> str:
+    return (
+        f'<rect x="{x - _BOX / 2:g}" y="{y - _HEIGHT / 2:g}" width="{_BOX}" height="{_HEIGHT}" rx="5"/>'
+        f'<text x="{x:g}" y="{y + 4.5:g}" class="node">{escape(name)}</text>'
+    )
+
+
+def _link(link: Mapping[str, Any], places: Mapping[str, tuple[float, float]]) -> str:
+    """A line with the forward direction written above it and the other one below."""
+    ends = [places[end["node"]] for end in link["ends"]]
+    forward, back = link["forward"], link["back"]
+    rightwards = ends[0][0] <= ends[1][0]
+    (x1, y1), (x2, y2) = ends if rightwards else ends[::-1]
+    above, below = (forward, back) if rightwards else (back, forward)
+    x, y = (x1 + x2) / 2, (y1 + y2) / 2
+    lines = [
+        f'<line x1="{x1:g}" y1="{y1:g}" x2="{x2:g}" y2="{y2:g}"/>',
+        *_label(x, y - 7, f"{_direction(above)} →", x2 - x1 - _BOX, up=True),
+        *_label(x, y + 16, f"← {_direction(below)}", x2 - x1 - _BOX, up=False),
+    ]
+    return "".join(lines)
+
+
+def _label(x: float, y: float, text: str, room: float, up: bool) -> list[str]:
+    """One line of text, or two where one is too long."""
+    words = text.split(", ")
+    half = -(-len(words) // 2)
+    lines = [text] if 6.3 * len(text) < room else [", ".join(words[:half]) + ",", ", ".join(words[half:])]
+    start = y - 14 * (len(lines) - 1) if up else y
+    return [f'<text x="{x:g}" y="{start + 14 * row:g}">{escape(line)}</text>' for row, line in enumerate(lines)]
+
+
+def _direction(way: Mapping[str, Any]) -> str:
+    """Rate, delay and what else is not as an ideal wire has it."""
+    parts = [way["rate"] or "no rate"]
+    if not str(way["delay"]).startswith("0 "):
+        parts.append(f"delay {way['delay']}")
+    if not str(way["jitter"]).startswith("0 "):
+        parts.append(f"jitter {way['jitter']}")
+    parts += [f"{name} {100 * way[name]:g} %" for name in ("loss", "reorder", "duplicate") if way[name]]
+    return ", ".join([*parts, f"MTU {way['mtu']}", f"limit {way['limit']:,}"])

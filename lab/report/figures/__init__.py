@@ -1,0 +1,11 @@
+"""The figures that a notebook shows: each takes a claim and shows what its trials recorded.
+
+Solid lines are measured, dashed ones predicted, dotted ones reported by the article. Without a record a figure says so,
+in a sentence.
+"""
+
+from lab.report.figures.comparisons import bars, counters, limits
+from lab.report.figures.headers import header_lengths
+from lab.report.figures.overtime import goodput, io_graph, windows
+
+__all__ = ["bars", "counters", "goodput", "header_lengths", "io_graph", "limits", "windows"]

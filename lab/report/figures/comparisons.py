@@ -1,0 +1,142 @@
+"""Figures of several trials side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from matplotlib.axes import Axes
+from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
+
+from lab.metric import drops
+from lab.metric.tools import expert_summaries
+from lab.model import frames_in_flight, goodput_formula
+from lab.record import Record
+from lab.report import html
+from lab.report.claim import Claim
+from lab.report.drawing import ARMS, MUTED, PREDICTED, REPORTED, axes, draw, picture
+from lab.report.html import Html
+
+__all__ = ["bars", "counters", "limits"]
+
+
+@draw("drops against the limit")
+def limits(claim: Claim) -> Html:
+    """Frames that the wire dropped, against the limit that it holds, with the threshold that the model predicts."""
+    shown = claim.run
+    count = drops()
+    names = list(dict.fromkeys(each.case.arm for each in shown))
+    dropped = {each.label: count(each.record).number for each in shown if each.record}
+    figure, (panel,) = axes(size=(6.1, 3.8))
+    panel.set_xscale("log")
+    panel.set_yscale("symlog", linthresh=1, linscale=0.4)
+    top = 40 * max(1.0, *dropped.values())
+    for row, (name, colour, marker) in enumerate(zip(names, ARMS, "os^", strict=False)):
+        mine = [each for each in shown if each.case.arm == name]
+        points = sorted((each.case.value.number, dropped[each.label]) for each in mine if each.case.value)
+        panel.plot(*zip(*points, strict=True), marker=marker, color=colour, linewidth=1.2, markersize=6, clip_on=False)
+        threshold = frames_in_flight(claim.path_of(mine[0])).number
+        panel.axvline(threshold, color=colour, linestyle=(0, (5, 3)), linewidth=1.4)
+        side = "right" if row else "left"
+        text = f" {name}: needs {threshold:,.0f} "
+        panel.annotate(text, (threshold, top / (12 if row else 3)), color=colour, va="center", ha=side)
+    _settings_of_the_article(claim, panel)
+    panel.xaxis.set_major_locator(FixedLocator(_ticks(claim)))
+    panel.xaxis.set_minor_locator(NullLocator())
+    panel.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
+    panel.yaxis.set_major_locator(FixedLocator([0, 1, 10, 100, 1000, 10000]))
+    panel.yaxis.set_minor_locator(NullLocator())
+    panel.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
+    panel.set(ylim=(0, top), xlabel=claim.judged.declared.experiment.sweep.axis, ylabel="frames dropped")
+    alt = "Frames dropped by limit: " + ", ".join(f"{label}: {number:g}" for label, number in dropped.items())
+    caption = (
+        "Frames that the delaying queue dropped in a transfer of each limit. Dashed: the most frames that the model "
+        "predicts in that queue; a smaller limit drops."
+    )
+    return picture(claim, "limits", figure, alt, caption, shown)
+
+
+def _settings_of_the_article(claim: Claim, panel: Axes) -> None:
+    """The limits that the article speaks of, and whether it saw drops there."""
+    said = {each.case.value.number: each.result.reported for each in claim.tested if each.case.value}
+    for limit, reported in said.items():
+        if reported:
+            panel.axvline(limit, color=REPORTED, linestyle=(0, (1, 1.5)), linewidth=1.5)
+            verdict = "too small" if reported.number else "enough"
+            panel.annotate(
+                f"article: {verdict}", (limit, 1.02), xycoords=("data", "axes fraction"), color=REPORTED, ha="center"
+            )
+
+
+def _ticks(claim: Claim) -> list[float]:
+    """The points of the sweep with room between them on a logarithmic axis; those of the article first."""
+    points = {each.case.value.number: each.result.reported for each in claim.tested if each.case.value}
+    chosen: list[float] = []
+    for point in sorted(points, key=lambda point: (points[point] is None, point)):
+        if all(max(point, other) / min(point, other) > 1.3 for other in chosen):
+            chosen.append(point)
+    return sorted(chosen)
+
+
+@draw("reported, predicted and measured")
+def bars(claim: Claim) -> Html:
+    """The article's figure beside window / RTT, the whole prediction and the measurement, an arm a group."""
+    shown = claim.run
+    rows = [
+        (name, value, colour, each)
+        for each in shown
+        for name, value, colour in (
+            ("article", each.result.reported, REPORTED),
+            ("window / RTT", goodput_formula(claim.path_of(each)), MUTED),
+            ("predicted", each.result.predicted, PREDICTED),
+            ("measured", each.result.measured, ARMS[0]),
+        )
+        if value
+    ]
+    figure, (panel,) = axes(size=(6.1, 0.36 * len(rows) + 0.45 * len(shown) + 0.7))
+    place, ticks = 0.0, []
+    for index, (name, value, colour, each) in enumerate(rows):
+        if index == 0 or rows[index - 1][3] is not each:
+            place += 1.0
+            panel.annotate(each.label, (0, place), va="center", fontweight="bold", annotation_clip=False)
+        place += 1.0
+        panel.barh(place, value.number / 1e6, height=0.72, color=colour)
+        panel.annotate(f" {html.figure(value)}", (value.number / 1e6, place), va="center", color=colour)
+        ticks.append((place, name))
+    panel.set_yticks([at for at, _ in ticks], [name for _, name in ticks])
+    panel.set_ylim(place + 0.6, 0.4)
+    panel.set_xlim(0, 1.22 * max(value.number for _, value, *_ in rows) / 1e6)
+    panel.set_xlabel("goodput, Mbit/s")
+    panel.grid(False, axis="y")
+    panel.tick_params(axis="y", length=0)
+    alt = "; ".join(f"{each.label}, {name}: {html.figure(value)}" for name, value, _, each in rows)
+    caption = "What the article measured; what window / RTT promises; that with slow start and buffers; what came out."
+    return picture(claim, "bars", figure, alt, caption, shown)
+
+
+@draw("counters")
+def counters(claim: Claim) -> Html:
+    """What the queue, the capture and Wireshark's Expert Info counted, a row a witness."""
+    rows = []
+    for each in claim.run:
+        record = each.record
+        for name in record.outputs if record else ():
+            if record and name == "qdiscs.after.json":
+                rows += [[*row, claim.trial_link(record)] for row in _queues(record)]
+            if record and name.endswith(".pcap"):
+                lost = f"{each.traffic.retransmitted:,} retransmitted"
+                rows.append([name, f"{each.traffic.segments:,} data segments", lost, claim.trial_link(record)])
+            if record and name.startswith("expert.") and name.endswith(".txt"):
+                said = expert_summaries(record.text(name))
+                text = "; ".join(f"{html.prose(summary)}: {frames:,}" for summary, frames in said.items())
+                again = sum(frames for summary, frames in said.items() if "retransmission" in summary.lower())
+                rows.append(["Expert Info", text, f"{again:,} retransmissions", claim.trial_link(record)])
+    return Html(html.table(["Witness", "Saw", "Lost", "Trial"], rows))
+
+
+def _queues(record: Record) -> Iterator[list[str]]:
+    """Each of the wire's queues: packets through it, and drops."""
+    for queue in record.json("qdiscs.after.json"):
+        if queue["direction"] == "forward":
+            name = f"{queue['kind']} on link {queue['node']}"
+            seen = f"{queue['packets']:,} packets, {queue['bytes']:,} bytes"
+            yield [html.prose(name), seen, f"{queue['drops']:,} dropped"]

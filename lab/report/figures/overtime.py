@@ -1,0 +1,197 @@
+"""One bulk transfer over time: goodput, windows, packets."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.ticker import EngFormatter, FuncFormatter
+
+from lab.model import base_rtt
+from lab.report.claim import Claim, NotRun, Tested
+from lab.report.drawing import ARMS, MUTED, PREDICTED, REPORTED, Label, axes, draw, labels, picture
+from lab.report.html import Html
+from lab.report.traffic import BIN, TICK, Series, goodput_of_samples
+from lab.units import Value
+
+__all__ = ["goodput", "io_graph", "windows"]
+
+_SINCE = "time since the first data segment, s"
+_DASHED, _DOTTED = (0, (5, 3)), (0, (1, 1.5))
+_STEP = round(1 / BIN)  # bins of a second, as iperf prints
+_ROUND_TRIPS = 4  # that an IO graph shows
+
+
+@draw("goodput over time")
+def goodput(claim: Claim, *arms: str, zoom: bool = False) -> Html:
+    """Goodput in bins of 100 ms and steps of 1 s, with what was predicted and reported for the whole transfer.
+
+    From captures; from tcp_info samples where nothing was captured. `zoom` leaves out what is far below the rest.
+    """
+    shown = claim.arms(*arms)
+    figure, (panel,) = axes()
+    scale, unit = _scale(shown)
+    ends, top = [], 0.0
+    for each, colour in zip(shown, ARMS, strict=False):
+        bins = _goodput(each)
+        if len(bins.time):
+            end = float(bins.time[-1]) + BIN
+            panel.step(*_closed(bins, end), where="post", color=colour, linewidth=0.8, alpha=0.6)
+            panel.step(*_closed(bins.means(_STEP), end), where="post", color=colour, linewidth=2)
+        top = max(top, float(bins.value.max(initial=0)))
+        if measured := each.result.measured:
+            name = each.label if len(shown) > 1 else "measured"
+            ends.append(Label(measured.number, f"{name} {measured.number / scale:.4g}", colour))
+    ends += _bounds(panel, shown, scale)
+    levels = [label.y for label in ends]
+    if zoom and levels:
+        room = max(levels) - min(levels)
+        panel.set_ylim(min(levels) - room, max(levels) + room)
+    else:
+        panel.set_ylim(0, 1.1 * max([top, *levels]))
+    panel.set_xlim(0, None)
+    panel.set(xlabel=_SINCE, ylabel=f"goodput, {unit}")
+    panel.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value / scale:.6g}"))
+    labels(panel, ends)
+    alt = "Goodput over time. " + "; ".join(f"{label.text} {unit}" for label in ends)
+    caption = "Goodput in bins of 100 ms (thin) and of 1 s (thick). The numbers are those of the whole transfer."
+    if zoom:
+        caption += " The vertical axis does not start at zero."
+    return picture(claim, "goodput", figure, alt, caption, shown)
+
+
+def _bounds(panel: Axes, shown: Iterable[Tested], scale: float) -> list[Label]:
+    """Lines for the figures predicted and reported, each once, and their labels."""
+    predicted = {each.result.predicted.number: each for each in shown if each.result.predicted}
+    reported = {each.result.reported.number: each for each in shown if each.result.reported}
+    found = []
+    for numbers, name, colour, style in (
+        (predicted, "predicted", PREDICTED, _DASHED),
+        (reported, "article", REPORTED, _DOTTED),
+    ):
+        for number in numbers:
+            panel.axhline(number, color=colour, linestyle=style, linewidth=1.5)
+            found.append(Label(number, f"{name} {number / scale:.4g}", colour))
+    return found
+
+
+def _scale(shown: Iterable[Tested]) -> tuple[float, str]:
+    values = [each.result.measured or each.result.reported for each in shown]
+    most = max((value.number for value in values if value), default=0.0)
+    return (1e9, "Gbit/s") if most >= 1e9 else (1e6, "Mbit/s")
+
+
+def _goodput(each: Tested) -> Series:
+    if each.record is None:
+        raise NotRun(f"{each.label} was not run")
+    if any(name.endswith(".pcap") for name in each.record.outputs):
+        return each.traffic.goodput
+    return goodput_of_samples(each.record, each.case.path[0])
+
+
+def _closed(series: Series, end: float) -> tuple[Any, Any]:
+    """Bins as the corners of steps, up to `end`: the last one has a width too."""
+    return np.append(series.time, end), np.append(series.value, series.value[-1:])
+
+
+@draw("windows")
+def windows(claim: Claim, *arms: str) -> Html:
+    """Wireshark's window scaling graph: the receiver's window and the bytes in flight, an arm a panel."""
+    shown = claim.arms(*arms)
+    figure, panels = axes(len(shown), size=(6.1, 2.5 * len(shown) + 0.6), sharey=True)
+    ends = [_windows(each, panel) for each, panel in zip(shown, panels, strict=True)]
+    full = [_full(claim, each) for each in shown]
+    top = max(float(panel.dataLim.y1) for panel in panels)
+    for panel, found, bytes_ in zip(panels, ends, full, strict=True):
+        if bytes_ < top:
+            panel.axhline(bytes_, color=MUTED, linewidth=1)
+            found.append(Label(bytes_, f"full path {bytes_:,.0f}", MUTED))
+    panels[0].set(ylim=(0, 1.12 * top), xlim=(0, None))
+    for panel, found in zip(panels, ends, strict=True):
+        labels(panel, found, room=0.11)
+    panels[-1].set_xlabel(_SINCE)
+    alt = "Receive window and bytes in flight over time. " + "; ".join(
+        f"{each.label}: {', '.join(label.text for label in found)}" for each, found in zip(shown, ends, strict=True)
+    )
+    caption = "The window that the receiver advertises (rwnd), and what is sent but not acknowledged (in flight)."
+    return picture(claim, "windows", figure, alt, caption, shown)
+
+
+def _full(claim: Claim, each: Tested) -> float:
+    """Bytes that fill the path: rate x RTT."""
+    path = claim.path_of(each)
+    return path.rate.bps * base_rtt(path).number / 8 if path.rate else float("inf")
+
+
+def _windows(each: Tested, panel: Axes) -> list[Label]:
+    ends = []
+    for name, series, colour in (("in flight", each.traffic.inflight, ARMS[1]), ("rwnd", each.traffic.rwnd, ARMS[0])):
+        panel.step(series.time, series.value, where="post", color=colour, linewidth=1.6)
+        late = series.value[len(series.value) // 2 :]
+        if len(late):
+            ends.append(Label(float(np.median(late)), f"{name} {np.median(late):,.0f}", colour))
+    for value, name, colour, style in (
+        (each.result.predicted, "predicted", PREDICTED, _DASHED),
+        (each.result.reported, "article", REPORTED, _DOTTED),
+    ):
+        if value and value.unit == "B":
+            panel.axhline(value.number, color=colour, linestyle=style, linewidth=1.5)
+            ends.append(Label(value.number, f"{name} {value.number:,.0f}", colour))
+    panel.set_title(f"{each.label}: {_buffers(each)}", loc="left", fontsize=9.5)
+    panel.set_ylabel("bytes")
+    panel.yaxis.set_major_formatter(EngFormatter(sep=" "))
+    return ends
+
+
+def _buffers(each: Tested) -> str:
+    """The largest buffers of both ends, which the windows come from."""
+    sysctls = {node.name: node.sysctls for node in each.case.network.nodes}
+    sender, receiver = each.case.path
+    sizes = [
+        (name, str(sysctls[node].get(f"net.ipv4.{name}", "")).split())
+        for name, node in (("tcp_rmem", receiver), ("tcp_wmem", sender))
+    ]
+    return ", ".join(f"{name} {int(size[2]):,}" for name, size in sizes if len(size) == 3)
+
+
+@draw("packets a tick")
+def io_graph(claim: Claim, arm: str | None = None, start: float = 5.0) -> Html:
+    """Wireshark's IO graph: data and ACK packets in ticks of 10 ms, for some round trips from `start` (s) on."""
+    each = claim.arms(*([arm] if arm else []))[0]
+    rtt = base_rtt(claim.path_of(each)).number
+    end = start + _ROUND_TRIPS * rtt
+    figure, panels = axes(2, size=(6.1, 4.0))
+    traffic = each.traffic
+    gaps = _idle(traffic.data.between(start, end))
+    for panel, series, name, colour in zip(
+        panels, (traffic.data, traffic.acks), ("data", "ACK"), (ARMS[0], ARMS[1]), strict=True
+    ):
+        seen = series.between(start, end)
+        panel.bar(seen.time, seen.value, width=0.9 * TICK, align="edge", color=colour)
+        panel.set_ylabel(f"{name}, packets\nin 10 ms")
+        panel.set_ylim(0, 1.3 * max(1, int(seen.value.max(initial=0))))
+        for low, high in gaps:
+            panel.axvspan(low, high, color="#efefef", linewidth=0, zorder=0)
+    for low, high in gaps:
+        text = f"idle {1e3 * (high - low):.0f} ms" if high - low > rtt / 4 else ""
+        panels[0].annotate(
+            text, ((low + high) / 2, 0.9), xycoords=("data", "axes fraction"), ha="center", va="center", color=MUTED
+        )
+    panels[-1].set(xlabel=_SINCE, xlim=(start, end))
+    idle = sum(high - low for low, high in gaps) / (end - start)
+    alt = f"Packets in ticks of 10 ms from {start:g} s to {end:g} s; no data for {100 * idle:.0f} % of the time."
+    caption = (
+        f"Data and ACK packets in ticks of 10 ms, {_ROUND_TRIPS} round trips of {Value(rtt, 's')}. Grey: ticks without "
+        f"data, {100 * idle:.0f} % of the time shown."
+    )
+    return picture(claim, f"io-graph.{each.case.arm}", figure, alt, caption, [each])
+
+
+def _idle(ticks: Series) -> list[tuple[float, float]]:
+    """(start, end) of each run of ticks without a packet."""
+    empty = np.concatenate(([False], ticks.value == 0, [False]))
+    edges = np.flatnonzero(np.diff(empty))
+    times = np.append(ticks.time, ticks.time[-1:] + TICK)
+    return [(float(times[low]), float(times[high])) for low, high in edges.reshape(-1, 2)]

@@ -1,0 +1,97 @@
+"""Notebooks: where they are, and their execution on a store of records."""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from lab.errors import InputError, LabError, MachineError
+
+__all__ = ["INDEX", "PAGES", "RESULTS", "NotebookFailed", "execute", "found"]
+
+INDEX = "index"
+RESULTS, PAGES = "LAB_RESULTS", "LAB_PAGES"  # tell a notebook where the records are, and where its page will be
+_SECONDS = 600  # for one cell: a capture of a million packets takes two
+
+
+class NotebookFailed(LabError):
+    """A cell raised an error; the message says which cell, and what."""
+
+
+def found() -> dict[str, Path]:
+    """Name -> notebook of the index and of every article, the current directory's before the project's own.
+
+    Those of articles lie beside the folder of experiments of that name: other notebooks are nobody's here.
+    """
+    notebooks: dict[str, Path] = {}
+    for root in (Path.cwd(), Path(__file__).resolve().parents[2]):
+        for path in sorted((root / "notebooks").glob("*.ipynb")):
+            if path.stem == INDEX or (root / "experiments" / path.stem).is_dir():
+                notebooks.setdefault(path.stem, path)
+    return notebooks
+
+
+def execute(path: Path, results: Path, pages: Path, say: Callable[[str], None]) -> Any:
+    """The notebook with its outputs; what its cells write to standard error is said, and not in it.
+
+    Raises NotebookFailed for the first cell that fails, InputError for a file that is no notebook, MachineError when
+    no kernel starts.
+    """
+    import nbformat
+    from jupyter_client.kernelspec import KernelSpecManager
+    from jupyter_client.manager import AsyncKernelManager
+    from nbclient import NotebookClient
+    from nbclient.exceptions import CellExecutionError, CellTimeoutError, DeadKernelError
+
+    try:
+        notebook = nbformat.read(path, as_version=4)  # type: ignore[no-untyped-call]
+    except (OSError, ValueError, nbformat.ValidationError) as error:
+        raise InputError(f"{path} cannot be read as a notebook: {error}") from error
+    with tempfile.TemporaryDirectory(prefix="lab-") as private:
+        # Python's own kernel, whatever else is registered; no history or start-up files of the user's.
+        manager = AsyncKernelManager(
+            kernel_spec_manager=KernelSpecManager(kernel_dirs=[]),
+            connection_file=f"{private}/kernel.json",
+            transport="ipc",  # sockets in a folder of ours: nobody else listens or talks
+            ip=f"{private}/kernel",
+        )
+        environment = {
+            **os.environ,
+            "IPYTHONDIR": private,
+            "PYDEVD_DISABLE_FILE_VALIDATION": "1",
+            RESULTS: str(results.resolve()),
+            PAGES: str(pages.resolve()),
+        }
+        client = NotebookClient(
+            notebook, km=manager, timeout=_SECONDS, resources={"metadata": {"path": str(Path.cwd())}}
+        )
+        try:
+            client.execute(env=environment, cleanup_kc=True)
+        except CellExecutionError as error:
+            raise NotebookFailed(f"{path.name}, {_cell(notebook)}: {error.ename}: {error.evalue}") from None
+        except (CellTimeoutError, DeadKernelError) as error:
+            raise NotebookFailed(f"{path.name}, {_cell(notebook)}: {str(error).splitlines()[0]}") from None
+        except (OSError, RuntimeError) as error:
+            raise MachineError(f"no Jupyter kernel starts with {sys.executable}: {error}") from error
+    _take_remarks(notebook, path, say)
+    return notebook
+
+
+def _cell(notebook: Any) -> str:
+    """The last cell that was executed, by number and first line."""
+    code = [(number, cell) for number, cell in enumerate(notebook.cells, 1) if cell.cell_type == "code"]
+    number, cell = max(code, key=lambda each: each[1].execution_count or 0)
+    return f"cell {number} `{cell.source.splitlines()[0] if cell.source else ''}`"
+
+
+def _take_remarks(notebook: Any, path: Path, say: Callable[[str], None]) -> None:
+    for cell in notebook.cells:
+        for output in cell.get("outputs", ()):
+            if output.get("name") == "stderr":
+                say(f"{path.name}: {' '.join(output.text.split())}")
+        if "outputs" in cell:
+            cell.outputs = [output for output in cell.outputs if output.get("name") != "stderr"]

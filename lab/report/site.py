@@ -1,0 +1,66 @@
+"""`lab report`: every notebook executed and rendered, and all pages put in place together."""
+
+from __future__ import annotations
+
+import base64
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from lab.errors import InputError, MachineError
+from lab.report import notebooks, page
+
+__all__ = ["Pages", "build"]
+
+
+@dataclass(frozen=True)
+class Pages:
+    """The index page and those of the articles."""
+
+    index: Path
+    articles: tuple[Path, ...]
+
+
+def build(results: Path, out: Path, say: Callable[[str], None]) -> Pages:
+    """Renders the notebooks to `out`, from the records in the store `results`; `say` is told how far it got.
+
+    Pages are put in place when all of them are rendered; other files in `out` stay. A claim without a record is shown
+    as skipped. Raises NotebookFailed, InputError without notebooks, MachineError for a place that cannot be written.
+    """
+    found = notebooks.found()
+    if notebooks.INDEX not in found:
+        raise InputError("there is no notebooks/index.ipynb here, nor in the project")
+    articles = sorted(found.keys() - {notebooks.INDEX})
+    try:
+        out.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(prefix=".report-", dir=out.parent) as fresh:
+            for name in [*articles, notebooks.INDEX]:
+                say(f"rendering {found[name].name}")
+                executed = notebooks.execute(found[name], results, out, say)
+                _write(executed, name, Path(fresh))
+            _put(Path(fresh), out)
+    except OSError as error:
+        raise MachineError(f"the report cannot be written to {out}: {error.strerror or error}") from error
+    return Pages(out / f"{notebooks.INDEX}.html", tuple(out / f"{name}.html" for name in articles))
+
+
+def _write(notebook: Any, name: str, folder: Path) -> None:
+    """A page, and its figures as PNG beside it."""
+    (folder / f"{name}.html").write_text(page.render(notebook, name), encoding="utf-8")
+    figures = folder / "figures"
+    figures.mkdir(exist_ok=True)
+    for cell in notebook.cells:
+        for output in cell.get("outputs", ()):
+            figure = output.get("metadata", {}).get("figure")
+            if figure:
+                (figures / f"{figure}.png").write_bytes(base64.b64decode(output.data["image/png"]))
+
+
+def _put(fresh: Path, out: Path) -> None:
+    """Every file at its place in `out`, each replaced at once."""
+    for source in sorted(path for path in fresh.rglob("*") if path.is_file()):
+        target = out / source.relative_to(fresh)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        source.replace(target)

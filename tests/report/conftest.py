@@ -1,0 +1,153 @@
+"""A small article of our own, a store with records of it that nobody ran, and the directory that holds both."""
+
+import json
+import struct
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+import lab
+from lab.metric.tcp_info import FIELDS
+from lab.record import Record, Store, Trial
+from lab.report.article import Article
+from lab.spec import find
+from lab.units import to_plain
+
+DATA = Path(__file__).parents[1] / "data"
+KERNEL = {"name": "7.2", "version": "7.2.13-1", "id": "k1", "hz": 1000, "patches": []}
+
+HEAD = """
+from lab.metric import any_drops, drops, header_length, iperf3_goodput, qperf_goodput
+from lab.model import any_drops as drops_expected, goodput_line_rate, tcp_header_length
+from lab.probe import Capture, TcpInfo
+from lab.spec.experiment import Arm, Exactly, Experiment, Point, Sweep, Within
+from lab.units import Duration
+from lab.workload import Bulk, Iperf3, Qperf
+
+SHORT = Bulk(duration=Duration.of("50 ms"))
+CAPTURE = (Capture(node="sender"),)
+"""
+
+EXPERIMENTS = {
+    "header": '''"""A header has 32 bytes & <nothing> else.
+
+`Page` one.
+"""
+EXPERIMENT = Experiment(
+    topology="delay-100ms", workload=SHORT, probes=CAPTURE, metric=header_length(), prediction=tcp_header_length,
+    arms=(
+        Arm("on", reported="20 B"),
+        Arm("longer", reported="32 B", sysctls={"net.ipv4.tcp_rmem": "1 2 3"}, explains="it was `another` header"),
+    ),
+    tolerance=Exactly(because="it has a length"), expect="not reproduced",
+)
+''',
+    "rate": '''"""A tool says 9.4 Gbit/s."""
+EXPERIMENT = Experiment(
+    topology="symmetric-10g", workload=Qperf(), probes=(TcpInfo(node="sender"),), metric=qperf_goodput(),
+    prediction=goodput_line_rate, arms=(Arm("only", reported="9.4 Gbit/s"),),
+    tolerance=Within(0.9, because="it is made up"),
+)
+''',
+    "sweep": '''"""A limit of 2 frames is too small."""
+EXPERIMENT = Experiment(
+    topology="delay-100ms", workload=SHORT, metric=any_drops(), prediction=drops_expected, arms=(Arm("only"),),
+    sweep=Sweep("limit, frames", (
+        Point(2, 1, links={"path": {"forward": {"limit": 2}}}), Point(5000, 0),
+    )),
+    tolerance=Exactly(because="it drops or not"),
+)
+''',
+    "unrun": '''"""Nobody has run this."""
+EXPERIMENT = Experiment(
+    topology="symmetric-1g", workload=Iperf3(), probes=CAPTURE, metric=iperf3_goodput(),
+    prediction=goodput_line_rate, arms=(Arm("only", reported="1 Gbit/s"),), tolerance=Within(0.1, because="so"),
+)
+''',
+}
+
+ARTICLE = "title: A toy & more\nauthor: Nobody\ndate: 1 May 2020\nurl: unknown\n"
+
+Keep = Callable[..., Record]
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The current directory, with the article `toy` in it."""
+    folder = tmp_path / "experiments" / "toy"
+    folder.mkdir(parents=True)
+    (folder / "article.yaml").write_text(ARTICLE)
+    for name, text in EXPERIMENTS.items():
+        claim, _, rest = text.partition("EXPERIMENT =")
+        (folder / f"{name}.py").write_text(f"{claim}{HEAD}\nEXPERIMENT ={rest}")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture
+def keep(here: Path) -> Keep:
+    """Keeps records of a claim of the toy article, one for each case; `changed` are inputs of their trials."""
+
+    def keep(claim: str, text: str = "", **changed: object) -> list[Record]:
+        store = Store(here / "results")
+        (loaded,) = find.find([f"toy/{claim}"])
+        return [_keep(store, loaded, case, text, changed) for case in loaded.cases()]
+
+    return keep
+
+
+@pytest.fixture
+def toy(keep: Keep) -> Callable[[], Article]:
+    """The judged article, all claims but one run."""
+    for claim in ("header", "rate", "sweep"):
+        keep(claim)
+    return lambda: lab.article("toy", "results")
+
+
+def _keep(store: Store, loaded: find.Loaded, case: object, text: str, changed: dict[str, object]) -> Record:
+    inputs = {
+        "claim": case.claim,
+        "arm": case.arm,
+        "point": case.point,
+        "source_sha256": loaded.source_sha256,
+        "network": to_plain(case.network),
+        "workload": to_plain(case.workload),
+        "probes": to_plain(list(case.probes)),
+        "kernel": KERNEL,
+        "on": "uml",
+        "clock": "virtual",
+        "seed": 1,
+        "repeat": 0,
+        "tools": {},
+    }
+    outputs = {
+        "capture.sender.eth0.pcap": (DATA / "transfer.pcap").read_bytes(),
+        "expert.sender.eth0.txt": b"\nNotes (2)\n=============\n   Frequency      Group           Protocol  Summary\n"
+        b"           2   Sequence                TCP  This frame is a (suspected) retransmission\n",
+        "notes.txt": text.encode(),
+        "qdiscs.after.json": json.dumps(_queue(drops=7 if case.point == "2" else 0)).encode(),
+        "qdiscs.before.json": json.dumps(_queue(drops=0)).encode(),
+    }
+    if loaded.id == "toy/rate":
+        del outputs["capture.sender.eth0.pcap"]
+        outputs["qperf.txt"] = (DATA / "qperf.txt").read_bytes()
+        outputs["tcp_info.sender.bin"] = b"".join(_sample(100 * index) for index in range(50))
+    with store.stage(Trial(**inputs | changed)) as stage:
+        for name, content in outputs.items():
+            (stage.out / name).write_bytes(content)
+        return stage.commit({})
+
+
+def _queue(drops: int) -> list[dict[str, object]]:
+    return [
+        {"node": "path", "direction": "forward", "kind": "netem", "packets": 1234, "bytes": 56789, "drops": drops},
+        {"node": "path", "direction": "back", "kind": "netem", "packets": 1, "bytes": 1, "drops": 0},
+    ]
+
+
+def _sample(at: int) -> bytes:
+    """A tcp_info of a connection that gets a byte through each microsecond, `at` x 100 us after its start."""
+    info = bytearray(256)
+    struct.pack_into("<Q", info, FIELDS["bytes_acked"][0], 100 * at)
+    return struct.pack("<qII", 10**18 + 100_000 * at, 1 << 16 | 2, len(info)) + bytes(info)

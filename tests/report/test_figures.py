@@ -1,0 +1,90 @@
+"""Figures out of records: traceable, the same each time, and a sentence where there is nothing to draw."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from lab.report import figures
+from lab.report.article import Article
+from lab.report.claim import Claim
+from lab.report.drawing import Picture
+from lab.report.html import Html
+from lab.report.traffic import traffic_of
+
+Toy = Callable[[], Article]
+Draw = Callable[[Claim], Html]
+
+
+def io_graph(claim: Claim) -> Html:
+    return figures.io_graph(claim, start=0.1)
+
+
+DRAWN: list[tuple[Draw, str]] = [
+    (figures.header_lengths, "header"),
+    (figures.goodput, "header"),
+    (figures.goodput, "rate"),
+    (figures.windows, "header"),
+    (io_graph, "header"),
+    (figures.limits, "sweep"),
+    (figures.bars, "rate"),
+]
+
+
+@pytest.mark.parametrize(("draw", "claim"), DRAWN, ids=lambda each: getattr(each, "__name__", each))
+def test_a_figure_is_traceable_and_always_the_same(toy: Toy, draw: Draw, claim: str) -> None:
+    shown, again = draw(toy()[claim]), draw(toy()[claim])
+    assert isinstance(shown, Picture)
+    assert isinstance(again, Picture)
+    assert shown.text == again.text
+    assert shown.png == again.png
+    assert shown.png.startswith(b"\x89PNG")
+    assert shown.name.startswith(f"toy.{claim}.")
+    for record in toy()[claim].judged.records:
+        if "io-graph" not in shown.name or record.trial.arm == "on":
+            assert f"results/{record.address[:2]}/{record.address}/" in shown.text
+            assert record.address[:12] in shown.text
+    assert "seed 1" in shown.text
+    assert "7.2.13-1" in shown.text
+
+
+@pytest.mark.parametrize("draw", [*dict(DRAWN), figures.counters])
+def test_without_a_record_a_figure_says_so(toy: Toy, draw: Draw) -> None:
+    text = draw(toy()["unrun"]).text
+    assert "skipped" in text
+    assert "lab run toy/unrun" in text
+
+
+def test_a_record_that_lacks_what_a_figure_needs(toy: Toy) -> None:
+    assert "no capture" in figures.header_lengths(toy()["rate"]).text
+
+
+def test_counters(toy: Toy) -> None:
+    text = figures.counters(toy()["header"]).text
+    assert "1,234 packets" in text
+    assert "0 dropped" in text
+    assert "2 retransmissions" in text
+    assert "0 retransmitted" in text
+
+
+def test_the_users_settings_do_not_matter(toy: Toy) -> None:
+    import matplotlib as mpl
+
+    plain = figures.goodput(toy()["header"]).text
+    with mpl.rc_context({"lines.linewidth": 9, "font.size": 30}):
+        assert figures.goodput(toy()["header"]).text == plain
+
+
+def test_a_capture_is_reduced_to_what_its_packets_say(toy: Toy) -> None:
+    record = toy()["header"].judged.records[0]
+    traffic = traffic_of(record)
+    assert traffic.segments == traffic.data.value.sum() - (traffic.data.value.sum() - traffic.segments)
+    assert traffic.header_lengths == {32: traffic.segments}
+    assert traffic.inflight.value.max() <= traffic.rwnd.value.max()
+    means = traffic.goodput.means(2)
+    assert means.value[0] == pytest.approx(traffic.goodput.value[:2].mean())
+
+
+def test_links_are_relative_to_the_page(toy: Toy, here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LAB_PAGES", str(here / "some" / "report"))
+    assert 'href="../../results/' in figures.goodput(toy()["header"]).text

@@ -1,0 +1,63 @@
+"""Which records a page rests on, and what becomes of claims without one."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import lab
+from lab.record import Record
+from lab.report.article import Article
+from lab.report.judged import Judged
+
+Keep = Callable[..., list[Record]]
+OLD = {"name": "6.12", "version": "6.12.9-1", "id": "k0", "hz": 1000, "patches": []}
+NEW = {"name": "7.10", "version": "7.10.1-1", "id": "k2", "hz": 1000, "patches": []}
+
+
+def judged(claim: str = "header") -> Judged:
+    return lab.article("toy", "results")[claim].judged
+
+
+def test_a_claim_is_judged_by_its_records(toy: Callable[[], Article]) -> None:
+    claim = toy()["header"]
+    assert claim.verdict.kind == "not reproduced"
+    assert [each.result.measured.number for each in claim.tested if each.result.measured] == [32, 32]
+    assert "another" in claim.why
+
+
+def test_what_was_not_run_is_skipped(toy: Callable[[], Article]) -> None:
+    claim = toy()["unrun"]
+    assert claim.verdict.kind == "skipped"
+    assert "lab run toy/unrun" in claim.reason
+
+
+def test_the_newest_kernel_counts(keep: Keep) -> None:
+    for kernel in (NEW, OLD):
+        keep("header", kernel=kernel)
+    keep("header", kernel={**NEW, "id": "k3", "patches": ["ours"]})
+    assert judged().kernel == NEW
+
+
+def test_the_default_seed_counts(keep: Keep) -> None:
+    for seed in (2, 1, 3):
+        keep("header", seed=seed)
+    assert {record.trial.seed for record in judged().records} == {1}
+
+
+def test_an_experiment_that_changed_was_not_run(here: Path, keep: Keep) -> None:
+    keep("header")
+    source = here / "experiments" / "toy" / "header.py"
+    source.write_text(source.read_text() + "\n")
+    assert judged().result.verdict.kind == "skipped"
+
+
+def test_a_topology_that_changed_was_not_run(keep: Keep) -> None:
+    keep("header", network={"name": "another"})
+    assert judged().records == ()
+
+
+def test_repeats_that_differ_are_invalid(keep: Keep) -> None:
+    keep("header", repeat=0)
+    keep("header", repeat=1)
+    assert judged().result.verdict.kind == "not reproduced"
+    keep("header", "something else", repeat=2)
+    assert judged().result.verdict.kind == "invalid"

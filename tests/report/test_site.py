@@ -1,0 +1,126 @@
+"""Pages end to end: notebooks executed in a kernel of their own, on records that nobody ran."""
+
+import json
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import nbformat
+import pytest
+
+from lab.errors import InputError, LabError
+from lab.report import notebooks, site
+from lab.spec import find
+
+PROJECT = Path(__file__).parents[2] / "notebooks"
+CELLS = (
+    'import lab\nfrom lab.report import figures\n\narticle = lab.article("toy")\narticle',
+    "article.table()",
+    *(f'article["{name}"]' for name in ("header", "rate", "sweep", "unrun")),
+    'figures.header_lengths(article["header"])',
+    'article["header"].because()',
+    'figures.goodput(article["unrun"])',
+    'import sys\nprint("a remark", file=sys.stderr)',
+)
+
+
+def notebook(path: Path, *cells: str) -> None:
+    made = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell) for cell in cells])
+    made.metadata.title = "A <toy>"
+    path.parent.mkdir(exist_ok=True)
+    nbformat.write(made, path)
+
+
+@pytest.fixture
+def only_here(here: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Leaves the project's own notebooks and experiments out, for the sake of time."""
+    monkeypatch.setattr(notebooks, "__file__", str(here / "a" / "b" / "c.py"))
+    notebook(here / "notebooks" / "toy.ipynb", *CELLS)
+    shutil.copy(PROJECT / "index.ipynb", here / "notebooks")
+    notebook(here / "notebooks" / "unrelated.ipynb", "1 / 0")
+    return here
+
+
+@pytest.mark.usefixtures("toy")
+def test_site(only_here: Path) -> None:
+    said: list[str] = []
+    out = only_here / "report"
+    out.mkdir()
+    (out / "mine.txt").write_text("stays")
+    pages = site.build(only_here / "results", out, said.append)
+    assert pages == site.Pages(out / "index.html", (out / "toy.html",))
+    assert sorted(path.name for path in out.iterdir()) == ["figures", "index.html", "mine.txt", "toy.html"]
+    assert [path.name for path in (out / "figures").iterdir()] == ["toy.header.header-lengths.png"]
+    assert not list(only_here.glob(".report-*"))
+    assert any("a remark" in text for text in said)
+    page, index = pages.articles[0].read_text(), pages.index.read_text()
+    for text in (page, index):
+        assert "Traceback" not in text
+        assert "a remark" not in text
+        assert not re.findall(r"""<script|<link|src=["']?(?!data:)|url\(|@import""", text)
+        assert str(only_here) not in text
+    assert "<title>A &lt;toy&gt;</title>" in page
+    assert "32 bytes &amp; &lt;nothing&gt; else" in page
+    for name in ("header", "rate", "sweep", "unrun"):
+        assert f'<h2 id="{name}">' in page
+        assert f'href="toy.html#{name}"' in index
+    assert "lab run toy/unrun" in page
+    for link in re.findall(r'href="([^"#:]+)"', page):
+        assert (out / link).exists()
+    for claim in find.find():
+        assert f"lab run {claim.id}" in index
+    first = page
+    site.build(only_here / "results", out, said.append)
+    assert pages.articles[0].read_text() == first
+
+
+def test_a_failing_cell_leaves_the_pages_alone(only_here: Path) -> None:
+    out = only_here / "report"
+    out.mkdir()
+    (out / "index.html").write_text("old")
+    notebook(only_here / "notebooks" / "toy.ipynb", "x = 0", "def f():\n    return 1 / x\nf()")
+    with pytest.raises(LabError) as failed:
+        site.build(only_here / "results", out, lambda _: None)
+    assert str(failed.value) == "toy.ipynb, cell 2 `def f():`: ZeroDivisionError: division by zero"
+    assert [path.read_text() for path in out.iterdir()] == ["old"]
+    assert not list(only_here.glob(".report-*"))
+
+
+def test_a_mistake_in_an_experiment_is_told(only_here: Path) -> None:
+    (only_here / "experiments" / "toy" / "rate.py").write_text('"""A claim."""\nEXPERIMENT = 1\n')
+    with pytest.raises(LabError, match=r"rate\.py:1: should define EXPERIMENT"):
+        site.build(only_here / "results", only_here / "report", lambda _: None)
+    assert not (only_here / "report").exists()
+
+
+def test_what_is_no_notebook(only_here: Path) -> None:
+    (only_here / "notebooks" / "toy.ipynb").write_text("{}")
+    with pytest.raises(InputError, match=r"toy\.ipynb"):
+        site.build(only_here / "results", only_here / "report", lambda _: None)
+
+
+def stored(path: Path) -> dict[str, Any]:
+    return json.loads(path.read_text())  # type: ignore[no-any-return]
+
+
+@pytest.mark.parametrize("path", sorted(PROJECT.glob("*.ipynb")), ids=lambda path: path.name)
+def test_notebooks_are_stored_without_outputs(path: Path) -> None:
+    for cell in stored(path)["cells"]:
+        assert not cell.get("outputs")
+        assert cell.get("execution_count") is None
+
+
+@pytest.mark.parametrize("path", sorted(PROJECT.glob("tcp-*.ipynb")), ids=lambda path: path.name)
+def test_every_claim_has_its_section(path: Path) -> None:
+    code = "\n".join("".join(cell["source"]) for cell in stored(path)["cells"] if cell["cell_type"] == "code")
+    shown = re.findall(r'^(\w+) = article\["([^"]+)"\]\n\1$', code, re.MULTILINE)
+    wanted = [claim.id.split("/")[1] for claim in find.find([path.stem])]
+    assert sorted(name for _, name in shown) == sorted(wanted)
+
+
+def test_the_package_imports_nothing_before_it_is_asked() -> None:
+    program = "import sys, lab; print([name for name in sys.modules if name.startswith('lab.')])"
+    assert subprocess.run([sys.executable, "-c", program], capture_output=True, text=True).stdout == "[]\n"

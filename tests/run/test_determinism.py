@@ -1,0 +1,137 @@
+"""The same trial gives the same bytes: idle or loaded, as root or not, wherever it runs. Another seed gives others."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+import lab
+from lab.kernel import Kernel
+from lab.probe import Capture, TcpInfo
+from lab.record.record import Record
+from lab.record.store import Store
+from lab.units import Duration
+from lab.workload import Bulk, Iperf3, Ping
+
+pytestmark = pytest.mark.guest
+
+Perform = Callable[..., Record]
+NOBODY = 65534
+ROOT = Path(lab.__file__).parent.parent
+
+# One of every kind: TCP by a tool and by ourselves, loss and jitter drawn from the seed, pings, captures, tcp_info.
+KINDS = {
+    "iperf3": ("delay-10ms", Iperf3(duration=Duration.of("1 s")), (Capture(node="sender"), TcpInfo())),
+    "loss": ("lossy", Bulk(duration=Duration.of("500 ms")), (Capture(), TcpInfo(node="receiver"))),
+    "ping": ("two-hosts", Ping(count=3), (Capture(node="sender"),)),
+}
+EXPERIMENT = '''"""A lossy path carries less than its rate."""
+
+from lab.metric import bulk_goodput
+from lab.probe import Capture
+from lab.spec.experiment import Arm, Experiment, Within
+from lab.units import Duration
+from lab.workload import Bulk
+
+EXPERIMENT = Experiment(
+    topology="lossy",
+    workload=Bulk(duration=Duration.of("500 ms")),
+    probes=(Capture(),),
+    metric=bulk_goodput(),
+    arms=(Arm("only", reported="50 Mbit/s"),),
+    tolerance=Within(0.99, because="only the bytes matter here"),
+)
+'''
+
+
+@contextlib.contextmanager
+def busy() -> Iterator[None]:
+    """Every core spins."""
+    spinners = [subprocess.Popen(["sh", "-c", "while :; do :; done"]) for _ in os.sched_getaffinity(0)]
+    try:
+        yield
+    finally:
+        for spinner in spinners:
+            spinner.kill()
+            spinner.wait()
+
+
+def content(record: Record) -> bytes:
+    """The record's text, which holds the hash of every output."""
+    return (record.folder / "record.json").read_bytes()
+
+
+@pytest.mark.parametrize("kind", list(KINDS))
+def test_a_loaded_machine_changes_nothing(perform: Perform, tmp_path: Path, kind: str) -> None:
+    idle = perform(*KINDS[kind])
+    with busy():
+        loaded = perform(*KINDS[kind], into=tmp_path / "loaded")
+    assert idle.address == loaded.address
+    assert content(idle) == content(loaded)
+
+
+@pytest.mark.parametrize("kind", ["iperf3", "loss"])
+def test_another_seed_gives_other_bytes(perform: Perform, kind: str) -> None:
+    one, two = (perform(*KINDS[kind], seed=seed) for seed in (1, 2))
+    name = next(name for name in one.outputs if name.endswith(".pcap"))
+    assert one.outputs[name] != two.outputs[name]
+
+
+@pytest.fixture
+def public(kernel: Kernel) -> Iterator[Path]:
+    """A folder that every user reaches, with a kernel in a cache and an experiment."""
+    folder = Path(tempfile.mkdtemp(prefix="replab-test-", dir="/var/tmp"))
+    try:
+        folder.chmod(0o755)
+        shutil.copytree(kernel.path.parent, folder / "cache" / "replab" / "kernels" / kernel.path.parent.name)
+        (folder / "tests").mkdir()
+        (folder / "tests" / "lossy.py").write_text(EXPERIMENT)
+        yield folder
+    finally:
+        shutil.rmtree(folder)
+
+
+def run_as(user: int, public: Path, name: str) -> dict[str, bytes]:
+    """`lab run --seed 2` by that user in a folder of its own: every record.json that it left, by address.
+
+    The project is shown to it in another place, since the user may not reach where it really is (below /root, say).
+    """
+    home, project = public / name, public / "project"
+    home.mkdir()
+    os.chown(home, user, user)
+    project.mkdir(exist_ok=True)
+    python = project / Path(sys.executable).relative_to(ROOT)
+    start = f'mount --bind "{ROOT}" "{project}" && exec setpriv --reuid={user} --regid={user} --clear-groups "$@"'
+    argv = [str(python), "-c", "from lab.cli import main; main()", "run", str(public / "tests" / "lossy.py")]
+    done = subprocess.run(
+        ["unshare", "--mount", "sh", "-c", start, "sh", *argv, "--seed", "2", "--results", str(home / "results")],
+        cwd=home,
+        env={
+            "PATH": os.environ["PATH"],
+            "HOME": str(home),
+            "XDG_CACHE_HOME": str(public / "cache"),
+            "PYTHONPATH": str(project),
+        },
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert done.returncode == 0, done.stderr
+    return {record.address: content(record) for record in Store(home / "results")}
+
+
+def may_become_another() -> bool:
+    return os.getuid() == 0 and subprocess.run(["unshare", "--mount", "true"], capture_output=True).returncode == 0
+
+
+@pytest.mark.skipif(not may_become_another(), reason="only root can run something as two users")
+def test_root_and_an_ordinary_user_see_the_same(public: Path) -> None:
+    assert run_as(0, public, "root") == run_as(NOBODY, public, "nobody") != {}
