@@ -103,8 +103,10 @@ class Fabric:
         with self.namespace(end.node).entered():
             _set({name: value for name, value in sysctls.items() if _interface_of(name) == end.name})
             offload.write(end.name, end.offloads)
-            for file, value in _coalescing(end):
-                file.write_text(value)
+        if end.gro_flush_timeout:
+            with self.namespace(end.node).sysfs() as sysfs:
+                for name, value in _coalescing(end).items():
+                    (sysfs / "class" / "net" / end.name / name).write_text(value)
         if self.network.node(end.node).kind is Kind.SWITCH:
             device.enslave(netlink, end.name, end.node)
         device.up(netlink, end.name)
@@ -168,8 +170,12 @@ class Fabric:
                 for end in self.network.interfaces(node.name):
                     where = f"{node.name}: {end.name}"
                     expect(f"{where} offloads", end.offloads, offload.read(end.name))
-                    for file, setting in _coalescing(end):
-                        expect(f"{where} {file.name}", setting, file.read_text().strip())
+            for end in self.network.interfaces(node.name):
+                if end.gro_flush_timeout:
+                    with self.namespace(node.name).sysfs() as sysfs:
+                        for name, value in _coalescing(end).items():
+                            actual = (sysfs / "class" / "net" / end.name / name).read_text().strip()
+                            expect(f"{node.name}: {end.name} {name}", value, actual)
             links = device.links(self._netlink[node.name])
             for end in self.network.interfaces(node.name):
                 expect(f"{node.name}: {end.name} MTU", end.mtu.bytes, links[end.name].mtu)
@@ -226,11 +232,9 @@ def _interface_of(name: str) -> str | None:
     return parts[3] if len(parts) == 5 and parts[2] in ("conf", "neigh") else None
 
 
-def _coalescing(end: Interface) -> list[tuple[Path, str]]:
-    folder = Path("/sys/class/net") / end.name
-    if not end.gro_flush_timeout and not end.napi_defer_hard_irqs:
-        return []
-    return [
-        (folder / "gro_flush_timeout", str(end.gro_flush_timeout.ns)),
-        (folder / "napi_defer_hard_irqs", str(end.napi_defer_hard_irqs)),
-    ]
+def _coalescing(end: Interface) -> dict[str, str]:
+    """The files below an interface's sysfs folder that set it, and their content."""
+    return {
+        "gro_flush_timeout": str(end.gro_flush_timeout.ns),
+        "napi_defer_hard_irqs": str(end.napi_defer_hard_irqs),
+    }

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from lab.errors import LabError
 
@@ -80,6 +81,17 @@ class Namespace:
         with _restored():
             self.join()
             yield
+
+    @contextmanager
+    def sysfs(self) -> Iterator[Path]:
+        """Its own view of /sys within this context: a sysfs shows the interfaces of where it was mounted."""
+        with self.entered(), TemporaryDirectory(prefix="sysfs-", dir="/run") as folder:
+            what = f"showing /sys of network namespace {self.name}"
+            _call(what, _libc.mount(b"sysfs", folder.encode(), b"sysfs", 0, None))
+            try:
+                yield Path(folder)
+            finally:
+                _call(what, _libc.umount2(folder.encode(), MNT_DETACH))
 
 
 @contextmanager

@@ -81,7 +81,7 @@ def tbf(rate: Rate, mtu: Size, limit: int) -> list[bytes]:
     bytes_per_second = rate.bps // 8
     burst = _TBF_BURST_FRAMES * (frame + FRAME_OVERHEAD.bytes)
     spec = (0, 1, FRAME_OVERHEAD.bytes, -1, 0, min(bytes_per_second, _U32 - 1))  # linklayer 1: Ethernet
-    ticks = burst * 10**9 // bytes_per_second >> 6  # PSCHED_SHIFT
+    ticks = min(burst * 10**9 // bytes_per_second >> 6, _U32 - 1)  # PSCHED_SHIFT
     parameters = _TBF_QOPT.pack(*spec, *(0,) * 6, limit * frame, ticks, 0)
     nested = [attribute(_TBF_PARMS, parameters), attribute(_TBF_BURST, burst)]
     if bytes_per_second >= _U32:

@@ -32,6 +32,7 @@ MUTED = "#6b6b6b"
 _SIZE = (6.1, 3.2)  # inches
 _MANY = 4  # trials that are more than a caption should list
 _RC: Any = {
+    "axes.axisbelow": True,
     "axes.edgecolor": MUTED,
     "axes.grid": True,
     "axes.grid.axis": "y",

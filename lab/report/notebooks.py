@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
 import tempfile
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -35,15 +39,66 @@ def found() -> dict[str, Path]:
     return notebooks
 
 
-def execute(path: Path, results: Path, pages: Path, say: Callable[[str], None]) -> Any:
-    """The notebook with its outputs; what its cells write to standard error is said, and not in it.
+def execute(paths: Sequence[Path], results: Path, pages: Path, say: Callable[[str], None]) -> list[Any]:
+    """The notebooks with their outputs, executed side by side, each in a kernel of its own.
 
-    Raises NotebookFailed for the first cell that fails, InputError for a file that is no notebook, MachineError when
-    no kernel starts.
+    What their cells write to standard error is said, and not in them. Raises NotebookFailed for the first cell that
+    fails, InputError for a file that is no notebook, MachineError when no kernel starts.
     """
+    environment = {**os.environ, RESULTS: str(results.resolve()), PAGES: str(pages.resolve())}
+    kernels = _Kernels()
+    with ThreadPoolExecutor(min(len(os.sched_getaffinity(0)), len(paths))) as pool:
+        futures = [pool.submit(_execute, path, environment, kernels) for path in paths]
+        try:
+            for future in as_completed(futures):
+                future.result()
+        except BaseException:
+            for future in futures:
+                future.cancel()
+            kernels.end()
+            raise
+    executed = [future.result() for future in futures]
+    for path, notebook in zip(paths, executed, strict=True):
+        _take_remarks(notebook, path, say)
+    return executed
+
+
+class _Kernels:
+    """The kernels that run, so that all of them can be ended from another thread."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._running: list[Any] = []
+        self._over = False
+
+    def add(self, manager: Any) -> None:
+        with self._lock:
+            self._running.append(manager)
+            if self._over:
+                self._kill(manager)
+
+    def remove(self, manager: Any) -> None:
+        with self._lock:
+            if manager in self._running:
+                self._running.remove(manager)
+
+    def end(self) -> None:
+        with self._lock:
+            self._over = True
+            for manager in self._running:
+                self._kill(manager)
+
+    def _kill(self, manager: Any) -> None:
+        if manager.has_kernel and manager.provisioner.pid:
+            with suppress(ProcessLookupError):
+                os.kill(manager.provisioner.pid, signal.SIGKILL)
+
+
+def _execute(path: Path, environment: Mapping[str, str], kernels: _Kernels) -> Any:
     import nbformat
     from jupyter_client.kernelspec import KernelSpecManager
     from jupyter_client.manager import AsyncKernelManager
+    from jupyter_core.utils import ensure_event_loop
     from nbclient import NotebookClient
     from nbclient.exceptions import CellExecutionError, CellTimeoutError, DeadKernelError
 
@@ -52,32 +107,31 @@ def execute(path: Path, results: Path, pages: Path, say: Callable[[str], None]) 
     except (OSError, ValueError, nbformat.ValidationError) as error:
         raise InputError(f"{path} cannot be read as a notebook: {error}") from error
     with tempfile.TemporaryDirectory(prefix="lab-") as private:
-        # Python's own kernel, whatever else is registered; no history or start-up files of the user's.
         manager = AsyncKernelManager(
-            kernel_spec_manager=KernelSpecManager(kernel_dirs=[]),
+            kernel_spec_manager=KernelSpecManager(kernel_dirs=[]),  # Python's own, whatever else is registered
             connection_file=f"{private}/kernel.json",
             transport="ipc",  # sockets in a folder of ours: nobody else listens or talks
             ip=f"{private}/kernel",
         )
-        environment = {
-            **os.environ,
-            "IPYTHONDIR": private,
-            "PYDEVD_DISABLE_FILE_VALIDATION": "1",
-            RESULTS: str(results.resolve()),
-            PAGES: str(pages.resolve()),
-        }
         client = NotebookClient(
-            notebook, km=manager, timeout=_SECONDS, resources={"metadata": {"path": str(Path.cwd())}}
+            notebook,
+            km=manager,
+            timeout=_SECONDS,
+            resources={"metadata": {"path": str(Path.cwd())}},
+            on_notebook_start=lambda **_: kernels.add(manager),
         )
         try:
-            client.execute(env=environment, cleanup_kc=True)
+            # No history and no start-up files of the user's.
+            client.execute(env={**environment, "IPYTHONDIR": private}, cleanup_kc=True)
         except CellExecutionError as error:
             raise NotebookFailed(f"{path.name}, {_cell(notebook)}: {error.ename}: {error.evalue}") from None
         except (CellTimeoutError, DeadKernelError) as error:
             raise NotebookFailed(f"{path.name}, {_cell(notebook)}: {str(error).splitlines()[0]}") from None
         except (OSError, RuntimeError) as error:
             raise MachineError(f"no Jupyter kernel starts with {sys.executable}: {error}") from error
-    _take_remarks(notebook, path, say)
+        finally:
+            kernels.remove(manager)
+            ensure_event_loop().close()  # nbclient's, of this thread
     return notebook
 
 

@@ -24,7 +24,7 @@ class Pages:
 
 
 def build(results: Path, out: Path, say: Callable[[str], None]) -> Pages:
-    """Renders the notebooks to `out`, from the records in the store `results`; `say` is told how far it got.
+    """Renders the notebooks to `out`, from the records in the store `results`; `say` is told what there is to say.
 
     Pages are put in place when all of them are rendered; other files in `out` stay. A claim without a record is shown
     as skipped. Raises NotebookFailed, InputError without notebooks, MachineError for a place that cannot be written.
@@ -36,10 +36,11 @@ def build(results: Path, out: Path, say: Callable[[str], None]) -> Pages:
     try:
         out.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(prefix=".report-", dir=out.parent) as fresh:
-            for name in [*articles, notebooks.INDEX]:
-                say(f"rendering {found[name].name}")
-                executed = notebooks.execute(found[name], results, out, say)
-                _write(executed, name, Path(fresh))
+            names = [*articles, notebooks.INDEX]
+            say(f"rendering {', '.join(found[name].name for name in names)}")
+            executed = notebooks.execute([found[name] for name in names], results, out, say)
+            for name, notebook in zip(names, executed, strict=True):
+                _write(notebook, name, Path(fresh))
             _put(Path(fresh), out)
     except OSError as error:
         raise MachineError(f"the report cannot be written to {out}: {error.strerror or error}") from error

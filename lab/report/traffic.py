@@ -32,10 +32,12 @@ class Series:
         return Series(self.time[inside], self.value[inside])
 
     def means(self, bins: int) -> Series:
-        """The means of so many bins each; the last of what is left."""
-        starts = np.arange(0, len(self.time), bins)
+        """The means of so many bins each; less than half as many at the end belong to the last one."""
+        if not len(self.time):
+            return self
+        starts = np.arange(0, max(1, len(self.time) - bins // 2 + 1), bins)
         counts = np.diff(np.append(starts, len(self.time)))
-        return Series(self.time[starts], np.add.reduceat(self.value, starts) / counts) if len(starts) else self
+        return Series(self.time[starts], np.add.reduceat(self.value, starts) / counts)
 
 
 @dataclass(frozen=True)

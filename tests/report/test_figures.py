@@ -78,7 +78,7 @@ def test_the_users_settings_do_not_matter(toy: Toy) -> None:
 def test_a_capture_is_reduced_to_what_its_packets_say(toy: Toy) -> None:
     record = toy()["header"].judged.records[0]
     traffic = traffic_of(record)
-    assert traffic.segments == traffic.data.value.sum() - (traffic.data.value.sum() - traffic.segments)
+    assert 0 < traffic.segments <= traffic.data.value.sum()
     assert traffic.header_lengths == {32: traffic.segments}
     assert traffic.inflight.value.max() <= traffic.rwnd.value.max()
     means = traffic.goodput.means(2)

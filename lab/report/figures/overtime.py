@@ -12,7 +12,7 @@ from matplotlib.ticker import EngFormatter, FuncFormatter
 from lab.model import base_rtt
 from lab.report.claim import Claim, NotRun, Tested
 from lab.report.drawing import ARMS, MUTED, PREDICTED, REPORTED, Label, axes, draw, labels, picture
-from lab.report.html import Html
+from lab.report.html import Html, code
 from lab.report.traffic import BIN, TICK, Series, goodput_of_samples
 from lab.units import Value
 
@@ -183,8 +183,8 @@ def io_graph(claim: Claim, arm: str | None = None, start: float = 5.0) -> Html:
     idle = sum(high - low for low, high in gaps) / (end - start)
     alt = f"Packets in ticks of 10 ms from {start:g} s to {end:g} s; no data for {100 * idle:.0f} % of the time."
     caption = (
-        f"Data and ACK packets in ticks of 10 ms, {_ROUND_TRIPS} round trips of {Value(rtt, 's')}. Grey: ticks without "
-        f"data, {100 * idle:.0f} % of the time shown."
+        f"Arm {code(each.case.arm)}: data and ACK packets in ticks of 10 ms, {_ROUND_TRIPS} round trips of "
+        f"{Value(rtt, 's')}. Grey: ticks without data, {100 * idle:.0f} % of the time shown."
     )
     return picture(claim, f"io-graph.{each.case.arm}", figure, alt, caption, [each])
 

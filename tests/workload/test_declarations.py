@@ -1,0 +1,44 @@
+"""Workloads and probes survive the way into a guest: declared, made plain, and read again."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+import msgspec
+import pytest
+
+from lab.probe import Capture, ExpertInfo, Probe, TcpInfo
+from lab.units import Duration, Rate, Size, from_plain, to_plain
+from lab.workload import Bulk, Iperf3, Ping, Qperf, Workload
+
+
+@pytest.mark.parametrize(
+    "workload",
+    [
+        Bulk(),
+        Bulk(client="a", server="b", size=Size.of("64 KiB"), ip=6, congestion="reno"),
+        Iperf3(duration=Duration.of("3 s"), udp_rate=Rate.of("10 Mbit/s"), length=Size(1000)),
+        Qperf(test="tcp_lat"),
+        Ping(count=3, interval=Duration.of("200 ms"), size=Size(1472)),
+    ],
+)
+def test_a_workload_comes_back_whole(workload: Any) -> None:
+    assert from_plain(to_plain(workload), cast(Any, Workload)) == workload
+
+
+@pytest.mark.parametrize("probe", [Capture(node="a", filter="tcp port 80"), ExpertInfo(), TcpInfo(node="b")])
+def test_a_probe_comes_back_whole(probe: Any) -> None:
+    assert from_plain(to_plain(probe), cast(Any, Probe)) == probe
+
+
+def test_an_unknown_field_is_refused() -> None:
+    with pytest.raises(msgspec.ValidationError, match="speed"):
+        from_plain({**to_plain(Bulk()), "speed": 9}, cast(Any, Workload))
+
+
+@pytest.mark.parametrize("tool", [Iperf3, Qperf])
+@pytest.mark.parametrize("duration", ["500 ms", "0 s", "1500 ms"])
+def test_tools_that_count_whole_seconds_say_so(tool: type[Iperf3] | type[Qperf], duration: str) -> None:
+    """Half a second would be cut to none, which to iperf3 means for ever."""
+    with pytest.raises(ValueError, match="whole seconds"):
+        tool(duration=Duration.of(duration))
