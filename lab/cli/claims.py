@@ -14,15 +14,14 @@ from rich.text import Text
 from lab.cli.style import VERDICTS, figure
 from lab.errors import LabError
 from lab.kernel import Budget
-from lab.model.path import Path as NetworkPath
 from lab.record.record import Record
 from lab.record.store import Store
+from lab.report.judged import judge
 from lab.run.plan import Planned, Settings, plan
 from lab.run.progress import shown
 from lab.run.schedule import Runner
-from lab.spec.load import Case, Loaded
-from lab.units import to_plain
-from lab.verdict import ClaimResult, Result, Verdict, evaluate
+from lab.spec.load import Loaded
+from lab.verdict import ClaimResult, Result, Verdict
 
 
 class Interrupted(LabError):
@@ -85,21 +84,11 @@ def _judge(planned: Sequence[Planned], outcomes: Mapping[str, Record | LabError]
             without[name] = Verdict("skipped", each.skipped)
         elif failed:
             without[name] = Verdict("invalid", str(failed[0]))
-        elif settings.clock == "virtual" and _differ(good):
-            without[name] = Verdict("invalid", "the repeats of one trial differ: this kernel is not deterministic")
         else:
             records += good
 
-    def path_of(case: Case) -> NetworkPath:
-        network, workload = to_plain(case.network), to_plain(case.workload)
-        return NetworkPath.of(network, *case.path, settings.kernel.describe(), workload)
-
     cases = [each.case for each in planned]
-    return evaluate(cases, records, path_of, settings.kernel.name, settings.clock, without)
-
-
-def _differ(repeats: Sequence[Record]) -> bool:
-    return len({tuple(sorted((name, each.sha256) for name, each in record.outputs.items())) for record in repeats}) > 1
+    return judge(cases, records, settings.kernel.describe(), settings.clock, without)
 
 
 def _block(claim: ClaimResult) -> RenderableType:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import sys
 from collections import deque
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -43,11 +43,19 @@ class Transfer:
     peak: int
 
 
-@lru_cache(maxsize=64)
 def transfer(path: Path) -> Transfer:
     """Plays the path's workload. Raises ModelError for a path without a rate or a workload without a duration."""
     if path.rate is None or path.duration is None:
         raise ModelError("a transfer is predicted for a path with a rate and a workload with a duration")
+    hops = tuple(replace(hop, limit=0, loss=0.0) for hop in path.forward)
+    return _played(replace(path, forward=hops))
+
+
+@lru_cache(maxsize=64)
+def _played(path: Path) -> Transfer:
+    """`path` without what the play does not look at, so that a sweep over it is played once."""
+    assert path.rate is not None
+    assert path.duration is not None
     return _Play(path, path.rate, path.duration.seconds).result()
 
 

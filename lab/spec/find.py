@@ -6,6 +6,7 @@ A topology's name is its file's; an experiment's id is article/claim, its folder
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -36,13 +37,17 @@ def topologies(near: Iterable[Path] = ()) -> dict[str, Path]:
 
 
 def experiments() -> dict[str, Path]:
-    """Id -> file of every experiment, sorted."""
+    """Id -> file of every experiment, sorted as people count: delay-10ms before delay-100ms."""
     found: dict[str, Path] = {}
     for root in roots():
         for path in sorted((root / "experiments").glob("*/*.py")):
             if not path.name.startswith(("_", ".")):
                 found.setdefault(f"{path.parent.name}/{path.stem}", path)
-    return dict(sorted(found.items()))
+    return {claim: found[claim] for claim in sorted(found, key=_natural)}
+
+
+def _natural(text: str) -> list[tuple[int, str]]:
+    return [(int(part), "") if part.isdigit() else (0, part) for part in re.split(r"(\d+)", text)]
 
 
 def topology(name: str) -> Topology:
