@@ -2,7 +2,8 @@
 
 The rules are the kernel's (net/ipv4/tcp_cubic.c, tcp_input.c, tcp_output.c, tcp.c), on a path without loss, with a
 receiver that reads at once and acknowledges every second segment. What they decide together has no closed form:
-a sender short of buffer space sends a third of it at a time, because its writer sleeps until a third is free.
+a sender short of buffer space sends a third of it at a time, because its writer sleeps until a third is free; one
+short of window waits until it has room for a burst.
 """
 
 from __future__ import annotations
@@ -16,12 +17,18 @@ from typing import NamedTuple
 from lab.model.cubic import Cubic
 from lab.model.line import ModelError, base_rtt, frame, mss
 from lab.model.path import Path
-from lab.model.window import OVERHEAD, initial_window, rcv_window, skb_payload, sndbuf_per_segment
+from lab.model.window import GSO_BYTES, OVERHEAD, initial_window, rcv_window, skb_payload, sndbuf_per_segment
 from lab.units import Rate, Size
 
 __all__ = ["Transfer", "transfer"]
 
 _DELACK = 0.040  # seconds that the ACK of a lone segment waits: TCP_DELACK_MIN, HZ/25
+_SYN = Size(60)  # IP packet: 20, 20 and 20 of options
+_MIN_BURST = 2  # segments: tcp_min_tso_segs
+_PACING_SHIFT = 10  # a burst is at most what pacing would send in 2^-10 s: sk_pacing_shift
+_RTT_SHIFT = 9  # and, near by, GSO_BYTES halved for each 2^9 us of the RTT: tcp_tso_rtt_log
+_WIN_DIVISOR = 3  # tcp_tso_win_divisor
+_PATIENCE = 0.001  # seconds that a sender puts a burst off for at most
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +72,11 @@ class _Ack(NamedTuple):
     sent: float  # when its last segment was
 
 
+class _Sent(NamedTuple):
+    end: int
+    at: float
+
+
 class _Play:
     """Sender, wire and receiver. Positions are bytes of payload since the start."""
 
@@ -74,11 +86,16 @@ class _Play:
         self.per_segment, self.sndbuf_max = sndbuf_per_segment(path), path.sndbuf_max
         # What waits for its reader is not offered again: where the window stops the sender, all of it is missing.
         self.window, self.plateau = initial_window(path), rcv_window(path) - path.watermark
-        self.wire = float(rate.time_for(frame(path)))
+        self.wire, self.octet = float(rate.time_for(frame(path))), float(rate.time_for(Size(1)))
         # From leaving the wire to the arrival of the ACK; of which to the receiver.
         self.rest = base_rtt(path, path.mtu, Size(path.mtu.bytes - self.segment)).number - self.wire
         self.delay = path.delay.seconds
         self.cubic = Cubic()
+        self.unsent: deque[int] = deque()  # where each skb of the send queue ends that is not sent yet
+        self.flight: deque[_Sent] = deque()  # those that are sent and not acknowledged
+        self.srtt = base_rtt(path, _SYN).number  # the handshake's
+        self.near = GSO_BYTES >> (int(self.srtt * 1e6) >> _RTT_SHIFT)
+        self.stamp, self.small = 0.0, 0  # when it last sent; where the last skb that ended in a part of a segment ended
         self.acks: deque[_Ack] = deque()
         self.lone: _Ack | None = None  # the ACK of a segment that waits for a second one
         self.held: deque[float] = deque()  # when each frame that the bottleneck holds is through
@@ -113,6 +130,9 @@ class _Play:
     def _take(self, ack: _Ack) -> None:
         acked, self.una = ack.upto - self.una, ack.upto
         self.window = min(self.window + 2 * acked, self.plateau)  # tcp_grow_window()
+        self.srtt += (ack.at - self.flight[0].at - self.srtt) / 8  # tcp_rtt_estimator()
+        while self.flight and self.flight[0].end <= self.una:
+            self.flight.popleft()
         self.cubic.acknowledged(ack.at, ack.at - ack.sent, acked // self.segment, self.una, self.nxt)
 
     def _write(self) -> None:
@@ -127,37 +147,108 @@ class _Play:
         while queued < self.sndbuf and (self.left or 3 * queued <= 2 * self.sndbuf):
             self.left = self.left or self.turn
             step = min(self.skb, self.left)
-            self.written += step
+            self._append(step)
             self.left -= step
             queued = self._queued()
         self.asleep = True
+
+    def _append(self, step: int) -> None:
+        """Fills the last skb, then a new one."""
+        if self.unsent:
+            start = self.unsent[-2] if len(self.unsent) > 1 else self.nxt
+            self.unsent[-1] += min(step, max(0, start + self.skb - self.written))
+        self.written += step
+        if not self.unsent or self.unsent[-1] < self.written:
+            self.unsent.append(self.written)
 
     def _queued(self) -> int:
         unacked = self.written - self.una
         return unacked + OVERHEAD * -(-unacked // self.skb)
 
     def _send(self, now: float) -> None:
-        """As much as cwnd, the receiver's window and the buffer allow."""
-        allowed = self.una + self.cubic.cwnd * self.segment
-        stop = min(allowed, self.una + self.window, self.written)
+        """As much as cwnd, the receiver's window and the buffer allow, unless it is worth waiting: tcp_write_xmit()."""
         while self.held and self.held[0] <= now:
             self.held.popleft()
-        while self.nxt + self.segment <= stop:
-            self.nxt += self.segment
-            self.idle = max(self.idle, now) + self.wire
+        before, short, burst = self.nxt, False, self._burst()
+        while self.unsent:
+            free = self.cubic.cwnd - self._inflight()
+            quota = min(free, max(self.cubic.cwnd // 2, 1), burst) * self.segment  # tcp_cwnd_test()
+            window = self.una + self.window - self.nxt
+            if quota <= 0 or window < min(self.segment, self.unsent[0] - self.nxt):
+                break
+            length = self._grow(quota)
+            if length > self.segment and self._defers(now, length, window, free * self.segment, burst * self.segment):
+                short = free * self.segment < window
+                break
+            size = min(quota, length, window)
+            if self.small > self.una and (size < length or length == self.written - self.nxt):
+                size -= size % self.segment  # Nagle's, as Minshall has it: one part of a segment under way at most
+            if not size:
+                break
+            self._transmit(now, size)
+        short |= self._inflight() >= self.cubic.cwnd
+        self.peak = max(self.peak, len(self.held))
+        if short or self.nxt > before:
+            self.cubic.sent(self._inflight(), short, self.una, self.nxt)
+
+    def _inflight(self) -> int:
+        return -(-(self.nxt - self.una) // self.segment)
+
+    def _burst(self) -> int:
+        """The most segments of one skb: tcp_tso_autosize(), with the rate of tcp_update_pacing_rate()."""
+        rate = (2.0 if self.cubic.slow_start else 1.2) * self.cubic.cwnd * self.segment / self.srtt
+        return max(min((int(rate) >> _PACING_SHIFT) + self.near, GSO_BYTES) // self.segment, _MIN_BURST)
+
+    def _grow(self, quota: int) -> int:
+        """Length of the first skb, topped up from the second: tcp_grow_skb()."""
+        missing = self.nxt + quota - self.unsent[0]
+        if missing > 0 and len(self.unsent) > 1:
+            self.unsent[0] = min(self.unsent[0] + missing, self.unsent[1])
+            if self.unsent[0] == self.unsent[1]:
+                del self.unsent[1]
+        return self.unsent[0] - self.nxt
+
+    def _defers(self, now: float, length: int, window: int, free: int, burst: int) -> bool:
+        """Whether it waits for room for a whole burst: tcp_tso_should_defer().
+
+        Not where it has that, or all of an skb that is full, or a third of the window; nor after 1 ms without a
+        segment, or when the next ACK is further away than that.
+        """
+        limit = min(window, free)
+        if now - self.stamp > _PATIENCE or limit >= burst or (limit >= length and len(self.unsent) > 1):
+            return False
+        if limit >= min(self.window, self.cubic.cwnd * self.segment) // _WIN_DIVISOR or not self.flight:
+            return False
+        return self.flight[0].at + self.srtt - now <= min(self.srtt / 2, _PATIENCE)
+
+    def _transmit(self, now: float, size: int) -> None:
+        """One skb, cut into segments where it leaves."""
+        end = self.nxt + size
+        while self.nxt < end:
+            payload = min(self.segment, end - self.nxt)
+            self.nxt += payload
+            self.idle = max(self.idle, now) + self.wire - (self.segment - payload) * self.octet
             self.held.append(self.idle + self.delay)
-            ack = _Ack(self.idle + self.rest, self.nxt, now)
             if self.started is None and self.nxt >= self.watermark:
                 self.started, self.first = self.idle + self.delay, self.nxt
-            if self.lone and ack.at <= self.lone.at + _DELACK:
-                self.acks.append(ack)
-                self.lone = None
-            else:
-                if self.lone:
-                    self.acks.append(self.lone._replace(at=self.lone.at + _DELACK))
-                self.lone = ack
-        if self.lone and self.nxt + self.segment > self.written:
-            self.acks.append(self.lone)  # the end of a write carries PSH: its reader acknowledges it at once
+            self._acknowledge(_Ack(self.idle + self.rest, self.nxt, now))
+        self.stamp = now
+        self.flight.append(_Sent(end, now))
+        if size % self.segment:
+            self.small = end
+        if self.unsent[0] == end:
+            self.unsent.popleft()
+        # More than one segment, a part of one and the end of a write carry PSH: a reader who wakes acknowledges it.
+        if self.lone and (end == self.written or (not self.watermark and (size > self.segment or self.small == end))):
+            self.acks.append(self.lone)
             self.lone = None
-        self.peak = max(self.peak, len(self.held))
-        self.cubic.sent((self.nxt - self.una) // self.segment, self.nxt + self.segment > allowed, self.una, self.nxt)
+
+    def _acknowledge(self, ack: _Ack) -> None:
+        """Every second segment, or after a while."""
+        if self.lone and ack.at <= self.lone.at + _DELACK:
+            self.acks.append(ack)
+            self.lone = None
+        else:
+            if self.lone:
+                self.acks.append(self.lone._replace(at=self.lone.at + _DELACK))
+            self.lone = ack

@@ -11,10 +11,18 @@ from lab.model.line import mss
 from lab.model.path import Path
 from lab.units import Value
 
-__all__ = ["OVERHEAD", "initial_window", "rcv_window", "skb_payload", "sndbuf_per_segment", "window_plateau"]
+__all__ = [
+    "GSO_BYTES",
+    "OVERHEAD",
+    "initial_window",
+    "rcv_window",
+    "skb_payload",
+    "sndbuf_per_segment",
+    "window_plateau",
+]
 
 OVERHEAD = 256 + 320 + 256  # SKB_TRUESIZE of an empty skb with a small head
-_GSO_BYTES = 65536 - 192 - 1  # sk_gso_max_size: GSO_LEGACY_MAX_SIZE less MAX_TCP_HEADER and one (sk_setup_caps)
+GSO_BYTES = 65536 - 192 - 1  # sk_gso_max_size: GSO_LEGACY_MAX_SIZE less MAX_TCP_HEADER and one (sk_setup_caps)
 _MEASURED_SINCE = (6, 6)  # "tcp: get rid of sysctl_tcp_adv_win_scale", dfa2f0483360
 
 
@@ -62,7 +70,7 @@ def window_scale(path: Path) -> int:
 
 def skb_payload(path: Path) -> int:
     """Payload of one skb in the send queue: whole segments up to the largest GSO packet (tcp_xmit_size_goal)."""
-    return _GSO_BYTES // mss(path) * mss(path)
+    return GSO_BYTES // mss(path) * mss(path)
 
 
 def initial_window(path: Path) -> int:

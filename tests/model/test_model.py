@@ -69,6 +69,15 @@ def test_goodput_within_half_a_per_cent_of_linux(delay: str, sndbuf: int, measur
 
 
 @pytest.mark.parametrize(
+    ("rcvbuf", "measured"),
+    [(1_512_500, 715.316618), (1_503_400, 711.858650)],  # there too, 10 ms, tcp_wmem 4 MiB
+)
+def test_goodput_of_a_sender_that_waits_for_window(rcvbuf: int, measured: float) -> None:
+    predicted = model.goodput_iperf3(path("10 ms", rcvbuf_max=rcvbuf))
+    assert predicted.number / 1e6 == pytest.approx(measured, rel=0.0005)
+
+
+@pytest.mark.parametrize(
     ("delay", "sndbuf", "measured", "within"),
     [  # Mbit/s of the lab's own transfer there, from its first wake-up to its last byte
         ("10 ms", 4 << 20, 936.976775, 0.001),
