@@ -11,11 +11,12 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from lab.cli.style import VERDICTS, figure
+from lab.cli.style import VERDICTS
 from lab.errors import LabError
 from lab.kernel import Budget
 from lab.record.record import Record
 from lab.record.store import Store
+from lab.report.html import figure
 from lab.report.judged import judge
 from lab.run.plan import Planned, Settings, plan
 from lab.run.progress import shown
