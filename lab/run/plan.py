@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from lab.errors import InputError
+from lab.errors import InputError, MachineError
 from lab.kernel import Kernel
 from lab.record.trial import Trial
 from lab.run import tools
@@ -18,7 +18,7 @@ from lab.units import to_plain
 
 @dataclass(frozen=True)
 class Settings:
-    """What the command line decides about a run, for all of its trials."""
+    """What the command line decides about a run, for all of its trials. Raises InputError, MachineError."""
 
     kernel: Kernel
     on: str = "uml"
@@ -27,8 +27,10 @@ class Settings:
     repeat: int = 1
 
     def __post_init__(self) -> None:
+        if self.on not in ("uml", "host", "vm"):
+            raise InputError(f"--on {self.on}: it is uml, host or vm")
         if self.on != "uml":
-            raise InputError(f"--on {self.on} is not there yet: this version runs trials on uml")
+            raise MachineError(f"--on {self.on} is still to come: use --on uml, with --clock real for real time")
         if self.clock not in ("virtual", "real"):
             raise InputError(f"--clock {self.clock}: it is virtual or real")
         if self.repeat < 1:
