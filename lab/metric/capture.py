@@ -333,13 +333,12 @@ class Capture:
     @cached_property
     def _starts(self) -> Ints:
         """The first `_START` bytes of every record, side by side: one pass over the file for all common fields."""
-        starts = np.zeros((len(self), _START), np.uint8)
         whole = int(np.searchsorted(self._records, len(self._bytes) - _START, "right"))
-        starts[:whole] = gather(self._bytes, f"V{_START}", self._records[:whole]).view(np.uint8).reshape(-1, _START)
-        for index in range(whole, len(self)):
-            rest = self._bytes[int(self._records[index]) : int(self._records[index]) + _START]
-            starts[index, : len(rest)] = np.frombuffer(rest, np.uint8)
-        return starts
+        starts = gather(self._bytes, f"V{_START}", self._records[:whole]).view(np.uint8).reshape(-1, _START)
+        if whole == len(self):
+            return starts
+        rest = [self._bytes[at : at + _START].ljust(_START, b"\0") for at in self._records[whole:].tolist()]
+        return np.concatenate((starts, np.frombuffer(b"".join(rest), np.uint8).reshape(-1, _START)))
 
 
 def _native(column: Ints) -> Ints:
