@@ -1,33 +1,21 @@
-"""Captures in columns: millions of packets a second from a pcap file into numpy arrays.
-
-A `Capture` maps the file and finds its records; a column is gathered when it is first asked for, by one indexing of
-an overlapping view of the bytes. Sizes come from the headers, so they hold at any snap length.
-"""
+"""Captures in columns: millions of packets a second from a pcap file into numpy arrays."""
 
 from __future__ import annotations
 
 import mmap
 import struct
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
 from functools import cached_property
-from ipaddress import ip_address
 from pathlib import Path
-from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
 from lab.errors import LabError
 from lab.metric.options import Options
-from lab.metric.pcap import GLOBAL, RECORD, gather, records
+from lab.metric.packets import ACK, FIN, PSH, RST, SYN, TCP, UDP, Bools, Flow, Ints, Packets
+from lab.metric.pcap import GLOBAL, records
 
 __all__ = ["ACK", "FIN", "PSH", "RST", "SYN", "TCP", "UDP", "Capture", "CaptureError", "Flow"]
-
-Ints: TypeAlias = npt.NDArray[Any]  # of any integer type: columns are as wide as the field, positions 64 bits
-Bools: TypeAlias = npt.NDArray[np.bool_]
-
-FIN, SYN, RST, PSH, ACK = 0x01, 0x02, 0x04, 0x08, 0x10
-TCP, UDP = 6, 17
 
 _MAGIC = {  # the file's first word, little endian: byte order of the headers, nanoseconds per fraction
     0xA1B2C3D4: ("<", 1000),
@@ -35,60 +23,16 @@ _MAGIC = {  # the file's first word, little endian: byte order of the headers, n
     0xD4C3B2A1: (">", 1000),
     0x4D3CB2A1: (">", 1),
 }
-_START = 96  # of a record: its header, Ethernet's, IPv4's, TCP's and a time stamp
-_MACS = 12  # bytes before the EtherType
-_IPV4, _IPV6, _VLAN = 0x0800, 0x86DD, (0x8100, 0x88A8)
-_EXTENSIONS, _FRAGMENT = (0, 43, 60), 44  # IPv6 hop-by-hop, routing, destination options; and the fragment header
-
-# Headers that lie in one piece are gathered whole, so that the file passes through the cache once for all their fields.
-_HEAD = {
-    order: np.dtype([(name, order + "u4") for name in ("seconds", "fraction", "captured", "frame")]) for order in "<>"
-}
-_SEGMENT = np.dtype(
-    [
-        *(("source_port", ">u2"), ("destination_port", ">u2"), ("seq", ">u4"), ("ack", ">u4")),
-        *(("offset", "u1"), ("flags", "u1"), ("window", ">u2")),
-    ]
+_BLOCK = 1 << 15  # packets read at a time: what they need in between stays in the processor's cache
+_COMMON = (
+    *("time_ns", "frame", "version", "protocol", "tcp", "udp", "source_port", "destination_port", "seq", "ack"),
+    *("header_length", "flags", "window", "payload", "key"),
 )
-_NETWORK = np.dtype(  # what decides, of either version of IP
-    {
-        "names": ["size", "total", "payload", "fragment", "next", "protocol"],
-        "formats": ["u1", ">u2", ">u2", ">u2", "u1", "u1"],
-        "offsets": [0, 2, 4, 6, 6, 9],
-    }
-)
-_STAMPS = np.dtype([("layout", ">u4"), ("value", ">u4"), ("echo", ">u4")])
-
-_DEPTH = 8  # no packet stacks more tags or extension headers than this
+_RARE = ("captured", "timestamped", "ts_value", "ts_echo", "sack")
 
 
 class CaptureError(LabError):
     """The file is not a capture that can be read."""
-
-
-@dataclass(frozen=True, slots=True)
-class Flow:
-    """One direction of a connection: what its packets have in common. Ports are 0 where there are none."""
-
-    source: str
-    source_port: int
-    destination: str
-    destination_port: int
-    protocol: int
-
-    @property
-    def reverse(self) -> Flow:
-        """The other direction."""
-        return Flow(self.destination, self.destination_port, self.source, self.source_port, self.protocol)
-
-
-class _Layers(NamedTuple):
-    version: Ints  # of IP; 0 where there is none
-    protocol: Ints  # above IP, past extension headers; -1 where there is none
-    network: Ints  # position of the IP header
-    transport: Ints  # position of what it carries
-    length: Ints  # bytes from there to the end of the IP packet
-    first: Bools  # whether the transport header is here: not in a later fragment
 
 
 class Capture:
@@ -116,114 +60,106 @@ class Capture:
     def __len__(self) -> int:
         return len(self._records)
 
-    @cached_property
+    @property
     def time_ns(self) -> Ints:
         """Time of capture, nanoseconds since the epoch."""
-        seconds, fraction = (self._head[name].astype(np.int64) for name in ("seconds", "fraction"))
-        return seconds * 10**9 + fraction * self._fraction
+        return self._common["time_ns"]
 
-    @cached_property
+    @property
     def captured(self) -> Ints:
         """Bytes of the packet in the file."""
-        return _native(self._head["captured"])
+        return self._rare["captured"]
 
-    @cached_property
+    @property
     def frame(self) -> Ints:
         """Bytes of the packet on the interface: Ethernet header included, FCS not."""
-        return _native(self._head["frame"])
+        return self._common["frame"]
 
     @property
     def version(self) -> Ints:
         """4 or 6."""
-        return self._layers.version
+        return self._common["version"]
 
     @property
     def protocol(self) -> Ints:
         """What IP carries, past IPv6's extension headers; -1 without IP."""
-        return self._layers.protocol
+        return self._common["protocol"]
 
-    @cached_property
+    @property
     def tcp(self) -> Bools:
         """Whether the packet has a TCP header, whole in the capture."""
-        return self._has(TCP, 20)
+        return self._common["tcp"]
 
-    @cached_property
+    @property
     def udp(self) -> Bools:
         """Whether the packet has a UDP header, whole in the capture."""
-        return self._has(UDP, 8)
+        return self._common["udp"]
 
-    @cached_property
+    @property
     def source_port(self) -> Ints:
         """Of TCP or UDP."""
-        return self._field("source_port", self.tcp | self.udp)
+        return self._common["source_port"]
 
-    @cached_property
+    @property
     def destination_port(self) -> Ints:
         """Of TCP or UDP."""
-        return self._field("destination_port", self.tcp | self.udp)
+        return self._common["destination_port"]
 
-    @cached_property
+    @property
     def seq(self) -> Ints:
         """TCP's sequence number as sent, 32 bits."""
-        return self._field("seq", self.tcp)
+        return self._common["seq"]
 
-    @cached_property
+    @property
     def ack(self) -> Ints:
         """TCP's acknowledgement number as sent, 32 bits."""
-        return self._field("ack", self.tcp)
+        return self._common["ack"]
 
-    @cached_property
+    @property
     def header_length(self) -> Ints:
         """Bytes of the TCP header, options included."""
-        return self._field("offset", self.tcp) // 16 * 4
+        return self._common["header_length"]
 
-    @cached_property
+    @property
     def flags(self) -> Ints:
         """TCP's flags: FIN, SYN, RST, PSH, ACK and up."""
-        return self._field("flags", self.tcp)
+        return self._common["flags"]
 
-    @cached_property
+    @property
     def window(self) -> Ints:
         """TCP's window as sent, unscaled."""
-        return self._field("window", self.tcp)
+        return self._common["window"]
 
-    @cached_property
+    @property
     def payload(self) -> Ints:
         """Bytes above the TCP or UDP header, by the IP length."""
-        header = np.where(self.tcp, self.header_length, 8).astype(np.int32)
-        return np.where(self.tcp | self.udp, np.maximum(self._layers.length - header, 0), 0)
+        return self._common["payload"]
 
-    @cached_property
+    @property
     def timestamped(self) -> Bools:
         """Whether the TCP timestamp option is there, laid out as RFC 7323 appendix A recommends: NOP NOP TS."""
-        found: Bools = self._stamps["layout"] == 0x0101080A
-        return self._holds(32) & found
+        return self._rare["timestamped"]
 
-    @cached_property
+    @property
     def ts_value(self) -> Ints:
         """TSval of the TCP timestamp option."""
-        return _where(self.timestamped, self._stamps["value"])
+        return self._rare["ts_value"]
 
-    @cached_property
+    @property
     def ts_echo(self) -> Ints:
         """TSecr of the TCP timestamp option."""
-        return _where(self.timestamped, self._stamps["echo"])
+        return self._rare["ts_echo"]
 
-    @cached_property
+    @property
     def sack(self) -> Bools:
         """Whether there are SACK blocks, laid out NOP NOP SACK, first or after the timestamps, as Linux does."""
-        offset = np.where(self.timestamped, 32, 20)
-        start = self._gather(">u4", self._layers.transport + offset) >> 8
-        found: Bools = start == 0x010105
-        return self._holds(offset + 4) & found
+        return self._rare["sack"]
 
     def options(self, packet: int) -> Options:
         """All TCP options of the packet at that index, as far as captured."""
-        start = int(self._layers.transport[packet])
-        end = min(start + int(self.header_length[packet]), int(self._ends[packet]))
-        return Options.parse(self._bytes[start + 20 : end])
+        return self._packets(packet, packet + 1).options(0)
 
-    @cached_property
+    @property
     def flow(self) -> Ints:
         """Index into `flows`; -1 without IP."""
         return self._flows[0]
@@ -235,130 +171,39 @@ class Capture:
 
     @cached_property
     def _flows(self) -> tuple[Ints, tuple[Flow, ...]]:
-        version, network = self.version, self._layers.network
-        words = [version.astype(np.uint64), (self.protocol & 0xFF).astype(np.uint64)]
-        words.append(self.source_port.astype(np.uint64) << np.uint64(16) | self.destination_port)
-        words.append(np.where(version == 4, self._gather(">u8", network + 12), 0))
-        if (version == 6).any():
-            words += [np.where(version == 6, self._gather(">u8", network + at), 0) for at in (8, 16, 24, 32)]
-        number, firsts = _number(words)
-        seen = [(first, self._flow_of(int(first))) for first in firsts]
-        known = {first: flow for first, flow in seen if flow}
-        order = {first: index for index, first in enumerate(known)}
-        renumber = np.array([order.get(first, -1) for first, _ in seen], np.int32)
-        return renumber[number] if len(self) else number, tuple(known.values())
-
-    def _flow_of(self, packet: int) -> Flow | None:
-        version, start = int(self.version[packet]), int(self._layers.network[packet])
-        if not version:
-            return None
-        at, width = (start + 12, 4) if version == 4 else (start + 8, 16)
-        source, destination = (str(ip_address(self._bytes[i : i + width])) for i in (at, at + width))
-        ports = int(self.source_port[packet]), int(self.destination_port[packet])
-        return Flow(source, ports[0], destination, ports[1], int(self.protocol[packet]))
+        number = np.zeros(len(self), np.int32)
+        known: dict[int, int] = {}  # key -> index into `flows`
+        flows: list[Flow] = []
+        for start in self._blocks():
+            part = self._common["key"][start : start + _BLOCK]
+            keys, firsts, inverse = np.unique(part, return_index=True, return_inverse=True)
+            for first in np.sort(firsts).tolist():
+                if (key := int(part[first])) not in known:
+                    flow = self._packets(start + first, start + first + 1).flow(0)
+                    known[key] = len(flows) if flow else -1
+                    flows += [flow] if flow else []
+            number[start : start + _BLOCK] = np.array([known[key] for key in keys.tolist()], np.int32)[inverse]
+        return number, tuple(flows)
 
     @cached_property
-    def _ends(self) -> Ints:
-        return self._records + RECORD + self.captured
+    def _common(self) -> dict[str, Ints]:
+        return self._read(_COMMON)
 
     @cached_property
-    def _layers(self) -> _Layers:
-        at = self._records + RECORD + _MACS
-        kind = self._gather(">u2", at)
-        for _ in range(_DEPTH):
-            tagged = np.isin(kind, _VLAN)
-            if not tagged.any():
-                break
-            at = at + 4 * tagged
-            kind = np.where(tagged, self._gather(">u2", at), kind)
-        network = at + 2
-        four = (kind == _IPV4) & (network + 20 <= self._ends)
-        six = (kind == _IPV6) & (network + 40 <= self._ends)
-        whole = self._records + RECORD + self.frame - network  # of packets too long for IP's own length field
+    def _rare(self) -> dict[str, Ints]:
+        return self._read(_RARE)
 
-        header = self._gather(_NETWORK, network)
-        size = np.where(four, header["size"] % 16 * 4, 40)
-        total = np.where(four, header["total"], header["payload"]).astype(np.int64)
-        length = np.where(total == 0, whole - size, total - size * four)
-        protocol = np.where(four, header["protocol"], header["next"]).astype(np.int16)
-        protocol[~(four | six)] = -1
-        first = ~four | (header["fragment"] % 0x2000 == 0)
-        transport = network + size
-        for _ in range(_DEPTH * bool(six.any())):
-            long = six & np.isin(protocol, _EXTENSIONS)
-            fragment = six & (protocol == _FRAGMENT) & first
-            if not (long | fragment).any():
-                break
-            step = np.where(long, (self._gather("u1", transport + 1).astype(np.int64) + 1) * 8, 8 * fragment)
-            first &= ~fragment | (self._gather(">u2", transport + 2) < 8)
-            protocol = np.where(long | fragment, self._gather("u1", transport), protocol)
-            transport, length = transport + step, length - step
-        version = np.where(four, 4, np.where(six, 6, 0)).astype(np.uint8)
-        return _Layers(version, protocol, network, transport, length, first)
+    def _read(self, names: Sequence[str]) -> dict[str, Ints]:
+        empty = self._packets(0, 0)
+        columns = {name: np.empty(len(self), getattr(empty, name).dtype) for name in names}
+        for start in self._blocks():
+            packets = self._packets(start, start + _BLOCK)
+            for name, column in columns.items():
+                column[start : start + _BLOCK] = getattr(packets, name)
+        return columns
 
-    def _has(self, protocol: int, header: int) -> Bools:
-        layers = self._layers
-        found: Bools = (layers.protocol == protocol) & layers.first & (layers.transport + header <= self._ends)
-        return found
+    def _blocks(self) -> Iterator[int]:
+        return iter(range(0, len(self), _BLOCK))
 
-    def _holds(self, size: int | Ints) -> Bools:
-        """Whether the TCP header has `size` bytes, all captured."""
-        held: Bools = (self.header_length >= size) & (self._layers.transport + size <= self._ends)
-        return self.tcp & held
-
-    def _field(self, name: str, where: Bools) -> Ints:
-        return _where(where, self._segment[name])
-
-    @cached_property
-    def _head(self) -> Ints:
-        return self._gather(_HEAD[self._order], self._records)
-
-    @cached_property
-    def _segment(self) -> Ints:
-        return self._gather(_SEGMENT, self._layers.transport)
-
-    @cached_property
-    def _stamps(self) -> Ints:
-        return self._gather(_STAMPS, self._layers.transport + 20)
-
-    def _gather(self, kind: npt.DTypeLike, at: Ints) -> Ints:
-        """What numpy type `kind` reads at these positions; from the records' copied starts where all agree on it."""
-        wire = np.dtype(kind)
-        offset = int(at[0] - self._records[0]) if len(at) else 0
-        if offset + wire.itemsize <= _START and (at - self._records == offset).all():
-            found: Ints = self._starts[:, offset : offset + wire.itemsize].view(wire)[:, 0]
-            return found
-        return gather(self._bytes, wire, at)
-
-    @cached_property
-    def _starts(self) -> Ints:
-        """The first `_START` bytes of every record, side by side: one pass over the file for all common fields."""
-        whole = int(np.searchsorted(self._records, len(self._bytes) - _START, "right"))
-        starts = gather(self._bytes, f"V{_START}", self._records[:whole]).view(np.uint8).reshape(-1, _START)
-        if whole == len(self):
-            return starts
-        rest = [self._bytes[at : at + _START].ljust(_START, b"\0") for at in self._records[whole:].tolist()]
-        return np.concatenate((starts, np.frombuffer(b"".join(rest), np.uint8).reshape(-1, _START)))
-
-
-def _native(column: Ints) -> Ints:
-    """In this machine's byte order, and in one piece."""
-    return column.astype(column.dtype.newbyteorder("="))
-
-
-def _where(condition: Bools, column: Ints) -> Ints:
-    """The column, and 0 where the condition does not hold."""
-    return _native(column) * condition
-
-
-def _number(words: list[Ints]) -> tuple[Ints, Ints]:
-    """Numbers the distinct rows of these columns: the number of each row, and the first row of each number."""
-    key = np.zeros(len(words[0]), np.uint64)
-    for word in words:  # Fibonacci hashing: 64 bits leave a collision among a file's few flows out of the question
-        key = (key ^ word.astype(np.uint64)) * np.uint64(0x9E3779B97F4A7C15)
-        key ^= key >> np.uint64(32)
-    _, first, number = np.unique(key, return_index=True, return_inverse=True)
-    order = np.argsort(first)
-    rank = np.empty_like(order)
-    rank[order] = np.arange(len(order))
-    return rank[number], first[order]
+    def _packets(self, start: int, stop: int) -> Packets:
+        return Packets(self._bytes, self._order, self._fraction, self._records[start:stop])

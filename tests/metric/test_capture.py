@@ -15,6 +15,7 @@ from scapy.layers.inet6 import IPv6, IPv6ExtHdrDestOpt, IPv6ExtHdrFragment, IPv6
 from scapy.layers.l2 import ARP, Dot1Q, Ether
 from scapy.packet import Packet, Raw
 
+from lab.metric import capture
 from lab.metric.capture import ACK, SYN, Capture, CaptureError, Flow
 from lab.metric.options import Options
 
@@ -65,6 +66,21 @@ def tshark(path: Path, *fields: str) -> list[list[str]]:
 
 
 @pytest.mark.skipif(not shutil.which("tshark"), reason="needs tshark")
+@pytest.mark.parametrize("block", [1, 2, 3, 7])
+def test_reading_in_blocks_changes_nothing(save: Save, monkeypatch: pytest.MonkeyPatch, block: int) -> None:
+    """What a block holds, IPv6 or not, is of no matter to another's packets."""
+    path = save([bytes(packet) for packet in (*ODD, *reversed(ODD))])
+    whole = Capture(path)
+    columns = (*capture._COMMON, *capture._RARE)
+    expected = {name: getattr(whole, name) for name in columns if name != "key"} | {"flow": whole.flow}
+    flows = whole.flows
+    monkeypatch.setattr(capture, "_BLOCK", block)
+    parts = Capture(path)
+    assert parts.flows == flows
+    for name, column in expected.items():
+        assert (getattr(parts, name) == column).all(), name
+
+
 @pytest.mark.parametrize("snap", [65535, 128])
 def test_columns_agree_with_tshark(save: Save, snap: int) -> None:
     path = save([bytes(packet) for packet in ODD], snap=snap)

@@ -1,0 +1,319 @@
+"""Packets in columns: each is gathered when it is first asked for, by one indexing of a view of the file's bytes.
+
+Sizes come from the headers, so they hold at any snap length.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from ipaddress import ip_address
+from mmap import mmap
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from lab.metric.options import Options
+from lab.metric.pcap import RECORD, gather
+
+__all__ = ["ACK", "FIN", "PSH", "RST", "SYN", "TCP", "UDP", "Bools", "Flow", "Ints", "Packets"]
+
+Ints: TypeAlias = npt.NDArray[Any]  # of any integer type: columns are as wide as the field, positions 64 bits
+Bools: TypeAlias = npt.NDArray[np.bool_]
+
+FIN, SYN, RST, PSH, ACK = 0x01, 0x02, 0x04, 0x08, 0x10
+TCP, UDP = 6, 17
+
+_START = 96  # of a record: its header, Ethernet's, IPv4's, TCP's and a time stamp
+_MACS = 12  # bytes before the EtherType
+_IPV4, _IPV6, _VLAN = 0x0800, 0x86DD, (0x8100, 0x88A8)
+_EXTENSIONS, _FRAGMENT = (0, 43, 60), 44  # IPv6 hop-by-hop, routing, destination options; and the fragment header
+
+# Headers that lie in one piece are gathered whole, so that the file passes through the cache once for all their fields.
+_HEAD = {
+    order: np.dtype([(name, order + "u4") for name in ("seconds", "fraction", "captured", "frame")]) for order in "<>"
+}
+_SEGMENT = np.dtype(
+    [
+        *(("source_port", ">u2"), ("destination_port", ">u2"), ("seq", ">u4"), ("ack", ">u4")),
+        *(("offset", "u1"), ("flags", "u1"), ("window", ">u2")),
+    ]
+)
+_NETWORK = np.dtype(  # what decides, of either version of IP
+    {
+        "names": ["size", "total", "payload", "fragment", "next", "protocol"],
+        "formats": ["u1", ">u2", ">u2", ">u2", "u1", "u1"],
+        "offsets": [0, 2, 4, 6, 6, 9],
+    }
+)
+_STAMPS = np.dtype([("layout", ">u4"), ("value", ">u4"), ("echo", ">u4")])
+
+_DEPTH = 8  # no packet stacks more tags or extension headers than this
+
+
+@dataclass(frozen=True, slots=True)
+class Flow:
+    """One direction of a connection: what its packets have in common. Ports are 0 where there are none."""
+
+    source: str
+    source_port: int
+    destination: str
+    destination_port: int
+    protocol: int
+
+    @property
+    def reverse(self) -> Flow:
+        """The other direction."""
+        return Flow(self.destination, self.destination_port, self.source, self.source_port, self.protocol)
+
+
+class _Layers(NamedTuple):
+    version: Ints  # of IP; 0 where there is none
+    protocol: Ints  # above IP, past extension headers; -1 where there is none
+    network: Ints  # position of the IP header
+    transport: Ints  # position of what it carries
+    length: Ints  # bytes from there to the end of the IP packet
+    first: Bools  # whether the transport header is here: not in a later fragment
+
+
+class Packets:
+    """The packets whose records start at `records` in a pcap file's bytes; its headers are in byte order `order`, and
+    `fraction` is the nanoseconds in the second word of their times. A column has one entry a packet, 0 where the
+    packet has no such field or the snap length cut it off.
+    """
+
+    def __init__(self, data: mmap, order: str, fraction: int, records: Ints) -> None:
+        self._bytes, self._order, self._fraction, self._records = data, order, fraction, records
+
+    def __len__(self) -> int:
+        return len(self._records)
+
+    @cached_property
+    def time_ns(self) -> Ints:
+        """Time of capture, nanoseconds since the epoch."""
+        seconds, fraction = (self._head[name].astype(np.int64) for name in ("seconds", "fraction"))
+        return seconds * 10**9 + fraction * self._fraction
+
+    @cached_property
+    def captured(self) -> Ints:
+        """Bytes of the packet in the file."""
+        return _native(self._head["captured"])
+
+    @cached_property
+    def frame(self) -> Ints:
+        """Bytes of the packet on the interface: Ethernet header included, FCS not."""
+        return _native(self._head["frame"])
+
+    @cached_property
+    def version(self) -> Ints:
+        """4 or 6."""
+        return self._layers.version
+
+    @cached_property
+    def protocol(self) -> Ints:
+        """What IP carries, past IPv6's extension headers; -1 without IP."""
+        return self._layers.protocol
+
+    @cached_property
+    def tcp(self) -> Bools:
+        """Whether the packet has a TCP header, whole in the capture."""
+        return self._has(TCP, 20)
+
+    @cached_property
+    def udp(self) -> Bools:
+        """Whether the packet has a UDP header, whole in the capture."""
+        return self._has(UDP, 8)
+
+    @cached_property
+    def source_port(self) -> Ints:
+        """Of TCP or UDP."""
+        return self._field("source_port", self.tcp | self.udp)
+
+    @cached_property
+    def destination_port(self) -> Ints:
+        """Of TCP or UDP."""
+        return self._field("destination_port", self.tcp | self.udp)
+
+    @cached_property
+    def seq(self) -> Ints:
+        """TCP's sequence number as sent, 32 bits."""
+        return self._field("seq", self.tcp)
+
+    @cached_property
+    def ack(self) -> Ints:
+        """TCP's acknowledgement number as sent, 32 bits."""
+        return self._field("ack", self.tcp)
+
+    @cached_property
+    def header_length(self) -> Ints:
+        """Bytes of the TCP header, options included."""
+        return self._field("offset", self.tcp) // 16 * 4
+
+    @cached_property
+    def flags(self) -> Ints:
+        """TCP's flags: FIN, SYN, RST, PSH, ACK and up."""
+        return self._field("flags", self.tcp)
+
+    @cached_property
+    def window(self) -> Ints:
+        """TCP's window as sent, unscaled."""
+        return self._field("window", self.tcp)
+
+    @cached_property
+    def payload(self) -> Ints:
+        """Bytes above the TCP or UDP header, by the IP length."""
+        header = np.where(self.tcp, self.header_length, 8).astype(np.int32)
+        return np.where(self.tcp | self.udp, np.maximum(self._layers.length - header, 0), 0)
+
+    @cached_property
+    def timestamped(self) -> Bools:
+        """Whether the TCP timestamp option is there, laid out as RFC 7323 appendix A recommends: NOP NOP TS."""
+        found: Bools = self._stamps["layout"] == 0x0101080A
+        return self._holds(32) & found
+
+    @cached_property
+    def ts_value(self) -> Ints:
+        """TSval of the TCP timestamp option."""
+        return _where(self.timestamped, self._stamps["value"])
+
+    @cached_property
+    def ts_echo(self) -> Ints:
+        """TSecr of the TCP timestamp option."""
+        return _where(self.timestamped, self._stamps["echo"])
+
+    @cached_property
+    def sack(self) -> Bools:
+        """Whether there are SACK blocks, laid out NOP NOP SACK, first or after the timestamps, as Linux does."""
+        offset = np.where(self.timestamped, 32, 20)
+        start = self._gather(">u4", self._layers.transport + offset) >> 8
+        found: Bools = start == 0x010105
+        return self._holds(offset + 4) & found
+
+    def options(self, packet: int) -> Options:
+        """All TCP options of the packet at that index, as far as captured."""
+        start = int(self._layers.transport[packet])
+        end = min(start + int(self.header_length[packet]), int(self._ends[packet]))
+        return Options.parse(self._bytes[start + 20 : end])
+
+    @cached_property
+    def key(self) -> Ints:
+        """A number for the packet's flow: IP version, protocol, addresses and ports, hashed to 64 bits."""
+        version, network = self.version, self._layers.network
+        ports = self.source_port.astype(np.uint64) << np.uint64(16) | self.destination_port
+        key = _mixed(version.astype(np.uint64) << np.uint64(8) | (self.protocol & 0xFF).astype(np.uint64), ports)
+        key = _mixed(key, np.where(version == 4, self._gather(">u8", network + 12), 0))
+        six = version == 6
+        for at in (8, 16, 24, 32) if six.any() else ():
+            key[six] = _mixed(key[six], self._gather(">u8", network + at)[six])
+        return key
+
+    def flow(self, packet: int) -> Flow | None:
+        """The flow of the packet at that index; None without IP."""
+        version, start = int(self.version[packet]), int(self._layers.network[packet])
+        if not version:
+            return None
+        at, width = (start + 12, 4) if version == 4 else (start + 8, 16)
+        source, destination = (str(ip_address(self._bytes[i : i + width])) for i in (at, at + width))
+        ports = int(self.source_port[packet]), int(self.destination_port[packet])
+        return Flow(source, ports[0], destination, ports[1], int(self.protocol[packet]))
+
+    @cached_property
+    def _ends(self) -> Ints:
+        return self._records + RECORD + self.captured
+
+    @cached_property
+    def _layers(self) -> _Layers:
+        at = self._records + RECORD + _MACS
+        kind = self._gather(">u2", at)
+        for _ in range(_DEPTH):
+            tagged = np.isin(kind, _VLAN)
+            if not tagged.any():
+                break
+            at = at + 4 * tagged
+            kind = np.where(tagged, self._gather(">u2", at), kind)
+        network = at + 2
+        four = (kind == _IPV4) & (network + 20 <= self._ends)
+        six = (kind == _IPV6) & (network + 40 <= self._ends)
+        whole = self._records + RECORD + self.frame - network  # of packets too long for IP's own length field
+
+        header = self._gather(_NETWORK, network)
+        size = np.where(four, header["size"] % 16 * 4, 40)
+        total = np.where(four, header["total"], header["payload"]).astype(np.int64)
+        length = np.where(total == 0, whole - size, total - size * four)
+        protocol = np.where(four, header["protocol"], header["next"]).astype(np.int16)
+        protocol[~(four | six)] = -1
+        first = ~four | (header["fragment"] % 0x2000 == 0)
+        transport = network + size
+        for _ in range(_DEPTH * bool(six.any())):
+            long = six & np.isin(protocol, _EXTENSIONS)
+            fragment = six & (protocol == _FRAGMENT) & first
+            if not (long | fragment).any():
+                break
+            step = np.where(long, (self._gather("u1", transport + 1).astype(np.int64) + 1) * 8, 8 * fragment)
+            first &= ~fragment | (self._gather(">u2", transport + 2) < 8)
+            protocol = np.where(long | fragment, self._gather("u1", transport), protocol)
+            transport, length = transport + step, length - step
+        version = np.where(four, 4, np.where(six, 6, 0)).astype(np.uint8)
+        return _Layers(version, protocol, network, transport, length, first)
+
+    def _has(self, protocol: int, header: int) -> Bools:
+        layers = self._layers
+        found: Bools = (layers.protocol == protocol) & layers.first & (layers.transport + header <= self._ends)
+        return found
+
+    def _holds(self, size: int | Ints) -> Bools:
+        """Whether the TCP header has `size` bytes, all captured."""
+        held: Bools = (self.header_length >= size) & (self._layers.transport + size <= self._ends)
+        return self.tcp & held
+
+    def _field(self, name: str, where: Bools) -> Ints:
+        return _where(where, self._segment[name])
+
+    @cached_property
+    def _head(self) -> Ints:
+        return self._gather(_HEAD[self._order], self._records)
+
+    @cached_property
+    def _segment(self) -> Ints:
+        return self._gather(_SEGMENT, self._layers.transport)
+
+    @cached_property
+    def _stamps(self) -> Ints:
+        return self._gather(_STAMPS, self._layers.transport + 20)
+
+    def _gather(self, kind: npt.DTypeLike, at: Ints) -> Ints:
+        """What numpy type `kind` reads at these positions; from the records' copied starts where all agree on it."""
+        wire = np.dtype(kind)
+        offset = int(at[0] - self._records[0]) if len(at) else 0
+        if offset + wire.itemsize <= _START and (at - self._records == offset).all():
+            found: Ints = self._starts[:, offset : offset + wire.itemsize].view(wire)[:, 0]
+            return found
+        return gather(self._bytes, wire, at)
+
+    @cached_property
+    def _starts(self) -> Ints:
+        """The first `_START` bytes of every record, side by side: one pass over the file for all common fields."""
+        whole = int(np.searchsorted(self._records, len(self._bytes) - _START, "right"))
+        starts = gather(self._bytes, f"V{_START}", self._records[:whole]).view(np.uint8).reshape(-1, _START)
+        if whole == len(self):
+            return starts
+        rest = [self._bytes[at : at + _START].ljust(_START, b"\0") for at in self._records[whole:].tolist()]
+        return np.concatenate((starts, np.frombuffer(b"".join(rest), np.uint8).reshape(-1, _START)))
+
+
+def _native(column: Ints) -> Ints:
+    """In this machine's byte order, and in one piece."""
+    return column.astype(column.dtype.newbyteorder("="))
+
+
+def _where(condition: Bools, column: Ints) -> Ints:
+    """The column, and 0 where the condition does not hold."""
+    return _native(column) * condition
+
+
+def _mixed(key: Ints, word: Ints) -> Ints:
+    """Fibonacci hashing: 64 bits leave a collision among a file's few flows out of the question."""
+    key = (key ^ word.astype(np.uint64)) * np.uint64(0x9E3779B97F4A7C15)
+    mixed: Ints = key ^ key >> np.uint64(32)
+    return mixed
