@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import os
+import subprocess
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -81,3 +84,20 @@ def perform(kernel: Kernel, store: Store) -> Perform:
         return outcome
 
     return run
+
+
+@pytest.fixture
+def busy() -> Callable[[], AbstractContextManager[None]]:
+    """A context within which every core spins."""
+
+    @contextmanager
+    def spinning() -> Iterator[None]:
+        spinners = [subprocess.Popen(["sh", "-c", "while :; do :; done"]) for _ in os.sched_getaffinity(0)]
+        try:
+            yield
+        finally:
+            for spinner in spinners:
+                spinner.kill()
+                spinner.wait()
+
+    return spinning

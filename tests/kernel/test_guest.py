@@ -13,8 +13,9 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 import pytest
@@ -37,6 +38,8 @@ from lab.kernel.guest import PACKAGE
 from lab.units import Size
 
 pytestmark = pytest.mark.guest
+
+Busy = Callable[[], AbstractContextManager[None]]
 
 DICE = """
 import os, random, subprocess, time, socket
@@ -188,24 +191,12 @@ def test_an_empty_guest_is_quick(kernel: Kernel, folder: Path) -> None:
 # -- determinism
 
 
-@contextlib.contextmanager
-def busy() -> Iterator[None]:
-    """Every core spins."""
-    spinners = [subprocess.Popen(["sh", "-c", SPIN]) for _ in os.sched_getaffinity(0)]
-    try:
-        yield
-    finally:
-        for spinner in spinners:
-            spinner.kill()
-            spinner.wait()
-
-
 def dice(kernel: Kernel, folder: Path, seed: int) -> bytes:
     result = boot(kernel, folder, ["python3", "-c", DICE], seed=seed)
     return result.console.read_bytes().partition(b"as init process\n")[2]
 
 
-def test_same_seed_same_bytes_even_on_a_busy_machine(kernel: Kernel, tmp_path: Path) -> None:
+def test_same_seed_same_bytes_even_on_a_busy_machine(kernel: Kernel, tmp_path: Path, busy: Busy) -> None:
     folders = [tmp_path / "one", tmp_path / "another-with-a-longer-name"]
     for folder in folders:
         folder.mkdir()

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import shutil
 import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 import pytest
@@ -24,6 +24,7 @@ from lab.workload import Bulk, Iperf3, Ping
 pytestmark = pytest.mark.guest
 
 Perform = Callable[..., Record]
+Busy = Callable[[], AbstractContextManager[None]]
 NOBODY = 65534
 ROOT = Path(lab.__file__).parent.parent
 
@@ -52,25 +53,13 @@ EXPERIMENT = Experiment(
 '''
 
 
-@contextlib.contextmanager
-def busy() -> Iterator[None]:
-    """Every core spins."""
-    spinners = [subprocess.Popen(["sh", "-c", "while :; do :; done"]) for _ in os.sched_getaffinity(0)]
-    try:
-        yield
-    finally:
-        for spinner in spinners:
-            spinner.kill()
-            spinner.wait()
-
-
 def content(record: Record) -> bytes:
     """The record's text, which holds the hash of every output."""
     return (record.folder / "record.json").read_bytes()
 
 
 @pytest.mark.parametrize("kind", list(KINDS))
-def test_a_loaded_machine_changes_nothing(perform: Perform, tmp_path: Path, kind: str) -> None:
+def test_a_loaded_machine_changes_nothing(perform: Perform, tmp_path: Path, busy: Busy, kind: str) -> None:
     idle = perform(*KINDS[kind])
     with busy():
         loaded = perform(*KINDS[kind], into=tmp_path / "loaded")
