@@ -33,7 +33,7 @@ _NETEM_RATE = struct.Struct("=IiIi")  # rate, packet_overhead, cell_size, cell_o
 # TCA_TBF_*
 _TBF_PARMS, _TBF_RATE64, _TBF_BURST = 1, 4, 6
 _TBF_QOPT = struct.Struct("=BBHhHIBBHhHIIII")  # two tc_ratespec, then limit, buffer, mtu
-_TBF_BURST_FRAMES = 2  # one on its way, one to absorb the clock's grain; fewer would lose rate
+_TBF_BURST_FRAMES = 2  # one on its way, one so that a timer late by the clock's grain need not lose tokens
 
 
 def netem_wanted(direction: Direction) -> dict[str, Any]:

@@ -25,7 +25,7 @@ from typing import Any, NoReturn
 TICK = 200  # milliseconds between two looks at the guest
 PR_SET_PDEATHSIG = 1
 PR_SET_CHILD_SUBREAPER = 36
-SLOWEST = 1e-3  # guest time to CPU time: 100 Gbit/s in frames goes at 0.06; what spins, asking for the time, at 1e-4
+SLOWEST = 1e-3  # guest time to CPU time; a bulk transfer over a link without a rate, which does get on, went at 0.04
 WALL = 0x40000000  # __WALL: wait for clones of any kind
 
 

@@ -17,7 +17,7 @@ from lab.record.store import Store
 from lab.record.trial import Trial, canonical
 from lab.units import Size
 
-MEMORY = Size.of("1 GiB")  # a full wire of 100 ms at 10 Gbit/s holds 125 MB of frames and twice that of overhead
+MEMORY = Size.of("1 GiB")  # a full wire of 100 ms at 10 Gbit/s holds 125 MB of frames, and what the kernel adds to each
 KEPT = "failed"  # where the consoles of trials that came to nothing stay, below the store
 
 

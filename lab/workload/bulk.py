@@ -2,8 +2,8 @@
 
 What costs in a guest is handing over to a process, not the packet. So the sender gives the kernel pages instead of
 bytes to copy (sendfile), and the receiver sleeps inside one long read (MSG_WAITALL) of data that the kernel discards
-(MSG_TRUNC), woken for every `WATERMARK` bytes (SO_RCVLOWAT). A reader that lets more than that wait would close the
-window that it offers, and the sender would cut segments short at its edge.
+(MSG_TRUNC), woken for every `WATERMARK` bytes (SO_RCVLOWAT). With 64 KiB, most of the first window
+that it offers, the window closed and the sender cut segments short at its edge.
 """
 
 from __future__ import annotations
