@@ -199,6 +199,22 @@ class Value:
                 return cls.of(kind.of(str(figure)))
         raise UnitError(f"'{figure}' is not a rate, a duration or a size")
 
+    def over(self, other: Value) -> Value | None:
+        """The ratio of two figures, None over zero; from the least to the most that their bounds allow.
+
+        Raises UnitError for different units.
+        """
+        if self.unit != other.unit:
+            raise UnitError(f"no ratio of {self.unit} and {other.unit}")
+        ends = [number for number in (other.number, other.low, other.high) if number is not None]
+        if min(ends) <= 0:
+            return None
+        ratio = self.number / other.number
+        if self.low is self.high is other.low is other.high is None:
+            return Value(ratio, "1")
+        low, high = (self.number if end is None else end for end in (self.low, self.high))
+        return Value(ratio, "1", low / max(ends), high / min(ends))
+
     def __str__(self) -> str:
         if self.unit == "1":
             return f"{self.number:.6g}"

@@ -55,6 +55,7 @@ def perform(kernel: Kernel, store: Store) -> Perform:
         workload: Any,
         probes: Sequence[Any] = (),
         *,
+        middleboxes: Sequence[Any] = (),
         seed: int = 1,
         clock: str = "virtual",
         budget: Budget = Budget(),
@@ -70,14 +71,15 @@ def perform(kernel: Kernel, store: Store) -> Perform:
             network=to_plain(network),
             workload=to_plain(workload),
             probes=to_plain(list(probes)),
+            middleboxes=to_plain(list(middleboxes)),
             kernel=kernel.describe(),
             on="uml",
             clock=clock,
             seed=seed,
             repeat=0,
-            tools=tools.versions(tools.needed([workload, *probes])),
+            tools=tools.versions(tools.needed([workload, *probes, *middleboxes])),
         )
-        runner = Runner(Store(into) if into else store, kernel, budget=budget)
+        runner = Runner(Store(into) if into else store, [kernel], budget=budget)
         outcome = runner.run([trial], Quiet())[trial.address]
         if isinstance(outcome, LabError):
             raise outcome

@@ -21,8 +21,9 @@ LAYERS = {
     "fabric": {"units", "spec"},
     "workload": {"units", "spec", "place"},
     "probe": {"units", "spec", "place"},
+    "middlebox": {"units", "spec", "place"},
     "record": {"units"},
-    "run": {"units", "spec", "place", "kernel", "fabric", "workload", "probe", "record"},
+    "run": {"units", "spec", "place", "kernel", "fabric", "workload", "probe", "middlebox", "record"},
     "metric": {"units", "record"},
     "model": {"units"},
     "verdict": {"units"},
@@ -30,14 +31,14 @@ LAYERS = {
     "regress": {"units", "record", "metric", "model", "verdict", "report"},
 }
 LAYERS["cli"] = LAYERS["lab"] = set(LAYERS)  # "lab" is the package itself: the Python interface
-EXPERIMENT = {"units", "spec", "workload", "probe", "metric", "model", "verdict"}
+EXPERIMENT = {"units", "spec", "workload", "probe", "middlebox", "metric", "model", "verdict"}
 
 # Of a layer, what its other modules may not: workload and probe know a network by its resolved form alone.
-NARROWED = {("workload", "spec"): "lab.spec.network", ("probe", "spec"): "lab.spec.network"}
+NARROWED = {(layer, "spec"): "lab.spec.network" for layer in ("workload", "probe", "middlebox")}
 
 SYSTEM_MODULES = {"asyncio", "ctypes", "fcntl", "mininet", "multiprocessing", "pty", "pyroute2", "socket", "subprocess"}
 SYSTEM_CALLS = ("exec", "fork", "popen", "posix_spawn", "spawn", "system")  # of os, by how their names start
-TOUCHES_SYSTEM = {"place", "kernel", "fabric", "workload", "probe", "run"}
+TOUCHES_SYSTEM = {"place", "kernel", "fabric", "workload", "probe", "middlebox", "run"}
 EXEMPT = {"lab/cli/doctor.py"}  # asks the machine what it can do
 
 

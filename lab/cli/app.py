@@ -139,15 +139,21 @@ def build_kernel(
     patch: Annotated[list[Path] | None, typer.Option(help="A patch to apply; may be given again.")] = None,
     hz: Annotated[int, typer.Option(help="Timer ticks a second, 100 to 1000.")] = 1000,
     source: Annotated[Path | None, typer.Option(help="A .deb, tar file or tree instead of the packaged one.")] = None,
+    variants: Annotated[bool, typer.Option("--variants", help="Its variants that experiments name, too.")] = False,
     refresh: Annotated[bool, typer.Option(help="Look for a newer source.")] = False,
     as_json: Json = False,
 ) -> None:
     """Build a kernel under test, or find it in the cache."""
     from lab.kernel import build, shown
+    from lab.spec import find
 
     with shown() as progress:
         kernel = build(name, patch or (), hz, source_file=source, refresh=refresh, progress=progress)
-    _answer_kernel(kernel.describe(), as_json)
+        wanted = find.variants() if variants else ()
+        also = [
+            build(kernel.name, files, ticks or hz, source_file=source, progress=progress) for files, ticks in wanted
+        ]
+    _answer_kernels([kernel.describe(), *(each.describe() for each in also)], as_json)
 
 
 @kernels.command("list")
@@ -163,8 +169,9 @@ def list_kernels(as_json: Json = False) -> None:
         output.show(listing.render_kernels(plain))
 
 
-def _answer_kernel(plain: dict[str, Any], as_json: bool) -> None:
+def _answer_kernels(plain: list[dict[str, Any]], as_json: bool) -> None:
     if as_json:
-        output.emit(plain)
+        output.emit(plain[0] if len(plain) == 1 else {"kernels": plain})
     else:
-        print(f"kernel {plain['name']}: version {plain['version']}, HZ {plain['hz']}, id {plain['id']}")
+        for each in plain:
+            print(f"kernel {each['name']}: version {each['version']}, HZ {each['hz']}, id {each['id']}")

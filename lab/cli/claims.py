@@ -62,7 +62,8 @@ def run(experiments: Sequence[Loaded], settings: Settings, results: Path, jobs: 
     trials = [trial for each in planned for trial in each.trials]
     try:
         with shown(len(trials)) as progress:
-            outcomes = Runner(Store(results), settings.kernel, jobs, budget).run(trials, progress)
+            kernels = {each.kernel.id: each.kernel for each in planned}
+            outcomes = Runner(Store(results), list(kernels.values()), jobs, budget).run(trials, progress)
     except KeyboardInterrupt:
         raise Interrupted("interrupted: finished trials are kept, run again to go on") from None
     errors = tuple(outcome for outcome in outcomes.values() if isinstance(outcome, LabError))

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from lab.kernel.builder import BuildFailed, MissingTool, Progress, build
-    from lab.kernel.cache import Kernel, KernelMissing, find, folder, installed
+    from lab.kernel.cache import Kernel, KernelMissing, find, folder, installed, variant
     from lab.kernel.guest import (
         Budget,
         Guest,
@@ -51,6 +51,7 @@ __all__ = [
     "folder",
     "installed",
     "shown",
+    "variant",
 ]
 
 

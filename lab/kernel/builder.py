@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
+import hashlib
 import os
 import re
 import shutil
@@ -11,6 +12,7 @@ import signal
 import subprocess
 import threading
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import FrameType
 from typing import IO, NoReturn, Protocol
@@ -60,6 +62,17 @@ class Progress(Protocol):
         """`done` objects of about `total` are compiled."""
 
 
+@dataclass(frozen=True, slots=True)
+class _Wanted:
+    """A kernel to build: `base` is the id of the plain one where this is a variant with the user's `extra` patches."""
+
+    name: str
+    recipe: Recipe
+    base: str
+    extra: tuple[Patch, ...]
+    hz: int
+
+
 class Silent:
     """A progress that nobody looks at."""
 
@@ -71,7 +84,7 @@ class Silent:
 def build(
     name: str | None = None,
     patches: Sequence[Path] = (),
-    hz: int = 1000,
+    hz: int = recipe.HZ,
     *,
     source_file: Path | None = None,
     refresh: bool = False,
@@ -100,25 +113,28 @@ def build(
     else:
         _need(FETCH_TOOLS)
         found = source.resolve(home, series, refresh, progress.say)
-    made = Recipe(
+    plain = Recipe(
         found.series,
         found.sha256,
-        recipe.config(found.series, hz),
-        recipe.own_patches(found.series) + extra,
+        recipe.config(found.series, recipe.HZ),
+        recipe.own_patches(found.series),
         recipe.compiler(),
     )
+    made = replace(plain, config=recipe.config(found.series, hz), patches=plain.patches + extra)
     full_name = name if name and name != found.series else _variant(found.series, extra, hz)
+    base = "" if made.id == plain.id else plain.id
     ready = cache.load(home / made.id)
     if ready is None:
         with _lock(home, progress):
-            ready = cache.load(home / made.id) or _build(home, found, made, full_name, extra, hz, progress)
+            wanted = _Wanted(full_name, made, base, extra, hz)
+            ready = cache.load(home / made.id) or _build(home, found, wanted, progress)
     if ready.name != full_name:
         raise InputError(f"this kernel is built already, as '{ready.name}'")
     return ready
 
 
 def _variant(series: str, extra: Sequence[Patch], hz: int) -> str:
-    marks = [patch.name for patch in extra] + ([f"hz{hz}"] if hz != 1000 else [])
+    marks = [patch.name for patch in extra] + ([f"hz{hz}"] if hz != recipe.HZ else [])
     return "-".join([series, *marks])
 
 
@@ -147,9 +163,8 @@ def _lock(home: Path, progress: Progress) -> Iterator[None]:
         yield
 
 
-def _build(
-    home: Path, found: Source, made: Recipe, name: str, extra: Sequence[Patch], hz: int, progress: Progress
-) -> Kernel:
+def _build(home: Path, found: Source, wanted: _Wanted, progress: Progress) -> Kernel:
+    made, name = wanted.recipe, wanted.name
     if shutil.disk_usage(home).free < ROOM:
         raise MachineError(f"a kernel build takes {ROOM >> 30} GiB for a while, and {home} has less")
     file = source.fetch(home, found, progress.say)
@@ -166,8 +181,8 @@ def _build(
                 progress.say(f"configuring {name}")
                 _configure(tree, made, output)
                 progress.say(f"compiling {name}")
-                _make(tree, ["linux"], output, progress.step)
-            _collect(place, tree, found, made, name, extra, hz)
+                _make(tree, ["linux"], output, progress.step, home / "ccache")
+            _collect(place, tree, found, wanted)
             progress.say("cleaning up")
             shutil.rmtree(tree)
             shutil.rmtree(home / made.id, ignore_errors=True)
@@ -205,11 +220,24 @@ def _configure(tree: Path, made: Recipe, log: IO[bytes]) -> None:
         raise BuildFailed(f"the configuration did not keep {', '.join(lost)}")
 
 
-def _make(tree: Path, goals: Sequence[str], log: IO[bytes], step: Callable[[int, int], None] | None = None) -> None:
-    """Run make; `step` counts what it compiles. However this ends, make and its children have ended too."""
+def _make(
+    tree: Path,
+    goals: Sequence[str],
+    log: IO[bytes],
+    step: Callable[[int, int], None] | None = None,
+    compiled: Path | None = None,
+) -> None:
+    """Run make; `step` counts what it compiles. However this ends, make and its children have ended too.
+
+    What ccache, where it is installed, keeps in `compiled` makes a variant of a kernel a matter of a minute.
+    """
     jobs = len(os.sched_getaffinity(0))
-    command = ["make", f"-j{jobs}", *(f"{name}={value}" for name, value in recipe.SETTINGS.items()), *goals]
+    settings = dict(recipe.SETTINGS)
     environment = {"PATH": os.environ["PATH"], "HOME": str(tree), "LC_ALL": "C", "TZ": "UTC"}
+    if compiled is not None and shutil.which("ccache"):
+        settings["CC"] = "ccache gcc"
+        environment |= {"CCACHE_DIR": str(compiled), "CCACHE_MAXSIZE": "1G", "CCACHE_BASEDIR": str(tree)}
+    command = ["make", f"-j{jobs}", *(f"{name}={value}" for name, value in settings.items()), *goals]
     process = subprocess.Popen(
         ["setpriv", "--pdeathsig", "KILL", *command],
         cwd=tree,
@@ -239,7 +267,7 @@ def _make(tree: Path, goals: Sequence[str], log: IO[bytes], step: Callable[[int,
         raise BuildFailed(f"make {goals[0]} failed: {problem or f'exit status {process.returncode}'}")
 
 
-def _collect(place: Path, tree: Path, found: Source, made: Recipe, name: str, extra: Sequence[Patch], hz: int) -> None:
+def _collect(place: Path, tree: Path, found: Source, wanted: _Wanted) -> None:
     """Keep what a kernel is: the program, its configuration, its record; and read what the boot has to know."""
     linux = place / "linux"
     shutil.copyfile(tree / "linux", linux)  # a copy: UML's "linux" is a hard link to vmlinux
@@ -251,14 +279,16 @@ def _collect(place: Path, tree: Path, found: Source, made: Recipe, name: str, ex
         raise BuildFailed("it has no virtual clock (time_travel_time)")
     usage = subprocess.run([str(linux), "--help"], capture_output=True, text=True).stdout
     kernel = Kernel(
-        name=name,
+        name=wanted.name,
         version=found.version,
-        id=made.id,
-        hz=hz,
-        patches=tuple(patch.name for patch in extra),
+        id=wanted.recipe.id,
+        hz=wanted.hz,
+        patches=tuple(patch.name for patch in wanted.extra),
         path=linux,
         clock=int(clock.group(1), 16),
         seccomp="seccomp=" in usage,
+        base=wanted.base,
+        digests=tuple(hashlib.sha256(patch.text).hexdigest() for patch in wanted.extra),
     )
     cache.save(kernel)
 

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from lab.errors import MachineError
 
-__all__ = ["Kernel", "KernelMissing", "find", "folder", "installed"]
+__all__ = ["Kernel", "KernelMissing", "find", "folder", "installed", "variant"]
 
 
 class KernelMissing(MachineError):
@@ -30,16 +32,19 @@ class Kernel:
     path: Path  # the program to run
     clock: int  # address of its virtual clock (u64, nanoseconds since boot)
     seccomp: bool  # has the fast way to run processes (since 6.16)
+    base: str = ""  # of a variant: the id of the kernel that differs by the user's patches and HZ alone
+    digests: tuple[str, ...] = ()  # SHA-256 of each of the user's patches
 
     def describe(self) -> dict[str, Any]:
         """What a trial records of its kernel: no paths, the same on every machine."""
-        return {
+        plain = {
             "name": self.name,
             "version": self.version,
             "id": self.id,
             "hz": self.hz,
             "patches": list(self.patches),
         }
+        return {**plain, "base": self.base} if self.base else plain
 
 
 def folder() -> Path:
@@ -76,12 +81,30 @@ def find(name: str | None = None) -> Kernel:
     raise KernelMissing(f"{what}{known}: run `lab kernel build{f' {name}' if name else ''}`")
 
 
+def variant(base: Kernel, patches: Sequence[Path] = (), hz: int | None = None) -> Kernel:
+    """The built kernel that differs from `base` by these patches and this HZ alone.
+
+    Raises KernelMissing, which names the cure.
+    """
+    digests = tuple(hashlib.sha256(file.read_bytes()).hexdigest() for file in patches)
+    for kernel in installed():
+        if (kernel.base, kernel.digests, kernel.hz) == (base.id, digests, hz or base.hz):
+            return kernel
+    marks = [f"patch {file.name}" for file in patches] + ([f"HZ {hz}"] if hz else [])
+    raise KernelMissing(f"{base.name} with {' and '.join(marks)} is not built here: run `lab kernel build --variants`")
+
+
 def load(place: Path) -> Kernel | None:
     """The kernel in a folder of the cache, or None when there is none whole."""
     try:
         plain = json.loads((place / "kernel.json").read_text(encoding="utf-8"))
         return Kernel(
-            **{**plain, "patches": tuple(plain["patches"]), "path": place / "linux"},
+            **{
+                **plain,
+                "patches": tuple(plain["patches"]),
+                "digests": tuple(plain.get("digests", ())),
+                "path": place / "linux",
+            },
         )
     except (OSError, ValueError, KeyError, TypeError):
         return None
@@ -90,6 +113,8 @@ def load(place: Path) -> Kernel | None:
 def save(kernel: Kernel) -> None:
     """Write the record that makes a folder of the cache a kernel."""
     plain = {**kernel.describe(), "clock": kernel.clock, "seccomp": kernel.seccomp}
+    if kernel.digests:
+        plain["digests"] = list(kernel.digests)
     (kernel.path.parent / "kernel.json").write_text(json.dumps(plain, indent=1) + "\n", encoding="utf-8")
 
 

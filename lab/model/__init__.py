@@ -10,11 +10,12 @@ from lab.model.goodput import (
     lost_frames,
 )
 from lab.model.line import ModelError, base_rtt, goodput_line_rate, tcp_header_length
-from lab.model.path import Hop, Path
+from lab.model.path import End, Hop, Path
 from lab.model.transfer import Transfer, transfer
 from lab.model.window import window_plateau
 
 __all__ = [
+    "End",
     "Hop",
     "ModelError",
     "Path",

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import re
 from collections import deque
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from math import prod
 from typing import Any
 
 from lab.errors import InputError
 from lab.units import Duration, Rate, Size
 
-__all__ = ["Hop", "Path"]
+__all__ = ["End", "Hop", "Path"]
 
 _SNDBUF_MAX, _RCVBUF_MAX = 4194304, 6291456  # Linux's, on a machine with memory to spare (tcp_init)
 _TURNS = {"iperf3": 10 * 128 * 1024}  # its `multisend` writes of DEFAULT_TCP_BLKSIZE
@@ -43,6 +43,36 @@ class Hop:
 
 
 @dataclass(frozen=True, slots=True)
+class End:
+    """What a host brings to the path's first or last interface. `advmss` is its route's, None without."""
+
+    sysctls: Mapping[str, str] = field(default_factory=dict, hash=False)
+    mtu: Size = Size(65536)  # the loopback's
+    tso: bool = False
+    gso: bool = False
+    gro: bool = False
+    gso_max_segs: int | None = None
+    coalescing: Duration = Duration(0)
+    advmss: Size | None = None
+
+    @classmethod
+    def of(cls, node: Mapping[str, Any], interface: Mapping[str, Any] | None) -> End:
+        """From the plain form of a node and of its interface on the path, None for the loopback."""
+        if interface is None:
+            return cls(sysctls=node["sysctls"])
+        routes = (route for route in node["routes"] if route["interface"] == interface["name"])
+        advmss = next((route["advmss"] for route in routes if route.get("advmss")), None)
+        return cls(
+            sysctls=node["sysctls"],
+            mtu=Size.of(interface["mtu"]),
+            gso_max_segs=interface["gso_max_segs"],
+            coalescing=Duration.of(interface["gro_flush_timeout"]),
+            advmss=None if advmss is None else Size.of(advmss),
+            **interface["offloads"],
+        )
+
+
+@dataclass(frozen=True, slots=True)
 class Path:
     """The way from a sender to a receiver and back, with what their kernels will do on it.
 
@@ -50,7 +80,8 @@ class Path:
     third figures of tcp_wmem (sender) and tcp_rmem (receiver), in bytes; `kernel` is (major, minor); `adv_win_scale`
     is what kernels before 6.6 shift the receive buffer by. `duration` is the workload's, None when it has none;
     `turn` is how many bytes its writer writes each time that select() says it may, None for one that never asks;
-    `watermark` is how many bytes have to wait before its reader wakes (SO_RCVLOWAT).
+    `watermark` is how many bytes have to wait before its reader wakes (SO_RCVLOWAT). `workload` and `middleboxes` are
+    as the experiment declares them, in plain form; `sender` and `receiver` are the hosts at the ends.
     """
 
     forward: tuple[Hop, ...]
@@ -65,6 +96,10 @@ class Path:
     adv_win_scale: int = 1
     turn: int | None = None
     watermark: int = 0
+    workload: Mapping[str, Any] = field(default_factory=dict, hash=False)
+    middleboxes: tuple[Mapping[str, Any], ...] = field(default=(), hash=False)
+    sender: End = End()
+    receiver: End = End()
 
     @classmethod
     def of(
@@ -74,11 +109,12 @@ class Path:
         receiver: str,
         kernel: Mapping[str, Any],
         workload: Mapping[str, Any],
+        middleboxes: Iterable[Mapping[str, Any]] = (),
     ) -> Path:
         """The shortest path between two nodes of a network, all in plain form. Raises InputError when there is none."""
-        nodes = {node["name"]: node["sysctls"] for node in network["nodes"]}
+        nodes = {node["name"]: node for node in network["nodes"]}
         try:
-            sending, receiving = nodes[sender], nodes[receiver]
+            sending, receiving = nodes[sender]["sysctls"], nodes[receiver]["sysctls"]
         except KeyError as error:
             raise InputError(f"the network '{network['name']}' has no node {error}") from error
         forward = _hops(network, sender, receiver)
@@ -99,6 +135,10 @@ class Path:
             turn=_TURNS.get(workload.get("kind", "")),
             watermark=_WATERMARKS.get(workload.get("kind", ""), 0),
             adv_win_scale=int(receiving.get("net.ipv4.tcp_adv_win_scale", 1)),
+            workload=workload,
+            middleboxes=tuple(middleboxes),
+            sender=End.of(nodes[sender], _end(forward[0][0], sender) if forward else None),
+            receiver=End.of(nodes[receiver], _end(forward[-1][0], receiver) if forward else None),
         )
 
     @property
@@ -119,7 +159,7 @@ class Path:
     @property
     def mtu(self) -> Size:
         """The smallest MTU of either way: the sender's MSS follows from what both ends announce."""
-        return min(hop.mtu for hop in self.forward + self.back)
+        return min((hop.mtu for hop in self.forward + self.back), default=self.sender.mtu)
 
     @property
     def limit(self) -> int:
@@ -155,6 +195,11 @@ def _links(network: Mapping[str, Any], node: str) -> Iterator[tuple[str, tuple[M
             yield second, (link, "forward", "back")
         elif node == second:
             yield first, (link, "back", "forward")
+
+
+def _end(link: Mapping[str, Any], node: str) -> Mapping[str, Any]:
+    """The interface of `link` that is the node's."""
+    return next(end for end in link["ends"] if end["node"] == node)
 
 
 def _third(buffer: str | None, default: int) -> int:

@@ -15,9 +15,9 @@ __all__ = ["Trial", "canonical"]
 class Trial(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The inputs of one run. Two trials with equal inputs are the same trial, wherever and whenever they run.
 
-    `network`, `workload`, `probes` and `kernel` are in plain form (`lab.units.to_plain`); `point` is "" outside a
-    sweep; `source_sha256` is the experiment file's; `on` and `clock` say where it runs ("uml", "virtual");
-    `tools` maps each tool that touches the packets to its version.
+    `network`, `workload`, `probes`, `middleboxes` and `kernel` are in plain form (`lab.units.to_plain`); `point` is ""
+    outside a sweep; `source_sha256` covers the experiment file and its patches; `on` and `clock` say where it runs
+    ("uml", "virtual"); `tools` maps each tool that touches the packets to its version.
     """
 
     claim: str
@@ -27,6 +27,7 @@ class Trial(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     network: dict[str, Any]
     workload: dict[str, Any]
     probes: list[dict[str, Any]]
+    middleboxes: list[dict[str, Any]]
     kernel: dict[str, Any]
     on: str
     clock: str

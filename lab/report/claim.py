@@ -233,7 +233,21 @@ def describe(changes: Any) -> str:
     """What an experiment, an arm or a point changes, in the words of a topology file; as HTML."""
     parts = [f"{name} = {value}" for name, value in changes.sysctls.items()]
     parts += [f"{where}: {text}" for where, text in _leaves({**changes.links, **changes.hosts})]
+    parts += [_task(box) for box in getattr(changes, "middleboxes", None) or ()]
+    if variant := getattr(changes, "kernel", None):
+        parts += [f"kernel with {name}" for name in variant.patches] + ([f"HZ {variant.hz}"] if variant.hz else [])
+    if getattr(changes, "clock", None) == "real":
+        parts.append("in real time")
+    if base := getattr(changes, "relative_to", ""):
+        parts.append(f"relative to {base}")
     return ", ".join(html.code(part) for part in parts)
+
+
+def _task(task: Any) -> str:
+    """A declaration as its kind and what it sets."""
+    plain = dict(to_plain(task))
+    kind = plain.pop("kind")
+    return f"{kind}: " + ", ".join(f"{name} {value}" for name, value in plain.items())
 
 
 def _leaves(fields: Mapping[str, Any], where: str = "") -> Iterator[tuple[str, str]]:

@@ -8,12 +8,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Protocol
 
 from lab.model import ModelError
 from lab.model.path import Path as NetworkPath
-from lab.record import Record, RecordError, canonical
+from lab.record import Record, RecordError, Trial, canonical
 from lab.units import Value, to_plain
 from lab.verdict import ClaimResult, Verdict, evaluate
 from lab.verdict.claim import Case as Judgeable
@@ -34,6 +35,14 @@ class Case(Judgeable, Protocol):
     def workload(self) -> Any: ...  # noqa: D102
     @property
     def probes(self) -> Sequence[Any]: ...  # noqa: D102
+    @property
+    def middleboxes(self) -> Sequence[Any]: ...  # noqa: D102
+    @property
+    def kernel(self) -> Any: ...  # noqa: D102
+    @property
+    def clock(self) -> str: ...  # noqa: D102
+    @property
+    def samples(self) -> int: ...  # noqa: D102
     @property
     def path(self) -> tuple[str, str]: ...  # noqa: D102
     @property
@@ -99,7 +108,7 @@ def judge(
     by_case: dict[tuple[str, str], list[Record]] = {}
     for record in records:
         by_case.setdefault((record.trial.arm, record.trial.point), []).append(record)
-    differing = {name for name, repeats in by_case.items() if clock == "virtual" and _differ(repeats)}
+    differing = {name for name, records in by_case.items() if _differ(records)}
     chaos = Verdict("invalid", "the repeats of one trial differ: this kernel is not deterministic")
     return evaluate(
         cases,
@@ -115,7 +124,9 @@ def network_path(case: Case, kernel: Mapping[str, Any] | None) -> NetworkPath:
     """What the prediction of a case is about. Raises ModelError without a kernel, InputError without a path."""
     if kernel is None:
         raise ModelError("nothing was run, so there is no kernel to predict for")
-    return NetworkPath.of(to_plain(case.network), *case.path, kernel, to_plain(case.workload))
+    own = {"hz": case.kernel.hz} if case.kernel and case.kernel.hz else {}
+    middleboxes = [dict(to_plain(each)) for each in case.middleboxes]
+    return NetworkPath.of(to_plain(case.network), *case.path, {**kernel, **own}, to_plain(case.workload), middleboxes)
 
 
 def stored(experiments: Iterable[Declared], records: Iterable[Record]) -> tuple[Judged, ...]:
@@ -135,42 +146,72 @@ def stored(experiments: Iterable[Declared], records: Iterable[Record]) -> tuple[
 
 def _judged(declared: Declared, records: Iterable[Record]) -> Judged:
     cases = tuple(declared.cases())
-    chosen = _chosen(_current(declared, cases, records))
-    trial = chosen[0].trial if chosen else None
+    by_name = {(case.arm, case.point): case for case in cases}
+    chosen = _chosen(by_name, _current(declared, by_name, records))
+    trial = min((each.trial for each in chosen), key=lambda trial: "base" in trial.kernel, default=None)
     todo = Verdict("skipped", f"not run (run `lab run {declared.id}`)")
     missing = {(case.arm, case.point): todo for case in cases}
-    kernel = trial.kernel if trial else None
+    kernel = _kernel(by_name[trial.arm, trial.point], trial) if trial else None
     result = judge(cases, chosen, kernel, trial.clock if trial else "virtual", missing)
     return Judged(declared, cases, result, chosen, kernel)
 
 
-def _current(declared: Declared, cases: Sequence[Case], records: Iterable[Record]) -> list[Record]:
+def _current(declared: Declared, cases: Mapping[tuple[str, str], Case], records: Iterable[Record]) -> list[Record]:
     """Those whose trial is one of these cases, unchanged."""
-    wanted = {(case.arm, case.point): canonical([case.network, case.workload, list(case.probes)]) for case in cases}
+    wanted = {name: _inputs(case.network, case.workload, case.probes, case.middleboxes) for name, case in cases.items()}
     return [
         record
         for record in records
         for trial in [record.trial]
         if trial.source_sha256 == declared.source_sha256
-        and wanted.get((trial.arm, trial.point)) == canonical([trial.network, trial.workload, trial.probes])
+        and _has_its_variant(cases, trial)
+        and wanted.get((trial.arm, trial.point))
+        == _inputs(trial.network, trial.workload, trial.probes, trial.middleboxes)
     ]
 
 
-def _chosen(records: Sequence[Record]) -> tuple[Record, ...]:
-    """Of one kernel, clock and seed; of each trial of it the last record."""
+def _has_its_variant(cases: Mapping[tuple[str, str], Case], trial: Trial) -> bool:
+    case, kernel = cases.get((trial.arm, trial.point)), trial.kernel
+    if case is None or case.kernel is None:
+        return True
+    patches = [Path(name).stem for name in case.kernel.patches]
+    return kernel.get("patches") == patches and case.kernel.hz in (None, kernel.get("hz")) and "base" in kernel
+
+
+def _inputs(network: Any, workload: Any, probes: Iterable[Any], middleboxes: Iterable[Any]) -> bytes:
+    """What tells a case from the same one before its topology changed."""
+    return canonical([network, workload, list(probes), list(middleboxes)])
+
+
+def _chosen(cases: Mapping[tuple[str, str], Case], records: Sequence[Record]) -> tuple[Record, ...]:
+    """Of one kernel (with its variants), clock and seed (with the samples'); of each trial of it the last record."""
     if not records:
         return ()
-    best = _setting(max(records, key=_rank))
-    last: dict[tuple[str, str, int], Record] = {}
-    for record in sorted(records, key=_age):
-        if _setting(record) == best:
-            last[record.trial.arm, record.trial.point, record.trial.repeat] = record
+
+    def setting(record: Record) -> tuple[str, str, bool]:
+        trial = record.trial
+        case = cases[trial.arm, trial.point]
+        return _kernel(case, trial).get("id", ""), trial.on, trial.clock == case.clock
+
+    best = setting(max(records, key=_rank))
+    having = [record for record in records if setting(record) == best]
+    seed = min(record.trial.seed for record in having)
+    last: dict[tuple[str, str, int, int], Record] = {}
+    for record in sorted(having, key=_age):
+        trial = record.trial
+        if trial.seed < seed + cases[trial.arm, trial.point].samples:
+            last[trial.arm, trial.point, trial.seed, trial.repeat] = record
     return tuple(last.values())
 
 
-def _setting(record: Record) -> tuple[str, str, str, int]:
-    trial = record.trial
-    return trial.kernel.get("id", ""), trial.on, trial.clock, trial.seed
+def _kernel(case: Case, trial: Trial) -> Mapping[str, Any]:
+    """The kernel that the run was for: a trial of a case with a variant of its own ran on that instead."""
+    kernel, variant = trial.kernel, case.kernel
+    if variant is None or "base" not in kernel:
+        return kernel
+    series = re.match(r"\d+\.\d+", kernel["version"])
+    plain = {"name": series.group() if series else "", "version": kernel["version"], "hz": kernel["hz"]}
+    return {**plain, "id": kernel["base"], "patches": []}
 
 
 def _rank(record: Record) -> tuple[bool, bool, list[int], int, tuple[float, str]]:
@@ -185,5 +226,11 @@ def _age(record: Record) -> tuple[float, str]:
     return record.folder.stat().st_mtime, record.address
 
 
-def _differ(repeats: Sequence[Record]) -> bool:
-    return len({tuple(sorted((name, each.sha256) for name, each in record.outputs.items())) for record in repeats}) > 1
+def _differ(records: Iterable[Record]) -> bool:
+    """Whether repeats in virtual time, of one seed, differ in a byte."""
+    outputs: dict[int, set[tuple[tuple[str, str], ...]]] = {}
+    for record in records:
+        if record.trial.clock == "virtual":
+            found = tuple(sorted((name, each.sha256) for name, each in record.outputs.items()))
+            outputs.setdefault(record.trial.seed, set()).add(found)
+    return any(len(each) > 1 for each in outputs.values())

@@ -16,6 +16,7 @@ from typing import Any, cast
 
 from lab.errors import LabError
 from lab.fabric.fabric import Fabric
+from lab.middlebox import Middlebox
 from lab.place import Place
 from lab.probe import Probe
 from lab.spec.network import Kind, Network
@@ -54,6 +55,7 @@ def perform(trial: dict[str, Any], out: Path) -> dict[str, Any]:
     network = from_plain(trial["network"], Network)
     workload: Workload = from_plain(trial["workload"], cast(Any, Workload))
     probes: list[Probe] = from_plain(trial["probes"], cast(Any, list[Probe]))
+    middleboxes: list[Middlebox] = from_plain(trial["middleboxes"], cast(Any, list[Middlebox]))
     out.mkdir(exist_ok=True)
     with Fabric(network) as fabric:
         environment = _environment(fabric)
@@ -62,9 +64,11 @@ def perform(trial: dict[str, Any], out: Path) -> dict[str, Any]:
         with ExitStack() as undo:
             spaces = {node.name: fabric.namespace(node.name) for node in network.nodes}
             place = Place(spaces, _addresses(network), out, undo)
-            with ExitStack() as watching:
+            with ExitStack() as standing:
+                for middlebox in middleboxes:
+                    standing.enter_context(middlebox.installed(place))
                 for probe in probes:
-                    watching.enter_context(probe.watch(place))
+                    standing.enter_context(probe.watch(place))
                 workload.run(place)
         _write(out / "qdiscs.after.json", fabric.qdiscs())
         after = [f"after the run, {each}" for each in fabric.differences() if each not in before]

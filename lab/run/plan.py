@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from lab.errors import InputError, MachineError
-from lab.kernel import Kernel
+from lab.kernel import Kernel, KernelMissing, variant
 from lab.record.trial import Trial
 from lab.run import tools
 from lab.run.tools import ToolMissing
@@ -41,9 +41,13 @@ class Settings:
 
 @dataclass(frozen=True)
 class Planned:
-    """One case of an experiment and its trials, one a repeat; none when it cannot run here (`skipped` says why)."""
+    """One case of an experiment and its trials on `kernel`: every sample, every repeat.
+
+    None when it cannot run here; `skipped` says why.
+    """
 
     case: Case
+    kernel: Kernel
     trials: tuple[Trial, ...]
     skipped: str = ""
 
@@ -54,18 +58,21 @@ def plan(experiments: Iterable[Loaded], settings: Settings) -> list[Planned]:
 
 
 def _planned(loaded: Loaded, case: Case, settings: Settings) -> Planned:
-    if settings.clock == "virtual" and case.workload.greedy and not _limited(case.network):
+    clock = "real" if settings.clock == "real" else case.clock
+    if clock == "virtual" and case.workload.greedy and not _limited(case.network):
         where = f"arm '{case.arm}'" + (f" at {case.point}" if case.point else "")
         message = "a flow that sends all it can needs a link with a rate: without one, virtual time hardly moves"
         raise SpecError([Problem(display(loaded.path), 1, f"{where}: {message}")])
     try:
-        versions = tools.versions(tools.needed((case.workload, *case.probes)))
-    except ToolMissing as missing:
-        return Planned(case, (), str(missing))
+        kernel = variant(settings.kernel, case.patches, case.kernel.hz) if case.kernel else settings.kernel
+        versions = tools.versions(tools.needed((case.workload, *case.probes, *case.middleboxes)))
+    except (KernelMissing, ToolMissing) as missing:
+        return Planned(case, settings.kernel, (), str(missing))
     plain = {
         "network": to_plain(case.network),
         "workload": to_plain(case.workload),
         "probes": to_plain(list(case.probes)),
+        "middleboxes": to_plain(list(case.middleboxes)),
     }
     trials = tuple(
         Trial(
@@ -74,16 +81,22 @@ def _planned(loaded: Loaded, case: Case, settings: Settings) -> Planned:
             point=case.point,
             source_sha256=loaded.source_sha256,
             **plain,
-            kernel=settings.kernel.describe(),
+            kernel=kernel.describe(),
             on=settings.on,
-            clock=settings.clock,
-            seed=settings.seed,
+            clock=clock,
+            seed=seed,
             repeat=repeat,
             tools=versions,
         )
-        for repeat in range(settings.repeat)
+        for seed, repeat in _samples(case, clock, settings)
     )
-    return Planned(case, trials)
+    return Planned(case, kernel, trials)
+
+
+def _samples(case: Case, clock: str, settings: Settings) -> list[tuple[int, int]]:
+    """(seed, repeat) of each trial: another seed moves virtual time's figures, real time moves by itself."""
+    seeds, repeats = (case.samples, settings.repeat) if clock == "virtual" else (1, case.samples * settings.repeat)
+    return [(settings.seed + seed, repeat) for seed in range(seeds) for repeat in range(repeats)]
 
 
 def _limited(network: Network) -> bool:

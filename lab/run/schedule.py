@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 import queue
+import random
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 from typing import Protocol
@@ -32,10 +33,14 @@ class Progress(Protocol):
 
 @dataclass(frozen=True)
 class Runner:
-    """Runs trials on `kernel` into `store`, `jobs` at a time (None: one for each core that we may use)."""
+    """Runs trials into `store`, each on the one of `kernels` that it names.
+
+    `jobs` at a time in virtual time (None: one for each core that we may use). In real time one after another, when
+    those have ended, shuffled: what drifts falls on every arm alike.
+    """
 
     store: Store
-    kernel: Kernel
+    kernels: Collection[Kernel]
     jobs: int | None = None
     budget: Budget = field(default_factory=Budget)
 
@@ -53,17 +58,22 @@ class Runner:
                 progress.ended(trial, stored, True)
             else:
                 todo[trial.address] = trial
-        for trial, outcome in self._fresh(list(todo.values()), progress.started):
-            outcomes[trial.address] = outcome
-            progress.ended(trial, outcome, False)
+        virtual = [trial for trial in todo.values() if trial.clock == "virtual"]
+        real = [trial for trial in todo.values() if trial.clock != "virtual"]
+        random.Random(len(real)).shuffle(real)
+        for trials, jobs in ((virtual, self.jobs), (real, 1)):
+            for trial, outcome in self._fresh(trials, jobs, progress.started):
+                outcomes[trial.address] = outcome
+                progress.ended(trial, outcome, False)
         return outcomes
 
     def _fresh(
-        self, trials: list[Trial], started: Callable[[Trial], None]
+        self, trials: list[Trial], most: int | None, started: Callable[[Trial], None]
     ) -> Iterator[tuple[Trial, Record | LabError]]:
         cores = sorted(os.sched_getaffinity(0))
         free: queue.SimpleQueue[int] = queue.SimpleQueue()
-        jobs = max(1, min(self.jobs or len(cores), len(trials)))
+        jobs = max(1, min(most or len(cores), len(trials)))
+        kernels = {kernel.id: kernel for kernel in self.kernels}
         for number in range(jobs):
             free.put(cores[number % len(cores)])
         guests = _Guests()
@@ -72,7 +82,7 @@ class Runner:
             cpu = free.get()
             try:
                 started(trial)
-                return run_in_guest(trial, self.store, self.kernel, cpu, self.budget, guests.add)
+                return run_in_guest(trial, self.store, kernels[trial.kernel["id"]], cpu, self.budget, guests.add)
             except LabError as error:
                 return error
             finally:

@@ -16,7 +16,17 @@ import lab
 from lab.errors import MachineError
 
 # What a guest runs of the lab itself: a change here may change packets, a change elsewhere cannot.
-_INSIDE = ("errors.py", "fabric", "place.py", "probe", "run/perform.py", "spec/network.py", "units.py", "workload")
+_INSIDE = (
+    "errors.py",
+    "fabric",
+    "middlebox",
+    "place.py",
+    "probe",
+    "run/perform.py",
+    "spec/network.py",
+    "units.py",
+    "workload",
+)
 _VERSION_FLAG = {"ping": "-V"}
 _SECONDS = 10
 

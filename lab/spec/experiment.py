@@ -28,13 +28,23 @@ __all__ = [
     "Sweep",
     "Task",
     "Tolerance",
+    "Variant",
     "Within",
 ]
 
 Metric = Callable[[Any], Value]  # of a record
 Prediction = Callable[[Any], Value]  # of a path
-Task = Any  # a workload or a probe: its fields `client`, `server` and `node` name nodes of the topology
+Task = Any  # a workload, probe or middlebox: its fields `client`, `server` and `node` name nodes of the topology
+Clock = Literal["virtual", "real"]
 Expected = Literal["reproduced", "not reproduced"]
+
+
+@dataclass(frozen=True)
+class Variant:
+    """A kernel that differs from the run's by patches, files in the experiment's own folder, or by its HZ alone."""
+
+    patches: tuple[str, ...] = ()
+    hz: int | None = None
 
 
 @dataclass(frozen=True)
@@ -42,7 +52,8 @@ class Arm(Changes):
     """One variant of the experiment: what it changes in the topology, and the article's figure for it.
 
     What it leaves out (`workload` ... `tolerance`) is the experiment's. An arm that `explains` says why it is
-    there, and does not count for the verdict.
+    there, and does not count for the verdict. The figures of one `relative_to` another arm are ratios to that
+    one's, at the same point.
     """
 
     name: str
@@ -50,9 +61,14 @@ class Arm(Changes):
     explains: str = ""
     workload: Task | None = None
     probes: tuple[Task, ...] | None = None
+    middleboxes: tuple[Task, ...] | None = None
     metric: Metric | None = None
     prediction: Prediction | None = None
     tolerance: Tolerance | None = None
+    relative_to: str = ""
+    kernel: Variant | None = None
+    clock: Clock | None = None
+    samples: int | None = None
 
     def __post_init__(self) -> None:
         _check_name("arm", self.name)
@@ -101,8 +117,10 @@ class Experiment(Changes):
 
     `topology` names a file of topologies/, or gives a path from the experiment's own folder. What it changes there
     holds for every arm. Every arm runs at every point of the sweep. `path` is the way from sender to receiver
-    that the prediction is about.
-    Raises ValueError: no arm, two of one name, or none that counts and has a figure of the article.
+    that the prediction is about. `middleboxes` change packets on their way. A trial runs `samples` times: in
+    virtual time with as many seeds, in real time as it is.
+    Raises ValueError: no arm, two of one name, one relative to none, or none that counts and has a figure of the
+    article.
     """
 
     topology: str
@@ -111,8 +129,12 @@ class Experiment(Changes):
     tolerance: Tolerance
     prediction: Prediction | None = None
     probes: tuple[Task, ...] = ()
+    middleboxes: tuple[Task, ...] = ()
     arms: tuple[Arm, ...]
     sweep: Sweep | None = None
+    kernel: Variant | None = None
+    clock: Clock = "virtual"
+    samples: int = 1
     path: tuple[str, str] = ("sender", "receiver")
     expect: Expected = "reproduced"
 
@@ -120,6 +142,18 @@ class Experiment(Changes):
         _check_unique("arm", [arm.name for arm in self.arms])
         if self.expect not in ("reproduced", "not reproduced"):
             raise ValueError(f"expect='{self.expect}' should be 'reproduced' or 'not reproduced'")
+        plain = {arm.name for arm in self.arms if not arm.relative_to}
+        for arm in self.arms:
+            if arm.relative_to and arm.relative_to not in plain:
+                raise ValueError(
+                    f"arm '{arm.name}' is relative to '{arm.relative_to}', which is no arm with own figures"
+                )
+            if arm.clock not in (None, "virtual", "real"):
+                raise ValueError(f"arm '{arm.name}': clock='{arm.clock}' should be 'virtual' or 'real'")
+        if self.clock not in ("virtual", "real"):
+            raise ValueError(f"clock='{self.clock}' should be 'virtual' or 'real'")
+        if any(samples < 1 for samples in (self.samples, *(arm.samples or 1 for arm in self.arms))):
+            raise ValueError("samples should be at least 1")
         figures = [(arm, self.reported(arm, point)) for arm in self.arms for point in self.points]
         if all(arm.explains or figure is None for arm, figure in figures):
             raise ValueError("no arm that counts says what the article reported")

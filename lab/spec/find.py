@@ -82,6 +82,12 @@ def find(selectors: Iterable[str] = ()) -> tuple[Loaded, ...]:
     return _load_all(dict.fromkeys(paths or known.values()))
 
 
+def variants() -> list[tuple[tuple[Path, ...], int | None]]:
+    """(patches, HZ) of every kernel that an experiment wants beside the run's own. Raises SpecError."""
+    cases = (case for loaded in find() for case in loaded.cases())
+    return list(dict.fromkeys((case.patches, case.kernel.hz) for case in cases if case.kernel))
+
+
 def check(files: Iterable[Path] = ()) -> list[Problem]:
     """Everything wrong in these topologies and experiments, or in all of them, every arm and point resolved."""
     paths = list(files) or [*topologies().values(), *experiments().values()]

@@ -14,7 +14,7 @@ from types import ModuleType
 from lab.spec import article
 from lab.spec.article import Article
 from lab.spec.errors import Problem, SpecError, display, suggestion
-from lab.spec.experiment import Arm, Experiment, Metric, Point, Prediction, Task, Tolerance
+from lab.spec.experiment import Arm, Clock, Experiment, Metric, Point, Prediction, Task, Tolerance, Variant
 from lab.spec.network import Network
 from lab.spec.tolerance import Figure
 from lab.spec.topology import Topology
@@ -23,7 +23,10 @@ from lab.units import Value
 
 @dataclass(frozen=True)
 class Case:
-    """One arm at one point of the sweep, with nothing left to inherit. `point` is '' without a sweep."""
+    """One arm at one point of the sweep, with nothing left to inherit. `point` is '' without a sweep.
+
+    `kernel` is how its kernel differs from the run's, `patches` the files of that; None: not at all.
+    """
 
     claim: str
     arm: str
@@ -32,17 +35,26 @@ class Case:
     network: Network
     workload: Task
     probes: tuple[Task, ...]
+    middleboxes: tuple[Task, ...]
+    kernel: Variant | None
+    patches: tuple[Path, ...]
+    clock: Clock
+    samples: int
     path: tuple[str, str]
     metric: Metric
     prediction: Prediction | None
     tolerance: Tolerance
     reported: Value | None
     explains: str
+    relative_to: str
 
 
 @dataclass(frozen=True)
 class Loaded:
-    """An experiment file. `id` is article/claim, `claim` its sentence, `source` where the article says so."""
+    """An experiment file. `id` is article/claim, `claim` its sentence, `source` where the article says so.
+
+    `source_sha256` covers the file, and the patches that it names.
+    """
 
     id: str
     article: Article
@@ -79,7 +91,9 @@ class Loaded:
         network = self.topology.resolve(*changes, blame=blame)
         workload = arm.workload or experiment.workload
         probes = experiment.probes if arm.probes is None else arm.probes
-        _check_nodes(network, [*experiment.path, *_nodes(workload, *probes)], blame)
+        middleboxes = experiment.middleboxes if arm.middleboxes is None else arm.middleboxes
+        kernel = arm.kernel or experiment.kernel
+        _check_nodes(network, [*experiment.path, *_nodes(workload, *probes, *middleboxes)], blame)
         return Case(
             claim=self.id,
             arm=arm.name,
@@ -88,12 +102,18 @@ class Loaded:
             network=network,
             workload=workload,
             probes=probes,
+            middleboxes=middleboxes,
+            kernel=kernel,
+            patches=tuple(self.path.parent / name for name in kernel.patches) if kernel else (),
+            clock=arm.clock or experiment.clock,
+            samples=arm.samples or experiment.samples,
             path=experiment.path,
             metric=arm.metric or experiment.metric,
             prediction=arm.prediction or experiment.prediction,
             tolerance=arm.tolerance or experiment.tolerance,
             reported=experiment.reported(arm, point),
             explains=arm.explains,
+            relative_to=arm.relative_to,
         )
 
 
@@ -121,10 +141,22 @@ def load(path: Path, topology: Callable[[str, Path], Topology]) -> Loaded:
         claim=" ".join(claim.split()),
         source=" ".join(where.split()),
         path=path,
-        source_sha256=hashlib.sha256(source).hexdigest(),
+        source_sha256=_digest(source, path, experiment),
         experiment=experiment,
         topology=topology(experiment.topology, path),
     )
+
+
+def _digest(source: bytes, path: Path, experiment: Experiment) -> str:
+    """SHA-256 of the file and of every patch that it names. Raises SpecError for a patch that cannot be read."""
+    total = hashlib.sha256(source)
+    variants = [kernel for kernel in (experiment.kernel, *(arm.kernel for arm in experiment.arms)) if kernel]
+    for name in dict.fromkeys(name for variant in variants for name in variant.patches):
+        try:
+            total.update((path.parent / name).read_bytes())
+        except OSError as error:
+            raise SpecError([Problem(display(path), 1, f"patch '{name}': {error.strerror}")]) from error
+    return total.hexdigest()
 
 
 def _run(source: bytes, path: Path) -> ModuleType:

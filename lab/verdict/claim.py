@@ -37,6 +37,8 @@ class Case(Protocol):
     def reported(self) -> Value | None: ...  # noqa: D102
     @property
     def explains(self) -> str: ...  # noqa: D102
+    @property
+    def relative_to(self) -> str: ...  # noqa: D102
 
 
 class Recorded(Protocol):
@@ -125,36 +127,70 @@ def evaluate(
     by_case: dict[tuple[str, str], list[Recorded]] = {}
     for record in records:
         by_case.setdefault((record.trial.arm, record.trial.point), []).append(record)
-    results = tuple(
-        _result(case, by_case.get(name, []), path_of, without.get(name, _NOT_RUN))
+    figures = {
+        name: _figures(case, by_case.get(name, []), path_of, without.get(name, _NOT_RUN))
         for case in cases
         for name in [(case.arm, case.point)]
-    )
+    }
+    results = tuple(_result(case, figures) for case in cases)
     counted = [(_name(result), result.verdict) for result in results if result.counts and result.verdict]
     return ClaimResult(cases[0].claim, combine(counted), kernel, clock, results)
 
 
-def _result(case: Case, records: Sequence[Recorded], path_of: Callable[[Any], Any], without: Verdict) -> Result:
+@dataclass(frozen=True)
+class _Figures:
+    """What is known of a case: `missing` says why nothing was measured, `note` why nothing is predicted."""
+
+    trials: tuple[str, ...]
+    predicted: Value | None
+    note: str
+    measured: Value | None
+    missing: Verdict | None
+
+    def relative_to(self, base: _Figures) -> _Figures:
+        """The ratios of these to `base`'s."""
+        return _Figures(
+            (*base.trials, *self.trials),
+            self.predicted.over(base.predicted) if self.predicted and base.predicted else None,
+            self.note or base.note,
+            self.measured.over(base.measured) if self.measured and base.measured else None,
+            self.missing or base.missing,
+        )
+
+
+def _figures(case: Case, records: Sequence[Recorded], path_of: Callable[[Any], Any], without: Verdict) -> _Figures:
     predicted, note = _predicted(case, path_of)
-    measured: Value | None = None
-    verdict: Verdict | None
-    try:
-        verdict = _unusable(records) if records else without
-        if verdict is None:
+    measured = None
+    missing = _unusable(records) if records else without
+    if missing is None:
+        try:
             measured = mean([case.metric(record) for record in records if not record.invalid])
-            verdict = judge(case.reported, measured, case.tolerance) if case.reported else None
-    except (LabError, UnitError) as error:
+        except (LabError, UnitError) as error:
+            missing = Verdict("invalid", str(error))
+    return _Figures(tuple(record.address for record in records), predicted, note, measured, missing)
+
+
+def _result(case: Case, figures: Mapping[tuple[str, str], _Figures]) -> Result:
+    found = figures[case.arm, case.point]
+    verdict = found.missing
+    try:
+        if case.relative_to:
+            found = found.relative_to(figures[case.relative_to, case.point])
+            verdict = found.missing
+        if found.measured is not None and case.reported is not None:
+            verdict = judge(case.reported, found.measured, case.tolerance)
+    except UnitError as error:
         verdict = Verdict("invalid", str(error))
     return Result(
         arm=case.arm,
         point=case.point,
         reported=case.reported,
-        predicted=predicted,
-        measured=measured,
+        predicted=found.predicted,
+        measured=found.measured,
         verdict=verdict,
         counts=case.reported is not None and not case.explains,
-        trials=tuple(record.address for record in records),
-        note=note,
+        trials=found.trials,
+        note=found.note,
     )
 
 

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from lab.kernel import Kernel, KernelMissing, cache, find, installed
+from lab.kernel import Kernel, KernelMissing, cache, find, installed, variant
 
 
 @pytest.fixture
@@ -18,10 +20,10 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return cache.folder()
 
 
-def put(home: Path, name: str, version: str, id: str) -> Kernel:
+def put(home: Path, name: str, version: str, id: str, hz: int = 1000, **more: Any) -> Kernel:
     place = home / id
     place.mkdir(parents=True)
-    kernel = Kernel(name, version, id, 1000, (), place / "linux", 4096, True)
+    kernel = Kernel(name, version, id, hz, more.pop("patches", ()), place / "linux", 4096, True, **more)
     cache.save(kernel)
     return kernel
 
@@ -68,3 +70,21 @@ def test_importing_the_layer_loads_none_of_it() -> None:
     code = "import sys, lab.kernel; print(sorted(name for name in sys.modules if name.startswith('lab.kernel.')))"
     shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert shown.stdout == "[]\n"
+
+
+def test_a_variant_is_found_by_its_patches_and_hz(home: Path, tmp_path: Path) -> None:
+    base = put(home, "7.2", "7.2.13-1", "a" * 16)
+    patch = tmp_path / "mss.patch"
+    patch.write_bytes(b"+++ b/x\n")
+    digest = hashlib.sha256(patch.read_bytes()).hexdigest()
+    ours = put(home, "7.2-mss", "7.2.13-1", "b" * 16, patches=("mss",), base=base.id, digests=(digest,))
+    slow = put(home, "7.2-hz100", "7.2.13-1", "c" * 16, hz=100, base=base.id)
+    put(home, "7.2-old", "7.2.13-1", "d" * 16, hz=100, base="e" * 16)
+    assert find() == base
+    assert variant(base, [patch]) == ours
+    assert variant(base, hz=100) == slow
+    patch.write_bytes(b"+++ b/y\n")
+    with pytest.raises(KernelMissing, match=r"patch mss.patch .*`lab kernel build --variants`"):
+        variant(base, [patch])
+    with pytest.raises(KernelMissing, match="HZ 250"):
+        variant(base, hz=250)

@@ -48,7 +48,7 @@ def record(tmp_path: Path) -> Callable[[Mapping[str, bytes]], Record]:
 
 def keep(root: Path, outputs: Mapping[str, bytes]) -> Record:
     none: dict[str, str] = {}
-    trial = Trial("a/b", "baseline", "", "", none, none, [], none, "uml", "virtual", 1, 0, none)
+    trial = Trial("a/b", "baseline", "", "", none, none, [], [], none, "uml", "virtual", 1, 0, none)
     with Store(root).stage(trial) as stage:
         for name, content in outputs.items():
             (stage.out / name).write_bytes(content)

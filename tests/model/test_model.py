@@ -1,6 +1,7 @@
 """Predictions against the standards' arithmetic, the articles' figures and what Linux 7.2 did on the same path."""
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -125,24 +126,34 @@ def direction(rate: str | None, delay: str, mtu: str = "1500 B") -> dict[str, ob
     return {"rate": rate, "delay": delay, "mtu": mtu, "limit": 1000, "loss": 0.0}
 
 
+def node(name: str, sysctls: dict[str, str], advmss: str | None = None) -> dict[str, Any]:
+    return {"name": name, "sysctls": sysctls, "routes": [{"interface": "eth0", "advmss": advmss}]}
+
+
+def end(name: str, gro: bool = False) -> dict[str, Any]:
+    offloads = {"tso": False, "gso": False, "gro": gro}
+    waits = {"gro_flush_timeout": "20 us", "gso_max_segs": None}
+    return {"node": name, "name": "eth0", "mtu": "1500 B", "offloads": offloads, **waits}
+
+
 NETWORK = {
     "name": "routed",
     "nodes": [
-        {"name": "sender", "sysctls": {"net.ipv4.tcp_wmem": "4096 16384 8388608", "net.ipv4.tcp_timestamps": "0"}},
-        {"name": "router", "sysctls": {}},
-        {"name": "receiver", "sysctls": {"net.ipv4.tcp_rmem": "4096 131072 12582912"}},
-        {"name": "alone", "sysctls": {}},
+        node("sender", {"net.ipv4.tcp_wmem": "4096 16384 8388608", "net.ipv4.tcp_timestamps": "0"}),
+        node("router", {}),
+        node("receiver", {"net.ipv4.tcp_rmem": "4096 131072 12582912"}, advmss="1460 B"),
+        node("alone", {}),
     ],
     "links": [
         {
             "name": "far",
-            "ends": [{"node": "receiver"}, {"node": "router"}],
+            "ends": [end("receiver", gro=True), end("router")],
             "forward": direction("100 Mbit/s", "3 ms", "500 B"),
             "back": direction("50 Mbit/s", "7 ms"),
         },
         {
             "name": "near",
-            "ends": [{"node": "sender"}, {"node": "router"}],
+            "ends": [end("sender"), end("router")],
             "forward": direction(None, "1 ms"),
             "back": direction("1 Gbit/s", "2 ms"),
         },
@@ -160,6 +171,8 @@ def test_path_of_a_network() -> None:
     )
     assert (found.mtu, found.timestamps, found.kernel, found.hz) == (Size(500), False, (7, 2), 1000)
     assert (found.sndbuf_max, found.rcvbuf_max, found.duration) == (8388608, 12582912, Duration.of("10 s"))
+    assert (found.sender.gro, found.receiver.gro, found.receiver.advmss) == (False, True, Size(1460))
+    assert (found.sender.mtu, found.receiver.coalescing) == (Size(1500), Duration.of("20 us"))
 
 
 @pytest.mark.parametrize("receiver", ["alone", "nobody"])

@@ -27,6 +27,7 @@ def trial(**changed: object) -> Trial:
         "network": {"name": "n", "nodes": [], "links": []},
         "workload": {"kind": "ping"},
         "probes": [],
+        "middleboxes": [],
         "kernel": {"name": "7.2", "hz": 1000},
         "on": "uml",
         "clock": "virtual",

@@ -114,6 +114,7 @@ def _keep(store: Store, loaded: find.Loaded, case: object, text: str, changed: d
         "network": to_plain(case.network),
         "workload": to_plain(case.workload),
         "probes": to_plain(list(case.probes)),
+        "middleboxes": [],
         "kernel": KERNEL,
         "on": "uml",
         "clock": "virtual",

@@ -9,6 +9,7 @@ from lab.report.article import Article
 from lab.report.judged import Judged
 
 Keep = Callable[..., list[Record]]
+KERNEL = {"name": "7.2", "version": "7.2.13-1", "id": "k1", "hz": 1000, "patches": []}
 OLD = {"name": "6.12", "version": "6.12.9-1", "id": "k0", "hz": 1000, "patches": []}
 NEW = {"name": "7.10", "version": "7.10.1-1", "id": "k2", "hz": 1000, "patches": []}
 
@@ -61,3 +62,22 @@ def test_repeats_that_differ_are_invalid(keep: Keep) -> None:
     assert judged().result.verdict.kind == "not reproduced"
     keep("header", "something else", repeat=2)
     assert judged().result.verdict.kind == "invalid"
+
+
+def test_a_variant_of_the_runs_kernel_belongs_to_its_run(here: Path, keep: Keep) -> None:
+    source = here / "experiments" / "toy" / "header.py"
+    slow = source.read_text().replace('Arm("longer",', 'Arm("longer", kernel=Variant(hz=100),')
+    source.write_text(slow.replace("import Arm,", "import Arm, Variant,"))
+    keep("header")
+    keep("header", kernel={**KERNEL, "id": "k9", "hz": 100, "base": KERNEL["id"]})
+    found = judged()
+    assert found.kernel == KERNEL
+    assert {(each.trial.arm, each.trial.kernel["hz"]) for each in found.records} == {("on", 1000), ("longer", 100)}
+
+
+def test_samples_are_seeds(here: Path, keep: Keep) -> None:
+    source = here / "experiments" / "toy" / "header.py"
+    source.write_text(source.read_text().replace("EXPERIMENT = Experiment(", "EXPERIMENT = Experiment(samples=2,"))
+    for seed in (1, 2, 3):
+        keep("header", seed=seed)
+    assert {record.trial.seed for record in judged().records} == {1, 2}

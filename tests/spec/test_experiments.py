@@ -246,3 +246,45 @@ def test_an_experiment_and_a_network_load_without_pydantic_or_yaml() -> None:
     heavy = "{'pydantic', 'ruamel'} & set(sys.modules)"
     code = f"import sys, lab.spec.network, lab.spec.experiment; sys.exit(bool({heavy}))"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+VARIED = """EXPERIMENT = Experiment(
+    **COMMON, samples=3, kernel=Variant(hz=250),
+    arms=(
+        Arm("plain", reported="94 Mbit/s"),
+        Arm("patched", relative_to="plain", kernel=Variant(patches=("ours.patch",)), clock="real", samples=5),
+    ),
+)
+"""
+
+
+def varied(write: Write, body: str = VARIED) -> Path:
+    return write(body, head=HEAD.replace("import Absolute", "import Variant, Absolute"))
+
+
+def test_kernel_clock_and_samples_are_the_arms_or_the_experiments(write: Write) -> None:
+    path = varied(write)
+    patch = path.parent / "ours.patch"
+    patch.write_text("+++ b/x")
+    (loaded,) = find.find([str(path)])
+    plain, patched = loaded.cases()
+    assert plain.kernel
+    assert (plain.kernel.hz, plain.patches, plain.clock, plain.samples) == (250, (), "virtual", 3)
+    assert (patched.patches, patched.clock, patched.samples, patched.relative_to) == ((patch,), "real", 5, "plain")
+    patch.write_text("+++ b/y")
+    (again,) = find.find([str(path)])
+    assert again.source_sha256 != loaded.source_sha256
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        (VARIED, "patch 'ours.patch': No such file or directory"),
+        (VARIED.replace('relative_to="plain"', 'relative_to="plane"'), "'plane', which is no arm"),
+        (VARIED.replace('clock="real"', 'clock="wall"'), "clock='wall' should be"),
+        (VARIED.replace("samples=3", "samples=0"), "samples should be at least 1"),
+    ],
+)
+def test_mistakes_in_variants_clocks_and_samples(write: Write, body: str, message: str) -> None:
+    (problem,) = find.check([varied(write, body)])
+    assert message in problem.message

@@ -102,6 +102,7 @@ class Case:
     reported: Value | None = HUNDRED
     tolerance: Tolerance = FIVE
     explains: str = ""
+    relative_to: str = ""
     metric: Any = value_of
     prediction: Any = bps
 
@@ -169,3 +170,18 @@ def test_a_metric_or_a_model_that_fails_is_said() -> None:
 
 def test_what_was_not_run_is_skipped() -> None:
     assert run([Case()], []).verdict == Verdict("skipped", "baseline: not run")
+
+
+def test_an_arm_relative_to_another_has_ratios() -> None:
+    half = Case("half", reported=Value(0.5, "1"), relative_to="baseline")
+    result = run([Case(reported=None), half], [recorded(100, address="a1"), recorded(49, "half", address="a2")])
+    assert result.verdict.kind == "reproduced"
+    ratio = result.results[1]
+    assert (ratio.measured, ratio.predicted, ratio.trials) == (Value(0.49, "1"), Value(1, "1"), ("a1", "a2"))
+
+
+def test_without_the_arm_that_it_is_relative_to_there_is_no_ratio() -> None:
+    half = Case("half", reported=Value(0.5, "1"), relative_to="baseline")
+    spoiled = [recorded(100, invalid=("wrong rate",)), recorded(49, "half")]
+    assert run([Case(reported=None), half], spoiled).verdict == Verdict("invalid", "half: wrong rate")
+    assert run([Case(reported=None), half], [recorded(49, "half")]).verdict.kind == "skipped"
