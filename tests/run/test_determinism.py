@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import compileall
 import os
 import shutil
 import subprocess
@@ -124,3 +125,22 @@ def may_become_another() -> bool:
 @pytest.mark.skipif(not may_become_another(), reason="only root can run something as two users")
 def test_root_and_an_ordinary_user_see_the_same(public: Path) -> None:
     assert run_as(0, public, "root") == run_as(NOBODY, public, "nobody") != {}
+
+
+@pytest.mark.usefixtures("kernel")
+def test_bytecode_or_none_changes_nothing(tmp_path: Path) -> None:
+    """A guest that compiles the lab's modules first comes later to its trial, by some readings of the clock."""
+    copy = tmp_path / "copy"
+    for folder in ("lab", "topologies"):
+        shutil.copytree(ROOT / folder, copy / folder, ignore=shutil.ignore_patterns("__pycache__"))
+    (tmp_path / "lossy.py").write_text(EXPERIMENT)
+
+    def run(name: str) -> dict[str, bytes]:
+        argv = [sys.executable, "-B", "-c", "from lab.cli import main; main()", "run", "lossy.py", "--results", name]
+        done = subprocess.run(argv, cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(copy)}, capture_output=True)
+        assert done.returncode == 0, done.stderr.decode()
+        return {record.address: content(record) for record in Store(tmp_path / name)}
+
+    without = run("without")
+    compileall.compile_dir(copy / "lab", quiet=1)
+    assert run("with") == without != {}
