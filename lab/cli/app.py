@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn, Protocol
 
 import typer
 
 from lab.cli import output
+from lab.errors import InputError
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
 
 app = typer.Typer(
     name="lab",
@@ -23,6 +27,25 @@ app.add_typer(kernels, name="kernel")
 Json = Annotated[bool, typer.Option("--json", help="One JSON document on standard output.")]
 Results = Annotated[Path, typer.Option("--results", help="The store of records.", metavar="DIR")]
 STORE = Path("results")
+Claims = Annotated[list[str] | None, typer.Argument(metavar="[CLAIM | ARTICLE | FILE.py]...")]
+Seed = Annotated[int, typer.Option(help="Where every random number starts from.")]
+Jobs = Annotated[int | None, typer.Option(help="Trials side by side; one a core unless set.")]
+Seconds = Annotated[float, typer.Option(help="Seconds of wall time after which a trial is given up.")]
+Junit = Annotated[Path | None, typer.Option(help="A file for JUnit XML, too.", metavar="FILE")]
+
+
+class Answer(Protocol):
+    """What a command found out."""
+
+    @property
+    def exit_code(self) -> int:
+        """The contract's."""
+
+    def plain(self) -> dict[str, Any]:
+        """For JSON."""
+
+    def render(self) -> RenderableType:
+        """For a person."""
 
 
 @app.command()
@@ -72,14 +95,14 @@ def list_all(as_json: Json = False) -> None:
 
 @app.command()
 def run(
-    claims: Annotated[list[str] | None, typer.Argument(metavar="[CLAIM | ARTICLE | FILE.py]...")] = None,
+    claims: Claims = None,
     on: Annotated[str, typer.Option("--on", help="Where trials run.")] = "uml",
     kernel: Annotated[str | None, typer.Option(help="A built kernel: name, version or id.")] = None,
     clock: Annotated[str, typer.Option(help="virtual or real.")] = "virtual",
-    seed: Annotated[int, typer.Option(help="Where every random number starts from.")] = 1,
+    seed: Seed = 1,
     repeat: Annotated[int, typer.Option(help="How often to run each trial; in virtual time to the same bytes.")] = 1,
-    jobs: Annotated[int | None, typer.Option(help="Trials side by side; one a core unless set.")] = None,
-    budget: Annotated[float, typer.Option(help="Seconds of wall time after which a trial is given up.")] = 900.0,
+    jobs: Jobs = None,
+    budget: Seconds = 900.0,
     stall: Annotated[float, typer.Option(help="Seconds of CPU without progress in the guest's time: a hang.")] = 60.0,
     results: Results = STORE,
     as_json: Json = False,
@@ -93,11 +116,7 @@ def run(
     experiments = find_experiments(claims or ())
     settings = Settings(find(kernel), on, clock, seed, repeat)
     answer = answers.run(experiments, settings, results, jobs, Budget(wall=budget, stall=stall))
-    if as_json:
-        output.emit(answer.plain())
-    else:
-        output.show(answer.render())
-    raise typer.Exit(answer.exit_code)
+    _answer(answer, as_json)
 
 
 @app.command()
@@ -114,6 +133,61 @@ def report(
         output.emit({"index": str(pages.index), "pages": [str(page) for page in pages.articles]})
     else:
         print(pages.index)
+
+
+@app.command()
+def verify(
+    results: Annotated[Path, typer.Argument(help="The store of records.", metavar="[RESULTS]")] = STORE,
+    jobs: Jobs = None,
+    budget: Seconds = 900.0,
+    as_json: Json = False,
+) -> None:
+    """Run recorded trials again, here, and say which bytes differ."""
+    from lab.cli import verifying
+    from lab.kernel import Budget
+
+    _answer(verifying.verify(results, jobs, Budget(wall=budget)), as_json)
+
+
+@app.command()
+def compare(
+    base: Annotated[Path, typer.Argument(help="A store of records.", metavar="BASE")],
+    new: Annotated[Path, typer.Argument(help="Another one.", metavar="NEW")],
+    junit: Junit = None,
+    as_json: Json = False,
+) -> None:
+    """What changed between two stores, claim by claim and packet by packet."""
+    from lab.cli import comparing
+
+    answer = comparing.stores(base, new)
+    if junit:
+        junit.write_bytes(answer.junit())
+    _answer(answer, as_json)
+
+
+@app.command()
+def regress(
+    kernel: Annotated[list[str], typer.Option(help="Given twice: the base, then the new one.")],
+    claims: Claims = None,
+    seed: Seed = 1,
+    jobs: Jobs = None,
+    budget: Seconds = 900.0,
+    results: Results = STORE,
+    junit: Junit = None,
+    as_json: Json = False,
+) -> None:
+    """Run claims on two kernels, and say what changed between them."""
+    from lab.cli import comparing
+    from lab.kernel import Budget, find
+    from lab.spec.find import find as find_experiments
+
+    if len(kernel) != 2:
+        raise InputError("regress compares two kernels: name both, as --kernel 6.12 --kernel 7.2")
+    pair = [find(name) for name in kernel]
+    answer = comparing.kernels(find_experiments(claims or ()), pair, seed, results, jobs, Budget(wall=budget))
+    if junit:
+        junit.write_bytes(answer.junit())
+    _answer(answer, as_json)
 
 
 @app.command()
@@ -167,6 +241,14 @@ def list_kernels(as_json: Json = False) -> None:
         output.emit({"kernels": plain})
     else:
         output.show(listing.render_kernels(plain))
+
+
+def _answer(answer: Answer, as_json: bool) -> NoReturn:
+    if as_json:
+        output.emit(answer.plain())
+    else:
+        output.show(answer.render())
+    raise typer.Exit(answer.exit_code)
 
 
 def _answer_kernels(plain: list[dict[str, Any]], as_json: bool) -> None:

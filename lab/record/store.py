@@ -96,6 +96,12 @@ class Store:
                 path.rename(doomed / "record")
 
     @contextmanager
+    def scratch(self) -> Iterator[Path]:
+        """A private folder beside the records; gone afterwards, at the latest when the store is next opened."""
+        with self._private("scratch") as path:
+            yield path
+
+    @contextmanager
     def stage(self, trial: Trial) -> Iterator[Stage]:
         """A private folder for `trial`; gone afterwards unless committed.
 

@@ -1,0 +1,132 @@
+"""`lab compare` and `lab regress`: the same claims on two kernels, or in two stores, beside each other."""
+
+from __future__ import annotations
+
+import xml.etree.ElementTree as ET
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from rich.console import Group, RenderableType
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from lab.cli import claims
+from lab.errors import InputError
+from lab.kernel import Budget, Kernel
+from lab.record.record import Record
+from lab.record.store import Store
+from lab.regress.compare import CaseChange, ClaimChange, compare
+from lab.report.html import figure
+from lab.report.judged import stored
+from lab.run.plan import Settings
+from lab.spec import find
+from lab.spec.load import Loaded
+
+__all__ = ["Answer", "kernels", "stores"]
+
+_COLOURS = {"identical": "dim", "same figures": "green", "moved": "yellow", "regressed": "red"}
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What changed, claim by claim."""
+
+    changes: tuple[ClaimChange, ...]
+
+    @property
+    def exit_code(self) -> int:
+        """1 where a verdict or a figure changed, else 0."""
+        return int(any(each.change in ("moved", "regressed") for each in self.changes))
+
+    def plain(self) -> dict[str, Any]:
+        """For JSON."""
+        return {"claims": [each.plain() for each in self.changes]}
+
+    def render(self) -> RenderableType:
+        """A block for each claim that is not identical, and a sentence on all."""
+        kinds = [each.change for each in self.changes]
+        count = ", ".join(f"{kinds.count(kind)} {kind}" for kind in _COLOURS if kind in kinds)
+        blocks = [_block(each) for each in self.changes if each.change != "identical"]
+        return Group(*blocks, Text(f"{len(kinds)} claim{'' if len(kinds) == 1 else 's'}: {count}", "bold"))
+
+    def junit(self) -> bytes:
+        """As JUnit XML: a test case for each claim, failed where something changed."""
+        failed = sum(each.change in ("moved", "regressed") for each in self.changes)
+        suite = ET.Element("testsuite", name="lab", tests=str(len(self.changes)), failures=str(failed))
+        for each in self.changes:
+            article, _, claim = each.claim.partition("/")
+            case = ET.SubElement(suite, "testcase", classname=article, name=claim)
+            text = "\n".join(_lines(each))
+            if each.change in ("moved", "regressed"):
+                ET.SubElement(case, "failure", message=each.change).text = text
+            elif text:
+                ET.SubElement(case, "system-out").text = text
+        ET.indent(suite)
+        document: bytes = ET.tostring(suite, encoding="utf-8", xml_declaration=True)
+        return document
+
+
+def stores(base: Path, new: Path) -> Answer:
+    """Two stores compared, by all claims that both hold. Raises InputError, Incomparable."""
+    experiments = find.find()
+    for store in (base, new):
+        if not store.is_dir():
+            raise InputError(f"{store} is no store of records")
+    changes = compare(stored(experiments, Store(base)), stored(experiments, Store(new)))
+    if not changes:
+        raise InputError(f"{base} and {new} have no claim in common, of the experiments as they stand")
+    return Answer(changes)
+
+
+def kernels(
+    experiments: Sequence[Loaded], pair: Sequence[Kernel], seed: int, results: Path, jobs: int | None, budget: Budget
+) -> Answer:
+    """Run what the store lacks on both kernels, and compare. Raises what `claims.run` raises."""
+    for kernel in pair:
+        claims.run(experiments, Settings(kernel, seed=seed), results, jobs, budget)
+    base, new = (stored(experiments, _of(kernel, seed, results)) for kernel in pair)
+    return Answer(compare(base, new))
+
+
+def _of(kernel: Kernel, seed: int, results: Path) -> Iterator[Record]:
+    """The records of a kernel and of its variants, from that seed on."""
+    for record in Store(results):
+        ran = record.trial.kernel
+        if kernel.id in (ran.get("id"), ran.get("base")) and record.trial.seed >= seed:
+            yield record
+
+
+def _block(change: ClaimChange) -> RenderableType:
+    title = Text.assemble((change.claim, "bold"), "  ", (change.change, _COLOURS[change.change]))
+    lines = Text("\n".join(_lines(change)))
+    table = Table(box=None, pad_edge=False, padding=(0, 2))
+    for name in ("arm", "base", "new", "change"):
+        table.add_column(name, justify="left" if name == "arm" else "right")
+    for case in change.cases:
+        if not case.identical:
+            table.add_row(_name(case), figure(case.base.measured), figure(case.new.measured), _ratio(case))
+    return Group(title, table, Padding(lines, (0, 0, 1, 2)))
+
+
+def _lines(change: ClaimChange) -> list[str]:
+    """Both verdicts where they differ, and the first packets that do."""
+    lines = []
+    if change.base.kind != change.new.kind:
+        lines.append(f"{change.base.kind} on {change.kernels[0]}, {change.new.kind} on {change.kernels[1]}")
+    for case in change.cases:
+        if where := case.divergence:
+            lines.append(f"{_name(case)}: packet {where.number} of {case.capture} differs in {where.what}")
+            lines += [f"  base {where.base or 'has ended'}", f"  new  {where.new or 'has ended'}"]
+            break
+    return lines
+
+
+def _name(case: CaseChange) -> str:
+    return f"{case.new.arm} {case.new.point}".strip()
+
+
+def _ratio(case: CaseChange) -> str:
+    return "" if case.ratio is None else f"{100 * (case.ratio - 1):+.2f} %"

@@ -1,0 +1,102 @@
+"""`lab verify`: every recorded trial run again here, and what came out compared to the byte."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from lab.errors import InputError, LabError
+from lab.kernel import Budget
+from lab.record.record import Record, RecordError
+from lab.record.store import Store
+from lab.regress.identity import parting
+from lab.run.again import CannotRepeat, other_tools, repeat
+from lab.run.progress import name, shown
+
+__all__ = ["Answer", "verify"]
+
+_COLOURS = {"identical": "green", "differs": "red", "damaged": "red", "not repeated": "magenta"}
+
+
+@dataclass(frozen=True)
+class Checked:
+    """One trial: whether it gave the same bytes again, and where not."""
+
+    address: str
+    trial: str
+    outcome: Literal["identical", "differs", "damaged", "not repeated"]
+    detail: str = ""
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What became of every trial."""
+
+    checked: tuple[Checked, ...]
+
+    @property
+    def exit_code(self) -> int:
+        """1 where a byte differs or a record is damaged, 3 where a trial could not be repeated, else 0."""
+        outcomes = {each.outcome for each in self.checked}
+        return 1 if outcomes & {"differs", "damaged"} else 3 if "not repeated" in outcomes else 0
+
+    def plain(self) -> dict[str, Any]:
+        """For JSON."""
+        return {
+            "trials": [
+                {"address": each.address, "trial": each.trial, "outcome": each.outcome, "detail": each.detail}
+                for each in self.checked
+            ]
+        }
+
+    def render(self) -> RenderableType:
+        """A line for each trial that is not identical, and a sentence on all."""
+        table = Table(box=None, show_header=False, pad_edge=False)
+        for each in self.checked:
+            if each.outcome != "identical":
+                colour = _COLOURS[each.outcome]
+                table.add_row(each.address[:12], each.trial, Text(f"{each.outcome}: {each.detail}", colour))
+        same = sum(each.outcome == "identical" for each in self.checked)
+        said = (
+            f"all {same} trials identical" if same == len(self.checked) else f"{same} of {len(self.checked)} identical"
+        )
+        return Group(table, Text(said, "bold")) if table.rows else Text(said, "bold")
+
+
+def verify(results: Path, jobs: int | None, budget: Budget) -> Answer:
+    """Run the trials of the store again, in a scratch store beside it that goes afterwards.
+
+    Raises InputError when there is no record, MachineError when the machine cannot run any.
+    """
+    store = Store(results)
+    records = tuple(store)
+    if not records:
+        raise InputError(f"{results} holds no records")
+    whole, checked = [], {}
+    for record in records:
+        try:
+            record.verify()
+            whole.append(record)
+        except RecordError as error:
+            checked[record.address] = Checked(record.address, "", "damaged", str(error))
+    with store.scratch() as scratch, shown(len(whole)) as progress:
+        outcomes = repeat(whole, scratch, jobs, budget, progress)
+        for record in whole:
+            checked[record.address] = _compared(record, outcomes[record.address])
+    return Answer(tuple(checked[record.address] for record in records))
+
+
+def _compared(record: Record, outcome: Record | LabError) -> Checked:
+    who = name(record.trial)
+    if isinstance(outcome, CannotRepeat):
+        return Checked(record.address, who, "not repeated", str(outcome))
+    where = f"it failed: {outcome}" if isinstance(outcome, LabError) else parting(record, outcome)
+    if where is None:
+        return Checked(record.address, who, "identical")
+    others = ", ".join(other_tools(record.trial))
+    return Checked(record.address, who, "differs", f"{where}" + (f"; here is {others}" if others else ""))

@@ -1,0 +1,1 @@
+"""Two records of the same trial: whether their bytes are equal, and what their packets do differently."""

@@ -1,0 +1,187 @@
+"""Two judgements of the same claims: what changed between them, case by case."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from lab.errors import LabError
+from lab.metric.capture import Capture
+from lab.record import Record
+from lab.regress.identity import parting
+from lab.regress.packets import Divergence, diverge
+from lab.report.judged import Judged
+from lab.verdict import Result, Verdict
+
+__all__ = ["MOVED", "CaseChange", "ClaimChange", "Incomparable", "compare"]
+
+MOVED = 0.005  # the part of a figure that the models are good for: less than that is no change of a claim
+
+Change = Literal["identical", "same figures", "moved", "regressed"]
+
+
+class Incomparable(LabError):
+    """Two records are not of the same trial: another experiment, network or seed."""
+
+
+@dataclass(frozen=True)
+class CaseChange:
+    """One arm at one point, then and now. `divergence` is where the packets first part; None: nowhere, or unknown."""
+
+    base: Result
+    new: Result
+    identical: bool
+    divergence: Divergence | None
+    capture: str
+
+    @property
+    def ratio(self) -> float | None:
+        """Of the measured figures, new over base; None without such a ratio."""
+        then, now = self.base.measured, self.new.measured
+        if then is None or now is None:
+            return None
+        if then.number == now.number:
+            return 1.0
+        return now.number / then.number if then.number else None
+
+    @property
+    def moved(self) -> bool:
+        """Whether the figure is another one, by more than the models' accuracy; a lost figure is."""
+        if (self.base.measured is None) != (self.new.measured is None):
+            return True
+        if self.base.measured == self.new.measured:
+            return False
+        ratio = self.ratio
+        return ratio is None or abs(ratio - 1) > MOVED
+
+    def plain(self) -> dict[str, Any]:
+        """For JSON."""
+        figures = {
+            name: result.measured.number if result.measured else None
+            for name, result in (("base", self.base), ("new", self.new))
+        }
+        where = self.divergence
+        packets = (
+            {"capture": self.capture, "packet": where.number, "what": where.what, "base": where.base, "new": where.new}
+            if where
+            else None
+        )
+        return {
+            "arm": self.new.arm,
+            "point": self.new.point,
+            **figures,
+            "unit": self.new.unit or self.base.unit,
+            "ratio": self.ratio,
+            "moved": self.moved,
+            "identical": self.identical,
+            "divergence": packets,
+        }
+
+
+@dataclass(frozen=True)
+class ClaimChange:
+    """A claim, then and now; the kernels' names and the verdict that the experiment expects."""
+
+    claim: str
+    expected: str
+    kernels: tuple[str, str]
+    base: Verdict
+    new: Verdict
+    cases: tuple[CaseChange, ...]
+
+    @property
+    def change(self) -> Change:
+        """`regressed`: the verdict was the expected one and is not now; `moved`: a figure is another one."""
+        if self.base.kind == self.expected != self.new.kind:
+            return "regressed"
+        if self.base.kind != self.new.kind or any(case.moved for case in self.cases):
+            return "moved"
+        return "identical" if all(case.identical for case in self.cases) else "same figures"
+
+    def plain(self) -> dict[str, Any]:
+        """For JSON."""
+        return {
+            "claim": self.claim,
+            "change": self.change,
+            "expected": self.expected,
+            "base": {"kernel": self.kernels[0], "verdict": self.base.kind, "reason": self.base.reason},
+            "new": {"kernel": self.kernels[1], "verdict": self.new.kind, "reason": self.new.reason},
+            "cases": [case.plain() for case in self.cases],
+        }
+
+
+def compare(base: Iterable[Judged], new: Iterable[Judged]) -> tuple[ClaimChange, ...]:
+    """What changed in every claim that both sides have run. Raises Incomparable, RecordError, CaptureError."""
+    then = {judged.declared.id: judged for judged in base if judged.records}
+    return tuple(
+        _claim(then[judged.declared.id], judged) for judged in new if judged.records and judged.declared.id in then
+    )
+
+
+def _claim(base: Judged, new: Judged) -> ClaimChange:
+    _check(base, new)
+    return ClaimChange(
+        claim=new.declared.id,
+        expected=new.declared.experiment.expect,
+        kernels=(_kernel(base), _kernel(new)),
+        base=base.result.verdict,
+        new=new.result.verdict,
+        cases=tuple(_cases(base, new)),
+    )
+
+
+def _check(base: Judged, new: Judged) -> None:
+    """Only trials that differ in their kernel, and in what follows from it, can be compared."""
+    if base.declared.source_sha256 != new.declared.source_sha256:
+        raise Incomparable(f"{new.declared.id}: the experiment changed in between: run both with the same file")
+    then = {_name(record): record for record in base.records}
+    for record in new.records:
+        other = then.get(_name(record))
+        for what in ("network", "workload", "probes", "middleboxes", "clock") if other else ():
+            if getattr(record.trial, what) != getattr(other.trial, what):  # type: ignore[union-attr]
+                raise Incomparable(f"{new.declared.id}: {_name(record)[0]} ran with another {what}")
+    if then and not then.keys() & {_name(record) for record in new.records}:
+        raise Incomparable(f"{new.declared.id}: no trial in common: was it run with another seed?")
+
+
+def _cases(base: Judged, new: Judged) -> Iterator[CaseChange]:
+    before = {(result.arm, result.point): result for result in base.result.results}
+    for result in new.result.results:
+        name = (result.arm, result.point)
+        pairs = _pairs(base.records, new.records, name)
+        identical = bool(pairs) and all(parting(first, second) is None for first, second in pairs)
+        found = next((where for pair in pairs if (where := _divergence(*pair))), None) if not identical else None
+        capture, divergence = found or ("", None)
+        yield CaseChange(before[name], result, identical, divergence, capture)
+
+
+def _pairs(base: Sequence[Record], new: Sequence[Record], name: tuple[str, str]) -> list[tuple[Record, Record]]:
+    then = {_name(record): record for record in base}
+    return [
+        (then[_name(record)], record)
+        for record in new
+        if (record.trial.arm, record.trial.point) == name and _name(record) in then
+    ]
+
+
+def _divergence(base: Record, new: Record) -> tuple[str, Divergence] | None:
+    """The first capture, by name, whose packets part, and where; in virtual time only."""
+    if new.trial.clock != "virtual":
+        return None
+    for name in sorted(base.outputs.keys() & new.outputs.keys()):
+        if name.endswith(".pcap") and base.outputs[name] != new.outputs[name]:
+            where = diverge(Capture(base.path(name)), Capture(new.path(name)))
+            if where is not None:
+                return name, where
+    return None
+
+
+def _name(record: Record) -> tuple[str, str, int, int]:
+    trial = record.trial
+    return trial.arm, trial.point, trial.seed, trial.repeat
+
+
+def _kernel(judged: Judged) -> str:
+    kernel = judged.kernel or {}
+    return f"{kernel.get('name', '')} ({kernel.get('version', '')}, id {str(kernel.get('id', ''))[:8]})"

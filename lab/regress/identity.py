@@ -1,0 +1,48 @@
+"""Whether two records of one trial are the same, to the byte; else where they part."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from lab.record import Record
+
+__all__ = ["Parting", "parting"]
+
+_CHUNK = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Parting:
+    """The first output, by name, that is not the same, and the first byte there that differs.
+
+    `offset` counts from 0; it is the shorter file's length where one is the start of the other, and None where only
+    one of the records has that output.
+    """
+
+    output: str
+    offset: int | None
+
+    def __str__(self) -> str:
+        return f"{self.output} is missing on one side" if self.offset is None else f"{self.output}, byte {self.offset}"
+
+
+def parting(first: Record, second: Record) -> Parting | None:
+    """Where two records part; None when every output is the same. Raises RecordError."""
+    for name in sorted({*first.outputs, *second.outputs}):
+        if name not in first.outputs or name not in second.outputs:
+            return Parting(name, None)
+        if first.outputs[name] != second.outputs[name]:
+            return Parting(name, _offset(first.path(name), second.path(name)))
+    return None
+
+
+def _offset(first: Path, second: Path) -> int:
+    at = 0
+    with first.open("rb") as ours, second.open("rb") as theirs:
+        while True:
+            mine, other = ours.read(_CHUNK), theirs.read(_CHUNK)
+            if mine != other or not mine:
+                pairs = enumerate(zip(mine, other, strict=False))
+                return at + next((index for index, (a, b) in pairs if a != b), min(len(mine), len(other)))
+            at += len(mine)

@@ -1,0 +1,108 @@
+"""`lab verify`, `lab compare` and `lab regress` on trials that ran: the same bytes again, or what changed, named."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+import xml.etree.ElementTree as ET
+from pathlib import Path
+
+import pytest
+
+from lab.kernel import Kernel
+from lab.record import Store
+
+pytestmark = pytest.mark.guest
+
+LAB = Path(sys.executable).with_name("lab")
+EXPERIMENT = '''"""A short transfer."""
+
+from lab.metric import bulk_goodput
+from lab.probe import Capture
+from lab.spec.experiment import Arm, Experiment, Within
+from lab.units import Duration
+from lab.workload import Bulk
+
+EXPERIMENT = Experiment(
+    topology="lossy",
+    workload=Bulk(duration=Duration.of("300 ms")),
+    probes=(Capture(node="sender"),),
+    metric=bulk_goodput(),
+    arms=(Arm("only", reported="50 Mbit/s"),),
+    tolerance=Within(0.99, because="only the bytes matter here"),
+)
+'''
+
+
+def lab(here: Path, *argv: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([LAB, *argv], cwd=here, capture_output=True, text=True, timeout=120)
+
+
+@pytest.fixture
+def here(kernel: Kernel, tmp_path: Path) -> Path:
+    """A folder with an article of one claim, and its results with the default seed."""
+    article = tmp_path / "experiments" / "short"
+    article.mkdir(parents=True)
+    (article / "article.yaml").write_text("title: Short\nauthor: unnamed\ndate: 2026\nurl: unknown\n")
+    (article / "transfer.py").write_text(EXPERIMENT)
+    done = lab(tmp_path, "run", "short/transfer", "--kernel", kernel.id)
+    assert done.returncode == 0, done.stderr
+    return tmp_path
+
+
+def test_a_trial_gives_its_bytes_again(here: Path) -> None:
+    done = lab(here, "verify")
+    assert (done.returncode, done.stdout.strip()) == (0, "all 1 trials identical"), done.stderr
+    assert not list((here / "results" / ".staging").iterdir())
+
+
+def test_a_record_that_says_other_bytes_is_found_out(here: Path) -> None:
+    (record,) = Store(here / "results")
+    forged = here / "forged"
+    with Store(forged).stage(record.trial) as stage:
+        for name in record.outputs:
+            shutil.copy(record.path(name), stage.out / name)
+        capture = stage.out / "capture.sender.eth0.pcap"
+        content = bytearray(capture.read_bytes())
+        content[1000] ^= 1
+        capture.write_bytes(content)
+        stage.commit(record.environment)
+    done = lab(here, "verify", "forged", "--json")
+    (trial,) = json.loads(done.stdout)["trials"]
+    assert (done.returncode, trial["outcome"], trial["detail"]) == (1, "differs", "capture.sender.eth0.pcap, byte 1000")
+
+
+def test_a_damaged_record_is_named(here: Path) -> None:
+    (record,) = Store(here / "results")
+    record.path("bulk.json").write_text("{}")
+    done = lab(here, "verify", "--json")
+    (trial,) = json.loads(done.stdout)["trials"]
+    assert (done.returncode, trial["outcome"]) == (1, "damaged")
+    assert "bulk.json was altered" in trial["detail"]
+
+
+def test_a_kernel_beside_itself_is_identical(here: Path, kernel: Kernel) -> None:
+    pair = ("--kernel", kernel.id, "--kernel", kernel.id)
+    done = lab(here, "regress", *pair, "short", "--junit", "out.xml", "--json")
+    (claim,) = json.loads(done.stdout)["claims"]
+    assert (done.returncode, claim["change"], claim["cases"][0]["divergence"]) == (0, "identical", None)
+    assert ET.parse(here / "out.xml").getroot().get("failures") == "0"
+
+
+def test_stores_of_another_seed_are_not_compared(here: Path) -> None:
+    assert lab(here, "run", "short", "--seed", "2", "--results", "two").returncode == 0
+    done = lab(here, "compare", "results", "two")
+    assert done.returncode == 1
+    assert "another seed" in done.stderr
+
+
+def test_what_cannot_be_compared_is_said(here: Path) -> None:
+    for argv, code, message in (
+        (("compare", "results", "nowhere"), 2, "nowhere is no store"),
+        (("regress", "--kernel", "7.2", "short"), 2, "name both"),
+        (("verify", "nowhere"), 2, "holds no records"),
+    ):
+        done = lab(here, *argv)
+        assert (done.returncode, message in done.stderr) == (code, True), done.stderr
