@@ -23,8 +23,8 @@ __all__ = ["ARMS", "INK", "MUTED", "PREDICTED", "REPORTED", "Label", "Picture", 
 
 _P = ParamSpec("_P")
 
-# Okabe and Ito's palette, told apart by all kinds of colour vision.
-ARMS = ("#0072B2", "#D55E00", "#009E73")
+# Okabe and Ito's palette, told apart by all kinds of colour vision; the fourth darker, the fifth added.
+ARMS = ("#0072B2", "#D55E00", "#009E73", "#A66F00", "#3D2B8C")
 REPORTED = "#A6467A"  # their reddish purple, darker, so that text in it can be read on white
 PREDICTED = INK = "#1a1a1a"
 MUTED = "#6b6b6b"

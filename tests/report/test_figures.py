@@ -1,16 +1,20 @@
 """Figures out of records: traceable, the same each time, and a sentence where there is nothing to draw."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from lab.model import Hop
 from lab.report import figures
 from lab.report.article import Article
 from lab.report.claim import Claim
 from lab.report.drawing import Picture
+from lab.report.figures.scale import NotBetween, between
 from lab.report.html import Html
 from lab.report.traffic import traffic_of
+from lab.units import Duration, Rate, Size
 
 Toy = Callable[[], Article]
 Draw = Callable[[Claim], Html]
@@ -27,6 +31,8 @@ DRAWN: list[tuple[Draw, str]] = [
     (figures.windows, "header"),
     (io_graph, "header"),
     (figures.limits, "sweep"),
+    (figures.heatmap, "sweep"),
+    (figures.sweep, "sweep"),
     (figures.bars, "rate"),
 ]
 
@@ -57,6 +63,27 @@ def test_without_a_record_a_figure_says_so(toy: Toy, draw: Draw) -> None:
 
 def test_a_record_that_lacks_what_a_figure_needs(toy: Toy) -> None:
     assert "no capture" in figures.header_lengths(toy()["rate"]).text
+
+
+def test_a_heat_map_has_a_cell_for_every_pair(toy: Toy) -> None:
+    text = figures.heatmap(toy()["sweep"], rows="tcp_wmem", of="drops").text
+    assert "drops by tcp_wmem and limit, frames: only at 2: 1; only at 5000: 0" in text
+    assert "Framed: what the article reports" in text
+
+
+def test_a_claim_without_a_sweep_has_no_curve(toy: Toy) -> None:
+    assert "no sweep" in figures.sweep(toy()["header"]).text
+
+
+def test_between_two_paths_every_number_lies_between() -> None:
+    low = Hop(Rate.of("1 Mbit/s"), Duration.of("10 ms"), Size(1500), 100, 0.0)
+    high = replace(low, rate=Rate.of("3 Mbit/s"), delay=Duration.of("20 ms"), loss=0.5)
+    assert between(low, high, 0.5) == Hop(Rate.of("2 Mbit/s"), Duration.of("15 ms"), Size(1500), 100, 0.25)
+    assert between({"rmem": "4096 100 200"}, {"rmem": "4096 100 400"}, 0.25) == {"rmem": "4096 100 250"}
+    assert between((1, "0.5 s"), (3, "1.5 s"), 0.5) == (2, "1.0 s")
+    for pair in (("1 ms", "1 s"), (False, True), ((1,), (1, 2)), (None, 1)):
+        with pytest.raises(NotBetween, match="nothing lies between"):
+            between(*pair, 0.5)
 
 
 def test_counters(toy: Toy) -> None:

@@ -5,7 +5,9 @@ in a sentence.
 """
 
 from lab.report.figures.comparisons import bars, counters, limits
+from lab.report.figures.curve import sweep
 from lab.report.figures.headers import header_lengths
+from lab.report.figures.heatmap import heatmap
 from lab.report.figures.overtime import goodput, io_graph, windows
 
-__all__ = ["bars", "counters", "goodput", "header_lengths", "io_graph", "limits", "windows"]
+__all__ = ["bars", "counters", "goodput", "header_lengths", "heatmap", "io_graph", "limits", "sweep", "windows"]

@@ -12,6 +12,7 @@ from matplotlib.ticker import EngFormatter, FuncFormatter
 from lab.model import base_rtt
 from lab.report.claim import Claim, NotRun, Tested
 from lab.report.drawing import ARMS, MUTED, PREDICTED, REPORTED, Label, axes, draw, labels, picture
+from lab.report.figures.scale import scale_of
 from lab.report.html import Html, code
 from lab.report.traffic import BIN, TICK, Series, goodput_of_samples
 from lab.units import Value
@@ -32,7 +33,7 @@ def goodput(claim: Claim, *arms: str, zoom: bool = False) -> Html:
     """
     shown = claim.arms(*arms)
     figure, (panel,) = axes()
-    scale, unit = _scale(shown)
+    scale, unit = scale_of(each.result.measured or each.result.reported for each in shown)
     ends, top = [], 0.0
     for each, colour in zip(shown, ARMS, strict=False):
         bins = _goodput(each)
@@ -75,12 +76,6 @@ def _bounds(panel: Axes, shown: Iterable[Tested], scale: float) -> list[Label]:
             panel.axhline(number, color=colour, linestyle=style, linewidth=1.5)
             found.append(Label(number, f"{name} {number / scale:.4g}", colour))
     return found
-
-
-def _scale(shown: Iterable[Tested]) -> tuple[float, str]:
-    values = [each.result.measured or each.result.reported for each in shown]
-    most = max((value.number for value in values if value), default=0.0)
-    return (1e9, "Gbit/s") if most >= 1e9 else (1e6, "Mbit/s")
 
 
 def _goodput(each: Tested) -> Series:

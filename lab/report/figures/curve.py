@@ -1,0 +1,95 @@
+"""The law behind a claim: what a sweep measured, and the prediction that runs through it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+from math import inf
+
+import numpy as np
+from matplotlib.ticker import FuncFormatter, NullLocator
+
+from lab.errors import LabError
+from lab.report import html
+from lab.report.claim import Claim, Tested
+from lab.report.drawing import ARMS, REPORTED, Label, axes, draw, labels, picture
+from lab.report.figures.scale import NotBetween, between, scale_of
+from lab.report.html import Html
+
+__all__ = ["sweep"]
+
+_MARKERS = "osD^v"
+_WIDE = 20  # the ratio of the largest to the smallest above which an axis is logarithmic
+
+
+@draw("a sweep")
+def sweep(claim: Claim, *arms: str, of: str = "measured", steps: int = 1) -> Html:
+    """What was measured at the points of the sweep, an arm a colour, with the prediction as a curve.
+
+    `of` names what was measured. The curve is predicted `steps` times from point to point, on paths whose numbers lie
+    between those of its neighbours; straight from one to the next where the points differ in more than numbers.
+    """
+    shown = claim.arms(*arms)
+    if any(each.case.value is None for each in shown):
+        raise LabError("the claim has no sweep")
+    names = list(dict.fromkeys(each.case.arm for each in shown))
+    across, up = scale_of(each.case.value for each in shown), scale_of(each.result.measured for each in shown)
+    figure, (panel,) = axes(size=(6.1, 3.8))
+    places = [_at(each) for each in shown]
+    logarithmic = min(places) > 0 and max(places) > _WIDE * min(places)
+    ends = []
+    for name, colour, marker in zip(names, ARMS, _MARKERS, strict=False):
+        mine = sorted((each for each in shown if each.case.arm == name), key=_at)
+        measured = [
+            (_at(each) / across[0], each.result.measured.number / up[0]) for each in mine if each.result.measured
+        ]
+        curve = [(at / across[0], number / up[0]) for at, number in _curve(claim, mine, steps, logarithmic)]
+        panel.plot(*_columns(curve), color=colour, linestyle=(0, (5, 3)), linewidth=1.4)
+        panel.plot(*_columns(measured), marker, color=colour, markersize=6.5, clip_on=False)
+        if len(names) > 1 and (curve or measured):
+            ends.append(Label((curve or measured)[-1][1], name, colour))
+    said = [(_at(each) / across[0], each.result.reported.number / up[0]) for each in shown if each.result.reported]
+    panel.plot(*_columns(said), "x", color=REPORTED, markersize=9, markeredgewidth=2, clip_on=False)
+    for at, number in said:
+        panel.annotate(
+            f"article {number:.4g}", (at, number), (-7, 7), textcoords="offset points", ha="right", color=REPORTED
+        )
+    if logarithmic:
+        panel.set_xscale("log")
+        panel.xaxis.set_minor_locator(NullLocator())
+        panel.set_xticks(sorted({at / across[0] for at in places}))
+        panel.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    panel.set_ylim(0, None)
+    panel.margins(x=0.04)
+    panel.set(xlabel=_named(claim.judged.declared.experiment.sweep.axis, across[1]), ylabel=_named(of, up[1]))
+    labels(panel, ends)
+    alt = f"{of}: " + "; ".join(f"{each.label}: {html.figure(each.result.measured)}" for each in shown)
+    caption = f"Points: measured. Dashed: predicted.{' Crosses: what the article reports.' if said else ''}"
+    return picture(claim, "sweep", figure, alt, caption, shown)
+
+
+def _at(each: Tested) -> float:
+    return each.case.value.number if each.case.value else inf
+
+
+def _columns(points: Sequence[tuple[float, float]]) -> tuple[list[float], list[float]]:
+    return [x for x, _ in points], [y for _, y in points]
+
+
+def _named(text: str, unit: str) -> str:
+    return f"{text}, {unit}" if unit else text
+
+
+def _curve(claim: Claim, mine: Sequence[Tested], steps: int, logarithmic: bool) -> list[tuple[float, float]]:
+    """(value of the sweep, prediction) along one arm."""
+    known = [(_at(each), claim.path_of(each), each) for each in mine if each.result.predicted]
+    curve = [(at, each.result.predicted.number) for at, _, each in known if each.result.predicted]
+    for (low, start, each), (high, end, _) in pairwise(known):
+        for at in (np.geomspace if logarithmic else np.linspace)(low, high, steps + 1)[1:-1]:
+            try:
+                path = between(start, end, (float(at) - low) / (high - low))
+            except NotBetween:
+                break
+            if each.case.prediction:
+                curve.append((float(at), each.case.prediction(path).number))
+    return sorted(curve)

@@ -1,0 +1,78 @@
+"""Two settings against each other: what every arm gave at every point."""
+
+from __future__ import annotations
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.collections import QuadMesh
+from matplotlib.patches import Rectangle
+
+from lab.report import html
+from lab.report.claim import Claim, Tested
+from lab.report.drawing import MUTED, REPORTED, axes, draw, picture
+from lab.report.figures.scale import scale_of
+from lab.report.html import Html
+
+__all__ = ["heatmap"]
+
+_CELL, _BESIDE = (1.0, 0.7), (2.3, 1.0)  # inches: a cell, and what is beside the cells
+_LUMA, _DARK = (0.299, 0.587, 0.114), 0.5  # weights of red, green, blue (ITU-R BT.601); where text on it turns white
+
+
+@draw("a heat map")
+def heatmap(claim: Claim, *arms: str, rows: str = "arm", of: str = "measured") -> Html:
+    """A cell an arm and point: what was measured, how far the model is off it, and what the article says.
+
+    Arms are the rows, from below, and `rows` says what they set; the points of the sweep are the columns; `of` names
+    what was measured. A cell without a measurement has a dash.
+    """
+    shown = claim.arms(*arms)
+    names = list(dict.fromkeys(each.case.arm for each in shown))
+    points = list(dict.fromkeys(each.case.point for each in shown))
+    axis = claim.judged.declared.experiment.sweep.axis if any(points) else ""
+    factor, unit = scale_of(each.result.measured for each in shown)
+    grid = np.full((len(names), len(points)), np.nan)
+    drawing, (panel,) = axes(size=(_BESIDE[0] + _CELL[0] * len(points), _BESIDE[1] + _CELL[1] * len(names)))
+    places = {(names.index(each.case.arm), points.index(each.case.point)): each for each in shown}
+    for place, each in places.items():
+        if each.result.measured:
+            grid[place] = each.result.measured.number / factor
+    mesh = panel.pcolormesh(np.ma.masked_invalid(grid), cmap="cividis", edgecolors="white", linewidth=1.5)
+    for (row, column), each in places.items():
+        _say(panel, mesh, (column, row), each, float(grid[row, column]), factor)
+    panel.grid(False)
+    panel.spines[:].set_visible(False)
+    panel.tick_params(length=0)
+    panel.set_xticks(np.arange(len(points)) + 0.5, points)
+    panel.set_yticks(np.arange(len(names)) + 0.5, names)
+    panel.set(xlabel=axis, ylabel=rows)
+    drawing.colorbar(mesh, ax=panel, label=", ".join(filter(None, (of, unit))), aspect=30).outline.set_visible(False)
+    alt = f"{of} by {rows} and {axis}: " + "; ".join(
+        f"{each.label}: {html.figure(each.result.measured)}" for each in shown
+    )
+    caption = "What every pair of settings gave; below it, the model's error."
+    if any(each.result.reported for each in shown):
+        caption += " Framed: what the article reports."
+    return picture(claim, "heatmap", drawing, alt, caption, shown)
+
+
+def _say(panel: Axes, mesh: QuadMesh, corner: tuple[int, int], each: Tested, number: float, factor: float) -> None:
+    """The texts of one cell."""
+    column, row = corner
+    if np.isnan(number):
+        panel.annotate("—", (column + 0.5, row + 0.5), ha="center", va="center", color=MUTED)
+        return
+    result = each.result
+    luma = float(np.dot(_LUMA, mesh.to_rgba(np.array([number]))[0, :3]))
+    small = [f"{100 * result.model_error:+.2f} %"] if result.model_error is not None else []
+    if result.reported:
+        small.append(f"article {result.reported.number / factor:.4g}")
+        panel.add_patch(
+            Rectangle((column + 0.03, row + 0.04), 0.94, 0.92, fill=False, edgecolor=REPORTED, linewidth=2.5)
+        )
+    ink = "white" if luma < _DARK else "black"
+    height = 0.5 + 0.13 * len(small)
+    panel.annotate(f"{number:.4g}", (column + 0.5, row + height), ha="center", va="center", color=ink)
+    for line, text in enumerate(small):
+        place = (column + 0.5, row + height - 0.31 - 0.24 * line)
+        panel.annotate(text, place, ha="center", va="center", color=ink, fontsize=8.5)

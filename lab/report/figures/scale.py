@@ -1,0 +1,77 @@
+"""Units that suit the figures of one drawing, and points between those of a sweep."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import fields, is_dataclass, replace
+from typing import Any
+
+from lab.errors import LabError
+from lab.units import Quantity, Value
+
+__all__ = ["NotBetween", "between", "scale_of"]
+
+_SCALES: Mapping[str, tuple[tuple[float, str], ...]] = {
+    "bit/s": ((1e9, "Gbit/s"), (1e6, "Mbit/s"), (1e3, "kbit/s"), (1, "bit/s")),
+    "s": ((1, "s"), (1e-3, "ms"), (1e-6, "us")),
+    "B": ((2**30, "GiB"), (2**20, "MiB"), (2**10, "KiB"), (1, "B")),
+    "1": ((1, ""),),
+}
+_NUMBER = re.compile(r"\d+(?:\.\d+)?")
+
+
+class NotBetween(LabError):
+    """Two settings differ in more than numbers, so that nothing lies between them."""
+
+
+def scale_of(values: Iterable[Value | None]) -> tuple[float, str]:
+    """(base units in one, its name) of the largest unit of which the largest value is one or more; (1, "") without any.
+
+    >>> scale_of([Value(94.4e6, "bit/s"), None])
+    (1000000.0, 'Mbit/s')
+    """
+    known = [value for value in values if value]
+    if not known:
+        return 1, ""
+    most = max(abs(value.number) for value in known)
+    units = _SCALES[known[0].unit]
+    return next((unit for unit in units if most >= unit[0]), units[-1])
+
+
+def between(low: Any, high: Any, share: float) -> Any:
+    """What lies at `share` of the way from one path to another, in every number that differs: also one within a text.
+
+    Raises NotBetween where they differ otherwise.
+    """
+    if low == high:
+        return low
+    if type(low) is not type(high) or isinstance(low, bool):
+        raise NotBetween(f"nothing lies between {low!r} and {high!r}")
+    if isinstance(low, Quantity):
+        return type(low)(between(low.base, high.base, share))
+    if isinstance(low, int):
+        return round(low + share * (high - low))
+    if isinstance(low, float):
+        return low + share * (high - low)
+    if isinstance(low, str):
+        return _text(low, high, share)
+    if isinstance(low, Mapping) and low.keys() == high.keys():
+        return {name: between(low[name], high[name], share) for name in low}
+    if isinstance(low, tuple | list) and len(low) == len(high):
+        return type(low)(between(*pair, share) for pair in zip(low, high, strict=True))
+    if is_dataclass(low) and not isinstance(low, type):
+        names = [field.name for field in fields(low) if field.init]
+        return replace(low, **{name: between(getattr(low, name), getattr(high, name), share) for name in names})
+    raise NotBetween(f"nothing lies between {low!r} and {high!r}")
+
+
+def _text(low: str, high: str, share: float) -> str:
+    if _NUMBER.sub("0", low) != _NUMBER.sub("0", high):
+        raise NotBetween(f"nothing lies between '{low}' and '{high}'")
+    pairs = zip(_NUMBER.findall(low), _NUMBER.findall(high), strict=True)
+    numbers = iter(
+        between(float(one), float(other), share) if "." in one + other else between(int(one), int(other), share)
+        for one, other in pairs
+    )
+    return _NUMBER.sub(lambda _: str(next(numbers)), low)
