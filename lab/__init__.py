@@ -5,46 +5,62 @@ Nothing is imported before it is asked for: guests import this package too, and 
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+    from pathlib import Path
 
     from lab.record import Record
     from lab.report.article import Article, Overview
+    from lab.report.claims import Claims
+    from lab.run import run
 
-__all__ = ["article", "articles"]
+    Folder = Path | str | None
+
+__all__ = ["article", "articles", "load", "run"]
 
 
-def article(name: str, results: Path | str | None = None) -> Article:
-    """The claims of an article, judged by the records in `results`.
+def load(*claims: str | Path, kernel: str | None = None, clock: str | None = None, results: Folder = None) -> Claims:
+    """Claims (ids, articles or FILE.py, all of them without any) judged by the records in `results`. Runs nothing.
 
-    Where none is given, as LAB_RESULTS says; else results/ of the current directory or of the project. Raises
-    InputError for an unknown article, SpecError for a mistake in its files.
+    Of records on several kernels the newest counts, unless one is named (name, version or id); of both clocks the
+    virtual one. Without `results`, as LAB_RESULTS says; else results/ of the current directory or of the project.
+    Raises InputError for an unknown claim, SpecError for a mistake in its files.
     """
-    from lab.report.article import Article
-    from lab.report.judged import stored
+    from lab.report.claim import Claim
+    from lab.report.claims import Claims
+    from lab.report.judged import on, stored
+    from lab.report.notebooks import page
     from lab.spec import find
 
-    return Article(stored(find.find([name]), _records(results)), _page())
+    declared = find.find(map(str, claims))
+    return Claims(tuple(Claim(each, page()) for each in stored(declared, on(kernel, clock, _records(results)))))
 
 
-def articles(results: Path | str | None = None) -> Overview:
-    """The claims of all articles, judged by the records in `results`, as `article` takes them."""
+def article(name: str, results: Folder = None) -> Article:
+    """An article as its page shows it: `load(name)` with its title and author.
+
+    Raises InputError for an unknown article, SpecError for a mistake in its files.
+    """
+    from lab.report.article import Article
+
+    return Article(load(name, results=results).claims)
+
+
+def articles(results: Folder = None) -> Overview:
+    """All articles, as the index shows them."""
     from itertools import groupby
 
     from lab.report.article import Article, Overview
-    from lab.report.judged import stored
-    from lab.spec import find
 
-    judged = stored(find.find(), _records(results))
-    groups = groupby(judged, key=lambda each: each.declared.article.name)
-    return Overview(tuple(Article(tuple(claims), _page()) for _, claims in groups))
+    groups = groupby(load(results=results), key=lambda claim: claim.article)
+    return Overview(tuple(Article(tuple(claims)) for _, claims in groups))
 
 
-def _records(results: Path | str | None) -> Iterable[Record]:
+def _records(results: Folder) -> Iterable[Record]:
     import os
+    from pathlib import Path
 
     from lab.record import Store
     from lab.report.notebooks import RESULTS
@@ -55,9 +71,10 @@ def _records(results: Path | str | None) -> Iterable[Record]:
     return Store(next((path for path in likely if path.is_dir()), likely[0]))
 
 
-def _page() -> Path:
-    import os
+def __getattr__(name: str) -> object:
+    """`lab.run`, the package, which is callable. Imported before, in full or in part, it is an attribute already."""
+    if name == "run":
+        from importlib import import_module
 
-    from lab.report.notebooks import PAGES
-
-    return Path(os.environ.get(PAGES, "."))
+        return import_module("lab.run")
+    raise AttributeError(f"module 'lab' has no attribute '{name}'")

@@ -10,6 +10,10 @@ class LabError(Exception):
 
     exit_code = 1
 
+    def _render_traceback_(self) -> list[str]:
+        """What IPython shows of it: the message, which is whole without the way there."""
+        return [f"{type(self).__name__}: {self}"]
+
 
 class InputError(LabError):
     """What the user asked for is wrong. Exit code 2."""

@@ -108,15 +108,25 @@ def run(
     as_json: Json = False,
 ) -> None:
     """Run claims (all of them unless named), judge them, and keep the records."""
-    from lab.cli import claims as answers
+    from rich.console import Group
+
+    from lab import claims as answers
     from lab.kernel import Budget, find
+    from lab.report import text
     from lab.run.plan import Settings
     from lab.spec.find import find as find_experiments
 
     experiments = find_experiments(claims or ())
     settings = Settings(find(kernel), on, clock, seed, repeat)
     answer = answers.run(experiments, settings, results, jobs, Budget(wall=budget, stall=stall))
-    _answer(answer, as_json)
+    found = [each.result for each in answer.judged]
+    if as_json:
+        output.emit({"claims": [each.plain() for each in found]})
+    else:
+        output.show(Group(*map(text.block, found)))
+    for remark in (remark for each in found for remark in text.remarks(each)):
+        output.say(remark)
+    raise typer.Exit(answer.exit_code)
 
 
 @app.command()

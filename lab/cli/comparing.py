@@ -13,7 +13,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from lab.cli import claims
+from lab import claims
 from lab.errors import InputError
 from lab.kernel import Budget, Kernel
 from lab.record.record import Record

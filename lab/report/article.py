@@ -4,69 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from functools import cached_property
 from html import escape
-from pathlib import Path
 from typing import get_args
 
-from lab.errors import InputError
 from lab.report import html, notebooks
 from lab.report.claim import Claim
-from lab.report.html import Html
+from lab.report.claims import Claims
 from lab.report.judged import Article as Source
-from lab.report.judged import Judged
-from lab.verdict import Kind
+from lab.verdict import Kind, Result
 
 __all__ = ["Article", "Overview"]
 
 
-@dataclass(frozen=True)
-class Article:
-    """The judged claims of one article; `page` is the folder of the page that shows them."""
-
-    judged: tuple[Judged, ...]
-    page: Path
-
-    @cached_property
-    def claims(self) -> dict[str, Claim]:
-        """By the claim's part of the id."""
-        return {claim.name: claim for claim in (Claim(each, self.page) for each in self.judged)}
+@dataclass(frozen=True, repr=False)
+class Article(Claims):
+    """The judged claims of one article."""
 
     @property
     def source(self) -> Source:
         """Title, author, date and address."""
-        return self.judged[0].declared.article
-
-    def __getitem__(self, name: str) -> Claim:
-        """The claim of that name. Raises InputError."""
-        if name not in self.claims:
-            raise InputError(f"article '{self.source.name}' has no claim '{name}'; it has {', '.join(self.claims)}")
-        return self.claims[name]
-
-    def __iter__(self) -> Iterator[Claim]:
-        return iter(self.claims.values())
-
-    def table(self) -> Html:
-        """Every claim: reported, predicted, measured, the model's error and the verdict."""
-        head = ["Claim", "Arm", "Reported", "Predicted", "Measured", "Model error", "Verdict"]
-        rows = []
-        for claim in self:
-            counted = [each for each in claim.tested if each.result.counts]
-            for index, each in enumerate(counted):
-                result = each.result
-                text = f'<a href="#{escape(claim.name)}">{html.prose(claim.judged.declared.claim)}</a>'
-                rows.append(
-                    [
-                        text if index == 0 else "",
-                        html.code(each.label) if len(counted) > 1 else "",
-                        html.quoted(result.reported),
-                        html.figure(result.predicted),
-                        f"<strong>{html.figure(result.measured)}</strong>",
-                        html.percent(result.model_error),
-                        html.badge(result.verdict.kind if result.verdict else "skipped"),
-                    ]
-                )
-        return Html(html.table(head, rows, "verdicts"))
+        return self.claims[0].judged.declared.article
 
     def _repr_html_(self) -> str:
         """Title and bibliographic line."""
@@ -81,16 +38,30 @@ class Article:
         return f'<h1>{escape(source.title)}</h1>\n<p class="source">The article: {", ".join(parts)}.</p>'
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Overview:
-    """All articles."""
+    """All articles: what came out in sum, then a table of each one's claims."""
 
     articles: tuple[Article, ...]
 
+    def __iter__(self) -> Iterator[Article]:
+        return iter(self.articles)
+
+    def __repr__(self) -> str:
+        return "\n".join(f"{article.source.name}: {_count(article, plain=True)}" for article in self)
+
     def _repr_html_(self) -> str:
-        """How many claims came out how, then a table of all, an article a block."""
-        kinds = [claim.verdict.kind for article in self.articles for claim in article]
-        return "\n".join([f"<p>{_count(kinds)}</p>", *(_block(article) for article in self.articles)])
+        claims = Claims(tuple(claim for article in self for claim in article))
+        if not claims:
+            return "<p>No claims.</p>"
+        how_many = f"{len(claims)} claims of {len(self.articles)} articles: {_count(claims)}."
+        return "\n".join(
+            [
+                f'<p class="sum">{how_many}</p>',
+                f"<p>{_predictions(claims)}</p>",
+                *(_block(article) for article in self),
+            ]
+        )
 
 
 def known(text: str) -> bool:
@@ -98,31 +69,57 @@ def known(text: str) -> bool:
     return text.strip().lower() not in ("", "unknown", "unnamed")
 
 
-def _count(kinds: list[Kind]) -> str:
-    found = ", ".join(f"{kinds.count(kind)} {html.badge(kind)}" for kind in get_args(Kind) if kind in kinds)
-    return f"{len(kinds)} claims: {found}." if kinds else "No claims."
+def _count(claims: Iterable[Claim], plain: bool = False) -> str:
+    kinds = [claim.verdict.kind for claim in claims]
+    having = [kind for kind in get_args(Kind) if kind in kinds]
+    return ", ".join(f"{kinds.count(kind)} {kind if plain else html.badge(kind)}" for kind in having)
+
+
+def _predictions(claims: Claims) -> str:
+    """How many predictions there are, and how far the worst of them is off."""
+    tested = [(claim, result) for claim in claims for result in _tested(claim)]
+    if not tested:
+        return "No prediction was tested."
+    off = sum(result.model_is_off for _, result in tested)
+    allowed = f"{off} of them further off than their experiment allows" if off else "all as accurate as declared"
+    worst, result = max(tested, key=lambda each: abs(each[1].model_error or 0))
+    largest = f'{html.model_error(result)} (<a href="{_address(worst)}">{escape(worst.id)}</a>)'
+    return f"{len(tested)} predictions tested, {allowed}. The largest error is {largest}."
 
 
 def _block(article: Article) -> str:
-    name = article.source.name
-    page = f"{escape(name)}.html" if name in notebooks.found() else ""
     title = escape(article.source.title)
-    head = f'<h2><a href="{page}">{title}</a></h2>' if page else f"<h2>{title}</h2>"
-    rows = [_row(claim, page) for claim in article]
-    return head + "\n" + html.table(["Claim", "Verdict", "Model error", "Why"], rows, "index")
+    page = _page(article.source.name)
+    link = f'<a href="{page}">{title}</a>' if page else title
+    head = f'<h2 id="{escape(article.source.name)}">{link}</h2>'
+    rows = [_row(claim) for claim in article]
+    return "\n".join(
+        [head, f"<p>{_count(article)}</p>", html.table(["Claim", "Verdict", "Model error", "Why"], rows, "index")]
+    )
 
 
-def _row(claim: Claim, page: str) -> list[str]:
+def _row(claim: Claim) -> list[str]:
     text = html.prose(claim.judged.declared.claim)
-    errors = [each.result.model_error for each in claim.tested if each.result.counts]
-    link = f'<a href="{page}#{escape(claim.name)}">{text}</a>' if page else text
+    address = _address(claim)
+    worst = max(_tested(claim), key=lambda result: (result.model_is_off, abs(result.model_error or 0)), default=None)
     return [
-        f'{link}<div class="verify">{html.code(f"lab run {claim.id}")}</div>',
+        (f'<a href="{address}">{text}</a>' if address else text)
+        + f'<div class="verify">verify: {html.code(f"lab run {claim.id}")}</div>',
         html.badge(claim.verdict.kind),
-        html.percent(_largest(errors)),
+        html.model_error(worst) if worst else html.DASH,
         claim.why,
     ]
 
 
-def _largest(errors: Iterable[float | None]) -> float | None:
-    return max((error for error in errors if error is not None), key=abs, default=None)
+def _tested(claim: Claim) -> list[Result]:
+    """Its results that hold a prediction to account: on every arm, in virtual time."""
+    return [result for result in claim.results if result.accuracy and result.predicted and result.measured]
+
+
+def _address(claim: Claim) -> str:
+    page = _page(claim.article)
+    return f"{page}#{escape(claim.name)}" if page else ""
+
+
+def _page(article: str) -> str:
+    return f"{escape(article)}.html" if article in notebooks.found() else ""

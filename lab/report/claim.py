@@ -5,15 +5,15 @@ from __future__ import annotations
 import inspect
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from html import escape
 from pathlib import Path
 from typing import Any
 
-from lab.errors import LabError
+from lab.errors import InputError, LabError
 from lab.record import Record
-from lab.report import html
+from lab.report import html, text
 from lab.report.diagram import diagram
 from lab.report.html import Html
 from lab.report.judged import Case, Judged, network_path
@@ -51,9 +51,12 @@ class Tested:
         return traffic_of(self.record, self.case.path[0])
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Claim:
-    """A judged claim; `page` is the folder of the page that shows it, so that links can be relative."""
+    """A judged claim; `page` is the folder of the page that shows it, so that links can be relative.
+
+    Shows itself: as its section of the page in a notebook, as text in a terminal.
+    """
 
     judged: Judged
     page: Path
@@ -64,6 +67,11 @@ class Claim:
         return self.judged.declared.id
 
     @property
+    def article(self) -> str:
+        """The article's part of the id."""
+        return self.id.split("/")[0]
+
+    @property
     def name(self) -> str:
         """The claim's part of the id; its section's anchor."""
         return self.id.split("/")[1]
@@ -72,6 +80,50 @@ class Claim:
     def verdict(self) -> Verdict:
         """On the article's claim."""
         return self.judged.result.verdict
+
+    @property
+    def passed(self) -> bool:
+        """Whether the verdict is the expected one, and every prediction as accurate as declared."""
+        return self.judged.passed
+
+    @property
+    def results(self) -> tuple[Result, ...]:
+        """Reported, predicted and measured: every arm at every point, in the experiment's order."""
+        return self.judged.result.results
+
+    @property
+    def records(self) -> tuple[Record, ...]:
+        """The records that the results rest on."""
+        return self.judged.records
+
+    def only(self, arm: str | None = None, point: str | None = None) -> Claim:
+        """This claim with the results of that arm, of that point, or both."""
+        kept = [
+            (case, result)
+            for case, result in zip(self.judged.cases, self.results, strict=True)
+            if arm in (None, case.arm) and point in (None, case.point)
+        ]
+        addresses = {address for _, result in kept for address in result.trials}
+        judged = replace(
+            self.judged,
+            cases=tuple(case for case, _ in kept),
+            result=replace(self.judged.result, results=tuple(result for _, result in kept)),
+            records=tuple(record for record in self.records if record.address in addresses),
+        )
+        return replace(self, judged=judged)
+
+    def plot(self, kind: str = "", **options: Any) -> Html:
+        """The figure of `lab.report.figures` called `kind`, with its `options`; unless named, the one that suits.
+
+        Raises InputError for a name that is none.
+        """
+        from lab.report import figures
+
+        name = kind or ("sweep" if any(case.value for case in self.judged.cases) else "bars")
+        if name not in figures.__all__:
+            raise InputError(f"no figure is called '{name}'; there is {', '.join(figures.__all__)}")
+        drawn: Html = getattr(figures, name)(self, **options)
+        return drawn
 
     @cached_property
     def tested(self) -> tuple[Tested, ...]:
@@ -134,6 +186,9 @@ class Claim:
             return f"{' and '.join(measured)} measured, as reported"
         against = how if self.verdict.kind == "reproduced" else f"not {how}"
         return f"{' and '.join(measured)} measured, {' and '.join(reported)} reported: {against}"
+
+    def __repr__(self) -> str:
+        return text.plain(text.block(self.judged.result))
 
     def _repr_html_(self) -> str:
         """Heading, facts and results: the head of the claim's section."""
@@ -203,7 +258,7 @@ class Claim:
                     html.quoted(result.reported),
                     html.figure(result.predicted),
                     f"<strong>{html.figure(result.measured)}</strong>",
-                    html.percent(result.model_error),
+                    html.model_error(result),
                     html.badge(result.verdict.kind) if result.verdict else html.DASH,
                     self.trial_link(each.record) if each.record else html.DASH,
                 ]

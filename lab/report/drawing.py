@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import wraps
 from html import escape
+from pathlib import Path
 from typing import Any, Concatenate, ParamSpec
 
 import matplotlib as mpl
@@ -67,12 +68,17 @@ class Picture(Html):
 
     def __init__(self, name: str, svg: bytes, png: bytes, alt: str, caption: str) -> None:
         self.name = name
+        self.svg = svg
         self.png = png
         data = base64.b64encode(svg).decode()
         super().__init__(
             f'<figure id="{escape(name)}"><img src="data:image/svg+xml;base64,{data}" alt="{escape(alt)}">',
             f"<figcaption>{caption}</figcaption></figure>",
         )
+
+    def save(self, path: Path | str) -> None:
+        """Writes the figure: as SVG or, to a name that ends in .png, as PNG."""
+        Path(path).write_bytes(self.png if Path(path).suffix == ".png" else self.svg)
 
     def _repr_mimebundle_(self, **_: object) -> tuple[dict[str, str], dict[str, Any]]:
         png = base64.b64encode(self.png).decode()

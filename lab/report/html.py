@@ -7,9 +7,9 @@ from collections.abc import Iterable, Sequence
 from html import escape
 
 from lab.units import Value
-from lab.verdict import Kind
+from lab.verdict import Kind, Result
 
-__all__ = ["DASH", "Html", "badge", "code", "figure", "folded", "percent", "prose", "quoted", "table"]
+__all__ = ["DASH", "Html", "badge", "code", "figure", "folded", "model_error", "percent", "prose", "quoted", "table"]
 
 DASH = "—"  # where there is no figure
 
@@ -78,6 +78,14 @@ def percent(ratio: float | None) -> str:
     if ratio == 0:
         return "0 %"
     return f"{100 * ratio:+.2f} %" if abs(ratio) >= 0.00005 else "&lt; 0.01 %"
+
+
+def model_error(result: Result) -> str:
+    """The model's error in percent, marked where it is more than it may be."""
+    said = percent(result.model_error)
+    if not result.model_is_off:
+        return said
+    return f'<span class="off" title="should hold {escape(str(result.accuracy))}">{said} !</span>'
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str]], kind: str = "") -> str:

@@ -6,7 +6,8 @@ What an experiment declares comes as an object (`Declared`), so that pages need 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
@@ -19,7 +20,7 @@ from lab.units import Value, to_plain
 from lab.verdict import ClaimResult, Verdict, evaluate
 from lab.verdict.claim import Case as Judgeable
 
-__all__ = ["Article", "Case", "Declared", "Judged", "judge", "network_path", "stored"]
+__all__ = ["Article", "Case", "Declared", "Judged", "judge", "network_path", "on", "stored"]
 
 _NOTHING: Mapping[tuple[str, str], Verdict] = MappingProxyType({})
 
@@ -92,6 +93,11 @@ class Judged:
     records: tuple[Record, ...]
     kernel: Mapping[str, Any] | None
 
+    @property
+    def passed(self) -> bool:
+        """Whether the verdict is the expected one, and no prediction further off than it may be."""
+        return self.result.verdict.kind == self.declared.experiment.expect and not self.result.model_is_off
+
 
 def judge(
     cases: Sequence[Case],
@@ -127,6 +133,18 @@ def network_path(case: Case, kernel: Mapping[str, Any] | None) -> NetworkPath:
     own = {"hz": case.kernel.hz} if case.kernel and case.kernel.hz else {}
     middleboxes = [dict(to_plain(each)) for each in case.middleboxes]
     return NetworkPath.of(to_plain(case.network), *case.path, {**kernel, **own}, to_plain(case.workload), middleboxes)
+
+
+def on(kernel: str | None, clock: str | None, records: Iterable[Record]) -> Iterator[Record]:
+    """The records of trials on that kernel (by name, version or id; with its variants) and clock; None: on any."""
+    for record in records:
+        with suppress(RecordError):
+            trial = record.trial
+            names = [trial.kernel.get(key) for key in ("name", "version", "id", "base")]
+            if "base" in trial.kernel:
+                names.append(_series(trial.kernel))
+            if (kernel is None or kernel in names) and clock in (None, trial.clock):
+                yield record
 
 
 def stored(experiments: Iterable[Declared], records: Iterable[Record]) -> tuple[Judged, ...]:
@@ -209,9 +227,14 @@ def _kernel(case: Case, trial: Trial) -> Mapping[str, Any]:
     kernel, variant = trial.kernel, case.kernel
     if variant is None or "base" not in kernel:
         return kernel
-    series = re.match(r"\d+\.\d+", kernel["version"])
-    plain = {"name": series.group() if series else "", "version": kernel["version"], "hz": kernel["hz"]}
+    plain = {"name": _series(kernel), "version": kernel["version"], "hz": kernel["hz"]}
     return {**plain, "id": kernel["base"], "patches": []}
+
+
+def _series(kernel: Mapping[str, Any]) -> str:
+    """'7.2' of version '7.2.13-1'."""
+    found = re.match(r"\d+\.\d+", kernel["version"])
+    return found.group() if found else ""
 
 
 def _rank(record: Record) -> tuple[bool, bool, list[int], int, tuple[float, str]]:

@@ -15,7 +15,7 @@ from typing import Any
 
 from lab.errors import InputError, LabError, MachineError
 
-__all__ = ["INDEX", "PAGES", "RESULTS", "NotebookFailed", "execute", "found"]
+__all__ = ["INDEX", "PAGES", "RESULTS", "NotebookFailed", "execute", "found", "page"]
 
 INDEX = "index"
 RESULTS, PAGES = "LAB_RESULTS", "LAB_PAGES"  # tell a notebook where the records are, and where its page will be
@@ -37,6 +37,11 @@ def found() -> dict[str, Path]:
             if path.stem == INDEX or (root / "experiments" / path.stem).is_dir():
                 notebooks.setdefault(path.stem, path)
     return notebooks
+
+
+def page() -> Path:
+    """Where the page of the notebook that we are in will be; the current directory in none."""
+    return Path(os.environ.get(PAGES, "."))
 
 
 def execute(paths: Sequence[Path], results: Path, pages: Path, say: Callable[[str], None]) -> list[Any]:

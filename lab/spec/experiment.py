@@ -65,6 +65,7 @@ class Arm(Changes):
     metric: Metric | None = None
     prediction: Prediction | None = None
     tolerance: Tolerance | None = None
+    accuracy: Tolerance | None = None
     relative_to: str = ""
     kernel: Variant | None = None
     clock: Clock | None = None
@@ -118,7 +119,8 @@ class Experiment(Changes):
     `topology` names a file of topologies/, or gives a path from the experiment's own folder. What it changes there
     holds for every arm. Every arm runs at every point of the sweep. `path` is the way from sender to receiver
     that the prediction is about. `middleboxes` change packets on their way. A trial runs `samples` times: in
-    virtual time with as many seeds, in real time as it is.
+    virtual time with as many seeds, in real time as it is. `accuracy` is how far the prediction may lie from the
+    measurement, in virtual time: exactly at it where the tolerance is exact, else within 0.5 %, unless said.
     Raises ValueError: no arm, two of one name, one relative to none, or none that counts and has a figure of the
     article.
     """
@@ -128,6 +130,7 @@ class Experiment(Changes):
     metric: Metric
     tolerance: Tolerance
     prediction: Prediction | None = None
+    accuracy: Tolerance | None = None
     probes: tuple[Task, ...] = ()
     middleboxes: tuple[Task, ...] = ()
     arms: tuple[Arm, ...]

@@ -16,7 +16,7 @@ from lab.spec.article import Article
 from lab.spec.errors import Problem, SpecError, display, suggestion
 from lab.spec.experiment import Arm, Clock, Experiment, Metric, Point, Prediction, Task, Tolerance, Variant
 from lab.spec.network import Network
-from lab.spec.tolerance import Figure
+from lab.spec.tolerance import Figure, accuracy_for
 from lab.spec.topology import Topology
 from lab.units import Value
 
@@ -44,6 +44,7 @@ class Case:
     metric: Metric
     prediction: Prediction | None
     tolerance: Tolerance
+    accuracy: Tolerance
     reported: Value | None
     explains: str
     relative_to: str
@@ -93,6 +94,7 @@ class Loaded:
         probes = experiment.probes if arm.probes is None else arm.probes
         middleboxes = experiment.middleboxes if arm.middleboxes is None else arm.middleboxes
         kernel = arm.kernel or experiment.kernel
+        tolerance = arm.tolerance or experiment.tolerance
         _check_nodes(network, [*experiment.path, *_nodes(workload, *probes, *middleboxes)], blame)
         return Case(
             claim=self.id,
@@ -110,7 +112,8 @@ class Loaded:
             path=experiment.path,
             metric=arm.metric or experiment.metric,
             prediction=arm.prediction or experiment.prediction,
-            tolerance=arm.tolerance or experiment.tolerance,
+            tolerance=tolerance,
+            accuracy=arm.accuracy or experiment.accuracy or accuracy_for(tolerance),
             reported=experiment.reported(arm, point),
             explains=arm.explains,
             relative_to=arm.relative_to,

@@ -76,3 +76,11 @@ Tolerance = Within | Exactly | Absolute
 def _reasoned(because: str) -> None:
     if not because.strip():
         raise ValueError("a tolerance needs its reason: because='...'")
+
+
+STEADY = Within(0.005, because="a model that has the kernel's rules right is off by rounding, not by percents")
+
+
+def accuracy_for(tolerance: Tolerance) -> Tolerance:
+    """How far a prediction may lie from the measurement where an experiment does not say: a count is exact."""
+    return tolerance if isinstance(tolerance, Exactly) else STEADY

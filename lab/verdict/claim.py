@@ -34,6 +34,10 @@ class Case(Protocol):
     @property
     def tolerance(self) -> Tolerance: ...  # noqa: D102
     @property
+    def accuracy(self) -> Tolerance: ...  # noqa: D102
+    @property
+    def clock(self) -> str: ...  # noqa: D102
+    @property
     def reported(self) -> Value | None: ...  # noqa: D102
     @property
     def explains(self) -> str: ...  # noqa: D102
@@ -54,7 +58,11 @@ class Recorded(Protocol):
 
 @dataclass(frozen=True)
 class Result:
-    """One arm at one point. `verdict` is None where the article reported nothing; `note` says why a figure lacks."""
+    """One arm at one point. `verdict` is None where the article reported nothing; `note` says why a figure lacks.
+
+    `accuracy` is how far the prediction may lie from the measurement; None where nothing is asked of it: in real time,
+    which the models say nothing about.
+    """
 
     arm: str
     point: str
@@ -65,6 +73,16 @@ class Result:
     counts: bool
     trials: tuple[str, ...]
     note: str = ""
+    accuracy: Tolerance | None = None
+
+    @property
+    def model_is_off(self) -> bool:
+        """Whether the prediction is further from the measurement than its declared accuracy."""
+        if self.accuracy is None or self.predicted is None or self.measured is None:
+            return False
+        if self.predicted.unit != self.measured.unit:
+            return True
+        return judge(self.predicted, self.measured, self.accuracy).kind == "not reproduced"
 
     @property
     def model_error(self) -> float | None:
@@ -99,6 +117,11 @@ class ClaimResult:
     clock: str
     results: tuple[Result, ...]
 
+    @property
+    def model_is_off(self) -> tuple[Result, ...]:
+        """Those of its results whose prediction is."""
+        return tuple(result for result in self.results if result.model_is_off)
+
     def plain(self) -> dict[str, Any]:
         """As `lab run --json` prints it."""
         return {
@@ -132,7 +155,7 @@ def evaluate(
         for case in cases
         for name in [(case.arm, case.point)]
     }
-    results = tuple(_result(case, figures) for case in cases)
+    results = tuple(_result(case, figures, clock) for case in cases)
     counted = [(_name(result), result.verdict) for result in results if result.counts and result.verdict]
     return ClaimResult(cases[0].claim, combine(counted), kernel, clock, results)
 
@@ -170,7 +193,7 @@ def _figures(case: Case, records: Sequence[Recorded], path_of: Callable[[Any], A
     return _Figures(tuple(record.address for record in records), predicted, note, measured, missing)
 
 
-def _result(case: Case, figures: Mapping[tuple[str, str], _Figures]) -> Result:
+def _result(case: Case, figures: Mapping[tuple[str, str], _Figures], clock: str) -> Result:
     found = figures[case.arm, case.point]
     verdict = found.missing
     try:
@@ -191,6 +214,7 @@ def _result(case: Case, figures: Mapping[tuple[str, str], _Figures]) -> Result:
         counts=case.reported is not None and not case.explains,
         trials=found.trials,
         note=found.note,
+        accuracy=case.accuracy if case.clock == clock == "virtual" else None,
     )
 
 

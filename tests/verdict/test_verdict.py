@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lab.errors import LabError
-from lab.spec.tolerance import Exactly, Tolerance, Within
+from lab.spec.tolerance import STEADY, Exactly, Tolerance, Within, accuracy_for
 from lab.units import UnitError, Value
 from lab.verdict import Verdict, combine, evaluate, judge, mean, model_error
 
@@ -101,6 +101,8 @@ class Case:
     point: str = ""
     reported: Value | None = HUNDRED
     tolerance: Tolerance = FIVE
+    accuracy: Tolerance = STEADY
+    clock: str = "virtual"
     explains: str = ""
     relative_to: str = ""
     metric: Any = value_of
@@ -185,3 +187,24 @@ def test_without_the_arm_that_it_is_relative_to_there_is_no_ratio() -> None:
     spoiled = [recorded(100, invalid=("wrong rate",)), recorded(49, "half")]
     assert run([Case(reported=None), half], spoiled).verdict == Verdict("invalid", "half: wrong rate")
     assert run([Case(reported=None), half], [recorded(49, "half")]).verdict.kind == "skipped"
+
+
+@pytest.mark.parametrize(
+    ("predicted", "measured", "off"),
+    [
+        (bps(100.4), [100], False),
+        (bps(101), [100], True),
+        (bps(101), [99, 101], False),  # the interval of the mean holds it
+        (Value(100, "s"), [100], True),
+        (None, [100], False),
+    ],
+)
+def test_a_model_is_held_to_its_accuracy(predicted: Value | None, measured: list[float], off: bool) -> None:
+    (result,) = run([Case(prediction=lambda _: predicted)], [recorded(each) for each in measured]).results
+    assert result.model_is_off is off
+
+
+def test_a_count_is_exact_and_real_time_is_nobodys_to_predict() -> None:
+    count = Case(accuracy=accuracy_for(Exactly(because="a count")))
+    for case, off in ((count, True), (replace(count, clock="real"), False), (Case(), False)):
+        assert run([case], [recorded(101.1)]).results[0].model_is_off is off

@@ -1,0 +1,116 @@
+"""Several claims, as a notebook or a terminal handles them: found by name, filtered, listed and drawn."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from html import escape
+from typing import Any
+
+from lab.errors import InputError
+from lab.record import Record
+from lab.report import html
+from lab.report.claim import Claim
+from lab.report.html import Html
+from lab.verdict import Kind
+
+__all__ = ["Claims"]
+
+
+@dataclass(frozen=True, repr=False)
+class Claims:
+    """Judged claims in order. Shows itself: as a table in a notebook, as text in a terminal."""
+
+    claims: tuple[Claim, ...]
+
+    def __iter__(self) -> Iterator[Claim]:
+        return iter(self.claims)
+
+    def __len__(self) -> int:
+        return len(self.claims)
+
+    def __getitem__(self, name: str | int) -> Claim:
+        """By its place, its id or the claim's part of that. Raises InputError, which says what there is."""
+        if isinstance(name, int):
+            return self.claims[name]
+        found = [claim for claim in self if claim.id == name] or [claim for claim in self if claim.name == name]
+        if len(found) != 1:
+            known = ", ".join(claim.id for claim in found or self) or "none"
+            raise InputError(
+                f"{'several claims are' if found else 'no claim is'} called '{name}' here; there is {known}"
+            )
+        return found[0]
+
+    @property
+    def records(self) -> tuple[Record, ...]:
+        """The records that they rest on."""
+        return tuple(record for claim in self for record in claim.records)
+
+    @property
+    def passed(self) -> bool:
+        """Whether every verdict is the expected one, and every model as accurate as declared."""
+        return all(claim.passed for claim in self)
+
+    def filter(
+        self,
+        *,
+        article: str | None = None,
+        verdict: Kind | None = None,
+        arm: str | None = None,
+        point: str | None = None,
+        kernel: str | None = None,
+        where: Callable[[Claim], bool] | None = None,
+    ) -> Claims:
+        """Those of an article, with a verdict, judged on a kernel (its name), and for which `where` holds.
+
+        Of one `arm` or `point`: those that have it, with its results alone; the verdict stays that of the whole.
+        """
+        kept = [
+            claim
+            for claim in self
+            if article in (None, claim.article)
+            and verdict in (None, claim.verdict.kind)
+            and kernel in (None, claim.judged.result.kernel)
+            and (where is None or where(claim))
+        ]
+        if arm is not None or point is not None:
+            kept = [part for claim in kept for part in [claim.only(arm, point)] if part.results]
+        return Claims(tuple(kept))
+
+    def rows(self) -> list[dict[str, Any]]:
+        """A mapping for each result, figures as numbers in the base unit `unit`: what a data frame is made of."""
+        return [
+            {"claim": claim.id, "verdict": claim.verdict.kind, **result.plain()}
+            for claim in self
+            for result in claim.results
+        ]
+
+    def plot(self, kind: str = "", **options: Any) -> Html:
+        """A figure of each, below one another: see `Claim.plot`."""
+        return Html(*(claim.plot(kind, **options).text for claim in self))
+
+    def table(self) -> Html:
+        """Reported, predicted and measured, the model's error and the verdict, for every arm that counts."""
+        head = ["Claim", "Arm", "Reported", "Predicted", "Measured", "Model error", "Verdict"]
+        return Html(html.table(head, (row for claim in self for row in _rows(claim)), "verdicts"))
+
+    def _repr_html_(self) -> str:
+        return self.table().text if self.claims else "<p>No claims.</p>"
+
+    def __repr__(self) -> str:
+        return "\n\n".join(map(repr, self)) or "no claims"
+
+
+def _rows(claim: Claim) -> Iterable[list[str]]:
+    counted = [each for each in claim.tested if each.result.counts]
+    for index, each in enumerate(counted):
+        result = each.result
+        yield [
+            f'<a href="#{escape(claim.name)}">{html.prose(claim.judged.declared.claim)}</a>' if index == 0 else "",
+            html.code(each.label) if len(counted) > 1 else "",
+            html.quoted(result.reported),
+            html.figure(result.predicted),
+            f"<strong>{html.figure(result.measured)}</strong>",
+            html.model_error(result),
+            html.badge(result.verdict.kind if result.verdict else "skipped"),
+        ]

@@ -1,0 +1,135 @@
+"""`import lab`, as notebooks, scripts and the interpreter's prompt use it, on records that nobody ran."""
+
+from __future__ import annotations
+
+import inspect
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+import lab
+from lab.errors import InputError
+from lab.record import Record
+from lab.report.article import Article
+from lab.report.claims import Claims
+
+Keep = Callable[..., list[Record]]
+
+
+def python(program: str) -> str:
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@pytest.mark.parametrize(
+    "before",
+    [
+        "import lab",
+        "import lab, lab.run.perform",
+        "import lab.run.perform, lab",
+        "from lab.run import perform; import lab",
+        "import lab; lab.run; import lab.run.plan",
+    ],
+)
+def test_lab_run_is_the_function_and_the_folder(before: str) -> None:
+    said = python(f"{before}\nimport lab.run.plan\nprint(callable(lab.run), lab.run.plan.Settings.__name__)")
+    assert said == "True Settings\n"
+
+
+def test_a_guest_imports_nothing_of_it() -> None:
+    program = "import sys, lab.run.perform; print(*(name for name in sys.modules if name.startswith('lab.')))"
+    layers = {name.split(".")[1] for name in python(program).split()}
+    assert layers <= {"errors", "units", "spec", "place", "fabric", "workload", "probe", "middlebox", "run"}
+
+
+def test_help_says_what_it_takes() -> None:
+    assert "kernel" in inspect.signature(lab.run).parameters
+    assert "InputError" in (inspect.getdoc(lab.run.run) or "")
+
+
+@pytest.mark.parametrize("call", [lab.run, lab.load])
+def test_an_unknown_claim_is_one_sentence(call: Callable[..., object]) -> None:
+    with pytest.raises(InputError, match=r"did you mean tcp-bottleneck/no-drops"):
+        call("no-drops")
+
+
+def test_ipython_shows_errors_without_the_way_there() -> None:
+    program = "from IPython.core.interactiveshell import InteractiveShell as Shell\n"
+    program += "Shell.instance().run_cell('import lab; lab.load(\"nothing\")')"
+    assert python(program).splitlines() == [
+        "InputError: unknown claim or article 'nothing'; `lab list` shows what there is"
+    ]
+
+
+@pytest.fixture
+def claims(toy: Callable[[], Article]) -> Claims:
+    toy()
+    return lab.load("toy", results="results")
+
+
+def test_claims_are_found_by_name(claims: Claims) -> None:
+    assert len(claims) == 4
+    assert claims["header"] is claims["toy/header"] is next(claim for claim in claims if claim.name == "header")
+    with pytest.raises(InputError, match=r"'haeder' here; there is toy/header, toy/rate"):
+        claims["haeder"]
+
+
+def test_claims_are_filtered(claims: Claims) -> None:
+    def names(found: Claims) -> list[str]:
+        return [claim.name for claim in found]
+
+    assert names(claims.filter(verdict="skipped")) == ["unrun"]
+    assert names(claims.filter(verdict="not reproduced", article="toy")) == ["header"]
+    assert names(claims.filter(article="another")) == []
+    assert names(claims.filter(kernel="7.2")) == ["header", "rate", "sweep"]
+    assert names(claims.filter(where=lambda claim: claim.name < "i")) == ["header"]
+    (claim,) = claims.filter(arm="longer")
+    assert [result.arm for result in claim.results] == ["longer"]
+    assert len(claim.records) == 1
+    (claim,) = claims.filter(point="2")
+    assert [result.point for result in claim.results] == ["2"]
+
+
+@pytest.mark.parametrize(("wanted", "kind"), [({"kernel": "7.2"}, "not reproduced"), ({"kernel": "6.12"}, "skipped")])
+def test_records_of_another_kernel_or_clock_are_asked_for(toy: object, wanted: dict[str, str], kind: str) -> None:
+    toy()  # type: ignore[operator]
+    assert lab.load("toy", results="results", **wanted)["header"].verdict.kind == kind
+
+
+def test_a_terminal_shows_text(claims: Claims) -> None:
+    text = repr(claims)
+    assert text.splitlines()[0] == "toy/header  not reproduced"
+    assert max(map(len, text.splitlines())) <= 80
+    assert "\x1b" not in text
+    assert repr(claims["header"]) in text
+    assert repr(claims.filter(article="none")) == "no claims"
+
+
+def test_a_notebook_shows_a_table(claims: Claims) -> None:
+    assert claims._repr_html_() == claims.table().text
+    assert '<h2 id="header">' in claims["header"]._repr_html_()
+
+
+def test_rows_make_a_data_frame(claims: Claims) -> None:
+    row = claims.rows()[0]
+    assert (row["claim"], row["arm"], row["measured"], row["unit"]) == ("toy/header", "on", 32, "B")
+
+
+def test_a_claim_draws_itself(claims: Claims, tmp_path: Path) -> None:
+    picture = claims["header"].plot("header_lengths")
+    for name, start in (("a.svg", b"<?xml"), ("a.png", b"\x89PNG")):
+        picture.save(tmp_path / name)  # type: ignore[attr-defined]
+        assert (tmp_path / name).read_bytes().startswith(start)
+    with pytest.raises(InputError, match="no figure is called 'pie'; there is bars"):
+        claims["header"].plot("pie")
+
+
+def test_what_passes_has_the_expected_verdict_and_a_good_model(claims: Claims) -> None:
+    assert claims["header"].passed
+    assert not claims["unrun"].passed
+    assert not claims["rate"].passed, "the qperf output at hand is not what 10 Gbit/s carry"
+    assert not claims.passed
