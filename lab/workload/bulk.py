@@ -30,6 +30,7 @@ MARGIN_SECONDS = 60.0  # for what is queued to drain, on the slowest path that a
 class Bulk(msgspec.Struct, frozen=True, tag="bulk", tag_field="kind", forbid_unknown_fields=True):
     """`client` sends to `server` for `duration`, or `size` bytes where that is given.
 
+    Its sending socket sets TCP_MAXSEG to `maxseg` before it connects, where that is given.
     Leaves bulk.json: `bytes` received, of which `first_bytes` had come at `first_ns`, a watermark's worth or more;
     the last came at `last_ns` (nanoseconds of the trial's wall clock).
     """
@@ -40,6 +41,7 @@ class Bulk(msgspec.Struct, frozen=True, tag="bulk", tag_field="kind", forbid_unk
     size: Size | None = None
     ip: int = 4
     congestion: str = "cubic"
+    maxseg: Size | None = None
 
     @property
     def greedy(self) -> bool:
@@ -68,6 +70,8 @@ class Bulk(msgspec.Struct, frozen=True, tag="bulk", tag_field="kind", forbid_unk
         os.truncate(block, BLOCK)
         with socket.socket(self._family(), socket.SOCK_STREAM) as sock:
             sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, self.congestion.encode())
+            if self.maxseg:
+                sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_MAXSEG, self.maxseg.bytes)
             sock.connect((address, PORT))
             if self.size is None:
                 end = time.monotonic_ns() + self.duration.ns
