@@ -22,7 +22,8 @@ MARGIN_SECONDS = 60.0
 
 
 class Netcat(msgspec.Struct, frozen=True, tag="netcat", tag_field="kind", forbid_unknown_fields=True):
-    """`server` sends `size` bytes of zeroes to `client`, which connects to it and throws them away.
+    """`server` sends `size` bytes of zeroes to `client`, which connects to it, sends it `back` bytes and throws away
+    what it gets.
 
     Leaves netcat.json: `start_ns`, before the client's nc starts, and `end_ns`, once it has ended (nanoseconds of the
     trial's wall clock).
@@ -31,6 +32,7 @@ class Netcat(msgspec.Struct, frozen=True, tag="netcat", tag_field="kind", forbid
     client: str = "receiver"
     server: str = "sender"
     size: Size = Size.of("200 MiB")
+    back: Size = Size(0)
 
     @property
     def greedy(self) -> bool:
@@ -51,13 +53,19 @@ class Netcat(msgspec.Struct, frozen=True, tag="netcat", tag_field="kind", forbid
         server.wait("nc at the server", MARGIN_SECONDS)
 
     def _serve(self) -> None:
-        zeroes = os.memfd_create("zeroes")
-        os.truncate(zeroes, self.size.bytes)
-        subprocess.run(["nc.openbsd", "-l", "-p", str(PORT), "-q", "0"], stdin=zeroes, check=True)
+        # Not -q 0, as in the article: that one does not wait for what still comes back.
+        subprocess.run(["nc.openbsd", "-l", "-N", "-p", str(PORT)], stdin=_zeroes(self.size), check=True)
 
     def _fetch(self, place: Place, address: str) -> None:
+        argv = ["nc.openbsd", address, str(PORT)]
         start_ns = time.time_ns()
-        null = subprocess.DEVNULL
-        subprocess.run(["nc.openbsd", address, str(PORT)], stdin=null, stdout=null, check=True)
+        subprocess.run(argv, stdin=_zeroes(self.back), stdout=subprocess.DEVNULL, check=True)
         measured = {"start_ns": start_ns, "end_ns": time.time_ns()}
         (place.out / "netcat.json").write_text(json.dumps(measured) + "\n")
+
+
+def _zeroes(size: Size) -> int:
+    """A file in memory that holds so many."""
+    file = os.memfd_create("zeroes")
+    os.truncate(file, size.bytes)
+    return file
