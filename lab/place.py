@@ -9,7 +9,7 @@ import signal
 import subprocess
 import time
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -20,6 +20,7 @@ LISTEN = "0A"  # TCP_LISTEN in /proc/net/tcp
 POLL_SECONDS = 0.005
 READY_SECONDS = 20.0
 STOP_SECONDS = 5.0
+SOON_SECONDS = 60.0
 
 
 class WorkloadError(LabError):
@@ -27,10 +28,13 @@ class WorkloadError(LabError):
 
 
 class Joinable(Protocol):
-    """Anything that a child can move into before it starts: a network namespace."""
+    """Anything that a thread can move into: a network namespace."""
 
     def join(self) -> None:
         """Move the calling thread inside."""
+
+    def entered(self) -> AbstractContextManager[None]:
+        """The calling thread is inside within this context."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +70,14 @@ class Place:
                 raise MachineError(f"the tool '{argv[0]}' is missing: install the package that has it") from None
         self.undo.callback(_end, process)
         return process
+
+    def run(self, node: str, argv: Sequence[str], output: str) -> str:
+        """Run a tool that is soon done on `node`; what it said, which the file `output` keeps.
+
+        Raises MachineError when it is not installed, WorkloadError when it fails.
+        """
+        self.wait(self.start(node, argv, output), SOON_SECONDS, output)
+        return (self.out / output).read_text()
 
     def spawn(self, node: str, work: Callable[[], None]) -> Child:
         """Run a function of ours on `node`, in a process of its own."""

@@ -21,7 +21,7 @@ LAYERS = {
     "fabric": {"units", "spec"},
     "workload": {"units", "spec", "place"},
     "probe": {"units", "spec", "place"},
-    "middlebox": {"units", "spec", "place"},
+    "middlebox": {"units", "spec", "place", "fabric"},
     "record": {"units"},
     "run": {"units", "spec", "place", "kernel", "fabric", "workload", "probe", "middlebox", "record"},
     "metric": {"units", "record"},

@@ -18,7 +18,7 @@ from lab.spec.network import Interface, Route
 
 RTM_NEWLINK, RTM_GETLINK = 16, 18
 RTM_NEWADDR, RTM_NEWROUTE, RTM_NEWNEIGH = 20, 24, 28
-RTM_NEWQDISC, RTM_GETQDISC, RTM_NEWTFILTER = 36, 38, 44
+RTM_NEWQDISC, RTM_DELQDISC, RTM_GETQDISC, RTM_NEWTFILTER, RTM_GETTFILTER = 36, 37, 38, 44, 46
 
 _IFINFO = struct.Struct("=BxHiII")  # family, type, index, flags, change
 _IFADDR = struct.Struct("=BBBBi")  # family, prefix length, flags, scope, index
@@ -31,6 +31,9 @@ IFA_F_NODAD = 0x02
 NUD_PERMANENT = 0x80
 TC_ROOT, TC_INGRESS = 0xFFFFFFFF, 0xFFFFFFF1
 TC_INGRESS_HANDLE = 0xFFFF0000
+TC_HOOKS = {"in": 0xFFFFFFF2, "out": 0xFFFFFFF3}  # of clsact: TC_H_MIN_INGRESS, TC_H_MIN_EGRESS
+TCA_BPF_FD, TCA_BPF_NAME, TCA_BPF_FLAGS, TCA_BPF_ID = 6, 7, 8, 11
+TCA_BPF_FLAG_ACT_DIRECT = 1
 ETH_P_ALL = 3
 
 IFLA_ADDRESS, IFLA_IFNAME, IFLA_MTU, IFLA_MASTER, IFLA_OPERSTATE, IFLA_LINKINFO = 1, 3, 4, 10, 16, 18
@@ -174,6 +177,35 @@ def redirect(netlink: Netlink, source: str, target: str) -> None:
     body = _TCMSG.pack(0, index[source], 0, TC_INGRESS_HANDLE, 1 << 16 | socket.htons(ETH_P_ALL))
     body += attribute(qdisc.TCA_KIND, "matchall") + attribute(qdisc.TCA_OPTIONS, options)
     netlink.do(f"redirecting {source} to {target}", RTM_NEWTFILTER, body, NLM_F_CREATE | NLM_F_EXCL)
+
+
+def add_program(netlink: Netlink, name: str, way: str, program: int) -> None:
+    """Run the BPF program behind the descriptor `program` on every frame that goes "out" by `name`, or comes "in"."""
+    index = links(netlink)[name].index
+    clsact = _TCMSG.pack(0, index, TC_INGRESS_HANDLE, TC_INGRESS, 0) + attribute(qdisc.TCA_KIND, "clsact")
+    netlink.do(f"opening the hooks of {name}", RTM_NEWQDISC, clsact, NLM_F_CREATE | NLM_F_EXCL)
+    options = [
+        attribute(TCA_BPF_FD, program),
+        attribute(TCA_BPF_NAME, "lab"),
+        attribute(TCA_BPF_FLAGS, TCA_BPF_FLAG_ACT_DIRECT),
+    ]
+    body = _TCMSG.pack(0, index, 0, TC_HOOKS[way], 1 << 16 | socket.htons(ETH_P_ALL))
+    body += attribute(qdisc.TCA_KIND, "bpf") + attribute(qdisc.TCA_OPTIONS, options)
+    netlink.do(f"hooking a BPF program to {name}", RTM_NEWTFILTER, body, NLM_F_CREATE | NLM_F_EXCL)
+
+
+def programs(netlink: Netlink, name: str, way: str) -> list[int]:
+    """The numbers of the BPF programs that run there, first to last."""
+    request = _TCMSG.pack(0, links(netlink)[name].index, 0, TC_HOOKS[way], 0)
+    filters = netlink.dump(f"listing the programs of {name}", RTM_GETTFILTER, request)
+    options = [attributes(attributes(body[_TCMSG.size :]).get(qdisc.TCA_OPTIONS, b"")) for body in filters]
+    return [struct.unpack("=I", given[TCA_BPF_ID])[0] for given in options if TCA_BPF_ID in given]
+
+
+def remove_programs(netlink: Netlink, name: str) -> None:
+    """Undo `add_program`."""
+    body = _TCMSG.pack(0, links(netlink)[name].index, TC_INGRESS_HANDLE, TC_INGRESS, 0)
+    netlink.do(f"closing the hooks of {name}", RTM_DELQDISC, body)
 
 
 def qdiscs(netlink: Netlink) -> dict[str, dict[str, Any]]:

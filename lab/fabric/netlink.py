@@ -88,17 +88,24 @@ class Netlink:
         """The bodies of all answers to a dump request. Raises NetlinkError."""
         return list(self._replies(what, message, body, NLM_F_DUMP))
 
+    def tell(self, message: int, body: bytes) -> None:
+        """Send one request that is not answered."""
+        self._sequence += 1
+        self._socket.send(_HEADER.pack(_HEADER.size + len(body), message, NLM_F_REQUEST, self._sequence, 0) + body)
+
+    def unasked(self) -> Iterator[bytes]:
+        """The bodies of what the kernel sends of its own accord, as they come, for ever."""
+        while True:
+            for _, sequence, payload in self._received():
+                if sequence == 0:
+                    yield payload
+
     def _replies(self, what: str, message: int, body: bytes, flags: int) -> Iterator[bytes]:
         self._sequence += 1
         header = _HEADER.pack(_HEADER.size + len(body), message, flags | NLM_F_REQUEST, self._sequence, 0)
         self._socket.send(header + body)
         while True:
-            data = self._socket.recv(1 << 18)
-            offset = 0
-            while offset < len(data):
-                length, kind, _, sequence, _ = _HEADER.unpack_from(data, offset)
-                payload = data[offset + _HEADER.size : offset + length]
-                offset += length + (-length % 4)
+            for kind, sequence, payload in self._received():
                 if sequence != self._sequence:
                     continue
                 if kind == NLMSG_DONE:
@@ -109,3 +116,12 @@ class Netlink:
                         raise NetlinkError(what, code)
                     return
                 yield payload
+
+    def _received(self) -> Iterator[tuple[int, int, bytes]]:
+        """(type, sequence number, body) of each message in the next datagram."""
+        data = self._socket.recv(1 << 18)
+        offset = 0
+        while offset < len(data):
+            length, kind, _, sequence, _ = _HEADER.unpack_from(data, offset)
+            yield kind, sequence, data[offset + _HEADER.size : offset + length]
+            offset += length + (-length % 4)

@@ -22,6 +22,7 @@ from lab.metric.metrics import (
     tcp_info_of,
     window_plateau,
 )
+from lab.metric.segments import fragments, largest_payload, mss_in, transfer_time
 
 __all__ = [
     "Capture",
@@ -40,14 +41,18 @@ __all__ = [
     "connections",
     "drops",
     "expert_retransmits",
+    "fragments",
     "header_length",
     "idle_share",
     "inflight_max",
     "iperf3_goodput",
+    "largest_payload",
+    "mss_in",
     "ping_rtt",
     "qperf_goodput",
     "retransmits",
     "tcp_info_max",
     "tcp_info_of",
+    "transfer_time",
     "window_plateau",
 ]

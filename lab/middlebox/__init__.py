@@ -1,11 +1,13 @@
-"""What changes packets on their way: rules, programs and queues in a host or a router.
+"""What changes packets on their way: set up on one node before a trial's workload, read back, and undone after it.
 
 A middlebox is a frozen declaration whose `installed` is a context; `Middlebox` is the union of all of them, told apart
 by `kind`.
 """
 
-from typing import Any
+from lab.middlebox.firewall import NftMaxseg, TcpMss
+from lab.middlebox.program import MssProgram
+from lab.middlebox.queue import MssQueue
 
-Middlebox = Any
+Middlebox = MssProgram | MssQueue | NftMaxseg | TcpMss
 
-__all__ = ["Middlebox"]
+__all__ = ["Middlebox", "MssProgram", "MssQueue", "NftMaxseg", "TcpMss"]

@@ -1,5 +1,6 @@
 """Predictions: functions from a path, known before anything runs, to a value. Each names the source of its formula."""
 
+from lab.model.duration import transfer_time, transfer_time_with_loss
 from lab.model.goodput import (
     any_drops,
     frames_in_flight,
@@ -9,7 +10,15 @@ from lab.model.goodput import (
     goodput_written,
     lost_frames,
 )
-from lab.model.line import ModelError, base_rtt, goodput_line_rate, tcp_header_length
+from lab.model.line import ModelError, base_rtt, goodput_line_rate
+from lab.model.mss import (
+    largest_payload,
+    largest_payload_back,
+    mss_of_syn,
+    mss_of_syn_ack,
+    no_fragments,
+    tcp_header_length,
+)
 from lab.model.path import End, Hop, Path
 from lab.model.transfer import Transfer, transfer
 from lab.model.window import window_plateau
@@ -28,8 +37,15 @@ __all__ = [
     "goodput_iperf3",
     "goodput_line_rate",
     "goodput_written",
+    "largest_payload",
+    "largest_payload_back",
     "lost_frames",
+    "mss_of_syn",
+    "mss_of_syn_ack",
+    "no_fragments",
     "tcp_header_length",
     "transfer",
+    "transfer_time",
+    "transfer_time_with_loss",
     "window_plateau",
 ]

@@ -2,40 +2,31 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from fractions import Fraction
 
 from lab.errors import LabError
-from lab.model.path import Path
+from lab.model.mss import header_bytes, mss
+from lab.model.path import Hop, Path
 from lab.units import Rate, Size, Value
 
-__all__ = ["ModelError", "base_rtt", "frame", "goodput_line_rate", "mss", "tcp_header_length"]
+__all__ = ["ModelError", "base_rtt", "frame", "goodput_line_rate", "one_way", "packet"]
 
 ETHERNET = 38  # preamble 8, header 14, FCS 4, inter-frame gap 12 (IEEE 802.3): what a frame costs beyond its packet
-_TIMESTAMPS = 12  # NOP NOP and the option of 10 bytes (RFC 7323 appendix A; TCPOLEN_TSTAMP_ALIGNED)
 
 
 class ModelError(LabError):
     """The model does not cover such a path."""
 
 
-def header_bytes(path: Path) -> int:
-    """IP and TCP headers of a data segment: 20 or 40, and 20 (RFC 791, 8200, 9293), and the timestamps' 12."""
-    return (20 if path.version == 4 else 40) + int(tcp_header_length(path).number)
-
-
-def tcp_header_length(path: Path) -> Value:
-    """Bytes of a data segment's TCP header: 20, and 12 with timestamps."""
-    return Value(20 + _TIMESTAMPS * path.timestamps, "B")
-
-
-def mss(path: Path) -> int:
-    """Payload bytes of a full segment: the MTU less the headers."""
-    return path.mtu.bytes - header_bytes(path)
+def packet(path: Path) -> Size:
+    """IP packet of a full segment."""
+    return Size(mss(path) + header_bytes(path))
 
 
 def frame(path: Path) -> Size:
     """What a full segment costs on the wire."""
-    return Size(path.mtu.bytes + ETHERNET)
+    return Size(packet(path).bytes + ETHERNET)
 
 
 def goodput_line_rate(path: Path) -> Value:
@@ -49,13 +40,13 @@ def base_rtt(path: Path, there: Size | None = None, back: Size | None = None) ->
     Without sizes: `ping`'s, 84 bytes of IP either way (56 of data, 8 of ICMP, 20 of IP).
     """
     there, back = there or Size(84), back or there or Size(84)
-    ways = ((path.forward, there), (path.back, back))
-    seconds = sum(
-        (Fraction(hop.delay.ns, 10**9) + (hop.rate.time_for(Size(packet.bytes + ETHERNET)) if hop.rate else 0))
-        for way, packet in ways
-        for hop in way
-    )
-    return Value(float(seconds), "s")
+    return Value(one_way(path.forward, there) + one_way(path.back, back), "s")
+
+
+def one_way(hops: Iterable[Hop], packet: Size) -> float:
+    """Seconds that an IP packet takes over these hops when they are idle."""
+    whole = Size(packet.bytes + ETHERNET)
+    return float(sum(Fraction(hop.delay.ns, 10**9) + (hop.rate.time_for(whole) if hop.rate else 0) for hop in hops))
 
 
 def _rate(path: Path) -> Rate:

@@ -15,8 +15,10 @@ from lab.units import Duration, Rate, Size
 __all__ = ["End", "Hop", "Path"]
 
 _SNDBUF_MAX, _RCVBUF_MAX = 4194304, 6291456  # Linux's, on a machine with memory to spare (tcp_init)
-_TURNS = {"iperf3": 10 * 128 * 1024}  # its `multisend` writes of DEFAULT_TCP_BLKSIZE
-_WATERMARKS = {"bulk": 16 * 1024}  # lab.workload.bulk
+_TURNS = {  # what is written each time that select() or poll() says it may be
+    "iperf3": 10 * 128 * 1024,  # its `multisend` writes of DEFAULT_TCP_BLKSIZE
+    "netcat": 16 * 1024,  # its BUFSIZE
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +48,7 @@ class Hop:
 class End:
     """What a host brings to the path's first or last interface. `advmss` is its route's, None without."""
 
+    name: str = ""
     sysctls: Mapping[str, str] = field(default_factory=dict, hash=False)
     mtu: Size = Size(65536)  # the loopback's
     tso: bool = False
@@ -59,10 +62,11 @@ class End:
     def of(cls, node: Mapping[str, Any], interface: Mapping[str, Any] | None) -> End:
         """From the plain form of a node and of its interface on the path, None for the loopback."""
         if interface is None:
-            return cls(sysctls=node["sysctls"])
+            return cls(node["name"], node["sysctls"])
         routes = (route for route in node["routes"] if route["interface"] == interface["name"])
         advmss = next((route["advmss"] for route in routes if route.get("advmss")), None)
         return cls(
+            name=node["name"],
             sysctls=node["sysctls"],
             mtu=Size.of(interface["mtu"]),
             gso_max_segs=interface["gso_max_segs"],
@@ -77,8 +81,9 @@ class Path:
     """The way from a sender to a receiver and back, with what their kernels will do on it.
 
     `forward` and `back` are the hops in the order that a packet takes them. `sndbuf_max` and `rcvbuf_max` are the
-    third figures of tcp_wmem (sender) and tcp_rmem (receiver), in bytes; `kernel` is (major, minor); `adv_win_scale`
-    is what kernels before 6.6 shift the receive buffer by. `duration` is the workload's, None when it has none;
+    third figures of tcp_wmem (sender) and tcp_rmem (receiver), in bytes; `kernel` is (major, minor), with the names of
+    the `patches` that it was built with; `adv_win_scale` is what kernels before 6.6 shift the receive buffer by.
+    `duration` and `size`, of what is sent, are the workload's, None when it has none;
     `turn` is how many bytes its writer writes each time that select() says it may, None for one that never asks;
     `watermark` is how many bytes have to wait before its reader wakes (SO_RCVLOWAT). `workload` and `middleboxes` are
     as the experiment declares them, in plain form; `sender` and `receiver` are the hosts at the ends.
@@ -96,6 +101,8 @@ class Path:
     adv_win_scale: int = 1
     turn: int | None = None
     watermark: int = 0
+    size: Size | None = None
+    patches: tuple[str, ...] = ()
     workload: Mapping[str, Any] = field(default_factory=dict, hash=False)
     middleboxes: tuple[Mapping[str, Any], ...] = field(default=(), hash=False)
     sender: End = End()
@@ -133,7 +140,9 @@ class Path:
             duration=None if duration is None else Duration.of(duration),
             version=workload.get("ip", 4),
             turn=_TURNS.get(workload.get("kind", "")),
-            watermark=_WATERMARKS.get(workload.get("kind", ""), 0),
+            watermark=Size.of(workload.get("watermark", Size(0))).bytes,
+            size=None if workload.get("size") is None else Size.of(workload["size"]),
+            patches=tuple(kernel["patches"]),
             adv_win_scale=int(receiving.get("net.ipv4.tcp_adv_win_scale", 1)),
             workload=workload,
             middleboxes=tuple(middleboxes),

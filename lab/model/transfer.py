@@ -1,9 +1,11 @@
 """A bulk transfer played forward, ACK by ACK: what slow start and the two windows let through in a finite time.
 
 The rules are the kernel's (net/ipv4/tcp_cubic.c, tcp_input.c, tcp_output.c, tcp.c), on a path without loss, with a
-receiver that reads at once and acknowledges every second segment. What they decide together has no closed form:
-a sender short of buffer space sends a third of it at a time, because its writer sleeps until a third is free; one
-short of window waits until it has room for a burst.
+receiver that reads at once and acknowledges every second segment, or each one that is longer than it announced. What
+they decide together has no closed form: a sender short of buffer space sends a third of it at a time, because its
+writer sleeps until a third is free; one short of window waits until it has room for a burst.
+
+A large transfer is played in part: by then it is in a steady state, which its rest goes on with.
 """
 
 from __future__ import annotations
@@ -12,10 +14,12 @@ import sys
 from collections import deque
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from math import inf
 from typing import NamedTuple
 
 from lab.model.cubic import Cubic
-from lab.model.line import ModelError, base_rtt, frame, mss
+from lab.model.line import ModelError, base_rtt, frame, packet
+from lab.model.mss import mss, own_segment
 from lab.model.path import Path
 from lab.model.window import GSO_BYTES, OVERHEAD, initial_window, rcv_window, skb_payload, sndbuf_per_segment
 from lab.units import Rate, Size
@@ -29,11 +33,13 @@ _PACING_SHIFT = 10  # a burst is at most what pacing would send in 2^-10 s: sk_p
 _RTT_SHIFT = 9  # and, near by, GSO_BYTES halved for each 2^9 us of the RTT: tcp_tso_rtt_log
 _WIN_DIVISOR = 3  # tcp_tso_win_divisor
 _PATIENCE = 0.001  # seconds that a sender puts a burst off for at most
+_PART = Size.of("16 MiB")  # of a large transfer, after which it is taken to be steady
 
 
 @dataclass(frozen=True, slots=True)
 class Transfer:
-    """What a writer that stops after `seconds` gets through. Times in seconds since its first write.
+    """What a writer that stops after `seconds`, or when it has written all, gets through. Times in seconds since its
+    first write.
 
     Bytes `written` to the socket and `sent` to the wire by then; a packet sent at the end waits `queue` for the wire.
     The reader first wakes at `started` (None: never) and finds `first` bytes; all that was written has arrived at
@@ -51,19 +57,27 @@ class Transfer:
 
 
 def transfer(path: Path) -> Transfer:
-    """Plays the path's workload. Raises ModelError for a path without a rate or a workload without a duration."""
-    if path.rate is None or path.duration is None:
-        raise ModelError("a transfer is predicted for a path with a rate and a workload with a duration")
+    """Plays the path's workload. Raises ModelError for a path without a rate or a workload without an end."""
+    if path.rate is None or (path.duration is None and path.size is None):
+        raise ModelError("a transfer is predicted for a path with a rate and a workload with a duration or a size")
     hops = tuple(replace(hop, limit=0, loss=0.0) for hop in path.forward)
-    return _played(replace(path, forward=hops))
+    plain = replace(path, forward=hops)
+    if path.size is None or path.size.bytes <= 2 * _PART.bytes:
+        return _played(plain)
+    half, whole = (_played(replace(plain, size=Size(parts * _PART.bytes))) for parts in (1, 2))
+    rest = (path.size.bytes - whole.written) / (whole.written - half.written) * (whole.drained - half.drained)
+    end = whole.drained + rest
+    return replace(whole, seconds=end, drained=end, written=path.size.bytes, sent=path.size.bytes)
 
 
 @lru_cache(maxsize=64)
 def _played(path: Path) -> Transfer:
     """`path` without what the play does not look at, so that a sweep over it is played once."""
     assert path.rate is not None
+    if path.size is not None:
+        return _Play(path, path.rate, inf, path.size.bytes).result()
     assert path.duration is not None
-    return _Play(path, path.rate, path.duration.seconds).result()
+    return _Play(path, path.rate, path.duration.seconds, sys.maxsize).result()
 
 
 class _Ack(NamedTuple):
@@ -80,15 +94,16 @@ class _Sent(NamedTuple):
 class _Play:
     """Sender, wire and receiver. Positions are bytes of payload since the start."""
 
-    def __init__(self, path: Path, rate: Rate, seconds: float) -> None:
-        self.seconds = seconds
+    def __init__(self, path: Path, rate: Rate, seconds: float, size: int) -> None:
+        self.seconds, self.size = seconds, size
         self.segment, self.skb = mss(path), skb_payload(path)
         self.per_segment, self.sndbuf_max = sndbuf_per_segment(path), path.sndbuf_max
         # What waits for its reader is not offered again: where the window stops the sender, all of it is missing.
         self.window, self.plateau = initial_window(path), rcv_window(path) - path.watermark
         self.wire, self.octet = float(rate.time_for(frame(path))), float(rate.time_for(Size(1)))
         # From leaving the wire to the arrival of the ACK; of which to the receiver.
-        self.rest = base_rtt(path, path.mtu, Size(path.mtu.bytes - self.segment)).number - self.wire
+        self.rest = base_rtt(path, packet(path), Size(packet(path).bytes - self.segment)).number - self.wire
+        self.every = self.segment > own_segment(path, "receiver")  # which is what its rcv_mss is bounded by
         self.delay = path.delay.seconds
         self.cubic = Cubic()
         self.unsent: deque[int] = deque()  # where each skb of the send queue ends that is not sent yet
@@ -119,7 +134,7 @@ class _Play:
             self._send(ack.at)
             ack = self._next_ack()
         drained = self.idle + self.delay
-        return Transfer(self.seconds, written, sent, queue, self.started, self.first, drained, self.peak)
+        return Transfer(min(self.seconds, drained), written, sent, queue, self.started, self.first, drained, self.peak)
 
     def _next_ack(self) -> _Ack | None:
         if not self.acks and self.lone:
@@ -144,8 +159,8 @@ class _Play:
         queued = self._queued()
         if self.asleep and 3 * queued > 2 * self.sndbuf:
             return
-        while queued < self.sndbuf and (self.left or 3 * queued <= 2 * self.sndbuf):
-            self.left = self.left or self.turn
+        while self.written < self.size and queued < self.sndbuf and (self.left or 3 * queued <= 2 * self.sndbuf):
+            self.left = min(self.left or self.turn, self.size - self.written)
             step = min(self.skb, self.left)
             self._append(step)
             self.left -= step
@@ -245,7 +260,9 @@ class _Play:
 
     def _acknowledge(self, ack: _Ack) -> None:
         """Every second segment, or after a while."""
-        if self.lone and ack.at <= self.lone.at + _DELACK:
+        if self.every:
+            self.acks.append(ack)
+        elif self.lone and ack.at <= self.lone.at + _DELACK:
             self.acks.append(ack)
             self.lone = None
         else:

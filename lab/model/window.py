@@ -7,7 +7,7 @@ that leaves 256 for headers (SKB_SMALL_HEAD_CACHE_SIZE, net/core/skbuff.c).
 
 from __future__ import annotations
 
-from lab.model.line import mss
+from lab.model.mss import heard, mss, own_segment
 from lab.model.path import Path
 from lab.units import Value
 
@@ -75,10 +75,11 @@ def skb_payload(path: Path) -> int:
 
 def initial_window(path: Path) -> int:
     """Bytes that the SYN-ACK lets the sender send, as tcp_select_initial_window() rounds half of tcp_rmem[1]."""
-    return 65535 // mss(path) * mss(path)
+    expected = own_segment(path, "receiver")
+    return 65535 // expected * expected
 
 
 def sndbuf_per_segment(path: Path) -> int:
     """What tcp_sndbuf_expand() reserves for a segment: an skb with a linear head, a power of two."""
-    linear = path.mtu.bytes - 40 + 192 + 320  # MSS before options, MAX_TCP_HEADER, skb_shared_info
+    linear = heard(path, "receiver") + 192 + 320  # MSS before options, MAX_TCP_HEADER, skb_shared_info
     return (1 << (linear - 1).bit_length()) + 256

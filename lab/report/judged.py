@@ -130,7 +130,9 @@ def network_path(case: Case, kernel: Mapping[str, Any] | None) -> NetworkPath:
     """What the prediction of a case is about. Raises ModelError without a kernel, InputError without a path."""
     if kernel is None:
         raise ModelError("nothing was run, so there is no kernel to predict for")
-    own = {"hz": case.kernel.hz} if case.kernel and case.kernel.hz else {}
+    own: dict[str, Any] = {"hz": case.kernel.hz} if case.kernel and case.kernel.hz else {}
+    if case.kernel and case.kernel.patches:
+        own["patches"] = [Path(file).stem for file in case.kernel.patches]
     middleboxes = [dict(to_plain(each)) for each in case.middleboxes]
     return NetworkPath.of(to_plain(case.network), *case.path, {**kernel, **own}, to_plain(case.workload), middleboxes)
 

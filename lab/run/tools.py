@@ -27,7 +27,7 @@ _INSIDE = (
     "units.py",
     "workload",
 )
-_VERSION_FLAG = {"ping": "-V"}
+_VERSION_FLAG = {"nc.openbsd": "-h", "ping": "-V"}
 _SECONDS = 10
 
 

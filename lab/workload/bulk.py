@@ -2,7 +2,7 @@
 
 What costs in a guest is handing over to a process, not the packet. So the sender gives the kernel pages instead of
 bytes to copy (sendfile), and the receiver sleeps inside one long read (MSG_WAITALL) of data that the kernel discards
-(MSG_TRUNC), woken for every `WATERMARK` bytes (SO_RCVLOWAT). With 64 KiB, most of the first window
+(MSG_TRUNC), woken for every `watermark` bytes (SO_RCVLOWAT). With 64 KiB, most of the first window
 that it offers, the window closed and the sender cut segments short at its edge.
 """
 
@@ -22,7 +22,6 @@ from lab.place import Place
 from lab.units import Duration, Size
 
 PORT = 5001
-WATERMARK = 16 * 1024
 BLOCK = 1 << 20
 MARGIN_SECONDS = 60.0  # for what is queued to drain, on the slowest path that a claim uses
 
@@ -30,8 +29,10 @@ MARGIN_SECONDS = 60.0  # for what is queued to drain, on the slowest path that a
 class Bulk(msgspec.Struct, frozen=True, tag="bulk", tag_field="kind", forbid_unknown_fields=True):
     """`client` sends to `server` for `duration`, or `size` bytes where that is given.
 
+    Its sending socket sets TCP_MAXSEG to `maxseg` before it connects, where that is given.
     Leaves bulk.json: `bytes` received, of which `first_bytes` had come at `first_ns`, a watermark's worth or more;
-    the last came at `last_ns` (nanoseconds of the trial's wall clock).
+    the last came at `last_ns` (nanoseconds of the trial's wall clock). And bulk.sender.json: `start_ns`, before the
+    sender connects.
     """
 
     client: str = "sender"
@@ -40,6 +41,8 @@ class Bulk(msgspec.Struct, frozen=True, tag="bulk", tag_field="kind", forbid_unk
     size: Size | None = None
     ip: int = 4
     congestion: str = "cubic"
+    watermark: Size = Size.of("16 KiB")
+    maxseg: Size | None = None
 
     @property
     def greedy(self) -> bool:
@@ -55,7 +58,7 @@ class Bulk(msgspec.Struct, frozen=True, tag="bulk", tag_field="kind", forbid_unk
         address = place.address(self.server, self.ip)
         receiver = place.spawn(self.server, lambda: self._receive(place))
         place.wait_for_listener(receiver, PORT)
-        sender = place.spawn(self.client, lambda: self._send(address))
+        sender = place.spawn(self.client, lambda: self._send(place, address))
         seconds = self.duration.seconds + MARGIN_SECONDS
         sender.wait("the bulk sender", seconds)
         receiver.wait("the bulk receiver", seconds)
@@ -63,11 +66,14 @@ class Bulk(msgspec.Struct, frozen=True, tag="bulk", tag_field="kind", forbid_unk
     def _family(self) -> socket.AddressFamily:
         return socket.AF_INET6 if self.ip == 6 else socket.AF_INET
 
-    def _send(self, address: str) -> None:
+    def _send(self, place: Place, address: str) -> None:
         block = os.memfd_create("block")
         os.truncate(block, BLOCK)
         with socket.socket(self._family(), socket.SOCK_STREAM) as sock:
             sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, self.congestion.encode())
+            if self.maxseg:
+                sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_MAXSEG, self.maxseg.bytes)
+            start_ns = time.time_ns()
             sock.connect((address, PORT))
             if self.size is None:
                 end = time.monotonic_ns() + self.duration.ns
@@ -77,6 +83,7 @@ class Bulk(msgspec.Struct, frozen=True, tag="bulk", tag_field="kind", forbid_unk
                 left = self.size.bytes
                 while left:
                     left -= os.sendfile(sock.fileno(), block, 0, min(left, BLOCK))
+        (place.out / "bulk.sender.json").write_text(json.dumps({"start_ns": start_ns}) + "\n")
 
     def _receive(self, place: Place) -> None:
         with socket.socket(self._family(), socket.SOCK_STREAM) as listener:
@@ -84,9 +91,9 @@ class Bulk(msgspec.Struct, frozen=True, tag="bulk", tag_field="kind", forbid_unk
             listener.bind(("", PORT))
             listener.listen(1)
             sock, _ = listener.accept()
-        sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVLOWAT, WATERMARK)
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVLOWAT, self.watermark.bytes)
         scratch, flags = bytearray(BLOCK), socket.MSG_TRUNC | socket.MSG_WAITALL
-        total = sock.recv_into(scratch, WATERMARK, flags)
+        total = sock.recv_into(scratch, self.watermark.bytes, flags)
         first_ns = last_ns = time.time_ns()
         first_bytes = total + _waiting(sock)
         while count := sock.recv_into(scratch, BLOCK, flags):

@@ -1,0 +1,39 @@
+"""From B to A the small MTU still bounds the segments, raised MSS or not.
+
+The article's last remark on what its method is good for.
+"""
+
+from lab.metric import largest_payload, transfer_time
+from lab.middlebox import MssProgram
+from lab.model import largest_payload as full_segment
+from lab.model import transfer_time as predicted_time
+from lab.probe import Capture
+from lab.spec.experiment import Arm, Exactly, Experiment, Within
+from lab.units import Size
+from lab.workload import Bulk
+
+RAISED = (MssProgram(node="receiver", mss=Size(1460)),)
+TIME = {"metric": transfer_time(), "prediction": predicted_time, "probes": ()}
+
+EXPERIMENT = Experiment(
+    topology="asymmetric-mtu",
+    workload=Bulk(client="receiver", server="sender", size=Size.of("10 MiB")),
+    probes=(Capture(node="sender"),),
+    path=("receiver", "sender"),
+    metric=largest_payload(),
+    prediction=full_segment,
+    arms=(
+        Arm("small", reported="448 B"),
+        Arm("raised", reported="448 B", middleboxes=RAISED),
+        Arm("small-time", **TIME),
+        Arm(
+            "raised-time",
+            reported=1,
+            relative_to="small-time",
+            middleboxes=RAISED,
+            **TIME,
+            tolerance=Within(0.001, because="another trial starts a few ticks of 256 ns later"),
+        ),
+    ),
+    tolerance=Exactly(because="a segment has a length; all are looked at"),
+)

@@ -1,0 +1,74 @@
+"""What the ends of a connection announced and sent, and how long a transfer took."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Literal, TypeAlias
+
+from lab.metric.flow import MetricError
+from lab.metric.metrics import connection_of
+from lab.record import Record
+from lab.units import Value
+
+__all__ = ["fragments", "largest_payload", "mss_in", "transfer_time"]
+
+Metric: TypeAlias = Callable[[Record], Value]
+
+_SYN = {"SYN": "S", "SYN-ACK": "SA"}  # as scapy writes flags
+
+
+def mss_in(kind: Literal["SYN", "SYN-ACK"], node: str = "sender", interface: str = "eth0") -> Metric:
+    """The MSS option of the first such segment in a capture, in bytes, as scapy reads it."""
+
+    def measure(record: Record) -> Value:
+        from scapy.layers.inet import TCP  # half a second, for those alone that ask
+        from scapy.utils import PcapReader
+
+        with PcapReader(str(record.path(f"capture.{node}.{interface}.pcap"))) as packets:
+            syn = next((each[TCP] for each in packets if TCP in each and each[TCP].flags == _SYN[kind]), None)
+        if syn is None:
+            raise MetricError(f"the capture of '{node}' has no {kind}")
+        options = dict(option for option in syn.options if option[0] == "MSS")
+        if "MSS" not in options:
+            raise MetricError(f"the {kind} carries no MSS")
+        return Value(options["MSS"], "B")
+
+    return measure
+
+
+def largest_payload(way: Literal["forward", "back"] = "forward", node: str = "sender") -> Metric:
+    """Bytes in the longest segment of the bulk connection; `forward` is the way that carries more."""
+
+    def measure(record: Record) -> Value:
+        connection = connection_of(record, node)
+        segments = connection.forward if way == "forward" else connection.back
+        if not segments.data.any():
+            raise MetricError(f"nothing was sent {way}")
+        return Value(int(segments.payload.max()), "B")
+
+    return measure
+
+
+def fragments(node: str = "sender", interface: str = "eth0") -> Metric:
+    """IP packets of a capture that are fragments of others, as scapy reads them."""
+
+    def count(record: Record) -> Value:
+        from scapy.layers.inet import IP
+        from scapy.utils import PcapReader
+
+        with PcapReader(str(record.path(f"capture.{node}.{interface}.pcap"))) as packets:
+            return Value(sum(1 for each in packets if IP in each and (each[IP].flags.MF or each[IP].frag)), "1")
+
+    return count
+
+
+def transfer_time() -> Metric:
+    """Of one transfer, in seconds: from before its client connects until the last byte was read."""
+
+    def measure(record: Record) -> Value:
+        if "netcat.json" in record.outputs:
+            output = record.json("netcat.json")
+            return Value((output["end_ns"] - output["start_ns"]) / 1e9, "s")
+        return Value((record.json("bulk.json")["last_ns"] - record.json("bulk.sender.json")["start_ns"]) / 1e9, "s")
+
+    return measure

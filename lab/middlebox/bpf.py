@@ -1,0 +1,148 @@
+"""BPF programs for tc, written as lists of instructions and loaded by bpf(2).
+
+A dozen instructions need neither clang nor libbpf. Codes, helpers and layouts are those of linux/bpf.h.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import struct
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from lab.errors import LabError
+
+R0, R1, R2, R3, R4, R5, R6, R7 = range(8)
+PACKET = R6  # load_byte() and load_half() expect the packet's context there, and overwrite R0 to R5
+STACK = 10
+
+SKB_STORE_BYTES, L4_CSUM_REPLACE = 9, 11  # helpers
+PROG_LOAD, OBJ_GET_INFO_BY_FD = 5, 15  # commands
+SCHED_CLS = 3  # type of program
+TC_ACT_OK = 0
+
+_SYSCALL = 321 if os.uname().machine == "x86_64" else 280  # elsewhere, the generic table's
+_INSTRUCTION = struct.Struct("=BBhi")
+_LOG_BYTES = 1 << 16
+_INFO_BYTES = 256
+
+_libc = ctypes.CDLL(None, use_errno=True)
+
+
+class BpfError(LabError):
+    """The kernel refused a program."""
+
+
+class Line(NamedTuple):
+    """One instruction; one that `leaves` jumps to the program's end, where the packet goes on its way."""
+
+    code: int
+    to: int = 0
+    source: int = 0
+    offset: int = 0
+    value: int = 0
+    leaves: bool = False
+
+
+def move(to: int, source: int) -> Line:
+    """`to` = `source`."""
+    return Line(0xBF, to, source)
+
+
+def put(to: int, value: int) -> Line:
+    """`to` = a constant."""
+    return Line(0xB7, to, value=value)
+
+
+def add(to: int, value: int) -> Line:
+    """`to` += a constant."""
+    return Line(0x07, to, value=value)
+
+
+def mask(value: int) -> Line:
+    """R0 &= a constant."""
+    return Line(0x57, R0, value=value)
+
+
+def load_byte(offset: int) -> Line:
+    """R0 = the frame's byte there."""
+    return Line(0x30, value=offset)
+
+
+def load_half(offset: int) -> Line:
+    """R0 = the frame's 16 bits there, in the machine's order."""
+    return Line(0x28, value=offset)
+
+
+def network_order(register: int) -> Line:
+    """The lower 16 bits of a register as they are in a packet."""
+    return Line(0xDC, register, value=16)
+
+
+def store_half(below: int, source: int) -> Line:
+    """The 16 bits that lie `below` bytes under the stack's top = `source`."""
+    return Line(0x6B, STACK, source, -below)
+
+
+def leave_unless(value: int) -> Line:
+    """End the program here unless R0 is `value`."""
+    return Line(0x55, R0, value=value, leaves=True)
+
+
+def call(helper: int) -> Line:
+    """R0 = helper(R1, ... R5)."""
+    return Line(0x85, value=helper)
+
+
+def assembled(lines: Sequence[Line]) -> bytes:
+    """The program in the kernel's form, with an end that lets the packet go on its way."""
+    whole = [*lines, put(R0, TC_ACT_OK), Line(0x95)]
+    ends = [line._replace(offset=len(lines) - at - 1) if line.leaves else line for at, line in enumerate(whole)]
+    return b"".join(_INSTRUCTION.pack(it.code, it.source << 4 | it.to, it.offset, it.value) for it in ends)
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """A program in the kernel: the descriptor that holds it, and the number that the kernel knows it by."""
+
+    fd: int
+    id: int
+
+
+@contextmanager
+def loaded(name: str, lines: Sequence[Line]) -> Iterator[Program]:
+    """A classifier for tc, in the kernel within this context. Raises BpfError, with what the verifier says."""
+    code = assembled(lines)
+    text, log = ctypes.create_string_buffer(code, len(code)), ctypes.create_string_buffer(_LOG_BYTES)
+    licence = ctypes.create_string_buffer(b"GPL")
+    request = struct.pack(
+        "=IIQQIIQII16s",
+        *(SCHED_CLS, len(code) // _INSTRUCTION.size, ctypes.addressof(text), ctypes.addressof(licence)),
+        *(1, _LOG_BYTES, ctypes.addressof(log), 0, 0, name.encode()),
+    )
+    fd = _bpf(PROG_LOAD, request)
+    if fd < 0:
+        said = "; ".join([os.strerror(ctypes.get_errno()), *log.value.decode(errors="replace").splitlines()[-3:]])
+        raise BpfError(
+            f"the kernel refuses BPF program {name}: {os.strerror(ctypes.get_errno())}; {'; '.join(said[-3:])}"
+        )
+    try:
+        yield Program(fd, _id(fd))
+    finally:
+        os.close(fd)
+
+
+def _id(fd: int) -> int:
+    """Its number: the second word of struct bpf_prog_info."""
+    info = ctypes.create_string_buffer(_INFO_BYTES)
+    if _bpf(OBJ_GET_INFO_BY_FD, struct.pack("=IIQ", fd, _INFO_BYTES, ctypes.addressof(info))) < 0:
+        raise BpfError(f"the kernel does not tell a BPF program's number: {os.strerror(ctypes.get_errno())}")
+    number: int = struct.unpack_from("=I", info, 4)[0]
+    return number
+
+
+def _bpf(command: int, request: bytes) -> int:
+    return int(_libc.syscall(_SYSCALL, command, ctypes.create_string_buffer(request, len(request)), len(request)))

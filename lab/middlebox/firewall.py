@@ -1,0 +1,107 @@
+"""The MSS of SYNs rewritten by the kernel's firewalls, set up by their own tools.
+
+Both only ever lower it: net/netfilter/xt_TCPMSS.c and nft_exthdr.c leave an MSS alone that is the smaller one already.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, Literal
+
+import msgspec
+
+from lab.place import Place, WorkloadError
+from lab.units import Size
+
+Way = Literal["out", "in"]
+
+TABLE, CHAIN = "replab", "syn"
+
+
+class TcpMss(msgspec.Struct, frozen=True, tag="tcp_mss", tag_field="kind", forbid_unknown_fields=True):
+    """`iptables -t mangle -j TCPMSS --set-mss` for SYNs that leave `node` by `interface`, or come `in` there.
+
+    Leaves iptables.NODE.txt: the rule as the kernel has it, with its counters after the workload.
+    """
+
+    node: str
+    mss: Size
+    way: Way = "out"
+    interface: str = "eth0"
+
+    def tools(self) -> tuple[str, ...]:
+        """What must be installed."""
+        return ("iptables",)
+
+    @contextmanager
+    def installed(self, place: Place) -> Iterator[None]:
+        """In force within this context. Raises WorkloadError when the kernel does not take it as it is."""
+        chain, side = ("POSTROUTING", "-o") if self.way == "out" else ("PREROUTING", "-i")
+        rule = [chain, side, self.interface, "-p", "tcp", "-m", "tcp", "--tcp-flags", "SYN,RST", "SYN"]
+        rule += ["-j", "TCPMSS", "--set-mss", str(self.mss.bytes)]
+
+        def iptables(*argv: str) -> str:
+            return place.run(self.node, ["iptables", "-t", "mangle", *argv], f"iptables.{self.node}.txt")
+
+        iptables("-A", *rule)
+        listed = iptables("-S", chain).splitlines()
+        if " ".join(["-A", *rule]) not in listed:
+            raise WorkloadError(f"iptables on {self.node} has another rule than was set: {'; '.join(listed)}")
+        try:
+            yield
+        finally:
+            iptables("-D", *rule)
+
+
+class NftMaxseg(msgspec.Struct, frozen=True, tag="nft_maxseg", tag_field="kind", forbid_unknown_fields=True):
+    """nftables' `tcp option maxseg size set` for SYNs that leave `node` by `interface`, or come `in` there.
+
+    Leaves nft.NODE.json: the chain as the kernel has it.
+    """
+
+    node: str
+    mss: Size
+    way: Way = "out"
+    interface: str = "eth0"
+
+    def tools(self) -> tuple[str, ...]:
+        """What must be installed."""
+        return ("nft",)
+
+    @contextmanager
+    def installed(self, place: Place) -> Iterator[None]:
+        """In force within this context. Raises WorkloadError when the kernel does not take it as it is."""
+        key = {"tcp option": {"name": "maxseg", "field": "size"}}
+        wanted = {"mangle": {"key": key, "value": self.mss.bytes}}
+        statement = f"tcp option maxseg size set {self.mss.bytes}"
+        with for_syns(place, self.node, self.way, self.interface, statement, wanted):
+            yield
+
+
+@contextmanager
+def for_syns(
+    place: Place, node: str, way: Way, interface: str, statement: str, wanted: dict[str, Any]
+) -> Iterator[None]:
+    """An nftables chain that applies `statement`, in JSON `wanted`, to SYNs over `interface`. Raises WorkloadError."""
+    hook, key = ("postrouting", "oifname") if way == "out" else ("prerouting", "iifname")
+
+    def nft(*argv: str) -> str:
+        return place.run(node, ["nft", *argv], f"nft.{node}.json")
+
+    nft(
+        f"add table ip {TABLE}; "
+        f"add chain ip {TABLE} {CHAIN} {{ type filter hook {hook} priority mangle; }}; "
+        f"add rule ip {TABLE} {CHAIN} {key} {interface} tcp flags & (syn | rst) == syn counter {statement}"
+    )
+    found = json.loads(nft("-j", "list", "chain", "ip", TABLE, CHAIN))["nftables"]
+    hooks = [each["chain"]["hook"] for each in found if "chain" in each]
+    rules = [each["rule"]["expr"] for each in found if "rule" in each]
+    match = {"match": {"op": "==", "left": {"meta": {"key": key}}, "right": interface}}
+    if hooks != [hook] or len(rules) != 1 or match not in rules[0] or wanted not in rules[0]:
+        raise WorkloadError(f"nftables on {node} has another rule than was set: {found}")
+    try:
+        yield
+    finally:
+        nft("delete", "table", "ip", TABLE)

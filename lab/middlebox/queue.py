@@ -1,0 +1,101 @@
+"""The MSS of SYNs rewritten in user space: nftables queues them (NFQUEUE), and scapy dissects and rebuilds them.
+
+Debian's and PyPI's bindings need a library or a compiler of their own; the four messages below need neither.
+Constants and layouts are those of linux/netfilter/nfnetlink_queue.h.
+"""
+
+from __future__ import annotations
+
+import socket
+import struct
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import msgspec
+
+from lab.fabric.netlink import Netlink, attribute, attributes
+from lab.middlebox.firewall import Way, for_syns
+from lab.place import Child, Place, WorkloadError
+from lab.units import Size
+
+QUEUE = 0
+NETLINK_NETFILTER = 12
+PACKET, VERDICT, CONFIG = (3 << 8 | message for message in (0, 1, 2))  # of NFNL_SUBSYS_QUEUE
+CFG_CMD, CFG_PARAMS = 1, 2
+CMD_BIND, COPY_PACKET = 1, 2
+PACKET_HDR, VERDICT_HDR, PAYLOAD = 1, 2, 10
+NF_ACCEPT = 1
+WHOLE = 0xFFFF  # bytes of a packet that are copied: all that IP can have
+READY_SECONDS = 20.0
+POLL_SECONDS = 0.005
+
+_HEADER = struct.pack(">BBH", socket.AF_UNSPEC, 0, QUEUE)  # nfgenmsg
+_FAMILY = 4  # bytes of it
+
+
+class MssQueue(msgspec.Struct, frozen=True, tag="mss_queue", tag_field="kind", forbid_unknown_fields=True):
+    """Scapy sets the MSS of SYNs over IPv4 that leave `node` by `interface`, or come `in` there.
+
+    Leaves nft.NODE.json: the chain that queues them, as the kernel has it.
+    """
+
+    node: str
+    mss: Size
+    way: Way = "out"
+    interface: str = "eth0"
+
+    def tools(self) -> tuple[str, ...]:
+        """What must be installed."""
+        return ("nft",)
+
+    @contextmanager
+    def installed(self, place: Place) -> Iterator[None]:
+        """In force within this context. Raises WorkloadError when the queue is not read, or no longer at the end."""
+        child = place.spawn(self.node, self._serve)
+        _wait_for_reader(child)
+        with for_syns(place, self.node, self.way, self.interface, f"queue num {QUEUE}", {"queue": {"num": QUEUE}}):
+            yield
+        if child.poll() is not None:
+            raise WorkloadError(f"whoever reads the queue of {self.node} ended before the trial: see the console log")
+        child.end()
+
+    def _serve(self) -> None:
+        import scapy.layers.inet  # noqa: F401  # half a second that no packet should wait for
+
+        with Netlink(NETLINK_NETFILTER) as netlink:
+            for what, kind, value in (
+                ("opening the queue", CFG_CMD, struct.pack(">BxH", CMD_BIND, socket.AF_INET)),
+                ("asking for packets", CFG_PARAMS, struct.pack(">IB", WHOLE, COPY_PACKET)),
+            ):
+                netlink.do(what, CONFIG, _HEADER + attribute(kind, value))
+            for body in netlink.unasked():
+                given = attributes(body[_FAMILY:])
+                (number,) = struct.unpack_from(">I", given[PACKET_HDR])
+                rebuilt = with_mss(given[PAYLOAD], self.mss.bytes)
+                verdict = attribute(VERDICT_HDR, struct.pack(">II", NF_ACCEPT, number)) + attribute(PAYLOAD, rebuilt)
+                netlink.tell(VERDICT, _HEADER + verdict)
+
+
+def with_mss(packet: bytes, mss: int) -> bytes:
+    """An IPv4 packet with the MSS option of its TCP header set, where it has one, and the checksum made good."""
+    from scapy.layers.inet import IP, TCP  # half a second, for those trials alone that need it
+
+    dissected = IP(packet)
+    tcp = dissected[TCP]
+    tcp.options = [(name, mss if name == "MSS" else value) for name, value in tcp.options]
+    del tcp.chksum
+    return bytes(dissected)
+
+
+def _wait_for_reader(child: Child) -> None:
+    """Until the child reads the queue, as the kernel says. Raises WorkloadError."""
+    deadline = time.monotonic() + READY_SECONDS
+    while time.monotonic() < deadline and child.poll() is None:
+        with suppress(OSError):
+            lines = Path(f"/proc/{child.pid}/net/netfilter/nfnetlink_queue").read_text().splitlines()
+            if any(int(line.split()[0]) == QUEUE and int(line.split()[3]) == COPY_PACKET for line in lines):
+                return
+        time.sleep(POLL_SECONDS)
+    raise WorkloadError("nothing reads the queue: see the console log")

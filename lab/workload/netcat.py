@@ -1,0 +1,71 @@
+"""A file of zeroes through netcat, timed as `time nc` does.
+
+The file is in memory, so that no disk takes part. A pipe from dd would do as well, but for its end: once dd is gone,
+nc's poll() returns at once for as long as the socket is full, and virtual time does not move while it spins.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import time
+
+import msgspec
+
+from lab.place import Place
+from lab.units import Size
+
+PORT = 1234
+SECONDS = 600.0  # the slowest transfer that a claim has, and to spare
+MARGIN_SECONDS = 60.0
+
+
+class Netcat(msgspec.Struct, frozen=True, tag="netcat", tag_field="kind", forbid_unknown_fields=True):
+    """`server` sends `size` bytes of zeroes to `client`, which connects to it, sends it `back` bytes and throws away
+    what it gets.
+
+    Leaves netcat.json: `start_ns`, before the client's nc starts, and `end_ns`, once it has ended (nanoseconds of the
+    trial's wall clock).
+    """
+
+    client: str = "receiver"
+    server: str = "sender"
+    size: Size = Size.of("200 MiB")
+    back: Size = Size(0)
+
+    @property
+    def greedy(self) -> bool:
+        """Whether it sends as fast as the network takes it."""
+        return True
+
+    def tools(self) -> tuple[str, ...]:
+        """What must be installed."""
+        return ("nc.openbsd",)
+
+    def run(self, place: Place) -> None:
+        """Transfer. Raises WorkloadError when it does not end in its time."""
+        address = place.address(self.server)
+        server = place.spawn(self.server, self._serve)
+        place.wait_for_listener(server, PORT)
+        client = place.spawn(self.client, lambda: self._fetch(place, address))
+        client.wait("nc at the client", SECONDS)
+        server.wait("nc at the server", MARGIN_SECONDS)
+
+    def _serve(self) -> None:
+        # Not -q 0, as in the article: that one does not wait for what still comes back.
+        subprocess.run(["nc.openbsd", "-l", "-N", "-p", str(PORT)], stdin=_zeroes(self.size), check=True)
+
+    def _fetch(self, place: Place, address: str) -> None:
+        argv = ["nc.openbsd", address, str(PORT)]
+        start_ns = time.time_ns()
+        subprocess.run(argv, stdin=_zeroes(self.back), stdout=subprocess.DEVNULL, check=True)
+        measured = {"start_ns": start_ns, "end_ns": time.time_ns()}
+        (place.out / "netcat.json").write_text(json.dumps(measured) + "\n")
+
+
+def _zeroes(size: Size) -> int:
+    """A file in memory that holds so many."""
+    file = os.memfd_create("zeroes")
+    os.truncate(file, size.bytes)
+    return file
