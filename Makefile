@@ -16,8 +16,8 @@ setup: ## install what is missing (asks for a password only then) and make .venv
 setup-test: ## the same, and what the tests need
 	@tools/provision test
 
-kernel: setup ## build the kernel under test, unless it is in the cache
-	@$(LAB) kernel build
+kernel: setup ## build the kernel under test and its variants, unless they are in the cache
+	@$(LAB) kernel build --variants
 
 # A verdict other than the expected one (exit code 1) is what the report is there to show.
 report: kernel ## run every claim that has no result yet, and render the report
