@@ -23,6 +23,8 @@ app = typer.Typer(
 )
 kernels = typer.Typer(help="Kernels under test.", no_args_is_help=True)
 app.add_typer(kernels, name="kernel")
+baselines = typer.Typer(help="Records kept to compare with.", no_args_is_help=True)
+app.add_typer(baselines, name="baseline")
 
 Json = Annotated[bool, typer.Option("--json", help="One JSON document on standard output.")]
 Results = Annotated[Path, typer.Option("--results", help="The store of records.", metavar="DIR")]
@@ -177,7 +179,8 @@ def compare(
 
 @app.command()
 def regress(
-    kernel: Annotated[list[str], typer.Option(help="Given twice: the base, then the new one.")],
+    kernel: Annotated[list[str] | None, typer.Option(help="Given twice: the base, then the new one.")] = None,
+    baseline: Annotated[str | None, typer.Option(help="A kept baseline, in place of the first kernel.")] = None,
     claims: Claims = None,
     seed: Seed = 1,
     jobs: Jobs = None,
@@ -186,18 +189,46 @@ def regress(
     junit: Junit = None,
     as_json: Json = False,
 ) -> None:
-    """Run claims on two kernels, and say what changed between them."""
+    """Run claims on two kernels, or on one beside a kept baseline, and say what changed."""
     from lab.cli import comparing
     from lab.kernel import Budget, find
     from lab.spec.find import find as find_experiments
 
-    if len(kernel) != 2:
-        raise InputError("regress compares two kernels: name both, as --kernel 6.12 --kernel 7.2")
-    pair = [find(name) for name in kernel]
-    answer = comparing.kernels(find_experiments(claims or ()), pair, seed, results, jobs, Budget(wall=budget))
+    named = kernel or ()
+    if len(named) > 1 if baseline else len(named) != 2:
+        raise InputError(
+            "regress compares two kernels (--kernel 6.12 --kernel 7.2), or --baseline NAME and one"
+        )
+    experiments, limits = find_experiments(claims or ()), Budget(wall=budget)
+    if baseline:
+        new = find(next(iter(named), None))
+        answer = comparing.baseline(experiments, baseline, new, seed, results, jobs, limits)
+    else:
+        answer = comparing.kernels(experiments, [find(name) for name in named], seed, results, jobs, limits)
     if junit:
         junit.write_bytes(answer.junit())
     _answer(answer, as_json)
+
+
+@baselines.command("save")
+def save_baseline(
+    name: Annotated[str, typer.Argument(help="What to call it.")],
+    claims: Claims = None,
+    kernel: Annotated[str | None, typer.Option(help="A built kernel: name, version or id.")] = None,
+    seed: Seed = 1,
+    results: Results = STORE,
+    as_json: Json = False,
+) -> None:
+    """Keep the records of a kernel, to compare later ones with."""
+    from lab.cli import comparing
+    from lab.kernel import find
+    from lab.spec.find import find as find_experiments
+
+    folder, count = comparing.save(find_experiments(claims or ()), find(kernel), seed, results, name)
+    if as_json:
+        output.emit({"baseline": str(folder), "records": count})
+    else:
+        print(f"baseline {name}: {count} records in {folder}")
 
 
 @app.command()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import xml.etree.ElementTree as ET
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -25,7 +26,9 @@ from lab.run.plan import Settings
 from lab.spec import find
 from lab.spec.load import Loaded
 
-__all__ = ["Answer", "kernels", "stores"]
+__all__ = ["Answer", "baseline", "kernels", "save", "stores"]
+
+BASELINES = "baselines"  # below a store: stores of their own, whose records are links to its
 
 _COLOURS = {"identical": "dim", "same figures": "green", "moved": "yellow", "regressed": "red"}
 
@@ -87,13 +90,62 @@ def kernels(
     """Run what the store lacks on both kernels, and compare. Raises what `claims.run` raises."""
     for kernel in pair:
         claims.run(experiments, Settings(kernel, seed=seed), results, jobs, budget)
-    base, new = (stored(experiments, _of(kernel, seed, results)) for kernel in pair)
+    base, new = (stored(experiments, _of(kernel, seed, Store(results))) for kernel in pair)
     return Answer(compare(base, new))
 
 
-def _of(kernel: Kernel, seed: int, results: Path) -> Iterator[Record]:
+def save(experiments: Sequence[Loaded], kernel: Kernel, seed: int, results: Path, name: str) -> tuple[Path, int]:
+    """Keep what the store has of these claims on `kernel` as the baseline `name`: its folder, how many records.
+
+    Raises InputError when there is a baseline of that name, or nothing to keep.
+    """
+    folder = _baseline(results, name)
+    if folder.exists():
+        raise InputError(f"there is a baseline '{name}' already: remove {folder}, or choose another name")
+    judged = stored(experiments, _of(kernel, seed, Store(results)))
+    records = [record for each in judged for record in each.records]
+    if not records:
+        raise InputError(f"{results} has no records of these claims on kernel {kernel.name}: `lab run` makes them")
+    for record in records:
+        Store(folder).adopt(record)
+    return folder, len(records)
+
+
+def baseline(
+    experiments: Sequence[Loaded],
+    name: str,
+    kernel: Kernel,
+    seed: int,
+    results: Path,
+    jobs: int | None,
+    budget: Budget,
+) -> Answer:
+    """Run what the baseline `name` holds on `kernel` too, and compare. Raises InputError without such a baseline."""
+    folder = _baseline(results, name)
+    if not folder.is_dir():
+        known = sorted(each.name for each in folder.parent.glob("*")) if folder.parent.is_dir() else []
+        there = f"there is {', '.join(known)}" if known else "`lab baseline save` keeps one"
+        raise InputError(f"no baseline '{name}' in {results}: {there}")
+    base = [each for each in stored(experiments, Store(folder)) if each.records]
+    claims.run(
+        [loaded for loaded in experiments if loaded.id in {each.declared.id for each in base}],
+        Settings(kernel, seed=seed),
+        results,
+        jobs,
+        budget,
+    )
+    return Answer(compare(base, stored(experiments, _of(kernel, seed, Store(results)))))
+
+
+def _baseline(results: Path, name: str) -> Path:
+    if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]*", name):
+        raise InputError(f"'{name}' does not name a baseline: use letters, digits, '.', '-' and '_'")
+    return results / BASELINES / name
+
+
+def _of(kernel: Kernel, seed: int, store: Store) -> Iterator[Record]:
     """The records of a kernel and of its variants, from that seed on."""
-    for record in Store(results):
+    for record in store:
         ran = record.trial.kernel
         if kernel.id in (ran.get("id"), ran.get("base")) and record.trial.seed >= seed:
             yield record

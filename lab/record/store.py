@@ -95,6 +95,25 @@ class Store:
             with self._private(address) as doomed:
                 path.rename(doomed / "record")
 
+    def adopt(self, record: Record) -> Record:
+        """Another store's record in this one too: linked where the file system allows, else copied.
+
+        Raises MachineError when the disk is full.
+        """
+        final = self._place(record.address)
+        if final.is_dir():
+            return Record(final)
+        try:
+            with self._private(record.address) as path:
+                shutil.copytree(record.folder, path / "record", copy_function=_link)
+                final.parent.mkdir(parents=True, exist_ok=True)
+                (path / "record").rename(final)
+        except (OSError, shutil.Error) as error:
+            if getattr(error, "errno", None) not in _FULL:
+                raise
+            raise MachineError(f"the disk that holds {self.root} is full: make room and try again") from error
+        return Record(final)
+
     @contextmanager
     def scratch(self) -> Iterator[Path]:
         """A private folder beside the records; gone afterwards, at the latest when the store is next opened."""
@@ -153,6 +172,13 @@ def _started(pid: int) -> str | None:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[19]
     except (FileNotFoundError, ProcessLookupError):
         return None
+
+
+def _link(source: str, target: str) -> None:
+    try:
+        os.link(source, target)
+    except OSError:  # another file system, or one without links
+        shutil.copy2(source, target)
 
 
 def _fsync(path: Path) -> None:

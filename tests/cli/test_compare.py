@@ -91,6 +91,18 @@ def test_a_kernel_beside_itself_is_identical(here: Path, kernel: Kernel) -> None
     assert ET.parse(here / "out.xml").getroot().get("failures") == "0"
 
 
+def test_a_baseline_outlives_what_it_was_made_from(here: Path, kernel: Kernel) -> None:
+    assert lab(here, "baseline", "save", "spring", "short").returncode == 0
+    assert lab(here, "baseline", "save", "spring", "short").returncode == 2
+    for record in Store(here / "results"):
+        Store(here / "results").remove(record.address)
+    done = lab(here, "regress", "--baseline", "spring", "--kernel", kernel.id, "--json")
+    (claim,) = json.loads(done.stdout)["claims"]
+    assert (done.returncode, claim["change"]) == (0, "identical"), done.stderr
+    done = lab(here, "regress", "--baseline", "autumn")
+    assert (done.returncode, "there is spring" in done.stderr) == (2, True)
+
+
 def test_stores_of_another_seed_are_not_compared(here: Path) -> None:
     assert lab(here, "run", "short", "--seed", "2", "--results", "two").returncode == 0
     done = lab(here, "compare", "results", "two")
@@ -101,7 +113,7 @@ def test_stores_of_another_seed_are_not_compared(here: Path) -> None:
 def test_what_cannot_be_compared_is_said(here: Path) -> None:
     for argv, code, message in (
         (("compare", "results", "nowhere"), 2, "nowhere is no store"),
-        (("regress", "--kernel", "7.2", "short"), 2, "name both"),
+        (("regress", "--kernel", "7.2", "short"), 2, "compares two kernels"),
         (("verify", "nowhere"), 2, "holds no records"),
     ):
         done = lab(here, *argv)
