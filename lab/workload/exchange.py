@@ -17,8 +17,8 @@ MARGIN_SECONDS = 60.0
 class RequestResponse(msgspec.Struct, frozen=True, tag="exchange", tag_field="kind", forbid_unknown_fields=True):
     """`client` sends `count` requests, one every `interval`; `server` answers each after it has thought for `think`.
 
-    Without a `response` it never answers. A request waits for the answer to the one before. Both ends set TCP_NODELAY.
-    What it leaves is in the captures; it has no output of its own.
+    Without a `response` it never answers, and it reads nothing before it has been `asleep`. A request waits for the
+    answer to the one before. Both ends set TCP_NODELAY. What it leaves is in the captures; it has no output of its own.
     """
 
     client: str = "sender"
@@ -28,6 +28,7 @@ class RequestResponse(msgspec.Struct, frozen=True, tag="exchange", tag_field="ki
     request: Size = Size(1)
     response: Size = Size(0)
     think: Duration = Duration(0)
+    asleep: Duration = Duration(0)
     ip: int = 4
 
     def __post_init__(self) -> None:
@@ -49,7 +50,7 @@ class RequestResponse(msgspec.Struct, frozen=True, tag="exchange", tag_field="ki
         server = place.spawn(self.server, self._serve)
         place.wait_for_listener(server, PORT)
         client = place.spawn(self.client, lambda: self._ask(address))
-        seconds = self.count * (self.interval.seconds + self.think.seconds) + MARGIN_SECONDS
+        seconds = self.count * (self.interval.seconds + self.think.seconds) + self.asleep.seconds + MARGIN_SECONDS
         client.wait("the client", seconds)
         server.wait("the server", seconds)
 
@@ -75,6 +76,7 @@ class RequestResponse(msgspec.Struct, frozen=True, tag="exchange", tag_field="ki
             listener.listen(1)
             sock, _ = listener.accept()
         with sock:
+            time.sleep(self.asleep.seconds)
             while _read(sock, self.request.bytes):
                 if self.response:
                     time.sleep(self.think.seconds)

@@ -1,4 +1,4 @@
-"""A bulk TCP transfer into a reader that takes its time: the receive buffer fills, and the sender follows the reader."""
+"""A bulk TCP transfer to a reader who takes his time: the receive buffer fills, and the sender follows the reader."""
 
 from __future__ import annotations
 
