@@ -1,6 +1,8 @@
 """Measurements: from a record to a number with its unit. They work from files, unprivileged."""
 
+from lab.metric.acks import ack_delay, acks_after_hole, acks_at_once, packets_per_gb, segments_per_ack
 from lab.metric.capture import Capture, CaptureError, Flow
+from lab.metric.cpu import cpu_per_gb
 from lab.metric.flow import Connection, MetricError, Segments, bulk, connections
 from lab.metric.metrics import (
     Metric,
@@ -32,6 +34,9 @@ __all__ = [
     "Metric",
     "MetricError",
     "Segments",
+    "ack_delay",
+    "acks_after_hole",
+    "acks_at_once",
     "any_drops",
     "bulk",
     "bulk_goodput",
@@ -39,6 +44,7 @@ __all__ = [
     "capture_of",
     "connection_of",
     "connections",
+    "cpu_per_gb",
     "drops",
     "expert_retransmits",
     "fragments",
@@ -48,9 +54,11 @@ __all__ = [
     "iperf3_goodput",
     "largest_payload",
     "mss_in",
+    "packets_per_gb",
     "ping_rtt",
     "qperf_goodput",
     "retransmits",
+    "segments_per_ack",
     "tcp_info_max",
     "tcp_info_of",
     "transfer_time",

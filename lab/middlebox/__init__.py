@@ -4,10 +4,11 @@ A middlebox is a frozen declaration whose `installed` is a context; `Middlebox` 
 by `kind`.
 """
 
+from lab.middlebox.drop import DropSegment
 from lab.middlebox.firewall import NftMaxseg, TcpMss
 from lab.middlebox.program import MssProgram
 from lab.middlebox.queue import MssQueue
 
-Middlebox = MssProgram | MssQueue | NftMaxseg | TcpMss
+Middlebox = DropSegment | MssProgram | MssQueue | NftMaxseg | TcpMss
 
-__all__ = ["Middlebox", "MssProgram", "MssQueue", "NftMaxseg", "TcpMss"]
+__all__ = ["DropSegment", "Middlebox", "MssProgram", "MssQueue", "NftMaxseg", "TcpMss"]

@@ -8,6 +8,7 @@ from __future__ import annotations
 import ctypes
 import os
 import struct
+import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -19,10 +20,11 @@ R0, R1, R2, R3, R4, R5, R6, R7 = range(8)
 PACKET = R6  # load_byte() and load_half() expect the packet's context there, and overwrite R0 to R5
 STACK = 10
 
-SKB_STORE_BYTES, L4_CSUM_REPLACE = 9, 11  # helpers
-PROG_LOAD, OBJ_GET_INFO_BY_FD = 5, 15  # commands
+MAP_LOOKUP_ELEM, SKB_STORE_BYTES, L4_CSUM_REPLACE = 1, 9, 11  # helpers
+MAP_CREATE, MAP_LOOKUP, PROG_LOAD, OBJ_GET_INFO_BY_FD = 0, 1, 5, 15  # commands
 SCHED_CLS = 3  # type of program
-TC_ACT_OK = 0
+ARRAY = 2  # type of map
+TC_ACT_OK, TC_ACT_SHOT = 0, 2
 
 _SYSCALL = 321 if os.uname().machine == "x86_64" else 280  # elsewhere, the generic table's
 _INSTRUCTION = struct.Struct("=BBhi")
@@ -92,6 +94,28 @@ def leave_unless(value: int) -> Line:
     return Line(0x55, R0, value=value, leaves=True)
 
 
+def leave_below(value: int) -> Line:
+    """End the program here if R0 is less than `value`."""
+    return Line(0xA5, R0, value=value, leaves=True)
+
+
+def count(counter: Counter) -> list[Line]:
+    """R0 = how often the program came by here before."""
+    key = 4  # bytes, under the stack's top
+    return [
+        Line(0x62, STACK, offset=-key, value=0),
+        *(Line(0x18, R1, 1, value=counter.fd), Line(0)),  # R1 = the map, in two slots
+        *(move(R2, STACK), add(R2, -key), call(MAP_LOOKUP_ELEM)),
+        Line(0x15, R0, value=0, leaves=True),  # the verifier wants to see that there is such an element
+        *(put(R1, 1), Line(0xDB, R0, R1, value=1), move(R0, R1)),  # atomic: R1 = [R0], [R0] += 1
+    ]
+
+
+def drop() -> list[Line]:
+    """End the program here, and the packet's way."""
+    return [put(R0, TC_ACT_SHOT), Line(0x95)]
+
+
 def call(helper: int) -> Line:
     """R0 = helper(R1, ... R5)."""
     return Line(0x85, value=helper)
@@ -102,6 +126,33 @@ def assembled(lines: Sequence[Line]) -> bytes:
     whole = [*lines, put(R0, TC_ACT_OK), Line(0x95)]
     ends = [line._replace(offset=len(lines) - at - 1) if line.leaves else line for at, line in enumerate(whole)]
     return b"".join(_INSTRUCTION.pack(it.code, it.source << 4 | it.to, it.offset, it.value) for it in ends)
+
+
+@dataclass(frozen=True, slots=True)
+class Counter:
+    """A number in the kernel that a program counts up: an array map with one element."""
+
+    fd: int
+
+    @property
+    def value(self) -> int:
+        """What it has come to. Raises BpfError."""
+        key, value = ctypes.create_string_buffer(4), ctypes.create_string_buffer(8)
+        if _bpf(MAP_LOOKUP, struct.pack("=I4xQQQ", self.fd, ctypes.addressof(key), ctypes.addressof(value), 0)) < 0:
+            raise BpfError(f"the kernel does not tell a BPF counter: {os.strerror(ctypes.get_errno())}")
+        return int.from_bytes(value.raw, sys.byteorder)
+
+
+@contextmanager
+def counting() -> Iterator[Counter]:
+    """A counter at zero, within this context. Raises BpfError."""
+    fd = _bpf(MAP_CREATE, struct.pack("=IIIII", ARRAY, 4, 8, 1, 0))
+    if fd < 0:
+        raise BpfError(f"the kernel refuses a BPF map: {os.strerror(ctypes.get_errno())}")
+    try:
+        yield Counter(fd)
+    finally:
+        os.close(fd)
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import socket
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 import msgspec
@@ -37,18 +37,25 @@ class MssProgram(msgspec.Struct, frozen=True, tag="mss_program", tag_field="kind
     @contextmanager
     def installed(self, place: Place) -> Iterator[None]:
         """In force within this context. Raises BpfError, NetlinkError; WorkloadError when another program is there."""
-        with bpf.loaded("set_mss", set_mss(self.mss.bytes)) as program:
-            with place.spaces[self.node].entered():
-                netlink = Netlink()
-            with netlink:
-                device.add_program(netlink, self.interface, self.way, program.fd)
-                found = device.programs(netlink, self.interface, self.way)
-                if found != [program.id]:
-                    raise WorkloadError(f"{self.interface} of {self.node} runs BPF programs {found}, not {program.id}")
-                try:
-                    yield
-                finally:
-                    device.remove_programs(netlink, self.interface)
+        with running("set_mss", set_mss(self.mss.bytes), place, self.node, self.interface, self.way):
+            yield
+
+
+@contextmanager
+def running(name: str, lines: Sequence[Line], place: Place, node: str, interface: str, way: Way) -> Iterator[None]:
+    """A program that sees every packet there, within this context. Raises as `MssProgram.installed`."""
+    with bpf.loaded(name, lines) as program:
+        with place.spaces[node].entered():
+            netlink = Netlink()
+        with netlink:
+            device.add_program(netlink, interface, way, program.fd)
+            found = device.programs(netlink, interface, way)
+            if found != [program.id]:
+                raise WorkloadError(f"{interface} of {node} runs BPF programs {found}, not {program.id}")
+            try:
+                yield
+            finally:
+                device.remove_programs(netlink, interface)
 
 
 def set_mss(mss: int) -> list[Line]:

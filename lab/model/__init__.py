@@ -1,5 +1,15 @@
 """Predictions: functions from a path, known before anything runs, to a value. Each names the source of its formula."""
 
+from lab.model.acks import (
+    ack_after_answer,
+    ack_delayed_longest,
+    ack_delayed_mean,
+    acks_after_hole,
+    packets_per_gb,
+    quick_acks,
+    segments_per_ack,
+    segments_per_ack_growing,
+)
 from lab.model.duration import transfer_time, transfer_time_with_loss
 from lab.model.goodput import (
     any_drops,
@@ -29,6 +39,10 @@ __all__ = [
     "ModelError",
     "Path",
     "Transfer",
+    "ack_after_answer",
+    "ack_delayed_longest",
+    "ack_delayed_mean",
+    "acks_after_hole",
     "any_drops",
     "base_rtt",
     "frames_in_flight",
@@ -43,6 +57,10 @@ __all__ = [
     "mss_of_syn",
     "mss_of_syn_ack",
     "no_fragments",
+    "packets_per_gb",
+    "quick_acks",
+    "segments_per_ack",
+    "segments_per_ack_growing",
     "tcp_header_length",
     "transfer",
     "transfer_time",

@@ -4,9 +4,10 @@ A probe is a frozen declaration whose `watch` is a context; `Probe` is the union
 """
 
 from lab.probe.capture import Capture
+from lab.probe.cpu import CpuTime
 from lab.probe.expert import ExpertInfo
 from lab.probe.tcp_info import TcpInfo
 
-Probe = Capture | ExpertInfo | TcpInfo
+Probe = Capture | CpuTime | ExpertInfo | TcpInfo
 
-__all__ = ["Capture", "ExpertInfo", "Probe", "TcpInfo"]
+__all__ = ["Capture", "CpuTime", "ExpertInfo", "Probe", "TcpInfo"]

@@ -11,12 +11,14 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from lab.spec.changes import Changes
-from lab.spec.tolerance import Absolute, Exactly, Figure, Tolerance, Within
+from lab.spec.tolerance import Absolute, AtLeast, AtMost, Exactly, Figure, Tolerance, Within
 from lab.units import Value
 
 __all__ = [
     "Absolute",
     "Arm",
+    "AtLeast",
+    "AtMost",
     "Changes",
     "Exactly",
     "Expected",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 from lab.units import Quantity, Value
@@ -70,7 +71,41 @@ class Absolute:
         return f"within {Value.of(self.room)}"
 
 
-Tolerance = Within | Exactly | Absolute
+@dataclass(frozen=True)
+class AtLeast:
+    """The figure or more: where an article gives a bound or a direction."""
+
+    because: str
+
+    def __post_init__(self) -> None:
+        _reasoned(self.because)
+
+    def bounds(self, figure: Value) -> tuple[float, float]:
+        """From the figure on."""
+        return figure.number, math.inf
+
+    def __str__(self) -> str:
+        return "at least that"
+
+
+@dataclass(frozen=True)
+class AtMost:
+    """The figure or less: where an article gives a bound or a direction."""
+
+    because: str
+
+    def __post_init__(self) -> None:
+        _reasoned(self.because)
+
+    def bounds(self, figure: Value) -> tuple[float, float]:
+        """Up to the figure."""
+        return -math.inf, figure.number
+
+    def __str__(self) -> str:
+        return "at most that"
+
+
+Tolerance = Within | Exactly | Absolute | AtLeast | AtMost
 
 
 def _reasoned(because: str) -> None:

@@ -1,0 +1,33 @@
+"""With offloads off, a receiver sends an ACK for at least every second full-sized segment.
+
+RFC 5681 4.2 and RFC 1122 4.2.3.2, and the picture after `ethtool -K gro off tso off gso off` on both ends.
+"""
+
+from lab.metric import segments_per_ack
+from lab.model import segments_per_ack as segments_expected
+from lab.model import segments_per_ack_growing
+from lab.probe import Capture
+from lab.spec.experiment import Arm, AtMost, Experiment
+from lab.units import Duration
+from lab.workload import Bulk
+
+EXPERIMENT = Experiment(
+    topology="symmetric-1g",
+    # A window that grows is acknowledged by another rule: here it has grown after 4 ms, and is left alone then.
+    sysctls={"net.ipv4.tcp_rmem": "4096 6291456 6291456", "net.ipv4.tcp_moderate_rcvbuf": 0},
+    workload=Bulk(duration=Duration.of("300 ms")),
+    probes=(Capture(node="receiver"),),
+    metric=segments_per_ack(start=0.05, end=0.3),
+    prediction=segments_expected,
+    arms=(
+        Arm("ethtool-off", reported=2),
+        Arm("single-segments", reported=2, hosts={"sender": {"gso_max_segs": 1}}),
+        Arm(
+            "window-grows",
+            metric=segments_per_ack(start=0.0005, end=0.003),
+            prediction=segments_per_ack_growing,
+            explains="two is the most: while its window grows, Linux acknowledges every single segment",
+        ),
+    ),
+    tolerance=AtMost(because="an ACK for at least every second segment: at most two segments for each ACK"),
+)

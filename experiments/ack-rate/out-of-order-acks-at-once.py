@@ -1,0 +1,40 @@
+"""Out-of-order data is acknowledged at once: a duplicate ACK for each segment behind a hole.
+
+The fourth condition in __tcp_ack_snd_check; RFC 5681 4.2.
+"""
+
+from lab.metric import acks_after_hole
+from lab.middlebox import DropSegment
+from lab.model import acks_after_hole as acks_expected
+from lab.probe import Capture
+from lab.spec.experiment import Arm, Exactly, Experiment
+from lab.units import Size
+from lab.workload import Bulk
+
+EXPERIMENT = Experiment(
+    topology="routed-1g",
+    # A window that has grown to its full size before the hole, and has room for all that comes behind it.
+    sysctls={"net.ipv4.tcp_rmem": "4096 262144 262144", "net.ipv4.tcp_moderate_rcvbuf": 0},
+    workload=Bulk(size=Size(140 * 1448)),
+    middleboxes=(DropSegment(node="router", number=71),),
+    probes=(Capture(node="receiver"),),
+    metric=acks_after_hole(),
+    prediction=acks_expected,
+    arms=(
+        Arm("defaults", reported=1),
+        Arm(
+            "no-compression",
+            reported=1,
+            sysctls={"net.ipv4.tcp_comp_sack_nr": 0},
+            explains="since 4.18 only the first three are sent at once, and SACKs are gathered after them",
+        ),
+        Arm(
+            "no-sack",
+            reported=1,
+            sysctls={"net.ipv4.tcp_sack": 0},
+            explains="without SACK an ACK says nothing but its number, and none can stand for several",
+        ),
+    ),
+    tolerance=Exactly(because="ACKs and segments are counted"),
+    expect="not reproduced",
+)

@@ -1,0 +1,40 @@
+"""A receiver whose buffer is full delays ACKs until some of it is freed.
+
+The second condition in __tcp_ack_snd_check: the window must not have shrunk; against the silly window syndrome.
+"""
+
+from lab.metric import segments_per_ack
+from lab.model import segments_per_ack as segments_expected
+from lab.probe import Capture
+from lab.spec.experiment import Arm, AtLeast, Experiment
+from lab.units import Duration, Rate, Size
+from lab.workload import Bulk, PacedReader
+
+
+def reading(block: str, rate: str = "100 Mbit/s") -> PacedReader:
+    """A reader at `rate`, a `block` at a time."""
+    return PacedReader(duration=Duration.of("1500 ms"), rate=Rate.of(rate), block=Size.of(block))
+
+
+EXPERIMENT = Experiment(
+    topology="symmetric-1g",
+    # A buffer of a fixed size, full after 100 ms. A 16th of its window is 41 KiB.
+    sysctls={"net.ipv4.tcp_rmem": "4096 1048576 1048576", "net.ipv4.tcp_moderate_rcvbuf": 0},
+    workload=reading("64 KiB"),
+    probes=(Capture(node="receiver"),),
+    metric=segments_per_ack(start=0.3, end=1.3),
+    prediction=segments_expected,
+    arms=(
+        Arm("reads-64-KiB", reported=2),
+        Arm("reads-96-KiB", reported=2, workload=reading("96 KiB")),
+        Arm("reads-128-KiB", reported=2, workload=reading("128 KiB")),
+        Arm("reads-faster", reported=2, workload=reading("64 KiB", "400 Mbit/s")),
+        Arm(
+            "reader-keeps-up",
+            workload=Bulk(duration=Duration.of("500 ms")),
+            metric=segments_per_ack(start=0.1, end=0.5),
+            explains="where the buffer does not fill, the same receiver acknowledges every second segment",
+        ),
+    ),
+    tolerance=AtLeast(because="the article gives no figure, only that ACKs wait"),
+)

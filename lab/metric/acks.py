@@ -1,0 +1,149 @@
+"""How often, how soon and for what a receiver acknowledges, from a capture at its interface.
+
+Segments are counted by payload over MSS: with GRO a capture shows super-packets, which are many segments each.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import numpy as np
+
+from lab.metric.capture import ACK, SYN, Capture
+from lab.metric.flow import Connection, Ints, MetricError, Segments, bulk
+from lab.metric.metrics import Metric, capture_of
+from lab.record import Record
+from lab.units import Value
+
+__all__ = ["ack_delay", "ack_delays", "acks_after_hole", "acks_at_once", "hole", "packets_per_gb", "segments_per_ack"]
+
+AT_ONCE = 1e-3  # seconds: a jiffy, and far less than any ACK is delayed
+
+
+def segments_per_ack(start: float, end: float, node: str = "receiver", interface: str | None = None) -> Metric:
+    """Full segments per ACK without data, between two times in seconds since the first data segment."""
+
+    def measure(record: Record) -> Value:
+        payload, _, acks, full = _between(record, node, interface, start, end)
+        return Value(payload / full / acks, "1")
+
+    return measure
+
+
+def packets_per_gb(start: float, end: float, node: str = "receiver", interface: str | None = None) -> Metric:
+    """What the receiver's TCP handles, in packets a GB of payload: data as GRO hands it up, and ACKs."""
+
+    def measure(record: Record) -> Value:
+        payload, packets, acks, _ = _between(record, node, interface, start, end)
+        return Value(1e9 * (packets + acks) / payload, "1")
+
+    return measure
+
+
+def ack_delay(
+    which: Literal["min", "mean", "max"], skip: int = 0, node: str = "receiver", interface: str | None = None
+) -> Metric:
+    """The least, mean or longest of `ack_delays`, without those of the first `skip` segments.
+
+    In seconds, to the microsecond: the guest's clock has a grain of a quarter of that.
+    """
+
+    def measure(record: Record) -> Value:
+        delays = ack_delays(bulk(capture_of(record, node, interface)))[skip:]
+        if not len(delays):
+            raise MetricError(f"no more than {skip} data segments were acknowledged")
+        return Value(round(float(getattr(np, which)(delays)) / 1e9, 6), "s")
+
+    return measure
+
+
+def acks_at_once(node: str = "receiver", interface: str | None = None) -> Metric:
+    """How many data segments were acknowledged at once before the first that was not."""
+
+    def measure(record: Record) -> Value:
+        late = ack_delays(bulk(capture_of(record, node, interface))) > AT_ONCE * 1e9
+        return Value(int(np.argmax(late)) if late.any() else len(late), "1")
+
+    return measure
+
+
+def acks_after_hole(node: str = "receiver", interface: str | None = None) -> Metric:
+    """ACKs without data that the segments behind the first hole caused, per such segment."""
+
+    def measure(record: Record) -> Value:
+        behind, acks = hole(bulk(capture_of(record, node, interface)))
+        return Value(len(acks) / len(behind), "1")
+
+    return measure
+
+
+def ack_delays(connection: Connection) -> Ints:
+    """Of each data segment of the side that opened the connection: nanoseconds until it was acknowledged.
+
+    An ACK that data carries counts as well. Those never acknowledged are left out.
+    """
+    asking, answering = _by_opener(connection)
+    acked = np.maximum.accumulate(answering.ack) if len(answering) else answering.ack
+    first = np.searchsorted(acked, asking.end[asking.data])
+    known = first < len(acked)
+    delays: Ints = answering.time_ns[first[known]] - asking.time_ns[asking.data][known]
+    return delays
+
+
+def hole(connection: Connection) -> tuple[Ints, Ints]:
+    """(data segments, ACKs): rows of `forward` that arrived behind the first hole before it was filled, and the rows
+    of `back` that ask for it meanwhile.
+
+    Raises MetricError when everything came in order, or the hole was never filled.
+    """
+    ahead, back = connection.forward, connection.back
+    rows = np.flatnonzero(ahead.data)
+    jumps = np.flatnonzero(ahead.seq[rows[1:]] > ahead.highest[rows[:-1]])
+    if not len(jumps):
+        raise MetricError("every data segment came in order: there is no hole")
+    first = rows[jumps[0] + 1]
+    missing = ahead.highest[first - 1]
+    filling = rows[(rows > first) & (ahead.seq[rows] <= missing)]
+    if not len(filling):
+        raise MetricError("the hole was never filled")
+    behind = rows[(rows >= first) & (rows < filling[0])]
+    within = (back.packet > ahead.packet[first]) & (back.packet < ahead.packet[filling[0]])
+    return behind, np.flatnonzero(within & back.pure_ack & (back.ack == missing))
+
+
+def full_segment(capture: Capture, connection: Connection) -> int:
+    """Payload of a full segment: the smaller MSS of the two SYNs, less the options of data segments.
+
+    Raises MetricError when a SYN was not captured.
+    """
+    sizes = []
+    for way in (connection.forward, connection.back):
+        syns = way.packet[way.flags & SYN > 0]
+        size = capture.options(int(syns[0])).mss if len(syns) else None
+        if size is None:
+            raise MetricError("the MSS is not known: a SYN was not captured")
+        sizes.append(size)
+    ahead = connection.forward
+    return min(sizes) - int(ahead.header_length[ahead.data].max(initial=20)) + 20
+
+
+def _between(record: Record, node: str, interface: str | None, start: float, end: float) -> tuple[int, int, int, int]:
+    """(bytes of payload, packets with payload, ACKs without, payload of a full segment) in that time."""
+    capture = capture_of(record, node, interface)
+    connection = bulk(capture)
+    ahead, back = connection.forward, connection.back
+    low, high = (connection.start_ns + round(at * 1e9) for at in (start, end))
+    data = ahead.data & (ahead.time_ns >= low) & (ahead.time_ns < high)
+    acks = back.pure_ack & (back.time_ns >= low) & (back.time_ns < high)
+    if not data.any() or not acks.any():
+        raise MetricError(f"there is no data, or no ACK, between {start:g} s and {end:g} s")
+    payload = int(ahead.payload[data].sum())
+    return payload, int(data.sum()), int(acks.sum()), full_segment(capture, connection)
+
+
+def _by_opener(connection: Connection) -> tuple[Segments, Segments]:
+    """(what the opening side sent, what the other did). Raises MetricError when its SYN was not captured."""
+    for way, other in ((connection.forward, connection.back), (connection.back, connection.forward)):
+        if (way.flags & (SYN | ACK) == SYN).any():
+            return way, other
+    raise MetricError("who opened the connection is not known: its SYN was not captured")

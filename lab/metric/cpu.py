@@ -1,0 +1,23 @@
+"""What the CPU did while a trial ran, by the guest kernel's own accounts."""
+
+from __future__ import annotations
+
+from lab.metric.flow import MetricError
+from lab.metric.metrics import Metric
+from lab.record import Record
+from lab.units import Value
+
+__all__ = ["cpu_per_gb"]
+
+
+def cpu_per_gb() -> Metric:
+    """CPU seconds for each GB that our own bulk transfer moved: both hosts' and the wires'. None in virtual time."""
+
+    def measure(record: Record) -> Value:
+        if record.trial.clock == "virtual":
+            raise MetricError("in virtual time computing takes no time: its cost needs clock='real'")
+        account = record.json("cpu.json")
+        busy = sum(seconds for kind, seconds in account.items() if kind != "elapsed")
+        return Value(1e9 * busy / record.json("bulk.json")["bytes"], "s")
+
+    return measure

@@ -1,0 +1,59 @@
+"""One chosen segment lost, and no other: by a BPF program of ours that counts, where dice would not do."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import msgspec
+
+from lab.middlebox import bpf
+from lab.middlebox.bpf import PACKET, R1, Counter, Line
+from lab.middlebox.program import ETHERTYPE, PROTOCOL, running
+from lab.place import Place, WorkloadError
+
+LENGTH = 16  # where a frame over IPv4 has the length of its packet
+HEADERS = 120  # bytes of IPv4 and TCP at most: a longer packet carries data
+
+
+class DropSegment(msgspec.Struct, frozen=True, tag="drop_segment", tag_field="kind", forbid_unknown_fields=True):
+    """Drops the `number`th packet of over 120 bytes with TCP over IPv4 that leaves `node`, a router, by `interface`.
+
+    Not on a sender: its TCP would notice, and count the segment as never sent.
+    """
+
+    node: str
+    number: int
+    interface: str = "eth1"
+
+    def __post_init__(self) -> None:
+        if self.number < 1:
+            raise ValueError(f"segments are counted from 1: there is no {self.number}")
+
+    def tools(self) -> tuple[str, ...]:
+        """No tool of another's."""
+        return ()
+
+    @contextmanager
+    def installed(self, place: Place) -> Iterator[None]:
+        """In force within this context. Raises as MssProgram does; WorkloadError also when fewer segments passed."""
+        with (
+            bpf.counting() as counter,
+            running("drop", drop(self.number, counter), place, self.node, self.interface, "out"),
+        ):
+            yield
+            if counter.value < self.number:
+                raise WorkloadError(f"segment {self.number} was to be dropped; only {counter.value} left {self.node}")
+
+
+def drop(number: int, counter: Counter) -> list[Line]:
+    """The program: counts data segments, and leaves every packet as it is but one."""
+    return [
+        bpf.move(PACKET, R1),
+        *(bpf.load_half(ETHERTYPE), bpf.leave_unless(0x0800)),
+        *(bpf.load_byte(PROTOCOL), bpf.leave_unless(socket.IPPROTO_TCP)),
+        *(bpf.load_half(LENGTH), bpf.leave_below(HEADERS + 1)),
+        *(*bpf.count(counter), bpf.leave_unless(number - 1)),
+        *bpf.drop(),
+    ]

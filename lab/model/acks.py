@@ -1,0 +1,176 @@
+"""How often and how soon a Linux receiver acknowledges: net/ipv4/tcp_input.c, tcp_output.c, tcp_timer.c, tcp.c, and
+net/core/gro.c for what GRO makes of segments before TCP sees them.
+"""
+
+from __future__ import annotations
+
+from lab.model.line import ModelError, base_rtt, frame
+from lab.model.mss import mss
+from lab.model.path import Path
+from lab.model.window import initial_window, scaling_ratio, skb_payload
+from lab.units import Duration, Rate, Size, Value
+
+__all__ = [
+    "ack_after_answer",
+    "ack_delayed_longest",
+    "ack_delayed_mean",
+    "acks_after_hole",
+    "packets_per_gb",
+    "quick_acks",
+    "segments_per_ack",
+    "segments_per_ack_growing",
+]
+
+_EVERY = 2  # __tcp_ack_snd_check(): more than one full segment is acknowledged
+_MAX_QUICKACKS = 16  # TCP_MAX_QUICKACKS
+_DELACK_MIN, _DELACK_MAX = 1 / 25, 1 / 5  # TCP_DELACK_MIN, TCP_DELACK_MAX: HZ / 25, HZ / 5
+_DUP_ACKS = 3  # TCP_FASTRETRANS_THRESH: so many are sent at once
+_COMP_SACK_NR, _COMP_SACK_DELAY, _COMP_SACK_RTT = 44, 0.001, 0.33  # tcp_comp_sack_nr, _delay_ns, _rtt_percent
+_WHEEL = (64, 8)  # jiffies of the timer wheel's first level, and the grain of its second (kernel/time/timer.c)
+
+
+def segments_per_ack(path: Path) -> Value:
+    """Full segments per ACK in the steady state: two; with GRO a batch; with a reader who is slow, what he reads.
+
+    __tcp_ack_snd_check() acknowledges as soon as more than a segment is new, unless the free buffer has shrunk since
+    the last ACK. Then tcp_cleanup_rbuf() does after the next read: one ACK for a whole block, if that frees at least a
+    16th of the buffer, below which __tcp_select_window() offers nothing.
+
+    GRO gathers until the sender's super-packet ends, since TCP sets PSH on its last segment (since 5.4). A batch that
+    waits for the next poll is also handed up at the first one after a jiffy ended: napi_complete_done() flushes what is
+    older. That cuts a super-packet of n segments if it began before the poll ahead of the tick, and if two segments or
+    more come after the poll behind it, one alone being too few to be acknowledged: (n - 2) frames less the time between
+    polls, a jiffy, of the time.
+    """
+    if path.workload.get("kind") == "paced_reader" and (path.rate is None or _reader(path) < path.rate):
+        return Value(_block(path) / mss(path), "1")
+    if not _merges(path):
+        return Value(_EVERY, "1")
+    return Value(_gathered(path, _EVERY), "1")
+
+
+def segments_per_ack_growing(path: Path) -> Value:
+    """One while the receive window grows: tcp_grow_window() asks for a quick ACK with every segment that widens it."""
+    if path.receiver.gro:
+        raise ModelError("how GRO and a growing window act together is not predicted")
+    return Value(1, "1")
+
+
+def packets_per_gb(path: Path) -> Value:
+    """What the receiver's TCP handles in packets a GB of payload: batches, a segment each without GRO, and ACKs."""
+    batch = _gathered(path, 1) if _merges(path) else 1
+    per_segment = 1 / batch + 1 / segments_per_ack(path).number
+    return Value(1e9 / mss(path) * per_segment, "1")
+
+
+def quick_acks(path: Path) -> Value:
+    """ACKs sent at once when a connection begins: half the window in segments, 16 at most; tcp_incr_quickack()."""
+    return Value(min(initial_window(path) // (2 * mss(path)), _MAX_QUICKACKS), "1")
+
+
+def ack_after_answer(path: Path) -> Value:
+    """As long as the answer takes, which carries the ACK: an end that has just answered is in ping-pong mode.
+
+    tcp_in_quickack_mode() and tcp_cleanup_rbuf() ask for no ACK in that mode. It begins with the first answer sent
+    within the ATO, HZ / 25, of a request (tcp_event_data_sent()), unless tcp_pingpong_thresh wants more of them. Out of
+    that mode, reading a short segment acknowledges it at once. Raises ModelError for an answer that comes later.
+    """
+    if int(path.receiver.sysctls.get("net.ipv4.tcp_pingpong_thresh", 1)) > 1:
+        return Value(0, "s")
+    think = Duration.of(path.workload.get("think", "0 s")).seconds
+    if think >= _DELACK_MIN:
+        raise ModelError("an answer after HZ / 25 or more finds its ACK sent: no ping-pong mode to predict")
+    return Value(think, "s")
+
+
+def ack_delayed_mean(path: Path) -> Value:
+    """Delay of the ACK of a segment that nobody reads or answers: HZ / 25 on a short path, and half a jiffy.
+
+    tcp_send_delayed_ack() bounds it by the RTT if that is longer. The timer wheel fires in the tick after the one that
+    is asked for, which is asked for somewhere within a jiffy.
+    """
+    _unread(path)
+    if base_rtt(path).number > _DELACK_MIN:
+        raise ModelError("beyond an RTT of HZ / 25 the delay grows from ACK to ACK: the mean is not predicted")
+    return Value(_DELACK_MIN + 0.5 / path.hz, "s")
+
+
+def ack_delayed_longest(path: Path) -> Value:
+    """The longest delay of such an ACK: the RTT, but at least HZ / 25 and at most HZ / 5, and the timer's grain.
+
+    Each ACK that the timer had to send doubles the next delay (tcp_delack_timer_handler()). Above 64 jiffies the timer
+    wheel fires up to 8 late; messages that come at all phases of it see all of that, less half a jiffy on average.
+    """
+    _unread(path)
+    delay = min(max(base_rtt(path).number, _DELACK_MIN), _DELACK_MAX)
+    late = _WHEEL[1] if delay * path.hz >= _WHEEL[0] else 1
+    return Value(delay + (late - 0.5) / path.hz, "s")
+
+
+def acks_after_hole(path: Path) -> Value:
+    """ACKs for each segment behind the one that is dropped: one; since 4.18, with SACK, after the third they are held.
+
+    __tcp_ack_snd_check() sends what it held with the 45th (tcp_comp_sack_nr = 44), or after a third of the RTT, 1 ms at
+    most. All that is left of the transfer has to be under way when the hole is noticed, so that it is what comes.
+    """
+    behind, most = _behind(path), int(path.receiver.sysctls.get("net.ipv4.tcp_comp_sack_nr", _COMP_SACK_NR))
+    if not most or "0" in {end.sysctls.get("net.ipv4.tcp_sack", "1") for end in (path.sender, path.receiver)}:
+        return Value(1, "1")
+    wire, delay = _frame_seconds(path), min(_COMP_SACK_RTT * base_rtt(path).number, _COMP_SACK_DELAY)
+    acks, held, due = min(behind, _DUP_ACKS), 0, 0.0
+    for segment in range(_DUP_ACKS, behind):
+        if held and segment * wire >= due:
+            acks, held = acks + 1, 0
+        if held >= most:
+            acks, held = acks + 1, 0
+        else:
+            held, due = held + 1, due if held else segment * wire + delay
+    return Value((acks + bool(held)) / behind, "1")
+
+
+def _behind(path: Path) -> int:
+    """Segments of the transfer behind the dropped one. Raises ModelError when none is dropped, or no size is given."""
+    dropped = [box["number"] for box in path.middleboxes if box["kind"] == "drop_segment"]
+    if len(dropped) != 1 or not path.workload.get("size"):
+        raise ModelError("the model covers a transfer of a given size that loses one chosen segment")
+    behind = -(-Size.of(path.workload["size"]).bytes // mss(path)) - int(dropped[0])
+    if behind < 1:
+        raise ModelError("nothing is sent behind the dropped segment")
+    return behind
+
+
+def _unread(path: Path) -> None:
+    if not Duration.of(path.workload.get("asleep", "0 s")):
+        raise ModelError("a segment that is read and not answered is acknowledged then: its delay is the reader's")
+
+
+def _reader(path: Path) -> Rate:
+    return Rate.of(path.workload["rate"])
+
+
+def _block(path: Path) -> int:
+    """Bytes of one read. Raises ModelError where that does not free enough for a window to be offered."""
+    block = Size.of(path.workload["block"]).bytes
+    if block < path.rcvbuf_max * scaling_ratio(path) >> 8 >> 4:
+        raise ModelError("reads of less than a 16th of the buffer: the model covers an ACK for each read")
+    return block
+
+
+def _merges(path: Path) -> bool:
+    """Whether GRO finds more than one frame at a poll."""
+    return path.receiver.gro and path.receiver.coalescing.seconds > _frame_seconds(path)
+
+
+def _gathered(path: Path, least: int) -> float:
+    """Segments of a batch of `least` or more, on average."""
+    segments = skb_payload(path) // mss(path)
+    wire, poll, jiffy = _frame_seconds(path), path.receiver.coalescing.seconds, 1 / path.hz
+    if path.sender.gso_max_segs is not None or poll >= min(segments * wire, jiffy):
+        raise ModelError("the model covers full super-packets, and polls more often than they and jiffies come")
+    return segments / (1 + max(0.0, (segments - least) * wire - poll) / jiffy)
+
+
+def _frame_seconds(path: Path) -> float:
+    if path.rate is None:
+        raise ModelError("without a rate, frames come as fast as the machine makes them")
+    return float(path.rate.time_for(frame(path)))

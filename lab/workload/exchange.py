@@ -1,0 +1,88 @@
+"""Small messages at a human pace: what telnet, ssh and remote procedure calls do, answered or not."""
+
+from __future__ import annotations
+
+import socket
+import time
+
+import msgspec
+
+from lab.place import Place
+from lab.units import Duration, Size
+
+PORT = 5003
+MARGIN_SECONDS = 60.0
+
+
+class RequestResponse(msgspec.Struct, frozen=True, tag="exchange", tag_field="kind", forbid_unknown_fields=True):
+    """`client` sends `count` requests, one every `interval`; `server` answers each after it has thought for `think`.
+
+    Without a `response` it never answers, and it reads nothing before it has been `asleep`. A request waits for the
+    answer to the one before. Both ends set TCP_NODELAY. What it leaves is in the captures; it has no output of its own.
+    """
+
+    client: str = "sender"
+    server: str = "receiver"
+    count: int = 50
+    interval: Duration = Duration.of("100 ms")
+    request: Size = Size(1)
+    response: Size = Size(0)
+    think: Duration = Duration(0)
+    asleep: Duration = Duration(0)
+    ip: int = 4
+
+    def __post_init__(self) -> None:
+        if self.count < 1 or not self.request:
+            raise ValueError(f"{self.count} requests of {self.request} are no exchange")
+
+    @property
+    def greedy(self) -> bool:
+        """Whether it sends as fast as the network takes it."""
+        return False
+
+    def tools(self) -> tuple[str, ...]:
+        """No tool of another's."""
+        return ()
+
+    def run(self, place: Place) -> None:
+        """Exchange. Raises WorkloadError when it does not end in its time."""
+        address = place.address(self.server, self.ip)
+        server = place.spawn(self.server, self._serve)
+        place.wait_for_listener(server, PORT)
+        client = place.spawn(self.client, lambda: self._ask(address))
+        seconds = self.count * (self.interval.seconds + self.think.seconds) + self.asleep.seconds + MARGIN_SECONDS
+        client.wait("the client", seconds)
+        server.wait("the server", seconds)
+
+    def _socket(self) -> socket.socket:
+        made = socket.socket(socket.AF_INET6 if self.ip == 6 else socket.AF_INET, socket.SOCK_STREAM)
+        made.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # an accepted socket has its listener's
+        return made
+
+    def _ask(self, address: str) -> None:
+        with self._socket() as sock:
+            sock.connect((address, PORT))
+            start = time.monotonic_ns()
+            for turn in range(1, self.count + 1):
+                time.sleep(max(0.0, (start + turn * self.interval.ns - time.monotonic_ns()) / 1e9))
+                sock.sendall(bytes(self.request.bytes))
+                if self.response:
+                    _read(sock, self.response.bytes)
+
+    def _serve(self) -> None:
+        with self._socket() as listener:
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            listener.bind(("", PORT))
+            listener.listen(1)
+            sock, _ = listener.accept()
+        with sock:
+            time.sleep(self.asleep.seconds)
+            while _read(sock, self.request.bytes):
+                if self.response:
+                    time.sleep(self.think.seconds)
+                    sock.sendall(bytes(self.response.bytes))
+
+
+def _read(sock: socket.socket, size: int) -> bytes:
+    """So many bytes; fewer when the other end has closed."""
+    return sock.recv(size, socket.MSG_WAITALL)
