@@ -5,8 +5,9 @@ A probe is a frozen declaration whose `watch` is a context; `Probe` is the union
 
 from lab.probe.capture import Capture
 from lab.probe.expert import ExpertInfo
+from lab.probe.netstat import Netstat
 from lab.probe.tcp_info import TcpInfo
 
-Probe = Capture | ExpertInfo | TcpInfo
+Probe = Capture | ExpertInfo | Netstat | TcpInfo
 
-__all__ = ["Capture", "ExpertInfo", "Probe", "TcpInfo"]
+__all__ = ["Capture", "ExpertInfo", "Netstat", "Probe", "TcpInfo"]

@@ -4,8 +4,9 @@ A workload is a frozen declaration with a `run`; `Workload` is the union of all 
 """
 
 from lab.workload.bulk import Bulk
+from lab.workload.flent import Flent
 from lab.workload.tools import Iperf3, Ping, Qperf
 
-Workload = Bulk | Iperf3 | Ping | Qperf
+Workload = Bulk | Flent | Iperf3 | Ping | Qperf
 
-__all__ = ["Bulk", "Iperf3", "Ping", "Qperf", "Workload"]
+__all__ = ["Bulk", "Flent", "Iperf3", "Ping", "Qperf", "Workload"]
