@@ -1,6 +1,7 @@
 """Measurements: from a record to a number with its unit. They work from files, unprivileged."""
 
 from lab.metric.capture import Capture, CaptureError, Flow
+from lab.metric.flent import flent_file, flent_goodput, flent_rtt
 from lab.metric.flow import Connection, MetricError, Segments, bulk, connections
 from lab.metric.metrics import (
     Metric,
@@ -9,6 +10,7 @@ from lab.metric.metrics import (
     capture_goodput,
     capture_of,
     connection_of,
+    counted,
     drops,
     expert_retransmits,
     header_length,
@@ -22,6 +24,8 @@ from lab.metric.metrics import (
     tcp_info_of,
     window_plateau,
 )
+from lab.metric.rtt import RoundTrips, echo_error, round_trips_of, rtt_samples, srtt_difference
+from lab.metric.sack import sack_blocks
 
 __all__ = [
     "Capture",
@@ -30,6 +34,7 @@ __all__ = [
     "Flow",
     "Metric",
     "MetricError",
+    "RoundTrips",
     "Segments",
     "any_drops",
     "bulk",
@@ -38,8 +43,13 @@ __all__ = [
     "capture_of",
     "connection_of",
     "connections",
+    "counted",
     "drops",
+    "echo_error",
     "expert_retransmits",
+    "flent_file",
+    "flent_goodput",
+    "flent_rtt",
     "header_length",
     "idle_share",
     "inflight_max",
@@ -47,6 +57,10 @@ __all__ = [
     "ping_rtt",
     "qperf_goodput",
     "retransmits",
+    "round_trips_of",
+    "rtt_samples",
+    "sack_blocks",
+    "srtt_difference",
     "tcp_info_max",
     "tcp_info_of",
     "window_plateau",

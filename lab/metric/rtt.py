@@ -2,8 +2,8 @@
 
 RFC 7323 4.1: an ACK gives one by its time stamp echo if it acknowledges something new. RFC 6298 3 (Karn): without
 that, one that covers a retransmission gives none. Linux prefers the time since a segment was sent to the echo
-(tcp_clean_rtx_queue(), tcp_ack_update_rtt()): of the first segment acknowledged, unless the ACK covers a retransmission;
-else of the first one that SACK reports; else the echo, in ticks of the time stamp clock and one at least.
+(tcp_clean_rtx_queue(), tcp_ack_update_rtt()): that of the first segment acknowledged, unless the ACK covers a
+retransmission; else of the first one that SACK reports; else the echo, in ticks of its clock and one at least.
 """
 
 from __future__ import annotations
@@ -11,16 +11,19 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
-from lab.metric.capture import SYN, Capture
-from lab.metric.flow import Connection, MetricError, Segments
+from lab.metric.capture import FIN, Capture
+from lab.metric.flow import Connection, MetricError, Segments, bulk
+from lab.metric.metrics import Metric, capture_of, tcp_info_of
 from lab.metric.sack import Blocks, sack_blocks
+from lab.record import Record
+from lab.units import Value
 
-__all__ = ["TICK_NS", "RoundTrips", "round_trips"]
+__all__ = ["TICK_NS", "RoundTrips", "echo_error", "round_trips", "round_trips_of", "rtt_samples", "srtt_difference"]
 
 Ints: TypeAlias = npt.NDArray[Any]
 Bools: TypeAlias = npt.NDArray[np.bool_]
@@ -30,10 +33,10 @@ TICK_NS = 1_000_000  # of Linux's time stamp clock: TCP_TS_HZ is 1000
 
 @dataclass(frozen=True)
 class RoundTrips:
-    """A row for each ACK that carries nothing else, as it reaches the sender. Round trips in ns, -1 where it gives none.
+    """A row for each ACK that carries nothing else, as it reaches the sender. Round trips in ns; -1: none.
 
-    `new`: whether it acknowledges something; `again`: whether that was retransmitted. `timed` is by the segments that it
-    acknowledges, `sacked` by those that it selects, `echoed` by its time stamp.
+    `new`: whether it acknowledges something; `again`: whether that was retransmitted. `timed` is by the segments that
+    it acknowledges, `sacked` by those that it selects, `echoed` by its time stamp.
     """
 
     time_ns: Ints
@@ -63,6 +66,58 @@ class RoundTrips:
                 eighths += sample - (eighths >> 3)
             found[row] = eighths >> 3
         return found
+
+
+def rtt_samples(
+    of: Literal["acks", "new", "again"] = "acks", by: Literal["echo", "linux"] = "echo", node: str = "sender"
+) -> Metric:
+    """Round trips that the sender gets, by time stamp or as Linux takes them, for one of these ACKs: all; those that
+    acknowledge something new; those of them that cover a retransmission.
+    """
+
+    def measure(record: Record) -> Value:
+        found = round_trips_of(record, node)
+        which = {"acks": np.ones(len(found), bool), "new": found.new, "again": found.new & found.again}[of]
+        if not which.any():
+            raise MetricError(f"the capture has no such ACK: {of}")
+        given = (found.echoed if by == "echo" else found.taken)[which] >= 0
+        return Value(int(given.sum()) / len(given), "1")
+
+    return measure
+
+
+def echo_error(node: str = "sender") -> Metric:
+    """How far a round trip by time stamp is from that by the segment itself: the mean distance."""
+
+    def measure(record: Record) -> Value:
+        found = round_trips_of(record, node)
+        both = (found.echoed >= 0) & (found.timed >= 0)
+        if not both.any():
+            raise MetricError("no ACK of the capture gives a round trip by time stamp and by segment")
+        return Value(float(np.abs(found.echoed - found.timed)[both].mean()) / 1e9, "s")
+
+    return measure
+
+
+def srtt_difference(node: str = "sender") -> Metric:
+    """The kernel's own srtt (tcp_info), less that of `RoundTrips.smoothed_us`: the largest distance of all samples."""
+
+    def measure(record: Record) -> Value:
+        found, kernel = round_trips_of(record, node), tcp_info_of(record, node)
+        last = np.searchsorted(found.time_ns, kernel.time_ns, side="right") - 1
+        after = last >= 0
+        if not after.any():
+            raise MetricError("tcp_info was not sampled while ACKs came in")
+        distance = kernel["rtt"].astype(np.int64)[after] - found.smoothed_us[last[after]]
+        return Value(int(np.abs(distance).max()) / 1e6, "s")
+
+    return measure
+
+
+def round_trips_of(record: Record, node: str) -> RoundTrips:
+    """Those of the connection that carries most in the capture of `node`."""
+    capture = capture_of(record, node)
+    return round_trips(capture, bulk(capture))
 
 
 def round_trips(capture: Capture, connection: Connection) -> RoundTrips:
@@ -96,9 +151,9 @@ class _Sender:
     """What is outstanding, by sequence number."""
 
     def __init__(self, blocks: Mapping[int, Blocks], ahead: Segments) -> None:
-        self.blocks, self.una = blocks, 0
+        self.blocks, self.una = blocks, 1  # the handshake acknowledged the SYN
         self.outstanding: list[_Sent] = []
-        rows = np.flatnonzero((ahead.payload > 0) | (ahead.flags & SYN > 0))
+        rows = np.flatnonzero((ahead.payload > 0) | (ahead.flags & FIN > 0))
         columns = (ahead.packet, ahead.seq, ahead.end, ahead.time_ns)
         self.coming = zip(*(column[rows].tolist() for column in columns), strict=True)
         self.next = next(self.coming, None)

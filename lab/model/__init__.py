@@ -11,6 +11,13 @@ from lab.model.goodput import (
 )
 from lab.model.line import ModelError, base_rtt, goodput_line_rate, tcp_header_length
 from lab.model.path import End, Hop, Path
+from lab.model.rtt import (
+    echo_error,
+    rtt_despite_retransmission,
+    rtt_for_new_data,
+    rtt_of_full_window,
+    rtt_per_ack,
+)
 from lab.model.transfer import Transfer, transfer
 from lab.model.window import window_plateau
 
@@ -22,6 +29,7 @@ __all__ = [
     "Transfer",
     "any_drops",
     "base_rtt",
+    "echo_error",
     "frames_in_flight",
     "goodput_bulk",
     "goodput_formula",
@@ -29,6 +37,10 @@ __all__ = [
     "goodput_line_rate",
     "goodput_written",
     "lost_frames",
+    "rtt_despite_retransmission",
+    "rtt_for_new_data",
+    "rtt_of_full_window",
+    "rtt_per_ack",
     "tcp_header_length",
     "transfer",
     "window_plateau",

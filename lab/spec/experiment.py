@@ -11,12 +11,13 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from lab.spec.changes import Changes
-from lab.spec.tolerance import Absolute, Exactly, Figure, Tolerance, Within
+from lab.spec.tolerance import Absolute, Below, Exactly, Figure, Tolerance, Within
 from lab.units import Value
 
 __all__ = [
     "Absolute",
     "Arm",
+    "Below",
     "Changes",
     "Exactly",
     "Expected",

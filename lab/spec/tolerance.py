@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import inf, nextafter
 
 from lab.units import Quantity, Value
 
@@ -70,7 +71,24 @@ class Absolute:
         return f"within {Value.of(self.room)}"
 
 
-Tolerance = Within | Exactly | Absolute
+@dataclass(frozen=True)
+class Below:
+    """Less than the figure, for a claim that says worse and not how much."""
+
+    because: str
+
+    def __post_init__(self) -> None:
+        _reasoned(self.because)
+
+    def bounds(self, figure: Value) -> tuple[float, float]:
+        """Anything less."""
+        return -inf, nextafter(figure.number, -inf)
+
+    def __str__(self) -> str:
+        return "below it"
+
+
+Tolerance = Within | Exactly | Absolute | Below
 
 
 def _reasoned(because: str) -> None:
