@@ -5,7 +5,25 @@ in a sentence.
 """
 
 from lab.report.figures.comparisons import bars, counters, limits
+from lab.report.figures.flent import flent_plot
 from lab.report.figures.headers import header_lengths
 from lab.report.figures.overtime import goodput, io_graph, windows
+from lab.report.figures.ratios import kernel_counts, ratios
+from lab.report.figures.roundtrips import rtt_samples, rtt_sources
+from lab.report.figures.sequence import sequence
 
-__all__ = ["bars", "counters", "goodput", "header_lengths", "io_graph", "limits", "windows"]
+__all__ = [
+    "bars",
+    "counters",
+    "flent_plot",
+    "goodput",
+    "header_lengths",
+    "io_graph",
+    "kernel_counts",
+    "limits",
+    "ratios",
+    "rtt_samples",
+    "rtt_sources",
+    "sequence",
+    "windows",
+]
