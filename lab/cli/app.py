@@ -196,9 +196,7 @@ def regress(
 
     named = kernel or ()
     if len(named) > 1 if baseline else len(named) != 2:
-        raise InputError(
-            "regress compares two kernels (--kernel 6.12 --kernel 7.2), or --baseline NAME and one"
-        )
+        raise InputError("regress compares two kernels (--kernel 6.12 --kernel 7.2), or --baseline NAME and one")
     experiments, limits = find_experiments(claims or ()), Budget(wall=budget)
     if baseline:
         new = find(next(iter(named), None))

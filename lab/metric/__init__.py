@@ -3,6 +3,7 @@
 from lab.metric.acks import ack_delay, acks_after_hole, acks_at_once, packets_per_gb, segments_per_ack
 from lab.metric.capture import Capture, CaptureError, Flow
 from lab.metric.cpu import cpu_per_gb
+from lab.metric.flent import flent_file, flent_goodput, flent_rtt
 from lab.metric.flow import Connection, MetricError, Segments, bulk, connections
 from lab.metric.metrics import (
     Metric,
@@ -11,6 +12,7 @@ from lab.metric.metrics import (
     capture_goodput,
     capture_of,
     connection_of,
+    counted,
     drops,
     expert_retransmits,
     header_length,
@@ -24,6 +26,8 @@ from lab.metric.metrics import (
     tcp_info_of,
     window_plateau,
 )
+from lab.metric.rtt import RoundTrips, echo_error, round_trips_of, rtt_samples, srtt_difference
+from lab.metric.sack import sack_blocks
 from lab.metric.segments import fragments, largest_payload, mss_in, transfer_time
 
 __all__ = [
@@ -33,6 +37,7 @@ __all__ = [
     "Flow",
     "Metric",
     "MetricError",
+    "RoundTrips",
     "Segments",
     "ack_delay",
     "acks_after_hole",
@@ -44,9 +49,14 @@ __all__ = [
     "capture_of",
     "connection_of",
     "connections",
+    "counted",
     "cpu_per_gb",
     "drops",
+    "echo_error",
     "expert_retransmits",
+    "flent_file",
+    "flent_goodput",
+    "flent_rtt",
     "fragments",
     "header_length",
     "idle_share",
@@ -58,7 +68,11 @@ __all__ = [
     "ping_rtt",
     "qperf_goodput",
     "retransmits",
+    "round_trips_of",
+    "rtt_samples",
+    "sack_blocks",
     "segments_per_ack",
+    "srtt_difference",
     "tcp_info_max",
     "tcp_info_of",
     "transfer_time",

@@ -14,7 +14,7 @@ import numpy as np
 from lab.metric import tcp_info
 from lab.metric.capture import Capture
 from lab.metric.flow import Connection, MetricError, bulk
-from lab.metric.tools import Side, expert_summaries, iperf3_bits_per_second, ping_rtts, qperf_results
+from lab.metric.tools import Side, expert_summaries, iperf3_bits_per_second, netstat_counters, ping_rtts, qperf_results
 from lab.record import Record
 from lab.units import Value
 
@@ -25,6 +25,7 @@ __all__ = [
     "capture_goodput",
     "capture_of",
     "connection_of",
+    "counted",
     "drops",
     "expert_retransmits",
     "header_length",
@@ -95,6 +96,20 @@ def any_drops(link: str = "path", way: Way = "forward") -> Metric:
     """1 if the wire dropped frames in that direction, else 0."""
     counted = drops(link, way)
     return lambda record: Value(int(counted(record).number > 0), "1")
+
+
+def counted(name: str, node: str = "sender") -> Metric:
+    """How often the kernel counted an event during the trial: 'TcpExt.TCPDSACKUndo', 'Tcp.RetransSegs'."""
+
+    def measure(record: Record) -> Value:
+        before, after = (
+            netstat_counters(record.text(f"netstat.{node}.{when}.txt")).get(name) for when in ("before", "after")
+        )
+        if before is None or after is None:
+            raise MetricError(f"the kernel of '{node}' does not count {name}")
+        return Value(after - before, "1")
+
+    return measure
 
 
 def retransmits(node: str = "sender", interface: str | None = None) -> Metric:

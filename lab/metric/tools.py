@@ -11,7 +11,7 @@ from typing import Any, Literal
 from lab.metric.flow import MetricError
 from lab.units import Value
 
-__all__ = ["Side", "expert_summaries", "iperf3_bits_per_second", "ping_rtts", "qperf_results"]
+__all__ = ["Side", "expert_summaries", "iperf3_bits_per_second", "netstat_counters", "ping_rtts", "qperf_results"]
 
 Side = Literal["received", "sent"]
 
@@ -70,4 +70,17 @@ def expert_summaries(text: str) -> dict[str, int]:
     found: dict[str, int] = {}
     for frames, summary in _EXPERT.findall(text):
         found[summary.strip()] = found.get(summary.strip(), 0) + int(frames)
+    return found
+
+
+def netstat_counters(text: str) -> dict[str, int]:
+    """The counters of /proc/net/netstat and /proc/net/snmp by name: 'TcpExt.TCPDSACKUndo', 'Tcp.RetransSegs'."""
+    rows = [line.split() for line in text.splitlines()]
+    found = {
+        f"{names[0][:-1]}.{name}": int(number)
+        for names, numbers in zip(rows[::2], rows[1::2], strict=False)
+        for name, number in zip(names[1:], numbers[1:], strict=False)
+    }
+    if not found:
+        raise MetricError("the kernel's counters are empty")
     return found

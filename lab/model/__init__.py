@@ -20,7 +20,7 @@ from lab.model.goodput import (
     goodput_written,
     lost_frames,
 )
-from lab.model.line import ModelError, base_rtt, goodput_line_rate
+from lab.model.line import ModelError, base_rtt, goodput_line_rate, tcp_header_length
 from lab.model.mss import (
     largest_payload,
     largest_payload_back,
@@ -30,6 +30,7 @@ from lab.model.mss import (
     tcp_header_length,
 )
 from lab.model.path import End, Hop, Path
+from lab.model.rtt import echo_error, rtt_despite_retransmission, rtt_for_new_data, rtt_of_full_window, rtt_per_ack
 from lab.model.transfer import Transfer, transfer
 from lab.model.window import window_plateau
 
@@ -45,6 +46,7 @@ __all__ = [
     "acks_after_hole",
     "any_drops",
     "base_rtt",
+    "echo_error",
     "frames_in_flight",
     "goodput_bulk",
     "goodput_formula",
@@ -59,6 +61,10 @@ __all__ = [
     "no_fragments",
     "packets_per_gb",
     "quick_acks",
+    "rtt_despite_retransmission",
+    "rtt_for_new_data",
+    "rtt_of_full_window",
+    "rtt_per_ack",
     "segments_per_ack",
     "segments_per_ack_growing",
     "tcp_header_length",

@@ -6,8 +6,9 @@ A probe is a frozen declaration whose `watch` is a context; `Probe` is the union
 from lab.probe.capture import Capture
 from lab.probe.cpu import CpuTime
 from lab.probe.expert import ExpertInfo
+from lab.probe.netstat import Netstat
 from lab.probe.tcp_info import TcpInfo
 
-Probe = Capture | CpuTime | ExpertInfo | TcpInfo
+Probe = Capture | CpuTime | ExpertInfo | Netstat | TcpInfo
 
-__all__ = ["Capture", "CpuTime", "ExpertInfo", "Probe", "TcpInfo"]
+__all__ = ["Capture", "CpuTime", "ExpertInfo", "Netstat", "Probe", "TcpInfo"]

@@ -7,8 +7,10 @@ import platform
 import re
 import shutil
 import subprocess
+import sys
 from collections.abc import Iterable
 from functools import cache
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Protocol
 
@@ -27,7 +29,8 @@ _INSIDE = (
     "units.py",
     "workload",
 )
-_VERSION_FLAG = {"nc.openbsd": "-h", "ping": "-V"}
+_VERSION_FLAG = {"fping": "-v", "nc.openbsd": "-h", "netperf": "-V", "ping": "-V"}
+_MODULES = {"flent"}  # tools of the lab's own Python, run by `python -m`: nobody's PATH decides
 _SECONDS = 10
 
 
@@ -44,7 +47,7 @@ class ToolMissing(MachineError):
 
 def versions(tools: Iterable[str]) -> dict[str, str]:
     """Name -> version of `tools`, of Python and of the lab's own code inside a guest. Raises ToolMissing."""
-    missing = sorted(tool for tool in set(tools) if shutil.which(tool) is None)
+    missing = sorted(tool for tool in set(tools) if not _installed(tool))
     if missing:
         names = " and ".join(f"'{tool}'" for tool in missing)
         raise ToolMissing(f"{names} missing: `make setup` installs every tool, `lab doctor` says what else is wrong")
@@ -66,12 +69,16 @@ def _own_code() -> str:
     return total.hexdigest()[:16]
 
 
+def _installed(tool: str) -> bool:
+    return bool(find_spec(tool) if tool in _MODULES else shutil.which(tool))
+
+
 @cache
 def _version(tool: str) -> str:
     """The first number with a dot that the tool says of itself. Raises MachineError when it says none."""
     try:
         said = subprocess.run(
-            [tool, _VERSION_FLAG.get(tool, "--version")],
+            [*([sys.executable, "-m"] if tool in _MODULES else []), tool, _VERSION_FLAG.get(tool, "--version")],
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
+from math import inf, nextafter
 
 from lab.units import Quantity, Value
 
@@ -82,7 +82,7 @@ class AtLeast:
 
     def bounds(self, figure: Value) -> tuple[float, float]:
         """From the figure on."""
-        return figure.number, math.inf
+        return figure.number, inf
 
     def __str__(self) -> str:
         return "at least that"
@@ -99,13 +99,30 @@ class AtMost:
 
     def bounds(self, figure: Value) -> tuple[float, float]:
         """Up to the figure."""
-        return -math.inf, figure.number
+        return -inf, figure.number
 
     def __str__(self) -> str:
         return "at most that"
 
 
-Tolerance = Within | Exactly | Absolute | AtLeast | AtMost
+@dataclass(frozen=True)
+class Below:
+    """Less than the figure, for a claim that says worse and not how much."""
+
+    because: str
+
+    def __post_init__(self) -> None:
+        _reasoned(self.because)
+
+    def bounds(self, figure: Value) -> tuple[float, float]:
+        """Anything less."""
+        return -inf, nextafter(figure.number, -inf)
+
+    def __str__(self) -> str:
+        return "below it"
+
+
+Tolerance = Within | Exactly | Absolute | AtLeast | AtMost | Below
 
 
 def _reasoned(because: str) -> None:

@@ -5,10 +5,11 @@ A workload is a frozen declaration with a `run`; `Workload` is the union of all 
 
 from lab.workload.bulk import Bulk
 from lab.workload.exchange import RequestResponse
+from lab.workload.flent import Flent
 from lab.workload.netcat import Netcat
 from lab.workload.paced import PacedReader
 from lab.workload.tools import Iperf3, Ping, Qperf
 
-Workload = Bulk | Iperf3 | Netcat | PacedReader | Ping | Qperf | RequestResponse
+Workload = Bulk | Flent | Iperf3 | Netcat | PacedReader | Ping | Qperf | RequestResponse
 
-__all__ = ["Bulk", "Iperf3", "Netcat", "PacedReader", "Ping", "Qperf", "RequestResponse", "Workload"]
+__all__ = ["Bulk", "Flent", "Iperf3", "Netcat", "PacedReader", "Ping", "Qperf", "RequestResponse", "Workload"]

@@ -6,8 +6,28 @@ in a sentence.
 
 from lab.report.figures.comparisons import bars, counters, limits
 from lab.report.figures.curve import sweep
+from lab.report.figures.flent import flent_plot
 from lab.report.figures.headers import header_lengths
 from lab.report.figures.heatmap import heatmap
 from lab.report.figures.overtime import goodput, io_graph, windows
+from lab.report.figures.ratios import kernel_counts, ratios
+from lab.report.figures.roundtrips import rtt_samples, rtt_sources
+from lab.report.figures.sequence import sequence
 
-__all__ = ["bars", "counters", "goodput", "header_lengths", "heatmap", "io_graph", "limits", "sweep", "windows"]
+__all__ = [
+    "bars",
+    "counters",
+    "flent_plot",
+    "goodput",
+    "header_lengths",
+    "heatmap",
+    "io_graph",
+    "kernel_counts",
+    "limits",
+    "ratios",
+    "rtt_samples",
+    "rtt_sources",
+    "sequence",
+    "sweep",
+    "windows",
+]

@@ -1,0 +1,59 @@
+"""Timestamps give a sender an accurate round-trip time for every ACK, by one subtraction.
+
+The article's account of RFC 1323.
+"""
+
+from lab.metric import echo_error, rtt_samples, srtt_difference
+from lab.model import echo_error as a_third_of_a_tick
+from lab.model import rtt_despite_retransmission, rtt_for_new_data, rtt_per_ack
+from lab.probe import Capture, TcpInfo
+from lab.spec.experiment import Arm, Exactly, Experiment
+from lab.units import Duration
+from lab.workload import Bulk
+
+CLEAN = {"path": {"forward": {"loss": "0 %"}}}
+OFF = {"net.ipv4.tcp_timestamps": 0}
+AGAIN = rtt_samples("again", by="linux")
+
+EXPERIMENT = Experiment(
+    topology="lossy",
+    workload=Bulk(duration=Duration.of("3 s")),
+    probes=(Capture(node="sender"), TcpInfo(node="sender")),
+    metric=rtt_samples(),
+    prediction=rtt_per_ack,
+    arms=(
+        Arm("clean", reported=1, links=CLEAN),
+        Arm("lossy", reported=1),
+        Arm(
+            "new-data",
+            reported=1,
+            metric=rtt_samples("new"),
+            prediction=rtt_for_new_data,
+            explains="every ACK of new data gives one; a duplicate, sent while a segment is missing, echoes the past",
+        ),
+        Arm(
+            "retransmitted",
+            metric=AGAIN,
+            prediction=rtt_despite_retransmission,
+            explains="an ACK of a retransmission gives one as well: its echo says which transmission arrived",
+        ),
+        Arm(
+            "retransmitted-off",
+            sysctls=OFF,
+            metric=AGAIN,
+            prediction=rtt_despite_retransmission,
+            explains="that is what goes without timestamps, by Karn's rule",
+        ),
+        Arm("all-off", sysctls=OFF, metric=rtt_samples(by="linux"), explains="and all: segments are timed, and SACKed"),
+        Arm(
+            "error",
+            links=CLEAN,
+            metric=echo_error(),
+            prediction=a_third_of_a_tick,
+            explains="the subtraction is in ticks of 1 ms: less accurate than the segment's own time, in nanoseconds",
+        ),
+        Arm("replayed", metric=srtt_difference(), explains="the kernel's own srtt follows from these counts, to 1 us"),
+    ),
+    tolerance=Exactly(because="ACKs are counted"),
+    expect="not reproduced",
+)

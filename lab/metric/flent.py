@@ -1,0 +1,67 @@
+"""Flent's data files: JSON in gzip, with every point of every series raw."""
+
+from __future__ import annotations
+
+import gzip
+from collections.abc import Callable
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import msgspec
+
+from lab.metric.flow import MetricError
+from lab.record import Record
+from lab.units import Value
+
+__all__ = ["flent_file", "flent_goodput", "flent_rtt"]
+
+_RAMP = 0.25  # of the load's time: until its queue has built up
+_PING = "Ping (ms) ICMP"
+
+
+def flent_file(record: Record) -> Path:
+    """The data file that Flent left. Raises MetricError when there is none."""
+    names = [name for name in record.outputs if name.endswith(".flent.gz")]
+    if len(names) != 1:
+        raise MetricError(f"Flent left {len(names)} data files: see flent.log")
+    return record.path(names[0])
+
+
+def flent_goodput() -> Callable[[Record], Value]:
+    """What netperf says at the end of the whole transfer: Flent's MEAN_VALUE."""
+
+    def measure(record: Record) -> Value:
+        contents, load = _contents(record)
+        try:
+            return Value(float(contents["metadata"]["SERIES_META"][load]["MEAN_VALUE"]) * 1e6, "bit/s")
+        except KeyError as error:
+            raise MetricError(f"netperf did not finish: Flent's series '{load}' has no {error}") from error
+
+    return measure
+
+
+def flent_rtt() -> Callable[[Record], Value]:
+    """The median of the pings while the transfer runs, once its queue stands."""
+
+    def measure(record: Record) -> Value:
+        contents, load = _contents(record)
+        times = [point["t"] for point in contents["raw_values"][load]]
+        first = times[0] + _RAMP * (times[-1] - times[0])
+        pings = [ping["val"] for ping in contents["raw_values"].get(_PING, ()) if first <= ping["t"] <= times[-1]]
+        if not pings:
+            raise MetricError("Flent's ping got no answer during the transfer")
+        return Value(median(pings) / 1e3, "s")
+
+    return measure
+
+
+def _contents(record: Record) -> tuple[Any, str]:
+    """The file, and the name of the series that loads the path. Raises MetricError."""
+    file = flent_file(record)
+    try:
+        contents = msgspec.json.decode(gzip.decompress(file.read_bytes()))
+        load = next(name for name, points in contents["raw_values"].items() if name != _PING and points)
+    except (OSError, EOFError, msgspec.DecodeError, KeyError, StopIteration) as error:
+        raise MetricError(f"{file.name} is not what Flent writes after a transfer") from error
+    return contents, load

@@ -1,0 +1,51 @@
+"""Round trips: how many a sender gets, how exact they are, and what a full window makes of the path's."""
+
+from __future__ import annotations
+
+from lab.model.line import ModelError, goodput_line_rate
+from lab.model.path import Path
+from lab.model.window import rcv_window, skb_payload
+from lab.units import Value
+
+__all__ = ["echo_error", "rtt_despite_retransmission", "rtt_for_new_data", "rtt_of_full_window", "rtt_per_ack"]
+
+_TICK = 0.001  # seconds of Linux's time stamp clock: TCP_TS_HZ is 1000
+
+
+def rtt_for_new_data(path: Path) -> Value:
+    """1 with timestamps: what acknowledges new data echoes when it was sent, be it for a second time (RFC 7323 4.1)."""
+    if not path.timestamps:
+        raise ModelError("there are no timestamps to be echoed")
+    return Value(1, "1")
+
+
+def rtt_per_ack(path: Path) -> Value:
+    """1 where nothing is lost: then every ACK acknowledges new data. With loss, duplicates do not (RFC 7323 4.1)."""
+    if path.loss:
+        raise ModelError("how many duplicates a loss causes depends on the window that it meets")
+    return rtt_for_new_data(path)
+
+
+def rtt_despite_retransmission(path: Path) -> Value:
+    """1 with timestamps, whose echo says which transmission arrived; 0 without: Karn's rule (RFC 6298 3)."""
+    return Value(int(path.timestamps), "1")
+
+
+def echo_error(path: Path) -> Value:
+    """A third of the clock's tick, 1 ms in Linux: a time is late by a uniform part of it, a difference of two by their
+    difference, whose mean size is a third.
+    """
+    rtt_for_new_data(path)
+    return Value(_TICK / 3, "s")
+
+
+def rtt_of_full_window(path: Path) -> Value:
+    """Window / rate: what the window holds beyond the path stands in the queue (Little's law).
+
+    A sender waits until the window has room for a burst (tcp_tso_should_defer()): it is full but for half of one.
+    For a send buffer that never is the limit: a writer sleeps until a third of it is free.
+    """
+    window = rcv_window(path)
+    if 3 * window > 2 * path.sndbuf_max:
+        raise ModelError("the send buffer, not the window, bounds what is under way")
+    return Value(8 * (window - skb_payload(path) / 2) / goodput_line_rate(path).number, "s")

@@ -1,0 +1,86 @@
+"""Where a sender's round-trip times come from, and how they compare."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from lab.metric import RoundTrips, round_trips_of, tcp_info_of
+from lab.report.claim import Claim, Tested
+from lab.report.drawing import ARMS, INK, MUTED, Label, axes, draw, labels, picture
+from lab.report.html import Html, code
+
+__all__ = ["rtt_samples", "rtt_sources"]
+
+_KINDS = ("segment acknowledged", "segment selected (SACK)", "time stamp alone", "none")
+_COLOURS = (*ARMS, "#bdbdbd")
+
+
+@draw("the sources of round-trip times")
+def rtt_sources(claim: Claim, *arms: str) -> Html:
+    """ACKs by what the kernel takes a round-trip time from, an arm a bar; with how many a time stamp could give."""
+    shown = claim.arms(*arms)
+    figure, (panel,) = axes(size=(6.1, 0.62 * len(shown) + 1.3))
+    said = []
+    for row, each in enumerate(shown):
+        found = _round_trips(each)
+        echoes = int((found.echoed >= 0).sum())
+        counts = _counts(found)
+        left = 0.0
+        for count, colour, kind in zip(counts, _COLOURS, _KINDS, strict=True):
+            panel.barh(row, count / len(found), left=left, height=0.6, color=colour, label=kind if row == 0 else None)
+            left += count / len(found)
+        if echoes:
+            panel.plot([echoes / len(found)] * 2, [row - 0.42, row + 0.42], color=INK, linewidth=2)
+        text = f" {len(found):,} ACKs"
+        panel.annotate(text, (1, row), va="center", color=MUTED, annotation_clip=False)
+        named = ", ".join(f"{kind} {count}" for count, kind in zip(counts, _KINDS, strict=True))
+        said.append(f"{each.label}: {named}, of which a time stamp gives {echoes}")
+    panel.set_yticks(range(len(shown)), [each.label for each in shown])
+    panel.set(xlim=(0, 1), ylim=(len(shown) - 0.4, -0.6), xlabel="share of ACKs")
+    panel.grid(False, axis="y")
+    panel.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=2, frameon=False, labelcolor=MUTED, fontsize=9)
+    caption = (
+        "Every ACK by what Linux takes its round-trip time from. The black mark is how many give one by subtraction of "
+        "time stamps: those that acknowledge new data."
+    )
+    return picture(claim, "rtt-sources", figure, "; ".join(said), caption, shown)
+
+
+@draw("round-trip times")
+def rtt_samples(claim: Claim, arm: str, seconds: float = 0.5) -> Html:
+    """Round-trip times of the first ACKs, by time stamp and as the kernel takes them, and its own average of these."""
+    shown = claim.arms(arm)[:1]
+    found, record = _round_trips(shown[0]), shown[0].record
+    assert record is not None
+    start = int(found.time_ns[0])
+    figure, (panel,) = axes(size=(6.1, 3.4))
+    ends = []
+    for trips, colour, size, name in ((found.taken, ARMS[0], 9, "as taken"), (found.echoed, ARMS[1], 5, "time stamps")):
+        having = (trips >= 0) & (found.time_ns - start <= seconds * 1e9)
+        panel.scatter((found.time_ns[having] - start) / 1e9, trips[having] / 1e6, s=size, color=colour, linewidths=0)
+        if having.any():
+            ends.append(Label(float(trips[having][-1]) / 1e6, name, colour))
+    kernel = tcp_info_of(record, shown[0].case.path[0])
+    during = (kernel.time_ns >= start) & (kernel.time_ns - start <= seconds * 1e9)
+    panel.plot((kernel.time_ns[during] - start) / 1e9, kernel["rtt"][during] / 1e3, color=INK, linewidth=1.4)
+    ends.append(Label(float(kernel["rtt"][during][-1]) / 1e3, "kernel's srtt", INK))
+    panel.set(xlim=(0, seconds), xlabel="time since the first ACK, s", ylabel="round trip, ms")
+    labels(panel, ends)
+    taken, echoed = (int((each >= 0).sum()) for each in (found.taken, found.echoed))
+    alt = f"Round-trip times of arm {arm}: {taken} as taken, {echoed} by time stamp"
+    caption = (
+        f"Arm {code(arm)}. By time stamp, a round trip is a whole number of milliseconds; by the segment's own time "
+        "it is exact. The line is what the kernel says that it makes of them (tcp_info)."
+    )
+    return picture(claim, f"rtt-samples-{arm}", figure, alt, caption, shown)
+
+
+def _round_trips(tested: Tested) -> RoundTrips:
+    assert tested.record is not None
+    return round_trips_of(tested.record, tested.case.path[0])
+
+
+def _counts(found: RoundTrips) -> list[int]:
+    timed, sacked, echoed = found.timed >= 0, found.sacked >= 0, found.echoed >= 0
+    kinds = (timed, sacked & ~timed, echoed & ~timed & ~sacked, ~(timed | sacked | echoed))
+    return [int(np.count_nonzero(kind)) for kind in kinds]

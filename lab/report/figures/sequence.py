@@ -1,0 +1,112 @@
+"""The time-sequence graph: what was sent, acknowledged and selected, byte by byte."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.collections import LineCollection
+from matplotlib.ticker import FuncFormatter
+
+from lab.metric import Connection, MetricError, bulk, capture_of, sack_blocks
+from lab.report.claim import Claim, Tested
+from lab.report.drawing import ARMS, INK, MUTED, axes, draw, picture
+from lab.report.html import Html, code
+
+__all__ = ["sequence"]
+
+_BEFORE, _AFTER = 1.0, 2.5  # round trips shown around the first retransmission
+_AGAIN = "#D55E00"
+_PURPLE = "#8E44AD"
+
+Span = tuple[float, float, float]  # time in ms, from and to in bytes
+
+
+@dataclass(frozen=True)
+class _Marks:
+    """What a graph draws; times in ms since the first data segment, sequence numbers in bytes from it."""
+
+    sent: Sequence[Span]
+    again: Sequence[Span]
+    selected: Sequence[Span]
+    acked: Sequence[tuple[float, float]]
+
+
+@draw("the time-sequence graph")
+def sequence(claim: Claim, arm: str, at: float | None = None, span: float | None = None) -> Html:
+    """Segments, retransmissions, ACKs and SACK blocks of an arm's bulk connection, as captured at its sender.
+
+    `span` seconds from `at`, since the first data segment; by default around the first retransmission.
+    """
+    shown = claim.arms(arm)[:1]
+    marks, low, high = _marks(shown[0], at, span)
+    figure, (panel,) = axes(size=(6.1, 4.2))
+    _bars(panel, marks.sent, ARMS[0], 2.0, "segment")
+    _bars(panel, marks.selected, _PURPLE, 1.0, "SACK block")
+    _bars(panel, marks.again, _AGAIN, 4.0, "retransmission")
+    if marks.acked:
+        panel.step(*zip(*marks.acked, strict=True), where="post", color=INK, linewidth=1.4, label="acknowledged")
+    heights = [edge for _, *edges in (*marks.sent, *marks.again) for edge in edges]
+    panel.set(xlim=(1e3 * low, 1e3 * high), ylim=(min(heights), max(heights)))
+    panel.set(xlabel="time since the first data segment, ms", ylabel="sequence number, kB")
+    panel.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value / 1e3:,.0f}"))
+    panel.grid(False)
+    panel.legend(loc="upper left", frameon=False, labelcolor=MUTED)
+    alt = (
+        f"Sequence numbers over time: {len(marks.sent)} segments, {len(marks.again)} retransmissions, "
+        f"{len(marks.selected)} SACK blocks from {low:.3f} to {high:.3f} s"
+    )
+    caption = (
+        f"Arm {code(arm)} at its sender: a bar spans the bytes of a segment when it leaves, or of a SACK block when it "
+        "arrives; the line is what is acknowledged."
+    )
+    return picture(claim, f"sequence-{arm}", figure, alt, caption, shown)
+
+
+def _marks(tested: Tested, at: float | None, span: float | None) -> tuple[_Marks, float, float]:
+    """What was captured between two times; and these. Raises MetricError when nothing was sent between them."""
+    assert tested.record is not None
+    capture = capture_of(tested.record, tested.case.path[0])
+    connection = bulk(capture)
+    ahead, back, start = connection.forward, connection.back, connection.start_ns
+    low, high = _window(connection, at, span)
+    origin = int(ahead.seq[ahead.data][0])
+
+    def inside(times: np.ndarray) -> np.ndarray:
+        seconds = (times - start) / 1e9
+        return (seconds >= low) & (seconds <= high)
+
+    def spans(rows: np.ndarray) -> list[Span]:
+        columns = (1e-6 * (ahead.time_ns - start), ahead.seq - origin, ahead.seq + ahead.payload - origin)
+        return list(zip(*(column[rows].tolist() for column in columns), strict=True))
+
+    seen = ahead.data & inside(ahead.time_ns)
+    if not seen.any():
+        raise MetricError(f"no segment was sent from {low:g} to {high:g} s")
+    rows = np.flatnonzero(inside(back.time_ns) & (back.ack >= 0))
+    times = (1e-6 * (back.time_ns - start)).tolist()
+    blocks = sack_blocks(capture, back)
+    selected = [
+        (times[row], float(left - origin), float(right - origin))
+        for row in rows.tolist()
+        for left, right in blocks.get(row, ())
+    ]
+    acked = [(times[row], float(back.ack[row] - origin)) for row in rows.tolist()]
+    return _Marks(spans(seen & ~ahead.retransmitted), spans(seen & ahead.retransmitted), selected, acked), low, high
+
+
+def _window(connection: Connection, at: float | None, span: float | None) -> tuple[float, float]:
+    """From when to when, in s since the first data segment."""
+    rtt = connection.handshake_ns() / 1e9
+    ahead = connection.forward
+    again = ahead.time_ns[ahead.retransmitted]
+    first = (int(again[0]) - connection.start_ns) / 1e9 if len(again) else 0.0
+    low = max(0.0, first - _BEFORE * rtt) if at is None else at
+    return low, low + ((_BEFORE + _AFTER) * rtt if span is None else span)
+
+
+def _bars(panel: Axes, spans: Sequence[Span], colour: str, width: float, label: str) -> None:
+    lines = [((time, low), (time, high)) for time, low, high in spans]
+    panel.add_collection(LineCollection(lines, colors=colour, linewidths=width, label=label))

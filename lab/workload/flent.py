@@ -1,0 +1,54 @@
+"""Flent, the tool of the article on timestamps: netperf fills the path while fping measures its round trip."""
+
+from __future__ import annotations
+
+import sys
+from typing import Literal
+
+import msgspec
+
+from lab.place import Place
+from lab.units import Duration
+
+PORT = 12865
+MARGIN_SECONDS = 60.0
+
+
+class Flent(msgspec.Struct, frozen=True, tag="flent", tag_field="kind", forbid_unknown_fields=True):
+    """Flent's `test` on `client`, with netperf's server on `server`: `length` of load, `delay` before and after it.
+
+    A download is what `server` sends. A point of its series is taken each `step`. Leaves flent.gz, Flent's own data
+    file: the guest's clock and host name are the same in every trial, and so is its every byte.
+    """
+
+    client: str = "sender"
+    server: str = "receiver"
+    test: Literal["tcp_download", "tcp_upload"] = "tcp_upload"
+    length: Duration = Duration.of("2 s")
+    delay: Duration = Duration.of("1 s")
+    step: Duration = Duration.of("50 ms")
+
+    def __post_init__(self) -> None:
+        for name, each in (("length", self.length), ("delay", self.delay)):
+            if not each or each.ns % 10**9:
+                raise ValueError(f"flent counts whole seconds: {each} is not a {name} for it")
+
+    @property
+    def greedy(self) -> bool:
+        """Whether it sends as fast as the network takes it."""
+        return True
+
+    def tools(self) -> tuple[str, ...]:
+        """What must be installed."""
+        return ("flent", "fping", "netperf")
+
+    def run(self, place: Place) -> None:
+        """Measure. Raises WorkloadError, MachineError."""
+        server = place.start(self.server, ["netserver", "-D", "-4", "-p", str(PORT)])
+        place.wait_for_listener(server, PORT)
+        argv = [sys.executable, "-m", "flent", self.test, "-4", "-H", place.address(self.server)]
+        argv += ["-l", str(self.length.ns // 10**9), "-d", str(self.delay.ns // 10**9)]
+        argv += ["-s", f"{self.step.seconds:g}", "-r", "/dev/null", "-D", str(place.out), "-o", "/dev/null"]
+        client = place.start(self.client, argv, "flent.log")
+        seconds = self.length.seconds + 2 * self.delay.seconds + MARGIN_SECONDS
+        place.wait(client, seconds, "flent.log")
