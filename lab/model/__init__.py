@@ -20,7 +20,7 @@ from lab.model.goodput import (
     goodput_written,
     lost_frames,
 )
-from lab.model.line import ModelError, base_rtt, goodput_line_rate, tcp_header_length
+from lab.model.line import ModelError, base_rtt, goodput_line_rate
 from lab.model.mss import (
     largest_payload,
     largest_payload_back,
