@@ -2,6 +2,15 @@
 
 from lab.metric.capture import Capture, CaptureError, Flow
 from lab.metric.flow import Connection, MetricError, Segments, bulk, connections
+from lab.metric.messages import (
+    any_lone_acks,
+    data_packets,
+    exchange_time,
+    file_in_first,
+    first_segment,
+    lone_acks,
+    message_latency,
+)
 from lab.metric.metrics import (
     Metric,
     any_drops,
@@ -33,20 +42,27 @@ __all__ = [
     "MetricError",
     "Segments",
     "any_drops",
+    "any_lone_acks",
     "bulk",
     "bulk_goodput",
     "capture_goodput",
     "capture_of",
     "connection_of",
     "connections",
+    "data_packets",
     "drops",
+    "exchange_time",
     "expert_retransmits",
+    "file_in_first",
+    "first_segment",
     "fragments",
     "header_length",
     "idle_share",
     "inflight_max",
     "iperf3_goodput",
     "largest_payload",
+    "lone_acks",
+    "message_latency",
     "mss_in",
     "ping_rtt",
     "qperf_goodput",

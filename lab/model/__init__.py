@@ -20,6 +20,17 @@ from lab.model.mss import (
     tcp_header_length,
 )
 from lab.model.path import End, Hop, Path
+from lab.model.small_writes import (
+    any_lone_acks,
+    data_packets,
+    exchange,
+    exchange_time,
+    exchange_time_before_4_8,
+    file_in_first,
+    first_segment,
+    lone_acks,
+    message_latency,
+)
 from lab.model.transfer import Transfer, transfer
 from lab.model.window import window_plateau
 
@@ -30,7 +41,14 @@ __all__ = [
     "Path",
     "Transfer",
     "any_drops",
+    "any_lone_acks",
     "base_rtt",
+    "data_packets",
+    "exchange",
+    "exchange_time",
+    "exchange_time_before_4_8",
+    "file_in_first",
+    "first_segment",
     "frames_in_flight",
     "goodput_bulk",
     "goodput_formula",
@@ -39,7 +57,9 @@ __all__ = [
     "goodput_written",
     "largest_payload",
     "largest_payload_back",
+    "lone_acks",
     "lost_frames",
+    "message_latency",
     "mss_of_syn",
     "mss_of_syn_ack",
     "no_fragments",

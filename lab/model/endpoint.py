@@ -22,11 +22,12 @@ _LEVEL = 3  # each further level is 2^3 times as coarse: LVL_CLK_SHIFT
 
 
 class Packet(NamedTuple):
-    """A segment: payload from `start` to `end`, and what it acknowledges."""
+    """A segment: payload from `start` to `end`, and what it acknowledges. `push` marks the end of what was written."""
 
     start: int
     end: int
     ack: int
+    push: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,19 +89,19 @@ class Endpoint:
     pingpong: bool = False
     scheduled: bool = False  # an ACK is due
     pushed: int = 0  # segments that were not full since the last ACK, up to 2
-    expires: int | None = None  # the tick of the delayed ACK's timer
+    expires: int | None = None  # the tick on which the delayed ACK's timer fires
 
     def send(self, now: int) -> Iterator[Packet]:
         """As much of what is written as may go: tcp_write_xmit()."""
-        limited = False
-        while self.nxt < self.written:
-            limited = len(self.flight) >= self.cubic.cwnd
+        before = self.nxt
+        while self.nxt < self.written and len(self.flight) < self.cubic.cwnd:
             size = min(self.written - self.nxt, self.rules.mss)
-            if limited or (size < self.rules.mss and self._waits()):
+            if size < self.rules.mss and self._waits():
                 break
             yield self._data(now, size)
-        limited |= len(self.flight) >= self.cubic.cwnd
-        self.cubic.sent(len(self.flight), limited, self.una, self.nxt)
+        limited = len(self.flight) >= self.cubic.cwnd
+        if limited or self.nxt > before:
+            self.cubic.sent(len(self.flight), limited, self.una, self.nxt)
 
     def _waits(self) -> bool:
         """Whether a segment that is not full waits: tcp_nagle_check(), tcp_minshall_check()."""
@@ -123,26 +124,31 @@ class Endpoint:
             if not self.quick:
                 self.ato = self.rules.ato_min
         self.acked, self.scheduled, self.pushed, self.expires = self.received, False, 0, None
-        return Packet(start, self.nxt, self.received)
+        return Packet(start, self.nxt, self.received, self.nxt == self.written)
 
     def receive(self, now: int, packet: Packet) -> Iterator[Packet]:
         """What a packet that arrives sets off: tcp_rcv_established()."""
         if packet.end > packet.start:
-            self._take(self.rules.jiffy(now), packet.end - packet.start)
+            self._measure(packet)
+            self._take(self.rules.jiffy(now), packet.end)
         if packet.ack > self.una:
             self._acknowledged(now, packet.ack)
             yield from self.send(now)
         if self.scheduled and packet.end > packet.start:
             yield from self._acknowledge(self.rules.jiffy(now))
 
-    def _take(self, jiffy: int, size: int) -> None:
-        """tcp_event_data_recv()."""
-        self.scheduled = True
-        self.received += size
-        if size >= self.segment:  # tcp_measure_rcv_mss(); PSH is on the last segment of a write, which is not full
+    def _measure(self, packet: Packet) -> None:
+        """What a full segment is, and whether this one is none or ends a write: tcp_measure_rcv_mss()."""
+        size = packet.end - packet.start
+        if size >= self.segment:
             self.segment = size
+            self.pushed = max(self.pushed, int(packet.push))
         else:
             self.pushed = min(self.pushed + 1, 2)
+
+    def _take(self, jiffy: int, end: int) -> None:
+        """The pace of what arrives decides how long an ACK waits: tcp_event_data_recv()."""
+        self.scheduled, self.received = True, end
         low = self.rules.ato_min
         if not self.ato:
             self.quick, self.ato = _QUICK, low
