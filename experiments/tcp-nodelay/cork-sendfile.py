@@ -3,8 +3,7 @@
 The closing advice, and the example of SMB's headers, without a figure.
 """
 
-from lab.metric import data_packets, file_in_first, first_segment
-from lab.model import data_packets as predicted_packets
+from lab.metric import file_in_first, first_segment
 from lab.model import file_in_first as shared
 from lab.model import first_segment as predicted_segment
 from lab.probe import Capture
@@ -30,8 +29,6 @@ EXPERIMENT = Experiment(
         Arm("nodelay", reported=0, workload=of("nodelay")),
         Arm("cork-first", metric=first_segment(), prediction=predicted_segment),
         Arm("nodelay-first", workload=of("nodelay"), metric=first_segment(), prediction=predicted_segment),
-        Arm("cork-packets", metric=data_packets(), prediction=predicted_packets),
-        Arm("nodelay-packets", workload=of("nodelay"), metric=data_packets(), prediction=predicted_packets),
     ),
     tolerance=Exactly(because="the packet has bytes of both, or of one"),
 )

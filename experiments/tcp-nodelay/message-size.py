@@ -17,7 +17,7 @@ def of(size: int, reported: Duration | None = None) -> Point:
 
 EXPERIMENT = Experiment(
     topology="symmetric-1g",
-    links={"path": {"delay": "200 us"}},
+    links={"path": {"delay": "240 us"}},  # two round trips within a tick of 1 ms: the stall is the timer's alone
     workload=SmallWrites(),
     metric=message_latency(),
     prediction=predicted_latency,
