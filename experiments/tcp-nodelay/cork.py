@@ -31,7 +31,7 @@ EXPERIMENT = Experiment(
         ),
         Arm("nodelay-time", workload=of(2000, "nodelay"), clock="real", samples=3),
         Arm(
-            "time",
+            "cork-time",
             relative_to="nodelay-time",
             reported=850.796448 / 1649.77124,
             workload=of(2000, "cork"),

@@ -30,7 +30,7 @@ EXPERIMENT = Experiment(
         ),
     ),
     sweep=Sweep(
-        "message, bytes",
+        "message",
         (of(2, reported=Duration(40_012_978)), of(20), of(80), of(100), of(120), of(150), of(200), of(400)),
     ),
     tolerance=Within(0.05, because="since Linux 4.8 a timer fires a tick later, here of 1 ms: see nagle-stall"),

@@ -34,7 +34,7 @@ EXPERIMENT = Experiment(
         ),
         Arm("nagle-time", workload=of(50, "plain"), clock="real", samples=3),
         Arm(
-            "time",
+            "nodelay-time",
             relative_to="nagle-time",
             reported=NODELAY / NAGLE,
             workload=of(1000, "nodelay"),

@@ -29,7 +29,7 @@ EXPERIMENT = Experiment(
             prediction=predicted_packets,
         ),
         Arm("15-writes-time", workload=of("nodelay"), clock="real", samples=3),
-        Arm("time", relative_to="15-writes-time", clock="real", samples=3),
+        Arm("one-buffer-time", relative_to="15-writes-time", clock="real", samples=3),
     ),
     tolerance=Exactly(because="packets are counted"),
 )

@@ -10,7 +10,7 @@ from lab.probe import Capture
 from lab.spec.experiment import Arm, Exactly, Experiment
 from lab.workload import SmallWrites
 
-NODELAY, CORK = (SmallWrites(messages=200, way=way) for way in ("nodelay", "cork"))
+NODELAY, CORK, PLAIN = (SmallWrites(messages=200, way=way) for way in ("nodelay", "cork", "plain"))
 
 EXPERIMENT = Experiment(
     topology="symmetric-1g",
@@ -23,7 +23,7 @@ EXPERIMENT = Experiment(
         Arm("nodelay", reported=1),
         Arm("cork", reported=0, workload=CORK),
         Arm("nodelay-packets", metric=lone_acks(), prediction=predicted_acks),
-        Arm("cork-packets", workload=CORK, metric=lone_acks(), prediction=predicted_acks),
+        Arm("plain-packets", workload=PLAIN, metric=lone_acks(), prediction=predicted_acks),
     ),
     tolerance=Exactly(because="a message has such packets, or it has none"),
 )

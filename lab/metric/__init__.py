@@ -4,10 +4,12 @@ from lab.metric.capture import Capture, CaptureError, Flow
 from lab.metric.flow import Connection, MetricError, Segments, bulk, connections
 from lab.metric.messages import (
     any_lone_acks,
+    counts_of,
     data_packets,
     exchange_time,
     file_in_first,
     first_segment,
+    latencies,
     lone_acks,
     message_latency,
 )
@@ -49,6 +51,7 @@ __all__ = [
     "capture_of",
     "connection_of",
     "connections",
+    "counts_of",
     "data_packets",
     "drops",
     "exchange_time",
@@ -61,6 +64,7 @@ __all__ = [
     "inflight_max",
     "iperf3_goodput",
     "largest_payload",
+    "latencies",
     "lone_acks",
     "message_latency",
     "mss_in",

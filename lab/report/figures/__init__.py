@@ -10,4 +10,29 @@ from lab.report.figures.headers import header_lengths
 from lab.report.figures.heatmap import heatmap
 from lab.report.figures.overtime import goodput, io_graph, windows
 
-__all__ = ["bars", "counters", "goodput", "header_lengths", "heatmap", "io_graph", "limits", "sweep", "windows"]
+__all__ = [
+    "bars",
+    "counters",
+    "goodput",
+    "header_lengths",
+    "heatmap",
+    "io_graph",
+    "limits",
+    "sweep",
+    "windows",
+]
+from lab.report.figures.messages import message_latencies, message_packets, message_sequence
+from lab.report.figures.overtime import goodput, io_graph, windows
+
+__all__ = [
+    "bars",
+    "counters",
+    "goodput",
+    "header_lengths",
+    "io_graph",
+    "limits",
+    "message_latencies",
+    "message_packets",
+    "message_sequence",
+    "windows",
+]
