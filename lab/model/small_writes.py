@@ -15,7 +15,8 @@ from statistics import median
 from typing import TypeVar
 
 from lab.model.endpoint import Endpoint, Packet, Rules
-from lab.model.line import ModelError, base_rtt, frame, header_bytes, mss
+from lab.model.line import ModelError, base_rtt, frame
+from lab.model.mss import header_bytes, mss
 from lab.model.path import Hop, Path
 from lab.units import Size, Value
 

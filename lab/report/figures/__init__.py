@@ -8,6 +8,7 @@ from lab.report.figures.comparisons import bars, counters, limits
 from lab.report.figures.curve import sweep
 from lab.report.figures.headers import header_lengths
 from lab.report.figures.heatmap import heatmap
+from lab.report.figures.messages import message_latencies, message_packets, message_sequence
 from lab.report.figures.overtime import goodput, io_graph, windows
 
 __all__ = [
@@ -18,21 +19,9 @@ __all__ = [
     "heatmap",
     "io_graph",
     "limits",
-    "sweep",
-    "windows",
-]
-from lab.report.figures.messages import message_latencies, message_packets, message_sequence
-from lab.report.figures.overtime import goodput, io_graph, windows
-
-__all__ = [
-    "bars",
-    "counters",
-    "goodput",
-    "header_lengths",
-    "io_graph",
-    "limits",
     "message_latencies",
     "message_packets",
     "message_sequence",
+    "sweep",
     "windows",
 ]
