@@ -5,6 +5,17 @@ from lab.metric.capture import Capture, CaptureError, Flow
 from lab.metric.cpu import cpu_per_gb
 from lab.metric.flent import flent_file, flent_goodput, flent_rtt
 from lab.metric.flow import Connection, MetricError, Segments, bulk, connections
+from lab.metric.messages import (
+    any_lone_acks,
+    counts_of,
+    data_packets,
+    exchange_time,
+    file_in_first,
+    first_segment,
+    latencies,
+    lone_acks,
+    message_latency,
+)
 from lab.metric.metrics import (
     Metric,
     any_drops,
@@ -43,6 +54,7 @@ __all__ = [
     "acks_after_hole",
     "acks_at_once",
     "any_drops",
+    "any_lone_acks",
     "bulk",
     "bulk_goodput",
     "capture_goodput",
@@ -50,10 +62,15 @@ __all__ = [
     "connection_of",
     "connections",
     "counted",
+    "counts_of",
     "cpu_per_gb",
+    "data_packets",
     "drops",
     "echo_error",
+    "exchange_time",
     "expert_retransmits",
+    "file_in_first",
+    "first_segment",
     "flent_file",
     "flent_goodput",
     "flent_rtt",
@@ -63,6 +80,9 @@ __all__ = [
     "inflight_max",
     "iperf3_goodput",
     "largest_payload",
+    "latencies",
+    "lone_acks",
+    "message_latency",
     "mss_in",
     "packets_per_gb",
     "ping_rtt",

@@ -31,6 +31,17 @@ from lab.model.mss import (
 )
 from lab.model.path import End, Hop, Path
 from lab.model.rtt import echo_error, rtt_despite_retransmission, rtt_for_new_data, rtt_of_full_window, rtt_per_ack
+from lab.model.small_writes import (
+    any_lone_acks,
+    data_packets,
+    exchange,
+    exchange_time,
+    exchange_time_before_4_8,
+    file_in_first,
+    first_segment,
+    lone_acks,
+    message_latency,
+)
 from lab.model.transfer import Transfer, transfer
 from lab.model.window import window_plateau
 
@@ -45,8 +56,15 @@ __all__ = [
     "ack_delayed_mean",
     "acks_after_hole",
     "any_drops",
+    "any_lone_acks",
     "base_rtt",
+    "data_packets",
     "echo_error",
+    "exchange",
+    "exchange_time",
+    "exchange_time_before_4_8",
+    "file_in_first",
+    "first_segment",
     "frames_in_flight",
     "goodput_bulk",
     "goodput_formula",
@@ -55,7 +73,9 @@ __all__ = [
     "goodput_written",
     "largest_payload",
     "largest_payload_back",
+    "lone_acks",
     "lost_frames",
+    "message_latency",
     "mss_of_syn",
     "mss_of_syn_ack",
     "no_fragments",

@@ -81,10 +81,11 @@ class Arm(Changes):
 
 @dataclass(frozen=True)
 class Point(Changes):
-    """One value of a sweep, what it changes in the topology, and the article's figure there, if any."""
+    """One value of a sweep, what it changes in the topology or which workload runs, and the article's figure there."""
 
     value: Figure
     reported: Figure | None = None
+    workload: Task | None = None
 
     def __post_init__(self) -> None:
         _check_figure(self.value)

@@ -90,7 +90,7 @@ class Loaded:
 
         changes = (experiment, arm) if point is None else (experiment, arm, point)
         network = self.topology.resolve(*changes, blame=blame)
-        workload = arm.workload or experiment.workload
+        workload = (point and point.workload) or arm.workload or experiment.workload
         probes = experiment.probes if arm.probes is None else arm.probes
         middleboxes = experiment.middleboxes if arm.middleboxes is None else arm.middleboxes
         kernel = arm.kernel or experiment.kernel

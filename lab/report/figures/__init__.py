@@ -9,6 +9,7 @@ from lab.report.figures.curve import sweep
 from lab.report.figures.flent import flent_plot
 from lab.report.figures.headers import header_lengths
 from lab.report.figures.heatmap import heatmap
+from lab.report.figures.messages import message_latencies, message_packets, message_sequence
 from lab.report.figures.overtime import goodput, io_graph, windows
 from lab.report.figures.ratios import kernel_counts, ratios
 from lab.report.figures.roundtrips import rtt_samples, rtt_sources
@@ -24,6 +25,9 @@ __all__ = [
     "io_graph",
     "kernel_counts",
     "limits",
+    "message_latencies",
+    "message_packets",
+    "message_sequence",
     "ratios",
     "rtt_samples",
     "rtt_sources",

@@ -1,0 +1,35 @@
+"""One writev() of the 15 pieces, on a socket with TCP_NODELAY, sends one packet, and is faster than 15 writes.
+
+One of the techniques that the article recommends, without a figure.
+"""
+
+from lab.metric import data_packets, message_latency
+from lab.model import data_packets as predicted_packets
+from lab.probe import Capture
+from lab.spec.experiment import Arm, Exactly, Experiment
+from lab.workload import SmallWrites
+
+
+def of(way: str) -> SmallWrites:
+    """2,000 messages, over the loopback."""
+    return SmallWrites(client="host", server="host", messages=2000, way=way)
+
+
+EXPERIMENT = Experiment(
+    topology="loopback",
+    path=("host", "host"),
+    workload=of("writev"),
+    metric=message_latency(),
+    arms=(
+        Arm(
+            "packets",
+            reported=1,
+            probes=(Capture(node="host", interface="lo"),),
+            metric=data_packets("host"),
+            prediction=predicted_packets,
+        ),
+        Arm("15-writes-time", workload=of("nodelay"), clock="real", samples=3),
+        Arm("writev-time", relative_to="15-writes-time", clock="real", samples=3),
+    ),
+    tolerance=Exactly(because="packets are counted"),
+)

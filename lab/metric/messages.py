@@ -1,0 +1,126 @@
+"""Of an exchange of small writes (`lab.workload.SmallWrites`): its time, and the packets that each message took.
+
+All raise MetricError, or RecordError, when the record does not hold what they need.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from lab.metric.flow import Bools, Ints, MetricError
+from lab.metric.metrics import Metric, connection_of
+from lab.record import Record
+from lab.units import Size, Value
+
+__all__ = [
+    "Counts",
+    "any_lone_acks",
+    "counts_of",
+    "data_packets",
+    "exchange_time",
+    "file_in_first",
+    "first_segment",
+    "latencies",
+    "lone_acks",
+    "message_latency",
+]
+
+Floats: TypeAlias = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Counts:
+    """Of each message: data packets of either side, packets of either that only acknowledge, and the payload of the
+    first data packet in bytes.
+
+    An ACK belongs to the message whose bytes it acknowledges last. The handshake and the end belong to none.
+    """
+
+    client_data: Ints
+    server_data: Ints
+    client_acks: Ints
+    server_acks: Ints
+    first: Ints
+
+
+def latencies(record: Record) -> Floats:
+    """Seconds from each message's first write to its answer."""
+    stamps = np.array(record.json("small_writes.json")["stamps_ns"], np.int64)
+    return np.diff(stamps).astype(np.float64) / 1e9
+
+
+def exchange_time() -> Metric:
+    """Seconds from the first message to the last answer."""
+    return lambda record: Value(float(latencies(record).sum()), "s")
+
+
+def message_latency(quantile: float = 0.5) -> Metric:
+    """Seconds that a message takes, in the median or another quantile."""
+    return lambda record: Value(float(np.quantile(latencies(record), quantile)), "s")
+
+
+def data_packets(node: str = "sender", interface: str | None = None) -> Metric:
+    """The client's data packets for a message, in the median."""
+    return _median(lambda counts: counts.client_data, "1", node, interface)
+
+
+def lone_acks(node: str = "sender", interface: str | None = None) -> Metric:
+    """The server's packets that only acknowledge, for a message, in the median."""
+    return _median(lambda counts: counts.server_acks, "1", node, interface)
+
+
+def any_lone_acks(node: str = "sender", interface: str | None = None) -> Metric:
+    """1 if the server sends such packets for a message in the median, else 0."""
+    counted = lone_acks(node, interface)
+    return lambda record: Value(int(counted(record).number > 0), "1")
+
+
+def first_segment(node: str = "sender", interface: str | None = None) -> Metric:
+    """Payload of a message's first data packet, in the median."""
+    return _median(lambda counts: counts.first, "B", node, interface)
+
+
+def file_in_first(node: str = "sender", interface: str | None = None) -> Metric:
+    """1 if that packet has bytes of the file beside those written before it, else 0."""
+    payload = first_segment(node, interface)
+
+    def measure(record: Record) -> Value:
+        workload = record.trial.workload
+        written = workload["writes"] * Size.of(workload["size"]).bytes
+        return Value(int(payload(record).number > written), "1")
+
+    return measure
+
+
+def counts_of(record: Record, node: str, interface: str | None = None) -> Counts:
+    """What each message took, by the capture of `node`."""
+    workload = record.trial.workload
+    message = workload["writes"] * Size.of(workload["size"]).bytes + Size.of(workload["file"]).bytes
+    messages, reply = workload["messages"], record.json("small_writes.json")["reply_bytes"]
+    connection = connection_of(record, node, interface)
+    client, server = connection.forward, connection.back
+    if client.payload.sum() != messages * message:
+        raise MetricError(f"the capture holds {client.payload.sum():,} bytes of {messages:,} messages of {message} B")
+
+    def count(positions: Ints, size: int, where: Bools) -> Ints:
+        """Positions are sequence numbers past a SYN: message n has those from n x size + 1 on."""
+        wanted = positions[where]
+        return np.bincount((wanted[(wanted > 0) & (wanted <= messages * size)] - 1) // size, minlength=messages)
+
+    starts = client.data & ((client.seq - 1) % message == 0)
+    return Counts(
+        client_data=count(client.seq, message, client.data),
+        server_data=count(server.seq, reply, server.data),
+        client_acks=count(client.ack - 1, reply, client.pure_ack),
+        server_acks=count(server.ack - 1, message, server.pure_ack),
+        first=client.payload[starts],
+    )
+
+
+def _median(of: Callable[[Counts], Any], unit: str, node: str, interface: str | None) -> Metric:
+    return lambda record: Value(float(np.median(of(counts_of(record, node, interface)))), unit)

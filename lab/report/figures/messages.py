@@ -1,0 +1,179 @@
+"""Exchanges of small writes: how long messages take, which packets they take, and where one waits."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from statistics import median
+from typing import NamedTuple
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+
+from lab.metric import Segments, connection_of, counts_of, latencies
+from lab.model import exchange
+from lab.record import Record
+from lab.report.claim import Claim, NotRun, Tested
+from lab.report.drawing import ARMS, INK, MUTED, PREDICTED, REPORTED, axes, draw, picture
+from lab.report.html import Html, code
+
+__all__ = ["message_latencies", "message_packets", "message_sequence"]
+
+_DASHED, _DOTTED = (0, (5, 3)), (0, (1, 1.5))
+_WIDE = 8  # the ratio of the longest to the shortest time above which their axis is logarithmic
+_SHARES = (0.002, 0.99)  # of the messages, that decide how wide the axis is
+_WAIT = 0.3  # of a message's time: a gap that is drawn as one
+_KINDS = (  # of packets, with their field of a measured and of a predicted exchange
+    ("client: data", "client_data", "data", ARMS[0]),
+    ("server: answer", "server_data", None, ARMS[2]),
+    ("server: ACK alone", "server_acks", "acks", ARMS[1]),
+)
+
+
+@draw("message latencies")
+def message_latencies(claim: Claim, *arms: str) -> Html:
+    """The share of messages that were answered within a time, an arm a curve, with its median.
+
+    Times that are predicted or reported for a whole exchange are marked as their part for each message.
+    """
+    shown = claim.arms(*arms)
+    found = [np.sort(latencies(_record(each))) * 1e3 for each in shown]
+    figure, (panel,) = axes(size=(6.1, 0.3 * len(shown) + 2.6))
+    low, high = (np.quantile(np.concatenate(found), share) for share in _SHARES)
+    wide = high > _WIDE * low
+    if wide:
+        panel.set_xscale("log")
+        panel.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+        panel.xaxis.set_minor_formatter(NullFormatter())
+        panel.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    panel.set_xlim(*((low / 1.3, high * 2) if wide else (low - 2, high + 4)))
+    for index, (each, times, colour) in enumerate(zip(shown, found, (*ARMS, MUTED, INK), strict=False)):
+        panel.step(times, np.arange(1, len(times) + 1) / len(times), where="post", color=colour, linewidth=2)
+        height = 0.88 - 0.8 * index / len(shown)
+        at = float(np.quantile(times, height))
+        text = f"{each.label}: {np.median(times):.4g} ms"
+        panel.annotate(text, (at, height), (6, 0), textcoords="offset points", color=colour, va="center")
+        _mark(panel, each)
+    panel.set(ylim=(0, 1.02), xlabel="time from a message's first write to its answer, ms", ylabel="share of messages")
+    alt = "Message latencies, median: " + "; ".join(
+        f"{each.label} {np.median(times):.4g} ms" for each, times in zip(shown, found, strict=True)
+    )
+    caption = "The share of messages that were answered within a time, with the median of each arm."
+    if any(each.result.predicted for each in shown):
+        caption += " Dashed: predicted for each message; dotted: the article's time over its 10,000 messages."
+    return picture(claim, "message-latencies", figure, alt, caption, shown)
+
+
+def _mark(panel: Axes, each: Tested) -> None:
+    """What is predicted and reported for the exchange, a message."""
+    messages = each.case.workload.messages
+    for value, colour, style in (
+        (each.result.predicted, PREDICTED, _DASHED),
+        (each.result.reported, REPORTED, _DOTTED),
+    ):
+        if value and value.unit == "s":
+            panel.axvline(1e3 * value.number / messages, color=colour, linestyle=style, linewidth=1.3, zorder=1)
+
+
+@draw("packets for a message")
+def message_packets(claim: Claim, *arms: str) -> Html:
+    """What a message takes on the wire, in the median, an arm a group: data, answer, and ACKs that came alone."""
+    shown = claim.arms(*arms)
+    rows = []
+    for each in shown:
+        counts = counts_of(_record(each), each.case.path[0])
+        expected = exchange(claim.path_of(each))
+        for name, field, predicted, colour in _KINDS:
+            number = float(np.median(getattr(counts, field)))
+            rows.append((each, name, number, median(getattr(expected, predicted)) if predicted else None, colour))
+    figure, (panel,) = axes(size=(6.1, 0.3 * len(rows) + 0.4 * len(shown) + 0.7))
+    place, ticks = 0.0, []
+    for index, (each, name, number, predicted, colour) in enumerate(rows):
+        if index % len(_KINDS) == 0:
+            place += 1.0
+            panel.annotate(each.case.arm, (0, place), va="center", fontweight="bold", annotation_clip=False)
+        place += 1.0
+        panel.barh(place, number, height=0.7, color=colour)
+        panel.annotate(f" {number:g}", (number, place), va="center", color=colour)
+        if predicted is not None:
+            panel.plot([predicted, predicted], [place - 0.46, place + 0.46], color=PREDICTED, linewidth=2)
+        ticks.append((place, name))
+    panel.set_yticks([at for at, _ in ticks], [name for _, name in ticks])
+    panel.set_ylim(place + 0.6, 0.4)
+    panel.set_xlim(0, 1.12 * max(1.0, *(number for _, _, number, _, _ in rows)))
+    panel.set_xlabel("packets for a message")
+    panel.grid(False, axis="y")
+    panel.grid(True, axis="x")
+    panel.tick_params(axis="y", length=0)
+    alt = "Packets for a message: " + "; ".join(
+        f"{each.case.arm}, {name}: {number:g}" for each, name, number, *_ in rows
+    )
+    caption = "Packets that a message takes, in the median. Black strokes: predicted."
+    return picture(claim, "message-packets", figure, alt, caption, shown)
+
+
+@draw("the packets of one message")
+def message_sequence(claim: Claim, arm: str, message: int = 10) -> Html:
+    """The packets of one message between client and server, one below the other, with the times at both ends."""
+    each = claim.arms(arm)[0]
+    path = claim.path_of(each)
+    there, back = path.delay.seconds * 1e3, path.back_delay.seconds * 1e3
+    length = each.case.workload.message.bytes
+    connection = connection_of(_record(each), each.case.path[0])
+    client, server = connection.forward, connection.back
+    start = int(client.time_ns[np.flatnonzero(client.data & (client.seq == 1 + message * length))[0]])
+    end = int(server.time_ns[np.flatnonzero(server.data & (server.ack == 1 + (message + 1) * length))[0]])
+    arrows = [_Arrow(at, at + there, text, True) for at, text in _within(client, start, end)]
+    arrows += [_Arrow(at - back, at, text, False) for at, text in _within(server, start, end)]
+    arrows.sort()
+    figure, (panel,) = axes(size=(6.1, 0.42 * len(arrows) + 1.5))
+    place, before = 0.0, arrows[0].sent
+    for arrow in arrows:
+        place += 1.0
+        if arrow.sent - before > _WAIT * (end - start) / 1e6:
+            panel.axhspan(place - 0.25, place + 0.95, color="#efefef", linewidth=0)
+            panel.annotate(f"nothing for {arrow.sent - before:.2f} ms", (0.5, place + 0.35), ha="center", va="center")
+            place += 1.7
+        _draw(panel, arrow, place)
+        before = arrow.arrived
+    for x, name in ((0, "client"), (1, "server")):
+        panel.axvline(x, color=INK, linewidth=1.2)
+        panel.annotate(name, (x, 0.2), ha="center", va="bottom", fontweight="bold", annotation_clip=False)
+    panel.set(xlim=(-0.22, 1.22), ylim=(place + 0.9, 0.2))
+    panel.axis("off")
+    alt = "Packets of a message: " + "; ".join(f"{arrow.sent:.3f} ms {arrow.text}" for arrow in arrows)
+    caption = f"Arm {code(each.case.arm)}: all packets of one message, as captured at the client, with times in ms."
+    return picture(claim, f"message-sequence.{each.case.arm}", figure, alt, caption, [each])
+
+
+class _Arrow(NamedTuple):
+    """A packet; times in ms since the first of its message."""
+
+    sent: float
+    arrived: float
+    text: str
+    forward: bool
+
+
+def _within(segments: Segments, start: int, end: int) -> Iterator[tuple[float, str]]:
+    """(ms since `start`, what it is) of each packet of that time."""
+    for index in np.flatnonzero((segments.time_ns >= start) & (segments.time_ns <= end)):
+        payload = int(segments.payload[index])
+        yield (int(segments.time_ns[index]) - start) / 1e6, f"{payload:,} B" if payload else "ACK"
+
+
+def _draw(panel: Axes, arrow: _Arrow, place: float) -> None:
+    left, right = (0, 1) if arrow.forward else (1, 0)
+    colour = ARMS[1] if arrow.text == "ACK" else ARMS[0] if arrow.forward else ARMS[2]
+    style = {"arrowstyle": "-|>", "color": colour, "lw": 1.6, "shrinkA": 0, "shrinkB": 0}
+    panel.annotate("", (right, place + 0.45), (left, place), arrowprops=style)
+    panel.annotate(arrow.text, (0.5, place + 0.12), ha="center", va="bottom", color=colour)
+    for x, y, at in ((left, place, arrow.sent), (right, place + 0.45, arrow.arrived)):
+        side = "right" if x == 0 else "left"
+        panel.annotate(f" {at:.3f} ", (x, y), ha=side, va="center", color=MUTED, fontsize=9, annotation_clip=False)
+
+
+def _record(each: Tested) -> Record:
+    if each.record is None:
+        raise NotRun(f"{each.label} was not run")
+    return each.record

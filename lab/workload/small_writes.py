@@ -1,0 +1,142 @@
+"""Messages written in small pieces, each answered before the next: the pair of programs that TCP_NODELAY is about."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import time
+from collections.abc import Callable
+from typing import Literal
+
+import msgspec
+
+from lab.place import Place
+from lab.units import Size
+
+PORT = 5001
+REPLY = 2  # bytes
+MARGIN_SECONDS = 60.0
+MESSAGE_SECONDS = 1.0  # more than two delayed ACKs at their longest
+
+Way = Literal["plain", "nodelay", "cork", "writev", "one-buffer"]
+
+
+class SmallWrites(msgspec.Struct, frozen=True, tag="small-writes", tag_field="kind", forbid_unknown_fields=True):
+    """`client` sends `messages` of `writes` pieces of `size` each to `server`, and waits for 2 bytes after each.
+
+    The `way` of writing: `plain` and `nodelay` write piece by piece, without and with TCP_NODELAY; `cork` too, within
+    TCP_CORK; `writev` and `one-buffer` write once with TCP_NODELAY, a vector of the pieces or a copy of them in a row.
+    With `file`, so many bytes of one follow by sendfile, within the cork where there is one.
+
+    Leaves small_writes.json: `stamps_ns`, the client's clock before the first message and after each answer, and
+    `reply_bytes`.
+    """
+
+    client: str = "sender"
+    server: str = "receiver"
+    messages: int = 10_000
+    writes: int = 15
+    size: Size = Size(2)
+    way: Way = "plain"
+    file: Size = Size(0)
+    ip: int = 4
+
+    def __post_init__(self) -> None:
+        if self.messages < 1 or self.writes < 1 or not self.size:
+            raise ValueError("there should be at least one message of one write of one byte")
+
+    @property
+    def message(self) -> Size:
+        """What the server answers."""
+        return Size(self.writes * self.size.bytes + self.file.bytes)
+
+    @property
+    def greedy(self) -> bool:
+        """Whether it sends as fast as the network takes it."""
+        return False
+
+    def tools(self) -> tuple[str, ...]:
+        """No tool of another's."""
+        return ()
+
+    def run(self, place: Place) -> None:
+        """Exchange all messages. Raises WorkloadError when that does not end in its time."""
+        address = place.address(self.server, self.ip)
+        server = place.spawn(self.server, self._serve)
+        place.wait_for_listener(server, PORT)
+        client = place.spawn(self.client, lambda: self._ask(address, place))
+        client.wait("the client of small writes", self.messages * MESSAGE_SECONDS + MARGIN_SECONDS)
+        server.wait("the server of small writes", MARGIN_SECONDS)
+
+    def _family(self) -> socket.AddressFamily:
+        return socket.AF_INET6 if self.ip == 6 else socket.AF_INET
+
+    def _serve(self) -> None:
+        with socket.socket(self._family(), socket.SOCK_STREAM) as listener:
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            listener.bind(("", PORT))
+            listener.listen(1)
+            sock, _ = listener.accept()
+        message, reply = self.message.bytes, bytes(REPLY)
+        buffer = bytearray(message)
+        with sock:
+            for _ in range(self.messages):
+                left = message
+                while left:
+                    count = sock.recv_into(buffer, left)
+                    if not count:
+                        raise ConnectionError("the client left in the middle of a message")
+                    left -= count
+                sock.sendall(reply)
+
+    def _ask(self, address: str, place: Place) -> None:
+        with socket.socket(self._family(), socket.SOCK_STREAM) as sock:
+            if self.way in ("nodelay", "writev", "one-buffer"):
+                sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            sock.connect((address, PORT))
+            write = self._writer(sock)
+            now, stamps = time.monotonic_ns, []
+            stamps.append(now())
+            for _ in range(self.messages):
+                write()
+                sock.recv(REPLY, socket.MSG_WAITALL)
+                stamps.append(now())
+        (place.out / "small_writes.json").write_text(json.dumps({"reply_bytes": REPLY, "stamps_ns": stamps}) + "\n")
+
+    def _writer(self, sock: socket.socket) -> Callable[[], None]:
+        """What writes one message."""
+        pieces = [bytes(self.size.bytes)] * self.writes
+        block = os.memfd_create("file")
+        os.truncate(block, self.file.bytes)
+
+        def one_by_one() -> None:
+            for piece in pieces:
+                sock.sendall(piece)
+
+        def vector() -> None:
+            sock.sendmsg(pieces)
+
+        def copied() -> None:
+            sock.sendall(b"".join(pieces))
+
+        def file() -> None:
+            left = self.file.bytes
+            while left:
+                left -= os.sendfile(sock.fileno(), block, self.file.bytes - left, left)
+
+        def corked() -> None:
+            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_CORK, 1)
+            one_by_one()
+            file()
+            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_CORK, 0)
+
+        if self.way == "cork":
+            return corked
+        pieces_written = {"writev": vector, "one-buffer": copied}.get(self.way, one_by_one)
+
+        def uncorked() -> None:
+            pieces_written()
+            file()
+
+        return uncorked
