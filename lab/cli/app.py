@@ -230,6 +230,20 @@ def save_baseline(
 
 
 @app.command()
+def new(
+    name: Annotated[str, typer.Argument(metavar="ARTICLE/CLAIM", help="What to call it.")], as_json: Json = False
+) -> None:
+    """Write an experiment that runs as it is, and its test, to start from."""
+    from lab.cli import new as scaffold
+
+    claim, files = scaffold.create(name)
+    if as_json:
+        output.emit({"claim": claim, "files": files})
+    else:
+        print(*files, f"next: lab run {claim}, then write your own claim into it", sep="\n")
+
+
+@app.command()
 def schema() -> None:
     """The JSON schema of topologies, for editors."""
     from lab.spec.topology import json_schema

@@ -11,16 +11,18 @@ import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from pathlib import Path
+from typing import Any, get_args
 
 import pytest
 
 import lab
 from lab.kernel import Kernel
-from lab.probe import Capture, TcpInfo
+from lab.middlebox import Middlebox, MssProgram, MssQueue, NftMaxseg, TcpMss
+from lab.probe import Capture, ExpertInfo, Probe, TcpInfo
 from lab.record.record import Record
 from lab.record.store import Store
-from lab.units import Duration
-from lab.workload import Bulk, Iperf3, Ping
+from lab.units import Duration, Size
+from lab.workload import Bulk, Iperf3, Netcat, Ping, Qperf, Workload
 
 pytestmark = pytest.mark.guest
 
@@ -29,11 +31,24 @@ Busy = Callable[[], AbstractContextManager[None]]
 NOBODY = 65534
 ROOT = Path(lab.__file__).parent.parent
 
-# One of every kind: TCP by a tool and by ourselves, loss and jitter drawn from the seed, pings, captures, tcp_info.
-KINDS = {
-    "iperf3": ("delay-10ms", Iperf3(duration=Duration.of("1 s")), (Capture(node="sender"), TcpInfo())),
-    "loss": ("lossy", Bulk(duration=Duration.of("500 ms")), (Capture(), TcpInfo(node="receiver"))),
-    "ping": ("two-hosts", Ping(count=3), (Capture(node="sender"),)),
+# Short trials that together have every kind of workload, probe and middlebox: topology, workload, probes, middleboxes.
+SECOND = Duration.of("1 s")
+SAMPLES: dict[str, tuple[str, Any, tuple[Any, ...], tuple[Any, ...]]] = {
+    "iperf3": ("shared-bottleneck", Iperf3(duration=SECOND), (Capture(node="sender"), TcpInfo()), ()),
+    "loss": ("lossy", Bulk(duration=Duration.of("500 ms")), (Capture(), TcpInfo(node="receiver")), ()),
+    "ping": ("two-hosts", Ping(count=3), (Capture(node="sender"),), ()),
+    "qperf": ("lossy", Qperf(duration=SECOND), (ExpertInfo(node="sender"),), ()),
+    "middleboxes": (
+        "asymmetric-mtu",
+        Netcat(size=Size.of("1 MiB")),
+        (Capture(node="sender"),),
+        (
+            MssProgram(node="sender", mss=Size(460)),
+            TcpMss(node="sender", mss=Size(450)),
+            MssQueue(node="sender", mss=Size(440)),
+            NftMaxseg(node="receiver", mss=Size(430)),
+        ),
+    ),
 }
 EXPERIMENT = '''"""A lossy path carries less than its rate."""
 
@@ -59,20 +74,32 @@ def content(record: Record) -> bytes:
     return (record.folder / "record.json").read_bytes()
 
 
-@pytest.mark.parametrize("kind", list(KINDS))
-def test_a_loaded_machine_changes_nothing(perform: Perform, tmp_path: Path, busy: Busy, kind: str) -> None:
-    idle = perform(*KINDS[kind])
+def test_every_kind_has_a_sample() -> None:
+    """So that whoever adds one shows that it leaves the same bytes again."""
+    sampled = {
+        type(each)
+        for _, workload, probes, middleboxes in SAMPLES.values()
+        for each in (workload, *probes, *middleboxes)
+    }
+    kinds = {kind for union in (Workload, Probe, Middlebox) for kind in get_args(union)}
+    assert kinds - sampled == set(), "add a short one of each to SAMPLES"
+
+
+@pytest.mark.parametrize("name", SAMPLES)
+def test_a_loaded_machine_changes_nothing(perform: Perform, tmp_path: Path, busy: Busy, name: str) -> None:
+    topology, workload, probes, middleboxes = SAMPLES[name]
+    idle = perform(topology, workload, probes, middleboxes=middleboxes)
     with busy():
-        loaded = perform(*KINDS[kind], into=tmp_path / "loaded")
+        loaded = perform(topology, workload, probes, middleboxes=middleboxes, into=tmp_path / "loaded")
     assert idle.address == loaded.address
     assert content(idle) == content(loaded)
 
 
-@pytest.mark.parametrize("kind", ["iperf3", "loss"])
-def test_another_seed_gives_other_bytes(perform: Perform, kind: str) -> None:
-    one, two = (perform(*KINDS[kind], seed=seed) for seed in (1, 2))
-    name = next(name for name in one.outputs if name.endswith(".pcap"))
-    assert one.outputs[name] != two.outputs[name]
+@pytest.mark.parametrize("name", ["iperf3", "loss"])
+def test_another_seed_gives_other_bytes(perform: Perform, name: str) -> None:
+    one, two = (perform(*SAMPLES[name][:3], seed=seed) for seed in (1, 2))
+    capture = next(each for each in one.outputs if each.endswith(".pcap"))
+    assert one.outputs[capture] != two.outputs[capture]
 
 
 @pytest.fixture

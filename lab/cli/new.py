@@ -1,0 +1,99 @@
+"""`lab new`: an experiment that runs as it is, and its test, for their author to change."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from lab.errors import InputError, MachineError
+from lab.spec import find
+from lab.spec.errors import display
+
+__all__ = ["create"]
+
+_NAME = re.compile(r"([A-Za-z0-9][\w.-]*)/([A-Za-z0-9][\w.-]*)", re.ASCII)
+
+_EXPERIMENT = '''\
+"""A gigabit Ethernet carries 941 Mbit/s of TCP, and 949 without timestamps.
+
+Where the article says so.
+"""
+
+from lab.metric import bulk_goodput
+from lab.model import goodput_bulk
+from lab.probe import Capture
+from lab.spec.experiment import Arm, Experiment, Within
+from lab.units import Duration
+from lab.workload import Bulk
+
+EXPERIMENT = Experiment(
+    topology="symmetric-1g",  # a file of topologies/; `lab list` shows them
+    workload=Bulk(duration=Duration.of("1 s")),  # what makes traffic: see lab/workload
+    probes=(Capture(node="sender"),),  # what watches it: see lab/probe
+    metric=bulk_goodput(),  # from the trial's record to a figure: see lab/metric
+    prediction=goodput_bulk,  # from the path alone to the same figure: see lab/model
+    arms=(  # what is compared, each with the figure that the article reports
+        Arm("defaults", reported="941 Mbit/s"),
+        Arm("no-timestamps", reported="949 Mbit/s", sysctls={"net.ipv4.tcp_timestamps": 0}),
+    ),
+    tolerance=Within(0.005, because="the article gives three digits"),
+)
+'''
+_ARTICLE = 'title: {article}\nauthor: unnamed\ndate: ""\nurl: unknown\n'
+_TEST = '''\
+"""{id}, run and judged."""
+
+from pathlib import Path
+{imports}
+import lab
+{mark}
+CLAIM = Path(__file__).parents[2] / "experiments" / "{article}" / "{claim}.py"
+
+
+def test_{function}(tmp_path: Path) -> None:
+    (claim,) = lab.run(CLAIM, results=tmp_path)
+    assert claim.passed, claim
+'''
+_MARK = ("\nimport pytest\n", "\npytestmark = pytest.mark.guest\n")  # the project's own tests say which boot a kernel
+
+
+def create(name: str) -> tuple[str, list[str]]:
+    """Writes article/claim below the current directory; the id, and the files as a user would type them.
+
+    Raises InputError for what is no such name, and rather than overwrite anything; MachineError.
+    """
+    match = _NAME.fullmatch(name)
+    if match is None:
+        raise InputError(f"'{name}' does not name a claim: write it as article/claim, like tcp-bottleneck/no-drops")
+    article, claim = match.groups()
+    here = Path.cwd()
+    function = re.sub(r"\W", "_", f"{article}_{claim}")
+    imports, mark = _MARK if find.roots() == (here,) else ("", "")
+    files = {
+        here / "experiments" / article / f"{claim}.py": _EXPERIMENT,
+        here / "tests" / "experiments" / f"test_{function}.py": _TEST.format(
+            id=name, article=article, claim=claim, function=function, imports=imports, mark=mark
+        ),
+    }
+    taken = [known for known in (find.experiments().get(name), *files) if known and known.exists()]
+    if taken:
+        raise InputError(f"{display(taken[0])} exists already: choose another name, or change that file")
+    about = here / "experiments" / article / "article.yaml"
+    if not about.exists():
+        files[about] = _about(article)
+    for path, text in files.items():
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text)
+        except OSError as error:
+            raise MachineError(f"{display(path)} cannot be written: {error.strerror}") from None
+    return name, [display(path) for path in files]
+
+
+def _about(article: str) -> str:
+    """What is known of the article elsewhere, else as good as nothing."""
+    for root in find.roots():
+        known = root / "experiments" / article / "article.yaml"
+        if known.exists():
+            return known.read_text()
+    return _ARTICLE.format(article=article)
