@@ -110,8 +110,6 @@ def run(
     as_json: Json = False,
 ) -> None:
     """Run claims (all of them unless named), judge them, and keep the records."""
-    from rich.console import Group
-
     from lab import claims as answers
     from lab.kernel import Budget, find
     from lab.report import text
@@ -125,6 +123,8 @@ def run(
     if as_json:
         output.emit({"claims": [each.plain() for each in found]})
     else:
+        from rich.console import Group
+
         output.show(Group(*map(text.block, found)))
     for remark in (remark for each in found for remark in text.remarks(each)):
         output.say(remark)
@@ -246,7 +246,7 @@ def new(
 @app.command()
 def schema() -> None:
     """The JSON schema of topologies, for editors."""
-    from lab.spec.topology import json_schema
+    from lab.spec.schema import json_schema
 
     output.emit(json_schema())
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 import sys
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from rich.console import Console, RenderableType
+if TYPE_CHECKING:
+    from rich.console import RenderableType
 
 
 def emit(plain: Any) -> None:
@@ -17,6 +18,8 @@ def emit(plain: Any) -> None:
 
 def show(what: RenderableType) -> None:
     """`what` on standard output; as wide as the terminal, 80 columns elsewhere."""
+    from rich.console import Console  # a twelfth of a start, and JSON needs none of it
+
     Console(width=None if sys.stdout.isatty() else 80, highlight=False).print(what)
 
 

@@ -1,16 +1,16 @@
-"""Claims for a terminal: a block each, in 80 columns."""
+"""Claims for a terminal: a block each, in 80 columns. What draws them takes long to import: only when one is drawn."""
 
 from __future__ import annotations
 
 import io
 from collections.abc import Iterable, Mapping
-
-from rich.console import Console, Group, RenderableType
-from rich.table import Table
-from rich.text import Text
+from typing import TYPE_CHECKING
 
 from lab.report.html import figure
 from lab.verdict import ClaimResult, Kind, Result
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
 
 __all__ = ["block", "plain", "remarks"]
 
@@ -26,6 +26,10 @@ _COLUMNS = 80
 
 def block(claim: ClaimResult) -> RenderableType:
     """Its verdict, why, and a line for each arm and point."""
+    from rich.console import Group
+    from rich.table import Table
+    from rich.text import Text
+
     title = Text.assemble((claim.claim, "bold"), "  ", (claim.verdict.kind, _COLOURS[claim.verdict.kind]))
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 2))
     for name, justify in (("arm", "left"), ("reported", "right"), ("predicted", "right"), ("measured", "right")):
@@ -49,6 +53,8 @@ def remarks(claim: ClaimResult) -> Iterable[str]:
 
 def plain(what: RenderableType) -> str:
     """As a terminal of 80 columns without colours shows it."""
+    from rich.console import Console
+
     console = Console(file=io.StringIO(), width=_COLUMNS, highlight=False, color_system=None, force_terminal=False)
     with console.capture() as captured:
         console.print(what)

@@ -147,7 +147,7 @@ Segments = Annotated[int, Field(ge=1, le=65535)]
 class Part(BaseModel):
     """A mapping of the file: only known keys, exact types, never changed."""
 
-    model_config = ConfigDict(extra="forbid", strict=True, frozen=True, use_attribute_docstrings=True)
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
 
 class OffloadsPart(Part):
@@ -283,9 +283,3 @@ class TopologyPart(Part):
     """Sysctls of every host and router."""
     links: dict[Name, LinkPart] = {}
     """The wires, by name. Each node's interfaces are eth0, eth1 and so on in this order."""
-
-
-def json_schema() -> dict[str, Any]:
-    """The JSON schema (draft 2020-12) of a topology file, for editors."""
-    schema = TopologyPart.model_json_schema()
-    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema, "title": "replab topology"}

@@ -13,11 +13,11 @@ from lab.spec import document, resolve, wiring
 from lab.spec.changes import Changes, UnknownName
 from lab.spec.document import Document, Place
 from lab.spec.errors import Problem, SpecError
-from lab.spec.format import Mistakes, TopologyPart, json_schema
+from lab.spec.format import Mistakes, TopologyPart
 from lab.spec.mistakes import explain
 from lab.spec.network import Network
 
-__all__ = ["Topology", "json_schema", "load", "parse"]
+__all__ = ["Topology", "load", "parse"]
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 from lab.spec import baseline, document, find
 from lab.spec.network import Kind, Network, Shaper
 from lab.spec.resolve import UNLIMITED, derived_limit
-from lab.spec.topology import Topology, json_schema, parse
+from lab.spec.schema import json_schema
+from lab.spec.topology import Topology, parse
 from lab.units import Duration, Rate, Size, from_plain, to_plain
 
 Parse = Callable[[str], Topology]
