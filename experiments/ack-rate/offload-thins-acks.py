@@ -21,9 +21,9 @@ EXPERIMENT = Experiment(
     topology="symmetric-1g",
     sysctls={"net.ipv4.tcp_rmem": "4096 6291456 6291456", "net.ipv4.tcp_moderate_rcvbuf": 0},
     hosts={"receiver": {"offloads": {"gro": True}}},
-    workload=Bulk(duration=Duration.of("500 ms")),
+    workload=Bulk(duration=Duration.of("1 s")),
     probes=(Capture(node="receiver"),),
-    metric=segments_per_ack(start=0.1, end=0.5),
+    metric=segments_per_ack(start=0.1, end=1.0),
     prediction=segments_expected,
     arms=(
         Arm("ticks-of-1-ms"),
