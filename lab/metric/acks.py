@@ -10,7 +10,7 @@ from typing import Literal
 import numpy as np
 
 from lab.metric.capture import ACK, SYN, Capture
-from lab.metric.flow import Connection, Ints, MetricError, Segments, bulk
+from lab.metric.flow import Bools, Connection, Ints, MetricError, Segments, bulk
 from lab.metric.metrics import Metric, capture_of
 from lab.record import Record
 from lab.units import Value
@@ -21,11 +21,20 @@ AT_ONCE = 1e-3  # seconds: a jiffy, and far less than any ACK is delayed
 
 
 def segments_per_ack(start: float, end: float, node: str = "receiver", interface: str | None = None) -> Metric:
-    """Full segments per ACK without data, between two times in seconds since the first data segment."""
+    """Full segments per ACK without data, by what the ACKs between two times acknowledge.
+
+    Times in seconds since the first data segment.
+    """
 
     def measure(record: Record) -> Value:
-        payload, _, acks, full = _between(record, node, interface, start, end)
-        return Value(payload / full / acks, "1")
+        capture = capture_of(record, node, interface)
+        connection = bulk(capture)
+        back = connection.back
+        numbers = back.ack[back.pure_ack & _within(connection, back, start, end)]
+        if len(numbers) < 2:
+            raise MetricError(f"there are no two ACKs between {start:g} s and {end:g} s")
+        acked = int(numbers[-1] - numbers[0]) / full_segment(capture, connection)
+        return Value(acked / (len(numbers) - 1), "1")
 
     return measure
 
@@ -34,8 +43,13 @@ def packets_per_gb(start: float, end: float, node: str = "receiver", interface: 
     """What the receiver's TCP handles, in packets a GB of payload: data as GRO hands it up, and ACKs."""
 
     def measure(record: Record) -> Value:
-        payload, packets, acks, _ = _between(record, node, interface, start, end)
-        return Value(1e9 * (packets + acks) / payload, "1")
+        connection = bulk(capture_of(record, node, interface))
+        ahead, back = connection.forward, connection.back
+        data = ahead.data & _within(connection, ahead, start, end)
+        acks = back.pure_ack & _within(connection, back, start, end)
+        if not data.any():
+            raise MetricError(f"there is no data between {start:g} s and {end:g} s")
+        return Value(1e9 * int(data.sum() + acks.sum()) / int(ahead.payload[data].sum()), "1")
 
     return measure
 
@@ -127,18 +141,11 @@ def full_segment(capture: Capture, connection: Connection) -> int:
     return min(sizes) - int(ahead.header_length[ahead.data].max(initial=20)) + 20
 
 
-def _between(record: Record, node: str, interface: str | None, start: float, end: float) -> tuple[int, int, int, int]:
-    """(bytes of payload, packets with payload, ACKs without, payload of a full segment) in that time."""
-    capture = capture_of(record, node, interface)
-    connection = bulk(capture)
-    ahead, back = connection.forward, connection.back
-    low, high = (connection.start_ns + round(at * 1e9) for at in (start, end))
-    data = ahead.data & (ahead.time_ns >= low) & (ahead.time_ns < high)
-    acks = back.pure_ack & (back.time_ns >= low) & (back.time_ns < high)
-    if not data.any() or not acks.any():
-        raise MetricError(f"there is no data, or no ACK, between {start:g} s and {end:g} s")
-    payload = int(ahead.payload[data].sum())
-    return payload, int(data.sum()), int(acks.sum()), full_segment(capture, connection)
+def _within(connection: Connection, way: Segments, start: float, end: float) -> Bools:
+    """Which segments of one way came in that time."""
+    since = (way.time_ns - connection.start_ns) / 1e9
+    inside: Bools = (since >= start) & (since < end)
+    return inside
 
 
 def _by_opener(connection: Connection) -> tuple[Segments, Segments]:

@@ -65,10 +65,17 @@ def write(path: Path, packets: list[bytes], order: str = "<", nano: bool = True,
 
 
 def packet(
-    forward: bool, seq: int, ack: int, flags: str = "A", size: int = 0, window: int = 1000, wscale: int = -1
+    forward: bool,
+    seq: int,
+    ack: int,
+    flags: str = "A",
+    size: int = 0,
+    window: int = 1000,
+    wscale: int = -1,
+    mss: int = 0,
 ) -> bytes:
     ends = ("10.0.0.1", 1, "10.0.0.2", 2) if forward else ("10.0.0.2", 2, "10.0.0.1", 1)
-    options = [("WScale", wscale)] if wscale >= 0 else []
+    options = [("MSS", mss)] * bool(mss) + [("WScale", wscale)] * (wscale >= 0)
     tcp = TCP(
         sport=ends[1], dport=ends[3], seq=seq % 2**32, ack=ack % 2**32, flags=flags, window=window, options=options
     )

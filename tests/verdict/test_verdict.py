@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lab.errors import LabError
-from lab.spec.tolerance import STEADY, Exactly, Tolerance, Within, accuracy_for
+from lab.spec.tolerance import STEADY, AtLeast, AtMost, Exactly, Tolerance, Within, accuracy_for
 from lab.units import UnitError, Value
 from lab.verdict import Verdict, combine, evaluate, judge, mean, model_error
 
@@ -40,6 +40,21 @@ def test_exactly() -> None:
     exact = Exactly(because="a count")
     assert judge(Value(32, "B"), Value(32, "B"), exact).kind == "reproduced"
     assert judge(Value(32, "B"), Value(31, "B"), exact).kind == "not reproduced"
+
+
+@pytest.mark.parametrize(
+    ("tolerance", "measured", "kind"),
+    [
+        (AtLeast("a direction"), bps(100), "reproduced"),
+        (AtLeast("a direction"), bps(900, 101, 1700), "reproduced"),
+        (AtLeast("a direction"), bps(120, 90, 150), "inconclusive"),
+        (AtLeast("a direction"), bps(99), "not reproduced"),
+        (AtMost("a bound"), bps(1), "reproduced"),
+        (AtMost("a bound"), bps(101), "not reproduced"),
+    ],
+)
+def test_a_bound_has_one_side(tolerance: Tolerance, measured: Value, kind: str) -> None:
+    assert judge(bps(100), measured, tolerance).kind == kind
 
 
 def test_reason_holds_both_figures_and_the_tolerance() -> None:

@@ -7,9 +7,9 @@ from typing import Any, cast
 import msgspec
 import pytest
 
-from lab.probe import Capture, ExpertInfo, Probe, TcpInfo
+from lab.probe import Capture, CpuTime, ExpertInfo, Probe, TcpInfo
 from lab.units import Duration, Rate, Size, from_plain, to_plain
-from lab.workload import Bulk, Iperf3, Ping, Qperf, Workload
+from lab.workload import Bulk, Iperf3, PacedReader, Ping, Qperf, RequestResponse, Workload
 
 
 @pytest.mark.parametrize(
@@ -20,13 +20,15 @@ from lab.workload import Bulk, Iperf3, Ping, Qperf, Workload
         Iperf3(duration=Duration.of("3 s"), udp_rate=Rate.of("10 Mbit/s"), length=Size(1000)),
         Qperf(test="tcp_lat"),
         Ping(count=3, interval=Duration.of("200 ms"), size=Size(1472)),
+        PacedReader(rate=Rate.of("10 Mbit/s"), block=Size.of("32 KiB")),
+        RequestResponse(count=3, response=Size(2), think=Duration.of("20 ms"), asleep=Duration.of("1 s")),
     ],
 )
 def test_a_workload_comes_back_whole(workload: Any) -> None:
     assert from_plain(to_plain(workload), cast(Any, Workload)) == workload
 
 
-@pytest.mark.parametrize("probe", [Capture(node="a", filter="tcp port 80"), ExpertInfo(), TcpInfo(node="b")])
+@pytest.mark.parametrize("probe", [Capture(node="a", filter="tcp port 80"), CpuTime(), ExpertInfo(), TcpInfo(node="b")])
 def test_a_probe_comes_back_whole(probe: Any) -> None:
     assert from_plain(to_plain(probe), cast(Any, Probe)) == probe
 
@@ -42,3 +44,10 @@ def test_tools_that_count_whole_seconds_say_so(tool: type[Iperf3] | type[Qperf],
     """Half a second would be cut to none, which to iperf3 means for ever."""
     with pytest.raises(ValueError, match="whole seconds"):
         tool(duration=Duration.of(duration))
+
+
+def test_a_reader_that_would_read_nothing_is_refused() -> None:
+    with pytest.raises(ValueError, match="nothing would be read"):
+        PacedReader(duration=Duration.of("1 ms"))
+    with pytest.raises(ValueError, match="no exchange"):
+        RequestResponse(count=0)

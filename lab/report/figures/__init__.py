@@ -4,6 +4,7 @@ Solid lines are measured, dashed ones predicted, dotted ones reported by the art
 in a sentence.
 """
 
+from lab.report.figures.acks import ack_delay_series, ack_rates, acks_behind_hole
 from lab.report.figures.comparisons import bars, counters, limits
 from lab.report.figures.curve import sweep
 from lab.report.figures.flent import flent_plot
@@ -16,6 +17,9 @@ from lab.report.figures.roundtrips import rtt_samples, rtt_sources
 from lab.report.figures.sequence import sequence
 
 __all__ = [
+    "ack_delay_series",
+    "ack_rates",
+    "acks_behind_hole",
     "bars",
     "counters",
     "flent_plot",

@@ -29,7 +29,7 @@ def ratios(claim: Claim, quantity: str = "goodput") -> Html:
             continue
         low = measured.number if measured.low is None else measured.low
         high = measured.number if measured.high is None else measured.high
-        ends += [low, high]
+        ends += [max(low, measured.number / 10), high]  # an interval of few samples may reach below zero
         panel.plot([low, high], [row, row], color=ARMS[0], linewidth=2)
         panel.plot([measured.number], [row], marker="o", color=ARMS[0], markersize=7)
         if predicted:
@@ -50,7 +50,7 @@ def ratios(claim: Claim, quantity: str = "goodput") -> Html:
     panel.grid(True, axis="x")
     panel.grid(False, axis="y")
     caption = (
-        f"{quantity.capitalize()} of an arm over that of another, with the 95 % interval over seeds. Dashed: predicted."
+        f"{quantity.capitalize()} of an arm over that of another, with the 95 % interval over the samples. Dashed: predicted."
     )
     return picture(claim, "ratios", figure, "; ".join(said), caption, shown)
 

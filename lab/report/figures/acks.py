@@ -1,0 +1,148 @@
+"""How often, how soon and for what a receiver acknowledged: from captures at its interface."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.ticker import FuncFormatter, NullLocator
+
+from lab.metric import Connection, capture_of
+from lab.metric.acks import ack_delays, full_segment, hole
+from lab.metric.flow import bulk
+from lab.report import html
+from lab.report.claim import Claim, NotRun, Tested
+from lab.report.drawing import ARMS, PREDICTED, REPORTED, Label, axes, draw, labels, picture
+from lab.report.html import Html
+
+__all__ = ["ack_delay_series", "ack_rates", "acks_behind_hole"]
+
+_DASHED, _DOTTED = (0, (5, 3)), (0, (1, 1.5))
+_SINCE = "time since the first data segment, ms"
+
+
+@draw("ACKs against data")
+def ack_rates(
+    claim: Claim, *arms: str, point: str = "", start: float = 0.1, end: float = 0.2, tick: float = 0.01
+) -> Html:
+    """Full data segments and ACKs in ticks of `tick` s from `start` to `end`, an arm a panel, on one scale."""
+    shown = _those(claim, arms, point)
+    figure, panels = axes(len(shown), size=(6.1, 1.9 * len(shown) + 0.6), sharey=True)
+    said = []
+    for each, panel in zip(shown, panels, strict=True):
+        connection, full = _received(each)
+        edges = connection.start_ns + 1e9 * np.arange(start, end + tick / 2, tick)
+        ahead, back = connection.forward, connection.back
+        data = np.histogram(ahead.time_ns, edges, weights=ahead.payload)[0] / full
+        acks = np.histogram(back.time_ns[back.pure_ack], edges)[0]
+        at = 1e3 * (edges - connection.start_ns) / 1e9
+        panel.stairs(data, at, color=ARMS[0], linewidth=1.8, baseline=None)
+        panel.stairs(acks, at, color=ARMS[1], linewidth=1.8, baseline=None)
+        ends = [Label(_typical(data), "data segments", ARMS[0]), Label(_typical(acks), "ACKs", ARMS[1])]
+        if each.result.predicted:
+            expected = data.mean() / each.result.predicted.number
+            panel.axhline(expected, color=PREDICTED, linestyle=_DASHED, linewidth=1.3)
+        panel.set_yscale("log")
+        panel.set(ylim=(0.7, None), ylabel=f"in {1e3 * tick:g} ms")
+        panel.yaxis.set_minor_locator(NullLocator())
+        panel.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
+        panel.set_title(each.label, loc="left", fontsize=9.5)
+        said.append(f"{each.label}: {data.sum() / max(1, acks.sum()):.4g} segments for each ACK")
+        _beside(panel, ends)
+    panels[-1].set(xlabel=_SINCE, xlim=(1e3 * start, 1e3 * end))
+    caption = (
+        f"What reaches the receiver and what it answers, in ticks of {1e3 * tick:g} ms. Dashed: the ACKs predicted for "
+        "that data. Segments are counted by payload, since GRO shows many as one."
+    )
+    return picture(
+        claim, f"ack-rates{point and '.' + point.replace(' ', '-')}", figure, "; ".join(said), caption, shown
+    )
+
+
+@draw("delays of ACKs")
+def ack_delay_series(claim: Claim, *arms: str) -> Html:
+    """How long each data segment waited for its ACK, an arm a panel."""
+    shown = _those(claim, arms, "")
+    figure, panels = axes(len(shown), size=(6.1, 1.45 * len(shown) + 0.6))
+    said = []
+    for each, panel in zip(shown, panels, strict=True):
+        delays = ack_delays(_received(each)[0]) / 1e6
+        panel.plot(np.arange(1, len(delays) + 1), delays, "o", color=ARMS[0], markersize=4, clip_on=False)
+        ends = []
+        for value, name, colour, style in (
+            (each.result.predicted, "predicted", PREDICTED, _DASHED),
+            (each.result.reported, "article", REPORTED, _DOTTED),
+        ):
+            if value and value.unit == "s":
+                panel.axhline(1e3 * value.number, color=colour, linestyle=style, linewidth=1.4)
+                ends.append(Label(1e3 * value.number, f"{name} {html.figure(value)}", colour))
+        top = max([delays.max(initial=0), *(label.y for label in ends)])
+        panel.set(ylim=(-0.06 * max(top, 10), 1.15 * max(top, 10)), ylabel="ms")
+        panel.set_title(each.label, loc="left", fontsize=9.5)
+        labels(panel, ends, room=0.2)
+        said.append(f"{each.label}: {delays.min(initial=0):.3g} to {delays.max(initial=0):.4g} ms")
+    panels[-1].set_xlabel("data segment")
+    caption = "From the arrival of each data segment to the first packet back that acknowledges it, at the receiver."
+    return picture(claim, "ack-delays", figure, "; ".join(said), caption, shown)
+
+
+@draw("ACKs behind a hole")
+def acks_behind_hole(claim: Claim, *arms: str) -> Html:
+    """The segments that arrive behind a lost one, and the ACKs that they cause, an arm a panel."""
+    shown = _those(claim, arms, "")
+    figure, panels = axes(len(shown), size=(6.1, 2.0 * len(shown) + 0.6), sharey=True)
+    said = []
+    for each, panel in zip(shown, panels, strict=True):
+        connection, _ = _received(each)
+        behind, acks = hole(connection)
+        arrived, sent = connection.forward.time_ns[behind], connection.back.time_ns[acks]
+        since = arrived[0]
+        panel.plot((arrived - since) / 1e6, np.arange(1, len(behind) + 1), ".", color=ARMS[0], markersize=4)
+        known = np.searchsorted(arrived, sent, side="right")
+        panel.vlines((sent - since) / 1e6, 0, known, color=ARMS[1], linewidth=1.1)
+        panel.plot((sent - since) / 1e6, known, "^", color=ARMS[1], markersize=6, clip_on=False)
+        panel.set_title(f"{each.label}: {len(behind)} segments, {len(acks)} ACKs", loc="left", fontsize=9.5)
+        panel.set(ylabel="segments behind\nthe hole", ylim=(0, 1.1 * len(behind)))
+        said.append(f"{each.label}: {len(acks)} ACKs for {len(behind)} segments")
+    panels[-1].set_xlabel("time since the first segment behind the hole, ms")
+    panels[0].annotate("arrivals", (0.98, 0.55), xycoords="axes fraction", color=ARMS[0], ha="right")
+    panels[0].annotate("ACKs", (0.98, 0.4), xycoords="axes fraction", color=ARMS[1], ha="right")
+    caption = (
+        "Dots: segments that arrive behind the lost one. Triangles: ACKs that ask for it again, and how much had come."
+    )
+    return picture(claim, "hole", figure, "; ".join(said), caption, shown)
+
+
+def _those(claim: Claim, arms: Sequence[str], point: str) -> tuple[Tested, ...]:
+    """Those of the arms, at that point of a sweep, that have a record. Raises NotRun."""
+    having = tuple(each for each in claim.arms(*arms) if each.case.point == point)
+    if not having:
+        raise NotRun(f"{point or 'it'} not run (run `lab run {claim.id}`)")
+    return having
+
+
+def _received(each: Tested) -> tuple[Connection, int]:
+    """The connection as its receiver saw it, and the payload of a full segment."""
+    if each.record is None:
+        raise NotRun(f"{each.label} was not run")
+    capture = capture_of(each.record, each.case.path[1])
+    connection = bulk(capture)
+    return connection, full_segment(capture, connection)
+
+
+def _typical(counts: np.ndarray[tuple[int, ...], np.dtype[np.float64]]) -> float:
+    return float(max(1.0, np.median(counts)))
+
+
+def _beside(panel: Axes, ends: Sequence[Label]) -> None:
+    """The names at the right of their lines, whatever the scale."""
+    for label in ends:
+        panel.annotate(
+            label.text,
+            (1.01, label.y),
+            xycoords=("axes fraction", "data"),
+            va="center",
+            color=label.colour,
+            annotation_clip=False,
+        )
