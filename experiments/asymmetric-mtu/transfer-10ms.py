@@ -40,7 +40,7 @@ EXPERIMENT = Experiment(
             reported="23 s",
             explains="at 1448 bytes a segment, 127 of them are a window of 184 kB",
             middleboxes=RAISED,
-            **window(292881),
+            **window(292882),
         ),
         Arm(
             "raised-57-kB",

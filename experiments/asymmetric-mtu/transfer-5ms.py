@@ -40,7 +40,7 @@ EXPERIMENT = Experiment(
             reported="19 s",
             explains="127 large segments are more than the path holds: the line's rate is the bound",
             middleboxes=RAISED,
-            **window(292881),
+            **window(292882),
         ),
         Arm(
             "raised-57-kB",
