@@ -99,7 +99,7 @@ class _Play:
         self.segment, self.skb = mss(path), skb_payload(path)
         self.per_segment, self.sndbuf_max = sndbuf_per_segment(path), path.sndbuf_max
         # What waits for its reader is not offered again: where the window stops the sender, all of it is missing.
-        self.window, self.plateau = initial_window(path), rcv_window(path) - path.watermark
+        self.window, self.plateau = initial_window(path), rcv_window(path) - max(path.watermark - 1, 0)
         self.wire, self.octet = float(rate.time_for(frame(path))), float(rate.time_for(Size(1)))
         # From leaving the wire to the arrival of the ACK; of which to the receiver.
         self.rest = base_rtt(path, packet(path), Size(packet(path).bytes - self.segment)).number - self.wire
@@ -254,7 +254,7 @@ class _Play:
         if self.unsent[0] == end:
             self.unsent.popleft()
         # More than one segment, a part of one and the end of a write carry PSH: a reader who wakes acknowledges it.
-        if self.lone and (end == self.written or (not self.watermark and (size > self.segment or self.small == end))):
+        if self.lone and (end == self.written or (self.watermark <= 1 and (size > self.segment or self.small == end))):
             self.acks.append(self.lone)
             self.lone = None
 

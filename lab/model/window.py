@@ -7,7 +7,7 @@ that leaves 256 for headers (SKB_SMALL_HEAD_CACHE_SIZE, net/core/skbuff.c).
 
 from __future__ import annotations
 
-from lab.model.mss import heard, mss, own_segment
+from lab.model.mss import heard, mss, own_segment, segment
 from lab.model.path import Path
 from lab.units import Value
 
@@ -23,6 +23,8 @@ __all__ = [
 
 OVERHEAD = 256 + 320 + 256  # SKB_TRUESIZE of an empty skb with a small head
 GSO_BYTES = 65536 - 192 - 1  # sk_gso_max_size: GSO_LEGACY_MAX_SIZE less MAX_TCP_HEADER and one (sk_setup_caps)
+_MSS_DEFAULT = 536  # TCP_MSS_DEFAULT, RFC 9293 3.7.1
+_RATIO_DEFAULT = 128  # TCP_DEFAULT_SCALING_RATIO
 _MEASURED_SINCE = (6, 6)  # "tcp: get rid of sysctl_tcp_adv_win_scale", dfa2f0483360
 
 
@@ -37,11 +39,13 @@ def segment_truesize(path: Path) -> int:
 def scaling_ratio(path: Path) -> int:
     """The share of the receive buffer that is advertised, in 256ths.
 
-    Since 6.6, tcp_measure_rcv_mss() takes payload / truesize of the first full segment, rounded down.
+    Since 6.6, tcp_measure_rcv_mss() takes payload / truesize of the first full segment, rounded down. Where that is as
+    long as tcp_initialize_rcv_mss() guessed, it looks no further, and half of the buffer it stays.
     Before, tcp_adv_win_scale: 1 / 2^-s for s <= 0, else 1 - 1 / 2^s.
     """
     if path.kernel >= _MEASURED_SINCE:
-        return mss(path) * 256 // segment_truesize(path)
+        guess = min(own_segment(path, "receiver"), segment(path, "receiver"), _MSS_DEFAULT)
+        return _RATIO_DEFAULT if mss(path) == guess else mss(path) * 256 // segment_truesize(path)
     scale = path.adv_win_scale
     return 256 >> -scale if scale <= 0 else 256 - (256 >> scale)
 
@@ -76,7 +80,8 @@ def skb_payload(path: Path) -> int:
 def initial_window(path: Path) -> int:
     """Bytes that the SYN-ACK lets the sender send, as tcp_select_initial_window() rounds half of tcp_rmem[1]."""
     expected = own_segment(path, "receiver")
-    return 65535 // expected * expected
+    buffer = path.receiver.sysctls.get("net.ipv4.tcp_rmem", "4096 131072 6291456").split()[1]
+    return min(65535, int(buffer) // 2) // expected * expected
 
 
 def sndbuf_per_segment(path: Path) -> int:
