@@ -18,6 +18,7 @@ from lab.metric.messages import (
 )
 from lab.metric.metrics import (
     Metric,
+    acked_goodput,
     any_drops,
     bulk_goodput,
     capture_goodput,
@@ -51,6 +52,7 @@ __all__ = [
     "RoundTrips",
     "Segments",
     "ack_delay",
+    "acked_goodput",
     "acks_after_hole",
     "acks_at_once",
     "any_drops",

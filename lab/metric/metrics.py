@@ -20,6 +20,7 @@ from lab.units import Value
 
 __all__ = [
     "Metric",
+    "acked_goodput",
     "any_drops",
     "bulk_goodput",
     "capture_goodput",
@@ -190,6 +191,20 @@ def idle_share(
 def tcp_info_max(field: str, unit: str = "1", scale: float = 1, node: str = "sender") -> Metric:
     """The largest sample of a tcp_info field of the connection that sends most, times `scale`, in `unit`."""
     return lambda record: Value(float(tcp_info_of(record, node)[field].max()) * scale, unit)
+
+
+def acked_goodput(start: float, end: float, node: str = "sender") -> Metric:
+    """Bytes acknowledged by the kernel's own count (tcp_info), per second, between two times since its first sample."""
+
+    def measure(record: Record) -> Value:
+        samples = tcp_info_of(record, node)
+        since = (samples.time_ns - samples.time_ns[0]) / 1e9
+        if since[-1] < end:
+            raise MetricError(f"tcp_info was sampled for {since[-1]:.3g} s, not until {end:g} s")
+        low, high = np.interp((start, end), since, samples["bytes_acked"].astype(np.float64))
+        return Value(float(8 * (high - low) / (end - start)), "bit/s")
+
+    return measure
 
 
 def capture_of(record: Record, node: str, interface: str | None = None) -> Capture:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from lab.model.line import ModelError, base_rtt
+from lab.model.line import ModelError, base_rtt, goodput_line_rate
 from lab.model.path import Path
 from lab.model.transfer import Transfer, transfer
 from lab.model.window import rcv_window
@@ -12,6 +12,7 @@ __all__ = [
     "any_drops",
     "frames_in_flight",
     "goodput_bulk",
+    "goodput_despite_reordering",
     "goodput_formula",
     "goodput_iperf3",
     "goodput_written",
@@ -47,6 +48,17 @@ def goodput_formula(path: Path) -> Value:
     """The receive window once a round trip: rwnd x 8 / RTT. No slow start, no sender's buffer."""
     rtt = base_rtt(path).number
     return Value(8 * rcv_window(path) / rtt, "bit/s")
+
+
+def goodput_despite_reordering(path: Path) -> Value:
+    """The line rate, in the long run: D-SACK tells a sender that a segment was late, not lost. It takes back what it
+    concluded (tcp_try_undo_dsack()), and waits longer for the next one (tcp_rack_reo_wnd()).
+    """
+    if path.loss or path.receiver.sysctls.get("net.ipv4.tcp_dsack") == "0":
+        raise ModelError(
+            "how often a window is halved depends on chance: the model covers a path where none stays so"
+        )
+    return goodput_line_rate(path)
 
 
 def frames_in_flight(path: Path) -> Value:
