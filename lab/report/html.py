@@ -5,7 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from html import escape
+from pathlib import Path
 
+from lab.errors import InputError
 from lab.units import Value
 from lab.verdict import Kind, Result
 
@@ -28,6 +30,10 @@ class Html:
 
     def __init__(self, *parts: str) -> None:
         self.text = "\n".join(parts)
+
+    def save(self, path: Path | str) -> None:
+        """Raises InputError: this is no picture, and says why. A picture is saved."""
+        raise InputError(f"there is no picture to save as {path}: {self!r}")
 
     def _repr_html_(self) -> str:
         return self.text

@@ -122,8 +122,14 @@ def test_rows_make_a_data_frame(claims: Claims) -> None:
 def test_a_claim_draws_itself(claims: Claims, tmp_path: Path) -> None:
     picture = claims["header"].plot("header_lengths")
     for name, start in (("a.svg", b"<?xml"), ("a.png", b"\x89PNG")):
-        picture.save(tmp_path / name)  # type: ignore[attr-defined]
+        picture.save(tmp_path / name)
         assert (tmp_path / name).read_bytes().startswith(start)
+    assert "header_lengths" not in (text := claims["header"].plot().text)
+    assert "toy.header.bars" in text, "what suits a claim without a sweep"
+    assert "toy.sweep.sweep" in claims["sweep"].plot().text
+    assert claims.plot("header_lengths").text.count("<figure") == 2, "as many as have a capture and no sweep"
+    with pytest.raises(InputError, match="not run"):
+        claims["unrun"].plot().save(tmp_path / "a.svg")
     with pytest.raises(InputError, match="no figure is called 'pie'; there is bars"):
         claims["header"].plot("pie")
 

@@ -17,12 +17,12 @@ import pytest
 
 import lab
 from lab.kernel import Kernel
-from lab.middlebox import Middlebox, MssProgram, MssQueue, NftMaxseg, TcpMss
-from lab.probe import Capture, ExpertInfo, Probe, TcpInfo
+from lab.middlebox import DropSegment, Middlebox, MssProgram, MssQueue, NftMaxseg, TcpMss
+from lab.probe import Capture, CpuTime, ExpertInfo, Netstat, Probe, TcpInfo
 from lab.record.record import Record
 from lab.record.store import Store
-from lab.units import Duration, Size
-from lab.workload import Bulk, Iperf3, Netcat, Ping, Qperf, Workload
+from lab.units import Duration, Rate, Size
+from lab.workload import Bulk, Flent, Iperf3, Netcat, PacedReader, Ping, Qperf, RequestResponse, Workload
 
 pytestmark = pytest.mark.guest
 
@@ -38,6 +38,14 @@ SAMPLES: dict[str, tuple[str, Any, tuple[Any, ...], tuple[Any, ...]]] = {
     "loss": ("lossy", Bulk(duration=Duration.of("500 ms")), (Capture(), TcpInfo(node="receiver")), ()),
     "ping": ("two-hosts", Ping(count=3), (Capture(node="sender"),), ()),
     "qperf": ("lossy", Qperf(duration=SECOND), (ExpertInfo(node="sender"),), ()),
+    "flent": ("lossy", Flent(length=SECOND), (Netstat(),), ()),
+    "slow reader": ("lossy", PacedReader(duration=SECOND, rate=Rate.of("10 Mbit/s")), (Capture(), CpuTime()), ()),
+    "requests": (
+        "routed-1g",
+        RequestResponse(count=5, request=Size(200), response=Size(1)),
+        (Capture(node="sender"),),
+        (DropSegment(node="router", number=3),),
+    ),
     "middleboxes": (
         "asymmetric-mtu",
         Netcat(size=Size.of("1 MiB")),

@@ -14,6 +14,7 @@ from lab.record import Record
 from lab.report import html
 from lab.report.claim import Claim
 from lab.report.drawing import ARMS, MUTED, PREDICTED, REPORTED, axes, draw, picture
+from lab.report.figures.scale import scale_of
 from lab.report.html import Html
 
 __all__ = ["bars", "counters", "limits"]
@@ -78,20 +79,25 @@ def _ticks(claim: Claim) -> list[float]:
 
 
 @draw("reported, predicted and measured")
-def bars(claim: Claim) -> Html:
-    """The article's figure beside window / RTT, the whole prediction and the measurement, an arm a group."""
-    shown = claim.run
+def bars(claim: Claim, *arms: str, of: str = "", formula: bool = False) -> Html:
+    """The article's figure beside the prediction and the measurement, an arm a group; `of` names what was measured.
+
+    With `formula`, window / RTT too. Arms whose figures have another unit than the first one's are left out.
+    """
+    shown = claim.arms(*arms)
+    shown = tuple(each for each in shown if each.result.unit == shown[0].result.unit)
     rows = [
         (name, value, colour, each)
         for each in shown
         for name, value, colour in (
             ("article", each.result.reported, REPORTED),
-            ("window / RTT", goodput_formula(claim.path_of(each)), MUTED),
+            ("window / RTT", goodput_formula(claim.path_of(each)) if formula else None, MUTED),
             ("predicted", each.result.predicted, PREDICTED),
             ("measured", each.result.measured, ARMS[0]),
         )
         if value
     ]
+    factor, unit = scale_of(value for _, value, *_ in rows)
     figure, (panel,) = axes(size=(6.1, 0.36 * len(rows) + 0.45 * len(shown) + 0.7))
     place, ticks = 0.0, []
     for index, (name, value, colour, each) in enumerate(rows):
@@ -99,18 +105,19 @@ def bars(claim: Claim) -> Html:
             place += 1.0
             panel.annotate(each.label, (0, place), va="center", fontweight="bold", annotation_clip=False)
         place += 1.0
-        panel.barh(place, value.number / 1e6, height=0.72, color=colour)
+        panel.barh(place, value.number / factor, height=0.72, color=colour)
         said = html.quoted(value) if name == "article" else html.figure(value)
-        panel.annotate(f" {said}", (value.number / 1e6, place), va="center", color=colour)
+        panel.annotate(f" {said}", (value.number / factor, place), va="center", color=colour)
         ticks.append((place, name))
     panel.set_yticks([at for at, _ in ticks], [name for _, name in ticks])
     panel.set_ylim(place + 0.6, 0.4)
-    panel.set_xlim(0, 1.3 * max(value.number for _, value, *_ in rows) / 1e6)
-    panel.set_xlabel("goodput, Mbit/s")
+    panel.set_xlim(0, 1.3 * max(value.number for _, value, *_ in rows) / factor or 1)
+    panel.set_xlabel(", ".join(filter(None, (of, unit))))
     panel.grid(False, axis="y")
     panel.tick_params(axis="y", length=0)
     alt = "; ".join(f"{each.label}, {name}: {html.figure(value)}" for name, value, _, each in rows)
-    caption = "What the article measured; what window / RTT promises; that with slow start and buffers; what came out."
+    promised = "what window / RTT promises; that with slow start and buffers" if formula else "what the model predicted"
+    caption = f"What the article reports; {promised}; what was measured."
     return picture(claim, "bars", figure, alt, caption, shown)
 
 
