@@ -55,9 +55,7 @@ def goodput_despite_reordering(path: Path) -> Value:
     concluded (tcp_try_undo_dsack()), and waits longer for the next one (tcp_rack_reo_wnd()).
     """
     if path.loss or path.receiver.sysctls.get("net.ipv4.tcp_dsack") == "0":
-        raise ModelError(
-            "how often a window is halved depends on chance: the model covers a path where none stays so"
-        )
+        raise ModelError("how often a window is halved depends on chance: the model covers a path where none stays so")
     return goodput_line_rate(path)
 
 

@@ -34,11 +34,11 @@ ROOT = Path(lab.__file__).parent.parent
 # Short trials that together have every kind of workload, probe and middlebox: topology, workload, probes, middleboxes.
 SECOND = Duration.of("1 s")
 SAMPLES: dict[str, tuple[str, Any, tuple[Any, ...], tuple[Any, ...]]] = {
+    "flent": ("lossy", Flent(length=SECOND), (Netstat(node="sender"),), ()),
     "iperf3": ("shared-bottleneck", Iperf3(duration=SECOND), (Capture(node="sender"), TcpInfo()), ()),
     "loss": ("lossy", Bulk(duration=Duration.of("500 ms")), (Capture(), TcpInfo(node="receiver")), ()),
     "ping": ("two-hosts", Ping(count=3), (Capture(node="sender"),), ()),
     "qperf": ("lossy", Qperf(duration=SECOND), (ExpertInfo(node="sender"),), ()),
-    "flent": ("lossy", Flent(length=SECOND), (Netstat(),), ()),
     "slow reader": ("lossy", PacedReader(duration=SECOND, rate=Rate.of("10 Mbit/s")), (Capture(), CpuTime()), ()),
     "requests": (
         "routed-1g",

@@ -50,7 +50,8 @@ def ratios(claim: Claim, quantity: str = "goodput") -> Html:
     panel.grid(True, axis="x")
     panel.grid(False, axis="y")
     caption = (
-        f"{quantity.capitalize()} of an arm over that of another, with the 95 % interval over the samples. Dashed: predicted."
+        f"{quantity.capitalize()} of an arm over that of another, with the 95 % interval over the samples. "
+        "Dashed: predicted."
     )
     return picture(claim, "ratios", figure, "; ".join(said), caption, shown)
 

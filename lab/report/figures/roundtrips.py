@@ -12,7 +12,7 @@ from lab.report.html import Html, code
 __all__ = ["rtt_samples", "rtt_sources"]
 
 _KINDS = ("segment acknowledged", "segment selected (SACK)", "time stamp alone", "none")
-_COLOURS = (*ARMS, "#bdbdbd")
+_COLOURS = (*ARMS[:3], "#bdbdbd")
 
 
 @draw("the sources of round-trip times")

@@ -1,0 +1,74 @@
+"""Flent's data files, the kernel's counters and its count of acknowledged bytes, as trials left them."""
+
+import gzip
+import json
+import struct
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import pytest
+
+from lab import metric
+from lab.metric import MetricError
+from lab.metric.tcp_info import FIELDS
+from lab.record import Record
+from lab.units import Value
+
+UPLOAD = Path(__file__).parents[1] / "data" / "tcp_upload.flent.gz"
+
+Keep = Callable[[Mapping[str, bytes]], Record]
+
+
+def test_flent(record: Keep) -> None:
+    done = record({"tcp_upload-then.flent.gz": UPLOAD.read_bytes()})
+    assert metric.flent_file(done).name == "tcp_upload-then.flent.gz"
+    assert metric.flent_goodput()(done).number / 1e9 == pytest.approx(9.417, abs=0.001)
+    assert 1e3 * metric.flent_rtt()(done).number == pytest.approx(3.35, abs=0.01)
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"nothing", "not what Flent writes"),
+        (gzip.compress(b"{}"), "not what Flent writes"),
+        (
+            gzip.compress(json.dumps({"raw_values": {"Ping (ms) ICMP": [{"t": 1, "val": 2}]}}).encode()),
+            "not what Flent",
+        ),
+        (gzip.compress(json.dumps({"raw_values": {"TCP upload": [{"t": 1}]}, "metadata": {}}).encode()), "not finish"),
+    ],
+)
+def test_a_flent_that_failed_says_so(record: Keep, content: bytes, message: str) -> None:
+    with pytest.raises(MetricError, match=message):
+        metric.flent_goodput()(record({"tcp_upload-then.flent.gz": content}))
+
+
+def test_a_flent_that_left_nothing(record: Keep) -> None:
+    with pytest.raises(MetricError, match=r"flent\.log"):
+        metric.flent_rtt()(record({"flent.log": b""}))
+
+
+def netstat(undone: int, segments: int) -> bytes:
+    return f"TcpExt: Syncookies TCPDSACKUndo\nTcpExt: 0 {undone}\nTcp: RetransSegs\nTcp: {segments}\n".encode()
+
+
+def test_counters_are_those_of_the_trial(record: Keep) -> None:
+    done = record({"netstat.sender.before.txt": netstat(3, 1), "netstat.sender.after.txt": netstat(5, 9)})
+    assert metric.counted("TcpExt.TCPDSACKUndo")(done) == Value(2, "1")
+    assert metric.counted("Tcp.RetransSegs")(done) == Value(8, "1")
+    with pytest.raises(MetricError, match=r"does not count Tcp\.Luck"):
+        metric.counted("Tcp.Luck")(done)
+
+
+def acked(at: int) -> bytes:
+    """A byte acknowledged each millisecond."""
+    info = bytearray(256)
+    struct.pack_into("<Q", info, FIELDS["bytes_acked"][0], at)
+    return struct.pack("<qII", 10**18 + at * 10**6, 1 << 16 | 2, len(info)) + bytes(info)
+
+
+def test_acknowledged_bytes_between_two_times(record: Keep) -> None:
+    done = record({"tcp_info.sender.bin": b"".join(acked(at) for at in range(0, 3001, 100))})
+    assert metric.acked_goodput(1.05, 2.5)(done).number == pytest.approx(8000)
+    with pytest.raises(MetricError, match="not until 4 s"):
+        metric.acked_goodput(1, 4)(done)

@@ -1,0 +1,58 @@
+"""Round trips, predicted: rules of the RFCs, and what Linux 7.2 measured over 10 Gbit/s with Flent."""
+
+from dataclasses import replace
+
+import pytest
+
+from lab import model
+from lab.model import Hop, ModelError, Path
+from lab.model.path import End
+from lab.units import Duration, Rate, Size, Value
+
+WIRE = Hop(Rate.of("10 Gbit/s"), Duration(0), Size(1500), 10_000, 0.0)
+CLEAN = Path((WIRE,), (WIRE,), sndbuf_max=16_777_216)
+LOSSY = replace(CLEAN, forward=(replace(WIRE, loss=0.01),))
+
+
+def without(path: Path) -> Path:
+    return replace(path, timestamps=False)
+
+
+def test_every_ack_gives_a_round_trip_where_nothing_is_lost() -> None:
+    assert model.rtt_per_ack(CLEAN) == Value(1, "1")
+    with pytest.raises(ModelError, match="duplicates"):
+        model.rtt_per_ack(LOSSY)
+    with pytest.raises(ModelError, match="no timestamps"):
+        model.rtt_per_ack(without(CLEAN))
+
+
+def test_new_data_gives_one_in_spite_of_loss() -> None:
+    assert model.rtt_for_new_data(LOSSY) == Value(1, "1")
+
+
+def test_karns_rule() -> None:
+    assert model.rtt_despite_retransmission(LOSSY) == Value(1, "1")
+    assert model.rtt_despite_retransmission(without(LOSSY)) == Value(0, "1")
+
+
+def test_a_clock_of_1_ms_is_wrong_by_a_third_of_it() -> None:
+    assert model.echo_error(CLEAN).number == pytest.approx(1 / 3000)
+
+
+@pytest.mark.parametrize(("timestamps", "measured_ms"), [(True, 3.35), (False, 3.345)])
+def test_a_full_window_stands_in_the_queue(timestamps: bool, measured_ms: float) -> None:
+    predicted = model.rtt_of_full_window(replace(CLEAN, timestamps=timestamps))
+    assert 1e3 * predicted.number == pytest.approx(measured_ms, rel=0.005)
+
+
+def test_a_send_buffer_that_is_the_limit_is_not_covered() -> None:
+    with pytest.raises(ModelError, match="send buffer"):
+        model.rtt_of_full_window(replace(CLEAN, sndbuf_max=4_194_304))
+
+
+def test_reordering_costs_nothing_in_the_long_run_with_dsack() -> None:
+    assert model.goodput_despite_reordering(CLEAN) == model.goodput_line_rate(CLEAN)
+    silent = replace(CLEAN, receiver=End(sysctls={"net.ipv4.tcp_dsack": "0"}))
+    for chancy in (LOSSY, silent):
+        with pytest.raises(ModelError, match="chance"):
+            model.goodput_despite_reordering(chancy)

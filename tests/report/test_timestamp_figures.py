@@ -1,0 +1,95 @@
+"""Figures of round trips, sequence numbers, ratios and Flent's: drawn from what trials recorded."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+import lab
+from lab.record import Store, Trial
+from lab.report import figures
+from lab.report.claim import Claim
+from lab.report.drawing import Picture
+from lab.spec import find
+from lab.units import to_plain
+
+DATA = Path(__file__).parents[1] / "data"
+KERNEL = {"name": "7.2", "version": "7.2.13-1", "id": "k1", "hz": 1000, "patches": []}
+FILES = {
+    "capture.sender.eth0.pcap": "lossy.pcap",
+    "tcp_info.sender.bin": "lossy.tcp_info.bin",
+    "tcp_upload-then.flent.gz": "tcp_upload.flent.gz",
+}
+COUNTERS = "TcpExt: Other TCPDSACKUndo\nTcpExt: 0 {}\n"
+EXPERIMENT = '''"""A lossy path still gives round trips."""
+
+from lab.metric import rtt_samples
+from lab.model import rtt_for_new_data
+from lab.probe import Capture
+from lab.spec.experiment import Arm, Exactly, Experiment
+from lab.workload import Flent
+
+EXPERIMENT = Experiment(
+    topology="lossy", workload=Flent(), metric=rtt_samples(), prediction=rtt_for_new_data,
+    arms=(Arm("on", reported=1), Arm("more", relative_to="on")), tolerance=Exactly(because="they are counted"),
+)
+'''
+
+Draw = Callable[[Claim], object]
+
+
+@pytest.fixture
+def claim(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Claim:
+    folder = tmp_path / "experiments" / "trips"
+    folder.mkdir(parents=True)
+    (folder / "article.yaml").write_text("title: Trips\nauthor: Nobody\ndate: 1 May 2020\nurl: unknown\n")
+    (folder / "lossy.py").write_text(EXPERIMENT)
+    monkeypatch.chdir(tmp_path)
+    (loaded,) = find.find(["trips/lossy"])
+    none: dict[str, str] = {}
+    for case in loaded.cases():
+        trial = Trial(
+            claim=case.claim, arm=case.arm, point="", source_sha256=loaded.source_sha256,
+            network=to_plain(case.network), workload=to_plain(case.workload), probes=[], middleboxes=[],
+            kernel=KERNEL, on="uml", clock="virtual", seed=1, repeat=0, tools=none,
+        )  # fmt: skip
+        with Store(tmp_path / "results").stage(trial) as stage:
+            for name, file in FILES.items():
+                (stage.out / name).write_bytes((DATA / file).read_bytes())
+            for when, undone in (("before", 2), ("after", 9)):
+                (stage.out / f"netstat.sender.{when}.txt").write_text(COUNTERS.format(undone))
+            stage.commit({})
+    return lab.article("trips", "results")["lossy"]
+
+
+@pytest.mark.parametrize(
+    ("draw", "says"),
+    [
+        (lambda claim: figures.sequence(claim, "on"), " retransmissions, "),
+        (lambda claim: figures.rtt_sources(claim, "on"), "segment selected (SACK) "),
+        (lambda claim: figures.rtt_samples(claim, "on", seconds=0.1), " by time stamp"),
+        (figures.ratios, "more over on: 1"),
+        (lambda claim: figures.flent_plot(claim, "on"), "Bandwidth and ping plot"),
+        (lambda claim: figures.flent_plot(claim, "on", "ping_cdf"), "Ping CDF plot"),
+    ],
+)
+def test_a_figure_is_drawn_the_same_again(claim: Claim, draw: Draw, says: str) -> None:
+    shown, again = draw(claim), draw(claim)
+    assert isinstance(shown, Picture)
+    assert isinstance(again, Picture)
+    assert (shown.text, shown.png) == (again.text, again.png)
+    assert says in shown.text
+    assert "7.2.13-1" in shown.text
+
+
+def test_the_sequence_graph_shows_the_loss(claim: Claim) -> None:
+    text = figures.sequence(claim, "on").text
+    assert " 0 retransmissions" not in text
+    assert " 0 SACK blocks" not in text
+    assert "no segment was sent" in figures.sequence(claim, "on", at=99, span=1).text
+
+
+def test_what_the_kernel_counted(claim: Claim) -> None:
+    text = figures.kernel_counts(claim, {"TcpExt.TCPDSACKUndo": "Undone"}).text
+    assert "Undone" in text
+    assert ">7</td>" in text
