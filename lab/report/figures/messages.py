@@ -142,7 +142,9 @@ def message_sequence(claim: Claim, arm: str, message: int = 10) -> Html:
     panel.set(xlim=(-0.25, 1.12), ylim=(place + 0.9, 0.2))
     panel.axis("off")
     alt = "Packets of a message: " + "; ".join(f"{arrow.sent:.3f} ms {arrow.text}" for arrow in arrows)
-    caption = f"Arm {code(each.case.arm)}: all packets of one message, with the times at which the client sent or got them."
+    caption = (
+        f"Arm {code(each.case.arm)}: all packets of one message, with the times at which the client sent or got them."
+    )
     return picture(claim, f"message-sequence.{each.case.arm}", figure, alt, caption, [each])
 
 
