@@ -6,7 +6,6 @@ from lab.metric.cpu import cpu_per_gb
 from lab.metric.flent import flent_file, flent_goodput, flent_rtt
 from lab.metric.flow import Connection, MetricError, Segments, bulk, connections
 from lab.metric.messages import (
-    any_lone_acks,
     counts_of,
     data_packets,
     exchange_time,
@@ -56,7 +55,6 @@ __all__ = [
     "acks_after_hole",
     "acks_at_once",
     "any_drops",
-    "any_lone_acks",
     "bulk",
     "bulk_goodput",
     "capture_goodput",

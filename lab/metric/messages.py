@@ -19,7 +19,6 @@ from lab.units import Size, Value
 
 __all__ = [
     "Counts",
-    "any_lone_acks",
     "counts_of",
     "data_packets",
     "exchange_time",
@@ -72,12 +71,6 @@ def data_packets(node: str = "sender", interface: str | None = None) -> Metric:
 def lone_acks(node: str = "sender", interface: str | None = None) -> Metric:
     """The server's packets that only acknowledge, for a message, in the median."""
     return _median(lambda counts: counts.server_acks, "1", node, interface)
-
-
-def any_lone_acks(node: str = "sender", interface: str | None = None) -> Metric:
-    """1 if the server sends such packets for a message in the median, else 0."""
-    counted = lone_acks(node, interface)
-    return lambda record: Value(int(counted(record).number > 0), "1")
 
 
 def first_segment(node: str = "sender", interface: str | None = None) -> Metric:

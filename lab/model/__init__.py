@@ -33,7 +33,6 @@ from lab.model.mss import (
 from lab.model.path import End, Hop, Path
 from lab.model.rtt import echo_error, rtt_despite_retransmission, rtt_for_new_data, rtt_of_full_window, rtt_per_ack
 from lab.model.small_writes import (
-    any_lone_acks,
     data_packets,
     exchange,
     exchange_time,
@@ -57,7 +56,6 @@ __all__ = [
     "ack_delayed_mean",
     "acks_after_hole",
     "any_drops",
-    "any_lone_acks",
     "base_rtt",
     "data_packets",
     "echo_error",

@@ -22,7 +22,6 @@ from lab.units import Size, Value
 
 __all__ = [
     "Exchange",
-    "any_lone_acks",
     "data_packets",
     "exchange",
     "exchange_time",
@@ -89,11 +88,6 @@ def lone_acks(path: Path) -> Value:
     that were not full: __tcp_cleanup_rbuf().
     """
     return Value(median(exchange(path).acks), "1")
-
-
-def any_lone_acks(path: Path) -> Value:
-    """1 if there are such packets for a message in the median, else 0."""
-    return Value(int(lone_acks(path).number > 0), "1")
 
 
 def first_segment(path: Path) -> Value:

@@ -128,13 +128,15 @@ class Claim:
     @cached_property
     def tested(self) -> tuple[Tested, ...]:
         """Every arm at every point, in the experiment's order."""
-        first: dict[str, Record] = {}
+        first: dict[tuple[str, str, str], Record] = {}
         for record in self.judged.records:
-            if record.trial.repeat == 0 or record.address not in first:
-                first[record.address] = record
+            name = record.trial.arm, record.trial.point, record.address
+            if record.trial.repeat == 0 or name not in first:
+                first[name] = record
         return tuple(
-            Tested(case, result, next((first[each] for each in result.trials if each in first), None))
+            Tested(case, result, next((first[name] for name in names if name in first), None))
             for case, result in zip(self.judged.cases, self.judged.result.results, strict=True)
+            for names in [[(case.arm, case.point, trial) for trial in result.trials]]
         )
 
     @property

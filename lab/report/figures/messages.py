@@ -72,7 +72,7 @@ def _mark(panel: Axes, each: Tested) -> None:
         (each.result.reported, REPORTED, _DOTTED),
     ):
         if value and value.unit == "s":
-            panel.axvline(1e3 * value.number / messages, color=colour, linestyle=style, linewidth=1.3, zorder=1)
+            panel.axvline(1e3 * value.number / messages, color=colour, linestyle=style, linewidth=1.3, zorder=3)
 
 
 @draw("packets for a message")
@@ -114,7 +114,7 @@ def message_packets(claim: Claim, *arms: str) -> Html:
 
 @draw("the packets of one message")
 def message_sequence(claim: Claim, arm: str, message: int = 10) -> Html:
-    """The packets of one message between client and server, one below the other, with the times at both ends."""
+    """The packets of one message between client and server, one below the other, with the times at the client."""
     each = claim.arms(arm)[0]
     path = claim.path_of(each)
     there, back = path.delay.seconds * 1e3, path.back_delay.seconds * 1e3
@@ -126,7 +126,7 @@ def message_sequence(claim: Claim, arm: str, message: int = 10) -> Html:
     arrows = [_Arrow(at, at + there, text, True) for at, text in _within(client, start, end)]
     arrows += [_Arrow(at - back, at, text, False) for at, text in _within(server, start, end)]
     arrows.sort()
-    figure, (panel,) = axes(size=(6.1, 0.42 * len(arrows) + 1.5))
+    figure, (panel,) = axes(size=(6.1, 0.36 * len(arrows) + 1.5))
     place, before = 0.0, arrows[0].sent
     for arrow in arrows:
         place += 1.0
@@ -139,10 +139,12 @@ def message_sequence(claim: Claim, arm: str, message: int = 10) -> Html:
     for x, name in ((0, "client"), (1, "server")):
         panel.axvline(x, color=INK, linewidth=1.2)
         panel.annotate(name, (x, 0.2), ha="center", va="bottom", fontweight="bold", annotation_clip=False)
-    panel.set(xlim=(-0.22, 1.22), ylim=(place + 0.9, 0.2))
+    panel.set(xlim=(-0.25, 1.12), ylim=(place + 0.9, 0.2))
     panel.axis("off")
     alt = "Packets of a message: " + "; ".join(f"{arrow.sent:.3f} ms {arrow.text}" for arrow in arrows)
-    caption = f"Arm {code(each.case.arm)}: all packets of one message, as captured at the client, with times in ms."
+    caption = (
+        f"Arm {code(each.case.arm)}: all packets of one message, with the times at which the client sent or got them."
+    )
     return picture(claim, f"message-sequence.{each.case.arm}", figure, alt, caption, [each])
 
 
@@ -168,9 +170,8 @@ def _draw(panel: Axes, arrow: _Arrow, place: float) -> None:
     style = {"arrowstyle": "-|>", "color": colour, "lw": 1.6, "shrinkA": 0, "shrinkB": 0}
     panel.annotate("", (right, place + 0.45), (left, place), arrowprops=style)
     panel.annotate(arrow.text, (0.5, place + 0.12), ha="center", va="bottom", color=colour)
-    for x, y, at in ((left, place, arrow.sent), (right, place + 0.45, arrow.arrived)):
-        side = "right" if x == 0 else "left"
-        panel.annotate(f" {at:.3f} ", (x, y), ha=side, va="center", color=MUTED, fontsize=9, annotation_clip=False)
+    y, at = (place, arrow.sent) if arrow.forward else (place + 0.45, arrow.arrived)
+    panel.annotate(f"{at:.3f} ms ", (0, y), ha="right", va="center", color=MUTED, fontsize=9, annotation_clip=False)
 
 
 def _record(each: Tested) -> Record:
