@@ -22,7 +22,7 @@ from lab.probe import Capture, ExpertInfo, Probe, TcpInfo
 from lab.record.record import Record
 from lab.record.store import Store
 from lab.units import Duration, Size
-from lab.workload import Bulk, Iperf3, Netcat, Ping, Qperf, Workload
+from lab.workload import Bulk, Iperf3, Netcat, Ping, Qperf, SmallWrites, Workload
 
 pytestmark = pytest.mark.guest
 
@@ -36,6 +36,12 @@ SECOND = Duration.of("1 s")
 SAMPLES: dict[str, tuple[str, Any, tuple[Any, ...], tuple[Any, ...]]] = {
     "iperf3": ("shared-bottleneck", Iperf3(duration=SECOND), (Capture(node="sender"), TcpInfo()), ()),
     "loss": ("lossy", Bulk(duration=Duration.of("500 ms")), (Capture(), TcpInfo(node="receiver")), ()),
+    "small-writes": (
+        "loopback",
+        SmallWrites(client="host", server="host", messages=50, way="nodelay"),
+        (Capture(node="host", interface="lo"),),
+        (),
+    ),
     "ping": ("two-hosts", Ping(count=3), (Capture(node="sender"),), ()),
     "qperf": ("lossy", Qperf(duration=SECOND), (ExpertInfo(node="sender"),), ()),
     "middleboxes": (
