@@ -5,7 +5,6 @@ The first run: neither TCP_NODELAY nor TCP_CORK, 400,129.78 ms, 0.75 bytes/ms.
 
 from lab.metric import exchange_time
 from lab.model import exchange_time as predicted_time
-from lab.model import exchange_time_before_4_8
 from lab.spec.experiment import Arm, Experiment, Variant, Within
 from lab.units import Duration
 from lab.workload import SmallWrites
@@ -24,7 +23,6 @@ EXPERIMENT = Experiment(
             "timers-on-their-tick",
             reported=ARTICLE,
             kernel=Variant(patches=("timers-on-their-tick.patch",)),
-            prediction=exchange_time_before_4_8,
             explains="before Linux 4.8 a timer fired on its very tick: a delayed ACK came after 40.0 ms, HZ/25 ticks, "
             "and not a tick later",
         ),

@@ -15,7 +15,7 @@ import numpy.typing as npt
 from lab.metric.flow import Bools, Ints, MetricError
 from lab.metric.metrics import Metric, connection_of
 from lab.record import Record
-from lab.units import Size, Value
+from lab.units import Value
 
 __all__ = [
     "Counts",
@@ -28,6 +28,8 @@ __all__ = [
     "lone_acks",
     "message_latency",
 ]
+
+OUTPUT = "small_writes.json"
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 
@@ -49,7 +51,7 @@ class Counts:
 
 def latencies(record: Record) -> Floats:
     """Seconds from each message's first write to its answer."""
-    stamps = np.array(record.json("small_writes.json")["stamps_ns"], np.int64)
+    stamps = np.array(record.json(OUTPUT)["stamps_ns"], np.int64)
     return np.diff(stamps).astype(np.float64) / 1e9
 
 
@@ -83,18 +85,16 @@ def file_in_first(node: str = "sender", interface: str | None = None) -> Metric:
     payload = first_segment(node, interface)
 
     def measure(record: Record) -> Value:
-        workload = record.trial.workload
-        written = workload["writes"] * Size.of(workload["size"]).bytes
-        return Value(int(payload(record).number > written), "1")
+        output = record.json(OUTPUT)
+        return Value(int(payload(record).number > output["message_bytes"] - output["file_bytes"]), "1")
 
     return measure
 
 
 def counts_of(record: Record, node: str, interface: str | None = None) -> Counts:
     """What each message took, by the capture of `node`."""
-    workload = record.trial.workload
-    message = workload["writes"] * Size.of(workload["size"]).bytes + Size.of(workload["file"]).bytes
-    messages, reply = workload["messages"], record.json("small_writes.json")["reply_bytes"]
+    output = record.json(OUTPUT)
+    message, reply, messages = output["message_bytes"], output["reply_bytes"], len(output["stamps_ns"]) - 1
     connection = connection_of(record, node, interface)
     client, server = connection.forward, connection.back
     if client.payload.sum() != messages * message:

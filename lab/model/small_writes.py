@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
 from itertools import count
 from statistics import median
@@ -25,7 +25,6 @@ __all__ = [
     "data_packets",
     "exchange",
     "exchange_time",
-    "exchange_time_before_4_8",
     "file_in_first",
     "first_segment",
     "lone_acks",
@@ -37,6 +36,7 @@ _T = TypeVar("_T")
 _REPLY = 2  # bytes
 _PLAYED = 64  # messages: cwnd, quick ACKs and the timer's phase have settled long before
 _LATE_SINCE = (4, 8)  # "timers: Switch to a non-cascading wheel", 500462a9de65
+_ON_TIME = "timers-on-their-tick"  # the patch of experiments/tcp-nodelay
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,11 +64,6 @@ def exchange_time(path: Path) -> Value:
     It comes HZ/25 ticks after the piece (TCP_ATO_MIN), and since Linux 4.8 on the tick after that.
     """
     return Value(sum(exchange(path).latency), "s")
-
-
-def exchange_time_before_4_8(path: Path) -> Value:
-    """As `exchange_time`, with a timer wheel that fires on the very tick."""
-    return exchange_time(replace(path, kernel=(4, 7)))
 
 
 def message_latency(path: Path) -> Value:
@@ -132,7 +127,8 @@ class _Play:
         self.pieces = [writes * size] if self.way in ("writev", "one-buffer") else [size] * writes
         self.message = writes * size + self.file
         rtt = int(base_rtt(path, Size(header_bytes(path))).number * 1e9)
-        rules = Rules(path.hz, mss(path), rtt, late=path.kernel >= _LATE_SINCE)
+        late = path.kernel >= _LATE_SINCE and _ON_TIME not in path.patches
+        rules = Rules(path.hz, mss(path), rtt, late)
         self.client = Endpoint(rules, nodelay=self.way in ("nodelay", "writev", "one-buffer"))
         self.server = Endpoint(rules)
         overhead = frame(path).bytes - mss(path)

@@ -29,8 +29,8 @@ class SmallWrites(msgspec.Struct, frozen=True, tag="small-writes", tag_field="ki
     TCP_CORK; `writev` and `one-buffer` write once with TCP_NODELAY, a vector of the pieces or a copy of them in a row.
     With `file`, so many bytes of one follow by sendfile, within the cork where there is one.
 
-    Leaves small_writes.json: `stamps_ns`, the client's clock before the first message and after each answer, and
-    `reply_bytes`.
+    Leaves small_writes.json: `stamps_ns`, the client's clock before the first message and after each answer, and of
+    each message `message_bytes`, `file_bytes` (a part of them) and `reply_bytes`.
     """
 
     client: str = "sender"
@@ -102,7 +102,8 @@ class SmallWrites(msgspec.Struct, frozen=True, tag="small-writes", tag_field="ki
                 write()
                 sock.recv(REPLY, socket.MSG_WAITALL)
                 stamps.append(now())
-        (place.out / "small_writes.json").write_text(json.dumps({"reply_bytes": REPLY, "stamps_ns": stamps}) + "\n")
+        sizes = {"message_bytes": self.message.bytes, "file_bytes": self.file.bytes, "reply_bytes": REPLY}
+        (place.out / "small_writes.json").write_text(json.dumps({**sizes, "stamps_ns": stamps}) + "\n")
 
     def _writer(self, sock: socket.socket) -> Callable[[], None]:
         """What writes one message."""

@@ -22,7 +22,7 @@ from lab.probe import Capture, CpuTime, ExpertInfo, Netstat, Probe, TcpInfo
 from lab.record.record import Record
 from lab.record.store import Store
 from lab.units import Duration, Rate, Size
-from lab.workload import Bulk, Flent, Iperf3, Netcat, PacedReader, Ping, Qperf, RequestResponse, Workload
+from lab.workload import Bulk, Flent, Iperf3, Netcat, PacedReader, Ping, Qperf, RequestResponse, SmallWrites, Workload
 
 pytestmark = pytest.mark.guest
 
@@ -37,6 +37,12 @@ SAMPLES: dict[str, tuple[str, Any, tuple[Any, ...], tuple[Any, ...]]] = {
     "flent": ("lossy", Flent(length=SECOND), (Netstat(node="sender"),), ()),
     "iperf3": ("shared-bottleneck", Iperf3(duration=SECOND), (Capture(node="sender"), TcpInfo()), ()),
     "loss": ("lossy", Bulk(duration=Duration.of("500 ms")), (Capture(), TcpInfo(node="receiver")), ()),
+    "small-writes": (
+        "loopback",
+        SmallWrites(client="host", server="host", messages=50, way="nodelay"),
+        (Capture(node="host", interface="lo"),),
+        (),
+    ),
     "ping": ("two-hosts", Ping(count=3), (Capture(node="sender"),), ()),
     "qperf": ("lossy", Qperf(duration=SECOND), (ExpertInfo(node="sender"),), ()),
     "slow reader": ("lossy", PacedReader(duration=SECOND, rate=Rate.of("10 Mbit/s")), (Capture(), CpuTime()), ()),

@@ -9,7 +9,7 @@ import pytest
 
 from lab.probe import Capture, CpuTime, ExpertInfo, Probe, TcpInfo
 from lab.units import Duration, Rate, Size, from_plain, to_plain
-from lab.workload import Bulk, Iperf3, PacedReader, Ping, Qperf, RequestResponse, Workload
+from lab.workload import Bulk, Iperf3, PacedReader, Ping, Qperf, RequestResponse, SmallWrites, Workload
 
 
 @pytest.mark.parametrize(
@@ -21,6 +21,7 @@ from lab.workload import Bulk, Iperf3, PacedReader, Ping, Qperf, RequestResponse
         Qperf(test="tcp_lat"),
         Ping(count=3, interval=Duration.of("200 ms"), size=Size(1472)),
         PacedReader(rate=Rate.of("10 Mbit/s"), block=Size.of("32 KiB")),
+        SmallWrites(messages=5, writes=3, size=Size(9), way="writev", file=Size.of("8 KiB"), ip=6),
         RequestResponse(count=3, response=Size(2), think=Duration.of("20 ms"), asleep=Duration.of("1 s")),
     ],
 )
@@ -51,3 +52,9 @@ def test_a_reader_that_would_read_nothing_is_refused() -> None:
         PacedReader(duration=Duration.of("1 ms"))
     with pytest.raises(ValueError, match="no exchange"):
         RequestResponse(count=0)
+
+
+@pytest.mark.parametrize("asked", [{"messages": 0}, {"writes": 0}, {"size": Size(0)}])
+def test_nothing_to_write_is_refused(asked: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match="at least one"):
+        SmallWrites(**asked)
