@@ -26,7 +26,7 @@ EXPERIMENT = Experiment(
             "no-compression",
             reported=1,
             sysctls={"net.ipv4.tcp_comp_sack_nr": 0},
-            explains="since 4.18 only the first three are sent at once, and SACKs are gathered after them",
+            explains="since 4.18 SACKs are gathered; only three go at once, as many as a fast retransmission needs",
         ),
         Arm(
             "no-sack",

@@ -108,10 +108,11 @@ def ack_delayed_longest(path: Path) -> Value:
 
 
 def acks_after_hole(path: Path) -> Value:
-    """ACKs for each segment behind the one that is dropped: one; since 4.18, with SACK, after the third they are held.
+    """ACKs for each segment behind the one that is dropped: one. With SACK, since 4.18, most of them wait.
 
-    __tcp_ack_snd_check() sends what it held with the 45th (tcp_comp_sack_nr = 44), or after a third of the RTT, 1 ms at
-    most. All that is left of the transfer has to be under way when the hole is noticed, so that it is what comes.
+    __tcp_ack_snd_check() sends three at once (since 4.20). Then it holds them: until the 45th (tcp_comp_sack_nr = 44),
+    or for a third of the RTT, 1 ms at most. What is left of the transfer has to be under way when the hole is noticed,
+    so that this and nothing else comes.
     """
     behind, most = _behind(path), int(path.receiver.sysctls.get("net.ipv4.tcp_comp_sack_nr", _COMP_SACK_NR))
     if not most or "0" in {end.sysctls.get("net.ipv4.tcp_sack", "1") for end in (path.sender, path.receiver)}:
