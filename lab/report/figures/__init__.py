@@ -15,6 +15,7 @@ from lab.report.figures.overtime import goodput, io_graph, windows
 from lab.report.figures.ratios import kernel_counts, ratios
 from lab.report.figures.roundtrips import rtt_samples, rtt_sources
 from lab.report.figures.sequence import sequence
+from lab.report.figures.transfers import segment_sizes, times_by_delay, transfer_times
 
 __all__ = [
     "ack_delay_series",
@@ -35,7 +36,10 @@ __all__ = [
     "ratios",
     "rtt_samples",
     "rtt_sources",
+    "segment_sizes",
     "sequence",
     "sweep",
+    "times_by_delay",
+    "transfer_times",
     "windows",
 ]

@@ -1,0 +1,135 @@
+"""Segments by their length, and how long transfers took."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.ticker import FuncFormatter
+
+from lab.metric import Segments, connection_of
+from lab.model import base_rtt, largest_payload, largest_payload_back
+from lab.report import html
+from lab.report.claim import Claim, NotRun, Tested
+from lab.report.drawing import ARMS, MUTED, PREDICTED, REPORTED, Label, axes, draw, labels, picture
+from lab.report.html import Html
+
+__all__ = ["segment_sizes", "times_by_delay", "transfer_times"]
+
+_DASHED, _DOTTED = (0, (5, 3)), (0, (1, 1.5))
+_BAR = 18  # bytes: the width of a bar
+_LONGEST = 1560  # bytes, and room for a label
+
+
+@draw("segment lengths")
+def segment_sizes(claim: Claim, *arms: str) -> Html:
+    """Segments by the bytes of their payload, an arm a panel: to the receiver upwards, from it downwards."""
+    shown = claim.arms(*arms)
+    figure, panels = axes(len(shown), size=(6.1, 1.55 * len(shown) + 0.5))
+    said = []
+    for each, panel in zip(shown, panels, strict=True):
+        if each.record is None:
+            raise NotRun(f"{each.label} was not run")
+        connection, path = connection_of(each.record, "sender"), claim.path_of(each)
+        ahead, behind = _sizes(connection.forward), _sizes(connection.back)
+        top = max([1, *ahead.values(), *behind.values()])
+        _direction(panel, ahead, largest_payload(path).number, ARMS[0], top, 1)
+        _direction(panel, behind, largest_payload_back(path).number, ARMS[1], top, -1)
+        panel.axhline(0, color=MUTED, linewidth=0.8)
+        panel.set(xlim=(0, _LONGEST), ylim=(-1.5 * top, 1.5 * top), ylabel="segments")
+        panel.set_title(each.label, loc="left", fontsize=10)
+        panel.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{abs(value):,.0f}"))
+        said.append(f"{each.label}: to the receiver {ahead}, back {behind}")
+    panels[-1].set_xlabel("payload of a segment, bytes")
+    caption = (
+        "Data segments by their payload: upwards from A to B, downwards from B to A. Dashed: the full segment of each "
+        "direction as predicted. The last segment of a write is shorter."
+    )
+    return picture(claim, "segment-sizes", figure, "; ".join(said), caption, shown)
+
+
+def _sizes(segments: Segments) -> dict[int, int]:
+    """Payload -> segments."""
+    sizes, counts = np.unique(segments.payload[segments.data], return_counts=True)
+    return dict(zip(sizes.tolist(), counts.tolist(), strict=True))
+
+
+def _direction(panel: Axes, sizes: Mapping[int, int], full: float, colour: str, top: float, sign: int) -> None:
+    panel.bar(list(sizes), [sign * count for count in sizes.values()], width=_BAR, color=colour)
+    panel.plot([full, full], [0, sign * 1.4 * top], color=PREDICTED, linestyle=_DASHED, linewidth=1.2)
+    if sizes:
+        way = "A to B" if sign > 0 else "B to A"
+        text = f"{way}: {max(sizes):,} B at most, {sum(sizes.values()):,} segments "
+        side = "right" if full > _LONGEST / 2 else "left"
+        panel.annotate(f" {text}", (full, sign * 1.25 * top), ha=side, va="center", color=colour)
+
+
+@draw("transfer times")
+def transfer_times(claim: Claim) -> Html:
+    """The article's time, the predicted and the measured one, an arm a group."""
+    shown = claim.run
+    rows = [
+        (name, value.number, colour, each, html.quoted(value) if name == "article" else html.figure(value))
+        for each in shown
+        for name, value, colour in (
+            ("article", each.result.reported, REPORTED),
+            ("predicted", each.result.predicted, PREDICTED),
+            ("measured", each.result.measured, ARMS[0]),
+        )
+        if value
+    ]
+    figure, (panel,) = axes(size=(6.1, 0.27 * (len(rows) + len(shown)) + 0.8))
+    place, ticks = 0.0, []
+    for index, (name, number, colour, each, said) in enumerate(rows):
+        if index == 0 or rows[index - 1][3] is not each:
+            place += 1.0
+            panel.annotate(each.label, (0, place), va="center", fontweight="bold", annotation_clip=False)
+        place += 1.0
+        panel.barh(place, number, height=0.72, color=colour)
+        panel.annotate(f" {said}", (number, place), va="center", color=colour)
+        ticks.append((place, name))
+    panel.set_yticks([at for at, _ in ticks], [name for _, name in ticks])
+    panel.set(ylim=(place + 0.6, 0.4), xlim=(0, 1.2 * max(row[1] for row in rows)), xlabel="time of the transfer, s")
+    panel.grid(False, axis="y")
+    panel.grid(True, axis="x")
+    panel.tick_params(axis="y", length=0)
+    alt = "; ".join(f"{each.label}, {name}: {said}" for name, _, _, each, said in rows)
+    return picture(claim, "transfer-times", figure, alt, "What the article timed, the model, and what came out.", shown)
+
+
+@draw("times by delay")
+def times_by_delay(claim: Claim, *others: Claim, names: Mapping[str, str]) -> Html:
+    """Time over round trip, a line for each arm that `names` names, through these claims; and the article's two."""
+    claims = (claim, *others)
+    figure, (panel,) = axes(size=(6.1, 4.2))
+    ends: list[Label] = []
+    colours = dict(zip(names, _colours(names), strict=True))
+    for arm, name in names.items():
+        points = sorted((_rtt(one, each), each) for one in claims for each in one.run if each.case.arm == arm)
+        measured = [(rtt, each.result.measured.number) for rtt, each in points if each.result.measured]
+        predicted = [(rtt, each.result.predicted.number) for rtt, each in points if each.result.predicted]
+        reported = [(rtt, each.result.reported.number) for rtt, each in points if each.result.reported]
+        panel.plot(*zip(*measured, strict=True), color=colours[arm], linewidth=1.8, marker="o", markersize=6)
+        panel.plot(*zip(*predicted, strict=True), color=PREDICTED, linewidth=1, linestyle=_DASHED)
+        ends.append(Label(measured[-1][1], f"{name}: {measured[-1][1]:.1f}", colours[arm]))
+        if arm in (each.case.arm for each in claim.run if not each.case.explains):
+            panel.plot(*zip(*reported, strict=True), color=REPORTED, linestyle=_DOTTED, marker="s", markersize=6)
+            ends.append(Label(reported[-1][1], f"article, {arm}: {reported[-1][1]:g}", REPORTED))
+    panel.set(xlabel="round-trip time of the idle path, ms", ylabel="time of the transfer, s", ylim=(0, 90))
+    labels(panel, ends, room=0.06)
+    shown = [each for one in claims for each in one.run if each.case.arm in names]
+    alt = "Transfer time at the longest delay. " + "; ".join(label.text for label in ends)
+    caption = "Solid: measured; dashed: predicted; squares: the article. Figures in seconds, at the longest delay."
+    return picture(claim, "times-by-delay", figure, alt, caption, shown)
+
+
+def _rtt(claim: Claim, each: Tested) -> float:
+    """In milliseconds."""
+    return 1e3 * base_rtt(claim.path_of(each)).number
+
+
+def _colours(names: Mapping[str, str]) -> Sequence[str]:
+    """One each, from the palette."""
+    more = (*ARMS, "#56B4E9", "#E69F00")  # of Okabe and Ito, too
+    return [more[index % len(more)] for index, _ in enumerate(names)]
