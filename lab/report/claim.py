@@ -188,7 +188,7 @@ class Claim:
             if self.verdict.kind == "reproduced":
                 return f"{_listed(measured)} measured, as reported"
             measured = dict.fromkeys(f"{each.result.measured.number:.9g}" for each in counted if each.result.measured)
-        said = {"reproduced": how, "inconclusive": f"the interval is neither in nor out of {how}"}
+        said = {"reproduced": how, "inconclusive": f"the interval straddles the bound ({how})"}
         against = said.get(self.verdict.kind, f"not {how}")
         return f"{_listed(measured)} measured, {_listed(reported)} reported: {against}"
 

@@ -22,7 +22,7 @@ from lab.probe import Capture, CpuTime, ExpertInfo, Netstat, Probe, TcpInfo
 from lab.record.record import Record
 from lab.record.store import Store
 from lab.units import Duration, Rate, Size
-from lab.workload import Bulk, Flent, Iperf3, Netcat, PacedReader, Ping, Qperf, RequestResponse, Workload
+from lab.workload import Bulk, Flent, Iperf3, Netcat, PacedReader, Ping, Qperf, RequestResponse, SmallWrites, Workload
 
 pytestmark = pytest.mark.guest
 
@@ -40,6 +40,7 @@ SAMPLES: dict[str, tuple[str, Any, tuple[Any, ...], tuple[Any, ...]]] = {
     "ping": ("two-hosts", Ping(count=3), (Capture(node="sender"),), ()),
     "qperf": ("lossy", Qperf(duration=SECOND), (ExpertInfo(node="sender"),), ()),
     "slow reader": ("lossy", PacedReader(duration=SECOND, rate=Rate.of("10 Mbit/s")), (Capture(), CpuTime()), ()),
+    "small writes": ("lossy", SmallWrites(messages=20), (TcpInfo(node="sender"),), ()),
     "requests": (
         "routed-1g",
         RequestResponse(count=5, request=Size(200), response=Size(1)),
