@@ -59,6 +59,7 @@ class Overview:
             [
                 f'<p class="sum">{how_many}</p>',
                 f"<p>{_predictions(claims)}</p>",
+                _contents(self.articles, claims),
                 *(_block(article) for article in self),
             ]
         )
@@ -87,28 +88,45 @@ def _predictions(claims: Claims) -> str:
     return f"{len(tested)} predictions tested, {allowed}. The largest error is {largest}."
 
 
+def _contents(articles: Iterable[Article], claims: Claims) -> str:
+    """A line an article: how many of its claims came out how, and the largest error of its predictions."""
+    kinds = [kind for kind in get_args(Kind) if claims.filter(verdict=kind)]
+    rows = [
+        [
+            f'<a href="#{escape(article.source.name)}">{escape(article.source.title)}</a>',
+            str(len(article)),
+            *(str(len(article.filter(verdict=kind)) or "") for kind in kinds),
+            _worst(result for claim in article for result in _tested(claim)),
+        ]
+        for article in articles
+    ]
+    return html.table(["Article", "Claims", *(kind.capitalize() for kind in kinds), "Model error"], rows, "contents")
+
+
 def _block(article: Article) -> str:
     title = escape(article.source.title)
     page = _page(article.source.name)
     link = f'<a href="{page}">{title}</a>' if page else title
     head = f'<h2 id="{escape(article.source.name)}">{link}</h2>'
-    rows = [_row(claim) for claim in article]
-    return "\n".join(
-        [head, f"<p>{_count(article)}</p>", html.table(["Claim", "Verdict", "Model error", "Why"], rows, "index")]
-    )
+    return head + "\n" + html.table(["Claim", "Verdict", "Model error", "Why"], map(_row, article), "index")
 
 
 def _row(claim: Claim) -> list[str]:
     text = html.prose(claim.judged.declared.claim)
     address = _address(claim)
-    worst = max(_tested(claim), key=lambda result: (result.model_is_off, abs(result.model_error or 0)), default=None)
     return [
         (f'<a href="{address}">{text}</a>' if address else text)
         + f'<div class="verify">verify: {html.code(f"lab run {claim.id}")}</div>',
         html.badge(claim.verdict.kind),
-        html.model_error(worst) if worst else html.DASH,
+        _worst(_tested(claim)),
         claim.why,
     ]
+
+
+def _worst(results: Iterable[Result]) -> str:
+    """The largest error of a prediction; before all others one that is further off than it may be."""
+    worst = max(results, key=lambda result: (result.model_is_off, abs(result.model_error or 0)), default=None)
+    return html.model_error(worst) if worst else html.DASH
 
 
 def _tested(claim: Claim) -> list[Result]:

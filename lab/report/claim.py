@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from html import escape
@@ -176,8 +176,8 @@ class Claim:
     @property
     def reason(self) -> str:
         """The figures that decide the verdict, as HTML."""
-        if self.verdict.kind == "skipped" and not self.judged.records:
-            return html.prose(f"not run (run `lab run {self.id}`)")
+        if self.verdict.kind == "skipped" and "not run" in self.verdict.reason:
+            return html.prose(f"{'partly' if self.records else 'not'} run (run `lab run {self.id}`)")
         if self.verdict.kind in ("invalid", "skipped"):
             return html.prose(self.verdict.reason)
         counted = [each for each in self.tested if each.result.counts]
@@ -185,9 +185,12 @@ class Claim:
         reported = dict.fromkeys(html.quoted(each.result.reported) for each in counted)
         how = escape(str(counted[0].case.tolerance))
         if list(measured) == list(reported):
-            return f"{' and '.join(measured)} measured, as reported"
-        against = how if self.verdict.kind == "reproduced" else f"not {how}"
-        return f"{' and '.join(measured)} measured, {' and '.join(reported)} reported: {against}"
+            if self.verdict.kind == "reproduced":
+                return f"{_listed(measured)} measured, as reported"
+            measured = dict.fromkeys(f"{each.result.measured.number:.9g}" for each in counted if each.result.measured)
+        said = {"reproduced": how, "inconclusive": f"the interval straddles the bound ({how})"}
+        against = said.get(self.verdict.kind, f"not {how}")
+        return f"{_listed(measured)} measured, {_listed(reported)} reported: {against}"
 
     def __repr__(self) -> str:
         return text.plain(text.block(self.judged.result))
@@ -284,6 +287,12 @@ class Claim:
                     f"<p>With arm {html.code(each.case.arm)} ({setting}){figures}. {text[:1].upper()}{text[1:]}.</p>"
                 )
         return Html(*said) if said else Html(f"<p>{self.reason}.</p>")
+
+
+def _listed(texts: Iterable[str]) -> str:
+    """'a, b and c'."""
+    *most, last = texts
+    return f"{', '.join(most)} and {last}" if most else last
 
 
 def describe(changes: Any) -> str:

@@ -32,7 +32,7 @@ EXPERIMENT = '''"""A claim of the tests."""
 from lab.metric import bulk_goodput
 from lab.probe import Capture
 from lab.spec.experiment import Arm, Experiment, Within
-from lab.units import Duration
+from lab.units import Duration, Value
 from lab.workload import Bulk, Iperf3, Ping
 
 EXPERIMENT = Experiment(
@@ -120,6 +120,15 @@ def test_a_table_fits_eighty_columns(lab: Lab) -> None:
 def test_an_unexpected_verdict_is_one(lab: Lab) -> None:
     assert lab(reported="50 Mbit/s").returncode == 1
     assert lab(reported="50 Mbit/s", more='expect="not reproduced",').returncode == 0
+
+
+def test_a_model_that_is_off_is_one_and_said(lab: Lab) -> None:
+    done = lab(more='prediction=lambda path: Value(95e6, "bit/s"),')
+    assert done.returncode == 1
+    assert "reproduced" in done.stdout
+    assert "+0.91 % !" in done.stdout
+    assert "mine/claim, only: the model is off, 95.00 Mbit/s predicted for 94.14 Mbit/s" in done.stderr
+    assert lab(more='prediction=lambda path: Value(94.2e6, "bit/s"),').returncode == 0
 
 
 def test_repeats_are_identical(lab: Lab) -> None:

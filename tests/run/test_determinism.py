@@ -46,6 +46,7 @@ SAMPLES: dict[str, tuple[str, Any, tuple[Any, ...], tuple[Any, ...]]] = {
     "ping": ("two-hosts", Ping(count=3), (Capture(node="sender"),), ()),
     "qperf": ("lossy", Qperf(duration=SECOND), (ExpertInfo(node="sender"),), ()),
     "slow reader": ("lossy", PacedReader(duration=SECOND, rate=Rate.of("10 Mbit/s")), (Capture(), CpuTime()), ()),
+    "small writes": ("lossy", SmallWrites(messages=20), (TcpInfo(node="sender"),), ()),
     "requests": (
         "routed-1g",
         RequestResponse(count=5, request=Size(200), response=Size(1)),
