@@ -11,7 +11,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 from lab.errors import LabError
 
@@ -85,13 +84,18 @@ class Namespace:
     @contextmanager
     def sysfs(self) -> Iterator[Path]:
         """Its own view of /sys within this context: a sysfs shows the interfaces of where it was mounted."""
-        with self.entered(), TemporaryDirectory(prefix="sysfs-", dir="/run") as folder:
-            what = f"showing /sys of network namespace {self.name}"
-            _call(what, _libc.mount(b"sysfs", folder.encode(), b"sysfs", 0, None))
+        folder = Path(f"/run/sysfs-{self.name}")
+        what = f"showing /sys of network namespace {self.name}"
+        with self.entered():
+            folder.mkdir()
             try:
-                yield Path(folder)
+                _call(what, _libc.mount(b"sysfs", bytes(folder), b"sysfs", 0, None))
+                try:
+                    yield folder
+                finally:
+                    _call(what, _libc.umount2(bytes(folder), MNT_DETACH))
             finally:
-                _call(what, _libc.umount2(folder.encode(), MNT_DETACH))
+                folder.rmdir()
 
 
 @contextmanager

@@ -8,6 +8,7 @@ import re
 import shutil
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -42,11 +43,14 @@ class Stage:
         `environment` and `invalid` must follow from the trial alone; what does not (time, user, paths) goes in `host`.
         """
         files = sorted(path for path in self.out.rglob("*") if path.is_file())
-        outputs = {path.relative_to(self.out).as_posix(): digest(path) for path in files}
+        with ThreadPoolExecutor(1) as disk:  # it writes them while they are hashed
+            written = disk.map(_fsync, files)
+            outputs = {path.relative_to(self.out).as_posix(): digest(path) for path in files}
+            list(written)  # raises what it met
         self._write("trial.json", self.trial)
         self._write("host.json", dict(host or {}))
         self._write("record.json", Contents(FORMAT, dict(environment), list(invalid), outputs))
-        for path in [*self.path.rglob("*"), self.path]:
+        for path in {*self.path.rglob("*"), self.path}.difference(files):
             _fsync(path)
         self._final.parent.mkdir(parents=True, exist_ok=True)
         try:
