@@ -16,6 +16,25 @@ from lab.report.html import Html
 from lab.report.traffic import traffic_of
 from lab.units import Duration, Rate, Size
 
+SMALL_WRITES = """
+from lab.metric import message_latency
+from lab.model import message_latency as predicted
+from lab.probe import Capture
+from lab.spec.experiment import Arm, Experiment, Within
+from lab.workload import SmallWrites
+
+EXPERIMENT = Experiment(
+    topology="symmetric-1g",
+    links={"path": {"delay": "200 us"}},
+    workload=SmallWrites(messages=20),
+    probes=(Capture(node="sender"),),
+    metric=message_latency(),
+    prediction=predicted,
+    arms=(Arm("plain", reported="40 ms"),),
+    tolerance=Within(0.05, because="it is made up"),
+)
+"""
+
 Toy = Callable[[], Article]
 Draw = Callable[[Claim], Html]
 
@@ -115,3 +134,35 @@ def test_a_capture_is_reduced_to_what_its_packets_say(toy: Toy) -> None:
 def test_links_are_relative_to_the_page(toy: Toy, here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LAB_PAGES", str(here / "some" / "report"))
     assert 'href="../../results/' in figures.goodput(toy()["header"]).text
+
+
+@pytest.fixture
+def written(toy: Toy, here: Path, keep: Callable[..., object]) -> Claim:
+    """A claim on small writes, with the record of 20 messages."""
+    text = '"""Small writes stall."""\n' + SMALL_WRITES
+    (here / "experiments" / "toy" / "small.py").write_text(text)
+    keep("small")
+    return toy()["small"]
+
+
+MESSAGES: list[Draw] = [
+    figures.message_latencies,
+    figures.message_packets,
+    lambda claim: figures.message_sequence(claim, "plain"),
+]
+
+
+@pytest.mark.parametrize("draw", MESSAGES)
+def test_small_writes_are_drawn_the_same_each_time(written: Claim, draw: Draw) -> None:
+    shown = draw(written)
+    assert isinstance(shown, Picture)
+    assert shown.text == draw(written).text
+    assert all(record.address[:12] in shown.text for record in written.judged.records)
+
+
+def test_small_writes_in_words(written: Claim) -> None:
+    assert "plain 41 ms" in figures.message_latencies(written).text
+    packets = figures.message_packets(written).text
+    assert "plain, client: data: 2; plain, server: answer: 1; plain, server: ACK alone: 2" in packets
+    sequence = figures.message_sequence(written, "plain").text
+    assert "0.000 ms 2 B; 40.396 ms ACK; 40.596 ms 28 B; 40.799 ms ACK; 40.799 ms 2 B" in sequence
