@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from lab.spec.changes import Changes
-from lab.spec.tolerance import Absolute, AtLeast, AtMost, Exactly, Figure, Tolerance, Within
+from lab.spec.tolerance import Absolute, AtLeast, AtMost, Below, Exactly, Figure, Tolerance, Within
 from lab.units import Value
 
 __all__ = [
@@ -19,6 +19,7 @@ __all__ = [
     "Arm",
     "AtLeast",
     "AtMost",
+    "Below",
     "Changes",
     "Exactly",
     "Expected",

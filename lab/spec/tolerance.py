@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import inf
+from math import inf, nextafter
 
 from lab.units import Quantity, Value
 
@@ -105,7 +105,24 @@ class AtMost:
         return "at most that"
 
 
-Tolerance = Within | Exactly | Absolute | AtLeast | AtMost
+@dataclass(frozen=True)
+class Below:
+    """Less than the figure, for a claim that says worse and not how much."""
+
+    because: str
+
+    def __post_init__(self) -> None:
+        _reasoned(self.because)
+
+    def bounds(self, figure: Value) -> tuple[float, float]:
+        """Anything less."""
+        return -inf, nextafter(figure.number, -inf)
+
+    def __str__(self) -> str:
+        return "below it"
+
+
+Tolerance = Within | Exactly | Absolute | AtLeast | AtMost | Below
 
 
 def _reasoned(because: str) -> None:
