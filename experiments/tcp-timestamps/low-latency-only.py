@@ -7,12 +7,12 @@ long one a flow is slower without timestamps, where packets overtake each other.
 from lab.metric import acked_goodput
 from lab.model import goodput_despite_reordering
 from lab.probe import Netstat, TcpInfo
-from lab.spec.experiment import Arm, Below, Experiment, Within
+from lab.spec.experiment import Arm, AtMost, Experiment, Within
 from lab.units import Duration
 from lab.workload import Bulk
 
 OFF, NO_DSACK = {"net.ipv4.tcp_timestamps": 0}, {"net.ipv4.tcp_dsack": 0}
-BELOW = Below(because="it says worse, and not how much")
+WORSE = AtMost(because="it says worse, and not how much")
 
 
 def way(one_way_us: int, jitter: float = 0.25, loss: str = "0 %") -> dict[str, dict[str, object]]:
@@ -34,9 +34,9 @@ EXPERIMENT = Experiment(
         Arm("low-on", links=LOW, samples=1),
         Arm("low-off", links=LOW, sysctls=OFF, samples=1, relative_to="low-on", reported=1.01),
         Arm("middle-on", links=MIDDLE),
-        Arm("middle-off", links=MIDDLE, sysctls=OFF, relative_to="middle-on", reported=1, tolerance=BELOW),
+        Arm("middle-off", links=MIDDLE, sysctls=OFF, relative_to="middle-on", reported=1, tolerance=WORSE),
         Arm("high-on", links=HIGH),
-        Arm("high-off", links=HIGH, sysctls=OFF, relative_to="high-on", reported=1, tolerance=BELOW),
+        Arm("high-off", links=HIGH, sysctls=OFF, relative_to="high-on", reported=1, tolerance=WORSE),
         Arm("alone-on", links=HIGH, sysctls=NO_DSACK),
         Arm(
             "alone-off",
@@ -44,7 +44,7 @@ EXPERIMENT = Experiment(
             sysctls=NO_DSACK | OFF,
             relative_to="alone-on",
             reported=1,
-            tolerance=BELOW,
+            tolerance=WORSE,
             explains="where a receiver sends no D-SACK, timestamps alone tell what was late from what was lost",
         ),
         Arm("loss-on", links=LOSSY),

@@ -4,10 +4,9 @@ The article's account of RFC 1323.
 """
 
 from lab.metric import echo_error, rtt_samples, srtt_difference
-from lab.model import echo_error as a_third_of_a_tick
-from lab.model import rtt_despite_retransmission, rtt_for_new_data, rtt_per_ack
+from lab.model import rtt_despite_retransmission, rtt_for_new_data, rtt_per_ack, third_of_tick
 from lab.probe import Capture, TcpInfo
-from lab.spec.experiment import Arm, Exactly, Experiment
+from lab.spec.experiment import Arm, Exactly, Experiment, Within
 from lab.units import Duration
 from lab.workload import Bulk
 
@@ -49,7 +48,8 @@ EXPERIMENT = Experiment(
             "error",
             links=CLEAN,
             metric=echo_error(),
-            prediction=a_third_of_a_tick,
+            prediction=third_of_tick,
+            accuracy=Within(0.005, because="round trips of every length are as good as uniform"),
             explains="the subtraction is in ticks of 1 ms: less accurate than the segment's own time, in nanoseconds",
         ),
         Arm("replayed", metric=srtt_difference(), explains="the kernel's own srtt follows from these counts, to 1 us"),

@@ -31,7 +31,7 @@ from lab.model.mss import (
     tcp_header_length,
 )
 from lab.model.path import End, Hop, Path
-from lab.model.rtt import echo_error, rtt_despite_retransmission, rtt_for_new_data, rtt_of_full_window, rtt_per_ack
+from lab.model.rtt import rtt_despite_retransmission, rtt_for_new_data, rtt_of_full_window, rtt_per_ack, third_of_tick
 from lab.model.small_writes import (
     data_packets,
     exchange,
@@ -57,7 +57,6 @@ __all__ = [
     "any_drops",
     "base_rtt",
     "data_packets",
-    "echo_error",
     "exchange",
     "exchange_time",
     "file_in_first",
@@ -86,6 +85,7 @@ __all__ = [
     "segments_per_ack",
     "segments_per_ack_growing",
     "tcp_header_length",
+    "third_of_tick",
     "transfer",
     "transfer_time",
     "transfer_time_with_loss",

@@ -7,7 +7,7 @@ from lab.model.path import Path
 from lab.model.window import rcv_window, skb_payload
 from lab.units import Value
 
-__all__ = ["echo_error", "rtt_despite_retransmission", "rtt_for_new_data", "rtt_of_full_window", "rtt_per_ack"]
+__all__ = ["rtt_despite_retransmission", "rtt_for_new_data", "rtt_of_full_window", "rtt_per_ack", "third_of_tick"]
 
 _TICK = 0.001  # seconds of Linux's time stamp clock: TCP_TS_HZ is 1000
 
@@ -31,7 +31,7 @@ def rtt_despite_retransmission(path: Path) -> Value:
     return Value(int(path.timestamps), "1")
 
 
-def echo_error(path: Path) -> Value:
+def third_of_tick(path: Path) -> Value:
     """A third of the clock's tick, 1 ms in Linux: a time is late by a uniform part of it, a difference of two by their
     difference, whose mean size is a third.
     """

@@ -36,7 +36,7 @@ def test_karns_rule() -> None:
 
 
 def test_a_clock_of_1_ms_is_wrong_by_a_third_of_it() -> None:
-    assert model.echo_error(CLEAN).number == pytest.approx(1 / 3000)
+    assert model.third_of_tick(CLEAN).number == pytest.approx(1 / 3000)
 
 
 @pytest.mark.parametrize(("timestamps", "measured_ms"), [(True, 3.35), (False, 3.345)])

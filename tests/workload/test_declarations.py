@@ -7,9 +7,9 @@ from typing import Any, cast
 import msgspec
 import pytest
 
-from lab.probe import Capture, CpuTime, ExpertInfo, Probe, TcpInfo
+from lab.probe import Capture, CpuTime, ExpertInfo, Netstat, Probe, TcpInfo
 from lab.units import Duration, Rate, Size, from_plain, to_plain
-from lab.workload import Bulk, Iperf3, PacedReader, Ping, Qperf, RequestResponse, SmallWrites, Workload
+from lab.workload import Bulk, Flent, Iperf3, PacedReader, Ping, Qperf, RequestResponse, SmallWrites, Workload
 
 
 @pytest.mark.parametrize(
@@ -18,6 +18,7 @@ from lab.workload import Bulk, Iperf3, PacedReader, Ping, Qperf, RequestResponse
         Bulk(),
         Bulk(client="a", server="b", size=Size.of("64 KiB"), ip=6, congestion="reno"),
         Iperf3(duration=Duration.of("3 s"), udp_rate=Rate.of("10 Mbit/s"), length=Size(1000)),
+        Flent(test="tcp_download", length=Duration.of("3 s"), step=Duration.of("200 ms")),
         Qperf(test="tcp_lat"),
         Ping(count=3, interval=Duration.of("200 ms"), size=Size(1472)),
         PacedReader(rate=Rate.of("10 Mbit/s"), block=Size.of("32 KiB")),
@@ -29,7 +30,9 @@ def test_a_workload_comes_back_whole(workload: Any) -> None:
     assert from_plain(to_plain(workload), cast(Any, Workload)) == workload
 
 
-@pytest.mark.parametrize("probe", [Capture(node="a", filter="tcp port 80"), CpuTime(), ExpertInfo(), TcpInfo(node="b")])
+@pytest.mark.parametrize(
+    "probe", [Capture(node="a", filter="tcp port 80"), CpuTime(), ExpertInfo(), Netstat(node="a"), TcpInfo(node="b")]
+)
 def test_a_probe_comes_back_whole(probe: Any) -> None:
     assert from_plain(to_plain(probe), cast(Any, Probe)) == probe
 
@@ -45,6 +48,12 @@ def test_tools_that_count_whole_seconds_say_so(tool: type[Iperf3] | type[Qperf],
     """Half a second would be cut to none, which to iperf3 means for ever."""
     with pytest.raises(ValueError, match="whole seconds"):
         tool(duration=Duration.of(duration))
+
+
+@pytest.mark.parametrize("wrong", [{"length": Duration.of("1500 ms")}, {"delay": Duration(0)}])
+def test_flent_counts_whole_seconds(wrong: dict[str, Duration]) -> None:
+    with pytest.raises(ValueError, match=f"is not a {next(iter(wrong))} for it"):
+        Flent(**wrong)
 
 
 def test_a_reader_that_would_read_nothing_is_refused() -> None:
