@@ -40,7 +40,7 @@ def goodput_bulk(path: Path) -> Value:
     done = _undropped(path)
     if done.started is None:
         raise ModelError("the transfer ends before its receiver first wakes, where its clock starts")
-    return Value(8 * (done.written - done.first) / (done.drained - done.started), "bit/s")
+    return Value(8 * (done.total - done.first) / (done.drained - done.started), "bit/s")
 
 
 def goodput_formula(path: Path) -> Value:
