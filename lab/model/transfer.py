@@ -215,7 +215,8 @@ class _Play:
             self._append(step)
             self.left -= step
             self.ready = now + _GRAIN + (0 if self.left else self.effort)
-            now = now if due <= self.ready else self.ready
+            if self.left and self.ready < due:
+                now = self.ready
             queued = self._queued()
 
     def _begins(self, queued: int) -> bool:

@@ -6,7 +6,7 @@ An experiment file says its claim in its docstring and defines one `EXPERIMENT`.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -55,12 +55,13 @@ class Arm(Changes):
     """One variant of the experiment: what it changes in the topology, and the article's figure for it.
 
     What it leaves out (`workload` ... `tolerance`) is the experiment's. An arm that `explains` says why it is
-    there, and does not count for the verdict. The figures of one `relative_to` another arm are ratios to that
+    there, and does not count for the verdict. `reported` can name points of the sweep, by their labels, and the
+    figure at each. The figures of one `relative_to` another arm are ratios to that
     one's, at the same point.
     """
 
     name: str
-    reported: Figure | None = None
+    reported: Figure | Mapping[str, Figure] | None = None
     explains: str = ""
     workload: Task | None = None
     probes: tuple[Task, ...] | None = None
@@ -76,7 +77,8 @@ class Arm(Changes):
 
     def __post_init__(self) -> None:
         _check_name("arm", self.name)
-        _check_figure(self.reported)
+        for figure in self.reported.values() if isinstance(self.reported, Mapping) else (self.reported,):
+            _check_figure(figure)
 
 
 @dataclass(frozen=True)
@@ -161,6 +163,11 @@ class Experiment(Changes):
             raise ValueError(f"clock='{self.clock}' should be 'virtual' or 'real'")
         if any(samples < 1 for samples in (self.samples, *(arm.samples or 1 for arm in self.arms))):
             raise ValueError("samples should be at least 1")
+        labels = {point.label for point in self.points if point}
+        for arm in self.arms:
+            if isinstance(arm.reported, Mapping) and not arm.reported.keys() <= labels:
+                unknown = ", ".join(sorted(arm.reported.keys() - labels))
+                raise ValueError(f"arm '{arm.name}' has a figure for {unknown}, which is no point of the sweep")
         figures = [(arm, self.reported(arm, point)) for arm in self.arms for point in self.points]
         if all(arm.explains or figure is None for arm, figure in figures):
             raise ValueError("no arm that counts says what the article reported")
@@ -174,8 +181,11 @@ class Experiment(Changes):
         return self.sweep.points if self.sweep else (None,)
 
     def reported(self, arm: Arm, point: Point | None) -> Value | None:
-        """The article's figure for `arm` at `point`."""
-        figure = arm.reported if point is None or point.reported is None else point.reported
+        """The article's figure for `arm` at `point`: the arm's for that point, else the point's, else the arm's."""
+        if isinstance(arm.reported, Mapping):
+            figure = arm.reported.get(point.label if point else "")
+        else:
+            figure = arm.reported if point is None or point.reported is None else point.reported
         return None if figure is None else Value.of(figure)
 
 
