@@ -30,6 +30,7 @@ from lab.metric.metrics import (
     idle_share,
     inflight_max,
     iperf3_goodput,
+    iperf_goodput,
     ping_rtt,
     qperf_goodput,
     retransmits,
@@ -40,6 +41,7 @@ from lab.metric.metrics import (
 from lab.metric.rtt import RoundTrips, echo_error, round_trips_of, rtt_samples, srtt_difference
 from lab.metric.sack import sack_blocks
 from lab.metric.segments import fragments, largest_payload, mss_in, transfer_time
+from lab.metric.steady import steady_goodput, steady_idle_share, steady_rtt
 
 __all__ = [
     "Capture",
@@ -79,6 +81,7 @@ __all__ = [
     "idle_share",
     "inflight_max",
     "iperf3_goodput",
+    "iperf_goodput",
     "largest_payload",
     "latencies",
     "lone_acks",
@@ -93,6 +96,9 @@ __all__ = [
     "sack_blocks",
     "segments_per_ack",
     "srtt_difference",
+    "steady_goodput",
+    "steady_idle_share",
+    "steady_rtt",
     "tcp_info_max",
     "tcp_info_of",
     "transfer_time",

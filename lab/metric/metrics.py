@@ -14,7 +14,15 @@ import numpy as np
 from lab.metric import tcp_info
 from lab.metric.capture import Capture
 from lab.metric.flow import Connection, MetricError, bulk
-from lab.metric.tools import Side, expert_summaries, iperf3_bits_per_second, netstat_counters, ping_rtts, qperf_results
+from lab.metric.tools import (
+    Side,
+    expert_summaries,
+    iperf3_bits_per_second,
+    iperf_bits_per_second,
+    netstat_counters,
+    ping_rtts,
+    qperf_results,
+)
 from lab.record import Record
 from lab.units import Value
 
@@ -33,6 +41,7 @@ __all__ = [
     "idle_share",
     "inflight_max",
     "iperf3_goodput",
+    "iperf_goodput",
     "ping_rtt",
     "qperf_goodput",
     "retransmits",
@@ -48,6 +57,11 @@ Way = Literal["forward", "back"]
 def iperf3_goodput(side: Side = "received") -> Metric:
     """iperf3's own mean, as its receiver or its sender counts it; the sender's includes what is only buffered."""
     return lambda record: Value(iperf3_bits_per_second(record.json("iperf3.json"), side), "bit/s")
+
+
+def iperf_goodput() -> Metric:
+    """The mean that iperf 2's server counts; its client's includes what is only buffered."""
+    return lambda record: Value(iperf_bits_per_second(record.text("iperf.server.csv")), "bit/s")
 
 
 def qperf_goodput() -> Metric:

@@ -15,6 +15,7 @@ __all__ = ["Side", "expert_summaries", "iperf3_bits_per_second", "netstat_counte
 
 Side = Literal["received", "sent"]
 
+_IPERF_FIELDS = 9  # time, two addresses with ports, id, interval, bytes, bits per second
 _QPERF = re.compile(r"^\s+(\w+)\s+=\s+([\d.,]+) (\S+(?: cpus)?)\s*$", re.MULTILINE)
 _SCALES = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}  # qperf counts in thousands
 _TIMES = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "sec": 1.0}
@@ -30,6 +31,14 @@ def iperf3_bits_per_second(output: Mapping[str, Any], side: Side) -> float:
         return float(output["end"][f"sum_{side}"]["bits_per_second"])
     except (KeyError, TypeError) as error:
         raise MetricError(f"iperf3 did not report what was {side}: its output has no {error}") from error
+
+
+def iperf_bits_per_second(text: str) -> float:
+    """The mean over the whole test that the last line of `iperf -y C` (of version 2) has, in bit/s."""
+    lines = [line.split(",") for line in text.splitlines() if line]
+    if not lines or len(lines[-1]) < _IPERF_FIELDS:
+        raise MetricError(f"iperf reported nothing: {text.strip() or 'no output'}")
+    return float(lines[-1][_IPERF_FIELDS - 1])
 
 
 def qperf_results(text: str) -> dict[str, Value]:

@@ -17,6 +17,7 @@ from lab.model.goodput import (
     goodput_bulk,
     goodput_despite_reordering,
     goodput_formula,
+    goodput_iperf,
     goodput_iperf3,
     goodput_written,
     lost_frames,
@@ -41,6 +42,7 @@ from lab.model.small_writes import (
     lone_acks,
     message_latency,
 )
+from lab.model.steady import goodput_steady, idle_share, round_trip
 from lab.model.transfer import Transfer, transfer
 from lab.model.window import window_plateau
 
@@ -65,9 +67,12 @@ __all__ = [
     "goodput_bulk",
     "goodput_despite_reordering",
     "goodput_formula",
+    "goodput_iperf",
     "goodput_iperf3",
     "goodput_line_rate",
+    "goodput_steady",
     "goodput_written",
+    "idle_share",
     "largest_payload",
     "largest_payload_back",
     "lone_acks",
@@ -78,6 +83,7 @@ __all__ = [
     "no_fragments",
     "packets_per_gb",
     "quick_acks",
+    "round_trip",
     "rtt_despite_retransmission",
     "rtt_for_new_data",
     "rtt_of_full_window",

@@ -14,9 +14,11 @@ __all__ = [
     "goodput_bulk",
     "goodput_despite_reordering",
     "goodput_formula",
+    "goodput_iperf",
     "goodput_iperf3",
     "goodput_written",
     "lost_frames",
+    "undropped",
 ]
 
 
@@ -26,22 +28,28 @@ def goodput_iperf3(path: Path) -> Value:
     The message that ends the test follows the data through the queue and starts with a round trip: the receiver's
     clock runs that much longer than the sender's.
     """
-    done = _undropped(path)
+    done = undropped(path)
     return Value(8 * done.sent / (done.seconds + done.queue + base_rtt(path).number), "bit/s")
+
+
+def goodput_iperf(path: Path) -> Value:
+    """As iperf 2's server counts: all that was written, from the first that arrived to the last."""
+    done = undropped(path)
+    return Value(8 * done.total / (done.drained - path.delay.seconds), "bit/s")
 
 
 def goodput_written(path: Path) -> Value:
     """As iperf and iperf3's sender count: what was written, over the writer's time. Includes what is only buffered."""
-    done = _undropped(path)
+    done = undropped(path)
     return Value(8 * done.written / done.seconds, "bit/s")
 
 
 def goodput_bulk(path: Path) -> Value:
     """As the lab's own transfer counts: from when its receiver first wakes until the last byte has arrived."""
-    done = _undropped(path)
+    done = undropped(path)
     if done.started is None:
         raise ModelError("the transfer ends before its receiver first wakes, where its clock starts")
-    return Value(8 * (done.written - done.first) / (done.drained - done.started), "bit/s")
+    return Value(8 * (done.total - done.first) / (done.drained - done.started), "bit/s")
 
 
 def goodput_formula(path: Path) -> Value:
@@ -71,11 +79,12 @@ def any_drops(path: Path) -> Value:
 
 def lost_frames(path: Path) -> Value:
     """0 where neither the wire nor its limit loses any. How many a small limit drops is not predicted: ModelError."""
-    _undropped(path)
+    undropped(path)
     return Value(0, "1")
 
 
-def _undropped(path: Path) -> Transfer:
+def undropped(path: Path) -> Transfer:
+    """The transfer. Raises ModelError where the wire or its limit loses frames."""
     done = transfer(path)
     if path.loss or done.peak > path.limit:
         raise ModelError("the path loses frames: the model covers a transfer without loss")

@@ -19,6 +19,7 @@ _TURNS = {  # what is written each time that select() or poll() says it may be
     "iperf3": 10 * 128 * 1024,  # its `multisend` writes of DEFAULT_TCP_BLKSIZE
     "netcat": 16 * 1024,  # its BUFSIZE
 }
+_BLOCKS = {"iperf": "128 KiB"}  # its default length of a write
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +86,7 @@ class Path:
     the `patches` that it was built with; `adv_win_scale` is what kernels before 6.6 shift the receive buffer by.
     `duration` and `size`, of what is sent, are the workload's, None when it has none;
     `turn` is how many bytes its writer writes each time that select() says it may, None for one that never asks;
+    `block` is how many bytes it writes at once where it never asks, and `effort` the time that each block takes it;
     `watermark` is how many bytes have to wait before its reader wakes (SO_RCVLOWAT). `workload` and `middleboxes` are
     as the experiment declares them, in plain form; `sender` and `receiver` are the hosts at the ends.
     """
@@ -100,6 +102,8 @@ class Path:
     version: int = 4
     adv_win_scale: int = 1
     turn: int | None = None
+    block: int | None = None
+    effort: Duration = Duration(0)
     watermark: int = 0
     size: Size | None = None
     patches: tuple[str, ...] = ()
@@ -129,6 +133,7 @@ class Path:
         if version is None:
             raise InputError(f"'{kernel['version']}' is not the version of a kernel")
         duration = workload.get("duration")
+        block = workload.get("block") or _BLOCKS.get(workload.get("kind", ""))
         return cls(
             forward=tuple(Hop.of(link[ahead]) for link, ahead, _ in forward),
             back=tuple(Hop.of(link[behind]) for link, _, behind in reversed(forward)),
@@ -140,6 +145,8 @@ class Path:
             duration=None if duration is None else Duration.of(duration),
             version=workload.get("ip", 4),
             turn=_TURNS.get(workload.get("kind", "")),
+            block=None if block is None else Size.of(block).bytes,
+            effort=Duration.of(workload.get("effort", "0 s")),
             watermark=Size.of(workload.get("watermark", Size(0))).bytes,
             size=None if workload.get("size") is None else Size.of(workload["size"]),
             patches=tuple(kernel["patches"]),

@@ -11,8 +11,9 @@ A large transfer is played in part: by then it is in a steady state, which its r
 from __future__ import annotations
 
 import sys
+from bisect import bisect_right
 from collections import deque
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from math import inf
 from typing import NamedTuple
@@ -21,7 +22,15 @@ from lab.model.cubic import Cubic
 from lab.model.line import ModelError, base_rtt, frame, packet
 from lab.model.mss import mss, own_segment
 from lab.model.path import Path
-from lab.model.window import GSO_BYTES, OVERHEAD, initial_window, rcv_window, skb_payload, sndbuf_per_segment
+from lab.model.window import (
+    GSO_BYTES,
+    OVERHEAD,
+    gso_segments,
+    initial_window,
+    rcv_window,
+    skb_payload,
+    sndbuf_per_segment,
+)
 from lab.units import Rate, Size
 
 __all__ = ["Transfer", "transfer"]
@@ -34,6 +43,7 @@ _RTT_SHIFT = 9  # and, near by, GSO_BYTES halved for each 2^9 us of the RTT: tcp
 _WIN_DIVISOR = 3  # tcp_tso_win_divisor
 _PATIENCE = 0.001  # seconds that a sender puts a burst off for at most
 _PART = Size.of("16 MiB")  # of a large transfer, after which it is taken to be steady
+_GRAIN = 256e-9  # seconds by which sending an skb brings a virtual clock on, as it reads it (docs/virtual-time.md)
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,18 +52,26 @@ class Transfer:
     first write.
 
     Bytes `written` to the socket and `sent` to the wire by then; a packet sent at the end waits `queue` for the wire.
-    The reader first wakes at `started` (None: never) and finds `first` bytes; all that was written has arrived at
-    `drained`. `peak` is the most frames that the bottleneck held.
+    One that is within a block by then still writes the rest of it, `total` bytes in all. The reader first wakes at
+    `started` (None: never) and finds `first` bytes; all that was written has arrived at `drained`. `peak` is the most
+    frames that the bottleneck held. `acks` are the times when the sender saw an ACK, and what was acknowledged then.
     """
 
     seconds: float
     written: int
+    total: int
     sent: int
     queue: float
     started: float | None
     first: int
     drained: float
     peak: int
+    acks: tuple[tuple[float, ...], tuple[int, ...]] = field(repr=False)
+
+    def acked(self, at: float) -> int:
+        """Bytes that the sender knew to have arrived at that time."""
+        times, acked = self.acks
+        return acked[bisect_right(times, at) - 1] if times and times[0] <= at else 0
 
 
 def transfer(path: Path) -> Transfer:
@@ -67,7 +85,9 @@ def transfer(path: Path) -> Transfer:
     half, whole = (_played(replace(plain, size=Size(parts * _PART.bytes))) for parts in (1, 2))
     rest = (path.size.bytes - whole.written) / (whole.written - half.written) * (whole.drained - half.drained)
     end = whole.drained + rest
-    return replace(whole, seconds=end, drained=end, written=path.size.bytes, sent=path.size.bytes)
+    return replace(
+        whole, seconds=end, drained=end, written=path.size.bytes, total=path.size.bytes, sent=path.size.bytes
+    )
 
 
 @lru_cache(maxsize=64)
@@ -97,6 +117,7 @@ class _Play:
     def __init__(self, path: Path, rate: Rate, seconds: float, size: int) -> None:
         self.seconds, self.size = seconds, size
         self.segment, self.skb = mss(path), skb_payload(path)
+        self.most = gso_segments(path)
         self.per_segment, self.sndbuf_max = sndbuf_per_segment(path), path.sndbuf_max
         # What waits for its reader is not offered again: where the window stops the sender, all of it is missing.
         self.window, self.plateau = initial_window(path), rcv_window(path) - max(path.watermark - 1, 0)
@@ -118,29 +139,52 @@ class _Play:
         self.idle = 0.0  # when the wire has sent all that it was given
         self.started: float | None = None
         self.watermark, self.first = path.watermark, 0
-        self.asleep, self.turn, self.left = False, path.turn or sys.maxsize, 0
+        self.turn, self.block, self.effort = path.turn, path.block or sys.maxsize, path.effort.seconds
+        self.asleep, self.left = False, 0
+        self.ready = 0.0  # when the writer has its next block
+        self.acked: tuple[list[float], list[int]] = ([], [])
 
     def result(self) -> Transfer:
         """Plays until everything written has arrived."""
-        self._write()
+        self._write(0.0)
         self._send(0.0)
-        while (ack := self._next_ack()) and ack.at <= self.seconds:
-            self._take(ack)
-            self._write()
-            self._send(ack.at)
+        while (now := self._next()) <= self.seconds and now < inf:
+            self._pass(now)
         written, sent, queue = self.written, self.nxt, max(0.0, self.idle - self.seconds)
-        while ack:
-            self._take(ack)
-            self._send(ack.at)
-            ack = self._next_ack()
+        while (now := self._next()) < inf:
+            self._pass(now)
         drained = self.idle + self.delay
-        return Transfer(min(self.seconds, drained), written, sent, queue, self.started, self.first, drained, self.peak)
+        return Transfer(
+            seconds=min(self.seconds, drained),
+            written=written,
+            total=self.written,
+            sent=sent,
+            queue=queue,
+            started=self.started,
+            first=self.first,
+            drained=drained,
+            peak=self.peak,
+            acks=(tuple(self.acked[0]), tuple(self.acked[1])),
+        )
 
-    def _next_ack(self) -> _Ack | None:
-        if not self.acks and self.lone:
+    def _next(self) -> float:
+        """When something happens next: an ACK comes, or the writer has its block; inf when nothing does any more."""
+        return self._next_ack() if self.asleep else min(self._next_ack(), self.ready)
+
+    def _next_ack(self) -> float:
+        if self.acks:
+            return self.acks[0].at
+        return self.lone.at + _DELACK if self.lone else inf
+
+    def _pass(self, now: float) -> None:
+        """What happens at that time, and what follows from it at once."""
+        if not self.acks and self.lone and self.lone.at + _DELACK <= now:
             self.acks.append(self.lone._replace(at=self.lone.at + _DELACK))
             self.lone = None
-        return self.acks.popleft() if self.acks else None
+        if self.acks and self.acks[0].at <= now:
+            self._take(self.acks.popleft())
+        self._write(now)
+        self._send(now)
 
     def _take(self, ack: _Ack) -> None:
         acked, self.una = ack.upto - self.una, ack.upto
@@ -149,23 +193,41 @@ class _Play:
         while self.flight and self.flight[0].end <= self.una:
             self.flight.popleft()
         self.cubic.acknowledged(ack.at, ack.at - ack.sent, acked // self.segment, self.una, self.nxt)
+        self.acked[0].append(ack.at)
+        self.acked[1].append(self.una)
 
-    def _write(self) -> None:
+    def _write(self, now: float) -> None:
         """The writer fills the buffer, then sleeps until a third of it is free (sk_stream_write_space).
 
-        One that asks first, by select(), also stops where its turn ends and less than a third is free.
+        One that asks first, by select(), also stops where its turn ends and less than a third is free. One that does
+        not writes block by block, and begins none after its time.
         """
         self.sndbuf = max(self.sndbuf, min(2 * self.cubic.cwnd * self.per_segment, self.sndbuf_max))
         queued = self._queued()
         if self.asleep and 3 * queued > 2 * self.sndbuf:
             return
-        while self.written < self.size and queued < self.sndbuf and (self.left or 3 * queued <= 2 * self.sndbuf):
-            self.left = min(self.left or self.turn, self.size - self.written)
+        self.asleep, due = False, self._next_ack()
+        while self.ready <= now and (self.left or self._begins(queued)):
+            if queued >= self.sndbuf:
+                self.asleep = True
+                return
             step = min(self.skb, self.left)
             self._append(step)
             self.left -= step
+            self.ready = now + _GRAIN + (0 if self.left else self.effort)
+            if self.left and self.ready < due:
+                now = self.ready
             queued = self._queued()
-        self.asleep = True
+
+    def _begins(self, queued: int) -> bool:
+        """Whether the writer begins to write again after what it wanted to write is written."""
+        if self.written >= self.size or self.ready > self.seconds + self.effort:
+            self.ready = inf
+        elif self.turn and 3 * queued > 2 * self.sndbuf:
+            self.asleep = True
+        else:
+            self.left = min(self.turn or self.block, self.size - self.written)
+        return self.left > 0
 
     def _append(self, step: int) -> None:
         """Fills the last skb, then a new one."""
@@ -212,7 +274,7 @@ class _Play:
     def _burst(self) -> int:
         """The most segments of one skb: tcp_tso_autosize(), with the rate of tcp_update_pacing_rate()."""
         rate = (2.0 if self.cubic.slow_start else 1.2) * self.cubic.cwnd * self.segment / self.srtt
-        return max(min((int(rate) >> _PACING_SHIFT) + self.near, GSO_BYTES) // self.segment, _MIN_BURST)
+        return min(max(min((int(rate) >> _PACING_SHIFT) + self.near, GSO_BYTES) // self.segment, _MIN_BURST), self.most)
 
     def _grow(self, quota: int) -> int:
         """Length of the first skb, topped up from the second: tcp_grow_skb()."""

@@ -14,6 +14,7 @@ from lab.units import Value
 __all__ = [
     "GSO_BYTES",
     "OVERHEAD",
+    "gso_segments",
     "initial_window",
     "rcv_window",
     "skb_payload",
@@ -73,8 +74,14 @@ def window_scale(path: Path) -> int:
 
 
 def skb_payload(path: Path) -> int:
-    """Payload of one skb in the send queue: whole segments up to the largest GSO packet (tcp_xmit_size_goal)."""
-    return GSO_BYTES // mss(path) * mss(path)
+    """Payload of one skb in the send queue: whole segments, as tcp_xmit_size_goal() has it."""
+    return gso_segments(path) * mss(path)
+
+
+def gso_segments(path: Path) -> int:
+    """The most segments of one skb: the largest GSO packet's, or as many as the interface lets TCP put in one."""
+    most = GSO_BYTES // mss(path)
+    return min(most, path.sender.gso_max_segs or most)
 
 
 def initial_window(path: Path) -> int:

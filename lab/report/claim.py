@@ -45,10 +45,11 @@ class Tested:
 
     @cached_property
     def traffic(self) -> Traffic:
-        """Its capture, read once. Raises NotRun, MetricError."""
+        """Its capture, the sender's or else the receiver's, read once. Raises NotRun, MetricError."""
         if self.record is None:
             raise NotRun(f"{self.label} was not run")
-        return traffic_of(self.record, self.case.path[0])
+        captured = {name.split(".")[1] for name in self.record.outputs if name.startswith("capture.")}
+        return traffic_of(self.record, next((node for node in self.case.path if node in captured), self.case.path[0]))
 
 
 @dataclass(frozen=True, repr=False)

@@ -165,7 +165,8 @@ class Experiment(Changes):
         values = {point.value for point in self.points if point}
         for arm in self.arms:
             if isinstance(arm.reported, Mapping) and not arm.reported.keys() <= values:
-                raise ValueError(f"arm '{arm.name}' has a reported figure for a value that is no point of the sweep")
+                unknown = ", ".join(sorted(map(str, arm.reported.keys() - values)))
+                raise ValueError(f"arm '{arm.name}' has a figure for {unknown}, which is no point of the sweep")
         figures = [(arm, self.reported(arm, point)) for arm in self.arms for point in self.points]
         if all(arm.explains or figure is None for arm, figure in figures):
             raise ValueError("no arm that counts says what the article reported")
@@ -179,12 +180,11 @@ class Experiment(Changes):
         return self.sweep.points if self.sweep else (None,)
 
     def reported(self, arm: Arm, point: Point | None) -> Value | None:
-        """The article's figure for `arm` at `point`."""
-        if point is not None and point.reported is not None:
-            return Value.of(point.reported)
-        figure = arm.reported
-        if isinstance(figure, Mapping):
-            figure = figure.get(point.value) if point else None
+        """The article's figure for `arm` at `point`: the arm's for that point, else the point's, else the arm's."""
+        if isinstance(arm.reported, Mapping):
+            figure = arm.reported.get(point.value) if point else None
+        else:
+            figure = arm.reported if point is None or point.reported is None else point.reported
         return None if figure is None else Value.of(figure)
 
 

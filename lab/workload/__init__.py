@@ -9,13 +9,14 @@ from lab.workload.flent import Flent
 from lab.workload.netcat import Netcat
 from lab.workload.paced import PacedReader
 from lab.workload.small_writes import SmallWrites
-from lab.workload.tools import Iperf3, Ping, Qperf
+from lab.workload.tools import Iperf, Iperf3, Ping, Qperf
 
-Workload = Bulk | Flent | Iperf3 | Netcat | PacedReader | Ping | Qperf | RequestResponse | SmallWrites
+Workload = Bulk | Flent | Iperf | Iperf3 | Netcat | PacedReader | Ping | Qperf | RequestResponse | SmallWrites
 
 __all__ = [
     "Bulk",
     "Flent",
+    "Iperf",
     "Iperf3",
     "Netcat",
     "PacedReader",

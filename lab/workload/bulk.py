@@ -27,7 +27,9 @@ MARGIN_SECONDS = 60.0  # for what is queued to drain, on the slowest path that a
 
 
 class Bulk(msgspec.Struct, frozen=True, tag="bulk", tag_field="kind", forbid_unknown_fields=True):
-    """`client` sends to `server` for `duration`, or `size` bytes where that is given.
+    """`client` sends to `server` for `duration`, or `size` bytes where that is given, `block` by `block`.
+
+    `effort` is the time that each block takes its writer: virtual time counts no CPU's.
 
     Its sending socket sets TCP_MAXSEG to `maxseg` before it connects, where that is given.
     Leaves bulk.json: `bytes` received, of which `first_bytes` had come at `first_ns`, a watermark's worth or more;
@@ -39,6 +41,8 @@ class Bulk(msgspec.Struct, frozen=True, tag="bulk", tag_field="kind", forbid_unk
     server: str = "receiver"
     duration: Duration = Duration.of("10 s")
     size: Size | None = None
+    block: Size = Size.of("1 MiB")
+    effort: Duration = Duration(0)
     ip: int = 4
     congestion: str = "cubic"
     watermark: Size = Size.of("16 KiB")
@@ -67,8 +71,8 @@ class Bulk(msgspec.Struct, frozen=True, tag="bulk", tag_field="kind", forbid_unk
         return socket.AF_INET6 if self.ip == 6 else socket.AF_INET
 
     def _send(self, place: Place, address: str) -> None:
-        block = os.memfd_create("block")
-        os.truncate(block, BLOCK)
+        block, size, effort = os.memfd_create("block"), self.block.bytes, self.effort.seconds
+        os.truncate(block, size)
         with socket.socket(self._family(), socket.SOCK_STREAM) as sock:
             sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, self.congestion.encode())
             if self.maxseg:
@@ -78,11 +82,12 @@ class Bulk(msgspec.Struct, frozen=True, tag="bulk", tag_field="kind", forbid_unk
             if self.size is None:
                 end = time.monotonic_ns() + self.duration.ns
                 while time.monotonic_ns() < end:
-                    os.sendfile(sock.fileno(), block, 0, BLOCK)
+                    time.sleep(effort)
+                    os.sendfile(sock.fileno(), block, 0, size)
             else:
                 left = self.size.bytes
                 while left:
-                    left -= os.sendfile(sock.fileno(), block, 0, min(left, BLOCK))
+                    left -= os.sendfile(sock.fileno(), block, 0, min(left, size))
         (place.out / "bulk.sender.json").write_text(json.dumps({"start_ns": start_ns}) + "\n")
 
     def _receive(self, place: Place) -> None:

@@ -55,6 +55,38 @@ class Iperf3(msgspec.Struct, frozen=True, tag="iperf3", tag_field="kind", forbid
         place.wait(server, MARGIN_SECONDS)
 
 
+class Iperf(msgspec.Struct, frozen=True, tag="iperf", tag_field="kind", forbid_unknown_fields=True):
+    """iperf 2 from `client` to `server` for `duration`. Leaves iperf.csv, of the client, and iperf.server.csv.
+
+    Its writer does not ask by select() before it writes, as iperf3's does: it sleeps in write().
+    """
+
+    client: str = "sender"
+    server: str = "receiver"
+    duration: Duration = Duration.of("10 s")
+    ip: int = 4
+
+    @property
+    def greedy(self) -> bool:
+        """Whether it sends as fast as the network takes it."""
+        return True
+
+    def tools(self) -> tuple[str, ...]:
+        """What must be installed."""
+        return ("iperf",)
+
+    def run(self, place: Place) -> None:
+        """Measure. Raises WorkloadError, MachineError."""
+        port = 5001
+        version = ["-V"] if self.ip == 6 else []
+        server = place.start(self.server, ["iperf", "-s", "-P", "1", "-y", "C", *version], "iperf.server.csv")
+        place.wait_for_listener(server, port)
+        argv = ["iperf", "-c", place.address(self.server, self.ip), "-t", f"{self.duration.seconds:g}", "-y", "C"]
+        client = place.start(self.client, [*argv, *version], "iperf.csv")
+        place.wait(client, self.duration.seconds + MARGIN_SECONDS, "iperf.csv")
+        place.wait(server, MARGIN_SECONDS)
+
+
 class Qperf(msgspec.Struct, frozen=True, tag="qperf", tag_field="kind", forbid_unknown_fields=True):
     """qperf's `test` from `client` to `server` for `duration`. Leaves qperf.txt."""
 

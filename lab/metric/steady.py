@@ -1,0 +1,56 @@
+"""What a bulk transfer does once slow start is over: in the second half of its duration."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from lab.metric.flow import MetricError
+from lab.metric.metrics import Metric, connection_of, tcp_info_of
+from lab.record import Record
+from lab.units import Duration, Value
+
+__all__ = ["steady_goodput", "steady_idle_share", "steady_rtt"]
+
+_GAP_NS = 1_000_000  # without a frame: a sender that waits for a whole burst waits no longer
+
+
+def steady_goodput(node: str = "sender") -> Metric:
+    """Bytes acknowledged in the second half of the workload's duration, by samples of tcp_info, over that time."""
+
+    def measure(record: Record) -> Value:
+        samples = tcp_info_of(record, node)
+        acked, half = samples["bytes_acked"].astype(np.int64), _half_ns(record)
+        begun = int(samples.time_ns[np.flatnonzero(acked)[0]])  # the SYN counts
+        low, high = np.searchsorted(samples.time_ns, [begun + half, begun + 2 * half], side="right") - 1
+        if low == high:
+            raise MetricError(f"the tcp_info samples of '{node}' end before the second half of the transfer")
+        elapsed = samples.time_ns[high] - samples.time_ns[low]
+        return Value(float(8e9 * (acked[high] - acked[low]) / elapsed), "bit/s")
+
+    return measure
+
+
+def steady_rtt(node: str = "sender") -> Metric:
+    """The median of the smoothed RTT in the second half of the workload's duration, by samples of tcp_info."""
+
+    def measure(record: Record) -> Value:
+        samples = tcp_info_of(record, node)
+        middle = int(samples.time_ns[0]) + _half_ns(record)
+        return Value(float(np.median(samples["rtt"][samples.time_ns >= middle])) / 1e6, "s")
+
+    return measure
+
+
+def steady_idle_share(node: str = "receiver", interface: str | None = None) -> Metric:
+    """The share of the second half of the workload's duration within gaps of 1 ms or more between data segments."""
+
+    def measure(record: Record) -> Value:
+        connection, half = connection_of(record, node, interface), _half_ns(record)
+        start = connection.start_ns + half
+        return Value(connection.idle_share(start, start + half, _GAP_NS), "1")
+
+    return measure
+
+
+def _half_ns(record: Record) -> int:
+    return Duration.of(record.trial.workload["duration"]).ns // 2
