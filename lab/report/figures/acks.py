@@ -10,7 +10,7 @@ from matplotlib.ticker import FuncFormatter, NullLocator
 
 from lab.metric import Connection, capture_of
 from lab.metric.acks import ack_delays, full_segment, hole
-from lab.metric.flow import bulk
+from lab.metric.flow import Floats, bulk
 from lab.report import html
 from lab.report.claim import Claim, NotRun, Tested
 from lab.report.drawing import ARMS, PREDICTED, REPORTED, Label, axes, draw, labels, picture
@@ -29,7 +29,7 @@ def ack_rates(
     """Full data segments and ACKs in ticks of `tick` s from `start` to `end`, an arm a panel, on one scale."""
     shown = _those(claim, arms, point)
     figure, panels = axes(len(shown), size=(6.1, 1.9 * len(shown) + 0.6), sharey=True)
-    said = []
+    said, top = [], 1.0
     for each, panel in zip(shown, panels, strict=True):
         connection, full = _received(each)
         edges = connection.start_ns + 1e9 * np.arange(start, end + tick / 2, tick)
@@ -44,13 +44,14 @@ def ack_rates(
             expected = data.mean() / each.result.predicted.number
             panel.axhline(expected, color=PREDICTED, linestyle=_DASHED, linewidth=1.3)
         panel.set_yscale("log")
-        panel.set(ylim=(0.7, None), ylabel=f"in {1e3 * tick:g} ms")
+        top = max(top, float(data.max()))
+        panel.set_ylabel(f"in {1e3 * tick:g} ms")
         panel.yaxis.set_minor_locator(NullLocator())
         panel.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
         panel.set_title(each.label, loc="left", fontsize=9.5)
         said.append(f"{each.label}: {data.sum() / max(1, acks.sum()):.4g} segments for each ACK")
         _beside(panel, ends)
-    panels[-1].set(xlabel=_SINCE, xlim=(1e3 * start, 1e3 * end))
+    panels[-1].set(xlabel=_SINCE, xlim=(1e3 * start, 1e3 * end), ylim=(0.7, 2 * top))
     caption = (
         f"What reaches the receiver and what it answers, in ticks of {1e3 * tick:g} ms. Dashed: the ACKs predicted for "
         "that data. Segments are counted by payload, since GRO shows many as one."
@@ -106,8 +107,8 @@ def acks_behind_hole(claim: Claim, *arms: str) -> Html:
         panel.set(ylabel="segments behind\nthe hole", ylim=(0, 1.1 * len(behind)))
         said.append(f"{each.label}: {len(acks)} ACKs for {len(behind)} segments")
     panels[-1].set_xlabel("time since the first segment behind the hole, ms")
-    panels[0].annotate("arrivals", (0.98, 0.55), xycoords="axes fraction", color=ARMS[0], ha="right")
-    panels[0].annotate("ACKs", (0.98, 0.4), xycoords="axes fraction", color=ARMS[1], ha="right")
+    panels[0].annotate("arrivals", (0.7, 0.75), xycoords="axes fraction", color=ARMS[0])
+    panels[0].annotate("ACKs", (0.7, 0.6), xycoords="axes fraction", color=ARMS[1])
     caption = (
         "Dots: segments that arrive behind the lost one. Triangles: ACKs that ask for it again, and how much had come."
     )
@@ -131,8 +132,9 @@ def _received(each: Tested) -> tuple[Connection, int]:
     return connection, full_segment(capture, connection)
 
 
-def _typical(counts: np.ndarray[tuple[int, ...], np.dtype[np.float64]]) -> float:
-    return float(max(1.0, np.median(counts)))
+def _typical(counts: Floats) -> float:
+    """Where a line runs most of the time; its peaks where it mostly is at zero."""
+    return float(np.median(counts) or counts.max() or 1)
 
 
 def _beside(panel: Axes, ends: Sequence[Label]) -> None:
