@@ -11,8 +11,6 @@ from lab.units import Duration, Value
 
 __all__ = ["steady_goodput", "steady_idle_share", "steady_rtt"]
 
-_GAP_NS = 1_000_000  # without a frame: a sender that waits for a whole burst waits no longer
-
 
 def steady_goodput(node: str = "sender") -> Metric:
     """Bytes acknowledged in the second half of the workload's duration, by samples of tcp_info, over that time."""
@@ -42,12 +40,21 @@ def steady_rtt(node: str = "sender") -> Metric:
 
 
 def steady_idle_share(node: str = "receiver", interface: str | None = None) -> Metric:
-    """The share of the second half of the workload's duration within gaps of 1 ms or more between data segments."""
+    """The share of the second half of the workload's duration in which no data segment passed.
+
+    A segment takes as long as from it to the next one of the same burst, in the mean.
+    """
 
     def measure(record: Record) -> Value:
         connection, half = connection_of(record, node, interface), _half_ns(record)
+        times = connection.forward.time_ns[connection.forward.data]
         start = connection.start_ns + half
-        return Value(connection.idle_share(start, start + half, _GAP_NS), "1")
+        inside = times[(times >= start) & (times < start + half)]
+        if len(inside) < 2:
+            raise MetricError("hardly anything passed in the second half of the transfer")
+        distances = np.diff(inside)
+        back_to_back = distances[distances < 2 * np.median(distances)]
+        return Value(max(0.0, 1 - len(inside) * float(back_to_back.mean()) / half), "1")
 
     return measure
 

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from lab.model.goodput import undropped
-from lab.model.line import ModelError, base_rtt, frame, packet
+from lab.model.line import base_rtt, goodput_line_rate, packet
 from lab.model.mss import mss
 from lab.model.path import Path
-from lab.model.window import rcv_window
 from lab.units import Size, Value
 
 __all__ = ["goodput_steady", "idle_share", "round_trip"]
@@ -24,16 +23,11 @@ def goodput_steady(path: Path) -> Value:
 
 
 def idle_share(path: Path) -> Value:
-    """1 - W / (R x RTT): a receive window W, as frames of rate R, takes so much less than a round trip.
+    """1 - W / (R x RTT): what the steady goodput of a window W a round trip leaves of the goodput that fills the link.
 
-    The window lacks what waits for its reader. The first two segments of a window are acknowledged together.
+    The round trip is a little longer than the path's where the sender waits for a burst's worth of window.
     """
-    if path.rate is None:
-        raise ModelError("no link of the path has a rate, so a window takes no time")
-    wire = float(path.rate.time_for(frame(path)))
-    rtt = round_trip(path).number + wire
-    busy = (rcv_window(path) - path.watermark) / mss(path) * wire
-    return Value(max(0.0, 1 - busy / rtt), "1")
+    return Value(max(0.0, 1 - goodput_steady(path).number / goodput_line_rate(path).number), "1")
 
 
 def round_trip(path: Path) -> Value:
