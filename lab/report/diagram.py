@@ -9,6 +9,9 @@ from typing import Any
 __all__ = ["diagram"]
 
 _WIDTH, _BOX, _HEIGHT, _ROW = 480, 84, 36, 96  # of the picture, of a node, and from one row to the next
+# In the picture and not in the page's style sheet: Jupyter shows it too.
+_STYLE = 'font-size="12" text-anchor="middle" fill="#1a1a1a" style="max-width: 34rem"'
+_LINE = 'fill="#fff" stroke="#1a1a1a" stroke-width="1.4"'
 
 
 def diagram(network: Mapping[str, Any], path: Sequence[str]) -> str:
@@ -26,7 +29,7 @@ def diagram(network: Mapping[str, Any], path: Sequence[str]) -> str:
     nodes = "".join(_node(name, *places[name]) for name in places)
     title = f"Topology {network['name']}: {', '.join(places)}"
     return (
-        f'<svg class="topology" viewBox="0 0 {_WIDTH} {height}" role="img" aria-label="{escape(title)}">'
+        f'<svg class="topology" viewBox="0 0 {_WIDTH} {height}" role="img" aria-label="{escape(title)}" {_STYLE}>'
         f"{links}{nodes}</svg>"
     )
 
@@ -49,8 +52,8 @@ def _columns(network: Mapping[str, Any], start: str) -> list[list[str]]:
 
 def _node(name: str, x: float, y: float) -> str:
     return (
-        f'<rect x="{x - _BOX / 2:g}" y="{y - _HEIGHT / 2:g}" width="{_BOX}" height="{_HEIGHT}" rx="5"/>'
-        f'<text x="{x:g}" y="{y + 4.5:g}" class="node">{escape(name)}</text>'
+        f'<rect x="{x - _BOX / 2:g}" y="{y - _HEIGHT / 2:g}" width="{_BOX}" height="{_HEIGHT}" rx="5" {_LINE}/>'
+        f'<text x="{x:g}" y="{y + 4.5:g}" font-weight="600">{escape(name)}</text>'
     )
 
 
@@ -63,7 +66,7 @@ def _link(link: Mapping[str, Any], places: Mapping[str, tuple[float, float]]) ->
     above, below = (forward, back) if rightwards else (back, forward)
     x, y = (x1 + x2) / 2, (y1 + y2) / 2
     lines = [
-        f'<line x1="{x1:g}" y1="{y1:g}" x2="{x2:g}" y2="{y2:g}"/>',
+        f'<line x1="{x1:g}" y1="{y1:g}" x2="{x2:g}" y2="{y2:g}" {_LINE}/>',
         *_label(x, y - 7, f"{_direction(above)} →", x2 - x1 - _BOX, up=True),
         *_label(x, y + 16, f"← {_direction(below)}", x2 - x1 - _BOX, up=False),
     ]

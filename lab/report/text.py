@@ -55,7 +55,14 @@ def plain(what: RenderableType) -> str:
     """As a terminal of 80 columns without colours shows it."""
     from rich.console import Console
 
-    console = Console(file=io.StringIO(), width=_COLUMNS, highlight=False, color_system=None, force_terminal=False)
+    console = Console(
+        file=io.StringIO(),
+        width=_COLUMNS,
+        highlight=False,
+        color_system=None,
+        force_terminal=False,
+        force_jupyter=False,
+    )
     with console.capture() as captured:
         console.print(what)
     return "\n".join(line.rstrip() for line in captured.get().splitlines()).strip("\n")
