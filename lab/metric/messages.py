@@ -29,8 +29,6 @@ __all__ = [
     "message_latency",
 ]
 
-OUTPUT = "small_writes.json"
-
 Floats: TypeAlias = npt.NDArray[np.float64]
 
 
@@ -51,8 +49,7 @@ class Counts:
 
 def latencies(record: Record) -> Floats:
     """Seconds from each message's first write to its answer."""
-    stamps = np.array(record.json(OUTPUT)["stamps_ns"], np.int64)
-    return np.diff(stamps).astype(np.float64) / 1e9
+    return np.diff(np.array(_output(record, "stamps_ns"), np.int64)).astype(np.float64) / 1e9
 
 
 def exchange_time() -> Metric:
@@ -85,16 +82,16 @@ def file_in_first(node: str = "sender", interface: str | None = None) -> Metric:
     payload = first_segment(node, interface)
 
     def measure(record: Record) -> Value:
-        output = record.json(OUTPUT)
-        return Value(int(payload(record).number > output["message_bytes"] - output["file_bytes"]), "1")
+        written = _output(record, "message_bytes") - _output(record, "file_bytes")
+        return Value(int(payload(record).number > written), "1")
 
     return measure
 
 
 def counts_of(record: Record, node: str, interface: str | None = None) -> Counts:
     """What each message took, by the capture of `node`."""
-    output = record.json(OUTPUT)
-    message, reply, messages = output["message_bytes"], output["reply_bytes"], len(output["stamps_ns"]) - 1
+    message, reply = (_output(record, f"{which}_bytes") for which in ("message", "reply"))
+    messages = len(_output(record, "stamps_ns")) - 1
     connection = connection_of(record, node, interface)
     client, server = connection.forward, connection.back
     if client.payload.sum() != messages * message:
@@ -117,3 +114,10 @@ def counts_of(record: Record, node: str, interface: str | None = None) -> Counts
 
 def _median(of: Callable[[Counts], Any], unit: str, node: str, interface: str | None) -> Metric:
     return lambda record: Value(float(np.median(of(counts_of(record, node, interface)))), unit)
+
+
+def _output(record: Record, name: str) -> Any:
+    try:
+        return record.json("small_writes.json")[name]
+    except KeyError:
+        raise MetricError(f"small_writes.json has no '{name}'") from None

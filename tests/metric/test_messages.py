@@ -52,3 +52,8 @@ def test_a_capture_of_something_else_is_told(record: Keep, outputs: dict[str, by
     other = {**outputs, "small_writes.json": json.dumps({**plain, "message_bytes": 31}).encode()}
     with pytest.raises(MetricError, match="600 bytes of 20 messages of 31 B"):
         counts_of(record(other), "sender")
+
+
+def test_an_output_without_times_is_told(record: Keep) -> None:
+    with pytest.raises(MetricError, match="has no 'stamps_ns'"):
+        metric.exchange_time()(record({"small_writes.json": b"{}"}))

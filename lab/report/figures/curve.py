@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from math import inf
 
@@ -19,6 +19,7 @@ from lab.report.html import Html
 __all__ = ["sweep"]
 
 _MARKERS = "osD^v"
+_ROOM = 1.3  # the ratio of two numbers beside each other on a logarithmic axis
 _WIDE = 20  # the ratio of the largest to the smallest above which an axis is logarithmic
 
 
@@ -51,13 +52,13 @@ def sweep(claim: Claim, *arms: str, of: str = "measured", steps: int = 1) -> Htm
     said = [(_at(each) / across[0], each.result.reported.number / up[0]) for each in shown if each.result.reported]
     panel.plot(*_columns(said), "x", color=REPORTED, markersize=9, markeredgewidth=2, clip_on=False)
     for at, number in said:
-        panel.annotate(
-            f"article {number:.4g}", (at, number), (-7, 7), textcoords="offset points", ha="right", color=REPORTED
-        )
+        side, shift = ("left", 7) if at * across[0] == min(places) else ("right", -7)
+        text = f"article {number:.4g}"
+        panel.annotate(text, (at, number), (shift, 8), textcoords="offset points", ha=side, color=REPORTED)
     if logarithmic:
         panel.set_xscale("log")
         panel.xaxis.set_minor_locator(NullLocator())
-        panel.set_xticks(sorted({at / across[0] for at in places}))
+        panel.set_xticks([at / across[0] for at in _apart(places)])
         panel.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
     panel.set_ylim(0, None)
     panel.margins(x=0.04)
@@ -70,6 +71,15 @@ def sweep(claim: Claim, *arms: str, of: str = "measured", steps: int = 1) -> Htm
 
 def _at(each: Tested) -> float:
     return each.case.value.number if each.case.value else inf
+
+
+def _apart(places: Iterable[float]) -> list[float]:
+    """Those that leave room for each other's number on a logarithmic axis."""
+    chosen: list[float] = []
+    for place in sorted(set(places)):
+        if not chosen or place > _ROOM * chosen[-1]:
+            chosen.append(place)
+    return chosen
 
 
 def _columns(points: Sequence[tuple[float, float]]) -> tuple[list[float], list[float]]:

@@ -51,8 +51,18 @@ def message_latencies(claim: Claim, *arms: str) -> Html:
         panel.step(times, np.arange(1, len(times) + 1) / len(times), where="post", color=colour, linewidth=2)
         height = 0.88 - 0.8 * index / len(shown)
         at = float(np.quantile(times, height))
-        text = f"{each.label}: {np.median(times):.4g} ms"
-        panel.annotate(text, (at, height), (6, 0), textcoords="offset points", color=colour, va="center")
+        right = at > (low * high) ** 0.5 if wide else False
+        panel.annotate(
+            f"{each.label}: {np.median(times):.4g} ms",
+            (at, height),
+            (-6 if right else 6, 0),
+            textcoords="offset points",
+            color=colour,
+            ha="right" if right else "left",
+            va="center",
+            bbox={"facecolor": "white", "edgecolor": "none", "pad": 1.5},
+            zorder=4,
+        )
         _mark(panel, each)
     panel.set(ylim=(0, 1.02), xlabel="time from a message's first write to its answer, ms", ylabel="share of messages")
     alt = "Message latencies, median: " + "; ".join(
@@ -72,7 +82,10 @@ def _mark(panel: Axes, each: Tested) -> None:
         (each.result.reported, REPORTED, _DOTTED),
     ):
         if value and value.unit == "s":
-            panel.axvline(1e3 * value.number / messages, color=colour, linestyle=style, linewidth=1.3, zorder=3)
+            at = 1e3 * value.number / messages
+            panel.axvline(at, color=colour, linestyle=style, linewidth=1.3, zorder=3)
+            if value is each.result.reported:
+                panel.set_title(f"article: {at:.4g} ms", color=colour, loc="left", fontsize=10)
 
 
 @draw("packets for a message")

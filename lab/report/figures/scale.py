@@ -28,6 +28,8 @@ class NotBetween(LabError):
 def scale_of(values: Iterable[Value | None]) -> tuple[float, str]:
     """(base units in one, its name) of the largest unit of which the largest value is one or more; (1, "") without any.
 
+    Bytes are counted in a larger one only where all are whole in it.
+
     >>> scale_of([Value(94.4e6, "bit/s"), None])
     (1000000.0, 'Mbit/s')
     """
@@ -36,6 +38,8 @@ def scale_of(values: Iterable[Value | None]) -> tuple[float, str]:
         return 1, ""
     most = max(abs(value.number) for value in known)
     units = _SCALES[known[0].unit]
+    if known[0].unit == "B":
+        units = tuple(unit for unit in units if all(value.number % unit[0] == 0 for value in known)) or units[-1:]
     return next((unit for unit in units if most >= unit[0]), units[-1])
 
 
