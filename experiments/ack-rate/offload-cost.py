@@ -39,7 +39,7 @@ EXPERIMENT = Experiment(
     topology="symmetric-1g",
     links={"path": {"rate": None}},
     clock="real",
-    samples=4,
+    samples=6,
     workload=Bulk(size=Size.of("512 MiB"), duration=Duration.of("60 s")),
     probes=(CpuTime(),),
     metric=cpu_per_gb(),

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from lab import metric
@@ -87,7 +88,9 @@ def test_virtual_time_has_no_cpu_cost(record: Keep) -> None:
         metric.cpu_per_gb()(record({"cpu.json": b"{}"}))
 
 
-def test_the_recorded_transfer_was_acknowledged_by_pairs() -> None:
-    """A real one, seen by its sender."""
-    connection = bulk(Capture(Path(__file__).parents[1] / "data" / "transfer.pcap"))
-    assert (ack_delays(connection) > 0).all()
+def test_a_recorded_hole() -> None:
+    """Linux 7.2, one segment of 140 lost: three ACKs at once, one for 45 segments, one for the last 21."""
+    connection = bulk(Capture(Path(__file__).parents[1] / "data" / "hole.pcap"))
+    behind, acks = hole(connection)
+    known = np.searchsorted(connection.forward.time_ns[behind], connection.back.time_ns[acks], side="right")
+    assert known.tolist() == [1, 2, 3, 48, 69]

@@ -130,6 +130,8 @@ def _keep(store: Store, loaded: find.Loaded, case: object, text: str, changed: d
         "qdiscs.after.json": json.dumps(_queue(drops=7 if case.point == "2" else 0)).encode(),
         "qdiscs.before.json": json.dumps(_queue(drops=0)).encode(),
     }
+    if loaded.id == "toy/header":
+        outputs["capture.receiver.eth0.pcap"] = (DATA / "hole.pcap").read_bytes()
     if loaded.id == "toy/small":
         outputs["capture.sender.eth0.pcap"] = (DATA / "small_writes.pcap").read_bytes()
         outputs["small_writes.json"] = (DATA / "small_writes.json").read_bytes()

@@ -43,6 +43,10 @@ def io_graph(claim: Claim) -> Html:
     return figures.io_graph(claim, start=0.1)
 
 
+def ack_rates(claim: Claim) -> Html:
+    return figures.ack_rates(claim, start=0, end=0.1)
+
+
 DRAWN: list[tuple[Draw, str]] = [
     (figures.header_lengths, "header"),
     (figures.goodput, "header"),
@@ -53,6 +57,9 @@ DRAWN: list[tuple[Draw, str]] = [
     (figures.heatmap, "sweep"),
     (figures.sweep, "sweep"),
     (figures.bars, "rate"),
+    (figures.ack_delay_series, "header"),
+    (figures.acks_behind_hole, "header"),
+    (ack_rates, "header"),
 ]
 
 
@@ -82,6 +89,14 @@ def test_without_a_record_a_figure_says_so(toy: Toy, draw: Draw) -> None:
 
 def test_a_record_that_lacks_what_a_figure_needs(toy: Toy) -> None:
     assert "no capture" in figures.header_lengths(toy()["rate"]).text
+
+
+def test_acks_in_words(toy: Toy) -> None:
+    header = toy()["header"]
+    assert "on: 5 ACKs for 69 segments" in figures.acks_behind_hole(header, "on").text
+    assert "on: 2.5 segments for each ACK" in figures.ack_rates(header, "on", start=0, end=0.1).text
+    assert "on: 0 to 20" in figures.ack_delay_series(header, "on").text
+    assert "100 us not run" in figures.ack_rates(header, "on", point="100 us").text
 
 
 def test_a_heat_map_has_a_cell_for_every_pair(toy: Toy) -> None:
