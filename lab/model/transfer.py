@@ -43,7 +43,7 @@ _RTT_SHIFT = 9  # and, near by, GSO_BYTES halved for each 2^9 us of the RTT: tcp
 _WIN_DIVISOR = 3  # tcp_tso_win_divisor
 _PATIENCE = 0.001  # seconds that a sender puts a burst off for at most
 _GRAIN = 256e-9  # seconds by which sending an skb brings a virtual clock on, as it reads it (docs/virtual-time.md)
-_STEADY_ROUNDS, _STEADY_BYTES = 16, 1 << 20  # full round trips, or bytes, after which a transfer is steady
+_STEADY_ROUNDS, _STEADY_BYTES = 32, 1 << 20  # full round trips, or bytes, after which a transfer is steady
 
 
 @dataclass(frozen=True, slots=True)
