@@ -42,8 +42,8 @@ _PACING_SHIFT = 10  # a burst is at most what pacing would send in 2^-10 s: sk_p
 _RTT_SHIFT = 9  # and, near by, GSO_BYTES halved for each 2^9 us of the RTT: tcp_tso_rtt_log
 _WIN_DIVISOR = 3  # tcp_tso_win_divisor
 _PATIENCE = 0.001  # seconds that a sender puts a burst off for at most
-_PART = Size.of("16 MiB")  # of a large transfer, after which it is taken to be steady
 _GRAIN = 256e-9  # seconds by which sending an skb brings a virtual clock on, as it reads it (docs/virtual-time.md)
+_STEADY_ROUNDS, _STEADY_BYTES = 32, 1 << 20  # full round trips, or bytes, after which a transfer is steady
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,9 +80,10 @@ def transfer(path: Path) -> Transfer:
         raise ModelError("a transfer is predicted for a path with a rate and a workload with a duration or a size")
     hops = tuple(replace(hop, limit=0, loss=0.0) for hop in path.forward)
     plain = replace(path, forward=hops)
-    if path.size is None or path.size.bytes <= 2 * _PART.bytes:
+    part = max(int(_STEADY_ROUNDS * path.rate.bps / 8 * base_rtt(path).number), _STEADY_BYTES)
+    if path.size is None or path.size.bytes <= 2 * part:
         return _played(plain)
-    half, whole = (_played(replace(plain, size=Size(parts * _PART.bytes))) for parts in (1, 2))
+    half, whole = (_played(replace(plain, size=Size(parts * part))) for parts in (1, 2))
     rest = (path.size.bytes - whole.written) / (whole.written - half.written) * (whole.drained - half.drained)
     end = whole.drained + rest
     return replace(

@@ -53,7 +53,7 @@ def heatmap(claim: Claim, *arms: str, rows: str = "arm", of: str = "measured") -
     caption = "What every pair of settings gave; below it, the model's error."
     if any(each.result.reported for each in shown):
         caption += " Framed: what the article reports."
-    return picture(claim, "heatmap", drawing, alt, caption, shown)
+    return picture(claim, ".".join(["heatmap", *arms[:1]]), drawing, alt, caption, shown)
 
 
 def _say(panel: Axes, mesh: QuadMesh, corner: tuple[int, int], each: Tested, number: float, factor: float) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -104,7 +104,7 @@ def times_by_delay(claim: Claim, *others: Claim, names: Mapping[str, str]) -> Ht
     claims = (claim, *others)
     figure, (panel,) = axes(size=(6.1, 4.2))
     ends: list[Label] = []
-    colours = dict(zip(names, _colours(names), strict=True))
+    colours = dict(zip(names, ARMS, strict=False))
     for arm, name in names.items():
         points = sorted((_rtt(one, each), each) for one in claims for each in one.run if each.case.arm == arm)
         measured = [(rtt, each.result.measured.number) for rtt, each in points if each.result.measured]
@@ -127,9 +127,3 @@ def times_by_delay(claim: Claim, *others: Claim, names: Mapping[str, str]) -> Ht
 def _rtt(claim: Claim, each: Tested) -> float:
     """In milliseconds."""
     return 1e3 * base_rtt(claim.path_of(each)).number
-
-
-def _colours(names: Mapping[str, str]) -> Sequence[str]:
-    """One each, from the palette."""
-    more = (*ARMS, "#56B4E9", "#E69F00")  # of Okabe and Ito, too
-    return [more[index % len(more)] for index, _ in enumerate(names)]
