@@ -150,7 +150,7 @@ class Claim:
 
     def arms(self, *names: str) -> tuple[Tested, ...]:
         """Those of the named arms, of all without a name, that have a record. Raises NotRun."""
-        having = tuple(each for each in self.run if not names or each.case.arm in names)
+        having = tuple(each for each in self.run if not names or {each.case.arm, each.label} & {*names})
         if not having:
             raise NotRun(f"{' and '.join(names)} not run (run `lab run {self.id}`)")
         return having
