@@ -130,7 +130,7 @@ def test_a_claim_draws_itself(claims: Claims, tmp_path: Path) -> None:
     assert claims.plot("header_lengths").text.count("<figure") == 2, "as many as have a capture and no sweep"
     with pytest.raises(InputError, match="not run"):
         claims["unrun"].plot().save(tmp_path / "a.svg")
-    with pytest.raises(InputError, match="no figure is called 'pie'; there is .*bars, counters"):
+    with pytest.raises(InputError, match=r"no figure is called 'pie'; there is .*bars, counters"):
         claims["header"].plot("pie")
 
 
