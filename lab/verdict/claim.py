@@ -14,6 +14,7 @@ from lab.verdict.judge import Tolerance, Verdict, combine, judge, mean, model_er
 __all__ = ["Case", "ClaimResult", "Recorded", "Result", "evaluate"]
 
 
+_MISTAKES = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
 _NOT_RUN = Verdict("skipped", "not run")
 _NOTHING: Mapping[tuple[str, str], Verdict] = MappingProxyType({})
 
@@ -182,14 +183,16 @@ class _Figures:
 
 
 def _figures(case: Case, records: Sequence[Recorded], path_of: Callable[[Any], Any], without: Verdict) -> _Figures:
-    predicted, note = _predicted(case, path_of)
-    measured = None
+    predicted, measured, note = None, None, ""
     missing = _unusable(records) if records else without
-    if missing is None:
-        try:
+    try:
+        predicted, note = _predicted(case, path_of)
+        if missing is None:
             measured = mean([case.metric(record) for record in records if not record.invalid])
-        except (LabError, UnitError) as error:
-            missing = Verdict("invalid", str(error))
+    except LabError as error:
+        missing = Verdict("invalid", str(error))
+    except _MISTAKES as error:  # of whoever wrote the metric or the prediction: it should not hide the other claims
+        missing = Verdict("invalid", f"{type(error).__name__}: {error}")
     return _Figures(tuple(record.address for record in records), predicted, note, measured, missing)
 
 

@@ -22,7 +22,19 @@ from lab.probe import Capture, CpuTime, ExpertInfo, Netstat, Probe, TcpInfo
 from lab.record.record import Record
 from lab.record.store import Store
 from lab.units import Duration, Rate, Size
-from lab.workload import Bulk, Flent, Iperf3, Netcat, PacedReader, Ping, Qperf, RequestResponse, SmallWrites, Workload
+from lab.workload import (
+    Bulk,
+    Flent,
+    Iperf,
+    Iperf3,
+    Netcat,
+    PacedReader,
+    Ping,
+    Qperf,
+    RequestResponse,
+    SmallWrites,
+    Workload,
+)
 
 pytestmark = pytest.mark.guest
 
@@ -36,6 +48,7 @@ SECOND = Duration.of("1 s")
 SAMPLES: dict[str, tuple[str, Any, tuple[Any, ...], tuple[Any, ...]]] = {
     "flent": ("lossy", Flent(length=SECOND), (Netstat(node="sender"),), ()),
     "iperf3": ("shared-bottleneck", Iperf3(duration=SECOND), (Capture(node="sender"), TcpInfo()), ()),
+    "iperf": ("lossy", Iperf(duration=SECOND), (Capture(node="sender"),), ()),
     "loss": ("lossy", Bulk(duration=Duration.of("500 ms")), (Capture(), TcpInfo(node="receiver")), ()),
     "small-writes": (
         "loopback",

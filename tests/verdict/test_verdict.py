@@ -185,6 +185,12 @@ def test_a_metric_or_a_model_that_fails_is_said() -> None:
     assert (result.predicted, result.note) == (None, "no capture")
 
 
+@pytest.mark.parametrize("part", ["metric", "prediction"])
+def test_a_mistake_in_a_metric_or_a_model_is_invalid_and_named(part: str) -> None:
+    broken = replace(Case(), **{part: lambda _: {}["nothing"]})
+    assert run([broken], [recorded(100)]).verdict == Verdict("invalid", "baseline: KeyError: 'nothing'")
+
+
 def test_what_was_not_run_is_skipped() -> None:
     assert run([Case()], []).verdict == Verdict("skipped", "baseline: not run")
 
