@@ -19,7 +19,7 @@ from lab.report.html import Html
 __all__ = ["sweep"]
 
 _MARKERS = "osD^v"
-_ROOM = 1.3  # the ratio of two numbers beside each other on a logarithmic axis
+_ROOM = 1.6  # the ratio of two numbers beside each other on a logarithmic axis
 _WIDE = 20  # the ratio of the largest to the smallest above which an axis is logarithmic
 
 
