@@ -9,6 +9,8 @@ from lab.model.acks import (
     quick_acks,
     segments_per_ack,
     segments_per_ack_growing,
+    segments_per_batch,
+    segments_per_read,
 )
 from lab.model.duration import transfer_time, transfer_time_with_loss
 from lab.model.goodput import (
@@ -90,6 +92,8 @@ __all__ = [
     "rtt_per_ack",
     "segments_per_ack",
     "segments_per_ack_growing",
+    "segments_per_batch",
+    "segments_per_read",
     "tcp_header_length",
     "third_of_tick",
     "transfer",

@@ -19,6 +19,8 @@ __all__ = [
     "quick_acks",
     "segments_per_ack",
     "segments_per_ack_growing",
+    "segments_per_batch",
+    "segments_per_read",
 ]
 
 _EVERY = 2  # __tcp_ack_snd_check(): more than one full segment is acknowledged
@@ -30,23 +32,34 @@ _WHEEL = (64, 8)  # jiffies of the timer wheel's first level, and the grain of i
 
 
 def segments_per_ack(path: Path) -> Value:
-    """Full segments per ACK in the steady state: two; with GRO a batch; with a reader who is slow, what he reads.
+    """Two, as long as the reader keeps up: __tcp_ack_snd_check() answers as soon as more than one segment is new."""
+    if path.receiver.gro:
+        raise ModelError("GRO makes one of many segments: it is a batch that is acknowledged")
+    return Value(_EVERY, "1")
 
-    __tcp_ack_snd_check() acknowledges as soon as more than a segment is new, unless the free buffer has shrunk since
-    the last ACK. Then tcp_cleanup_rbuf() does after the next read: one ACK for a whole block, if that frees at least a
-    16th of the buffer, below which __tcp_select_window() offers nothing.
 
-    GRO gathers until the sender's super-packet ends, since TCP sets PSH on its last segment (since 5.4). A batch that
-    waits for the next poll is also handed up at the first one after a jiffy ended: napi_complete_done() flushes what is
-    older. That cuts a super-packet of n segments if it began before the poll ahead of the tick, and if two segments or
-    more come after the poll behind it, one alone being too few to be acknowledged: (n - 2) frames less the time between
-    polls, a jiffy, of the time.
+def segments_per_batch(path: Path) -> Value:
+    """Full segments per ACK with GRO: those of a batch. Two where frames are further apart than the receiver's polls.
+
+    A batch ends with the sender's super-packet, whose last segment has PSH (__tcp_transmit_skb(), since 5.4), and at
+    the first poll after a tick, which hands up what is older (napi_complete_done()). A tick cuts a super-packet of n
+    segments if it began before the poll ahead of the tick, and if two segments or more come after the poll behind it,
+    since one alone is not acknowledged. So many ticks cut each: (n - 2) frames' time, less that between two polls, over
+    that between two ticks.
     """
-    if path.workload.get("kind") == "paced_reader" and (path.rate is None or _reader(path) < path.rate):
-        return Value(_block(path) / mss(path), "1")
-    if not _merges(path):
-        return Value(_EVERY, "1")
-    return Value(_gathered(path, _EVERY), "1")
+    return Value(_gathered(path, _EVERY) if _merges(path) else _EVERY, "1")
+
+
+def segments_per_read(path: Path) -> Value:
+    """Full segments per ACK with a reader slower than the link: what is read at a time.
+
+    __tcp_ack_snd_check() sends no ACK while the window that it could offer is below the last, as it is while the buffer
+    fills. tcp_cleanup_rbuf() sends one after the next read, if that frees a 16th of the buffer or more: with less,
+    __tcp_select_window() offers nothing.
+    """
+    if path.workload.get("kind") != "paced_reader" or not (path.rate is None or _reader(path) < path.rate):
+        raise ModelError("the reader is not slower than the link: nothing fills the buffer")
+    return Value(_block(path) / mss(path), "1")
 
 
 def segments_per_ack_growing(path: Path) -> Value:
@@ -59,7 +72,7 @@ def segments_per_ack_growing(path: Path) -> Value:
 def packets_per_gb(path: Path) -> Value:
     """What the receiver's TCP handles in packets a GB of payload: batches, a segment each without GRO, and ACKs."""
     batch = _gathered(path, 1) if _merges(path) else 1
-    per_segment = 1 / batch + 1 / segments_per_ack(path).number
+    per_segment = 1 / batch + 1 / segments_per_batch(path).number
     return Value(1e9 / mss(path) * per_segment, "1")
 
 

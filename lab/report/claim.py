@@ -283,9 +283,10 @@ class Claim:
                 if not each.case.point and result.measured and result.verdict:
                     figures = f": {html.figure(result.measured)} measured {html.badge(result.verdict.kind)}"
                 setting = describe(arms[each.case.arm])
+                setting = f" ({setting})" if setting else ""
                 text = html.prose(each.case.explains)
                 said.append(
-                    f"<p>With arm {html.code(each.case.arm)} ({setting}){figures}. {text[:1].upper()}{text[1:]}.</p>"
+                    f"<p>With arm {html.code(each.case.arm)}{setting}{figures}. {text[:1].upper()}{text[1:]}.</p>"
                 )
         return Html(*said) if said else Html(f"<p>{self.reason}.</p>")
 

@@ -38,6 +38,9 @@ def test_every_second_segment() -> None:
     assert model.segments_per_ack(path()) == Value(2, "1")
     assert model.segments_per_ack(path(rate="10 Mbit/s", timestamps=False)) == Value(2, "1")
     assert model.segments_per_ack_growing(path()) == Value(1, "1")
+    for rule in (model.segments_per_ack, model.segments_per_ack_growing):
+        with pytest.raises(ModelError, match="GRO"):
+            rule(merging("20 us"))
 
 
 @pytest.mark.parametrize(
@@ -52,22 +55,23 @@ def test_every_second_segment() -> None:
     ],
 )
 def test_gro(coalescing: str, hz: int, measured: float) -> None:
-    assert model.segments_per_ack(merging(coalescing, hz=hz)).number == pytest.approx(measured, rel=0.005)
+    assert model.segments_per_batch(merging(coalescing, hz=hz)).number == pytest.approx(measured, rel=0.005)
 
 
 def test_gro_never_gathers_more_than_a_super_packet() -> None:
-    assert model.segments_per_ack(merging("540 us")) == Value(45, "1")
-    assert model.segments_per_ack(merging("100 us", hz=100)).number > 43
+    assert model.segments_per_batch(merging("540 us")) == Value(45, "1")
+    assert model.segments_per_batch(merging("100 us", hz=100)).number > 43
     for beyond in (merging("600 us"), merging("100 us", sender=End(gso_max_segs=1))):
         with pytest.raises(ModelError, match="full super-packets"):
-            model.segments_per_ack(beyond)
+            model.segments_per_batch(beyond)
 
 
 def test_a_slow_reader_is_acknowledged_for() -> None:
-    assert model.segments_per_ack(reading("64 KiB")).number == pytest.approx(45.26, abs=0.01)
-    assert model.segments_per_ack(reading("64 KiB", "2 Gbit/s")) == Value(2, "1")
+    assert model.segments_per_read(reading("64 KiB")).number == pytest.approx(45.26, abs=0.01)
+    with pytest.raises(ModelError, match="not slower than the link"):
+        model.segments_per_read(reading("64 KiB", "2 Gbit/s"))
     with pytest.raises(ModelError, match="a 16th of the buffer"):
-        model.segments_per_ack(reading("32 KiB"))
+        model.segments_per_read(reading("32 KiB"))
 
 
 def test_packets_of_a_gb() -> None:
