@@ -10,7 +10,7 @@ from lab.model.acks import (
     segments_per_ack,
     segments_per_ack_growing,
 )
-from lab.model.duration import transfer_time, transfer_time_with_loss
+from lab.model.duration import transfer_time
 from lab.model.goodput import (
     any_drops,
     frames_in_flight,
@@ -94,6 +94,5 @@ __all__ = [
     "third_of_tick",
     "transfer",
     "transfer_time",
-    "transfer_time_with_loss",
     "window_plateau",
 ]
