@@ -12,7 +12,7 @@ from lab.model.acks import (
     segments_per_batch,
     segments_per_read,
 )
-from lab.model.duration import transfer_time, transfer_time_with_loss
+from lab.model.duration import transfer_time
 from lab.model.goodput import (
     any_drops,
     frames_in_flight,
@@ -98,6 +98,5 @@ __all__ = [
     "third_of_tick",
     "transfer",
     "transfer_time",
-    "transfer_time_with_loss",
     "window_plateau",
 ]
