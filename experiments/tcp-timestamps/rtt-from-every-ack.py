@@ -12,7 +12,7 @@ from lab.workload import Bulk
 
 CLEAN = {"path": {"forward": {"loss": "0 %"}}}
 OFF = {"net.ipv4.tcp_timestamps": 0}
-AGAIN = rtt_samples("again", by="linux")
+AGAIN = rtt_samples("again", by="data")
 
 EXPERIMENT = Experiment(
     topology="lossy",

@@ -69,10 +69,11 @@ class RoundTrips:
 
 
 def rtt_samples(
-    of: Literal["acks", "new", "again"] = "acks", by: Literal["echo", "linux"] = "echo", node: str = "sender"
+    of: Literal["acks", "new", "again"] = "acks", by: Literal["echo", "data", "linux"] = "echo", node: str = "sender"
 ) -> Metric:
-    """Round trips that the sender gets, by time stamp or as Linux takes them, for one of these ACKs: all; those that
-    acknowledge something new; those of them that cover a retransmission.
+    """Round trips that the sender gets for one of these ACKs: all; those that acknowledge something new; those of them
+    that cover a retransmission. By time stamp; by what is acknowledged, its segment or else its time stamp; or as Linux
+    takes them, by what is selected as well.
     """
 
     def measure(record: Record) -> Value:
@@ -80,7 +81,8 @@ def rtt_samples(
         which = {"acks": np.ones(len(found), bool), "new": found.new, "again": found.new & found.again}[of]
         if not which.any():
             raise MetricError(f"the capture has no such ACK: {of}")
-        given = (found.echoed if by == "echo" else found.taken)[which] >= 0
+        trips = {"echo": found.echoed, "data": np.maximum(found.timed, found.echoed), "linux": found.taken}[by]
+        given = trips[which] >= 0
         return Value(int(given.sum()) / len(given), "1")
 
     return measure

@@ -45,7 +45,8 @@ def sequence(claim: Claim, arm: str, at: float | None = None, span: float | None
     figure, (panel,) = axes(size=(6.1, 4.2))
     _bars(panel, marks.sent, ARMS[0], 2.0, "segment")
     _bars(panel, marks.selected, _PURPLE, 1.0, "SACK block")
-    _bars(panel, marks.again, _AGAIN, 4.0, "retransmission")
+    _bars(panel, marks.again, _AGAIN, 2.0, "")
+    panel.scatter(*_middles(marks.again), s=30, color=_AGAIN, zorder=3, label="retransmission")
     if marks.acked:
         panel.step(*zip(*marks.acked, strict=True), where="post", color=INK, linewidth=1.4, label="acknowledged")
     heights = [edge for _, *edges in (*marks.sent, *marks.again) for edge in edges]
@@ -105,6 +106,10 @@ def _window(connection: Connection, at: float | None, span: float | None) -> tup
     first = (int(again[0]) - connection.start_ns) / 1e9 if len(again) else 0.0
     low = max(0.0, first - _BEFORE * rtt) if at is None else at
     return low, low + ((_BEFORE + _AFTER) * rtt if span is None else span)
+
+
+def _middles(spans: Sequence[Span]) -> tuple[list[float], list[float]]:
+    return [time for time, _, _ in spans], [(low + high) / 2 for _, low, high in spans]
 
 
 def _bars(panel: Axes, spans: Sequence[Span], colour: str, width: float, label: str) -> None:
