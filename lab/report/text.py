@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import io
 from collections.abc import Iterable, Mapping
+from html import unescape
 from typing import TYPE_CHECKING
 
-from lab.report.html import figure
+from lab.report.html import figure, percent
 from lab.verdict import ClaimResult, Kind, Result
 
 if TYPE_CHECKING:
@@ -70,6 +71,6 @@ def plain(what: RenderableType) -> str:
 
 def _row(result: Result) -> tuple[str, str, str, str, str]:
     name = f"{result.arm} {result.point}".strip()
-    error = "" if result.model_error is None else f"{100 * result.model_error:+.2f} %"
+    error = "" if result.model_error is None else unescape(percent(result.model_error))
     mark = " !" if result.model_is_off else ""
     return name, figure(result.reported), figure(result.predicted), figure(result.measured), error + mark
