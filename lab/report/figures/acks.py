@@ -71,13 +71,13 @@ def ack_delay_series(claim: Claim, *arms: str) -> Html:
         delays = ack_delays(_received(each)[0]) / 1e6
         panel.plot(np.arange(1, len(delays) + 1), delays, "o", color=ARMS[0], markersize=4, clip_on=False)
         ends = []
-        for value, name, colour, style in (
-            (each.result.predicted, "predicted", PREDICTED, _DASHED),
-            (each.result.reported, "article", REPORTED, _DOTTED),
+        for value, said_of_it, colour, style in (
+            (each.result.predicted, f"predicted {html.figure(each.result.predicted)}", PREDICTED, _DASHED),
+            (each.result.reported, f"article {html.quoted(each.result.reported)}", REPORTED, _DOTTED),
         ):
             if value and value.unit == "s":
                 panel.axhline(1e3 * value.number, color=colour, linestyle=style, linewidth=1.4)
-                ends.append(Label(1e3 * value.number, f"{name} {html.figure(value)}", colour))
+                ends.append(Label(1e3 * value.number, said_of_it, colour))
         top = max([delays.max(initial=0), *(label.y for label in ends)])
         panel.set(ylim=(-0.06 * max(top, 10), 1.15 * max(top, 10)), ylabel="ms")
         panel.set_title(each.label, loc="left", fontsize=9.5)
