@@ -47,7 +47,6 @@ ROOT = Path(lab.__file__).parent.parent
 SECOND = Duration.of("1 s")
 SAMPLES: dict[str, tuple[str, Any, tuple[Any, ...], tuple[Any, ...]]] = {
     "flent": ("lossy", Flent(length=SECOND), (Netstat(node="sender"),), ()),
-    "iperf": ("shared-bottleneck", Iperf(duration=SECOND), (), ()),
     "iperf3": ("shared-bottleneck", Iperf3(duration=SECOND), (Capture(node="sender"), TcpInfo()), ()),
     "iperf": ("lossy", Iperf(duration=SECOND), (Capture(node="sender"),), ()),
     "loss": ("lossy", Bulk(duration=Duration.of("500 ms")), (Capture(), TcpInfo(node="receiver")), ()),
