@@ -10,7 +10,7 @@ import pytest
 from lab import metric
 from lab.metric import MetricError
 from lab.metric.tcp_info import FIELDS, TcpInfoError, read
-from lab.metric.tools import qperf_results
+from lab.metric.tools import iperf_bits_per_second, qperf_results
 from lab.record import Record
 from lab.units import Value
 
@@ -134,3 +134,10 @@ def test_tcp_info(record: Keep) -> None:
         samples["total_rto"]
     with pytest.raises(TcpInfoError, match="ends within a sample"):
         read(done.path("tcp_info.cut.bin"))
+
+
+def test_iperf(record: Keep) -> None:
+    said = b"20261121101500,10.0.1.1,49930,10.0.1.2,5001,1,0.0-10.1,266076220,211185388\n"
+    assert metric.iperf_goodput()(record({"iperf.server.csv": said})) == Value(211185388, "bit/s")
+    with pytest.raises(MetricError, match="no output"):
+        iperf_bits_per_second("")
