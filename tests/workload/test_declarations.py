@@ -9,21 +9,29 @@ import pytest
 
 from lab.probe import Capture, CpuTime, ExpertInfo, Netstat, Probe, TcpInfo
 from lab.units import Duration, Rate, Size, from_plain, to_plain
-from lab.workload import Bulk, Flent, Iperf, Iperf3, Netcat, PacedReader, Ping, Qperf, RequestResponse, SmallWrites, Workload
+from lab.workload import (
+    Bulk,
+    Flent,
+    Iperf,
+    Iperf3,
+    Netcat,
+    PacedReader,
+    Ping,
+    Qperf,
+    RequestResponse,
+    SmallWrites,
+    Workload,
+)
 
 
 @pytest.mark.parametrize(
     "workload",
     [
         Bulk(),
-<<<<<<< HEAD
         Bulk(client="a", server="b", size=Size.of("64 KiB"), ip=6, congestion="reno", maxseg=Size(300)),
         Netcat(size=Size.of("1 MiB"), back=Size(1)),
-=======
         Bulk(block=Size.of("128 KiB"), effort=Duration.of("280 us")),
         Iperf(duration=Duration.of("1500 ms")),
-        Bulk(client="a", server="b", size=Size.of("64 KiB"), ip=6, congestion="reno"),
->>>>>>> bottle
         Iperf3(duration=Duration.of("3 s"), udp_rate=Rate.of("10 Mbit/s"), length=Size(1000)),
         Flent(test="tcp_download", length=Duration.of("3 s"), step=Duration.of("200 ms")),
         Qperf(test="tcp_lat"),
