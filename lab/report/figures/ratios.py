@@ -56,6 +56,7 @@ def ratios(claim: Claim, quantity: str = "goodput") -> Html:
     return picture(claim, "ratios", figure, "; ".join(said), caption, shown)
 
 
+@draw("kernel counts")
 def kernel_counts(claim: Claim, names: Mapping[str, str]) -> Html:
     """What the sender's kernel counted in the first trial of each arm; `names`: counter -> heading."""
     rows = []
