@@ -8,10 +8,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
     from pathlib import Path
 
-    from lab.record import Record
+    from lab.record import Store
     from lab.report.article import Article, Overview
     from lab.report.claims import Claims
     from lab.run import run
@@ -35,7 +34,9 @@ def load(*claims: str | Path, kernel: str | None = None, clock: str | None = Non
     from lab.spec import find
 
     declared = find.find(map(str, claims))
-    return Claims(tuple(Claim(each, page()) for each in stored(declared, on(kernel, clock, _records(results)))))
+    store = _store(results)
+    judged = stored(declared, on(kernel, clock, store), store.predictions)
+    return Claims(tuple(Claim(each, page()) for each in judged))
 
 
 def article(name: str, results: Folder = None) -> Article:
@@ -58,7 +59,7 @@ def articles(results: Folder = None) -> Overview:
     return Overview(tuple(Article(tuple(claims)) for _, claims in groups))
 
 
-def _records(results: Folder) -> Iterable[Record]:
+def _store(results: Folder) -> Store:
     import os
     from pathlib import Path
 

@@ -11,6 +11,7 @@ from lab.kernel import Budget
 from lab.record.record import Record
 from lab.record.store import Store
 from lab.report.judged import Judged, judge
+from lab.report.predictions import Predictions
 from lab.run.plan import Planned, Settings, plan
 from lab.run.progress import shown
 from lab.run.schedule import Runner
@@ -53,22 +54,28 @@ def run(
     """Run what the store lacks, and judge all. Raises SpecError, MachineError, Interrupted."""
     planned = plan(experiments, settings)
     trials = [trial for each in planned for trial in each.trials]
+    store = Store(results)
     try:
         with shown(len(trials)) as progress:
             kernels = {each.kernel.id: each.kernel for each in planned}
-            outcomes = Runner(Store(results), list(kernels.values()), jobs, budget).run(trials, progress)
+            outcomes = Runner(store, list(kernels.values()), jobs, budget).run(trials, progress)
     except KeyboardInterrupt:
         raise Interrupted("interrupted: finished trials are kept, run again to go on") from None
     errors = tuple(outcome for outcome in outcomes.values() if isinstance(outcome, LabError))
     judged = tuple(
-        _judge(loaded, [each for each in planned if each.case.claim == loaded.id], outcomes, settings)
+        _judge(loaded, own, outcomes, settings, store.predictions)
         for loaded in experiments
+        for own in [[each for each in planned if each.case.claim == loaded.id]]
     )
     return Answer(judged, errors)
 
 
 def _judge(
-    loaded: Loaded, planned: Sequence[Planned], outcomes: Mapping[str, Record | LabError], settings: Settings
+    loaded: Loaded,
+    planned: Sequence[Planned],
+    outcomes: Mapping[str, Record | LabError],
+    settings: Settings,
+    folder: Path,
 ) -> Judged:
     without = {}
     records: list[Record] = []
@@ -84,4 +91,5 @@ def _judge(
             records += [outcome for outcome in ended if isinstance(outcome, Record)]
     cases = tuple(each.case for each in planned)
     kernel = settings.kernel.describe()
-    return Judged(loaded, cases, judge(cases, records, kernel, settings.clock, without), tuple(records), kernel)
+    result = judge(cases, records, kernel, settings.clock, Predictions(folder, loaded.source_sha256), without)
+    return Judged(loaded, cases, result, tuple(records), kernel)

@@ -21,7 +21,7 @@ from lab.record.record import Record
 from lab.record.store import Store
 from lab.regress.compare import CaseChange, ClaimChange, compare
 from lab.report.html import figure
-from lab.report.judged import stored
+from lab.report.judged import Judged, stored
 from lab.run.plan import Settings
 from lab.spec import find
 from lab.spec.load import Loaded
@@ -78,7 +78,7 @@ def stores(base: Path, new: Path) -> Answer:
     for store in (base, new):
         if not store.is_dir():
             raise InputError(f"{store} is no store of records")
-    changes = compare(stored(experiments, Store(base)), stored(experiments, Store(new)))
+    changes = compare(_judged(experiments, Store(base)), _judged(experiments, Store(new)))
     if not changes:
         raise InputError(f"{base} and {new} have no claim in common, of the experiments as they stand")
     return Answer(changes)
@@ -90,7 +90,7 @@ def kernels(
     """Run what the store lacks on both kernels, and compare. Raises what `claims.run` raises."""
     for kernel in pair:
         claims.run(experiments, Settings(kernel, seed=seed), results, jobs, budget)
-    base, new = (stored(experiments, _of(kernel, seed, Store(results))) for kernel in pair)
+    base, new = (_judged(experiments, Store(results), kernel, seed) for kernel in pair)
     return Answer(compare(base, new))
 
 
@@ -102,7 +102,7 @@ def save(experiments: Sequence[Loaded], kernel: Kernel, seed: int, results: Path
     folder = _baseline(results, name)
     if folder.exists():
         raise InputError(f"there is a baseline '{name}' already: remove {folder}, or choose another name")
-    judged = stored(experiments, _of(kernel, seed, Store(results)))
+    judged = _judged(experiments, Store(results), kernel, seed)
     records = [record for each in judged for record in each.records]
     if not records:
         raise InputError(f"{results} has no records of these claims on kernel {kernel.name}: `lab run` makes them")
@@ -126,7 +126,7 @@ def baseline(
         known = sorted(each.name for each in folder.parent.glob("*")) if folder.parent.is_dir() else []
         there = f"there is {', '.join(known)}" if known else "`lab baseline save` keeps one"
         raise InputError(f"no baseline '{name}' in {results}: {there}")
-    base = [each for each in stored(experiments, Store(folder)) if each.records]
+    base = [each for each in _judged(experiments, Store(folder)) if each.records]
     claims.run(
         [loaded for loaded in experiments if loaded.id in {each.declared.id for each in base}],
         Settings(kernel, seed=seed),
@@ -134,13 +134,21 @@ def baseline(
         jobs,
         budget,
     )
-    return Answer(compare(base, stored(experiments, _of(kernel, seed, Store(results)))))
+    return Answer(compare(base, _judged(experiments, Store(results), kernel, seed)))
 
 
 def _baseline(results: Path, name: str) -> Path:
     if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]*", name):
         raise InputError(f"'{name}' does not name a baseline: use letters, digits, '.', '-' and '_'")
     return results / BASELINES / name
+
+
+def _judged(
+    experiments: Sequence[Loaded], store: Store, kernel: Kernel | None = None, seed: int = 1
+) -> tuple[Judged, ...]:
+    """By the records of a kernel and its variants, from that seed on; by all of the store without one."""
+    records = store if kernel is None else _of(kernel, seed, store)
+    return stored(experiments, records, store.predictions)
 
 
 def _of(kernel: Kernel, seed: int, store: Store) -> Iterator[Record]:

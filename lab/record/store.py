@@ -139,6 +139,11 @@ class Store:
             raise MachineError(f"the disk that holds {self.root} is full: make room and run again") from error
 
     @property
+    def predictions(self) -> Path:
+        """Where the predictions for its trials are kept."""
+        return self.root / ".predictions"
+
+    @property
     def _staging(self) -> Path:
         return self.root / _STAGING
 

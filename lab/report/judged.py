@@ -16,6 +16,7 @@ from typing import Any, Protocol
 from lab.model import ModelError
 from lab.model.path import Path as NetworkPath
 from lab.record import Record, RecordError, Trial, canonical
+from lab.report.predictions import Predictions
 from lab.units import Value, to_plain
 from lab.verdict import ClaimResult, Verdict, evaluate
 from lab.verdict.claim import Case as Judgeable
@@ -104,6 +105,7 @@ def judge(
     records: Iterable[Record],
     kernel: Mapping[str, Any] | None,
     clock: str,
+    predictions: Predictions,
     without: Mapping[tuple[str, str], Verdict] = _NOTHING,
 ) -> ClaimResult:
     """The result of one claim on one kernel, described as in a trial.
@@ -119,7 +121,7 @@ def judge(
     return evaluate(
         cases,
         [record for name, repeats in by_case.items() if name not in differing for record in repeats],
-        lambda case: network_path(case, kernel),
+        lambda case: predictions.of(case, network_path(case, kernel)),
         kernel["name"] if kernel else "",
         clock,
         {**without, **dict.fromkeys(differing, chaos)},
@@ -149,11 +151,13 @@ def on(kernel: str | None, clock: str | None, records: Iterable[Record]) -> Iter
                 yield record
 
 
-def stored(experiments: Iterable[Declared], records: Iterable[Record]) -> tuple[Judged, ...]:
+def stored(
+    experiments: Iterable[Declared], records: Iterable[Record], folder: Path | None = None
+) -> tuple[Judged, ...]:
     """The claims judged by these records, as far as they are of the experiments as they stand.
 
     Of several kernels the newest counts, of several seeds the lowest (1 is the default), of several records of one
-    trial the last one.
+    trial the last one. Predictions are kept in `folder`.
     """
     by_claim: dict[str, list[Record]] = {}
     for record in records:
@@ -161,10 +165,10 @@ def stored(experiments: Iterable[Declared], records: Iterable[Record]) -> tuple[
             by_claim.setdefault(record.trial.claim, []).append(record)
         except RecordError:
             continue  # nothing says whose it is: its trial counts as not run
-    return tuple(_judged(declared, by_claim.get(declared.id, ())) for declared in experiments)
+    return tuple(_judged(declared, by_claim.get(declared.id, ()), folder) for declared in experiments)
 
 
-def _judged(declared: Declared, records: Iterable[Record]) -> Judged:
+def _judged(declared: Declared, records: Iterable[Record], folder: Path | None) -> Judged:
     cases = tuple(declared.cases())
     by_name = {(case.arm, case.point): case for case in cases}
     chosen = _chosen(by_name, _current(declared, by_name, records))
@@ -172,7 +176,8 @@ def _judged(declared: Declared, records: Iterable[Record]) -> Judged:
     todo = Verdict("skipped", f"not run (run `lab run {declared.id}`)")
     missing = {(case.arm, case.point): todo for case in cases}
     kernel = _kernel(by_name[trial.arm, trial.point], trial) if trial else None
-    result = judge(cases, chosen, kernel, trial.clock if trial else "virtual", missing)
+    predictions = Predictions(folder, declared.source_sha256)
+    result = judge(cases, chosen, kernel, trial.clock if trial else "virtual", predictions, missing)
     return Judged(declared, cases, result, chosen, kernel)
 
 

@@ -138,21 +138,21 @@ class ClaimResult:
 def evaluate(
     cases: Sequence[Case],
     records: Iterable[Recorded],
-    path_of: Callable[[Any], Any],
+    predict: Callable[[Any], Value],
     kernel: str,
     clock: str,
     without: Mapping[tuple[str, str], Verdict] = _NOTHING,
 ) -> ClaimResult:
     """Judges the cases of one claim by the records of their trials, all with that kernel and clock.
 
-    `path_of(case)` is what its prediction is about. A case without a record has the verdict that `without` gives for
-    its (arm, point), invalid say because its trial failed; else it is skipped.
+    `predict(case)` is its prediction, asked of those that have one. A case without a record has the verdict that
+    `without` gives for its (arm, point), invalid say because its trial failed; else it is skipped.
     """
     by_case: dict[tuple[str, str], list[Recorded]] = {}
     for record in records:
         by_case.setdefault((record.trial.arm, record.trial.point), []).append(record)
     figures = {
-        name: _figures(case, by_case.get(name, []), path_of, without.get(name, _NOT_RUN))
+        name: _figures(case, by_case.get(name, []), predict, without.get(name, _NOT_RUN))
         for case in cases
         for name in [(case.arm, case.point)]
     }
@@ -182,11 +182,11 @@ class _Figures:
         )
 
 
-def _figures(case: Case, records: Sequence[Recorded], path_of: Callable[[Any], Any], without: Verdict) -> _Figures:
+def _figures(case: Case, records: Sequence[Recorded], predict: Callable[[Any], Value], without: Verdict) -> _Figures:
     predicted, measured, note = None, None, ""
     missing = _unusable(records) if records else without
     try:
-        predicted, note = _predicted(case, path_of)
+        predicted, note = _predicted(case, predict)
         if missing is None:
             measured = mean([case.metric(record) for record in records if not record.invalid])
     except LabError as error:
@@ -221,11 +221,11 @@ def _result(case: Case, figures: Mapping[tuple[str, str], _Figures], clock: str)
     )
 
 
-def _predicted(case: Case, path_of: Callable[[Any], Any]) -> tuple[Value | None, str]:
+def _predicted(case: Case, predict: Callable[[Any], Value]) -> tuple[Value | None, str]:
     if case.prediction is None:
         return None, ""
     try:
-        return case.prediction(path_of(case)), ""
+        return predict(case), ""
     except LabError as error:
         return None, str(error)
 

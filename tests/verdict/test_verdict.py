@@ -130,7 +130,7 @@ def recorded(value: float, arm: str = "baseline", invalid: tuple[str, ...] = (),
 
 
 def run(cases: list[Case], records: list[Any]) -> Any:
-    return evaluate(cases, records, lambda _: 101.0, "7.2", "virtual")
+    return evaluate(cases, records, lambda case: case.prediction(101.0), "7.2", "virtual")
 
 
 def test_plain_form_is_the_command_lines_contract() -> None:
