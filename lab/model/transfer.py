@@ -98,6 +98,8 @@ def _played(path: Path) -> Transfer:
     if path.size is not None:
         return _Play(path, path.rate, inf, path.size.bytes).result()
     assert path.duration is not None
+    if path.turn is None and path.block is None:
+        raise ModelError("nothing says how much its writer writes at once")
     return _Play(path, path.rate, path.duration.seconds, sys.maxsize).result()
 
 

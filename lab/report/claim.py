@@ -182,6 +182,8 @@ class Claim:
         if self.verdict.kind in ("invalid", "skipped"):
             return html.prose(self.verdict.reason)
         counted = [each for each in self.tested if each.result.counts]
+        if len({str(each.case.tolerance) for each in counted}) > 1:
+            return "; ".join(_against(each) for each in counted)
         measured = dict.fromkeys(html.figure(each.result.measured) for each in counted)
         reported = dict.fromkeys(html.quoted(each.result.reported) for each in counted)
         how = escape(str(counted[0].case.tolerance))
@@ -226,8 +228,18 @@ class Claim:
         predictions = {each.prediction: None for each in self.judged.cases if each.prediction}
         for prediction in predictions:
             yield "Predicted", _formula(prediction)
-        yield "Agrees", f"{escape(str(case.tolerance))}: {html.prose(case.tolerance.because)}"
+        yield "Agrees", "; ".join(self._agreements())
         yield "Verify", html.code(f"lab run {self.id}") + self._provenance()
+
+    def _agreements(self) -> Iterator[str]:
+        """Each tolerance with its reason, and where there are several the arms that it is for."""
+        arms: dict[Any, list[str]] = {}
+        for each in self.tested:
+            if each.result.counts:
+                arms.setdefault(each.case.tolerance, []).append(each.case.arm)
+        for tolerance, names in arms.items():
+            whose = ", ".join(html.code(name) for name in dict.fromkeys(names)) + ": " if len(arms) > 1 else ""
+            yield f"{whose}{escape(str(tolerance))}: {html.prose(tolerance.because)}"
 
     def _changes(self) -> str:
         """What the experiment sets on top of the topology, for all arms."""
@@ -311,6 +323,14 @@ def describe(changes: Any) -> str:
     return ", ".join(html.code(part) for part in parts)
 
 
+def _against(tested: Tested) -> str:
+    """One arm's figures and what they had to be."""
+    result, how = tested.result, escape(str(tested.case.tolerance))
+    verdict = how if result.verdict and result.verdict.kind == "reproduced" else f"not {how}"
+    figures = f"{html.figure(result.measured)} measured, {html.quoted(result.reported)} reported"
+    return f"{html.code(tested.label)} {figures} ({verdict})"
+
+
 def _task(task: Any) -> str:
     """A declaration as its kind and what it sets."""
     plain = dict(to_plain(task))
@@ -328,7 +348,8 @@ def _leaves(fields: Mapping[str, Any], where: str = "") -> Iterator[tuple[str, s
 
 def _workload(plain: Mapping[str, Any]) -> str:
     ends = f"{plain['client']} to {plain['server']}" if {"client", "server"} <= plain.keys() else ""
-    asked: Sequence[str] = [str(plain[name]) for name in ("test", "duration", "size", "count") if plain.get(name)]
+    named = ("test", "size" if plain.get("size") else "duration", "messages", "way", "count")
+    asked: Sequence[str] = [str(plain[name]) for name in named if plain.get(name)]
     return escape(f"{plain['kind']}, {ends}: {', '.join(asked)}" if ends else plain["kind"])
 
 

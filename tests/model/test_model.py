@@ -87,7 +87,7 @@ def test_goodput_of_a_sender_that_waits_for_window(rcvbuf: int, measured: float)
     ],
 )
 def test_goodput_of_the_own_transfer(delay: str, sndbuf: int, measured: float, within: float) -> None:
-    tested = path(delay, sndbuf_max=sndbuf, turn=None, watermark=16 * 1024)
+    tested = path(delay, sndbuf_max=sndbuf, turn=None, block=1 << 20, watermark=16 * 1024)
     assert model.goodput_bulk(tested).number / 1e6 == pytest.approx(measured, rel=within)
 
 
@@ -115,7 +115,9 @@ def test_no_prediction_beats_the_line(delay: int, mebibytes: int, timestamps: bo
     assert done.drained >= done.seconds or done.written == done.sent
 
 
-def test_without_a_rate_or_a_duration_there_is_no_prediction() -> None:
+def test_without_a_rate_or_a_duration_or_a_writer_there_is_no_prediction() -> None:
+    with pytest.raises(ModelError, match="writer"):
+        model.goodput_bulk(path(turn=None))
     with pytest.raises(ModelError, match="rate"):
         model.goodput_line_rate(path(rate=None))
     with pytest.raises(ModelError, match="duration"):
