@@ -8,9 +8,11 @@ from typing import Any
 
 __all__ = ["diagram"]
 
-_WIDTH, _BOX, _HEIGHT, _ROW = 480, 84, 36, 96  # of the picture, of a node, and from one row to the next
+_BOX, _HEIGHT, _ROW = 84, 36, 110  # of a node, and from one row to the next
+_WIDTH, _STEP = 480, 270  # of the picture, and at least from one column to the next
+_LEADING = 14  # from one line of a label to the next
 # In the picture and not in the page's style sheet: Jupyter shows it too.
-_STYLE = 'font-size="12" text-anchor="middle" fill="#1a1a1a" style="max-width: 34rem"'
+_STYLE = 'font-size="12" text-anchor="middle" fill="#1a1a1a" style="max-width: {width}px"'
 _LINE = 'fill="#fff" stroke="#1a1a1a" stroke-width="1.4"'
 
 
@@ -18,18 +20,20 @@ def diagram(network: Mapping[str, Any], path: Sequence[str]) -> str:
     """SVG of a network in plain form, the sender (`path[0]`) at the left and the others by their distance from it."""
     columns = _columns(network, path[0])
     rows = max(len(column) for column in columns)
-    step = (_WIDTH - _BOX) / max(len(columns) - 1, 1)
+    width = max(_WIDTH, _BOX + _STEP * (len(columns) - 1))
+    step = (width - _BOX) / max(len(columns) - 1, 1)
     places = {
-        node: (_BOX / 2 + step * x, 34 + _ROW * (y + (rows - len(column)) / 2))
+        node: (_BOX / 2 + step * x, 48 + _ROW * (y + (rows - len(column)) / 2))
         for x, column in enumerate(columns)
         for y, node in enumerate(column)
     }
-    height = 68 + _ROW * (rows - 1)
+    height = 96 + _ROW * (rows - 1)
     links = "".join(_link(link, places) for link in network["links"])
     nodes = "".join(_node(name, *places[name]) for name in places)
     title = f"Topology {network['name']}: {', '.join(places)}"
     return (
-        f'<svg class="topology" viewBox="0 0 {_WIDTH} {height}" role="img" aria-label="{escape(title)}" {_STYLE}>'
+        f'<svg class="topology" viewBox="-1 0 {width + 2} {height}" role="img" aria-label="{escape(title)}" '
+        f"{_STYLE.format(width=round(1.13 * width))}>"
         f"{links}{nodes}</svg>"
     )
 
@@ -74,12 +78,16 @@ def _link(link: Mapping[str, Any], places: Mapping[str, tuple[float, float]]) ->
 
 
 def _label(x: float, y: float, text: str, room: float, up: bool) -> list[str]:
-    """One line of text, or two where one is too long."""
-    words = text.split(", ")
-    half = -(-len(words) // 2)
-    lines = [text] if 6.3 * len(text) < room else [", ".join(words[:half]) + ",", ", ".join(words[half:])]
-    start = y - 14 * (len(lines) - 1) if up else y
-    return [f'<text x="{x:g}" y="{start + 14 * row:g}">{escape(line)}</text>' for row, line in enumerate(lines)]
+    """The text in as many lines as the room between two nodes makes of it."""
+    lines = [""]
+    for part in text.split(", "):
+        if lines[-1] and 6.3 * len(f"{lines[-1]}, {part}") > room:
+            lines[-1] += ","
+            lines.append(part)
+        else:
+            lines[-1] += f", {part}" if lines[-1] else part
+    start = y - _LEADING * (len(lines) - 1) if up else y
+    return [f'<text x="{x:g}" y="{start + _LEADING * row:g}">{escape(line)}</text>' for row, line in enumerate(lines)]
 
 
 def _direction(way: Mapping[str, Any]) -> str:
