@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import platform
 import re
 import shutil
@@ -70,15 +71,21 @@ def _own_code() -> str:
 
 
 def _installed(tool: str) -> bool:
-    return bool(find_spec(tool) if tool in _MODULES else shutil.which(tool))
+    return bool(find_spec(tool) if tool in _MODULES else _program(tool))
+
+
+def _program(tool: str) -> str | None:
+    """Where the tool is: an ordinary user's PATH lacks the folders of iptables and nft, a guest's has them."""
+    return shutil.which(tool, path=f"{os.environ.get('PATH', os.defpath)}:/usr/sbin:/sbin")
 
 
 @cache
 def _version(tool: str) -> str:
     """The first number with a dot that the tool says of itself. Raises MachineError when it says none."""
     try:
+        run = [sys.executable, "-m", tool] if tool in _MODULES else [_program(tool) or tool]
         said = subprocess.run(
-            [*([sys.executable, "-m"] if tool in _MODULES else []), tool, _VERSION_FLAG.get(tool, "--version")],
+            [*run, _VERSION_FLAG.get(tool, "--version")],
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
