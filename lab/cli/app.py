@@ -100,7 +100,7 @@ def run(
     claims: Claims = None,
     on: Annotated[str, typer.Option("--on", help="Where trials run.")] = "uml",
     kernel: Annotated[str | None, typer.Option(help="A built kernel: name, version or id.")] = None,
-    clock: Annotated[str, typer.Option(help="virtual or real.")] = "virtual",
+    clock: Annotated[str | None, typer.Option(help="virtual or real.")] = None,
     seed: Seed = 1,
     repeat: Annotated[int, typer.Option(help="How often to run each trial; in virtual time to the same bytes.")] = 1,
     jobs: Jobs = None,
@@ -111,13 +111,14 @@ def run(
 ) -> None:
     """Run claims (all of them unless named), judge them, and keep the records."""
     from lab import claims as answers
-    from lab.kernel import Budget, find
+    from lab.kernel import Budget, choose
     from lab.report import text
     from lab.run.plan import Settings
     from lab.spec.find import find as find_experiments
 
     experiments = find_experiments(claims or ())
-    settings = Settings(find(kernel), on, clock, seed, repeat)
+    ground = choose(on, kernel)
+    settings = Settings(ground, clock or ground.clocks[0], seed, repeat)
     answer = answers.run(experiments, settings, results, jobs, Budget(wall=budget, stall=stall))
     found = [each.result for each in answer.judged]
     if as_json:

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from lab.kernel.builder import BuildFailed, MissingTool, Progress, build
-    from lab.kernel.cache import Kernel, KernelMissing, find, folder, installed, variant
+    from lab.kernel.cache import Kernel, KernelMissing, find, folder, installed
+    from lab.kernel.ground import Clock, Ground, Start, choose
     from lab.kernel.guest import (
         Budget,
         Guest,
@@ -32,6 +33,8 @@ if TYPE_CHECKING:
 __all__ = [
     "Budget",
     "BuildFailed",
+    "Clock",
+    "Ground",
     "Guest",
     "GuestCrash",
     "GuestDisk",
@@ -45,19 +48,21 @@ __all__ = [
     "KernelMissing",
     "MissingTool",
     "Progress",
+    "Start",
     "boot",
     "build",
+    "choose",
     "find",
     "folder",
     "installed",
     "shown",
-    "variant",
 ]
 
 
 def __getattr__(name: str) -> Any:
-    for module in ("cache", "guest", "builder", "progress"):
-        loaded = import_module(f"lab.kernel.{module}")
-        if name in __all__ and name in loaded.__all__:
-            return getattr(loaded, name)
+    if name in __all__:
+        for module in ("ground", "cache", "guest", "builder", "progress"):
+            loaded = import_module(f"lab.kernel.{module}")
+            if name in loaded.__all__:
+                return getattr(loaded, name)
     raise AttributeError(f"module 'lab.kernel' has no attribute '{name}'")

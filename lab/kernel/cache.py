@@ -9,11 +9,14 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from lab.errors import MachineError
+from lab.kernel import usermode
+from lab.kernel.ground import Clock, Start
+from lab.units import Size
 
-__all__ = ["Kernel", "KernelMissing", "find", "folder", "installed", "variant"]
+__all__ = ["Kernel", "KernelMissing", "find", "folder", "installed"]
 
 
 class KernelMissing(MachineError):
@@ -22,7 +25,10 @@ class KernelMissing(MachineError):
 
 @dataclass(frozen=True, slots=True)
 class Kernel:
-    """A kernel under test, built and ready to boot."""
+    """A user-mode kernel, built and ready to boot: the usual ground of trials."""
+
+    on: ClassVar[str] = "uml"
+    clocks: ClassVar[tuple[Clock, ...]] = ("virtual", "real")
 
     name: str  # the series, "7.2"; a variant has its own name, "7.2-hz250"
     version: str  # of the source package, "7.2.13-1"
@@ -45,6 +51,20 @@ class Kernel:
             "patches": list(self.patches),
         }
         return {**plain, "base": self.base} if self.base else plain
+
+    def variant(self, patches: Sequence[Path] = (), hz: int | None = None) -> Kernel:
+        """The built kernel that differs by these patches and this HZ alone. Raises KernelMissing, naming the cure."""
+        digests = tuple(hashlib.sha256(file.read_bytes()).hexdigest() for file in patches)
+        for kernel in installed():
+            if (kernel.base, kernel.digests, kernel.hz) == (self.id, digests, hz or self.hz):
+                return kernel
+        marks = [f"patch {file.name}" for file in patches] + ([f"HZ {hz}"] if hz else [])
+        what = f"{self.name} with {' and '.join(marks)}"
+        raise KernelMissing(f"{what} is not built here: run `lab kernel build --variants`")
+
+    def start(self, folder: Path, seed: int, clock: Clock, memory: Size) -> Start:
+        """A guest of it. Raises MachineError when the host lacks room for the guest's memory."""
+        return usermode.start(self.path, self.clock, self.seccomp, folder, seed, clock, memory)
 
 
 def folder() -> Path:
@@ -79,19 +99,6 @@ def find(name: str | None = None) -> Kernel:
     known = f" (there are {', '.join(dict.fromkeys(kernel.name for kernel in kernels))})" if kernels else ""
     what = f"kernel '{name}' is not built here" if name else "no kernel is built here"
     raise KernelMissing(f"{what}{known}: run `lab kernel build{f' {name}' if name else ''}`")
-
-
-def variant(base: Kernel, patches: Sequence[Path] = (), hz: int | None = None) -> Kernel:
-    """The built kernel that differs from `base` by these patches and this HZ alone.
-
-    Raises KernelMissing, which names the cure.
-    """
-    digests = tuple(hashlib.sha256(file.read_bytes()).hexdigest() for file in patches)
-    for kernel in installed():
-        if (kernel.base, kernel.digests, kernel.hz) == (base.id, digests, hz or base.hz):
-            return kernel
-    marks = [f"patch {file.name}" for file in patches] + ([f"HZ {hz}"] if hz else [])
-    raise KernelMissing(f"{base.name} with {' and '.join(marks)} is not built here: run `lab kernel build --variants`")
 
 
 def load(place: Path) -> Kernel | None:

@@ -20,15 +20,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Literal, Self
+from typing import Any, Self
 
 from lab.errors import InputError, LabError, MachineError
-from lab.kernel.cache import Kernel
+from lab.kernel.ground import Clock, Ground
 from lab.units import Size
 
 __all__ = [
     "Budget",
-    "Clock",
     "Guest",
     "GuestCrash",
     "GuestDisk",
@@ -41,11 +40,8 @@ __all__ = [
     "boot",
 ]
 
-Clock = Literal["virtual", "real"]
-
 HERE = Path(__file__).parent
 PACKAGE = HERE.parent.parent  # the folder to import `lab` from
-START = 1_750_000_000_000_000_000  # ns: the date at a guest's boot in virtual time, 2025-06-15 15:06:40 UTC
 HIDDEN = ("/tmp", "/run", "/dev")  # a guest has its own of these
 ENVIRONMENT = {
     "PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
@@ -127,7 +123,7 @@ class Guest:
 
     def __init__(
         self,
-        kernel: Kernel,
+        kernel: Ground,
         folder: Path,
         command: Sequence[str],
         *,
@@ -146,14 +142,15 @@ class Guest:
         self.console = self.folder / "console.log"
         self.memory, self.budget = memory, budget
         scratch = self.folder / "boot"
+        start = kernel.start(self.folder, seed, clock, memory)
         job = {
-            "command": _command_line(kernel, seed, clock, memory),
-            "environment": {"PATH": ENVIRONMENT["PATH"], "TMPDIR": str(_memory_folder(memory, self.folder))},
+            "command": list(start.command),
+            "environment": {"PATH": ENVIRONMENT["PATH"], **start.environment},
             "folder": str(self.folder),
             "console": str(self.console),
             "scratch": str(scratch),
             "cpu": _cpu() if cpu is None else cpu,
-            "clock": kernel.clock if clock == "virtual" else None,
+            "clock": start.clock,
             "budget": asdict(budget),
         }
         try:
@@ -244,7 +241,7 @@ class Guest:
 
 
 def boot(
-    kernel: Kernel,
+    kernel: Ground,
     folder: Path,
     command: Sequence[str],
     *,
@@ -261,17 +258,6 @@ def boot(
         return guest.wait()
 
 
-def _command_line(kernel: Kernel, seed: int, clock: Clock, memory: Size) -> list[str]:
-    """The first line does not reach the guest's own command line; the rest does, and is constant."""
-    hidden = [f"mem={memory.bytes >> 10}K", f"seed={seed}", "umid=guest", "uml_dir=boot"]
-    if kernel.seccomp:
-        hidden.append("seccomp=on")
-    virtual = ["time-travel=inf-cpu", f"time-travel-start={START}"] if clock == "virtual" else []
-    root = ["root=/dev/root", "rootfstype=hostfs", "rootflags=/", "ro"]
-    # init: the host's own /proc, seen through the root file system, leads to the folder that the kernel started in
-    return [str(kernel.path), *hidden, *root, "con=null", "con0=null,fd:1", *virtual, "init=/proc/self/cwd/boot/init"]
-
-
 def _write_boot(scratch: Path, command: Sequence[str], environment: Mapping[str, str]) -> None:
     scratch.mkdir()
     needed = [Path(sys.prefix), Path(sys.base_prefix), PACKAGE]
@@ -283,16 +269,6 @@ def _write_boot(scratch: Path, command: Sequence[str], environment: Mapping[str,
     start = shlex.join([os.path.realpath(sys.executable), "-I", "-S", "-B", str(HERE / "init.py")])
     init.write_text(f"#!/bin/sh\nexec {start}\n", encoding="utf-8")
     init.chmod(0o755)
-
-
-def _memory_folder(memory: Size, folder: Path) -> Path:
-    """Where the guest's memory lives: in the host's memory if that has the room, else beside the trial."""
-    for place in (Path("/dev/shm"), folder):
-        with contextlib.suppress(OSError):
-            room = os.statvfs(place)
-            if room.f_bavail * room.f_frsize >= memory.bytes and not room.f_flag & os.ST_NOEXEC:
-                return place
-    raise MachineError(f"no room for the guest's memory of {memory}, neither in /dev/shm nor in {folder}")
 
 
 def _cpu() -> int:

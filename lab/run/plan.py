@@ -6,10 +6,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from lab.errors import InputError, MachineError
-from lab.kernel import Kernel, KernelMissing, variant
+from lab.kernel import Ground
 from lab.record.trial import Trial
 from lab.run import tools
-from lab.run.tools import ToolMissing
 from lab.spec.errors import Problem, SpecError, display
 from lab.spec.load import Case, Loaded
 from lab.spec.network import Network
@@ -18,21 +17,18 @@ from lab.units import to_plain
 
 @dataclass(frozen=True)
 class Settings:
-    """What the command line decides about a run, for all of its trials. Raises InputError, MachineError."""
+    """What the command line decides about a run, for all of its trials. Raises InputError."""
 
-    kernel: Kernel
-    on: str = "uml"
+    kernel: Ground
     clock: str = "virtual"
     seed: int = 1
     repeat: int = 1
 
     def __post_init__(self) -> None:
-        if self.on not in ("uml", "host", "vm"):
-            raise InputError(f"--on {self.on}: it is uml, host or vm")
-        if self.on != "uml":
-            raise MachineError(f"--on {self.on} is still to come: use --on uml, with --clock real for real time")
         if self.clock not in ("virtual", "real"):
             raise InputError(f"--clock {self.clock}: it is virtual or real")
+        if self.clock not in self.kernel.clocks:
+            raise InputError(f"--clock {self.clock}: --on {self.kernel.on} has the {self.kernel.clocks[0]} clock alone")
         if self.repeat < 1:
             raise InputError(f"--repeat {self.repeat}: at least once")
         if not 0 <= self.seed < 1 << 64:
@@ -47,7 +43,7 @@ class Planned:
     """
 
     case: Case
-    kernel: Kernel
+    kernel: Ground
     trials: tuple[Trial, ...]
     skipped: str = ""
 
@@ -64,9 +60,9 @@ def _planned(loaded: Loaded, case: Case, settings: Settings) -> Planned:
         message = "a flow that sends all it can needs a link with a rate: without one, virtual time hardly moves"
         raise SpecError([Problem(display(loaded.path), 1, f"{where}: {message}")])
     try:
-        kernel = variant(settings.kernel, case.patches, case.kernel.hz) if case.kernel else settings.kernel
+        kernel = settings.kernel.variant(case.patches, case.kernel.hz) if case.kernel else settings.kernel
         versions = tools.versions(tools.needed((case.workload, *case.probes, *case.middleboxes)))
-    except (KernelMissing, ToolMissing) as missing:
+    except MachineError as missing:
         return Planned(case, settings.kernel, (), str(missing))
     plain = {
         "network": to_plain(case.network),
@@ -82,7 +78,7 @@ def _planned(loaded: Loaded, case: Case, settings: Settings) -> Planned:
             source_sha256=loaded.source_sha256,
             **plain,
             kernel=kernel.describe(),
-            on=settings.on,
+            on=kernel.on,
             clock=clock,
             seed=seed,
             repeat=repeat,

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from lab.kernel import Kernel, KernelMissing, cache, find, installed, variant
+from lab.kernel import Kernel, KernelMissing, cache, find, installed
 
 
 @pytest.fixture
@@ -81,10 +81,10 @@ def test_a_variant_is_found_by_its_patches_and_hz(home: Path, tmp_path: Path) ->
     slow = put(home, "7.2-hz100", "7.2.13-1", "c" * 16, hz=100, base=base.id)
     put(home, "7.2-old", "7.2.13-1", "d" * 16, hz=100, base="e" * 16)
     assert find() == base
-    assert variant(base, [patch]) == ours
-    assert variant(base, hz=100) == slow
+    assert base.variant([patch]) == ours
+    assert base.variant(hz=100) == slow
     patch.write_bytes(b"+++ b/y\n")
     with pytest.raises(KernelMissing, match=r"patch mss.patch .*`lab kernel build --variants`"):
-        variant(base, [patch])
+        base.variant([patch])
     with pytest.raises(KernelMissing, match="HZ 250"):
-        variant(base, hz=250)
+        base.variant(hz=250)
