@@ -98,7 +98,7 @@ def list_all(as_json: Json = False) -> None:
 @app.command()
 def run(
     claims: Claims = None,
-    on: Annotated[str, typer.Option("--on", help="Where trials run.")] = "uml",
+    on: Annotated[str, typer.Option("--on", help="uml, host, vm or auto.")] = "uml",
     kernel: Annotated[str | None, typer.Option(help="A built kernel: name, version or id.")] = None,
     clock: Annotated[str | None, typer.Option(help="virtual or real.")] = None,
     seed: Seed = 1,
@@ -117,7 +117,7 @@ def run(
     from lab.spec.find import find as find_experiments
 
     experiments = find_experiments(claims or ())
-    ground = choose(on, kernel)
+    ground = choose(on, kernel, clock)
     settings = Settings(ground, clock or ground.clocks[0], seed, repeat)
     answer = answers.run(experiments, settings, results, jobs, Budget(wall=budget, stall=stall))
     found = [each.result for each in answer.judged]
