@@ -25,6 +25,7 @@ _INSIDE = (
     "middlebox",
     "place.py",
     "probe",
+    "run/monitor.py",
     "run/perform.py",
     "spec/network.py",
     "units.py",
