@@ -162,8 +162,8 @@ class _Vector(ctypes.Structure):
     _fields_ = (("base", ctypes.c_char_p), ("length", ctypes.c_size_t))
 
 
-class _Message(ctypes.Structure):
-    """struct mmsghdr of Linux on 64 bits."""
+class _Header(ctypes.Structure):
+    """struct msghdr."""
 
     _fields_ = (
         ("name", ctypes.c_void_p),
@@ -173,8 +173,13 @@ class _Message(ctypes.Structure):
         ("control", ctypes.c_void_p),
         ("control_length", ctypes.c_size_t),
         ("flags", ctypes.c_int),
-        ("sent", ctypes.c_uint),
     )
+
+
+class _Message(ctypes.Structure):
+    """struct mmsghdr."""
+
+    _fields_ = (("header", _Header), ("sent", ctypes.c_uint))
 
 
 def _send_all(sender: socket.socket, frames: list[bytes]) -> None:
@@ -182,7 +187,7 @@ def _send_all(sender: socket.socket, frames: list[bytes]) -> None:
     vectors = (_Vector * len(frames))(*(_Vector(frame, len(frame)) for frame in frames))
     messages = (_Message * len(frames))()
     for message, vector in zip(messages, vectors, strict=True):
-        message.vectors, message.vector_count = ctypes.pointer(vector), 1
+        message.header.vectors, message.header.vector_count = ctypes.pointer(vector), 1
     libc = ctypes.CDLL(None, use_errno=True)
     done = 0
     while done < len(frames):

@@ -95,7 +95,7 @@ class _Monitor:
             for each in self.fabric.qdiscs()
             if (key := (each["node"], each["interface"], each["direction"])) in rated
         ]
-        return {"ns": time.monotonic_ns(), "cpu": _cpu(cpus), "own": _own(), **_softnet(cpus), "wires": wires}
+        return {"ns": time.monotonic_ns(), "cpu": _cpu(cpus), **_own(), **_softnet(cpus), "wires": wires}
 
 
 def _rated(fabric: Watched) -> dict[tuple[str, str, str], dict[str, Any]]:
@@ -150,13 +150,14 @@ def _cpu(cpus: set[int]) -> dict[str, int]:
     return total
 
 
-def _own() -> int:
-    """Ticks that the processes of this PID namespace, and their children that ended, have used."""
-    total = 0
+def _own() -> dict[str, int]:
+    """How many processes this PID namespace has, and the ticks that they and their children that ended have used."""
+    count = ticks = 0
     for stat in Path("/proc").glob("[0-9]*/stat"):
         with contextlib.suppress(OSError):
-            total += sum(map(int, stat.read_text().rpartition(")")[2].split()[11:15]))
-    return total
+            ticks += sum(map(int, stat.read_text().rpartition(")")[2].split()[11:15]))
+            count += 1
+    return {"processes": count, "own": ticks}
 
 
 def _softnet(cpus: set[int]) -> dict[str, int]:

@@ -9,8 +9,9 @@ Real time here promises 1 % of goodput and 0.2 ms of RTT. Every threshold follow
   evenly spread, so the share that is late is the share of time in which the machine kept the trial waiting.
 - A CPU without idle time decides the figure in place of the network, unless a wire is at its full rate all the same.
 - What other programs, or the hypervisor (steal), take of the trial's CPU slows it by no more than that share.
-Each share may be 1 % of the trial. A frame dropped by a CPU's backlog is one that no wire lost: none is allowed. Where
-no link has a rate, the CPU's speed is what is measured: then it may have no idle time.
+
+Each share may be 1 % of the trial, and one timer late is none. A frame dropped by a CPU's backlog is one that no wire
+lost: none is allowed. Where no link has a rate, the CPU's speed is what is measured: then it may have no idle time.
 
 A softirq that was squeezed, a queue on a wire, or a wire's tail drops spoil nothing by themselves: they are evidence.
 """
@@ -27,6 +28,7 @@ FILE = "fidelity.json"
 SHARE = 0.01
 RTT = 0.2e-3  # seconds
 FRAME_OVERHEAD = 24  # bytes of a frame on the wire that a qdisc does not count
+LEAST_TICKS = 5  # that a window has to have before none of them idle says anything
 FRAME = 8 * 1538  # bits: windows begin and end between frames
 
 
@@ -39,7 +41,7 @@ def faults(evidence: Mapping[str, Any]) -> tuple[str, ...]:
         *(_rates(wires) if evidence["greedy"] else ()),
         *_wakeups(evidence["wakeups"]["late_ns"]),
         *_taken(samples, evidence["tick"]),
-        *(_starved(samples) if any(sample["wires"] for sample in samples) else ()),
+        *(_starved(samples, evidence["tick"]) if any(sample["wires"] for sample in samples) else ()),
         *_dropped(samples),
     )
 
@@ -75,7 +77,7 @@ def _rates(wires: Sequence[Mapping[str, Any]]) -> Iterator[str]:
 
 def _wakeups(late_ns: Sequence[int]) -> Iterator[str]:
     late = sum(1 for each in late_ns if each > RTT * 1e9)
-    if late > SHARE * len(late_ns):
+    if late > max(1, SHARE * len(late_ns)):
         worst = _ms(max(late_ns) / 1e9)
         yield f"timers fired more than {_ms(RTT)} late in {_percent(late / len(late_ns))} of cases, by up to {worst}"
 
@@ -86,18 +88,19 @@ def _taken(samples: Sequence[Mapping[str, Any]], tick: float) -> Iterator[str]:
     seconds = (last["ns"] - first["ns"]) / 1e9
     spent = {name: (last["cpu"][name] - first["cpu"][name]) * tick for name in first["cpu"]}
     others = sum(spent[name] for name in ("user", "nice", "system")) - (last["own"] - first["own"]) * tick
-    for what, taken in (("other programs", others), ("the hypervisor", spent["steal"])):
-        if taken > SHARE * seconds + tick:  # a count of ticks is one tick off at most
+    coarse = 2 * tick * last["processes"]  # each one's user and system time is cut to whole ticks
+    for what, taken, room in (("other programs", others, coarse), ("the hypervisor", spent["steal"], tick)):
+        if taken > SHARE * seconds + room:
             yield f"{what} took {_percent(taken / seconds)} of the trial's CPU"
 
 
-def _starved(samples: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+def _starved(samples: Sequence[Mapping[str, Any]], tick: float) -> Iterator[str]:
     """Between two samples: no tick of idle time, and no wire at its rate."""
     starved = 0.0
     for before, after in pairwise(samples):
         seconds = (after["ns"] - before["ns"]) / 1e9
         idle = sum(after["cpu"][name] - before["cpu"][name] for name in ("idle", "iowait"))
-        if not idle and not _full(before["wires"], after["wires"], seconds):
+        if not idle and seconds > LEAST_TICKS * tick and not _full(before["wires"], after["wires"], seconds):
             starved += seconds
     total = (samples[-1]["ns"] - samples[0]["ns"]) / 1e9
     if starved > SHARE * total:
