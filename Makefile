@@ -4,7 +4,7 @@ REPORT ?= report
 LAB := .venv/bin/lab
 PY := .venv/bin/python
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-test kernel variants report test bench lock clean
+.PHONY: help setup setup-test kernel variants report test test-chance bench lock clean
 .NOTPARALLEL:
 
 help: ## this list
@@ -34,6 +34,10 @@ test: setup-test kernel ## style, types and all tests; ARGS="-k goodput" chooses
 	@.venv/bin/ruff format --check .
 	@.venv/bin/mypy
 	@.venv/bin/pytest $(ARGS)
+
+test-chance: setup-test kernel ## 50 runs killed at random moments and 20 starved ones (half an hour)
+	@.venv/bin/pytest tests/run/test_crash.py --times 50
+	@.venv/bin/pytest tests/run/test_real_time.py --times 20
 
 bench: kernel ## speed as ratios to real time, and the capture reader's beside tshark's and scapy's
 	@$(PY) -m bench

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from lab.kernel.cache import Kernel, KernelMissing, find, folder, installed
     from lab.kernel.ground import Clock, Ground, Start, choose
     from lab.kernel.guest import (
+        TRYING,
         Budget,
         Guest,
         GuestCrash,
@@ -27,10 +28,12 @@ if TYPE_CHECKING:
         GuestResult,
         GuestTimeout,
         boot,
+        trying,
     )
     from lab.kernel.progress import shown
 
 __all__ = [
+    "TRYING",
     "Budget",
     "BuildFailed",
     "Clock",
@@ -56,6 +59,7 @@ __all__ = [
     "folder",
     "installed",
     "shown",
+    "trying",
 ]
 
 

@@ -95,7 +95,14 @@ class _Monitor:
             for each in self.fabric.qdiscs()
             if (key := (each["node"], each["interface"], each["direction"])) in rated
         ]
-        return {"ns": time.monotonic_ns(), "cpu": _cpu(cpus), **_own(), **_softnet(cpus), "wires": wires}
+        return {
+            "ns": time.monotonic_ns(),
+            "cpus": len(cpus),
+            "cpu": _cpu(cpus),
+            **_own(),
+            **_softnet(cpus),
+            "wires": wires,
+        }
 
 
 def _rated(fabric: Watched) -> dict[tuple[str, str, str], dict[str, Any]]:
