@@ -33,6 +33,7 @@ Claims = Annotated[list[str] | None, typer.Argument(metavar="[CLAIM | ARTICLE | 
 Seed = Annotated[int, typer.Option(help="Where every random number starts from.")]
 Jobs = Annotated[int | None, typer.Option(help="Trials side by side; one a core unless set.")]
 Seconds = Annotated[float, typer.Option(help="Seconds of wall time after which a trial is given up.")]
+TopologyName = Annotated[str, typer.Argument(metavar="TOPOLOGY", help="Its name in topologies/, or its file.")]
 Junit = Annotated[Path | None, typer.Option(help="A file for JUnit XML, too.", metavar="FILE")]
 
 
@@ -228,6 +229,18 @@ def save_baseline(
         output.emit({"baseline": str(folder), "records": count})
     else:
         print(f"baseline {name}: {count} records in {folder}")
+
+
+@app.command()
+def graph(
+    topology: TopologyName,
+    out: Annotated[Path | None, typer.Option("-o", "--output", help="An SVG file, too.", metavar="FILE.svg")] = None,
+    as_json: Json = False,
+) -> None:
+    """Draw a topology: in the terminal, and as SVG."""
+    from lab.cli import drawing
+
+    _answer(drawing.draw(topology, out), as_json)
 
 
 @app.command()
