@@ -10,9 +10,10 @@ from lab.report.layout import columns, direction
 
 __all__ = ["diagram"]
 
-_BOX, _HEIGHT, _ROW = 84, 36, 110  # of a node, more where names are long, and from one row to the next
+_BOX, _HEIGHT, _ROW = 84, 36, 130  # of a node, more where names are long, and from one row to the next
 _LETTER = 7.4  # the width of a bold one, about
-_WIDTH, _STEP = 480, 270  # of the picture, and at least from one column to the next
+_WIDTH, _STEP = 480, 290  # of the picture, and at least from one column to the next
+_FAN = 0.55  # how far along a slanting link its label is
 _LEADING = 14  # from one line of a label to the next
 # In the picture and not in the page's style sheet: Jupyter shows it too.
 _STYLE = 'font-family="sans-serif" font-size="12" text-anchor="middle" fill="#1a1a1a" style="max-width: {width}px"'
@@ -60,7 +61,8 @@ def _link(link: Mapping[str, Any], places: Mapping[str, tuple[float, float]], bo
     rightwards = ends[0][0] <= ends[1][0]
     (x1, y1), (x2, y2) = ends if rightwards else ends[::-1]
     above, below = (forward, back) if rightwards else (back, forward)
-    x, y = (x1 + x2) / 2, (y1 + y2) / 2
+    along = 0.5 if y1 == y2 else _FAN  # where links that meet in one node are further apart
+    x, y = x1 + along * (x2 - x1), y1 + along * (y2 - y1)
     lines = [
         f'<line x1="{x1:g}" y1="{y1:g}" x2="{x2:g}" y2="{y2:g}" {_LINE}/>',
         *_label(x, y - 7, f"{direction(above)} →", x2 - x1 - box, up=True),
@@ -79,4 +81,7 @@ def _label(x: float, y: float, text: str, room: float, up: bool) -> list[str]:
         else:
             lines[-1] += f", {part}" if lines[-1] else part
     start = y - _LEADING * (len(lines) - 1) if up else y
-    return [f'<text x="{x:g}" y="{start + _LEADING * row:g}">{escape(line)}</text>' for row, line in enumerate(lines)]
+    halo = 'stroke="#fff" stroke-width="4" paint-order="stroke"'
+    return [
+        f'<text x="{x:g}" y="{start + _LEADING * row:g}" {halo}>{escape(line)}</text>' for row, line in enumerate(lines)
+    ]
