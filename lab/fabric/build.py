@@ -65,13 +65,14 @@ def finish(spaces: Spaces, node: Node) -> None:
 def settle(spaces: Spaces) -> None:
     """Until every carrier is noticed: the kernel does so lazily, and loses frames before."""
     deadline = time.monotonic() + SETTLE_SECONDS
-    for node, ends in spaces.interfaces.items():
+    inner = [wire_end(number, side) for number in range(len(spaces.network.links)) for side in (0, 1)]
+    outer = {node: [end.name for end in ends] for node, ends in spaces.interfaces.items()}
+    for node, ends in {**outer, WIRES: inner}.items():
         with spaces.inside(node) as netlink:
-            for end in ends:
-                while not device.running(netlink, end.name):
-                    if time.monotonic() > deadline:
-                        raise FabricError(f"{end.name} of {node} has no carrier after {SETTLE_SECONDS} s")
-                    time.sleep(0.01)
+            while late := _without_carrier(netlink, ends):
+                if time.monotonic() > deadline:
+                    raise FabricError(f"{late[0]} of {node} has no carrier after {SETTLE_SECONDS} s")
+                time.sleep(0.01)
 
 
 def wire_end(number: int, side: int) -> str:
@@ -99,6 +100,11 @@ def coalescing(end: Interface) -> dict[str, str]:
         "gro_flush_timeout": str(end.gro_flush_timeout.ns),
         "napi_defer_hard_irqs": str(end.napi_defer_hard_irqs),
     }
+
+
+def _without_carrier(netlink: Netlink, interfaces: list[str]) -> list[str]:
+    found = device.links(netlink)
+    return [name for name in interfaces if not found[name].running]
 
 
 def _configure(spaces: Spaces, netlink: Netlink, end: Interface) -> None:

@@ -28,8 +28,8 @@ _RTMSG = struct.Struct("=8BI")  # family, dst_len, src_len, tos, table, protocol
 _NDMSG = struct.Struct("=BxxxiHBB")  # family, index, state, flags, type
 _TCMSG = struct.Struct("=BxxxiIII")  # family, index, handle, parent, info
 
-IFF_UP, IFF_RUNNING = 0x1, 0x40
-SIOCGIFFLAGS, SIOCGIFINDEX = 0x8913, 0x8933
+IFF_UP = 0x1
+SIOCGIFINDEX = 0x8933
 _IFREQ = struct.Struct("=16si20x")
 IFA_F_NODAD = 0x02
 NUD_PERMANENT = 0x80
@@ -40,10 +40,11 @@ TCA_BPF_FD, TCA_BPF_NAME, TCA_BPF_FLAGS, TCA_BPF_ID = 6, 7, 8, 11
 TCA_BPF_FLAG_ACT_DIRECT = 1
 ETH_P_ALL = 3
 
-IFLA_ADDRESS, IFLA_IFNAME, IFLA_MTU, IFLA_MASTER, IFLA_LINKINFO = 1, 3, 4, 10, 18
+IFLA_ADDRESS, IFLA_IFNAME, IFLA_MTU, IFLA_MASTER, IFLA_OPERSTATE, IFLA_LINKINFO = 1, 3, 4, 10, 16, 18
 IFLA_NET_NS_FD, IFLA_NUM_TX_QUEUES, IFLA_NUM_RX_QUEUES, IFLA_GSO_MAX_SEGS = 28, 31, 32, 40
 IFLA_INFO_KIND, IFLA_INFO_DATA = 1, 2
 VETH_INFO_PEER = 1
+IF_OPER_UP = b"\x06"
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +55,7 @@ class LinkState:
     mtu: int
     mac: str
     gso_max_segs: int | None
+    running: bool
 
 
 def links(netlink: Netlink) -> dict[str, LinkState]:
@@ -68,6 +70,7 @@ def links(netlink: Netlink) -> dict[str, LinkState]:
             struct.unpack("=I", given[IFLA_MTU])[0],
             given.get(IFLA_ADDRESS, b"").hex(":"),
             struct.unpack("=I", segments)[0] if segments else None,
+            given.get(IFLA_OPERSTATE) == IF_OPER_UP,
         )
     return found
 
@@ -75,11 +78,6 @@ def links(netlink: Netlink) -> dict[str, LinkState]:
 def index(netlink: Netlink, name: str) -> int:
     """The number of `name`: of one interface among thousands, without listing them. Raises OSError."""
     return int(_IFREQ.unpack(netlink.ioctl(SIOCGIFINDEX, _IFREQ.pack(name.encode(), 0)))[1])
-
-
-def running(netlink: Netlink, name: str) -> bool:
-    """Whether `name` has noticed its carrier and carries frames. Raises OSError."""
-    return bool(_IFREQ.unpack(netlink.ioctl(SIOCGIFFLAGS, _IFREQ.pack(name.encode(), 0)))[1] & IFF_RUNNING)
 
 
 def veth(netlink: Netlink, name: str, outer: Interface, space: Namespace) -> None:
