@@ -35,7 +35,7 @@ Do = Callable[[Mapping[str, Mapping[str, str]]], dict[str, list[str]]]
 
 
 @pytest.fixture
-def do(tmp_path: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Do:
+def do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Do:
     """Runs all exercises in a copy of their folder, blanks filled in; what the self-checks of each say, in order."""
 
     def run(filled: Mapping[str, Mapping[str, str]]) -> dict[str, list[str]]:
@@ -95,7 +95,7 @@ def test_an_exercise_is_as_a_student_should_find_it(book: Path) -> None:
     blanks = [name for cell in code for name, _ in BLANK.findall(cell.source)]
     assert not any(cell.outputs or cell.execution_count for cell in code), "not executed"
     assert sorted(blanks) == sorted(_answers(book)), "every blank has one hidden answer"
-    assert len(list(filter(None, ("claim.passed" in cell.source for cell in code)))) == 2
+    assert sum("claim.passed" in cell.source for cell in code) == 2
     for link in re.findall(r"\]\(([^)]+)\)", "\n".join(cell.source for cell in cells)):
         assert (FOLDER / link).exists(), link
 
