@@ -266,21 +266,26 @@ def build_kernel(
     name: Annotated[str | None, typer.Argument(help="A series such as 7.2; the newest unless named.")] = None,
     patch: Annotated[list[Path] | None, typer.Option(help="A patch to apply; may be given again.")] = None,
     hz: Annotated[int, typer.Option(help="Timer ticks a second, 100 to 1000.")] = 1000,
-    source: Annotated[Path | None, typer.Option(help="A .deb, tar file or tree instead of the packaged one.")] = None,
+    source: Annotated[Path | None, typer.Option(help="A .deb or tar file instead of the packaged source.")] = None,
+    tree: Annotated[Path | None, typer.Option(help="A kernel tree, as it stands, instead.", metavar="DIR")] = None,
     variants: Annotated[bool, typer.Option("--variants", help="Its variants that experiments name, too.")] = False,
     refresh: Annotated[bool, typer.Option(help="Look for a newer source.")] = False,
     as_json: Json = False,
 ) -> None:
     """Build a kernel under test, or find it in the cache."""
-    from lab.kernel import build, shown
+    from functools import partial
+
+    from lab.kernel import builder, shown
+    from lab.kernel.cache import series
     from lab.spec import find
 
+    if source and tree:
+        raise InputError("the source is --source or --tree, not both")
     with shown() as progress:
-        kernel = build(name, patch or (), hz, source_file=source, refresh=refresh, progress=progress)
+        build = partial(builder.build, source_file=source, tree=tree, progress=progress)
+        kernel = build(name, patch or (), hz, refresh=refresh)
         wanted = find.variants() if variants else ()
-        also = [
-            build(kernel.name, files, ticks or hz, source_file=source, progress=progress) for files, ticks in wanted
-        ]
+        also = [build(series(kernel.name), files, ticks or hz) for files, ticks in wanted]
     _answer_kernels([kernel.describe(), *(each.describe() for each in also)], as_json)
 
 
