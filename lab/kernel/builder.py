@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import FrameType
-from typing import NoReturn, Protocol
+from typing import IO, NoReturn, Protocol
 
 from lab.errors import InputError, MachineError
 from lab.kernel import cache, compiling, recipe, source
@@ -191,8 +191,7 @@ def _build(home: Path, found: Source, wanted: _Wanted, progress: Progress) -> Ke
     with _terminable():
         try:
             place.mkdir()
-            with _tree(home, place, found, progress) as tree, log.open("wb") as output:
-                compiling.patch(tree, made.patches, output)
+            with log.open("wb") as output, _tree(home, place, found, made.patches, output, progress) as tree:
                 progress.say(f"configuring {name}")
                 compiling.configure(tree, made, output)
                 progress.say(f"compiling {name}")
@@ -218,17 +217,21 @@ def _build(home: Path, found: Source, wanted: _Wanted, progress: Progress) -> Ke
 
 
 @contextlib.contextmanager
-def _tree(home: Path, place: Path, found: Source, progress: Progress) -> Iterator[Path]:
-    """The source to build in: unpacked into `place`, or a tree's kept copy with the objects of its last build."""
+def _tree(
+    home: Path, place: Path, found: Source, patches: Sequence[Patch], log: IO[bytes], progress: Progress
+) -> Iterator[Path]:
+    """The patched source to build in: unpacked into `place`, or a tree's kept copy with what was compiled in it."""
     if found.checkout is not None:
         progress.say(f"copying what changed in {found.checkout.tree}")
-        with found.checkout.at(found.content) as tree:
+        with found.checkout.at(found.content, patches, log) as tree:
             yield tree
     else:
         file = source.fetch(home, found, progress.say)
         progress.say(f"unpacking {found.version}")
-        source.unpack(file, place / "tree")
-        yield place / "tree"
+        tree = place / "tree"
+        source.unpack(file, tree)
+        compiling.patch(tree, patches, log)
+        yield tree
 
 
 def _collect(place: Path, tree: Path, found: Source, wanted: _Wanted) -> None:

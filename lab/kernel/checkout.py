@@ -9,18 +9,21 @@ from __future__ import annotations
 import hashlib
 import re
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import IO
 
 from lab.errors import InputError, LabError
+from lab.kernel import compiling
 from lab.kernel.git import GitFailed, git
+from lab.kernel.recipe import Patch
 
 __all__ = ["Checkout"]
 
-# What a build leaves in a tree: the kernel's own .gitignore, for trees that come without it.
-PRODUCTS = ".*\n!.gitignore\n*.a\n*.cmd\n*.ko\n*.mod\n*.o\n*.order\n*.symvers\n/vmlinux*\n/linux\n/System.map\n"
+# What a build leaves in a tree that git does not tell us about. Debian's .gitignore hides the whole kernel.
+PRODUCTS = ".*\n*.a\n*.cmd\n*.ko\n*.mod\n*.o\n*.order\n*.symvers\n/vmlinux*\n/linux\n/System.map\n"
 GENERATED = "/include/config/\n/include/generated/\n/arch/*/include/generated/\n"
 
 
@@ -49,8 +52,10 @@ class Checkout:
     def snapshot(self) -> str:
         """The name of all that the user's tree holds now, committed or not. Raises GitFailed."""
         self._prepare()
-        self._git("add", "--all", ".", index="theirs", tree=self.tree)
-        return self._git("write-tree", index="theirs")
+        known = self._git("ls-files", "-z", "--cached", tree=self.tree)
+        names = "\0".join([known, self._files()])
+        self._git("update-index", "-z", "--add", "--remove", "--stdin", tree=self.tree, stdin=names)
+        return self._git("write-tree")
 
     def revision(self, name: str) -> str:
         """The tree of a commit of the user's. Raises GitFailed."""
@@ -67,22 +72,39 @@ class Checkout:
         return ".".join(parts[part] for part in ("VERSION", "PATCHLEVEL", "SUBLEVEL"))
 
     @contextmanager
-    def at(self, name: str) -> Iterator[Path]:
-        """The copy, holding the tree `name`, to build in. Should the building be cut short, the next begins anew."""
+    def at(self, name: str, patches: Sequence[Patch], log: IO[bytes]) -> Iterator[Path]:
+        """The copy, holding the tree `name` with `patches`, to build in. Raises BuildFailed, GitFailed.
+
+        Should the building be cut short, the next begins anew: what was being written then may be half of it.
+        """
         building = self.folder / "building"
-        if building.exists():  # what was being written then may be half of it
+        if building.exists():
             shutil.rmtree(self.source, ignore_errors=True)
             (self.folder / "ours").unlink(missing_ok=True)
         self.source.mkdir(exist_ok=True)
         building.touch()
-        self._git("read-tree", "--reset", "-u", name, index="ours", tree=self.source)
-        self._git("clean", "--quiet", "-d", "--force", index="ours", tree=self.source)  # files that patches added
         try:
+            self._git("read-tree", "--reset", "-u", name, index="ours", tree=self.source)
+            compiling.patch(self.source, patches, log)
+            # Known to git, what patches changed or added is put back by the next read-tree.
+            patched = [
+                path for patch in patches for path in re.findall(r"^\+\+\+ [^/]+/(\S+)", patch.text.decode(), re.M)
+            ]
+            stdin = "\0".join(patched)
+            self._git("update-index", "-z", "--add", "--remove", "--stdin", index="ours", tree=self.source, stdin=stdin)
             yield self.source
-        except LabError:  # it did not compile, but it came to its end
+        except LabError:  # it came to its end
             building.unlink()
             raise
         building.unlink()
+
+    def _files(self) -> str:
+        """The files of the user's tree, each ended by a NUL: as git has them there, else all but a build's products."""
+        ours = f"--exclude-from={self.folder / 'git' / 'info' / 'exclude'}"
+        with suppress(GitFailed):
+            if Path(git("rev-parse", "--show-toplevel", where=self.tree)) == self.tree:
+                return git("ls-files", "-z", "--cached", "--others", "--exclude-standard", ours, where=self.tree)
+        return self._git("ls-files", "-z", "--others", ours, tree=self.tree)
 
     def _prepare(self) -> None:
         """A repository that reads the user's objects, too. Locks were left by a crash: we are alone here."""
@@ -96,8 +118,8 @@ class Checkout:
             objects = git("rev-parse", "--path-format=absolute", "--git-path", "objects", where=self.tree)
             (self.folder / "git" / "objects" / "info" / "alternates").write_text(f"{objects}\n", encoding="utf-8")
 
-    def _git(self, *arguments: str, index: str = "theirs", tree: Path | None = None) -> str:
+    def _git(self, *arguments: str, index: str = "theirs", tree: Path | None = None, stdin: str = "") -> str:
         environment = {"GIT_DIR": str(self.folder / "git"), "GIT_INDEX_FILE": str(self.folder / index)}
         if tree is not None:
             environment["GIT_WORK_TREE"] = str(tree)
-        return git(*arguments, where=tree or self.folder, environment=environment)
+        return git(*arguments, where=tree or self.folder, environment=environment, stdin=stdin)

@@ -19,13 +19,13 @@ class GitFailed(LabError):
     """A git command failed; the message is git's own last words."""
 
 
-def git(*arguments: str, where: Path, environment: Mapping[str, str] | None = None) -> str:
-    """What `git ARGUMENTS` prints, run in the folder `where`. Raises GitFailed."""
+def git(*arguments: str, where: Path, environment: Mapping[str, str] | None = None, stdin: str = "") -> str:
+    """What `git ARGUMENTS` prints, run in the folder `where`, without white space around it. Raises GitFailed."""
     ours = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
     ours |= {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1", "LC_ALL": "C", **(environment or {})}
     settings = [part for name, value in _SETTINGS.items() for part in ("-c", f"{name}={value}")]
     done = subprocess.run(
-        ["git", *settings, *arguments], cwd=where, env=ours, stdin=subprocess.DEVNULL, capture_output=True, text=True
+        ["git", *settings, *arguments], cwd=where, env=ours, input=stdin, capture_output=True, text=True
     )
     if done.returncode:
         said = (done.stderr.strip() or done.stdout.strip() or f"exit status {done.returncode}").splitlines()
