@@ -183,7 +183,9 @@ def regress(
     kernel: Annotated[list[str] | None, typer.Option(help="Given twice: the base, then the new one.")] = None,
     baseline: Annotated[str | None, typer.Option(help="A kept baseline, in place of the first kernel.")] = None,
     claims: Claims = None,
+    clock: Annotated[str, typer.Option(help="virtual or real.")] = "virtual",
     seed: Seed = 1,
+    repeat: Annotated[int, typer.Option(help="How often to run each trial; in real time, mixed.")] = 1,
     jobs: Jobs = None,
     budget: Seconds = 900.0,
     results: Results = STORE,
@@ -193,17 +195,18 @@ def regress(
     """Run claims on two kernels, or on one beside a kept baseline, and say what changed."""
     from lab.cli import comparing
     from lab.kernel import Budget, find
+    from lab.run.plan import Settings
     from lab.spec.find import find as find_experiments
 
     named = kernel or ()
     if len(named) > 1 if baseline else len(named) != 2:
         raise InputError("regress compares two kernels (--kernel 6.12 --kernel 7.2), or --baseline NAME and one")
     experiments, limits = find_experiments(claims or ()), Budget(wall=budget)
+    settings = [Settings(find(name), clock, seed, repeat) for name in (named or (None,))]
     if baseline:
-        new = find(next(iter(named), None))
-        answer = comparing.baseline(experiments, baseline, new, seed, results, jobs, limits)
+        answer = comparing.baseline(experiments, baseline, settings[0], results, jobs, limits)
     else:
-        answer = comparing.kernels(experiments, [find(name) for name in named], seed, results, jobs, limits)
+        answer = comparing.kernels(experiments, settings, results, jobs, limits)
     if junit:
         junit.write_bytes(answer.junit())
     _answer(answer, as_json)
