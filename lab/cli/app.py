@@ -212,6 +212,32 @@ def regress(
     _answer(answer, as_json)
 
 
+@app.command()
+def bisect(
+    claim: Annotated[str, typer.Argument(help="The claim that changed.", metavar="CLAIM | FILE.py")],
+    tree: Annotated[Path, typer.Option(help="A kernel tree in git.", metavar="DIR")],
+    good: Annotated[str, typer.Option(help="A revision from before.", metavar="REV")],
+    bad: Annotated[str, typer.Option(help="A later revision, where the claim is another.", metavar="REV")],
+    seed: Seed = 1,
+    jobs: Jobs = None,
+    budget: Seconds = 900.0,
+    results: Results = STORE,
+    as_json: Json = False,
+) -> None:
+    """Find the commit that changed a claim, in the history of a kernel tree."""
+    from lab.cli import bisecting
+    from lab.kernel import Budget, shown
+    from lab.spec.find import find as find_experiments
+
+    experiments = find_experiments([claim])
+    if len(experiments) != 1:
+        raise InputError(f"{claim} is an article: bisect one of {', '.join(each.id for each in experiments)}")
+    with shown() as progress:
+        search = bisecting.Search(experiments[0], seed, jobs, Budget(wall=budget), progress)
+        answer = bisecting.bisect(search, tree, good, bad, results)
+    _answer(answer, as_json)
+
+
 @baselines.command("save")
 def save_baseline(
     name: Annotated[str, typer.Argument(help="What to call it.")],

@@ -64,7 +64,7 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     if name in __all__:
-        for module in ("ground", "cache", "guest", "builder", "progress"):
+        for module in ("ground", "cache", "guest", "builder", "checkout", "progress"):
             loaded = import_module(f"lab.kernel.{module}")
             if name in loaded.__all__:
                 return getattr(loaded, name)
