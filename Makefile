@@ -4,7 +4,7 @@ REPORT ?= report
 LAB := .venv/bin/lab
 PY := .venv/bin/python
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-test kernel variants report test bench lock clean
+.PHONY: help setup setup-test kernel variants report test test-vm bench classroom lock clean
 .NOTPARALLEL:
 
 help: ## this list
@@ -34,6 +34,14 @@ test: setup-test kernel ## style, types and all tests; ARGS="-k goodput" chooses
 	@.venv/bin/ruff format --check .
 	@.venv/bin/mypy
 	@.venv/bin/pytest $(ARGS)
+
+test-vm: setup ## what Vagrant does, in a Debian VM made from an empty file; an hour and more (ARGS=--help)
+	@$(PY) -m tests.vm $(ARGS)
+
+classroom: ## the exercises, in Jupyter Lab on this computer
+	@tools/provision notebooks
+	@$(LAB) kernel build
+	@cd notebooks/classroom && ../../.venv/bin/jupyter lab
 
 bench: kernel ## speed as ratios to real time, and the capture reader's beside tshark's and scapy's
 	@$(PY) -m bench

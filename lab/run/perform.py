@@ -89,6 +89,10 @@ def perform(trial: dict[str, Any], out: Path) -> dict[str, Any]:
     with choose(trial.get("fabric", "netlink"))(network) as fabric:
         environment = _environment(fabric)
         before = fabric.differences()
+        if real := trial["clock"] == "real":
+            from lab.run import monitor  # virtual time has no use for it, and its guests start quicker without
+
+            wires = monitor.measure(fabric)
         _write(out / "qdiscs.before.json", fabric.qdiscs())
         with ExitStack() as undo:
             spaces = {node.name: fabric.namespace(node.name) for node in network.nodes}
@@ -98,6 +102,8 @@ def perform(trial: dict[str, Any], out: Path) -> dict[str, Any]:
                     standing.enter_context(middlebox.installed(place))
                 for probe in probes:
                     standing.enter_context(probe.watch(place))
+                if real:
+                    standing.enter_context(monitor.watching(place, fabric, wires, workload.greedy))
                 workload.run(place)
         _write(out / "qdiscs.after.json", fabric.qdiscs())
         after = [f"after the run, {each}" for each in fabric.differences() if each not in before]

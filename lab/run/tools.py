@@ -26,6 +26,7 @@ _INSIDE = (
     "middlebox",
     "place.py",
     "probe",
+    "run/monitor.py",
     "run/perform.py",
     "spec/mininet.py",
     "spec/network.py",
