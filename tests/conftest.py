@@ -26,6 +26,17 @@ from lab.units import to_plain
 Perform = Callable[..., Record]
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """`--times 50`: as often as the figures in docs/real-time.md say; CI has less time."""
+    parser.addoption("--times", type=int, default=2, help="how often what is left to chance is repeated")
+
+
+@pytest.fixture
+def times(request: pytest.FixtureRequest) -> int:
+    """How often what is left to chance is repeated."""
+    return int(request.config.getoption("--times"))
+
+
 @pytest.fixture(scope="session")
 def kernel() -> Kernel:
     """The default kernel under test, built on first use."""

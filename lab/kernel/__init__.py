@@ -12,8 +12,9 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from lab.kernel.builder import BuildFailed, MissingTool, Progress, build
+    from lab.kernel.builder import BuildFailed, MissingTool, Progress, build, revision
     from lab.kernel.cache import Kernel, KernelMissing, find, folder, installed
+    from lab.kernel.checkout import Checkout
     from lab.kernel.ground import Clock, Ground, Start, choose
     from lab.kernel.guest import (
         Budget,
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Budget",
     "BuildFailed",
+    "Checkout",
     "Clock",
     "Ground",
     "Guest",
@@ -55,13 +57,14 @@ __all__ = [
     "find",
     "folder",
     "installed",
+    "revision",
     "shown",
 ]
 
 
 def __getattr__(name: str) -> Any:
     if name in __all__:
-        for module in ("ground", "cache", "guest", "builder", "progress"):
+        for module in ("ground", "cache", "guest", "builder", "checkout", "progress"):
             loaded = import_module(f"lab.kernel.{module}")
             if name in loaded.__all__:
                 return getattr(loaded, name)

@@ -117,6 +117,8 @@ class Guest:
     `command` runs as root of the guest in /run/lab, which is `folder` on the host and the only place it can write to
     for good; everything else of the host is read-only, /tmp, /run and /dev are its own. Its output goes to
     `folder`/console.log. `memory` is the guest's, `cpu` the host CPU that it is pinned to (None: one that is allowed).
+    `terminal`, the path of one, is the command's in place of that, for all it reads and writes: raw until the guest
+    has ended, however it ends, and as it was from then on.
 
     Raises InputError for a folder that does not exist, MachineError when the host lacks room for the guest's memory.
     """
@@ -133,6 +135,7 @@ class Guest:
         cpu: int | None = None,
         budget: Budget = Budget(),
         environment: Mapping[str, str] | None = None,
+        terminal: str | None = None,
     ) -> None:
         if not 0 <= seed < 1 << 64:
             raise InputError(f"seed {seed} does not fit 64 bits")
@@ -152,9 +155,10 @@ class Guest:
             "cpu": _cpu() if cpu is None else cpu,
             "clock": start.clock,
             "budget": asdict(budget),
+            "terminal": terminal,
         }
         try:
-            _write_boot(scratch, command, {**ENVIRONMENT, **(environment or {})})
+            _write_boot(scratch, command, {**ENVIRONMENT, **(environment or {})}, terminal is not None)
             self.console.write_bytes(b"")
         except OSError as error:
             raise MachineError(f"cannot prepare a guest in {self.folder}: {error.strerror}") from None
@@ -258,11 +262,11 @@ def boot(
         return guest.wait()
 
 
-def _write_boot(scratch: Path, command: Sequence[str], environment: Mapping[str, str]) -> None:
+def _write_boot(scratch: Path, command: Sequence[str], environment: Mapping[str, str], terminal: bool) -> None:
     scratch.mkdir()
     needed = [Path(sys.prefix), Path(sys.base_prefix), PACKAGE]
     keep = sorted({str(path) for path in needed if str(path).startswith(tuple(f"{top}/" for top in HIDDEN))})
-    job = {"command": list(command), "environment": dict(environment), "keep": keep}
+    job = {"command": list(command), "environment": dict(environment), "keep": keep, "terminal": terminal}
     (scratch / "status").write_bytes(b" " * 256)
     (scratch / "job.json").write_text(json.dumps(job), encoding="utf-8")
     init = scratch / "init"

@@ -19,7 +19,9 @@ import resource
 import select
 import signal
 import sys
+import termios
 import time
+from collections.abc import Iterator
 from typing import Any, NoReturn
 
 TICK = 200  # milliseconds between two looks at the guest
@@ -75,14 +77,17 @@ def main() -> None:
     start = time.monotonic()
     reason, guest, status, clock = "abandoned", 0, 0, None
     try:
-        guest = _spawn(job, libc)
-        reason, clock = _watch(job, guest, parent, start)
+        with _restored(job["terminal"]):
+            try:
+                guest = _spawn(job, libc)
+                reason, clock = _watch(job, guest, parent, start)
+            finally:
+                signal.signal(signal.SIGTERM, signal.SIG_IGN)
+                if guest:
+                    status = _end(guest)
     except Abandoned:
         pass
     finally:
-        signal.signal(signal.SIGTERM, signal.SIG_IGN)
-        if guest:
-            status = _end(guest)
         usage = resource.getrusage(resource.RUSAGE_CHILDREN)
         report = {
             "reason": reason,
@@ -101,6 +106,22 @@ def _abandon(_number: int, _frame: object) -> NoReturn:
     raise Abandoned
 
 
+@contextlib.contextmanager
+def _restored(terminal: str | None) -> Iterator[None]:
+    """The terminal is afterwards as it was: a guest makes it raw, and one that is killed leaves it so."""
+    if terminal is None:
+        yield
+        return
+    handle = os.open(terminal, os.O_RDWR | os.O_NOCTTY)
+    mode = termios.tcgetattr(handle)
+    try:
+        yield
+    finally:
+        with contextlib.suppress(termios.error):  # its window is closed
+            termios.tcsetattr(handle, termios.TCSADRAIN, mode)
+        os.close(handle)
+
+
 def _spawn(job: dict[str, Any], libc: ctypes.CDLL) -> int:
     supervisor = os.getpid()
     guest = os.fork()
@@ -115,7 +136,8 @@ def _spawn(job: dict[str, Any], libc: ctypes.CDLL) -> int:
         os.sched_setaffinity(0, {job["cpu"]})
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
         os.chdir(job["folder"])
-        os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+        # Opened anew: what a guest does to it (not to block) is not for others who have it open.
+        os.dup2(os.open(job["terminal"] or os.devnull, os.O_RDWR | os.O_NOCTTY), 0)
         console = os.open(job["console"], os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o666)
         os.dup2(console, 1)
         os.dup2(console, 2)
