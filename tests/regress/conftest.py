@@ -34,7 +34,10 @@ def judge(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Judge:
     monkeypatch.chdir(tmp_path)
 
     def judge(
-        declaration: str, outputs: Mapping[str, Sequence[Mapping[str, bytes]]], kernel: str, clock: str = "virtual"
+        declaration: str,
+        outputs: Mapping[str, Sequence[Mapping[str, bytes]]],
+        kernel: str,
+        clock: str | Mapping[str, str] = "virtual",
     ) -> Judged:
         (article / "claim.py").write_text(f'"""A claim."""\n{HEAD}\nEXPERIMENT = Experiment({declaration})\n')
         (loaded,) = find.find(["toy/claim"])
@@ -52,7 +55,7 @@ def judge(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Judge:
                     middleboxes=[],
                     kernel={"name": kernel, "version": "7.2.13-1", "id": kernel, "hz": 1000, "patches": []},
                     on="uml",
-                    clock=clock,
+                    clock=clock if isinstance(clock, str) else clock.get(case.arm, "virtual"),
                     seed=1,
                     repeat=repeat,
                     tools={},
