@@ -4,11 +4,11 @@ REPORT ?= report
 LAB := .venv/bin/lab
 PY := .venv/bin/python
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-test kernel variants report test bench lock clean
+.PHONY: help setup setup-test kernel variants report test test-kernels bench lock clean
 .NOTPARALLEL:
 
 help: ## this list
-	@awk -F ': .*## ' '/^[a-z-]+:.*## / { printf "make %-11s %s\n", $$1, $$2 }' Makefile
+	@awk -F ': .*## ' '/^[a-z-]+:.*## / { printf "make %-13s %s\n", $$1, $$2 }' Makefile
 
 setup: ## install what is missing (asks for a password only then) and make .venv
 	@tools/provision run
@@ -34,6 +34,9 @@ test: setup-test kernel ## style, types and all tests; ARGS="-k goodput" chooses
 	@.venv/bin/ruff format --check .
 	@.venv/bin/mypy
 	@.venv/bin/pytest $(ARGS)
+
+test-kernels: setup-test kernel ## planted changes, an identical rebuild, a bisection: builds kernels for an hour
+	@.venv/bin/pytest -m kernels $(ARGS)
 
 bench: kernel ## speed as ratios to real time, and the capture reader's beside tshark's and scapy's
 	@$(PY) -m bench

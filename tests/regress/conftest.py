@@ -16,12 +16,12 @@ from lab.units import to_plain
 Judge = Callable[..., Judged]
 
 HEAD = """
-from lab.metric import mss_in, transfer_time
+from lab.metric import ack_delay, mss_in, transfer_time
 from lab.model import mss_of_syn
 from lab.probe import Capture
 from lab.spec.experiment import Arm, Exactly, Experiment, Within
 from lab.units import Size
-from lab.workload import Netcat
+from lab.workload import Netcat, RequestResponse
 """
 
 
