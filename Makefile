@@ -4,11 +4,11 @@ REPORT ?= report
 LAB := .venv/bin/lab
 PY := .venv/bin/python
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-test kernel variants report test test-chance test-vm bench classroom lock clean
+.PHONY: help setup setup-test kernel variants report test test-chance test-kernels test-vm bench classroom lock clean
 .NOTPARALLEL:
 
 help: ## this list
-	@awk -F ': .*## ' '/^[a-z-]+:.*## / { printf "make %-11s %s\n", $$1, $$2 }' Makefile
+	@awk -F ': .*## ' '/^[a-z-]+:.*## / { printf "make %-13s %s\n", $$1, $$2 }' Makefile
 
 setup: ## install what is missing (asks for a password only then) and make .venv
 	@tools/provision run
@@ -46,6 +46,9 @@ classroom: ## the exercises, in Jupyter Lab on this computer
 	@tools/provision notebooks
 	@$(LAB) kernel build
 	@cd notebooks/classroom && ../../.venv/bin/jupyter lab
+
+test-kernels: setup-test kernel ## planted changes, an identical rebuild, a bisection: builds kernels for an hour
+	@.venv/bin/pytest -m kernels $(ARGS)
 
 bench: kernel ## speed as ratios to real time, and the capture reader's beside tshark's and scapy's
 	@$(PY) -m bench

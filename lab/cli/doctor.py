@@ -19,6 +19,7 @@ from rich.text import Text
 
 from lab.errors import LabError
 from lab.kernel import cache, guest, host
+from lab.run import tools
 from lab.units import Size
 
 __all__ = ["Check", "render", "report"]
@@ -59,7 +60,7 @@ class Check:
 
 def report(results: Path = Path("results")) -> list[Check]:
     """Every check, in the order in which a person would mend things. `results` is where records will be kept."""
-    return [_python(), _cpus(), *_tools(), _memory(), _disk(results), *_kernel(), _host(), _kvm()]
+    return [_python(), _cpus(), *_tools(), _mininet(), _memory(), _disk(results), *_kernel(), _host(), _kvm()]
 
 
 def render(checks: Sequence[Check]) -> Table:
@@ -98,6 +99,14 @@ def _tools() -> list[Check]:
             versions = (line for line in said.splitlines() if re.search(r"\d", line))
             checks.append(Check(tool, True, next(versions, "present, of an unknown version")))
     return checks
+
+
+def _mininet() -> Check:
+    try:
+        version = tools.versions(tools.of_fabric("mininet"))["mininet"]
+    except LabError as error:
+        return Check("mininet", None, f"lab mn and --fabric mininet need it: {error}", "sudo apt-get install mininet")
+    return Check("mininet", True, f"{version}, for lab mn and --fabric mininet")
 
 
 def _memory() -> Check:

@@ -1,7 +1,7 @@
 """The network as Mininet's own: its nodes, its command line, its graph, with our wires and every setting ours.
 
 Mininet makes the hosts and switches; what `lab.fabric.build` does to them is the same as elsewhere, and is read back
-the same way. `Net` leaves the machine's limits alone, which Mininet raises and never puts back (fixLimits).
+the same way.
 
 Raises ImportError where Mininet is not installed.
 """
@@ -30,11 +30,8 @@ from mininet.net import Mininet  # noqa: E402
 from mininet.node import Host, Switch  # noqa: E402
 from mininet.topo import Topo  # noqa: E402
 
-
-class Net(Mininet):  # type: ignore[misc]
-    """Mininet, as root already, and with the machine's limits as they are."""
-
-    inited = True
+# Or its first network raises the machine's limits and buffers for good (fixLimits). A trial's are its own.
+Mininet.inited = True
 
 
 class MininetFabric(Fabric):
@@ -42,12 +39,11 @@ class MininetFabric(Fabric):
 
     def __init__(self, network: Network, prefix: str = "") -> None:
         super().__init__(network, prefix)
-        self.net = Net(topo=LabTopo(self.spaces), controller=None, build=False)
+        self.net = Mininet(topo=LabTopo(self.spaces), controller=None, build=False)
 
     def _build(self, undo: ExitStack) -> None:
         undo.callback(self.net.stop)
         self.net.start()
-        build.settle(self.spaces)
 
 
 class LabTopo(Topo):  # type: ignore[misc]
@@ -71,6 +67,7 @@ class Site:
     def __init__(self, spaces: Spaces) -> None:
         self.spaces = spaces
         self._wires = 0
+        self._unfinished = {node.name for node in spaces.network.nodes if node.kind is not Kind.SWITCH}
 
     def settle(self, node: Node, process: int) -> None:
         """`process` of Mininet's is the node from now on."""
@@ -80,6 +77,13 @@ class Site:
         except BaseException:
             self.leave(node)
             raise
+
+    def finish(self, node: Node) -> None:
+        """Mininet has made all links. After the last node nothing is missing but time."""
+        build.finish(self.spaces, node)
+        self._unfinished.discard(node.name)
+        if not self._unfinished:
+            build.settle(self.spaces)
 
     def leave(self, node: Node) -> None:
         """Undo `settle`."""
@@ -119,8 +123,8 @@ class _Settled:
             raise
 
     def config(self, **_: Any) -> dict[str, Any]:
-        """Routes and neighbours: all links are there now."""
-        build.finish(self.site.spaces, self.lab)
+        """What Mininet asks of every host when all links are there."""
+        self.site.finish(self.lab)
         return {}
 
     def terminate(self) -> None:

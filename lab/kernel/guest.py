@@ -130,7 +130,7 @@ class Guest:
     for good; everything else of the host is read-only, /tmp, /run and /dev are its own. Its output goes to
     `folder`/console.log. `memory` is the guest's, `cpu` the host CPU that it is pinned to (None: one that is allowed).
     `terminal`, the path of one, is the command's in place of that, for all it reads and writes: raw until the guest
-    has ended, however it ends, and as it was from then on.
+    has ended, however it ends, and as it was from then on. A `temporary` folder goes even if we are killed.
 
     Raises InputError for a folder that does not exist, MachineError when the host lacks room for the guest's memory.
     """
@@ -148,6 +148,7 @@ class Guest:
         budget: Budget = Budget(),
         environment: Mapping[str, str] | None = None,
         terminal: str | None = None,
+        temporary: bool = False,
     ) -> None:
         if not 0 <= seed < 1 << 64:
             raise InputError(f"seed {seed} does not fit 64 bits")
@@ -168,6 +169,7 @@ class Guest:
             "clock": start.clock,
             "budget": asdict(budget),
             "terminal": terminal,
+            "temporary": temporary,
         }
         try:
             _write_boot(scratch, command, {**ENVIRONMENT, **(environment or {})}, terminal is not None)

@@ -2,7 +2,8 @@
 
 Why a process of its own: the kernel's "die with my parent" (PR_SET_PDEATHSIG) means the *thread* that forked, and a
 runner has many. This process has one thread, so the guest dies with it; and it ends when its parent does, however that
-died. Nothing is left then: the guest's processes die with the guest, and the scratch folder is removed.
+died. Nothing is left then: the guest's processes die with the guest, and the scratch folder is removed, with a folder
+that its parent would have removed itself.
 
 It reads one line of JSON (a job) from standard input, and takes the end of that input as the order to stop.
 It writes one line of JSON (a report) to standard output.
@@ -98,6 +99,8 @@ def main() -> None:
             "status": _status(job["scratch"]),
         }
         _remove(job["scratch"])
+        if job["temporary"] and os.getppid() != parent:
+            _remove(job["folder"])
     with contextlib.suppress(BrokenPipeError):
         os.write(1, json.dumps(report).encode() + b"\n")
 

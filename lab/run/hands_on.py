@@ -46,8 +46,6 @@ class HandsOn(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 def main(folder: Path) -> int:
     """Bring it up, hand it over, take it down; the exit status is the command's, or the error's."""
     wanted = from_plain(json.loads((folder / "hands-on.json").read_text()), HandsOn)
-    # Ctrl-C is for what runs in the network. Not SIG_IGN: that, children would inherit.
-    signal.signal(signal.SIGINT, lambda *_: None)
     try:
         with ExitStack() as undo:
             fabric = undo.enter_context(choose(wanted.fabric)(wanted.network))
@@ -61,9 +59,13 @@ def main(folder: Path) -> int:
         status = error.exit_code if isinstance(error, LabError) else 1
         (folder / "error.json").write_text(json.dumps({"error": str(error), "exit_code": status}))
         return status
+    except KeyboardInterrupt:
+        return 130
 
 
 def _shell(fabric: Fabric, wanted: HandsOn) -> int:
+    # Ctrl-C is for what runs in the shell. Not SIG_IGN: that, children would inherit.
+    signal.signal(signal.SIGINT, lambda *_: None)
     others = [node.name for node in wanted.network.nodes if node.name != wanted.host]
     argv = ["bash", "-c", wanted.command] if wanted.command is not None else ["bash", "--norc", "--noprofile", "-i"]
     if wanted.command is None:

@@ -63,6 +63,7 @@ class Session:
                         budget=budget,
                         environment=environment,
                         terminal=terminal,
+                        temporary=True,
                     ) as guest,
                 ):
                     status = guest.wait().status

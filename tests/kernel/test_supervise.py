@@ -75,6 +75,7 @@ def start(tmp_path: Path) -> Start:
             "clock": None,
             "budget": {"wall": wall, "stall": 1.0, "guest": None},
             "terminal": None,
+            "temporary": False,
         }
         process = subprocess.Popen(
             [sys.executable, "-I", "-S", supervise.__file__], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
