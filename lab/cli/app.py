@@ -13,6 +13,9 @@ from lab.errors import InputError
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
+    from lab.cli import comparing
+    from lab.report.notebooks import Compared
+
 app = typer.Typer(
     name="lab",
     help="A network lab whose results anyone can reproduce to the byte.",
@@ -35,6 +38,7 @@ Jobs = Annotated[int | None, typer.Option(help="Trials side by side; one a core 
 Seconds = Annotated[float, typer.Option(help="Seconds of wall time after which a trial is given up.")]
 TopologyName = Annotated[str, typer.Argument(metavar="TOPOLOGY", help="Its name in topologies/, or its file.")]
 Junit = Annotated[Path | None, typer.Option(help="A file for JUnit XML, too.", metavar="FILE")]
+Page = Annotated[Path | None, typer.Option(help="A file for a page that shows and explains it, too.", metavar="FILE")]
 
 
 class Answer(Protocol):
@@ -169,14 +173,15 @@ def compare(
     base: Annotated[Path, typer.Argument(help="A store of records.", metavar="BASE")],
     new: Annotated[Path, typer.Argument(help="Another one.", metavar="NEW")],
     junit: Junit = None,
+    page: Page = None,
     as_json: Json = False,
 ) -> None:
     """What changed between two stores, claim by claim and packet by packet."""
     from lab.cli import comparing
+    from lab.report.notebooks import Compared
 
     answer = comparing.stores(base, new)
-    if junit:
-        junit.write_bytes(answer.junit())
+    _write_changes(answer, junit, page, new, Compared(against=base))
     _answer(answer, as_json)
 
 
@@ -192,11 +197,13 @@ def regress(
     budget: Seconds = 900.0,
     results: Results = STORE,
     junit: Junit = None,
+    page: Page = None,
     as_json: Json = False,
 ) -> None:
     """Run claims on two kernels, or on one beside a kept baseline, and say what changed."""
     from lab.cli import comparing
     from lab.kernel import Budget, find
+    from lab.report.notebooks import Compared
     from lab.run.plan import Settings
     from lab.spec.find import find as find_experiments
 
@@ -207,10 +214,11 @@ def regress(
     settings = [Settings(find(name), clock, seed, repeat) for name in (named or (None,))]
     if baseline:
         answer = comparing.baseline(experiments, baseline, settings[0], results, jobs, limits)
+        compared = Compared(None, settings[0].kernel.id, comparing.baseline_folder(results, baseline))
     else:
         answer = comparing.kernels(experiments, settings, results, jobs, limits)
-    if junit:
-        junit.write_bytes(answer.junit())
+        compared = Compared(settings[0].kernel.id, settings[1].kernel.id)
+    _write_changes(answer, junit, page, results, compared)
     _answer(answer, as_json)
 
 
@@ -378,6 +386,17 @@ def list_kernels(as_json: Json = False) -> None:
         output.emit({"kernels": plain})
     else:
         output.show(listing.render_kernels(plain))
+
+
+def _write_changes(
+    answer: comparing.Answer, junit: Path | None, page: Path | None, results: Path, compared: Compared
+) -> None:
+    from lab.report import site
+
+    if junit:
+        junit.write_bytes(answer.junit())
+    if page:
+        site.build_comparison(results, compared, page, output.say)
 
 
 def _answer(answer: Answer, as_json: bool) -> NoReturn:

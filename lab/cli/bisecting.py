@@ -13,7 +13,7 @@ from rich.text import Text
 
 from lab import claims
 from lab.cli.comparing import block
-from lab.errors import InputError, LabError
+from lab.errors import InputError
 from lab.kernel import Budget, BuildFailed, Checkout, Kernel, Progress, revision
 from lab.kernel.history import Commit, History, Outcome
 from lab.record.store import Store
@@ -134,15 +134,15 @@ def search(
         try:
             change = _change(base, judged(commit))
         except BuildFailed as error:
-            return note(commit, "skip", error)
+            return note(commit, "skip", error.args[0])  # without its log, which goes with the scratch folder
         if change is None or (change.new.kind == "invalid" != last.new.kind):
             return note(commit, "skip", (change and change.new.reason) or "no trial came to an end")
         changes[commit.id] = change
         is_bad = _is_worse(change) if figures else _parts(change)
         return note(commit, "bad" if is_bad else "good", _detail(change))
 
-    def note(commit: Commit, outcome: Outcome, detail: str | LabError) -> Outcome:
-        tested.append(Tested(commit, outcome, str(detail)))
+    def note(commit: Commit, outcome: Outcome, detail: str) -> Outcome:
+        tested.append(Tested(commit, outcome, detail))
         progress.say(f"{commit.id[:12]} {outcome}: {detail}")
         return outcome
 

@@ -26,7 +26,7 @@ from lab.run.plan import Settings
 from lab.spec import find
 from lab.spec.load import Loaded
 
-__all__ = ["Answer", "baseline", "block", "kernels", "save", "stores"]
+__all__ = ["Answer", "baseline", "baseline_folder", "block", "kernels", "save", "stores"]
 
 BASELINES = "baselines"  # below a store: stores of their own, whose records are links to its
 
@@ -97,7 +97,7 @@ def save(experiments: Sequence[Loaded], kernel: Kernel, seed: int, results: Path
 
     Raises InputError when there is a baseline of that name, or nothing to keep.
     """
-    folder = _baseline(results, name)
+    folder = baseline_folder(results, name)
     if folder.exists():
         raise InputError(f"there is a baseline '{name}' already: remove {folder}, or choose another name")
     judged = _judged(experiments, Store(results), kernel, seed)
@@ -113,7 +113,7 @@ def baseline(
     experiments: Sequence[Loaded], name: str, settings: Settings, results: Path, jobs: int | None, budget: Budget
 ) -> Answer:
     """Run what the baseline `name` holds with these settings too, and compare. Raises InputError without a baseline."""
-    folder = _baseline(results, name)
+    folder = baseline_folder(results, name)
     if not folder.is_dir():
         known = sorted(each.name for each in folder.parent.glob("*")) if folder.parent.is_dir() else []
         there = f"there is {', '.join(known)}" if known else "`lab baseline save` keeps one"
@@ -123,7 +123,8 @@ def baseline(
     return Answer(compare(base, claims.run(held, settings, results, jobs, budget).judged))
 
 
-def _baseline(results: Path, name: str) -> Path:
+def baseline_folder(results: Path, name: str) -> Path:
+    """Where the baseline `name` is, or would be. Raises InputError for what is no name."""
     if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]*", name):
         raise InputError(f"'{name}' does not name a baseline: use letters, digits, '.', '-' and '_'")
     return results / BASELINES / name

@@ -140,9 +140,9 @@ def _kernel() -> list[Check]:
         return [Check("kernel", False, str(error), cure), Check("guest", False, "there is no kernel to boot", cure)]
     built = Check("kernel", True, f"{kernel.name} ({kernel.version}, {kernel.hz} Hz, {kernel.id[:12]})")
     cure = f"build it anew: rm -r {kernel.path.parent}, then lab kernel build"
-    with tempfile.TemporaryDirectory(prefix="lab-doctor-") as folder:
+    with guest.trying() as folder:
         try:
-            result = guest.boot(kernel, Path(folder), ["true"], memory=MEMORY, budget=guest.Budget(wall=SECONDS))
+            result = guest.boot(kernel, folder, ["true"], memory=MEMORY, budget=guest.Budget(wall=SECONDS))
         except LabError as error:
             return [built, Check("guest", False, _last_words(error), cure)]
     if result.status != 0:

@@ -13,13 +13,14 @@ import select
 import socket
 import struct
 import time
-from contextlib import AbstractContextManager, ExitStack
+from contextlib import ExitStack
 from dataclasses import dataclass
 from statistics import median
-from typing import Any, Protocol
+from typing import Any
 
+from lab.fabric.fabric import Fabric
 from lab.fabric.qdisc import ETHERNET_HEADER, FRAME_OVERHEAD
-from lab.spec.network import Direction, Interface, Network, Shaper
+from lab.spec.network import Direction, Interface, Shaper
 
 ETHERTYPE = 0x88B5  # IEEE 802: local experimental
 NEAREST_BRIDGE = bytes.fromhex("0180c200000e")
@@ -32,24 +33,6 @@ BUFFER = 8 << 20
 TRUESIZE = 4096  # what the kernel may charge a receiver for a frame of 1500 bytes
 _NUMBER = struct.Struct("=q")
 _TIME = struct.Struct("=qq")
-
-
-class Space(Protocol):
-    """A node's network namespace."""
-
-    def entered(self) -> AbstractContextManager[None]:
-        """The calling thread is inside within this context."""
-        ...
-
-
-class Spaces(Protocol):
-    """A fabric: where its nodes live."""
-
-    network: Network
-
-    def namespace(self, node: str) -> Space:
-        """Where `node` lives."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +55,7 @@ class _Way:
         return head.ljust(size, b"\0")
 
 
-def measure(fabric: Spaces) -> list[dict[str, Any]]:
+def measure(fabric: Fabric) -> list[dict[str, Any]]:
     """Each direction of each link: `link`, `direction`, and in seconds what was found beside what the network asks for.
 
     `delay` is the median of a short frame's ways, `delay_wanted` delay and frame time; `burst` the time from the first
@@ -93,7 +76,7 @@ def measure(fabric: Spaces) -> list[dict[str, Any]]:
     return found
 
 
-def _socket(fabric: Spaces, end: Interface) -> socket.socket:
+def _socket(fabric: Fabric, end: Interface) -> socket.socket:
     with fabric.namespace(end.node).entered():
         made = socket.socket(socket.AF_PACKET, socket.SOCK_RAW | socket.SOCK_CLOEXEC, 0)
     made.setsockopt(socket.SOL_SOCKET, SO_TIMESTAMPNS, 1)

@@ -204,7 +204,7 @@ def _build(home: Path, found: Source, wanted: _Wanted, progress: Progress) -> Ke
         except BuildFailed as error:
             kept = home / f"failed-{made.id}.log"
             log.replace(kept)
-            raise BuildFailed(f"kernel {name} ({found.version}): {error}; the log is {kept}") from None
+            raise BuildFailed(f"kernel {name} ({found.version}): {error}", kept) from None
         except OSError as error:
             raise MachineError(f"cannot build kernel {name} in {home}: {error.strerror}") from None
         finally:

@@ -22,7 +22,14 @@ STEPS = 1370  # objects compiled and archived: an estimate for the progress disp
 
 
 class BuildFailed(LabError):
-    """The kernel does not build; the message names the kept log."""
+    """The kernel does not build; `log` is what was kept of the attempt."""
+
+    def __init__(self, message: str, log: Path | None = None) -> None:
+        super().__init__(message)
+        self.log = log
+
+    def __str__(self) -> str:
+        return f"{self.args[0]}; the log is {self.log}" if self.log else str(self.args[0])
 
 
 def patch(tree: Path, patches: Sequence[Patch], log: IO[bytes]) -> None:

@@ -16,7 +16,8 @@ import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from types import TracebackType
@@ -24,9 +25,11 @@ from typing import Any, Self
 
 from lab.errors import InputError, LabError, MachineError
 from lab.kernel.ground import Clock, Ground
+from lab.owner import owner
 from lab.units import Size
 
 __all__ = [
+    "TRYING",
     "Budget",
     "Guest",
     "GuestCrash",
@@ -38,10 +41,12 @@ __all__ = [
     "GuestResult",
     "GuestTimeout",
     "boot",
+    "trying",
 ]
 
 HERE = Path(__file__).parent
 PACKAGE = HERE.parent.parent  # the folder to import `lab` from
+TRYING = "replab"  # how the names of folders start that guests without a record have
 HIDDEN = ("/tmp", "/run", "/dev")  # a guest has its own of these
 ENVIRONMENT = {
     "PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
@@ -52,6 +57,13 @@ ENVIRONMENT = {
     "PYTHONDONTWRITEBYTECODE": "1",
     "PYTHONPATH": str(PACKAGE),
 }
+
+
+@contextlib.contextmanager
+def trying() -> Iterator[Path]:
+    """A folder for a guest that leaves no record; gone afterwards, after a crash at the latest with `lab clean`."""
+    with tempfile.TemporaryDirectory(prefix=f"{TRYING}~{owner()}~") as folder:
+        yield Path(folder)
 
 
 class GuestError(LabError):

@@ -7,7 +7,6 @@ import hashlib
 import os
 import shutil
 import sys
-import tempfile
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,7 +15,7 @@ from typing import Any, ClassVar
 
 from lab.errors import InputError, MachineError
 from lab.kernel.ground import Clock, Ground, Start
-from lab.kernel.guest import PACKAGE, Budget, GuestError, boot
+from lab.kernel.guest import PACKAGE, Budget, GuestError, boot, trying
 from lab.units import Size
 
 __all__ = ["Blocked", "Host", "running"]
@@ -123,10 +122,10 @@ def _ways() -> list[tuple[str, ...]]:
 
 def _try(host: Host) -> None:
     """Make a wire in namespaces of the kernel. Raises Blocked."""
-    with tempfile.TemporaryDirectory(prefix="lab-host-") as folder:
+    with trying() as folder:
         command = [sys.executable, "-m", "lab.fabric.parts"]
         try:
-            result = boot(host, Path(folder), command, clock="real", budget=TRY)
+            result = boot(host, folder, command, clock="real", budget=TRY)
         except GuestError as error:
             raise Blocked(_last_line(error.console) or error.args[0], _namespace_cure()) from None
         if result.status:

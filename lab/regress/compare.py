@@ -172,9 +172,12 @@ def _cases(base: Judged, new: Judged) -> Iterator[CaseChange]:
 
 
 def _shift(base: Judged, new: Judged, name: tuple[str, str]) -> Shift | None:
-    """In real time only."""
-    samples = [_sample(judged, name) for judged in (base, new) if judged.result.clock != "virtual"]
-    return mann_whitney(*samples) if len(samples) == 2 and all(samples) else None
+    """Of a case in real time; None of one in virtual time, or without figures on either side."""
+    clocks = {record.trial.clock for record in new.records if (record.trial.arm, record.trial.point) == name}
+    if "virtual" in clocks:
+        return None
+    samples = [_sample(judged, name) for judged in (base, new)]
+    return mann_whitney(*samples) if all(samples) else None
 
 
 def _sample(judged: Judged, name: tuple[str, str]) -> list[float]:

@@ -15,9 +15,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
-from lab.fabric.measure import Spaces, measure
+from lab.fabric.fabric import Fabric
+from lab.fabric.measure import measure
 from lab.place import Place
 
 __all__ = ["FILE", "measure", "watching"]
@@ -30,16 +31,8 @@ PR_SET_TIMERSLACK, PR_GET_TIMERSLACK = 29, 30
 CPU_FIELDS = ("user", "nice", "system", "idle", "iowait", "irq", "softirq", "steal")  # proc_stat(5)
 
 
-class Watched(Spaces, Protocol):
-    """A fabric whose qdiscs can be read."""
-
-    def qdiscs(self) -> list[dict[str, Any]]:
-        """As `lab.fabric.qdisc.describe` has them."""
-        ...
-
-
 @contextmanager
-def watching(place: Place, fabric: Watched, wires: list[dict[str, Any]], greedy: bool) -> Iterator[None]:
+def watching(place: Place, fabric: Fabric, wires: list[dict[str, Any]], greedy: bool) -> Iterator[None]:
     """Watch within this context. `wires` as measured before, `greedy` whether the workload fills them."""
     monitor = _Monitor(fabric)
     child = place.spawn(fabric.network.nodes[0].name, lambda: monitor.run(place.out / FILE, wires, greedy))
@@ -49,7 +42,7 @@ def watching(place: Place, fabric: Watched, wires: list[dict[str, Any]], greedy:
 
 @dataclass
 class _Monitor:
-    fabric: Watched
+    fabric: Fabric
     stopped: bool = False
     late_ns: list[int] = field(default_factory=list)
     samples: list[dict[str, Any]] = field(default_factory=list)
@@ -95,10 +88,17 @@ class _Monitor:
             for each in self.fabric.qdiscs()
             if (key := (each["node"], each["interface"], each["direction"])) in rated
         ]
-        return {"ns": time.monotonic_ns(), "cpu": _cpu(cpus), **_own(), **_softnet(cpus), "wires": wires}
+        return {
+            "ns": time.monotonic_ns(),
+            "cpus": len(cpus),
+            "cpu": _cpu(cpus),
+            **_own(),
+            **_softnet(cpus),
+            "wires": wires,
+        }
 
 
-def _rated(fabric: Watched) -> dict[tuple[str, str, str], dict[str, Any]]:
+def _rated(fabric: Fabric) -> dict[tuple[str, str, str], dict[str, Any]]:
     """The qdiscs that give a wire its rate, by where they are: a path's netem, or a card's tbf."""
     rates = {
         (link.name, name): direction.rate.bps

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import sys
-import tempfile
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -14,7 +13,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from lab.errors import InputError, LabError
-from lab.kernel import Budget, Clock, Ground, Guest, GuestError
+from lab.kernel import Budget, Clock, Ground, Guest, GuestError, trying
 from lab.run.hands_on import HandsOn
 from lab.units import Size, to_plain
 
@@ -45,8 +44,7 @@ class Session:
         Raises InputError without a terminal or a command, SessionFailed, MachineError.
         """
         terminal = _terminal() if wanted.command is None else None
-        with tempfile.TemporaryDirectory(prefix="lab-") as name:
-            folder = Path(name)
+        with trying() as folder:
             (folder / "hands-on.json").write_text(json.dumps(to_plain(wanted)))
             command = [sys.executable, "-m", "lab.run.hands_on", "."]
             budget = Budget(wall=None, stall=60.0 if self.clock == "virtual" else None)

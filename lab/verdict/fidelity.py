@@ -8,10 +8,11 @@ Real time here promises 1 % of goodput and 0.2 ms of RTT. Every threshold follow
 - A timer that fires more than 0.2 ms late holds up whatever waits for it by more than the promise. The wake-ups are
   evenly spread, so the share that is late is the share of time in which the machine kept the trial waiting.
 - A CPU without idle time decides the figure in place of the network, unless a wire is at its full rate all the same.
-- What other programs, or the hypervisor (steal), take of the trial's CPU slows it by no more than that share.
+- What other programs, or the machine below this kernel, take of the trial's CPU slows it by no more than that share.
 
 Each share may be 1 % of the trial, and one timer late is none. A frame dropped by a CPU's backlog is one that no wire
-lost: none is allowed. Where no link has a rate, the CPU's speed is what is measured: then it may have no idle time.
+lost: none is allowed. Where no link has a rate, the CPU's speed is what is measured: then it may be as busy, and its
+timers and its backlog as late and as full, as it likes, as long as it is the trial's alone.
 
 A softirq that was squeezed, a queue on a wire, or a wire's tail drops spoil nothing by themselves: they are evidence.
 """
@@ -34,14 +35,19 @@ FRAME = 8 * 1538  # bits: windows begin and end between frames
 
 def faults(evidence: Mapping[str, Any]) -> tuple[str, ...]:
     """Why the trial does not count, each reason with its figures; empty when it does."""
-    wires, samples = evidence["wires"], evidence["samples"]
-    return (
+    wires, samples, tick = evidence["wires"], evidence["samples"], evidence["tick"]
+    unloaded = (
         *_clock(evidence["clock"]["resolution_s"]),
         *_delays(wires),
         *(_rates(wires) if evidence["greedy"] else ()),
+    )
+    if not any(sample["wires"] for sample in samples):
+        return (*unloaded, *_taken(samples, tick))
+    return (
+        *unloaded,
         *_wakeups(evidence["wakeups"]["late_ns"]),
-        *_taken(samples, evidence["tick"]),
-        *(_starved(samples, evidence["tick"]) if any(sample["wires"] for sample in samples) else ()),
+        *_taken(samples, tick),
+        *_starved(samples, tick),
         *_dropped(samples),
     )
 
@@ -83,13 +89,17 @@ def _wakeups(late_ns: Sequence[int]) -> Iterator[str]:
 
 
 def _taken(samples: Sequence[Mapping[str, Any]], tick: float) -> Iterator[str]:
-    """By others: what processes did beyond the trial's own, and what a hypervisor gave to other machines."""
+    """By others: what processes did beyond the trial's own, and what whoever runs this kernel gave to somebody else.
+
+    A hypervisor may say so (steal). From a user-mode kernel it is taken without a word, and its account lacks the time.
+    """
     first, last = samples[0], samples[-1]
     seconds = (last["ns"] - first["ns"]) / 1e9
     spent = {name: (last["cpu"][name] - first["cpu"][name]) * tick for name in first["cpu"]}
     others = sum(spent[name] for name in ("user", "nice", "system")) - (last["own"] - first["own"]) * tick
+    lost = last["cpus"] * seconds - sum(spent.values()) + spent["steal"]
     coarse = 2 * tick * last["processes"]  # each one's user and system time is cut to whole ticks
-    for what, taken, room in (("other programs", others, coarse), ("the hypervisor", spent["steal"], tick)):
+    for what, taken, room in (("other programs", others, coarse), ("the machine below", lost, len(spent) * tick)):
         if taken > SHARE * seconds + room:
             yield f"{what} took {_percent(taken / seconds)} of the trial's CPU"
 

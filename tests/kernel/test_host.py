@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from lab.errors import InputError, LabError, MachineError
-from lab.kernel import Budget, Guest, GuestEnded, GuestResult, GuestTimeout, Kernel, boot, choose, host
+from lab.kernel import Budget, Guest, GuestCrash, GuestEnded, GuestResult, GuestTimeout, Kernel, boot, choose, host
 from lab.kernel.host import Blocked, Host
 
 ROOT = Path(__file__).parents[2]
@@ -135,6 +135,39 @@ def test_a_blocker_comes_with_its_cure(monkeypatch: pytest.MonkeyPatch) -> None:
         host.running()
     assert blocked.value.exit_code == 3
     assert "sch_netem" in blocked.value.cure or "no modules" in blocked.value.cure
+
+
+def test_what_forbids_user_namespaces_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(_: Host, folder: Path, *__: object, **___: object) -> GuestResult:
+        console = folder / "console.log"
+        console.write_text("no user namespace for this user: Operation not permitted\n")
+        raise GuestCrash("the guest ended before its command did", console)
+
+    switch = Path("/proc/sys/kernel/ostype")
+    monkeypatch.setattr(host, "boot", refuse)
+    monkeypatch.setattr(host, "SWITCHES", {"kernel/ostype": (switch.read_text().strip(), "sysctl kernel.ostype=0")})
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    monkeypatch.setenv("PATH", "/nonexistent")  # no sudo
+    with pytest.raises(Blocked) as blocked:
+        host.running()
+    assert blocked.value.blocker == "no user namespace for this user: Operation not permitted"
+    assert blocked.value.cure == "sysctl kernel.ostype=0"
+
+
+def test_where_ourselves_may_not_sudo_may(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    def refuse_all_but_sudo(ground: Host, folder: Path, *_: object, **__: object) -> GuestResult:
+        console = folder / "console.log"
+        console.touch()
+        if ground.become:
+            return GuestResult(0, console, 0.1, 0.1, 0.1)
+        raise GuestCrash("the guest ended before its command did", console)
+
+    (tmp_path / "sudo").touch(mode=0o755)
+    monkeypatch.setattr(host, "boot", refuse_all_but_sudo)
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    found = host.running()
+    assert (found.become, found.way) == ((str(tmp_path / "sudo"), "-n"), "by sudo")
 
 
 def ended(folder: Path, said: str) -> GuestResult:

@@ -16,11 +16,12 @@ from lab.units import to_plain
 Judge = Callable[..., Judged]
 
 HEAD = """
-from lab.metric import exchange_time, largest_payload, transfer_time
+from lab.metric import ack_delay, mss_in, transfer_time
+from lab.model import mss_of_syn
 from lab.probe import Capture
 from lab.spec.experiment import Arm, Exactly, Experiment, Within
 from lab.units import Size
-from lab.workload import Netcat, SmallWrites
+from lab.workload import Netcat, RequestResponse
 """
 
 
@@ -33,7 +34,10 @@ def judge(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Judge:
     monkeypatch.chdir(tmp_path)
 
     def judge(
-        declaration: str, outputs: Mapping[str, Sequence[Mapping[str, bytes]]], kernel: str, clock: str = "virtual"
+        declaration: str,
+        outputs: Mapping[str, Sequence[Mapping[str, bytes]]],
+        kernel: str,
+        clock: str | Mapping[str, str] = "virtual",
     ) -> Judged:
         (article / "claim.py").write_text(f'"""A claim."""\n{HEAD}\nEXPERIMENT = Experiment({declaration})\n')
         (loaded,) = find.find(["toy/claim"])
@@ -51,7 +55,7 @@ def judge(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Judge:
                     middleboxes=[],
                     kernel={"name": kernel, "version": "7.2.13-1", "id": kernel, "hz": 1000, "patches": []},
                     on="uml",
-                    clock=clock,
+                    clock=clock if isinstance(clock, str) else clock.get(case.arm, "virtual"),
                     seed=1,
                     repeat=repeat,
                     tools={},

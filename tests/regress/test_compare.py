@@ -73,6 +73,22 @@ def test_in_real_time_it_takes_more_than_chance(
     assert change(base, new, "real").change == expected
 
 
+def test_a_claim_of_both_clocks(judge: Judge) -> None:
+    """Its trials say which clock they ran by, whatever most of them did."""
+    declaration = CLAIM.format(size="1 MB").replace(
+        'Arm("twice", reported=2, relative_to="only")', 'Arm("cpu", clock="real")'
+    )
+    sides = [
+        judge(declaration, {"only": [netcat(1.0)] * 4, "cpu": [netcat(each) for each in cpu]}, kernel, {"cpu": "real"})
+        for kernel, cpu in (("k1", (1.0, 1.1, 1.2, 1.3)), ("k2", (2.0, 1.1, 1.2, 1.3)))
+    ]
+    (found,) = compare([sides[0]], [sides[1]])
+    only, cpu = found.cases
+    assert only.shift is None
+    assert cpu.shift
+    assert found.change == "same figures"
+
+
 def test_a_ratio_is_that_of_the_same_repeat(change: Callable[..., ClaimChange]) -> None:
     _, twice = change([1, 1.1, 1.2, 1.3], [2, 2.1, 2.2, 2.3], "real").cases
     assert twice.shift

@@ -31,6 +31,7 @@ def sample(number: int, idle: int = 9, full: float = 0.5, **changes: Any) -> dic
     return {
         "ns": number * 10**8,
         "cpu": cpu,
+        "cpus": 1,
         "own": own,
         "processes": 3,
         "dropped": 0,
@@ -71,7 +72,11 @@ def test_a_machine_that_was_fast_enough_spoils_nothing() -> None:
         ({"wires": [wire("forward"), wire("back", burst=0.0189)]}, "path, back: 16 frames took 18.9 ms, not 18.5 ms"),
         ({"clock": {"source": "jiffies", "resolution_s": 0.004}}, "the clock moves 4 ms at a time"),
         ({"samples": [sample(0), sample(100, dropped=3, squeezed=7)]}, "dropped 3 frames (its softirq was squeezed 7"),
-        ({"samples": [sample(0), sample(100, cpu={"steal": 12})]}, "the hypervisor took 1.2 % of the trial's CPU"),
+        (
+            {"samples": [sample(0), sample(100, cpu={"steal": 19, "idle": 881})]},
+            "the machine below took 1.9 % of the trial's CPU",
+        ),
+        ({"samples": [sample(0), sample(100, cpu={"idle": 881})]}, "the machine below took 1.9 % of the trial's CPU"),
         ({"samples": [sample(0), sample(100, own=80)]}, "other programs took 2 % of the trial's CPU"),
         ({"samples": [sample(number, idle=0) for number in range(101)]}, "no wire was full, for 100 % of the trial"),
     ],
@@ -91,12 +96,15 @@ def test_what_spoils_a_trial_is_said_with_its_figures(changes: dict[str, Any], s
         {"wires": [wire("forward", burst=0.0188), wire("back")]},
         {"wires": [wire("forward", burst=0.1), wire("back")], "greedy": False},
         {"wires": []},
-        {"samples": [sample(0), sample(100, cpu={"steal": 11})]},
+        {"samples": [sample(0), sample(100, cpu={"steal": 17, "idle": 883})]},
         {"samples": [sample(0), sample(100, own=85)]},  # of three processes' ticks, six may lack
         {"samples": [sample(0), {**sample(0), "ns": 40_000_000}]},
         {"wakeups": {"late_ns": [60_000, 10_000_000]}},
         {"samples": [sample(number, idle=0, full=0.995) for number in range(101)]},
-        {"samples": [sample(number, idle=0, wires=[]) for number in range(101)]},  # the CPU is what is measured
+        {
+            "samples": [sample(number, idle=0, wires=[], dropped=number) for number in range(101)],
+            "wakeups": late(500),
+        },  # the CPU is what is measured
     ],
     ids=lambda changes: next(iter(changes)),
 )

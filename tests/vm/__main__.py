@@ -25,6 +25,7 @@ NEEDED = {
     "fakeroot": "fakeroot",
     "qemu-system-x86_64": "qemu-system-x86",
     "setpriv": "util-linux",
+    "newuidmap": "uidmap",
 }
 
 

@@ -6,12 +6,14 @@ import fcntl
 import hashlib
 import os
 import shutil
+import signal
 import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
 GUEST = Path(__file__).parent / "guest"
 PACKAGES = ("linux-image-amd64", "systemd-sysv", "dbus", "udev", "sudo", "ca-certificates", "netbase", "passwd")
+FILES = ("customize", "replab-payload.service", "10-dhcp.network")
 GIB = 16  # of disk; empty blocks take no room
 _MKFS = """
 mkdir root
@@ -36,7 +38,8 @@ class Image:
 def base(suite: str, cache: Path, refresh: bool = False) -> Image:
     """The image of a Debian suite, built unless the cache has it. One builds at a time, and the others wait.
 
-    Needs mmdebstrap and fakeroot. What an interrupted build left is removed by the next. Raises CalledProcessError.
+    Needs mmdebstrap, fakeroot and, but for root, uidmap. What an interrupted build left is removed by the next.
+    Raises CalledProcessError.
     """
     folder = cache / f"{suite}-{_recipe()}"
     unfinished = cache / "unfinished"
@@ -50,6 +53,8 @@ def base(suite: str, cache: Path, refresh: bool = False) -> Image:
             unfinished.mkdir()
             try:
                 _build(suite, unfinished)
+                for outdated in cache.glob(f"{suite}-*"):
+                    shutil.rmtree(outdated)
                 unfinished.rename(folder)
             finally:
                 shutil.rmtree(unfinished, ignore_errors=True)
@@ -57,18 +62,34 @@ def base(suite: str, cache: Path, refresh: bool = False) -> Image:
 
 
 def _build(suite: str, folder: Path) -> None:
-    packages, hook = ",".join(PACKAGES), f'sh {GUEST / "customize"} "$1"'
-    debian = ["mmdebstrap", "--quiet", "--variant=minbase", f"--include={packages}", f"--customize-hook={hook}"]
-    dying = ["setpriv", "--pdeathsig", "TERM"]  # it takes back its mounts and files
-    environment = {**os.environ, "TMPDIR": str(folder)}
-    subprocess.run([*dying, *debian, suite, "root.tar"], cwd=folder, env=environment, check=True)
+    files = " ".join(str(GUEST / name) for name in FILES)
+    # Handed in by mmdebstrap itself: in its user namespace, root may not read what is this user's.
+    hooks = f"copy-in {files} /", 'chroot "$1" sh /customize'
+    debian = ["mmdebstrap", "--quiet", "--variant=minbase", f"--include={','.join(PACKAGES)}"]
+    debian += [f"--customize-hook={hook}" for hook in hooks]
+    _run([*debian, suite, "root.tar"], folder)
     # As if by root: the owners of the files are kept, whoever builds.
-    subprocess.run([*dying, "fakeroot", "sh", "-euc", _MKFS, "mkfs", str(GIB)], cwd=folder, check=True)
+    _run(["fakeroot", "sh", "-euc", _MKFS, "mkfs", str(GIB)], folder)
+
+
+def _run(argv: list[str], folder: Path) -> None:
+    """Ends it when it is interrupted itself: all its processes, since mmdebstrap's first one waits for the others.
+
+    Then it takes back its mounts and files. When this process is killed, it does so once it is done.
+    """
+    with subprocess.Popen(argv, cwd=folder, process_group=0) as process:
+        try:
+            status = process.wait()
+        except BaseException:
+            os.killpg(process.pid, signal.SIGTERM)
+            raise
+    if status:
+        raise subprocess.CalledProcessError(status, argv[0])
 
 
 def _recipe() -> str:
     """A hash of all that decides what is on the disk, but for the packages' versions."""
     total = hashlib.sha256(Path(__file__).read_bytes())
-    for name in ("customize", "replab-payload.service", "10-dhcp.network"):
+    for name in FILES:
         total.update((GUEST / name).read_bytes())
     return total.hexdigest()[:12]

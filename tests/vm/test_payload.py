@@ -40,4 +40,4 @@ def test_a_machine_without_the_tools_is_told_what_to_install() -> None:
         [sys.executable, "-m", "tests.vm"], cwd=payload.ROOT, env={"PATH": ""}, capture_output=True, text=True
     )
     assert done.returncode == 3
-    assert done.stderr == "test-vm: sudo apt-get install mmdebstrap fakeroot qemu-system-x86 util-linux\n"
+    assert done.stderr == "test-vm: sudo apt-get install mmdebstrap fakeroot qemu-system-x86 util-linux uidmap\n"
