@@ -4,7 +4,7 @@ REPORT ?= report
 LAB := .venv/bin/lab
 PY := .venv/bin/python
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-test kernel variants report test test-kernels bench lock clean
+.PHONY: help setup setup-test kernel variants report test test-chance test-kernels test-vm bench classroom lock clean
 .NOTPARALLEL:
 
 help: ## this list
@@ -34,6 +34,18 @@ test: setup-test kernel ## style, types and all tests; ARGS="-k goodput" chooses
 	@.venv/bin/ruff format --check .
 	@.venv/bin/mypy
 	@.venv/bin/pytest $(ARGS)
+
+test-chance: setup-test kernel ## 50 runs killed at random moments and 20 starved ones (half an hour)
+	@.venv/bin/pytest tests/run/test_crash.py --times 50
+	@.venv/bin/pytest tests/run/test_real_time.py --times 20
+
+test-vm: setup ## what Vagrant does, in a Debian VM made from an empty file; an hour and more (ARGS=--help)
+	@$(PY) -m tests.vm $(ARGS)
+
+classroom: ## the exercises, in Jupyter Lab on this computer
+	@tools/provision notebooks
+	@$(LAB) kernel build
+	@cd notebooks/classroom && ../../.venv/bin/jupyter lab
 
 test-kernels: setup-test kernel ## planted changes, an identical rebuild, a bisection: builds kernels for an hour
 	@.venv/bin/pytest -m kernels $(ARGS)

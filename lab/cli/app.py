@@ -36,6 +36,7 @@ Claims = Annotated[list[str] | None, typer.Argument(metavar="[CLAIM | ARTICLE | 
 Seed = Annotated[int, typer.Option(help="Where every random number starts from.")]
 Jobs = Annotated[int | None, typer.Option(help="Trials side by side; one a core unless set.")]
 Seconds = Annotated[float, typer.Option(help="Seconds of wall time after which a trial is given up.")]
+TopologyName = Annotated[str, typer.Argument(metavar="TOPOLOGY", help="Its name in topologies/, or its file.")]
 Junit = Annotated[Path | None, typer.Option(help="A file for JUnit XML, too.", metavar="FILE")]
 Page = Annotated[Path | None, typer.Option(help="A file for a page that shows and explains it, too.", metavar="FILE")]
 
@@ -102,9 +103,10 @@ def list_all(as_json: Json = False) -> None:
 @app.command()
 def run(
     claims: Claims = None,
-    on: Annotated[str, typer.Option("--on", help="Where trials run.")] = "uml",
+    on: Annotated[str, typer.Option("--on", help="uml, host, vm or auto.")] = "uml",
     kernel: Annotated[str | None, typer.Option(help="A built kernel: name, version or id.")] = None,
     clock: Annotated[str | None, typer.Option(help="virtual or real.")] = None,
+    fabric: Annotated[str, typer.Option(help="What makes the network: netlink or mininet.")] = "netlink",
     seed: Seed = 1,
     repeat: Annotated[int, typer.Option(help="How often to run each trial; in virtual time to the same bytes.")] = 1,
     jobs: Jobs = None,
@@ -121,8 +123,8 @@ def run(
     from lab.spec.find import find as find_experiments
 
     experiments = find_experiments(claims or ())
-    ground = choose(on, kernel)
-    settings = Settings(ground, clock or ground.clocks[0], seed, repeat)
+    ground = choose(on, kernel, clock)
+    settings = Settings(ground, clock or ground.clocks[0], seed, repeat, fabric)
     answer = answers.run(experiments, settings, results, jobs, Budget(wall=budget, stall=stall))
     found = [each.result for each in answer.judged]
     if as_json:
@@ -265,6 +267,53 @@ def save_baseline(
         output.emit({"baseline": str(folder), "records": count})
     else:
         print(f"baseline {name}: {count} records in {folder}")
+
+
+@app.command()
+def graph(
+    topology: TopologyName,
+    out: Annotated[Path | None, typer.Option("-o", "--output", help="An SVG file, too.", metavar="FILE.svg")] = None,
+    as_json: Json = False,
+) -> None:
+    """Draw a topology: in the terminal, and as SVG."""
+    from lab.cli import drawing
+
+    _answer(drawing.draw(topology, out), as_json)
+
+
+@app.command()
+def shell(
+    topology: TopologyName,
+    host: Annotated[
+        str | None, typer.Argument(metavar="[HOST]", help="Whose shell; the first host's unless named.")
+    ] = None,
+    command: Annotated[
+        str | None, typer.Option("-c", help="Run this instead of asking for it.", metavar="COMMAND")
+    ] = None,
+    kernel: Annotated[str | None, typer.Option(help="A built kernel: name, version or id.")] = None,
+    clock: Annotated[str, typer.Option(help="real, or virtual with -c.")] = "real",
+    seed: Seed = 1,
+) -> None:
+    """Bring a topology up and type commands in one of its hosts."""
+    from lab.cli.hands_on import hand_over
+
+    raise typer.Exit(hand_over("shell", topology, host, command, kernel, clock, seed))
+
+
+@app.command()
+def mn(
+    topology: TopologyName,
+    command: Annotated[
+        str | None, typer.Option("-c", help="Mininet's commands, a line each.", metavar="COMMAND")
+    ] = None,
+    kernel: Annotated[str | None, typer.Option(help="A built kernel: name, version or id.")] = None,
+    clock: Annotated[str, typer.Option(help="real, or virtual with -c.")] = "real",
+    seed: Seed = 1,
+) -> None:
+    """Bring a topology up by Mininet, and open Mininet's own command line."""
+    from lab.cli.hands_on import hand_over
+
+    raise typer.Exit(hand_over("mininet", topology, None, command, kernel, clock, seed))
 
 
 @app.command()

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from lab.kernel.checkout import Checkout
     from lab.kernel.ground import Clock, Ground, Start, choose
     from lab.kernel.guest import (
+        TRYING,
         Budget,
         Guest,
         GuestCrash,
@@ -28,10 +29,12 @@ if TYPE_CHECKING:
         GuestResult,
         GuestTimeout,
         boot,
+        trying,
     )
     from lab.kernel.progress import shown
 
 __all__ = [
+    "TRYING",
     "Budget",
     "BuildFailed",
     "Checkout",
@@ -59,6 +62,7 @@ __all__ = [
     "installed",
     "revision",
     "shown",
+    "trying",
 ]
 
 
