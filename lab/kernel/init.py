@@ -19,6 +19,7 @@ import time
 from typing import Any
 
 LAB = "/run/lab"
+TERMINAL = "/dev/tty1"
 TRIAL = "/proc/self/cwd"  # through the host's own /proc: the folder that the guest's kernel was started in
 MS_NOSUID, MS_BIND = 2, 4096
 SIOCGIFFLAGS, SIOCSIFFLAGS, IFF_UP = 0x8913, 0x8914, 1
@@ -39,6 +40,7 @@ SYSCTLS = {
     "kernel/hostname": "lab",
     "vm/panic_on_oom": "1",  # a trial without one of its processes is worth nothing
     "kernel/panic_on_oops": "1",
+    "net/core/netdev_max_backlog": "100000",  # a broadcast to a thousand hosts is a thousand packets at once
 }
 
 libc = ctypes.CDLL(None, use_errno=True)
@@ -50,8 +52,8 @@ def main() -> None:
         job: dict[str, Any] = json.load(file)
     try:
         _build(job["keep"])
-        status = _run(job["command"], job["environment"])
-        _leave(status)
+        status = run(job["command"], job["environment"], job["terminal"])
+        leave(status)
     finally:
         os.sync()
         libc.reboot(POWER_OFF)
@@ -63,10 +65,10 @@ def _build(keep: list[str]) -> None:
     for source, target, kind, options in MOUNTS:
         if target.startswith(("/dev/", "/run/")):
             os.makedirs(target, exist_ok=True)
-        _mount(source, target, kind, 0, options)
+        mount(source, target, kind, 0, options)
     for folder, fd in held.items():
         os.makedirs(folder, exist_ok=True)
-        _mount(f"/proc/self/fd/{fd}", folder, "", MS_BIND, "")
+        mount(f"/proc/self/fd/{fd}", folder, "", MS_BIND, "")
         os.close(fd)
     os.makedirs("/run/netns")
     os.makedirs("/run/lock")
@@ -75,17 +77,19 @@ def _build(keep: list[str]) -> None:
     for name, value in SYSCTLS.items():
         with open(f"/proc/sys/{name}", "w", encoding="ascii") as file:
             file.write(value)
-    _loopback_up()
+    loopback_up()
     _plain_console()
 
 
-def _mount(source: str, target: str, kind: str, flags: int, options: str) -> None:
+def mount(source: str, target: str, kind: str, flags: int, options: str) -> None:
+    """Mount `source` on `target`. Raises OSError, which names the target."""
     if libc.mount(source.encode(), target.encode(), kind.encode(), flags, options.encode()):
         errno = ctypes.get_errno()
         raise OSError(errno, f"cannot mount {kind or source}: {os.strerror(errno)}", target)
 
 
-def _loopback_up() -> None:
+def loopback_up() -> None:
+    """Bring `lo` of the network namespace up."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as any_socket:
         name, flags = struct.unpack("16sh", fcntl.ioctl(any_socket, SIOCGIFFLAGS, struct.pack("16sh", b"lo", 0)))
         fcntl.ioctl(any_socket, SIOCSIFFLAGS, struct.pack("16sh", name, flags | IFF_UP))
@@ -98,14 +102,21 @@ def _plain_console() -> None:
     termios.tcsetattr(1, termios.TCSANOW, mode)
 
 
-def _run(command: list[str], environment: dict[str, str]) -> int:
-    """The command's exit status, as a shell would say it; every orphan is reaped meanwhile."""
+def run(command: list[str], environment: dict[str, str], terminal: bool = False) -> int:
+    """The command's exit status, as a shell would say it; every orphan is reaped meanwhile.
+
+    With a terminal it is a session of its own, so that Ctrl-C reaches what runs in it.
+    """
     os.chdir(LAB)
-    null = (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0)
+    streams: list[tuple[Any, ...]] = [(os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0)]
+    if terminal:
+        streams = [(os.POSIX_SPAWN_OPEN, 0, TERMINAL, os.O_RDWR, 0), *((os.POSIX_SPAWN_DUP2, 0, fd) for fd in (1, 2))]
     os.environ.clear()
     os.environ.update(environment)
     try:
-        child = os.posix_spawnp(command[0], command, environment, file_actions=[null], setsigdef=[signal.SIGPIPE])
+        child = os.posix_spawnp(
+            command[0], command, environment, file_actions=streams, setsid=terminal, setsigdef=[signal.SIGPIPE]
+        )
     except OSError as error:
         os.write(2, f"{command[0]}: {error.strerror}\n".encode())
         return 127
@@ -116,7 +127,7 @@ def _run(command: list[str], environment: dict[str, str]) -> int:
             return code if code >= 0 else 128 - code
 
 
-def _leave(status: int) -> None:
+def leave(status: int) -> None:
     """Everything written reaches the host's disk cache, or the error that it met is reported."""
     folder = os.open(LAB, os.O_RDONLY)
     error = ctypes.get_errno() if libc.syncfs(folder) else 0
