@@ -30,6 +30,7 @@ Json = Annotated[bool, typer.Option("--json", help="One JSON document on standar
 Results = Annotated[Path, typer.Option("--results", help="The store of records.", metavar="DIR")]
 STORE = Path("results")
 Claims = Annotated[list[str] | None, typer.Argument(metavar="[CLAIM | ARTICLE | FILE.py]...")]
+On = Annotated[str, typer.Option("--on", help="Where trials run: uml, host or vm.")]
 Seed = Annotated[int, typer.Option(help="Where every random number starts from.")]
 Jobs = Annotated[int | None, typer.Option(help="Trials side by side; one a core unless set.")]
 Seconds = Annotated[float, typer.Option(help="Seconds of wall time after which a trial is given up.")]
@@ -98,7 +99,7 @@ def list_all(as_json: Json = False) -> None:
 @app.command()
 def run(
     claims: Claims = None,
-    on: Annotated[str, typer.Option("--on", help="Where trials run.")] = "uml",
+    on: On = "uml",
     kernel: Annotated[str | None, typer.Option(help="A built kernel: name, version or id.")] = None,
     clock: Annotated[str | None, typer.Option(help="virtual or real.")] = None,
     seed: Seed = 1,
@@ -181,6 +182,7 @@ def compare(
 @app.command()
 def regress(
     kernel: Annotated[list[str] | None, typer.Option(help="Given twice: the base, then the new one.")] = None,
+    on: On = "uml",
     baseline: Annotated[str | None, typer.Option(help="A kept baseline, in place of the first kernel.")] = None,
     claims: Claims = None,
     seed: Seed = 1,
@@ -192,7 +194,7 @@ def regress(
 ) -> None:
     """Run claims on two kernels, or on one beside a kept baseline, and say what changed."""
     from lab.cli import comparing
-    from lab.kernel import Budget, find
+    from lab.kernel import Budget, choose
     from lab.spec.find import find as find_experiments
 
     named = kernel or ()
@@ -200,10 +202,10 @@ def regress(
         raise InputError("regress compares two kernels (--kernel 6.12 --kernel 7.2), or --baseline NAME and one")
     experiments, limits = find_experiments(claims or ()), Budget(wall=budget)
     if baseline:
-        new = find(next(iter(named), None))
+        new = choose(on, next(iter(named), None))
         answer = comparing.baseline(experiments, baseline, new, seed, results, jobs, limits)
     else:
-        answer = comparing.kernels(experiments, [find(name) for name in named], seed, results, jobs, limits)
+        answer = comparing.kernels(experiments, [choose(on, name) for name in named], seed, results, jobs, limits)
     if junit:
         junit.write_bytes(answer.junit())
     _answer(answer, as_json)
@@ -213,17 +215,18 @@ def regress(
 def save_baseline(
     name: Annotated[str, typer.Argument(help="What to call it.")],
     claims: Claims = None,
-    kernel: Annotated[str | None, typer.Option(help="A built kernel: name, version or id.")] = None,
+    kernel: Annotated[str | None, typer.Option(help="A kernel: name, version or id.")] = None,
+    on: On = "uml",
     seed: Seed = 1,
     results: Results = STORE,
     as_json: Json = False,
 ) -> None:
     """Keep the records of a kernel, to compare later ones with."""
     from lab.cli import comparing
-    from lab.kernel import find
+    from lab.kernel import choose
     from lab.spec.find import find as find_experiments
 
-    folder, count = comparing.save(find_experiments(claims or ()), find(kernel), seed, results, name)
+    folder, count = comparing.save(find_experiments(claims or ()), choose(on, kernel), seed, results, name)
     if as_json:
         output.emit({"baseline": str(folder), "records": count})
     else:
@@ -284,13 +287,37 @@ def build_kernel(
     _answer_kernels([kernel.describe(), *(each.describe() for each in also)], as_json)
 
 
+@kernels.command("fetch")
+def fetch_kernel(
+    name: Annotated[
+        str | None, typer.Argument(help="A series such as 6.12 (the newest unless named), or the path of an image.")
+    ] = None,
+    modules: Annotated[
+        Path | None, typer.Option(help="The modules of an image: /lib/modules/RELEASE unless given.", metavar="DIR")
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Fetch a distribution's kernel for --on vm, without installing it, or find it in the cache."""
+    from lab.kernel.vm import stock
+
+    if name is not None and "/" in name:
+        kernel = stock.adopt(Path(name), modules)
+    elif modules is not None:
+        raise InputError("--modules is for an image given by its path, as ./bzImage")
+    else:
+        kernel = stock.fetch(name, output.say)
+    if as_json:
+        output.emit(kernel.describe())
+    else:
+        print(f"kernel {kernel.name}: version {kernel.version}, release {kernel.release}, id {kernel.id}")
+
+
 @kernels.command("list")
 def list_kernels(as_json: Json = False) -> None:
-    """The kernels that were built here."""
+    """The kernels that were built or fetched here."""
     from lab.cli import listing
-    from lab.kernel import installed
 
-    plain = [kernel.describe() for kernel in installed()]
+    plain = listing.kernels()
     if as_json:
         output.emit({"kernels": plain})
     else:

@@ -16,7 +16,7 @@ from rich.text import Text
 
 from lab import claims
 from lab.errors import InputError
-from lab.kernel import Budget, Kernel
+from lab.kernel import Budget, Ground
 from lab.record.record import Record
 from lab.record.store import Store
 from lab.regress.compare import CaseChange, ClaimChange, compare
@@ -85,16 +85,16 @@ def stores(base: Path, new: Path) -> Answer:
 
 
 def kernels(
-    experiments: Sequence[Loaded], pair: Sequence[Kernel], seed: int, results: Path, jobs: int | None, budget: Budget
+    experiments: Sequence[Loaded], pair: Sequence[Ground], seed: int, results: Path, jobs: int | None, budget: Budget
 ) -> Answer:
     """Run what the store lacks on both kernels, and compare. Raises what `claims.run` raises."""
     for kernel in pair:
-        claims.run(experiments, Settings(kernel, seed=seed), results, jobs, budget)
+        claims.run(experiments, Settings(kernel, kernel.clocks[0], seed), results, jobs, budget)
     base, new = (_judged(experiments, Store(results), kernel, seed) for kernel in pair)
     return Answer(compare(base, new))
 
 
-def save(experiments: Sequence[Loaded], kernel: Kernel, seed: int, results: Path, name: str) -> tuple[Path, int]:
+def save(experiments: Sequence[Loaded], kernel: Ground, seed: int, results: Path, name: str) -> tuple[Path, int]:
     """Keep what the store has of these claims on `kernel` as the baseline `name`: its folder, how many records.
 
     Raises InputError when there is a baseline of that name, or nothing to keep.
@@ -114,7 +114,7 @@ def save(experiments: Sequence[Loaded], kernel: Kernel, seed: int, results: Path
 def baseline(
     experiments: Sequence[Loaded],
     name: str,
-    kernel: Kernel,
+    kernel: Ground,
     seed: int,
     results: Path,
     jobs: int | None,
@@ -129,7 +129,7 @@ def baseline(
     base = [each for each in _judged(experiments, Store(folder)) if each.records]
     claims.run(
         [loaded for loaded in experiments if loaded.id in {each.declared.id for each in base}],
-        Settings(kernel, seed=seed),
+        Settings(kernel, kernel.clocks[0], seed),
         results,
         jobs,
         budget,
@@ -144,14 +144,14 @@ def _baseline(results: Path, name: str) -> Path:
 
 
 def _judged(
-    experiments: Sequence[Loaded], store: Store, kernel: Kernel | None = None, seed: int = 1
+    experiments: Sequence[Loaded], store: Store, kernel: Ground | None = None, seed: int = 1
 ) -> tuple[Judged, ...]:
     """By the records of a kernel and its variants, from that seed on; by all of the store without one."""
     records = store if kernel is None else _of(kernel, seed, store)
     return stored(experiments, records, store.predictions)
 
 
-def _of(kernel: Kernel, seed: int, store: Store) -> Iterator[Record]:
+def _of(kernel: Ground, seed: int, store: Store) -> Iterator[Record]:
     """The records of a kernel and of its variants, from that seed on."""
     for record in store:
         ran = record.trial.kernel

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from lab.kernel.builder import BuildFailed, MissingTool, Progress, build
     from lab.kernel.cache import Kernel, KernelMissing, find, folder, installed
-    from lab.kernel.ground import Clock, Ground, Start, choose
+    from lab.kernel.ground import Clock, Ground, Start, choose, grounds
     from lab.kernel.guest import (
         Budget,
         Guest,
@@ -54,6 +54,7 @@ __all__ = [
     "choose",
     "find",
     "folder",
+    "grounds",
     "installed",
     "shown",
 ]

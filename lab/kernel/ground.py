@@ -10,7 +10,7 @@ from typing import Any, Literal, Protocol
 from lab.errors import InputError, MachineError
 from lab.units import Size
 
-__all__ = ["Clock", "Ground", "Start", "choose"]
+__all__ = ["Clock", "Ground", "Start", "choose", "grounds"]
 
 Clock = Literal["virtual", "real"]
 PLACES = ("uml", "host", "vm")
@@ -65,6 +65,18 @@ def choose(on: str, name: str | None = None) -> Ground:
             from lab.kernel.cache import find
 
             return find(name)
-        case "host" | "vm":
+        case "vm":
+            from lab.kernel.vm import stock
+
+            return stock.find(name)
+        case "host":
             raise MachineError(f"--on {on} is still to come: use --on uml, with --clock real for real time")
     raise InputError(f"--on {on}: it is {', '.join(PLACES[:-1])} or {PLACES[-1]}")
+
+
+def grounds() -> list[Ground]:
+    """Every kernel that is ready here: those built, then those of the distribution that were fetched."""
+    from lab.kernel import cache
+    from lab.kernel.vm import stock
+
+    return [*cache.installed(), *stock.installed()]

@@ -32,7 +32,6 @@ MOUNTS = (
     ("tmpfs", "/tmp", "tmpfs", "mode=1777"),
     ("tmpfs", "/run", "tmpfs", "mode=755"),
     ("cgroup2", "/sys/fs/cgroup", "cgroup2", ""),
-    ("lab", LAB, "hostfs", f"{TRIAL}/."),  # "/.": or the folder's real name would show in /proc/mounts
 )
 LINKS = {"fd": "/proc/self/fd", "stdin": "fd/0", "stdout": "fd/1", "stderr": "fd/2"}
 SYSCTLS = {
@@ -46,27 +45,37 @@ libc = ctypes.CDLL(None, use_errno=True)
 
 def main() -> None:
     """Build the machine, run the job's command, leave its exit status, power off."""
-    with open(f"{TRIAL}/boot/job.json", encoding="utf-8") as file:
-        job: dict[str, Any] = json.load(file)
+    plain = job(TRIAL)
     try:
-        _build(job["keep"])
-        status = _run(job["command"], job["environment"])
-        _leave(status)
+        build(plain["keep"])
+        os.makedirs(LAB)
+        mount("lab", LAB, "hostfs", 0, f"{TRIAL}/.")  # "/.": or the folder's real name would show in /proc/mounts
+        leave(run(plain["command"], plain["environment"]))
     finally:
         os.sync()
         libc.reboot(POWER_OFF)
 
 
-def _build(keep: list[str]) -> None:
-    """Mount everything. `keep` are folders of the host that a fresh /tmp or /run would hide: they stay visible."""
+def job(trial: str) -> dict[str, Any]:
+    """What is to be run, as `lab.kernel.guest` left it in the folder `trial`."""
+    with open(f"{trial}/boot/job.json", encoding="utf-8") as file:
+        plain: dict[str, Any] = json.load(file)
+    return plain
+
+
+def build(keep: list[str]) -> None:
+    """Mount everything but the trial's folder.
+
+    `keep` are folders of the host that a fresh /tmp or /run would hide: they stay visible.
+    """
     held = {folder: os.open(folder, os.O_PATH | os.O_DIRECTORY) for folder in keep}
     for source, target, kind, options in MOUNTS:
         if target.startswith(("/dev/", "/run/")):
             os.makedirs(target, exist_ok=True)
-        _mount(source, target, kind, 0, options)
+        mount(source, target, kind, 0, options)
     for folder, fd in held.items():
         os.makedirs(folder, exist_ok=True)
-        _mount(f"/proc/self/fd/{fd}", folder, "", MS_BIND, "")
+        mount(f"/proc/self/fd/{fd}", folder, "", MS_BIND, "")
         os.close(fd)
     os.makedirs("/run/netns")
     os.makedirs("/run/lock")
@@ -75,17 +84,19 @@ def _build(keep: list[str]) -> None:
     for name, value in SYSCTLS.items():
         with open(f"/proc/sys/{name}", "w", encoding="ascii") as file:
             file.write(value)
-    _loopback_up()
+    loopback_up()
     _plain_console()
 
 
-def _mount(source: str, target: str, kind: str, flags: int, options: str) -> None:
+def mount(source: str, target: str, kind: str, flags: int, options: str) -> None:
+    """Mount `source` on `target`. Raises OSError, which names the target."""
     if libc.mount(source.encode(), target.encode(), kind.encode(), flags, options.encode()):
         errno = ctypes.get_errno()
         raise OSError(errno, f"cannot mount {kind or source}: {os.strerror(errno)}", target)
 
 
-def _loopback_up() -> None:
+def loopback_up() -> None:
+    """Bring `lo` of the network namespace up."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as any_socket:
         name, flags = struct.unpack("16sh", fcntl.ioctl(any_socket, SIOCGIFFLAGS, struct.pack("16sh", b"lo", 0)))
         fcntl.ioctl(any_socket, SIOCSIFFLAGS, struct.pack("16sh", name, flags | IFF_UP))
@@ -98,7 +109,7 @@ def _plain_console() -> None:
     termios.tcsetattr(1, termios.TCSANOW, mode)
 
 
-def _run(command: list[str], environment: dict[str, str]) -> int:
+def run(command: list[str], environment: dict[str, str]) -> int:
     """The command's exit status, as a shell would say it; every orphan is reaped meanwhile."""
     os.chdir(LAB)
     null = (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0)
@@ -116,12 +127,12 @@ def _run(command: list[str], environment: dict[str, str]) -> int:
             return code if code >= 0 else 128 - code
 
 
-def _leave(status: int) -> None:
-    """Everything written reaches the host's disk cache, or the error that it met is reported."""
-    folder = os.open(LAB, os.O_RDONLY)
-    error = ctypes.get_errno() if libc.syncfs(folder) else 0
+def leave(status: int, place: str = LAB, error: int = 0) -> None:
+    """Everything written to `place` reaches the host's disk cache, or the error that it met is reported."""
+    folder = os.open(place, os.O_RDONLY)
+    error = error or (ctypes.get_errno() if libc.syncfs(folder) else 0)
     end = {"status": status, "guest_ns": time.monotonic_ns(), "error": error}
-    with open(f"{LAB}/boot/status", "r+b", buffering=0) as file:  # written over: a full disk has room for it
+    with open(f"{place}/boot/status", "r+b", buffering=0) as file:  # written over: a full disk has room for it
         file.write(json.dumps(end).encode())
 
 

@@ -26,6 +26,7 @@ _INSIDE = (
     "place.py",
     "probe",
     "run/perform.py",
+    "run/saturation.py",
     "spec/network.py",
     "units.py",
     "workload",
