@@ -44,8 +44,12 @@ class Stock:
 
     @property
     def clocks(self) -> tuple[Clock, ...]:
-        """Real time where KVM runs guests; instructions can be counted anywhere."""
-        return ("virtual",) if qemu.kvm(self.folder / "kernel", _home() / "kvm.json") else ("real", "virtual")
+        """Real time where KVM runs guests; instructions can be counted anywhere. Raises MachineError without QEMU."""
+        return ("virtual",) if self.kvm() else ("real", "virtual")
+
+    def kvm(self) -> str:
+        """Why KVM does not run it here, "" when it does. Raises MachineError without QEMU."""
+        return qemu.kvm(self.folder / "kernel", _home() / "kvm.json")
 
     def describe(self) -> dict[str, Any]:
         """What a trial records of it: no paths, the same on every machine with that QEMU."""
@@ -54,6 +58,7 @@ class Stock:
             "version": self.version,
             "id": self.id,
             "hz": self.hz,
+            "patches": [],
             "release": self.release,
             "image": self.image,
             "machine": f"QEMU {qemu.version()}",
