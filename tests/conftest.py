@@ -13,7 +13,7 @@ import pytest
 
 import lab.kernel
 from lab.errors import LabError
-from lab.kernel import Budget, Kernel
+from lab.kernel import Budget, Ground, Kernel
 from lab.record.record import Record
 from lab.record.store import Store
 from lab.record.trial import Trial
@@ -60,6 +60,7 @@ def perform(kernel: Kernel, store: Store) -> Perform:
         clock: str = "virtual",
         budget: Budget = Budget(),
         into: Path | None = None,
+        ground: Ground = kernel,
         **changes: Any,
     ) -> Record:
         network = find.topology(topology).resolve(Changes(**changes))
@@ -72,14 +73,14 @@ def perform(kernel: Kernel, store: Store) -> Perform:
             workload=to_plain(workload),
             probes=to_plain(list(probes)),
             middleboxes=to_plain(list(middleboxes)),
-            kernel=kernel.describe(),
-            on="uml",
+            kernel=ground.describe(),
+            on=ground.on,
             clock=clock,
             seed=seed,
             repeat=0,
             tools=tools.versions(tools.needed([workload, *probes, *middleboxes])),
         )
-        runner = Runner(Store(into) if into else store, [kernel], budget=budget)
+        runner = Runner(Store(into) if into else store, [ground], budget=budget)
         outcome = runner.run([trial], Quiet())[trial.address]
         if isinstance(outcome, LabError):
             raise outcome
