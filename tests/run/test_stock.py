@@ -48,7 +48,7 @@ def test_a_transfer_is_the_networks_and_the_same_to_the_byte(
     )
     assert first.invalid == ()
     assert shipped.release in first.environment["kernel"]
-    assert 0 < first.environment["cpu_busy"] < SATURATED
+    assert first.environment["cpu_busy"] < SATURATED
     assert bulk_goodput()(first).number == pytest.approx(50e6 * 1448 / 1538, rel=0.002)
     assert parting(first, second) is None
 
