@@ -4,11 +4,11 @@ REPORT ?= report
 LAB := .venv/bin/lab
 PY := .venv/bin/python
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-test kernel variants report test bench lock clean
+.PHONY: help setup setup-test kernel variants report test test-chance test-kernels test-vm bench classroom lock clean
 .NOTPARALLEL:
 
 help: ## this list
-	@awk -F ': .*## ' '/^[a-z-]+:.*## / { printf "make %-11s %s\n", $$1, $$2 }' Makefile
+	@awk -F ': .*## ' '/^[a-z-]+:.*## / { printf "make %-13s %s\n", $$1, $$2 }' Makefile
 
 setup: ## install what is missing (asks for a password only then) and make .venv
 	@tools/provision run
@@ -34,6 +34,21 @@ test: setup-test kernel ## style, types and all tests; ARGS="-k goodput" chooses
 	@.venv/bin/ruff format --check .
 	@.venv/bin/mypy
 	@.venv/bin/pytest $(ARGS)
+
+test-chance: setup-test kernel ## 50 runs killed at random moments and 20 starved ones (half an hour)
+	@.venv/bin/pytest tests/run/test_crash.py --times 50
+	@.venv/bin/pytest tests/run/test_real_time.py --times 20
+
+test-vm: setup ## what Vagrant does, in a Debian VM made from an empty file; an hour and more (ARGS=--help)
+	@$(PY) -m tests.vm $(ARGS)
+
+classroom: ## the exercises, in Jupyter Lab on this computer
+	@tools/provision notebooks
+	@$(LAB) kernel build
+	@cd notebooks/classroom && ../../.venv/bin/jupyter lab
+
+test-kernels: setup-test kernel ## planted changes, an identical rebuild, a bisection: builds kernels for an hour
+	@.venv/bin/pytest -m kernels $(ARGS)
 
 bench: kernel ## speed as ratios to real time, and the capture reader's beside tshark's and scapy's
 	@$(PY) -m bench

@@ -1,4 +1,5 @@
-"""Prints how long whole trials take against the time that passes in them, and what reading a capture takes.
+"""Prints how long whole trials take against the time that passes in them, what reading a capture takes, and how fast
+networks come up beside Mininet's.
 
 Every figure is the least, the median and the most of several runs, all on one CPU. A trial is timed as a user sees
 it: one `lab run` with empty results, from its start to its verdict; boot, capture and analysis included.
@@ -14,7 +15,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from bench import readers, trials
+from bench import fabrics, readers, trials
 from bench.table import table
 from lab.errors import LabError
 
@@ -34,6 +35,9 @@ def main() -> int:
         console.print(table("times faster than real time", ratios, "{:.2f}"))
         rates = readers.compare(trials.capture(scratch), scratch)
         console.print(table("thousand packets a second", rates, "{:,.0f}"))
+        seconds, faster = fabrics.time(scratch)
+        console.print(table("seconds, in one guest in real time", seconds, "{:.2f}"))
+        console.print(table("times faster than Mininet's own", faster, "{:.1f}"))
     except LabError as error:
         print(f"bench: {error}", file=sys.stderr)
         return error.exit_code

@@ -11,13 +11,14 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from lab.record import Store
+    from lab.regress.page import Changes
     from lab.report.article import Article, Overview
     from lab.report.claims import Claims
     from lab.run import run
 
     Folder = Path | str | None
 
-__all__ = ["article", "articles", "load", "run"]
+__all__ = ["article", "articles", "compare", "load", "run"]
 
 
 def load(*claims: str | Path, kernel: str | None = None, clock: str | None = None, results: Folder = None) -> Claims:
@@ -57,6 +58,32 @@ def articles(results: Folder = None) -> Overview:
 
     groups = groupby(load(results=results), key=lambda claim: claim.article)
     return Overview(tuple(Article(tuple(claims)) for _, claims in groups))
+
+
+def compare(
+    base: str | None = None, new: str | None = None, *claims: str | Path, results: Folder = None, against: Folder = None
+) -> Changes:
+    """What changed in claims (all of them without any) from the kernel `base` to `new` (name, version or id).
+
+    The records are those of `load`; `base`'s are in the store `against`, if given. In the page that `lab compare` or
+    `lab regress` writes, kernels and stores not named are theirs. Raises InputError, SpecError, and Incomparable where
+    an experiment changed in between.
+    """
+    from lab.regress.compare import compare as compared
+    from lab.regress.page import Changes
+    from lab.report.judged import on, stored
+    from lab.report.notebooks import compared_there
+    from lab.spec import find
+
+    there = compared_there()
+    declared = find.find(map(str, claims))
+    sides = [(base or there.base, against or there.against or results), (new or there.new, results)]
+    judged = [
+        stored(declared, on(kernel, None, store), store.predictions)
+        for kernel, folder in sides
+        for store in [_store(folder)]
+    ]
+    return Changes(compared(*judged))
 
 
 def _store(results: Folder) -> Store:

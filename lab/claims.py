@@ -18,7 +18,7 @@ from lab.run.schedule import Runner
 from lab.spec.load import Loaded
 from lab.verdict import Verdict
 
-__all__ = ["Answer", "Interrupted", "run"]
+__all__ = ["Answer", "Interrupted", "run", "run_beside"]
 
 
 class Interrupted(LabError):
@@ -52,18 +52,45 @@ def run(
     budget: Budget = Budget(),
 ) -> Answer:
     """Run what the store lacks, and judge all. Raises SpecError, MachineError, Interrupted."""
-    planned = plan(experiments, settings)
-    trials = [trial for each in planned for trial in each.trials]
+    (answer,) = run_beside(experiments, [settings], results, jobs, budget)
+    return answer
+
+
+def run_beside(
+    experiments: Sequence[Loaded],
+    all_settings: Sequence[Settings],
+    results: Path,
+    jobs: int | None = None,
+    budget: Budget = Budget(),
+) -> tuple[Answer, ...]:
+    """As `run`, for several settings: their trials in real time are mixed, so that what drifts falls on all alike."""
+    plans = [plan(experiments, settings) for settings in all_settings]
+    everything = [each for planned in plans for each in planned]
+    trials = [trial for each in everything for trial in each.trials]
     store = Store(results)
     try:
         with shown(len(trials)) as progress:
-            kernels = {each.kernel.id: each.kernel for each in planned}
+            kernels = {each.kernel.id: each.kernel for each in everything}
             outcomes = Runner(store, list(kernels.values()), jobs, budget).run(trials, progress)
     except KeyboardInterrupt:
         raise Interrupted("interrupted: finished trials are kept, run again to go on") from None
-    errors = tuple(outcome for outcome in outcomes.values() if isinstance(outcome, LabError))
+    return tuple(
+        _answer(experiments, planned, outcomes, settings, store.predictions)
+        for planned, settings in zip(plans, all_settings, strict=True)
+    )
+
+
+def _answer(
+    experiments: Sequence[Loaded],
+    planned: Sequence[Planned],
+    outcomes: Mapping[str, Record | LabError],
+    settings: Settings,
+    predictions: Path,
+) -> Answer:
+    ended = [outcomes[trial.address] for each in planned for trial in each.trials]
+    errors = tuple(outcome for outcome in ended if isinstance(outcome, LabError))
     judged = tuple(
-        _judge(loaded, own, outcomes, settings, store.predictions)
+        _judge(loaded, own, outcomes, settings, predictions)
         for loaded in experiments
         for own in [[each for each in planned if each.case.claim == loaded.id]]
     )

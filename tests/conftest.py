@@ -13,6 +13,7 @@ import pytest
 
 import lab.kernel
 from lab.errors import LabError
+from lab.fabric import FABRICS
 from lab.kernel import Budget, Ground, Kernel
 from lab.record.record import Record
 from lab.record.store import Store
@@ -24,6 +25,17 @@ from lab.spec.changes import Changes
 from lab.units import to_plain
 
 Perform = Callable[..., Record]
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """`--times 50`: as often as the figures in docs/real-time.md say; CI has less time."""
+    parser.addoption("--times", type=int, default=2, help="how often what is left to chance is repeated")
+
+
+@pytest.fixture
+def times(request: pytest.FixtureRequest) -> int:
+    """How often what is left to chance is repeated."""
+    return int(request.config.getoption("--times"))
 
 
 @pytest.fixture(scope="session")
@@ -58,6 +70,7 @@ def perform(kernel: Kernel, store: Store) -> Perform:
         middleboxes: Sequence[Any] = (),
         seed: int = 1,
         clock: str = "virtual",
+        fabric: str = FABRICS[0],
         budget: Budget = Budget(),
         into: Path | None = None,
         ground: Ground = kernel,
@@ -78,7 +91,8 @@ def perform(kernel: Kernel, store: Store) -> Perform:
             clock=clock,
             seed=seed,
             repeat=0,
-            tools=tools.versions(tools.needed([workload, *probes, *middleboxes])),
+            tools=tools.versions(tools.needed([workload, *probes, *middleboxes]) | tools.of_fabric(fabric)),
+            fabric=fabric,
         )
         runner = Runner(Store(into) if into else store, [ground], budget=budget)
         outcome = runner.run([trial], Quiet())[trial.address]

@@ -13,6 +13,9 @@ from lab.errors import InputError
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
+    from lab.cli import comparing
+    from lab.report.notebooks import Compared
+
 app = typer.Typer(
     name="lab",
     help="A network lab whose results anyone can reproduce to the byte.",
@@ -30,11 +33,13 @@ Json = Annotated[bool, typer.Option("--json", help="One JSON document on standar
 Results = Annotated[Path, typer.Option("--results", help="The store of records.", metavar="DIR")]
 STORE = Path("results")
 Claims = Annotated[list[str] | None, typer.Argument(metavar="[CLAIM | ARTICLE | FILE.py]...")]
-On = Annotated[str, typer.Option("--on", help="Where trials run: uml, host or vm.")]
+On = Annotated[str, typer.Option("--on", help="Where trials run: uml, host, vm or auto.")]
 Seed = Annotated[int, typer.Option(help="Where every random number starts from.")]
 Jobs = Annotated[int | None, typer.Option(help="Trials side by side; one a core unless set.")]
 Seconds = Annotated[float, typer.Option(help="Seconds of wall time after which a trial is given up.")]
+TopologyName = Annotated[str, typer.Argument(metavar="TOPOLOGY", help="Its name in topologies/, or its file.")]
 Junit = Annotated[Path | None, typer.Option(help="A file for JUnit XML, too.", metavar="FILE")]
+Page = Annotated[Path | None, typer.Option(help="A file for a page that shows and explains it, too.", metavar="FILE")]
 
 
 class Answer(Protocol):
@@ -102,6 +107,7 @@ def run(
     on: On = "uml",
     kernel: Annotated[str | None, typer.Option(help="A built kernel: name, version or id.")] = None,
     clock: Annotated[str | None, typer.Option(help="virtual or real.")] = None,
+    fabric: Annotated[str, typer.Option(help="What makes the network: netlink or mininet.")] = "netlink",
     seed: Seed = 1,
     repeat: Annotated[int, typer.Option(help="How often to run each trial; in virtual time to the same bytes.")] = 1,
     jobs: Jobs = None,
@@ -118,8 +124,8 @@ def run(
     from lab.spec.find import find as find_experiments
 
     experiments = find_experiments(claims or ())
-    ground = choose(on, kernel)
-    settings = Settings(ground, clock or ground.clocks[0], seed, repeat)
+    ground = choose(on, kernel, clock)
+    settings = Settings(ground, clock or ground.clocks[0], seed, repeat, fabric)
     answer = answers.run(experiments, settings, results, jobs, Budget(wall=budget, stall=stall))
     found = [each.result for each in answer.judged]
     if as_json:
@@ -168,14 +174,15 @@ def compare(
     base: Annotated[Path, typer.Argument(help="A store of records.", metavar="BASE")],
     new: Annotated[Path, typer.Argument(help="Another one.", metavar="NEW")],
     junit: Junit = None,
+    page: Page = None,
     as_json: Json = False,
 ) -> None:
     """What changed between two stores, claim by claim and packet by packet."""
     from lab.cli import comparing
+    from lab.report.notebooks import Compared
 
     answer = comparing.stores(base, new)
-    if junit:
-        junit.write_bytes(answer.junit())
+    _write_changes(answer, junit, page, new, Compared(against=base))
     _answer(answer, as_json)
 
 
@@ -185,29 +192,62 @@ def regress(
     on: On = "uml",
     baseline: Annotated[str | None, typer.Option(help="A kept baseline, in place of the first kernel.")] = None,
     claims: Claims = None,
+    clock: Annotated[str | None, typer.Option(help="virtual or real.")] = None,
     seed: Seed = 1,
+    repeat: Annotated[int, typer.Option(help="How often to run each trial; in real time, mixed.")] = 1,
     jobs: Jobs = None,
     budget: Seconds = 900.0,
     results: Results = STORE,
     junit: Junit = None,
+    page: Page = None,
     as_json: Json = False,
 ) -> None:
     """Run claims on two kernels, or on one beside a kept baseline, and say what changed."""
     from lab.cli import comparing
     from lab.kernel import Budget, choose
+    from lab.report.notebooks import Compared
+    from lab.run.plan import Settings
     from lab.spec.find import find as find_experiments
 
     named = kernel or ()
     if len(named) > 1 if baseline else len(named) != 2:
         raise InputError("regress compares two kernels (--kernel 6.12 --kernel 7.2), or --baseline NAME and one")
     experiments, limits = find_experiments(claims or ()), Budget(wall=budget)
+    grounds = [choose(on, name, clock) for name in (named or (None,))]
+    settings = [Settings(ground, clock or ground.clocks[0], seed, repeat) for ground in grounds]
     if baseline:
-        new = choose(on, next(iter(named), None))
-        answer = comparing.baseline(experiments, baseline, new, seed, results, jobs, limits)
+        answer = comparing.baseline(experiments, baseline, settings[0], results, jobs, limits)
+        compared = Compared(None, settings[0].kernel.id, comparing.baseline_folder(results, baseline))
     else:
-        answer = comparing.kernels(experiments, [choose(on, name) for name in named], seed, results, jobs, limits)
-    if junit:
-        junit.write_bytes(answer.junit())
+        answer = comparing.kernels(experiments, settings, results, jobs, limits)
+        compared = Compared(settings[0].kernel.id, settings[1].kernel.id)
+    _write_changes(answer, junit, page, results, compared)
+    _answer(answer, as_json)
+
+
+@app.command()
+def bisect(
+    claim: Annotated[str, typer.Argument(help="The claim that changed.", metavar="CLAIM | FILE.py")],
+    tree: Annotated[Path, typer.Option(help="A kernel tree in git.", metavar="DIR")],
+    good: Annotated[str, typer.Option(help="A revision from before.", metavar="REV")],
+    bad: Annotated[str, typer.Option(help="A later revision, where the claim is another.", metavar="REV")],
+    seed: Seed = 1,
+    jobs: Jobs = None,
+    budget: Seconds = 900.0,
+    results: Results = STORE,
+    as_json: Json = False,
+) -> None:
+    """Find the commit that changed a claim, in the history of a kernel tree."""
+    from lab.cli import bisecting
+    from lab.kernel import Budget, shown
+    from lab.spec.find import find as find_experiments
+
+    experiments = find_experiments([claim])
+    if len(experiments) != 1:
+        raise InputError(f"{claim} is an article: bisect one of {', '.join(each.id for each in experiments)}")
+    with shown() as progress:
+        search = bisecting.Search(experiments[0], seed, jobs, Budget(wall=budget), progress)
+        answer = bisecting.bisect(search, tree, good, bad, results)
     _answer(answer, as_json)
 
 
@@ -231,6 +271,53 @@ def save_baseline(
         output.emit({"baseline": str(folder), "records": count})
     else:
         print(f"baseline {name}: {count} records in {folder}")
+
+
+@app.command()
+def graph(
+    topology: TopologyName,
+    out: Annotated[Path | None, typer.Option("-o", "--output", help="An SVG file, too.", metavar="FILE.svg")] = None,
+    as_json: Json = False,
+) -> None:
+    """Draw a topology: in the terminal, and as SVG."""
+    from lab.cli import drawing
+
+    _answer(drawing.draw(topology, out), as_json)
+
+
+@app.command()
+def shell(
+    topology: TopologyName,
+    host: Annotated[
+        str | None, typer.Argument(metavar="[HOST]", help="Whose shell; the first host's unless named.")
+    ] = None,
+    command: Annotated[
+        str | None, typer.Option("-c", help="Run this instead of asking for it.", metavar="COMMAND")
+    ] = None,
+    kernel: Annotated[str | None, typer.Option(help="A built kernel: name, version or id.")] = None,
+    clock: Annotated[str, typer.Option(help="real, or virtual with -c.")] = "real",
+    seed: Seed = 1,
+) -> None:
+    """Bring a topology up and type commands in one of its hosts."""
+    from lab.cli.hands_on import hand_over
+
+    raise typer.Exit(hand_over("shell", topology, host, command, kernel, clock, seed))
+
+
+@app.command()
+def mn(
+    topology: TopologyName,
+    command: Annotated[
+        str | None, typer.Option("-c", help="Mininet's commands, a line each.", metavar="COMMAND")
+    ] = None,
+    kernel: Annotated[str | None, typer.Option(help="A built kernel: name, version or id.")] = None,
+    clock: Annotated[str, typer.Option(help="real, or virtual with -c.")] = "real",
+    seed: Seed = 1,
+) -> None:
+    """Bring a topology up by Mininet, and open Mininet's own command line."""
+    from lab.cli.hands_on import hand_over
+
+    raise typer.Exit(hand_over("mininet", topology, None, command, kernel, clock, seed))
 
 
 @app.command()
@@ -269,21 +356,26 @@ def build_kernel(
     name: Annotated[str | None, typer.Argument(help="A series such as 7.2; the newest unless named.")] = None,
     patch: Annotated[list[Path] | None, typer.Option(help="A patch to apply; may be given again.")] = None,
     hz: Annotated[int, typer.Option(help="Timer ticks a second, 100 to 1000.")] = 1000,
-    source: Annotated[Path | None, typer.Option(help="A .deb, tar file or tree instead of the packaged one.")] = None,
+    source: Annotated[Path | None, typer.Option(help="A .deb or tar file instead of the packaged source.")] = None,
+    tree: Annotated[Path | None, typer.Option(help="A kernel tree, as it stands, instead.", metavar="DIR")] = None,
     variants: Annotated[bool, typer.Option("--variants", help="Its variants that experiments name, too.")] = False,
     refresh: Annotated[bool, typer.Option(help="Look for a newer source.")] = False,
     as_json: Json = False,
 ) -> None:
     """Build a kernel under test, or find it in the cache."""
-    from lab.kernel import build, shown
+    from functools import partial
+
+    from lab.kernel import builder, shown
+    from lab.kernel.cache import series
     from lab.spec import find
 
+    if source and tree:
+        raise InputError("the source is --source or --tree, not both")
     with shown() as progress:
-        kernel = build(name, patch or (), hz, source_file=source, refresh=refresh, progress=progress)
+        build = partial(builder.build, source_file=source, tree=tree, progress=progress)
+        kernel = build(name, patch or (), hz, refresh=refresh)
         wanted = find.variants() if variants else ()
-        also = [
-            build(kernel.name, files, ticks or hz, source_file=source, progress=progress) for files, ticks in wanted
-        ]
+        also = [build(series(kernel.name), files, ticks or hz) for files, ticks in wanted]
     _answer_kernels([kernel.describe(), *(each.describe() for each in also)], as_json)
 
 
@@ -322,6 +414,17 @@ def list_kernels(as_json: Json = False) -> None:
         output.emit({"kernels": plain})
     else:
         output.show(listing.render_kernels(plain))
+
+
+def _write_changes(
+    answer: comparing.Answer, junit: Path | None, page: Path | None, results: Path, compared: Compared
+) -> None:
+    from lab.report import site
+
+    if junit:
+        junit.write_bytes(answer.junit())
+    if page:
+        site.build_comparison(results, compared, page, output.say)
 
 
 def _answer(answer: Answer, as_json: bool) -> NoReturn:

@@ -26,7 +26,7 @@ from lab.run.plan import Settings
 from lab.spec import find
 from lab.spec.load import Loaded
 
-__all__ = ["Answer", "baseline", "kernels", "save", "stores"]
+__all__ = ["Answer", "baseline", "baseline_folder", "block", "kernels", "save", "stores"]
 
 BASELINES = "baselines"  # below a store: stores of their own, whose records are links to its
 
@@ -52,7 +52,7 @@ class Answer:
         """A block for each claim that is not identical, and a sentence on all."""
         kinds = [each.change for each in self.changes]
         count = ", ".join(f"{kinds.count(kind)} {kind}" for kind in _COLOURS if kind in kinds)
-        blocks = [_block(each) for each in self.changes if each.change != "identical"]
+        blocks = [block(each) for each in self.changes if each.change != "identical"]
         return Group(*blocks, Text(f"{len(kinds)} claim{'' if len(kinds) == 1 else 's'}: {count}", "bold"))
 
     def junit(self) -> bytes:
@@ -85,13 +85,11 @@ def stores(base: Path, new: Path) -> Answer:
 
 
 def kernels(
-    experiments: Sequence[Loaded], pair: Sequence[Ground], seed: int, results: Path, jobs: int | None, budget: Budget
+    experiments: Sequence[Loaded], pair: Sequence[Settings], results: Path, jobs: int | None, budget: Budget
 ) -> Answer:
     """Run what the store lacks on both kernels, and compare. Raises what `claims.run` raises."""
-    for kernel in pair:
-        claims.run(experiments, Settings(kernel, kernel.clocks[0], seed), results, jobs, budget)
-    base, new = (_judged(experiments, Store(results), kernel, seed) for kernel in pair)
-    return Answer(compare(base, new))
+    base, new = claims.run_beside(experiments, pair, results, jobs, budget)
+    return Answer(compare(base.judged, new.judged))
 
 
 def save(experiments: Sequence[Loaded], kernel: Ground, seed: int, results: Path, name: str) -> tuple[Path, int]:
@@ -99,7 +97,7 @@ def save(experiments: Sequence[Loaded], kernel: Ground, seed: int, results: Path
 
     Raises InputError when there is a baseline of that name, or nothing to keep.
     """
-    folder = _baseline(results, name)
+    folder = baseline_folder(results, name)
     if folder.exists():
         raise InputError(f"there is a baseline '{name}' already: remove {folder}, or choose another name")
     judged = _judged(experiments, Store(results), kernel, seed)
@@ -112,32 +110,21 @@ def save(experiments: Sequence[Loaded], kernel: Ground, seed: int, results: Path
 
 
 def baseline(
-    experiments: Sequence[Loaded],
-    name: str,
-    kernel: Ground,
-    seed: int,
-    results: Path,
-    jobs: int | None,
-    budget: Budget,
+    experiments: Sequence[Loaded], name: str, settings: Settings, results: Path, jobs: int | None, budget: Budget
 ) -> Answer:
-    """Run what the baseline `name` holds on `kernel` too, and compare. Raises InputError without such a baseline."""
-    folder = _baseline(results, name)
+    """Run what the baseline `name` holds with these settings too, and compare. Raises InputError without a baseline."""
+    folder = baseline_folder(results, name)
     if not folder.is_dir():
         known = sorted(each.name for each in folder.parent.glob("*")) if folder.parent.is_dir() else []
         there = f"there is {', '.join(known)}" if known else "`lab baseline save` keeps one"
         raise InputError(f"no baseline '{name}' in {results}: {there}")
     base = [each for each in _judged(experiments, Store(folder)) if each.records]
-    claims.run(
-        [loaded for loaded in experiments if loaded.id in {each.declared.id for each in base}],
-        Settings(kernel, kernel.clocks[0], seed),
-        results,
-        jobs,
-        budget,
-    )
-    return Answer(compare(base, _judged(experiments, Store(results), kernel, seed)))
+    held = [loaded for loaded in experiments if loaded.id in {each.declared.id for each in base}]
+    return Answer(compare(base, claims.run(held, settings, results, jobs, budget).judged))
 
 
-def _baseline(results: Path, name: str) -> Path:
+def baseline_folder(results: Path, name: str) -> Path:
+    """Where the baseline `name` is, or would be. Raises InputError for what is no name."""
     if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]*", name):
         raise InputError(f"'{name}' does not name a baseline: use letters, digits, '.', '-' and '_'")
     return results / BASELINES / name
@@ -159,7 +146,8 @@ def _of(kernel: Ground, seed: int, store: Store) -> Iterator[Record]:
             yield record
 
 
-def _block(change: ClaimChange) -> RenderableType:
+def block(change: ClaimChange) -> RenderableType:
+    """A claim's change: its figures on both sides, and the first packets that differ."""
     title = Text.assemble((change.claim, "bold"), "  ", (change.change, _COLOURS[change.change]))
     lines = Text("\n".join(_lines(change)))
     table = Table(box=None, pad_edge=False, padding=(0, 2))
@@ -189,4 +177,5 @@ def _name(case: CaseChange) -> str:
 
 
 def _ratio(case: CaseChange) -> str:
-    return "" if case.ratio is None else f"{100 * (case.ratio - 1):+.2f} %"
+    change = "" if case.ratio is None else f"{100 * (case.ratio - 1):+.2f} %"
+    return f"{change} (p {case.shift.p:.2g}, effect {case.shift.effect:+.2f})" if case.shift else change

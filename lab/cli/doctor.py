@@ -18,8 +18,9 @@ from rich.table import Table
 from rich.text import Text
 
 from lab.errors import LabError
-from lab.kernel import cache, guest
+from lab.kernel import cache, guest, host
 from lab.kernel.vm import qemu, stock
+from lab.run import tools
 from lab.units import Size
 
 __all__ = ["Check", "render", "report"]
@@ -35,19 +36,6 @@ TOOLS = {  # how each says its version; the Debian package that has it
     "tshark": ("--version", "tshark"),
     "ethtool": ("--version", "ethtool"),
 }
-SWITCHES = {  # what forbids user namespaces, its value when it does, and the cure
-    "kernel/unprivileged_userns_clone": ("0", "sudo sysctl kernel.unprivileged_userns_clone=1"),
-    "kernel/apparmor_restrict_unprivileged_userns": ("1", "sudo sysctl kernel.apparmor_restrict_unprivileged_userns=0"),
-    "user/max_user_namespaces": ("0", "sudo sysctl user.max_user_namespaces=10000"),
-}
-# Each prints its blocker and ends with 1; 0 means that it works.
-WIRE = """
-ip link set lo up
-need() { "$@" 2>/dev/null || { echo "the kernel lacks $part"; exit 1; }; }
-part=sch_netem need tc qdisc add dev lo root netem delay 1ms
-part=sch_ingress need tc qdisc add dev lo ingress
-part="cls_matchall or act_mirred" need tc filter add dev lo ingress matchall action mirred egress redirect dev lo
-"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +54,7 @@ class Check:
 
 def report(results: Path = Path("results")) -> list[Check]:
     """Every check, in the order in which a person would mend things. `results` is where records will be kept."""
-    return [_python(), _cpus(), *_tools(), _memory(), _disk(results), *_kernel(), _host(), *_vm()]
+    return [_python(), _cpus(), *_tools(), _mininet(), _memory(), _disk(results), *_kernel(), _host(), *_vm()]
 
 
 def render(checks: Sequence[Check]) -> Table:
@@ -107,6 +95,14 @@ def _tools() -> list[Check]:
     return checks
 
 
+def _mininet() -> Check:
+    try:
+        version = tools.versions(tools.of_fabric("mininet"))["mininet"]
+    except LabError as error:
+        return Check("mininet", None, f"lab mn and --fabric mininet need it: {error}", "sudo apt-get install mininet")
+    return Check("mininet", True, f"{version}, for lab mn and --fabric mininet")
+
+
 def _memory() -> Check:
     wanted = Size(MEMORY.bytes * len(os.sched_getaffinity(0)))
     free = Size(shutil.disk_usage("/dev/shm").free) if Path("/dev/shm").is_dir() else Size(0)
@@ -138,9 +134,9 @@ def _kernel() -> list[Check]:
         return [Check("kernel", False, str(error), cure), Check("guest", False, "there is no kernel to boot", cure)]
     built = Check("kernel", True, f"{kernel.name} ({kernel.version}, {kernel.hz} Hz, {kernel.id[:12]})")
     cure = f"build it anew: rm -r {kernel.path.parent}, then lab kernel build"
-    with tempfile.TemporaryDirectory(prefix="lab-doctor-") as folder:
+    with guest.trying() as folder:
         try:
-            result = guest.boot(kernel, Path(folder), ["true"], memory=MEMORY, budget=guest.Budget(wall=SECONDS))
+            result = guest.boot(kernel, folder, ["true"], memory=MEMORY, budget=guest.Budget(wall=SECONDS))
         except LabError as error:
             return [built, Check("guest", False, _last_words(error), cure)]
     if result.status != 0:
@@ -159,30 +155,12 @@ def _last_words(error: LabError) -> str:
 
 
 def _host() -> Check:
-    """Whether the running kernel itself could carry a lab: namespaces, and the parts of a wire."""
-    name = "running kernel"
-    inside = ["unshare", "--net"] if os.geteuid() == 0 else ["unshare", "--user", "--map-root-user", "--net"]
-    status, said = _ask([*inside, "true"])
-    if status != 0:
-        return Check(name, None, f"no network namespace for this user: {said}", _namespace_cure())
-    status, said = _ask([*inside, "sh", "-c", WIRE])
-    if status != 0:
-        return Check(name, None, f"{platform.release()} cannot be a wire: {said}", _module_cure())
-    return Check(name, True, f"{platform.release()} has namespaces, netem and mirred")
-
-
-def _namespace_cure() -> str:
-    for switch, (forbids, cure) in SWITCHES.items():
-        file = Path("/proc/sys") / switch
-        if file.exists() and file.read_text().strip() == forbids:
-            return cure
-    return "run as root, or stay with --on uml"
-
-
-def _module_cure() -> str:
-    if not Path("/lib/modules", platform.release()).is_dir():
-        return "none, it loads no modules: stay with --on uml (--clock real for real time)"
-    return "sudo modprobe -a sch_netem sch_ingress cls_matchall act_mirred (on Ubuntu, of linux-modules-extra)"
+    """Whether the running kernel itself carries trials: namespaces, and the parts of a wire."""
+    try:
+        kernel = host.running()
+    except host.Blocked as blocked:
+        return Check("running kernel", None, blocked.blocker, f"{blocked.cure}; {host.INSTEAD} does without")
+    return Check("running kernel", True, f"{platform.release()} carries trials (--on host) {kernel.way}")
 
 
 def _vm() -> list[Check]:

@@ -1,1 +1,30 @@
 """Networks made real: namespaces and wires, every setting read back."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from lab.errors import InputError, MachineError
+
+if TYPE_CHECKING:
+    from lab.fabric.fabric import Fabric
+
+__all__ = ["FABRICS", "choose"]
+
+FABRICS = ("netlink", "mininet")  # the usual one first
+
+
+def choose(name: str) -> type[Fabric]:
+    """The fabric called so; it is imported only then. Raises InputError, MachineError where Mininet is missing."""
+    match name:
+        case "netlink":
+            from lab.fabric.fabric import Fabric
+
+            return Fabric
+        case "mininet":
+            try:
+                from lab.fabric.mininet import MininetFabric
+            except ImportError as error:
+                raise MachineError(f"Mininet cannot be imported ({error}): sudo apt-get install mininet") from None
+            return MininetFabric
+    raise InputError(f"--fabric {name}: it is {' or '.join(FABRICS)}")

@@ -8,12 +8,14 @@ from __future__ import annotations
 import os
 import socket
 import struct
+from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 from lab.fabric import qdisc
 from lab.fabric.namespace import Namespace
-from lab.fabric.netlink import NLM_F_CREATE, NLM_F_EXCL, NLM_F_REPLACE, Netlink, attribute, attributes
+from lab.fabric.netlink import NLM_F_CREATE, NLM_F_EXCL, NLM_F_REPLACE, Netlink, Request, attribute, attributes
 from lab.spec.network import Interface, Route
 
 RTM_NEWLINK, RTM_GETLINK = 16, 18
@@ -26,7 +28,9 @@ _RTMSG = struct.Struct("=8BI")  # family, dst_len, src_len, tos, table, protocol
 _NDMSG = struct.Struct("=BxxxiHBB")  # family, index, state, flags, type
 _TCMSG = struct.Struct("=BxxxiIII")  # family, index, handle, parent, info
 
-IFF_UP = 1
+IFF_UP = 0x1
+SIOCGIFINDEX = 0x8933
+_IFREQ = struct.Struct("=16si20x")
 IFA_F_NODAD = 0x02
 NUD_PERMANENT = 0x80
 TC_ROOT, TC_INGRESS = 0xFFFFFFFF, 0xFFFFFFF1
@@ -69,6 +73,11 @@ def links(netlink: Netlink) -> dict[str, LinkState]:
             given.get(IFLA_OPERSTATE) == IF_OPER_UP,
         )
     return found
+
+
+def index(netlink: Netlink, name: str) -> int:
+    """The number of `name`: of one interface among thousands, without listing them. Raises OSError."""
+    return int(_IFREQ.unpack(netlink.ioctl(SIOCGIFINDEX, _IFREQ.pack(name.encode(), 0)))[1])
 
 
 def veth(netlink: Netlink, name: str, outer: Interface, space: Namespace) -> None:
@@ -114,8 +123,7 @@ def up(netlink: Netlink, name: str) -> None:
 
 def enslave(netlink: Netlink, name: str, master: str) -> None:
     """Make `name` a port of the bridge `master`."""
-    index = links(netlink)[master].index
-    body = _IFINFO.pack(0, 0, 0, 0, 0) + attribute(IFLA_IFNAME, name) + attribute(IFLA_MASTER, index)
+    body = _IFINFO.pack(0, 0, 0, 0, 0) + attribute(IFLA_IFNAME, name) + attribute(IFLA_MASTER, index(netlink, master))
     netlink.do(f"joining {name} to {master}", RTM_NEWLINK, body)
 
 
@@ -123,7 +131,7 @@ def add_address(netlink: Netlink, name: str, address: str) -> None:
     """Give `name` an address in CIDR form; IPv6 without duplicate address detection."""
     family, packed, length = _packed(address)
     flags = IFA_F_NODAD if family == socket.AF_INET6 else 0
-    body = _IFADDR.pack(family, length, flags, 0, links(netlink)[name].index) + attribute(1, packed)
+    body = _IFADDR.pack(family, length, flags, 0, index(netlink, name)) + attribute(1, packed)
     body += attribute(2, packed)  # IFA_ADDRESS, IFA_LOCAL
     netlink.do(f"adding {address} to {name}", RTM_NEWADDR, body, NLM_F_CREATE | NLM_F_EXCL)
 
@@ -134,7 +142,7 @@ def add_route(netlink: Netlink, route: Route) -> None:
     scope = 0 if route.via else 253  # RT_SCOPE_UNIVERSE, RT_SCOPE_LINK
     table, static, unicast = 254, 4, 1
     body = _RTMSG.pack(family, length, 0, 0, table, static, scope, unicast, 0)
-    body += attribute(1, packed) + attribute(4, links(netlink)[route.interface].index)  # RTA_DST, RTA_OIF
+    body += attribute(1, packed) + attribute(4, index(netlink, route.interface))  # RTA_DST, RTA_OIF
     if family == socket.AF_INET6 and not route.via:
         body += attribute(6, 256)  # RTA_PRIORITY of the kernel's own on-link route, which this one replaces
     if route.via:
@@ -146,24 +154,34 @@ def add_route(netlink: Netlink, route: Route) -> None:
     netlink.do(f"routing {route.to} by {route.interface}", RTM_NEWROUTE, body, NLM_F_CREATE | NLM_F_REPLACE)
 
 
-def add_neighbour(netlink: Netlink, name: str, address: str, mac: str) -> None:
-    """A permanent neighbour entry."""
+def add_neighbours(netlink: Netlink, name: str, neighbours: Iterable[tuple[str, str]]) -> None:
+    """Permanent neighbour entries, (address, MAC) each."""
+    number, flags = index(netlink, name), NLM_F_CREATE | NLM_F_REPLACE
+    requests = []
+    for address, mac in neighbours:
+        family, named = _neighbour(address, mac)
+        body = _NDMSG.pack(family, number, NUD_PERMANENT, 0, 0) + named
+        requests.append(Request(f"naming neighbour {address} on {name}", RTM_NEWNEIGH, body, flags))
+    netlink.do_all(requests)
+
+
+@cache
+def _neighbour(address: str, mac: str) -> tuple[int, bytes]:
+    """(family, NDA_DST and NDA_LLADDR): the same in each of n hosts, which makes n x n of them."""
     family, packed, _ = _packed(address)
-    body = _NDMSG.pack(family, links(netlink)[name].index, NUD_PERMANENT, 0, 0)
-    body += attribute(1, packed) + attribute(2, bytes.fromhex(mac.replace(":", "")))  # NDA_DST, NDA_LLADDR
-    netlink.do(f"naming neighbour {address} on {name}", RTM_NEWNEIGH, body, NLM_F_CREATE | NLM_F_REPLACE)
+    return family, attribute(1, packed) + attribute(2, bytes.fromhex(mac.replace(":", "")))
 
 
 def add_qdisc(netlink: Netlink, name: str, what: list[bytes]) -> None:
     """Make `what` (kind and options) the root qdisc of `name`."""
-    body = _TCMSG.pack(0, links(netlink)[name].index, 0, TC_ROOT, 0) + b"".join(what)
+    body = _TCMSG.pack(0, index(netlink, name), 0, TC_ROOT, 0) + b"".join(what)
     netlink.do(f"shaping {name}", RTM_NEWQDISC, body, NLM_F_CREATE | NLM_F_EXCL)
 
 
 def redirect(netlink: Netlink, source: str, target: str) -> None:
     """Send every frame that arrives on `source` out by `target`."""
-    index = {name: state.index for name, state in links(netlink).items()}
-    ingress = _TCMSG.pack(0, index[source], TC_INGRESS_HANDLE, TC_INGRESS, 0)
+    here = index(netlink, source)
+    ingress = _TCMSG.pack(0, here, TC_INGRESS_HANDLE, TC_INGRESS, 0)
     netlink.do(
         f"opening the ingress of {source}",
         RTM_NEWQDISC,
@@ -171,32 +189,32 @@ def redirect(netlink: Netlink, source: str, target: str) -> None:
         NLM_F_CREATE | NLM_F_EXCL,
     )
     stolen, egress_redirect = 4, 1  # TC_ACT_STOLEN, TCA_EGRESS_REDIR
-    mirred = struct.pack("=IIiiiiI", 0, 0, stolen, 0, 0, egress_redirect, index[target])
+    mirred = struct.pack("=IIiiiiI", 0, 0, stolen, 0, 0, egress_redirect, index(netlink, target))
     action = [attribute(1, "mirred"), attribute(2, attribute(2, mirred))]  # TCA_ACT_KIND, TCA_ACT_OPTIONS
     options = attribute(2, attribute(1, action))  # TCA_MATCHALL_ACT, first action
-    body = _TCMSG.pack(0, index[source], 0, TC_INGRESS_HANDLE, 1 << 16 | socket.htons(ETH_P_ALL))
+    body = _TCMSG.pack(0, here, 0, TC_INGRESS_HANDLE, 1 << 16 | socket.htons(ETH_P_ALL))
     body += attribute(qdisc.TCA_KIND, "matchall") + attribute(qdisc.TCA_OPTIONS, options)
     netlink.do(f"redirecting {source} to {target}", RTM_NEWTFILTER, body, NLM_F_CREATE | NLM_F_EXCL)
 
 
 def add_program(netlink: Netlink, name: str, way: str, program: int) -> None:
     """Run the BPF program behind the descriptor `program` on every frame that goes "out" by `name`, or comes "in"."""
-    index = links(netlink)[name].index
-    clsact = _TCMSG.pack(0, index, TC_INGRESS_HANDLE, TC_INGRESS, 0) + attribute(qdisc.TCA_KIND, "clsact")
+    here = index(netlink, name)
+    clsact = _TCMSG.pack(0, here, TC_INGRESS_HANDLE, TC_INGRESS, 0) + attribute(qdisc.TCA_KIND, "clsact")
     netlink.do(f"opening the hooks of {name}", RTM_NEWQDISC, clsact, NLM_F_CREATE | NLM_F_EXCL)
     options = [
         attribute(TCA_BPF_FD, program),
         attribute(TCA_BPF_NAME, "lab"),
         attribute(TCA_BPF_FLAGS, TCA_BPF_FLAG_ACT_DIRECT),
     ]
-    body = _TCMSG.pack(0, index, 0, TC_HOOKS[way], 1 << 16 | socket.htons(ETH_P_ALL))
+    body = _TCMSG.pack(0, here, 0, TC_HOOKS[way], 1 << 16 | socket.htons(ETH_P_ALL))
     body += attribute(qdisc.TCA_KIND, "bpf") + attribute(qdisc.TCA_OPTIONS, options)
     netlink.do(f"hooking a BPF program to {name}", RTM_NEWTFILTER, body, NLM_F_CREATE | NLM_F_EXCL)
 
 
 def programs(netlink: Netlink, name: str, way: str) -> list[int]:
     """The numbers of the BPF programs that run there, first to last."""
-    request = _TCMSG.pack(0, links(netlink)[name].index, 0, TC_HOOKS[way], 0)
+    request = _TCMSG.pack(0, index(netlink, name), 0, TC_HOOKS[way], 0)
     filters = netlink.dump(f"listing the programs of {name}", RTM_GETTFILTER, request)
     options = [attributes(attributes(body[_TCMSG.size :]).get(qdisc.TCA_OPTIONS, b"")) for body in filters]
     return [struct.unpack("=I", given[TCA_BPF_ID])[0] for given in options if TCA_BPF_ID in given]
@@ -204,7 +222,7 @@ def programs(netlink: Netlink, name: str, way: str) -> list[int]:
 
 def remove_programs(netlink: Netlink, name: str) -> None:
     """Undo `add_program`."""
-    body = _TCMSG.pack(0, links(netlink)[name].index, TC_INGRESS_HANDLE, TC_INGRESS, 0)
+    body = _TCMSG.pack(0, index(netlink, name), TC_INGRESS_HANDLE, TC_INGRESS, 0)
     netlink.do(f"closing the hooks of {name}", RTM_DELQDISC, body)
 
 
@@ -213,9 +231,9 @@ def qdiscs(netlink: Netlink) -> dict[str, dict[str, Any]]:
     names = {state.index: name for name, state in links(netlink).items()}
     found = {}
     for body in netlink.dump("listing qdiscs", RTM_GETQDISC, _TCMSG.pack(0, 0, 0, 0, 0)):
-        _, index, _, parent, _ = _TCMSG.unpack_from(body)
+        _, number, _, parent, _ = _TCMSG.unpack_from(body)
         if parent == TC_ROOT:
-            found[names[index]] = qdisc.describe(attributes(body[_TCMSG.size :]))
+            found[names[number]] = qdisc.describe(attributes(body[_TCMSG.size :]))
     return found
 
 

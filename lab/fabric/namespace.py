@@ -45,20 +45,25 @@ class Namespace:
     @classmethod
     def create(cls, name: str) -> Namespace:
         """A new namespace called `name`. Raises NamespaceError when it exists or the caller may not make one."""
+        with _restored():
+            _call(f"making network namespace {name}", _libc.unshare(CLONE_NEWNET))
+            return cls.adopt(name, "thread-self")
+
+    @classmethod
+    def adopt(cls, name: str, process: int | str) -> Namespace:
+        """The namespace that `process` is in, called `name` from now on. Raises NamespaceError when that exists."""
         made = cls(name)
         FOLDER.mkdir(parents=True, exist_ok=True)
         try:
             made.path.touch(mode=0o444, exist_ok=False)
         except FileExistsError:
             raise NamespaceError(f"network namespace {name} exists already") from None
-        with _restored():
-            try:
-                _call(f"making network namespace {name}", _libc.unshare(CLONE_NEWNET))
-                own = b"/proc/self/ns/net"
-                _call(f"naming network namespace {name}", _libc.mount(own, bytes(made.path), None, MS_BIND, None))
-            except NamespaceError:
-                made.path.unlink()
-                raise
+        try:
+            own = f"/proc/{process}/ns/net".encode()
+            _call(f"naming network namespace {name}", _libc.mount(own, bytes(made.path), None, MS_BIND, None))
+        except NamespaceError:
+            made.path.unlink()
+            raise
         return made
 
     def remove(self) -> None:

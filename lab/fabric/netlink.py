@@ -8,12 +8,13 @@ the dozen messages below take none. Constants and layouts are those of the kerne
 from __future__ import annotations
 
 import errno
+import fcntl
 import os
 import socket
 import struct
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from types import TracebackType
-from typing import Self
+from typing import NamedTuple, Self
 
 from lab.errors import LabError
 
@@ -21,6 +22,7 @@ NLM_F_REQUEST, NLM_F_ACK, NLM_F_DUMP = 0x1, 0x4, 0x300
 NLM_F_REPLACE, NLM_F_EXCL, NLM_F_CREATE = 0x100, 0x200, 0x400
 NLMSG_ERROR, NLMSG_DONE = 2, 3
 NLA_TYPE = 0x3FFF
+BATCH = 64  # requests sent at once: should all be refused, so many answers fit a socket's buffer
 
 _HEADER = struct.Struct("=IHHII")
 _ATTRIBUTE = struct.Struct("=HH")
@@ -59,6 +61,15 @@ def attributes(data: bytes) -> dict[int, bytes]:
     return found
 
 
+class Request(NamedTuple):
+    """Something to ask of the kernel; `what` is how an error quotes it."""
+
+    what: str
+    message: int
+    body: bytes
+    flags: int = 0
+
+
 class Netlink:
     """A netlink socket in the network namespace that the caller is in when it makes one."""
 
@@ -81,17 +92,38 @@ class Netlink:
 
     def do(self, what: str, message: int, body: bytes, flags: int = 0) -> None:
         """Send one request and wait for its acknowledgement. Raises NetlinkError, which quotes `what`."""
-        for _ in self._replies(what, message, body, flags | NLM_F_ACK):
-            pass
+        self.do_all([Request(what, message, body, flags)])
+
+    def do_all(self, requests: Sequence[Request]) -> None:
+        """The same for many, in order. Raises NetlinkError for the first that the kernel refuses.
+
+        Only the last of a batch is acknowledged: the kernel names those that it refuses anyway.
+        """
+        for start in range(0, len(requests), BATCH):
+            batch = requests[start : start + BATCH]
+            first, last = self._sequence + 1, self._sequence + len(batch)
+            packed = [self._packed(each, each.flags) for each in batch[:-1]]
+            self._socket.send(b"".join([*packed, self._packed(batch[-1], batch[-1].flags | NLM_F_ACK)]))
+            refused: dict[int, int] = {}
+            while last not in refused:
+                for kind, sequence, payload in self._received():
+                    if kind == NLMSG_ERROR and sequence >= first:
+                        refused[sequence] = -struct.unpack_from("=i", payload)[0]
+            for sequence, code in sorted(refused.items()):
+                if code:
+                    raise NetlinkError(batch[sequence - first].what, code)
 
     def dump(self, what: str, message: int, body: bytes) -> list[bytes]:
         """The bodies of all answers to a dump request. Raises NetlinkError."""
-        return list(self._replies(what, message, body, NLM_F_DUMP))
+        return list(self._replies(Request(what, message, body), NLM_F_DUMP))
 
     def tell(self, message: int, body: bytes) -> None:
         """Send one request that is not answered."""
-        self._sequence += 1
-        self._socket.send(_HEADER.pack(_HEADER.size + len(body), message, NLM_F_REQUEST, self._sequence, 0) + body)
+        self._socket.send(self._packed(Request("", message, body)))
+
+    def ioctl(self, command: int, request: bytes) -> bytes:
+        """A device ioctl in the socket's namespace, wherever the caller is. Raises OSError."""
+        return fcntl.ioctl(self._socket, command, request)
 
     def unasked(self) -> Iterator[bytes]:
         """The bodies of what the kernel sends of its own accord, as they come, for ever."""
@@ -100,10 +132,15 @@ class Netlink:
                 if sequence == 0:
                     yield payload
 
-    def _replies(self, what: str, message: int, body: bytes, flags: int) -> Iterator[bytes]:
+    def _packed(self, request: Request, flags: int = 0) -> bytes:
+        """The message, numbered and padded."""
         self._sequence += 1
-        header = _HEADER.pack(_HEADER.size + len(body), message, flags | NLM_F_REQUEST, self._sequence, 0)
-        self._socket.send(header + body)
+        length = _HEADER.size + len(request.body)
+        header = _HEADER.pack(length, request.message, flags | NLM_F_REQUEST, self._sequence, 0)
+        return header + request.body + b"\0" * (-length % 4)
+
+    def _replies(self, request: Request, flags: int) -> Iterator[bytes]:
+        self._socket.send(self._packed(request, flags))
         while True:
             for kind, sequence, payload in self._received():
                 if sequence != self._sequence:
@@ -111,10 +148,7 @@ class Netlink:
                 if kind == NLMSG_DONE:
                     return
                 if kind == NLMSG_ERROR:
-                    code = -struct.unpack_from("=i", payload)[0]
-                    if code:
-                        raise NetlinkError(what, code)
-                    return
+                    raise NetlinkError(request.what, -struct.unpack_from("=i", payload)[0])
                 yield payload
 
     def _received(self) -> Iterator[tuple[int, int, bytes]]:

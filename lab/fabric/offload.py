@@ -3,30 +3,27 @@
 from __future__ import annotations
 
 import array
-import fcntl
-import socket
 import struct
 
+from lab.fabric.netlink import Netlink
 from lab.spec.network import Offloads
 
 SIOCETHTOOL = 0x8946
 _GET_SET = {"tso": (0x1E, 0x1F), "gso": (0x23, 0x24), "gro": (0x2B, 0x2C)}
 
 
-def read(interface: str) -> Offloads:
-    """The offloads of `interface` in the caller's namespace. Raises OSError."""
-    return Offloads(**{name: bool(_ethtool(interface, get)) for name, (get, _) in _GET_SET.items()})
+def read(netlink: Netlink, interface: str) -> Offloads:
+    """The offloads of `interface` where `netlink` is. Raises OSError."""
+    return Offloads(**{name: bool(_ethtool(netlink, interface, get)) for name, (get, _) in _GET_SET.items()})
 
 
-def write(interface: str, wanted: Offloads) -> None:
+def write(netlink: Netlink, interface: str, wanted: Offloads) -> None:
     """Set all of them. Raises OSError where the device cannot."""
     for name, (_, put) in _GET_SET.items():
-        _ethtool(interface, put, int(getattr(wanted, name)))
+        _ethtool(netlink, interface, put, int(getattr(wanted, name)))
 
 
-def _ethtool(interface: str, command: int, value: int = 0) -> int:
+def _ethtool(netlink: Netlink, interface: str, command: int, value: int = 0) -> int:
     data = array.array("I", [command, value])
-    request = struct.pack("16sP", interface.encode(), data.buffer_info()[0])
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as control:
-        fcntl.ioctl(control, SIOCETHTOOL, request)
+    netlink.ioctl(SIOCETHTOOL, struct.pack("16sP", interface.encode(), data.buffer_info()[0]))
     return data[1]

@@ -12,10 +12,12 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from lab.kernel.builder import BuildFailed, MissingTool, Progress, build
+    from lab.kernel.builder import BuildFailed, MissingTool, Progress, build, revision
     from lab.kernel.cache import Kernel, KernelMissing, find, folder, installed
+    from lab.kernel.checkout import Checkout
     from lab.kernel.ground import Clock, Ground, Start, choose, grounds
     from lab.kernel.guest import (
+        TRYING,
         Budget,
         Guest,
         GuestCrash,
@@ -27,12 +29,15 @@ if TYPE_CHECKING:
         GuestResult,
         GuestTimeout,
         boot,
+        trying,
     )
     from lab.kernel.progress import shown
 
 __all__ = [
+    "TRYING",
     "Budget",
     "BuildFailed",
+    "Checkout",
     "Clock",
     "Ground",
     "Guest",
@@ -56,13 +61,15 @@ __all__ = [
     "folder",
     "grounds",
     "installed",
+    "revision",
     "shown",
+    "trying",
 ]
 
 
 def __getattr__(name: str) -> Any:
     if name in __all__:
-        for module in ("ground", "cache", "guest", "builder", "progress"):
+        for module in ("ground", "cache", "guest", "builder", "checkout", "progress"):
             loaded = import_module(f"lab.kernel.{module}")
             if name in loaded.__all__:
                 return getattr(loaded, name)

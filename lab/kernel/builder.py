@@ -5,25 +5,26 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import hashlib
-import os
 import re
 import shutil
 import signal
 import subprocess
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import FrameType
 from typing import IO, NoReturn, Protocol
 
-from lab.errors import InputError, LabError, MachineError
-from lab.kernel import cache, recipe, source
+from lab.errors import InputError, MachineError
+from lab.kernel import cache, compiling, recipe, source
 from lab.kernel.cache import Kernel
+from lab.kernel.checkout import Checkout
+from lab.kernel.compiling import BuildFailed
 from lab.kernel.recipe import Patch, Recipe
 from lab.kernel.source import Source
 
-__all__ = ["BuildFailed", "MissingTool", "Progress", "build"]
+__all__ = ["BuildFailed", "MissingTool", "Progress", "build", "revision"]
 
 TOOLS = {  # program -> the Debian package that holds it
     "gcc": "gcc",
@@ -39,17 +40,13 @@ TOOLS = {  # program -> the Debian package that holds it
     "setpriv": "util-linux",
 }
 FETCH_TOOLS = {"apt-get": "apt", "dpkg-deb": "dpkg"}
+TREE_TOOLS = {"git": "git"}
 HEADER = Path("/usr/include/stdio.h")  # UML is a program of the host
 ROOM = 3 << 30  # bytes that a build takes for a while
-STEPS = 1370  # objects compiled and archived: an estimate for the progress display
 
 
 class MissingTool(MachineError):
     """Programs that a build needs are not installed; the message names their packages."""
-
-
-class BuildFailed(LabError):
-    """The kernel does not build; the message names the kept log."""
 
 
 class Progress(Protocol):
@@ -87,6 +84,7 @@ def build(
     hz: int = recipe.HZ,
     *,
     source_file: Path | None = None,
+    tree: Path | None = None,
     refresh: bool = False,
     progress: Progress | None = None,
 ) -> Kernel:
@@ -94,10 +92,11 @@ def build(
 
     `name` is a series ("7.2"), or a variant's name that starts with one ("7.2-mss"); None means the newest series.
     A variant without a name of its own gets one from its patches and `hz` (ticks a second, 100 to 1000).
-    `source_file` is a .deb, a tar file or a kernel tree to use instead of fetching. `refresh` looks for a newer source;
-    without it the one found last is used and a kernel that is built needs no network.
+    Instead of fetching, `source_file` (a .deb or a tar file) or `tree` (a folder, as it stands) is the source; what is
+    built from a tree is called by its folder. `refresh` looks for a newer source; without it the one found last is
+    used and a kernel that is built needs no network.
 
-    Raises MissingTool, BuildFailed, InputError (bad name, patch or hz) and MachineError (no source, no room).
+    Raises MissingTool, BuildFailed, InputError (bad name, patch, tree or hz) and MachineError (no source, no room).
     """
     progress = progress or Silent()
     series = cache.series(name) if name else None
@@ -106,13 +105,34 @@ def build(
     extra = recipe.read_patches(patches)
     _need(TOOLS)
     home = cache.folder()
-    if source_file is not None:
+    if tree is not None:
+        _need(TREE_TOOLS)
+        checkout = Checkout.of(tree, home)
+        with _lock(home, progress):
+            progress.say(f"looking for what changed in {checkout.tree}")
+            found = source.from_tree(checkout, checkout.snapshot())
+    elif source_file is not None:
         found = source.from_file(source_file)
-        if series not in (None, found.series):
-            raise InputError(f"{source_file} is {found.version}, not {series}")
     else:
         _need(FETCH_TOOLS)
         found = source.resolve(home, series, refresh, progress.say)
+    if series not in (None, found.series):
+        raise InputError(f"{source_file or tree} is {found.version}, not {series}")
+    stem = f"{found.series}-{found.checkout.tree.name}" if found.checkout else found.series
+    full_name = name if name and name != found.series else _variant(stem, extra, hz)
+    return _find_or_build(home, found, full_name, extra, hz, progress)
+
+
+def revision(checkout: Checkout, commit: str, home: Path, progress: Progress) -> Kernel:
+    """The kernel of a commit in the history of a tree, built in `home` and kept there. Raises as `build` does."""
+    _need(TOOLS | TREE_TOOLS)
+    found = source.from_tree(checkout, checkout.revision(commit))
+    return _find_or_build(home, found, f"{found.series}-{commit[:12]}", (), recipe.HZ, progress)
+
+
+def _find_or_build(
+    home: Path, found: Source, name: str, extra: tuple[Patch, ...], hz: int, progress: Progress
+) -> Kernel:
     plain = Recipe(
         found.series,
         found.sha256,
@@ -121,21 +141,20 @@ def build(
         recipe.compiler(),
     )
     made = replace(plain, config=recipe.config(found.series, hz), patches=plain.patches + extra)
-    full_name = name if name and name != found.series else _variant(found.series, extra, hz)
     base = "" if made.id == plain.id else plain.id
     ready = cache.load(home / made.id)
     if ready is None:
         with _lock(home, progress):
-            wanted = _Wanted(full_name, made, base, extra, hz)
+            wanted = _Wanted(name, made, base, extra, hz)
             ready = cache.load(home / made.id) or _build(home, found, wanted, progress)
-    if ready.name != full_name:
+    if ready.name != name:
         raise InputError(f"this kernel is built already, as '{ready.name}'")
     return ready
 
 
-def _variant(series: str, extra: Sequence[Patch], hz: int) -> str:
+def _variant(stem: str, extra: Sequence[Patch], hz: int) -> str:
     marks = [patch.name for patch in extra] + ([f"hz{hz}"] if hz != recipe.HZ else [])
-    return "-".join([series, *marks])
+    return "-".join([stem, *marks])
 
 
 def _need(tools: dict[str, str]) -> None:
@@ -167,30 +186,25 @@ def _build(home: Path, found: Source, wanted: _Wanted, progress: Progress) -> Ke
     made, name = wanted.recipe, wanted.name
     if shutil.disk_usage(home).free < ROOM:
         raise MachineError(f"a kernel build takes {ROOM >> 30} GiB for a while, and {home} has less")
-    file = source.fetch(home, found, progress.say)
     place = home / f".build-{made.id}"
-    tree = place / "tree"
     log = place / "build.log"
     with _terminable():
         try:
             place.mkdir()
-            progress.say(f"unpacking {found.version}")
-            source.unpack(file, tree)
-            with log.open("wb") as output:
-                _patch(tree, made.patches, output)
+            with log.open("wb") as output, _tree(home, place, found, made.patches, output, progress) as tree:
                 progress.say(f"configuring {name}")
-                _configure(tree, made, output)
+                compiling.configure(tree, made, output)
                 progress.say(f"compiling {name}")
-                _make(tree, ["linux"], output, progress.step, home / "ccache")
-            _collect(place, tree, found, wanted)
+                compiling.make(tree, ["linux"], output, progress.step, cache.folder() / "ccache")
+                _collect(place, tree, found, wanted)
             progress.say("cleaning up")
-            shutil.rmtree(tree)
+            shutil.rmtree(place / "tree", ignore_errors=True)
             shutil.rmtree(home / made.id, ignore_errors=True)
             place.rename(home / made.id)
         except BuildFailed as error:
             kept = home / f"failed-{made.id}.log"
             log.replace(kept)
-            raise BuildFailed(f"kernel {name} ({found.version}): {error}; the log is {kept}") from None
+            raise BuildFailed(f"kernel {name} ({found.version}): {error}", kept) from None
         except OSError as error:
             raise MachineError(f"cannot build kernel {name} in {home}: {error.strerror}") from None
         finally:
@@ -202,69 +216,22 @@ def _build(home: Path, found: Source, wanted: _Wanted, progress: Progress) -> Ke
     return ready
 
 
-def _patch(tree: Path, patches: Sequence[Patch], log: IO[bytes]) -> None:
-    for patch in patches:
-        log.write(f"patch {patch.name}\n".encode())
-        log.flush()
-        command = ["patch", "-p1", "--batch", "--forward", "--no-backup-if-mismatch"]
-        if subprocess.run(command, cwd=tree, input=patch.text, stdout=log, stderr=log).returncode:
-            raise BuildFailed(f"patch {patch.name} does not apply")
-
-
-def _configure(tree: Path, made: Recipe, log: IO[bytes]) -> None:
-    (tree / "lab.config").write_text(made.config, encoding="utf-8")
-    _make(tree, ["allnoconfig", "KCONFIG_ALLCONFIG=lab.config"], log)
-    lost = recipe.lost_options(made.config, (tree / ".config").read_text(encoding="utf-8"))
-    if lost:
-        log.write("".join(f"lost: {line}\n" for line in lost).encode())
-        raise BuildFailed(f"the configuration did not keep {', '.join(lost)}")
-
-
-def _make(
-    tree: Path,
-    goals: Sequence[str],
-    log: IO[bytes],
-    step: Callable[[int, int], None] | None = None,
-    compiled: Path | None = None,
-) -> None:
-    """Run make; `step` counts what it compiles. However this ends, make and its children have ended too.
-
-    What ccache, where it is installed, keeps in `compiled` makes a variant of a kernel a matter of a minute.
-    """
-    jobs = len(os.sched_getaffinity(0))
-    settings = dict(recipe.SETTINGS)
-    environment = {"PATH": os.environ["PATH"], "HOME": str(tree), "LC_ALL": "C", "TZ": "UTC"}
-    if compiled is not None and shutil.which("ccache"):
-        settings["CC"] = "ccache gcc"
-        environment |= {"CCACHE_DIR": str(compiled), "CCACHE_MAXSIZE": "1G", "CCACHE_BASEDIR": str(tree)}
-    command = ["make", f"-j{jobs}", *(f"{name}={value}" for name, value in settings.items()), *goals]
-    process = subprocess.Popen(
-        ["setpriv", "--pdeathsig", "KILL", *command],
-        cwd=tree,
-        env=environment,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        start_new_session=True,
-    )
-    assert process.stdout is not None
-    done = 0
-    problem = ""
-    try:
-        for line in process.stdout:
-            log.write(line)
-            if re.match(rb"  (CC|AS|AR|LD) ", line) and step is not None:
-                done += 1
-                step(done, max(STEPS, done))
-            if not problem and re.search(rb"\berror\b|\*\*\*|fatal:|\bld:(?!.*warning)", line, re.IGNORECASE):
-                problem = line.decode(errors="replace").strip()
-    finally:
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)
-        process.stdout.close()
-        process.wait()
-    if process.returncode:
-        raise BuildFailed(f"make {goals[0]} failed: {problem or f'exit status {process.returncode}'}")
+@contextlib.contextmanager
+def _tree(
+    home: Path, place: Path, found: Source, patches: Sequence[Patch], log: IO[bytes], progress: Progress
+) -> Iterator[Path]:
+    """The patched source to build in: unpacked into `place`, or a tree's kept copy with what was compiled in it."""
+    if found.checkout is not None:
+        progress.say(f"copying what changed in {found.checkout.tree}")
+        with found.checkout.at(found.content, patches, log) as tree:
+            yield tree
+    else:
+        file = source.fetch(home, found, progress.say)
+        progress.say(f"unpacking {found.version}")
+        tree = place / "tree"
+        source.unpack(file, tree)
+        compiling.patch(tree, patches, log)
+        yield tree
 
 
 def _collect(place: Path, tree: Path, found: Source, wanted: _Wanted) -> None:

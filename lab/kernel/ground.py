@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
-from lab.errors import InputError, MachineError
+from lab.errors import InputError, LabError, MachineError
 from lab.units import Size
 
 __all__ = ["Clock", "Ground", "Start", "choose", "grounds"]
@@ -58,24 +58,43 @@ class Ground(Protocol):
         """How a guest of it starts for the trial in `folder`. Raises MachineError where it cannot."""
 
 
-def choose(on: str, name: str | None = None) -> Ground:
-    """The kernel called `name` (None: the usual one) where trials run `on`. Raises InputError, MachineError."""
+def choose(on: str, name: str | None = None, clock: str | None = None) -> Ground:
+    """The kernel called `name` (None: the usual one) where trials run `on`.
+
+    "auto" picks what can run here: for real time the running kernel, a user-mode one otherwise and where that cannot.
+    Raises InputError, MachineError.
+    """
     match on:
         case "uml":
             from lab.kernel.cache import find
 
             return find(name)
+        case "host":
+            from lab.kernel.host import running
+
+            return running(name)
+        case "auto":
+            return _best(name, clock)
         case "vm":
             from lab.kernel.vm import stock
 
             return stock.find(name)
-        case "host":
-            raise MachineError(f"--on {on} is still to come: use --on uml, with --clock real for real time")
-    raise InputError(f"--on {on}: it is {', '.join(PLACES[:-1])} or {PLACES[-1]}")
+    raise InputError(f"--on {on}: it is {', '.join(PLACES)} or auto")
+
+
+def _best(name: str | None, clock: str | None) -> Ground:
+    order = ("host", "uml") if clock == "real" else ("uml", "host")
+    blockers = []
+    for on in order:
+        try:
+            return choose(on, name)
+        except LabError as error:
+            blockers.append(f"--on {on}: {error}")
+    raise MachineError("; ".join(blockers))
 
 
 def grounds() -> list[Ground]:
-    """Every kernel that is ready here: those built, then those of the distribution that were fetched."""
+    """Every kernel that is kept here: those built, then those of the distribution that were fetched."""
     from lab.kernel import cache
     from lab.kernel.vm import stock
 

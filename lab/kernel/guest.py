@@ -16,7 +16,8 @@ import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from types import TracebackType
@@ -24,9 +25,11 @@ from typing import Any, Self
 
 from lab.errors import InputError, LabError, MachineError
 from lab.kernel.ground import Clock, Ground
+from lab.owner import owner
 from lab.units import Size
 
 __all__ = [
+    "TRYING",
     "Budget",
     "Guest",
     "GuestCrash",
@@ -38,10 +41,12 @@ __all__ = [
     "GuestResult",
     "GuestTimeout",
     "boot",
+    "trying",
 ]
 
 HERE = Path(__file__).parent
 PACKAGE = HERE.parent.parent  # the folder to import `lab` from
+TRYING = "replab"  # how the names of folders start that guests without a record have
 HIDDEN = ("/tmp", "/run", "/dev")  # a guest has its own of these
 ENVIRONMENT = {
     "PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
@@ -52,6 +57,13 @@ ENVIRONMENT = {
     "PYTHONDONTWRITEBYTECODE": "1",
     "PYTHONPATH": str(PACKAGE),
 }
+
+
+@contextlib.contextmanager
+def trying() -> Iterator[Path]:
+    """A folder for a guest that leaves no record; gone afterwards, after a crash at the latest with `lab clean`."""
+    with tempfile.TemporaryDirectory(prefix=f"{TRYING}~{owner()}~") as folder:
+        yield Path(folder)
 
 
 class GuestError(LabError):
@@ -117,6 +129,8 @@ class Guest:
     `command` runs as root of the guest in /run/lab, which is `folder` on the host and the only place it can write to
     for good; everything else of the host is read-only, /tmp, /run and /dev are its own. Its output goes to
     `folder`/console.log. `memory` is the guest's, `cpu` the host CPU that it is pinned to (None: one that is allowed).
+    `terminal`, the path of one, is the command's in place of that, for all it reads and writes: raw until the guest
+    has ended, however it ends, and as it was from then on. A `temporary` folder goes even if we are killed.
 
     Raises InputError for a folder that does not exist, MachineError when the host lacks room for the guest's memory.
     """
@@ -133,6 +147,8 @@ class Guest:
         cpu: int | None = None,
         budget: Budget = Budget(),
         environment: Mapping[str, str] | None = None,
+        terminal: str | None = None,
+        temporary: bool = False,
     ) -> None:
         if not 0 <= seed < 1 << 64:
             raise InputError(f"seed {seed} does not fit 64 bits")
@@ -143,7 +159,7 @@ class Guest:
         self.memory, self.budget = memory, budget
         scratch = self.folder / "boot"
         try:
-            _write_boot(scratch, command, {**ENVIRONMENT, **(environment or {})})
+            _write_boot(scratch, command, {**ENVIRONMENT, **(environment or {})}, terminal is not None)
             self.console.write_bytes(b"")
             start = kernel.start(self.folder, seed, clock, memory)
         except OSError as error:
@@ -161,6 +177,8 @@ class Guest:
             "cpu": _cpu() if cpu is None else cpu,
             "clock": start.clock,
             "budget": asdict(budget),
+            "terminal": terminal,
+            "temporary": temporary,
         }
         self._supervisor = subprocess.Popen(
             [sys.executable, "-I", "-S", "-B", str(HERE / "supervise.py")],
@@ -262,11 +280,11 @@ def boot(
         return guest.wait()
 
 
-def _write_boot(scratch: Path, command: Sequence[str], environment: Mapping[str, str]) -> None:
+def _write_boot(scratch: Path, command: Sequence[str], environment: Mapping[str, str], terminal: bool) -> None:
     scratch.mkdir()
     needed = [Path(sys.prefix), Path(sys.base_prefix), PACKAGE]
     keep = sorted({str(path) for path in needed if str(path).startswith(tuple(f"{top}/" for top in HIDDEN))})
-    job = {"command": list(command), "environment": dict(environment), "keep": keep}
+    job = {"command": list(command), "environment": dict(environment), "keep": keep, "terminal": terminal}
     (scratch / "status").write_bytes(b" " * 256)
     (scratch / "job.json").write_text(json.dumps(job), encoding="utf-8")
     init = scratch / "init"

@@ -19,6 +19,7 @@ import time
 from typing import Any
 
 LAB = "/run/lab"
+TERMINAL = "/dev/tty1"
 TRIAL = "/proc/self/cwd"  # through the host's own /proc: the folder that the guest's kernel was started in
 MS_NOSUID, MS_BIND = 2, 4096
 SIOCGIFFLAGS, SIOCSIFFLAGS, IFF_UP = 0x8913, 0x8914, 1
@@ -50,7 +51,7 @@ def main() -> None:
         build(plain["keep"])
         os.makedirs(LAB)
         mount("lab", LAB, "hostfs", 0, f"{TRIAL}/.")  # "/.": or the folder's real name would show in /proc/mounts
-        leave(run(plain["command"], plain["environment"]))
+        leave(run(plain["command"], plain["environment"], plain["terminal"]))
     finally:
         os.sync()
         libc.reboot(POWER_OFF)
@@ -109,14 +110,21 @@ def _plain_console() -> None:
     termios.tcsetattr(1, termios.TCSANOW, mode)
 
 
-def run(command: list[str], environment: dict[str, str]) -> int:
-    """The command's exit status, as a shell would say it; every orphan is reaped meanwhile."""
+def run(command: list[str], environment: dict[str, str], terminal: bool = False) -> int:
+    """The command's exit status, as a shell would say it; every orphan is reaped meanwhile.
+
+    With a terminal it is a session of its own, so that Ctrl-C reaches what runs in it.
+    """
     os.chdir(LAB)
-    null = (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0)
+    streams: list[tuple[Any, ...]] = [(os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0)]
+    if terminal:
+        streams = [(os.POSIX_SPAWN_OPEN, 0, TERMINAL, os.O_RDWR, 0), *((os.POSIX_SPAWN_DUP2, 0, fd) for fd in (1, 2))]
     os.environ.clear()
     os.environ.update(environment)
     try:
-        child = os.posix_spawnp(command[0], command, environment, file_actions=[null], setsigdef=[signal.SIGPIPE])
+        child = os.posix_spawnp(
+            command[0], command, environment, file_actions=streams, setsid=terminal, setsigdef=[signal.SIGPIPE]
+        )
     except OSError as error:
         os.write(2, f"{command[0]}: {error.strerror}\n".encode())
         return 127

@@ -14,8 +14,9 @@ from pathlib import Path
 
 from lab.errors import InputError, MachineError
 from lab.kernel import apt
+from lab.kernel.checkout import Checkout
 
-__all__ = ["Source", "from_file", "resolve", "unpack"]
+__all__ = ["Source", "from_file", "from_tree", "resolve", "unpack"]
 
 Say = Callable[[str], None]
 
@@ -26,9 +27,11 @@ class Source:
 
     series: str  # "7.2"
     version: str  # the package's, "7.2.13-1"; the Makefile's, "7.2.13", without a package
-    sha256: str  # of the file, or of a folder's whole content
-    path: Path | None = None  # a package, a tar file or a folder; None: fetch it when it is needed
+    sha256: str  # of the file, or of the content's name
+    path: Path | None = None  # a package or a tar file; None: fetch it when it is needed
     package: str = ""  # its name, for fetching
+    checkout: Checkout | None = None  # of a tree: its copy, and
+    content: str = ""  # the name of what is to be built of it
 
 
 def resolve(cache: Path, series: str | None, refresh: bool, say: Say) -> Source:
@@ -77,32 +80,31 @@ def fetch(cache: Path, source: Source, say: Say) -> Path:
 
 
 def from_file(path: Path) -> Source:
-    """A source that is here: a Debian package, a tar file or an unpacked tree. Raises InputError when it is none."""
+    """A source that is here: a Debian package or a tar file. Raises InputError when it is none."""
     path = Path(path).resolve()
-    if path.is_dir():
-        makefile = path / "Makefile"
-        text = makefile.read_text(encoding="utf-8", errors="replace") if makefile.is_file() else ""
-        version = ".".join(re.findall(r"^(?:VERSION|PATCHLEVEL|SUBLEVEL) = (\d+)$", text, re.MULTILINE))
-        digest = _digest_tree
-    elif path.name.endswith(".deb") and path.is_file():
+    if path.name.endswith(".deb") and path.is_file():
         shown = subprocess.run(["dpkg-deb", "-f", str(path), "Version"], capture_output=True, text=True)
-        version, digest = shown.stdout.strip(), _digest
+        version = shown.stdout.strip()
     elif re.search(r"\.tar\.\w+$", path.name) and path.is_file():
         match = re.search(r"(\d+\.\d+(?:\.\d+)?)(?=\D*\.tar)", path.name)
-        version, digest = match.group(1) if match else "", _digest
+        version = match.group(1) if match else ""
     else:
-        raise InputError(f"{path}: neither a .deb, a .tar.* nor a folder")
+        raise InputError(f"{path}: neither a .deb nor a .tar.* file{' (a tree? see --tree)' if path.is_dir() else ''}")
     series = re.match(r"\d+\.\d+", version)
     if series is None:
         raise InputError(f"{path}: no kernel source, or its version is not in its name")
-    return Source(series.group(), version, digest(path), path)
+    return Source(series.group(), version, _digest(path), path)
+
+
+def from_tree(checkout: Checkout, content: str) -> Source:
+    """What a tree holds, or held once, as a source. Raises InputError, GitFailed."""
+    version = checkout.version(content)
+    series = ".".join(version.split(".")[:2])
+    return Source(series, version, hashlib.sha256(content.encode()).hexdigest(), checkout=checkout, content=content)
 
 
 def unpack(path: Path, tree: Path) -> None:
     """Put the kernel tree that `path` holds into the new folder `tree`. Raises MachineError when it is damaged."""
-    if path.is_dir():
-        shutil.copytree(path, tree, symlinks=True)
-        return
     tree.mkdir()
     into = ["--extract", "--strip-components=1", f"--directory={tree}", "--no-same-owner"]
     if path.suffix == ".deb":
@@ -155,7 +157,7 @@ def _recall(memory: Path) -> Source | None:
 
 def _remember(memory: Path, source: Source) -> None:
     memory.parent.mkdir(parents=True, exist_ok=True)
-    plain = {key: value for key, value in asdict(source).items() if key != "path"}
+    plain = {key: value for key, value in asdict(source).items() if value}
     partial = memory.with_suffix(f".{os.getpid()}")
     partial.write_text(json.dumps(plain, indent=1) + "\n", encoding="utf-8")
     partial.rename(memory)
@@ -164,14 +166,3 @@ def _remember(memory: Path, source: Source) -> None:
 def _digest(path: Path) -> str:
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
-
-
-def _digest_tree(path: Path) -> str:
-    total = hashlib.sha256()
-    for folder, folders, files in os.walk(path):
-        folders.sort()
-        for name in sorted(files):
-            file = Path(folder, name)
-            content = bytes(file.readlink()) if file.is_symlink() else file.read_bytes()
-            total.update(f"{file.relative_to(path)}\0{len(content)}\0".encode() + content)
-    return total.hexdigest()

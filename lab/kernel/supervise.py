@@ -2,7 +2,8 @@
 
 Why a process of its own: the kernel's "die with my parent" (PR_SET_PDEATHSIG) means the *thread* that forked, and a
 runner has many. This process has one thread, so the guest dies with it; and it ends when its parent does, however that
-died. Nothing is left then: the guest's processes die with the guest, and the scratch folder is removed.
+died. Nothing is left then: the guest's processes die with the guest, and the scratch folder is removed, with a folder
+that its parent would have removed itself.
 
 It reads one line of JSON (a job) from standard input, and takes the end of that input as the order to stop.
 It writes one line of JSON (a report) to standard output.
@@ -19,7 +20,9 @@ import resource
 import select
 import signal
 import sys
+import termios
 import time
+from collections.abc import Iterator
 from typing import Any, NoReturn
 
 TICK = 200  # milliseconds between two looks at the guest
@@ -75,14 +78,17 @@ def main() -> None:
     start = time.monotonic()
     reason, guest, status, clock = "abandoned", 0, 0, None
     try:
-        guest = _spawn(job, libc)
-        reason, clock = _watch(job, guest, parent, start)
+        with _restored(job["terminal"]):
+            try:
+                guest = _spawn(job, libc)
+                reason, clock = _watch(job, guest, parent, start)
+            finally:
+                signal.signal(signal.SIGTERM, signal.SIG_IGN)
+                if guest:
+                    status = _end(guest)
     except Abandoned:
         pass
     finally:
-        signal.signal(signal.SIGTERM, signal.SIG_IGN)
-        if guest:
-            status = _end(guest)
         usage = resource.getrusage(resource.RUSAGE_CHILDREN)
         report = {
             "reason": reason,
@@ -93,12 +99,30 @@ def main() -> None:
             "status": _status(job["scratch"]),
         }
         _remove(job["scratch"])
+        if job["temporary"] and os.getppid() != parent:
+            _remove(job["folder"])
     with contextlib.suppress(BrokenPipeError):
         os.write(1, json.dumps(report).encode() + b"\n")
 
 
 def _abandon(_number: int, _frame: object) -> NoReturn:
     raise Abandoned
+
+
+@contextlib.contextmanager
+def _restored(terminal: str | None) -> Iterator[None]:
+    """The terminal is afterwards as it was: a guest makes it raw, and one that is killed leaves it so."""
+    if terminal is None:
+        yield
+        return
+    handle = os.open(terminal, os.O_RDWR | os.O_NOCTTY)
+    mode = termios.tcgetattr(handle)
+    try:
+        yield
+    finally:
+        with contextlib.suppress(termios.error):  # its window is closed
+            termios.tcsetattr(handle, termios.TCSADRAIN, mode)
+        os.close(handle)
 
 
 def _spawn(job: dict[str, Any], libc: ctypes.CDLL) -> int:
@@ -115,7 +139,8 @@ def _spawn(job: dict[str, Any], libc: ctypes.CDLL) -> int:
         os.sched_setaffinity(0, {job["cpu"]})
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
         os.chdir(job["folder"])
-        os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+        # Opened anew: what a guest does to it (not to block) is not for others who have it open.
+        os.dup2(os.open(job["terminal"] or os.devnull, os.O_RDWR | os.O_NOCTTY), 0)
         console = os.open(job["console"], os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o666)
         os.dup2(console, 1)
         os.dup2(console, 2)

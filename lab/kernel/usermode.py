@@ -32,7 +32,8 @@ def _command_line(program: Path, seccomp: bool, seed: int, clock: Clock, memory:
     virtual = ["time-travel=inf-cpu", f"time-travel-start={START}"] if clock == "virtual" else []
     root = ["root=/dev/root", "rootfstype=hostfs", "rootflags=/", "ro"]
     # init: the host's own /proc, seen through the root file system, leads to the folder that the kernel started in
-    return (str(program), *hidden, *root, "con=null", "con0=null,fd:1", *virtual, "init=/proc/self/cwd/boot/init")
+    consoles = ["con=null", "con0=null,fd:1", "con1=fd:0"]  # the kernel's log; the command's terminal, where it has one
+    return (str(program), *hidden, *root, *consoles, *virtual, "init=/proc/self/cwd/boot/init")
 
 
 def _memory_folder(memory: Size, folder: Path) -> Path:

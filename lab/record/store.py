@@ -16,6 +16,7 @@ from typing import Any
 import msgspec
 
 from lab.errors import MachineError
+from lab.owner import is_dead, owner, remove
 from lab.record.record import FORMAT, Contents, Record, digest
 from lab.record.trial import Trial, canonical
 
@@ -76,9 +77,9 @@ class Store:
         self.swept = self._sweep()
 
     def _sweep(self) -> tuple[Path, ...]:
-        dead = tuple(path for path in self._staging.glob("*") if _is_dead(path.name))
+        dead = tuple(path for path in self._staging.glob("*") if is_dead(path.name))
         for path in dead:
-            shutil.rmtree(path, ignore_errors=True)
+            remove(path)
         return dead
 
     def get(self, address: str) -> Record | None:
@@ -153,34 +154,12 @@ class Store:
     @contextmanager
     def _private(self, address: str) -> Iterator[Path]:
         self._staging.mkdir(parents=True, exist_ok=True)
-        path = Path(tempfile.mkdtemp(prefix=f"{address[:16]}~{_owner()}~", dir=self._staging))
+        path = Path(tempfile.mkdtemp(prefix=f"{address[:16]}~{owner()}~", dir=self._staging))
         path.chmod(0o755)
         try:
             yield path
         finally:
             shutil.rmtree(path, ignore_errors=True)
-
-
-def _owner() -> str:
-    """Node, boot, process id and the process's start time: no other process ever has all four."""
-    boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
-    return f"{os.uname().nodename}~{boot}~{os.getpid()}~{_started(os.getpid())}"
-
-
-def _is_dead(name: str) -> bool:
-    """Whether the owner of a staging folder is gone. Another node's are left alone: it may share this store."""
-    match name.split("~"):
-        case [_, node, boot, pid, started, _] if node == os.uname().nodename:
-            return boot != _owner().split("~")[1] or _started(int(pid)) != started
-    return False
-
-
-def _started(pid: int) -> str | None:
-    """Start time of a live process, in ticks since boot; None without such a process."""
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[19]
-    except (FileNotFoundError, ProcessLookupError):
-        return None
 
 
 def _link(source: str, target: str) -> None:

@@ -12,12 +12,13 @@ from lab.units import to_plain
 __all__ = ["Trial", "canonical"]
 
 
-class Trial(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class Trial(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """The inputs of one run. Two trials with equal inputs are the same trial, wherever and whenever they run.
 
     `network`, `workload`, `probes`, `middleboxes` and `kernel` are in plain form (`lab.units.to_plain`); `point` is ""
     outside a sweep; `source_sha256` covers the experiment file and its patches; `on` and `clock` say where it runs
-    ("uml", "virtual"); `tools` maps each tool that touches the packets to its version.
+    ("uml", "virtual"); `tools` maps each tool that touches the packets to its version; `fabric` makes the network, and
+    is left out where it is the usual one.
     """
 
     claim: str
@@ -34,6 +35,7 @@ class Trial(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     seed: int
     repeat: int
     tools: dict[str, str]
+    fabric: str = "netlink"
 
     @property
     def address(self) -> str:

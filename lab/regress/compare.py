@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -11,7 +12,8 @@ from lab.metric.capture import Capture
 from lab.record import Record
 from lab.regress.identity import parting
 from lab.regress.packets import Divergence, diverge
-from lab.report.judged import Judged
+from lab.regress.statistics import Shift, mann_whitney
+from lab.report.judged import Case, Judged
 from lab.verdict import Result, Verdict
 
 __all__ = ["MOVED", "CaseChange", "ClaimChange", "Incomparable", "compare"]
@@ -27,13 +29,18 @@ class Incomparable(LabError):
 
 @dataclass(frozen=True)
 class CaseChange:
-    """One arm at one point, then and now. `divergence` is where the packets first part; None: nowhere, or unknown."""
+    """One arm at one point, then and now.
+
+    In virtual time, `divergence` is where the packets first part; None: nowhere, or unknown. In real time, `shift` is
+    how the figures of all repeats lie to those of before; None: there are none to set beside each other.
+    """
 
     base: Result
     new: Result
     identical: bool
     divergence: Divergence | None
     capture: str
+    shift: Shift | None = None
 
     @property
     def ratio(self) -> float | None:
@@ -47,13 +54,18 @@ class CaseChange:
 
     @property
     def moved(self) -> bool:
-        """Whether the figure is another one, by more than the models' accuracy; a lost figure is."""
+        """Whether the figure is another one, by more than the models' accuracy and than chance; a lost figure is."""
         if (self.base.measured is None) != (self.new.measured is None):
             return True
-        if self.base.measured == self.new.measured:
+        if self.base.measured == self.new.measured or self.is_chance:
             return False
         ratio = self.ratio
         return ratio is None or abs(ratio - 1) > MOVED
+
+    @property
+    def is_chance(self) -> bool:
+        """Whether the figures, of real time, differ by no more than they do among themselves."""
+        return self.shift is not None and not self.shift.significant
 
     def plain(self) -> dict[str, Any]:
         """For JSON."""
@@ -76,6 +88,8 @@ class CaseChange:
             "moved": self.moved,
             "identical": self.identical,
             "divergence": packets,
+            "p": self.shift.p if self.shift else None,
+            "effect": self.shift.effect if self.shift else None,
         }
 
 
@@ -93,9 +107,10 @@ class ClaimChange:
     @property
     def change(self) -> Change:
         """`regressed`: the verdict was the expected one and is not now; `moved`: a figure is another one."""
-        if self.base.kind == self.expected != self.new.kind:
+        another = self.base.kind != self.new.kind and not all(case.is_chance for case in self.cases)
+        if another and self.base.kind == self.expected:
             return "regressed"
-        if self.base.kind != self.new.kind or any(case.moved for case in self.cases):
+        if another or any(case.moved for case in self.cases):
             return "moved"
         return "identical" if all(case.identical for case in self.cases) else "same figures"
 
@@ -153,7 +168,38 @@ def _cases(base: Judged, new: Judged) -> Iterator[CaseChange]:
         identical = bool(pairs) and all(parting(first, second) is None for first, second in pairs)
         found = next((where for pair in pairs if (where := _divergence(*pair))), None) if not identical else None
         capture, divergence = found or ("", None)
-        yield CaseChange(before[name], result, identical, divergence, capture)
+        yield CaseChange(before[name], result, identical, divergence, capture, _shift(base, new, name))
+
+
+def _shift(base: Judged, new: Judged, name: tuple[str, str]) -> Shift | None:
+    """Of a case in real time; None of one in virtual time, or without figures on either side."""
+    clocks = {record.trial.clock for record in new.records if (record.trial.arm, record.trial.point) == name}
+    if "virtual" in clocks:
+        return None
+    samples = [_sample(judged, name) for judged in (base, new)]
+    return mann_whitney(*samples) if all(samples) else None
+
+
+def _sample(judged: Judged, name: tuple[str, str]) -> list[float]:
+    """The figure of every valid trial of a case; relative to that of the same repeat where the case is to another."""
+    case = next(each for each in judged.cases if (each.arm, each.point) == name)
+    figures = _figures(judged, case)
+    if not case.relative_to:
+        return list(figures.values())
+    others = _figures(
+        judged, next(each for each in judged.cases if (each.arm, each.point) == (case.relative_to, name[1]))
+    )
+    return [figures[which] / others[which] for which in figures.keys() & others.keys() if others[which]]
+
+
+def _figures(judged: Judged, case: Case) -> dict[tuple[int, int], float]:
+    """(seed, repeat) -> what a case's metric says of it, where it says something."""
+    figures = {}
+    for record in judged.records:
+        if (record.trial.arm, record.trial.point) == (case.arm, case.point) and not record.invalid:
+            with suppress(LabError):  # the verdict says it
+                figures[record.trial.seed, record.trial.repeat] = case.metric(record).number
+    return figures
 
 
 def _pairs(base: Sequence[Record], new: Sequence[Record], name: tuple[str, str]) -> list[tuple[Record, Record]]:

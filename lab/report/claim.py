@@ -220,7 +220,7 @@ class Claim:
         workload = dict(to_plain(case.workload))
         yield (
             "Tested",
-            diagram(to_plain(case.network), case.path)
+            diagram(to_plain(case.network), case.path[0])
             + f"<p>{_workload(workload)}</p>"
             + self._changes()
             + self._swept(),

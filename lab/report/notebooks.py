@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import sys
@@ -10,15 +11,29 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from lab.errors import InputError, LabError, MachineError
 
-__all__ = ["INDEX", "PAGES", "RESULTS", "NotebookFailed", "execute", "found", "page"]
+__all__ = [
+    "INDEX",
+    "PAGES",
+    "RESULTS",
+    "Compared",
+    "NotebookFailed",
+    "compared_there",
+    "execute",
+    "found",
+    "kernels",
+    "page",
+]
 
 INDEX = "index"
+KERNELS = "kernels"  # the page of two kernels
 RESULTS, PAGES = "LAB_RESULTS", "LAB_PAGES"  # tell a notebook where the records are, and where its page will be
+COMPARED = "LAB_COMPARED"  # and the page of two kernels, which ones
 _SECONDS = 600  # for one cell: a capture of a million packets takes two
 
 
@@ -31,10 +46,22 @@ def found() -> dict[str, Path]:
 
     Those of articles lie beside the folder of experiments of that name: other notebooks are nobody's here.
     """
+    return _found(lambda root, name: name == INDEX or (root / "experiments" / name).is_dir())
+
+
+def kernels() -> Path:
+    """The notebook of two kernels. Raises InputError where there is none."""
+    found = _found(lambda _, name: name == KERNELS)
+    if not found:
+        raise InputError(f"there is no notebooks/{KERNELS}.ipynb here, nor in the project")
+    return found[KERNELS]
+
+
+def _found(wanted: Callable[[Path, str], bool]) -> dict[str, Path]:
     notebooks: dict[str, Path] = {}
     for root in (Path.cwd(), Path(__file__).resolve().parents[2]):
         for path in sorted((root / "notebooks").glob("*.ipynb")):
-            if path.stem == INDEX or (root / "experiments" / path.stem).is_dir():
+            if wanted(root, path.stem):
                 notebooks.setdefault(path.stem, path)
     return notebooks
 
@@ -44,13 +71,33 @@ def page() -> Path:
     return Path(os.environ.get(PAGES, "."))
 
 
-def execute(paths: Sequence[Path], results: Path, pages: Path, say: Callable[[str], None]) -> list[Any]:
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """What the page of two kernels is about: their ids, None for any; the store of the first, None for the second's."""
+
+    base: str | None = None
+    new: str | None = None
+    against: Path | None = None
+
+
+def compared_there() -> Compared:
+    """What the notebook that we are in is to compare, as `execute` was told; nothing in any other."""
+    plain = json.loads(os.environ.get(COMPARED, "{}"))
+    return Compared(plain.get("base"), plain.get("new"), Path(plain["against"]) if plain.get("against") else None)
+
+
+def execute(
+    paths: Sequence[Path], results: Path, pages: Path, say: Callable[[str], None], compared: Compared = Compared()
+) -> list[Any]:
     """The notebooks with their outputs, executed side by side, each in a kernel of its own.
 
     What their cells write to standard error is said, and not in them. Raises NotebookFailed for the first cell that
     fails, InputError for a file that is no notebook, MachineError when no kernel starts.
     """
+    against = str(compared.against.resolve()) if compared.against else None
+    about = {"base": compared.base, "new": compared.new, "against": against}
     environment = {**os.environ, RESULTS: str(results.resolve()), PAGES: str(pages.resolve())}
+    environment[COMPARED] = json.dumps(about)
     kernels = _Kernels()
     with ThreadPoolExecutor(min(len(os.sched_getaffinity(0)), len(paths))) as pool:
         futures = [pool.submit(_execute, path, environment, kernels) for path in paths]

@@ -1,4 +1,4 @@
-"""`lab report`: every notebook executed and rendered, and all pages put in place together."""
+"""`lab report`: every notebook executed and rendered, all pages put in place together. And the page of two kernels."""
 
 from __future__ import annotations
 
@@ -11,8 +11,9 @@ from typing import Any
 
 from lab.errors import InputError, MachineError
 from lab.report import notebooks, page
+from lab.report.notebooks import Compared
 
-__all__ = ["Pages", "build"]
+__all__ = ["Pages", "build", "build_comparison"]
 
 
 @dataclass(frozen=True)
@@ -45,6 +46,18 @@ def build(results: Path, out: Path, say: Callable[[str], None]) -> Pages:
     except OSError as error:
         raise MachineError(f"the report cannot be written to {out}: {error.strerror or error}") from error
     return Pages(out / f"{notebooks.INDEX}.html", tuple(out / f"{name}.html" for name in articles))
+
+
+def build_comparison(results: Path, compared: Compared, out: Path, say: Callable[[str], None]) -> None:
+    """The page of two kernels, in the file `out`. Raises as `build` does."""
+    source = notebooks.kernels()
+    say(f"rendering {source.name}")
+    (executed,) = notebooks.execute([source], results, out.parent, say, compared)
+    try:
+        out.parent.mkdir(parents=True, exist_ok=True)
+        out.write_text(page.render(executed, notebooks.KERNELS), encoding="utf-8")
+    except OSError as error:
+        raise MachineError(f"the page cannot be written to {out}: {error.strerror or error}") from error
 
 
 def _write(notebook: Any, name: str, folder: Path) -> None:

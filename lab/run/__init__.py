@@ -19,8 +19,9 @@ __all__ = ["run"]
 
 def run(
     *claims: str | Path,
+    on: str = "uml",
     kernel: str | None = None,
-    clock: str = "virtual",
+    clock: str | None = None,
     seed: int = 1,
     repeat: int = 1,
     jobs: int | None = None,
@@ -43,7 +44,8 @@ def run(
     from lab.run.plan import Settings
     from lab.spec import find
 
-    settings = Settings(kernels.find(kernel), clock=clock, seed=seed, repeat=repeat)
+    ground = kernels.choose(on, kernel, clock)
+    settings = Settings(ground, clock=clock or ground.clocks[0], seed=seed, repeat=repeat)
     store = Path(results or os.environ.get(RESULTS) or "results")
     answer = run_claims(find.find(map(str, claims)), settings, store, jobs)
     return Claims(tuple(Claim(each, page()) for each in answer.judged))

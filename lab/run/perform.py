@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from lab.errors import LabError
+from lab.fabric import choose
 from lab.fabric.fabric import Fabric
 from lab.middlebox import Middlebox
 from lab.place import Place
@@ -87,9 +88,13 @@ def perform(trial: dict[str, Any], out: Path) -> dict[str, Any]:
     probes: list[Probe] = from_plain(trial["probes"], cast(Any, list[Probe]))
     middleboxes: list[Middlebox] = from_plain(trial["middleboxes"], cast(Any, list[Middlebox]))
     out.mkdir(exist_ok=True)
-    with Fabric(network) as fabric:
+    with choose(trial.get("fabric", "netlink"))(network) as fabric:
         environment = _environment(fabric)
         before = fabric.differences()
+        if real := trial["clock"] == "real":
+            from lab.run import monitor  # virtual time has no use for it, and its guests start quicker without
+
+            wires = monitor.measure(fabric)
         _write(out / "qdiscs.before.json", fabric.qdiscs())
         with ExitStack() as undo:
             spaces = {node.name: fabric.namespace(node.name) for node in network.nodes}
@@ -99,6 +104,8 @@ def perform(trial: dict[str, Any], out: Path) -> dict[str, Any]:
                     standing.enter_context(middlebox.installed(place))
                 for probe in probes:
                     standing.enter_context(probe.watch(place))
+                if real:
+                    standing.enter_context(monitor.watching(place, fabric, wires, workload.greedy))
                 with saturation.measured() as load:
                     workload.run(place)
         _write(out / "qdiscs.after.json", fabric.qdiscs())

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from lab.errors import InputError, MachineError
+from lab.fabric import FABRICS
 from lab.kernel import Ground
 from lab.record.trial import Trial
 from lab.run import tools
@@ -23,12 +24,15 @@ class Settings:
     clock: str = "virtual"
     seed: int = 1
     repeat: int = 1
+    fabric: str = FABRICS[0]
 
     def __post_init__(self) -> None:
         if self.clock not in ("virtual", "real"):
             raise InputError(f"--clock {self.clock}: it is virtual or real")
         if self.clock not in self.kernel.clocks:
             raise InputError(f"--clock {self.clock}: --on {self.kernel.on} has the {self.kernel.clocks[0]} clock alone")
+        if self.fabric not in FABRICS:
+            raise InputError(f"--fabric {self.fabric}: it is {' or '.join(FABRICS)}")
         if self.repeat < 1:
             raise InputError(f"--repeat {self.repeat}: at least once")
         if not 0 <= self.seed < 1 << 64:
@@ -61,7 +65,8 @@ def _planned(loaded: Loaded, case: Case, settings: Settings) -> Planned:
         raise SpecError([Problem(display(loaded.path), 1, f"{where}: {message}")])
     try:
         kernel = settings.kernel.variant(case.patches, case.kernel.hz) if case.kernel else settings.kernel
-        versions = tools.versions(tools.needed((case.workload, *case.probes, *case.middleboxes)))
+        wanted = tools.needed((case.workload, *case.probes, *case.middleboxes)) | tools.of_fabric(settings.fabric)
+        versions = tools.versions(wanted)
     except MachineError as missing:
         return Planned(case, settings.kernel, (), str(missing))
     plain = {
@@ -83,6 +88,7 @@ def _planned(loaded: Loaded, case: Case, settings: Settings) -> Planned:
             seed=seed,
             repeat=repeat,
             tools=versions,
+            fabric=settings.fabric,
         )
         for seed, repeat in _samples(case, clock, settings)
     )

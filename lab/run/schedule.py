@@ -36,7 +36,8 @@ class Runner:
     """Runs trials into `store`, each on the one of `kernels` that it names.
 
     `jobs` at a time in virtual time (None: one for each core that we may use). In real time one after another, when
-    those have ended, shuffled: what drifts falls on every arm alike.
+    those have ended: each repeat of all before the next repeat of any, in an order of chance, so that what drifts falls
+    on every arm alike.
     """
 
     store: Store
@@ -60,8 +61,7 @@ class Runner:
                 todo[trial.address] = trial
         virtual = [trial for trial in todo.values() if trial.clock == "virtual"]
         real = [trial for trial in todo.values() if trial.clock != "virtual"]
-        random.Random(len(real)).shuffle(real)
-        for trials, jobs in ((virtual, self.jobs), (real, 1)):
+        for trials, jobs in ((virtual, self.jobs), (_interleaved(real), 1)):
             for trial, outcome in self._fresh(trials, jobs, progress.started):
                 outcomes[trial.address] = outcome
                 progress.ended(trial, outcome, False)
@@ -99,6 +99,17 @@ class Runner:
                     future.cancel()
                 guests.end()
                 raise
+
+
+def _interleaved(trials: Sequence[Trial]) -> list[Trial]:
+    """By blocks, one a repeat, each shuffled: the same way every time."""
+    chance = random.Random(len(trials))
+    blocks: dict[int, list[Trial]] = {}
+    for trial in trials:
+        blocks.setdefault(trial.repeat, []).append(trial)
+    for block in blocks.values():
+        chance.shuffle(block)
+    return [trial for _, block in sorted(blocks.items()) for trial in block]
 
 
 class _Guests:

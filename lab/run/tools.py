@@ -17,6 +17,7 @@ from typing import Protocol
 
 import lab
 from lab.errors import MachineError
+from lab.spec.mininet import make_importable
 
 # What a guest runs of the lab itself: a change here may change packets, a change elsewhere cannot.
 _INSIDE = (
@@ -25,14 +26,17 @@ _INSIDE = (
     "middlebox",
     "place.py",
     "probe",
+    "run/monitor.py",
     "run/perform.py",
     "run/saturation.py",
+    "spec/mininet.py",
     "spec/network.py",
     "units.py",
     "workload",
 )
 _VERSION_FLAG = {"fping": "-v", "nc.openbsd": "-h", "netperf": "-V", "ping": "-V"}
 _MODULES = {"flent"}  # tools of the lab's own Python, run by `python -m`: nobody's PATH decides
+_MININET = "from lab.spec.mininet import make_importable as so; so(); from mininet.net import VERSION; print(VERSION)"
 _SECONDS = 10
 
 
@@ -72,6 +76,9 @@ def _own_code() -> str:
 
 
 def _installed(tool: str) -> bool:
+    if tool == "mininet":
+        make_importable()
+        return bool(find_spec(tool) and _program("mnexec"))
     return bool(find_spec(tool) if tool in _MODULES else _program(tool))
 
 
@@ -84,9 +91,8 @@ def _program(tool: str) -> str | None:
 def _version(tool: str) -> str:
     """The first number with a dot that the tool says of itself. Raises MachineError when it says none."""
     try:
-        run = [sys.executable, "-m", tool] if tool in _MODULES else [_program(tool) or tool]
         said = subprocess.run(
-            [*run, _VERSION_FLAG.get(tool, "--version")],
+            _asked(tool),
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
@@ -98,6 +104,19 @@ def _version(tool: str) -> str:
     if found is None:
         raise MachineError(f"'{tool}' does not tell its version")
     return found.group().rstrip(",;)")
+
+
+def _asked(tool: str) -> list[str]:
+    """What makes the tool tell its version."""
+    if tool == "mininet":  # `mn` runs on whatever Python comes first in the PATH
+        return [sys.executable, "-c", _MININET]
+    run = [sys.executable, "-m", tool] if tool in _MODULES else [_program(tool) or tool]
+    return [*run, _VERSION_FLAG.get(tool, "--version")]
+
+
+def of_fabric(fabric: str) -> set[str]:
+    """The tools that make a network so."""
+    return {"mininet"} if fabric == "mininet" else set()
 
 
 def needed(tasks: Iterable[Tooled]) -> set[str]:

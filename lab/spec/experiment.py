@@ -121,16 +121,17 @@ class Sweep:
 class Experiment(Changes):
     """A claim as a trial can test it.
 
-    `topology` names a file of topologies/, or gives a path from the experiment's own folder. What it changes there
-    holds for every arm. Every arm runs at every point of the sweep. `path` is the way from sender to receiver
-    that the prediction is about. `middleboxes` change packets on their way. A trial runs `samples` times: in
-    virtual time with as many seeds, in real time as it is. `accuracy` is how far the prediction may lie from the
-    measurement, in virtual time: exactly at it where the tolerance is exact, else within 0.5 %, unless said.
+    `topology` names a file of topologies/, or gives a path from the experiment's own folder, or is a Topo class of
+    Mininet's (or a function that makes one). What it changes there holds for every arm. Every arm runs at every
+    point of the sweep. `path` is the way from sender to receiver that the prediction is about. `middleboxes` change
+    packets on their way. A trial runs `samples` times: in virtual time with as many seeds, in real time as it is.
+    `accuracy` is how far the prediction may lie from the measurement, in virtual time: exactly at it where the
+    tolerance is exact, else within 0.5 %, unless said.
     Raises ValueError: no arm, two of one name, one relative to none, or none that counts and has a figure of the
     article.
     """
 
-    topology: str
+    topology: str | Callable[[], Any]
     workload: Task
     metric: Metric
     tolerance: Tolerance

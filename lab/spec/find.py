@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
+from typing import Any
 
 from lab.errors import InputError
-from lab.spec import article
+from lab.spec import article, topo
 from lab.spec import load as loader
 from lab.spec import topology as topology_files
 from lab.spec.errors import Problem, SpecError, display, suggestion
@@ -51,9 +52,12 @@ def _natural(text: str) -> list[tuple[int, str]]:
 
 
 def topology(name: str) -> Topology:
-    """The topology of that name or file. Raises InputError if there is none, SpecError if it is wrong."""
-    if Path(name).suffix in TOPOLOGY_SUFFIXES:
-        return topology_files.load(Path(name))
+    """The topology of that name or file, ours or Mininet's (FILE.py or FILE.py:ENTRY).
+
+    Raises InputError if there is none, SpecError if it is wrong.
+    """
+    if found := _in_file(name, Path()):
+        return found
     known = topologies()
     if name not in known:
         raise InputError(f"unknown topology '{name}'{suggestion(name, known)}")
@@ -124,10 +128,21 @@ def _load(path: Path) -> Loaded:
     return loader.load(path, _topology_of)
 
 
-def _topology_of(name: str, experiment: Path) -> Topology:
-    """The topology that an experiment file names: a path from its folder, or one of its own tree's or of all."""
+def _in_file(name: str, folder: Path) -> Topology | None:
+    """The topology in the file that `name` is, from `folder` on; None where it names no file."""
     if Path(name).suffix in TOPOLOGY_SUFFIXES:
-        return topology_files.load(experiment.parent / name)
+        return topology_files.load(folder / name)
+    file, _, entry = name.partition(":")
+    return topo.load(folder / file, entry) if file.endswith(".py") else None
+
+
+def _topology_of(wanted: str | Callable[[], Any], experiment: Path) -> Topology:
+    """The topology that an experiment asks for: a path from its folder, one of its own tree's or of all, or a Topo."""
+    if not isinstance(wanted, str):
+        return topo.convert(wanted, experiment)
+    if found := _in_file(wanted, experiment.parent):
+        return found
+    name = wanted
     known = topologies(near=experiment.parents[:3])
     if name not in known:
         raise SpecError([Problem(display(experiment), 1, f"unknown topology '{name}'{suggestion(name, known)}")])

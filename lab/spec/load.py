@@ -5,13 +5,12 @@ from __future__ import annotations
 import ast
 import hashlib
 import inspect
-import traceback
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from types import ModuleType
+from typing import Any
 
-from lab.spec import article
+from lab.spec import article, python
 from lab.spec.article import Article
 from lab.spec.errors import Problem, SpecError, display, suggestion
 from lab.spec.experiment import Arm, Clock, Experiment, Metric, Point, Prediction, Task, Tolerance, Variant
@@ -120,14 +119,14 @@ class Loaded:
         )
 
 
-def load(path: Path, topology: Callable[[str, Path], Topology]) -> Loaded:
-    """The experiment in `path`; `topology` finds one by its name for the file. Raises SpecError."""
+def load(path: Path, topology: Callable[[str | Callable[[], Any], Path], Topology]) -> Loaded:
+    """The experiment in `path`; `topology` finds the one that it asks for. Raises SpecError."""
     path = path.absolute()
     try:
         source = path.read_bytes()
     except OSError as error:
         raise SpecError([Problem(display(path), 1, f"cannot be read: {error.strerror}")]) from error
-    module = _run(source, path)
+    module = python.run(source, path)
     experiment = getattr(module, "EXPERIMENT", None)
     text = inspect.cleandoc(module.__doc__ or "")
     problems: list[Problem] = []
@@ -160,22 +159,6 @@ def _digest(source: bytes, path: Path, experiment: Experiment) -> str:
         except OSError as error:
             raise SpecError([Problem(display(path), 1, f"patch '{name}': {error.strerror}")]) from error
     return total.hexdigest()
-
-
-def _run(source: bytes, path: Path) -> ModuleType:
-    """The module that `source` is. Compiled here: what is hashed is what runs, and no bytecode is left beside it."""
-    module = ModuleType(path.stem)
-    module.__file__ = str(path)
-    try:
-        exec(compile(source, str(path), "exec", dont_inherit=True), module.__dict__)
-    except SyntaxError as error:
-        raise SpecError([Problem(display(path), error.lineno or 1, f"not Python: {error.msg}")]) from error
-    except (Exception, SystemExit) as error:
-        frames = traceback.extract_tb(error.__traceback__)
-        line = next((frame.lineno for frame in reversed(frames) if frame.filename == str(path)), None)
-        message = str(error) if isinstance(error, ValueError) else f"{type(error).__name__}: {error}"
-        raise SpecError([Problem(display(path), line or 1, message)]) from error
-    return module
 
 
 def _nodes(*tasks: Task) -> list[str]:

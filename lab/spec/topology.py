@@ -17,7 +17,7 @@ from lab.spec.format import Mistakes, TopologyPart
 from lab.spec.mistakes import explain
 from lab.spec.network import Network
 
-__all__ = ["Topology", "load", "parse"]
+__all__ = ["Topology", "checked", "load", "parse"]
 
 
 @dataclass(frozen=True)
@@ -53,15 +53,16 @@ class Topology:
 
 def load(path: Path) -> Topology:
     """The topology in `path`. Raises SpecError with every mistake in it."""
-    return _check(document.read(path))
+    return checked(document.read(path))
 
 
 def parse(text: str, path: Path) -> Topology:
     """The topology that `text` is; `path` only names it. Raises SpecError with every mistake in it."""
-    return _check(document.parse(text, path))
+    return checked(document.parse(text, path))
 
 
-def _check(read: Document) -> Topology:
+def checked(read: Document) -> Topology:
+    """The topology that a document describes, wherever it came from. Raises SpecError with every mistake in it."""
     name = read.path.stem
     try:
         part = _validate(read.data)

@@ -9,7 +9,8 @@ from typing import Any, Protocol
 
 from lab.errors import LabError
 from lab.units import UnitError, Value
-from lab.verdict.judge import Tolerance, Verdict, combine, judge, mean, model_error
+from lab.verdict import fidelity
+from lab.verdict.judge import Tolerance, Verdict, combine, judge, mean, median, model_error
 
 __all__ = ["Case", "ClaimResult", "Recorded", "Result", "evaluate"]
 
@@ -55,6 +56,9 @@ class Recorded(Protocol):
     def address(self) -> str: ...  # noqa: D102
     @property
     def invalid(self) -> tuple[str, ...]: ...  # noqa: D102
+    @property
+    def outputs(self) -> Mapping[str, Any]: ...  # noqa: D102
+    def json(self, name: str) -> Any: ...  # noqa: D102
 
 
 @dataclass(frozen=True)
@@ -152,7 +156,7 @@ def evaluate(
     for record in records:
         by_case.setdefault((record.trial.arm, record.trial.point), []).append(record)
     figures = {
-        name: _figures(case, by_case.get(name, []), predict, without.get(name, _NOT_RUN))
+        name: _figures(case, by_case.get(name, []), predict, without.get(name, _NOT_RUN), "real" in (case.clock, clock))
         for case in cases
         for name in [(case.arm, case.point)]
     }
@@ -182,13 +186,20 @@ class _Figures:
         )
 
 
-def _figures(case: Case, records: Sequence[Recorded], predict: Callable[[Any], Value], without: Verdict) -> _Figures:
+def _figures(
+    case: Case, records: Sequence[Recorded], predict: Callable[[Any], Value], without: Verdict, real: bool
+) -> _Figures:
     predicted, measured, note = None, None, ""
-    missing = _unusable(records) if records else without
+    missing = None if records else without
     try:
         predicted, note = _predicted(case, predict)
         if missing is None:
-            measured = mean([case.metric(record) for record in records if not record.invalid])
+            spoiled = [(record, _spoiled(record)) for record in records]
+            usable = [case.metric(record) for record, reasons in spoiled if not reasons]
+            if usable:
+                measured = median(usable) if real else mean(usable)
+            else:
+                missing = Verdict("invalid", _why([reasons for _, reasons in spoiled]))
     except LabError as error:
         missing = Verdict("invalid", str(error))
     except _MISTAKES as error:  # of whoever wrote the metric or the prediction: it should not hide the other claims
@@ -230,10 +241,16 @@ def _predicted(case: Case, predict: Callable[[Any], Value]) -> tuple[Value | Non
         return None, str(error)
 
 
-def _unusable(records: Sequence[Recorded]) -> Verdict | None:
-    if all(record.invalid for record in records):
-        return Verdict("invalid", "; ".join(dict.fromkeys(reason for record in records for reason in record.invalid)))
-    return None
+def _why(repeats: Sequence[tuple[str, ...]]) -> str:
+    """The first one's reasons in full: each repeat has its own figures."""
+    more = f" (and so were {len(repeats) - 1} more repeats)" if len(repeats) > 1 else ""
+    return "; ".join(repeats[0]) + more
+
+
+def _spoiled(record: Recorded) -> tuple[str, ...]:
+    """Why it does not count: the network was another one, or the machine too slow for real time."""
+    watched = fidelity.FILE in record.outputs
+    return (*record.invalid, *(fidelity.faults(record.json(fidelity.FILE)) if watched else ()))
 
 
 def _name(result: Result) -> str:

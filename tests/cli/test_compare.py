@@ -85,10 +85,13 @@ def test_a_damaged_record_is_named(here: Path) -> None:
 
 def test_a_kernel_beside_itself_is_identical(here: Path, kernel: Kernel) -> None:
     pair = ("--kernel", kernel.id, "--kernel", kernel.id)
-    done = lab(here, "regress", *pair, "short", "--junit", "out.xml", "--json")
+    done = lab(here, "regress", *pair, "short", "--junit", "out.xml", "--page", "pages/out.html", "--json")
     (claim,) = json.loads(done.stdout)["claims"]
     assert (done.returncode, claim["change"], claim["cases"][0]["divergence"]) == (0, "identical", None)
     assert ET.parse(here / "out.xml").getroot().get("failures") == "0"
+    page = (here / "pages" / "out.html").read_text()
+    assert "1 claims, 1 identical" in page
+    assert "<code>tcp-bottleneck/window-plateau</code> was not run on both kernels" in page
 
 
 def test_a_baseline_outlives_what_it_was_made_from(here: Path, kernel: Kernel) -> None:

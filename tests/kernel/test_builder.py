@@ -61,6 +61,13 @@ def tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tree
 
 
+def packed(tree: Path) -> Path:
+    """The tree as it stands, as a tar file."""
+    file = tree.parent / "linux-7.2.1.tar.gz"
+    subprocess.run(["tar", "-czf", str(file), "-C", str(tree.parent), tree.name], check=True)
+    return file
+
+
 def builds(tree: Path) -> int:
     log = tree.parent / "cache" / "replab" / "builds"
     return len(log.read_text().split()) if log.exists() else 0
@@ -71,11 +78,11 @@ def leftovers() -> list[str]:
 
 
 def test_built_once_and_known(tree: Path) -> None:
-    kernel = build(source_file=tree)
+    kernel = build(source_file=packed(tree))
     assert (kernel.name, kernel.version, kernel.hz, kernel.seccomp) == ("7.2", "7.2.1", 1000, True)
     assert kernel.clock > 0
     assert os.access(kernel.path, os.X_OK)
-    assert build("7.2", source_file=tree) == kernel
+    assert build("7.2", source_file=packed(tree)) == kernel
     assert installed() == [kernel]
     assert builds(tree) == 1
     assert leftovers() == []
@@ -84,10 +91,10 @@ def test_built_once_and_known(tree: Path) -> None:
 def test_variants_stand_beside_it(tree: Path, tmp_path: Path) -> None:
     patch = tmp_path / "more.patch"
     patch.write_text(PATCH)
-    build(source_file=tree)
-    variant = build(patches=[patch], hz=250, source_file=tree)
+    build(source_file=packed(tree))
+    variant = build(patches=[patch], hz=250, source_file=packed(tree))
     assert (variant.name, variant.patches, variant.hz) == ("7.2-more-hz250", ("more",), 250)
-    assert build("7.2-mine", patches=[patch], source_file=tree).name == "7.2-mine"
+    assert build("7.2-mine", patches=[patch], source_file=packed(tree)).name == "7.2-mine"
     assert {kernel.name for kernel in installed()} == {"7.2", "7.2-more-hz250", "7.2-mine"}
 
 
@@ -95,7 +102,7 @@ def test_a_patch_that_does_not_apply_is_named(tree: Path, tmp_path: Path) -> Non
     patch = tmp_path / "wrong.patch"
     patch.write_text(PATCH.replace(" #include", "-#include").replace("stdio.h", "absent.h").replace("1,3", "1,2"))
     with pytest.raises(BuildFailed, match="patch wrong does not apply; the log is "):
-        build(patches=[patch], source_file=tree)
+        build(patches=[patch], source_file=packed(tree))
     assert installed() == []
 
 
@@ -104,7 +111,7 @@ def test_a_build_failure_keeps_its_log_only(tree: Path) -> None:
     with pytest.raises(
         BuildFailed, match=r"kernel 7.2 \(7.2.1\): make linux failed: .*error.*; the log is (\S+)"
     ) as info:
-        build(source_file=tree)
+        build(source_file=packed(tree))
     log = Path(str(info.value).rpartition(" ")[2])
     assert "nothing" in log.read_text()
     assert installed() == []
@@ -116,14 +123,14 @@ def test_a_lost_option_stops_the_build(tree: Path) -> None:
         MAKEFILE.replace("cp $(KCONFIG", "grep -v VETH $(KCONFIG").replace(") .config", ") > .config")
     )
     with pytest.raises(BuildFailed, match="did not keep CONFIG_VETH=y"):
-        build(source_file=tree)
+        build(source_file=packed(tree))
 
 
 def test_names_and_sources_must_fit(tree: Path, tmp_path: Path) -> None:
     with pytest.raises(InputError, match="starts with a series"):
-        build("mine", source_file=tree)
+        build("mine", source_file=packed(tree))
     with pytest.raises(InputError, match=r"is 7\.2\.1, not 6\.12"):
-        build("6.12", source_file=tree)
+        build("6.12", source_file=packed(tree))
     with pytest.raises(InputError, match=r"neither a \.deb"):
         build(source_file=tmp_path / "absent.deb")
 
@@ -132,18 +139,18 @@ def test_a_missing_tool_names_its_package(tree: Path, monkeypatch: pytest.Monkey
     found = shutil.which
     monkeypatch.setattr(builder.shutil, "which", lambda tool: None if tool in ("flex", "xz") else found(tool))
     with pytest.raises(MissingTool, match="needs flex, xz: run `sudo apt-get install flex xz-utils`") as info:
-        build(source_file=tree)
+        build(source_file=packed(tree))
     assert info.value.exit_code == 3
 
 
-def start(tree: Path) -> subprocess.Popen[bytes]:
-    return subprocess.Popen([sys.executable, "-c", SCRIPT, str(tree)], stderr=subprocess.PIPE)
+def start(source: Path) -> subprocess.Popen[bytes]:
+    return subprocess.Popen([sys.executable, "-c", SCRIPT, str(source)], stderr=subprocess.PIPE)
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_an_interrupted_build_leaves_nothing(tree: Path, number: int) -> None:
     (tree / "slow").touch()
-    process = start(tree)
+    process = start(packed(tree))
     for _ in range(500):
         if builds(tree):
             break
@@ -157,7 +164,7 @@ def test_an_interrupted_build_leaves_nothing(tree: Path, number: int) -> None:
 
 def test_what_a_killed_build_left_is_removed_by_the_next(tree: Path) -> None:
     (tree / "slow").touch()
-    process = start(tree)
+    process = start(packed(tree))
     for _ in range(500):
         if builds(tree):
             break
@@ -166,12 +173,13 @@ def test_what_a_killed_build_left_is_removed_by_the_next(tree: Path) -> None:
         process.kill()
     assert len(leftovers()) == 1
     (tree / "slow").unlink()
-    build(source_file=tree)
+    build(source_file=packed(tree))
     assert leftovers() == []
 
 
 def test_two_builds_at_once_do_it_once(tree: Path) -> None:
-    for process in [start(tree), start(tree)]:
+    source = packed(tree)
+    for process in [start(source), start(source)]:
         with process:
             assert process.wait(30) == 0
     assert builds(tree) == 1

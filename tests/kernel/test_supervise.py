@@ -74,6 +74,8 @@ def start(tmp_path: Path) -> Start:
             "cpu": min(os.sched_getaffinity(0)),
             "clock": None,
             "budget": {"wall": wall, "stall": 1.0, "guest": None},
+            "terminal": None,
+            "temporary": False,
         }
         process = subprocess.Popen(
             [sys.executable, "-I", "-S", supervise.__file__], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True

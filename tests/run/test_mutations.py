@@ -66,7 +66,7 @@ sys.exit(perform.main(Path(".")))
 MUTATIONS = {
     "a wrong limit": "qdisc.netem = lambda way: netem(replace(way, limit=20))",
     "a doubled delay": "qdisc.netem = lambda way: netem(replace(way, delay=Duration(2 * way.delay.ns)))",
-    "an offload left on": "offload.write = lambda name, _: write(name, Offloads(tso=True, gso=True, gro=True))",
+    "an offload left on": "offload.write = lambda at, name, _: write(at, name, Offloads(tso=True, gso=True, gro=True))",
     "swapped ends": "device.add_qdisc = lambda at, name, what: add_qdisc(at, name.translate({97: 'b', 98: 'a'}), what)",
 }
 BLIND = "\nFabric.differences = lambda fabric: []"

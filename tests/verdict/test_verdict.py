@@ -126,7 +126,7 @@ class Case:
 
 def recorded(value: float, arm: str = "baseline", invalid: tuple[str, ...] = (), address: str = "a1") -> Any:
     trial = SimpleNamespace(arm=arm, point="")
-    return SimpleNamespace(trial=trial, value=bps(value), invalid=invalid, address=address)
+    return SimpleNamespace(trial=trial, value=bps(value), invalid=invalid, address=address, outputs={})
 
 
 def run(cases: list[Case], records: list[Any]) -> Any:

@@ -28,7 +28,7 @@ def main() -> None:
         build(plain["keep"])
         os.makedirs(LAB)
         mount(TRIAL, LAB, "", MS_BIND, "")
-        status = run(plain["command"], plain["environment"])
+        status = run(plain["command"], plain["environment"], plain["terminal"])
         deliver(status)
     finally:
         termios.tcdrain(1)  # what the console has still to say

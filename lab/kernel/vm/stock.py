@@ -61,7 +61,7 @@ class Stock:
             "patches": [],
             "release": self.release,
             "image": self.image,
-            "machine": f"QEMU {qemu.version()}",
+            "machine": _machine(),
         }
 
     def variant(self, patches: Sequence[Path] = (), hz: int | None = None) -> Stock:
@@ -181,6 +181,14 @@ def _keep(name: str, version: str, image: Path, config: Path, tree: Path) -> Sto
         with contextlib.suppress(OSError):  # it is there already
             place.rename(final)
     return Stock(**plain, folder=final)
+
+
+def _machine() -> str:
+    """What runs a trial. Without it kernels can still be listed."""
+    try:
+        return f"QEMU {qemu.version()}"
+    except qemu.Missing:
+        return "none"
 
 
 def _first(tree: Path, pattern: str) -> Path:

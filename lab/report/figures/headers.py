@@ -37,12 +37,12 @@ def header_lengths(claim: Claim) -> Html:
 
 
 def _mark(panel: Axes, each: Tested, top: float) -> None:
-    """Where prediction and article say that the bar stands."""
+    """Where prediction and article say that the bar stands, as far as the claim is about lengths."""
     for value, name, colour, height in (
         (each.result.predicted, "predicted", PREDICTED, 1.14 * top),
         (each.result.reported, "article", REPORTED, 1.36 * top),
     ):
-        if value:
+        if value and value.unit == "B":
             panel.plot([value.number], [height], marker="v", color=colour, markersize=5, clip_on=False)
             text = f"{name} {value.number:g} B"
             panel.annotate(text, (value.number + 1.6, height), color=colour, va="center", annotation_clip=False)

@@ -1,0 +1,113 @@
+"""Networks up and down: ours, and Mininet's own, in one guest and in real time, one after another.
+
+As a module it runs in the guest: `python -m bench.fabrics FOLDER` leaves FOLDER/times.json.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+from lab.errors import LabError, MachineError
+from lab.kernel import Budget, boot, find
+from lab.spec import topology
+from lab.spec.mininet import make_importable
+from lab.spec.network import Network
+from lab.units import Size, from_plain, to_plain
+
+HOSTS, MANY = 100, 1000
+RUNS = 3
+
+Times = dict[str, list[float]]  # what came up and down -> seconds of each run
+
+
+def time(scratch: Path) -> tuple[Times, Times]:
+    """(seconds up and down, how many times faster than Mininet's own). Raises LabError, MachineError."""
+    if not shutil.which("brctl", path=f"{os.environ.get('PATH', os.defpath)}:/usr/sbin:/sbin"):
+        raise MachineError("Mininet's own bridge needs brctl: sudo apt-get install bridge-utils")
+    folder = scratch / "fabrics"
+    folder.mkdir()
+    for count in (HOSTS, MANY):
+        (folder / f"{count}.json").write_text(json.dumps(to_plain(_network(count))))
+    command = [sys.executable, "-m", "bench.fabrics", "."]
+    done = boot(find(), folder, command, clock="real", memory=Size.of("1 GiB"), budget=Budget(wall=None))
+    if done.status:
+        raise LabError(f"the guest ended with status {done.status}: {done.console.read_text()[-500:]}")
+    times: Times = json.loads((folder / "times.json").read_text())
+    ours, theirs = times[_name("the lab", HOSTS)], times[_name("Mininet's own", HOSTS)]
+    ratios = {f"{HOSTS} hosts up": [other / own for own, other in zip(ours, theirs, strict=True)]}
+    return times, ratios
+
+
+def _network(count: int) -> Network:
+    """So many hosts on a switch."""
+    hosts = [f"h{number}" for number in range(1, count + 1)]
+    wide = "{h1: {addresses: [10.0.0.1/16]}, s1: {}}"
+    links = [f"  {host}-s1: {{ends: {wide if host == 'h1' else f'[{host}, s1]'}, rate: 1 Gbit/s}}" for host in hosts]
+    text = "\n".join(["about: A switch.", f"hosts: [{', '.join(hosts)}]", "switches: [s1]", "links:", *links])
+    return topology.parse(text, Path("switch.yaml")).network
+
+
+def _name(who: str, count: int, way: str = "up") -> str:
+    return f"{who}, {count} hosts, {way}"
+
+
+def _ours(folder: Path, count: int) -> tuple[float, float]:
+    from lab.fabric.fabric import Fabric
+
+    network = from_plain(json.loads((folder / f"{count}.json").read_text()), Network)
+    start = perf_counter()
+    with Fabric(network):
+        up = perf_counter()
+    return up - start, perf_counter() - up
+
+
+def _theirs(_: Path, count: int) -> tuple[float, float]:
+    """Plain links without a rate, and a Linux bridge: the least that Mininet can make."""
+    make_importable()
+    from mininet.net import Mininet
+    from mininet.nodelib import LinuxBridge
+    from mininet.topo import SingleSwitchTopo
+
+    start = perf_counter()
+    net = Mininet(topo=SingleSwitchTopo(count), switch=LinuxBridge, controller=None)
+    net.start()
+    up = perf_counter()
+    net.stop()
+    return up - start, perf_counter() - up
+
+
+def main(folder: Path) -> None:
+    """All of them in turn, each run in a process of its own."""
+    runs: list[tuple[str, int, Callable[[Path, int], tuple[float, float]]]] = []
+    for _ in range(RUNS):
+        runs += [("the lab", HOSTS, _ours), ("Mininet's own", HOSTS, _theirs)]
+    runs.append(("the lab", MANY, _ours))
+    times: Times = {}
+    for who, count, build in runs:
+        for way, seconds in zip(("up", "down"), _apart(lambda: build(folder, count)), strict=True):  # noqa: B023  # used at once
+            times.setdefault(_name(who, count, way), []).append(seconds)
+    (folder / "times.json").write_text(json.dumps(times))
+
+
+def _apart(work: Callable[[], Any]) -> Any:
+    """What `work` returns in a child process: what it leaves in memory goes with it."""
+    reader, writer = os.pipe()
+    if not os.fork():
+        os.write(writer, json.dumps(work()).encode())
+        os._exit(0)
+    os.close(writer)
+    with os.fdopen(reader) as answer:
+        said = answer.read()
+    os.wait()
+    return json.loads(said)
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))

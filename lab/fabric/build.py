@@ -1,0 +1,137 @@
+"""The steps by which namespaces become a network, whoever made the namespaces. Each undoes itself with them.
+
+`prepare` a node, `connect` its links, `finish` it, and, when all are, `settle`. Every step raises NetlinkError,
+NamespaceError, FabricError or OSError when the kernel refuses.
+"""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+from lab.errors import LabError
+from lab.fabric import device, offload, qdisc
+from lab.fabric.netlink import Netlink
+from lab.fabric.spaces import WIRES, Spaces
+from lab.spec.network import Direction, Interface, Kind, Link, Node, Offloads, Shaper
+from lab.units import Rate, Size
+
+SETTLE_SECONDS = 10
+
+
+class FabricError(LabError):
+    """The kernel refused a setting, or the network was built and did not come alive."""
+
+
+def prepare(spaces: Spaces, node: Node) -> None:
+    """The node's own sysctls first: some are the defaults of what is to come."""
+    own = {end.name for end in spaces.interfaces[node.name]}
+    with spaces.inside(node.name) as netlink:
+        _set({name: value for name, value in node.sysctls.items() if _interface_of(name) not in own})
+        device.up(netlink, "lo")
+        if node.kind is Kind.SWITCH:
+            device.bridge(netlink, node.name)
+
+
+def connect(spaces: Spaces, number: int, link: Link) -> None:
+    """Two veth pairs, end to end through the wires' namespace; `number` is the link's, from 0."""
+    inner = tuple(wire_end(number, side) for side in (0, 1))
+    with spaces.inside(WIRES) as wires:
+        for end, name in zip(link.ends, inner, strict=True):
+            device.veth(wires, name, end, spaces.of(end.node))
+            offload.write(wires, name, Offloads())
+        for end in link.ends:
+            with spaces.inside(end.node) as netlink:
+                _configure(spaces, netlink, end)
+        for side, (sender, direction, _) in enumerate(link.directions()):
+            device.redirect(wires, inner[side], inner[1 - side])
+            device.add_qdisc(wires, inner[1 - side], qdisc.netem(direction))
+            if card := nic(direction):
+                with spaces.inside(sender.node) as netlink:
+                    device.add_qdisc(netlink, sender.name, qdisc.tbf(*card))
+        for name in inner:
+            device.up(wires, name)
+
+
+def finish(spaces: Spaces, node: Node) -> None:
+    """Routes, and the neighbours' hardware addresses, so that ARP never takes part in a measurement."""
+    with spaces.inside(node.name) as netlink:
+        for route in node.routes:
+            device.add_route(netlink, route)
+        for end in spaces.interfaces[node.name]:
+            device.add_neighbours(netlink, end.name, spaces.neighbours(end))
+
+
+def settle(spaces: Spaces) -> None:
+    """Until every carrier is noticed: the kernel does so lazily, and loses frames before."""
+    deadline = time.monotonic() + SETTLE_SECONDS
+    inner = [wire_end(number, side) for number in range(len(spaces.network.links)) for side in (0, 1)]
+    outer = {node: [end.name for end in ends] for node, ends in spaces.interfaces.items()}
+    for node, ends in {**outer, WIRES: inner}.items():
+        with spaces.inside(node) as netlink:
+            while late := _without_carrier(netlink, ends):
+                if time.monotonic() > deadline:
+                    raise FabricError(f"{late[0]} of {node} has no carrier after {SETTLE_SECONDS} s")
+                time.sleep(0.01)
+
+
+def wire_end(number: int, side: int) -> str:
+    """The name of a wire's inner end: side 0 faces the link's first interface."""
+    return f"w{number}{'ab'[side]}"
+
+
+def nic(direction: Direction) -> tuple[Rate, Size, int] | None:
+    """(rate, MTU, limit) of the network card that shapes this direction, where one does."""
+    if direction.shaper is Shaper.NIC and direction.rate:
+        return direction.rate, direction.mtu, direction.limit
+    return None
+
+
+def sysctl(name: str) -> Path:
+    """Its file, which shows the namespace that the caller is in."""
+    return Path("/proc/sys") / name.replace(".", "/")
+
+
+def coalescing(end: Interface) -> dict[str, str]:
+    """The files below an interface's sysfs folder that set it, and their content; none where it is off."""
+    if not end.gro_flush_timeout:
+        return {}
+    return {
+        "gro_flush_timeout": str(end.gro_flush_timeout.ns),
+        "napi_defer_hard_irqs": str(end.napi_defer_hard_irqs),
+    }
+
+
+def _without_carrier(netlink: Netlink, interfaces: list[str]) -> list[str]:
+    found = device.links(netlink)
+    return [name for name in interfaces if not found[name].running]
+
+
+def _configure(spaces: Spaces, netlink: Netlink, end: Interface) -> None:
+    node = spaces.nodes[end.node]
+    _set({name: value for name, value in node.sysctls.items() if _interface_of(name) == end.name})
+    offload.write(netlink, end.name, end.offloads)
+    if wanted := coalescing(end):
+        with spaces.of(end.node).sysfs() as sysfs:
+            for name, value in wanted.items():
+                (sysfs / "class" / "net" / end.name / name).write_text(value)
+    if node.kind is Kind.SWITCH:
+        device.enslave(netlink, end.name, end.node)
+    device.up(netlink, end.name)
+    for address in end.addresses:
+        device.add_address(netlink, end.name, address)
+
+
+def _set(sysctls: dict[str, str]) -> None:
+    """Write them in the caller's namespace. Raises FabricError that names the one the kernel refuses."""
+    for name, value in sysctls.items():
+        try:
+            sysctl(name).write_text(value)
+        except OSError as error:
+            raise FabricError(f"sysctl {name} = {value}: {error.strerror}") from None
+
+
+def _interface_of(name: str) -> str | None:
+    """The interface in a name like net.ipv6.conf.eth0.accept_dad."""
+    parts = name.split(".")
+    return parts[3] if len(parts) == 5 and parts[2] in ("conf", "neigh") else None

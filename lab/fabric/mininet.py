@@ -1,0 +1,199 @@
+"""The network as Mininet's own: its nodes, its command line, its graph, with our wires and every setting ours.
+
+Mininet makes the hosts and switches; what `lab.fabric.build` does to them is the same as elsewhere, and is read back
+the same way.
+
+Raises ImportError where Mininet is not installed.
+"""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+from contextlib import ExitStack
+from typing import Any
+
+from lab.fabric import build
+from lab.fabric.fabric import Fabric
+from lab.fabric.namespace import Namespace
+from lab.fabric.spaces import WIRES, Spaces
+from lab.spec.mininet import make_importable
+from lab.spec.network import Interface, Kind, Link, Network, Node
+
+make_importable()
+
+from mininet.cli import CLI  # noqa: E402
+from mininet.link import Intf  # noqa: E402
+from mininet.link import Link as MininetLink  # noqa: E402
+from mininet.log import lg  # noqa: E402
+from mininet.net import Mininet  # noqa: E402
+from mininet.node import Host, Switch  # noqa: E402
+from mininet.topo import Topo  # noqa: E402
+
+# Or its first network raises the machine's limits and buffers for good (fixLimits). A trial's are its own.
+Mininet.inited = True
+
+
+class MininetFabric(Fabric):
+    """The network, made by Mininet: `net` is its object, for its command line."""
+
+    def __init__(self, network: Network, prefix: str = "") -> None:
+        super().__init__(network, prefix)
+        self.net = Mininet(topo=LabTopo(self.spaces), controller=None, build=False)
+
+    def _build(self, undo: ExitStack) -> None:
+        undo.callback(self.net.stop)
+        self.net.start()
+
+
+class LabTopo(Topo):  # type: ignore[misc]
+    """The network's graph. Its nodes and links bring their own classes, so that any Mininet can build it."""
+
+    def build(self, spaces: Spaces) -> None:
+        """Mininet's name for it."""
+        site = Site(spaces)
+        for number, node in enumerate(spaces.network.nodes, 1):
+            if node.kind is Kind.SWITCH:
+                self.addSwitch(node.name, cls=Bridge, site=site, dpid=f"{number:x}", inNamespace=True)
+            else:
+                self.addHost(node.name, cls=Station, site=site)
+        for number, link in enumerate(spaces.network.links):
+            self.addLink(*(end.node for end in link.ends), cls=Wire, site=site, number=number)
+
+
+class Site:
+    """Where a network is made: the nodes' namespaces and, from the first wire to the last, the wires'."""
+
+    def __init__(self, spaces: Spaces) -> None:
+        self.spaces = spaces
+        self._wires = 0
+        self._unfinished = {node.name for node in spaces.network.nodes if node.kind is not Kind.SWITCH}
+
+    def settle(self, node: Node, process: int) -> None:
+        """`process` of Mininet's is the node from now on."""
+        Namespace.adopt(self.spaces.of(node.name).name, process)
+        try:
+            build.prepare(self.spaces, node)
+        except BaseException:
+            self.leave(node)
+            raise
+
+    def finish(self, node: Node) -> None:
+        """Mininet has made all links. After the last node nothing is missing but time."""
+        build.finish(self.spaces, node)
+        self._unfinished.discard(node.name)
+        if not self._unfinished:
+            build.settle(self.spaces)
+
+    def leave(self, node: Node) -> None:
+        """Undo `settle`."""
+        self.spaces.of(node.name).remove()
+
+    def connect(self, number: int) -> Link:
+        """Make the link of that number."""
+        link = self.spaces.network.links[number]
+        if not self._wires:
+            Namespace.create(self.spaces.of(WIRES).name)
+        self._wires += 1
+        try:
+            build.connect(self.spaces, number, link)
+        except BaseException:
+            self.disconnect()
+            raise
+        return link
+
+    def disconnect(self) -> None:
+        """One wire is no longer needed; what is left of it goes with its namespaces."""
+        self._wires -= 1
+        if not self._wires:
+            self.spaces.of(WIRES).remove()
+
+
+class _Settled:
+    """What a host and a switch have in common: a namespace with a name, and our settings in it."""
+
+    def __init__(self, name: str, *, site: Site, **params: Any) -> None:
+        super().__init__(name, **params)  # type: ignore[call-arg]  # Mininet's node
+        self.site = site
+        self.lab = site.spaces.nodes[name]
+        try:
+            site.settle(self.lab, self.pid)  # type: ignore[attr-defined]
+        except BaseException:
+            super().terminate()  # type: ignore[misc]
+            raise
+
+    def config(self, **_: Any) -> dict[str, Any]:
+        """What Mininet asks of every host when all links are there."""
+        self.site.finish(self.lab)
+        return {}
+
+    def terminate(self) -> None:
+        """The name goes first; the namespace with the shell."""
+        if self.shell:  # type: ignore[attr-defined]
+            self.site.leave(self.lab)
+        super().terminate()  # type: ignore[misc]
+
+
+class Station(_Settled, Host):  # type: ignore[misc]
+    """A host or a router."""
+
+
+class Bridge(_Settled, Switch):  # type: ignore[misc]
+    """A switch: a Linux bridge in a namespace of its own, complete as soon as its links are."""
+
+    controlIntf = None  # noqa: N815  # Mininet's name
+
+    def start(self, controllers: object) -> None:
+        """Nothing: it learns by itself."""
+
+    def stop(self, deleteIntfs: bool = True) -> None:  # noqa: N803
+        """Nothing: it goes with its namespace."""
+
+
+class Wire(MininetLink):  # type: ignore[misc]
+    """A wire of ours: both directions with their own rate, delay and loss, exact to the frame."""
+
+    def __init__(self, node1: Any, node2: Any, *, site: Site, number: int, **params: Any) -> None:
+        self.site = site
+        first, second = site.connect(number).ends
+        ends: dict[str, Any] = {
+            "intfName1": first.name, "addr1": first.mac, "cls1": End, "params1": {"end": first},
+            "intfName2": second.name, "addr2": second.mac, "cls2": End, "params2": {"end": second},
+        }  # fmt: skip
+        super().__init__(node1, node2, **{**params, **ends})
+
+    @classmethod
+    def makeIntfPair(cls, *_: object, **__: object) -> None:  # noqa: N802
+        """Nothing: they are made."""
+
+    def delete(self) -> None:
+        """Take both ends away."""
+        super().delete()
+        self.site.disconnect()
+
+    def stop(self) -> None:
+        """The network ends: its namespaces take the ends with them."""
+        self.site.disconnect()
+
+
+class End(Intf):  # type: ignore[misc]
+    """One end of a wire."""
+
+    def config(self, *, end: Interface, **_: Any) -> dict[str, Any]:
+        """Nothing to set; what Mininet's commands want to know of it."""
+        ipv4 = next((address for address in end.addresses if ":" not in address), None)
+        if ipv4:
+            self.ip, self.prefixLen = ipv4.split("/")
+        return {}
+
+
+def command_line(net: Mininet, commands: str | None) -> None:
+    """Mininet's own, for a person; or `commands`, a line each. What it says goes to standard output."""
+    lg.ch.setStream(sys.stdout)
+    if commands is None:
+        CLI(net)
+        return
+    with tempfile.NamedTemporaryFile("w", suffix=".mn") as script:
+        script.write(commands + "\n")
+        script.flush()
+        CLI(net, script=script.name)

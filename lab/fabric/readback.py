@@ -1,0 +1,80 @@
+"""What the kernel says a network does, beside what was asked for; the same for every fabric."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from lab.fabric import build, device, offload, qdisc
+from lab.fabric.netlink import Netlink
+from lab.fabric.spaces import WIRES, Spaces
+from lab.spec.network import Node, Offloads
+
+
+def qdiscs(spaces: Spaces) -> list[dict[str, Any]]:
+    """Every qdisc that shapes, with its counters, wires first (see `qdisc.describe` for the fields)."""
+    found = []
+    with spaces.inside(WIRES) as netlink:
+        by_end = device.qdiscs(netlink)
+    for number, link in enumerate(spaces.network.links):
+        for side, name in enumerate(("forward", "back")):
+            end = build.wire_end(number, 1 - side)
+            found.append({"node": link.name, "interface": end, "direction": name, **by_end[end]})
+    for node in spaces.network.nodes:
+        with spaces.inside(node.name) as netlink:
+            for interface, plain in device.qdiscs(netlink).items():
+                if plain["kind"] != "noqueue":
+                    found.append({"node": node.name, "interface": interface, "direction": "out", **plain})
+    return found
+
+
+def differences(spaces: Spaces) -> list[str]:
+    """What the kernel says it does and the network does not ask for; empty when the fabric is exact."""
+    compared = [each for node in spaces.network.nodes for each in _of_node(spaces, node)]
+    compared += _of_wires(spaces)
+    return [f"{what} is {actual}, not {wanted}" for what, wanted, actual in compared if wanted != actual]
+
+
+def _of_node(spaces: Spaces, node: Node) -> Iterator[tuple[str, object, object]]:
+    """(what, as wanted, as it is)"""
+    ends = spaces.interfaces[node.name]
+    with spaces.inside(node.name) as netlink:
+        for name, value in node.sysctls.items():
+            yield f"{node.name}: {name}", value.split(), build.sysctl(name).read_text().split()
+        for end in ends:
+            yield f"{node.name}: {end.name} offloads", end.offloads, offload.read(netlink, end.name)
+        links = device.links(netlink)
+    for end in ends:
+        where = f"{node.name}: {end.name}"
+        if wanted := build.coalescing(end):
+            with spaces.of(node.name).sysfs() as sysfs:
+                for name, value in wanted.items():
+                    yield f"{where} {name}", value, (sysfs / "class" / "net" / end.name / name).read_text().strip()
+        yield f"{where} MTU", end.mtu.bytes, links[end.name].mtu
+        yield f"{where} MAC", end.mac, links[end.name].mac
+        if end.gso_max_segs is not None:
+            yield f"{where} gso_max_segs", end.gso_max_segs, links[end.name].gso_max_segs
+
+
+def _of_wires(spaces: Spaces) -> Iterator[tuple[str, object, object]]:
+    found = {(each["node"], each["interface"]): each for each in qdiscs(spaces)}
+    with spaces.inside(WIRES) as netlink:
+        offloads = _offloads(netlink, len(spaces.network.links))
+    for number, link in enumerate(spaces.network.links):
+        for side, (sender, direction, _) in enumerate(link.directions()):
+            end = build.wire_end(number, 1 - side)
+            where = f"link {link.name}, {('forward', 'back')[side]}"
+            actual = found[link.name, end]
+            for key, wanted in qdisc.netem_wanted(direction).items():
+                yield f"{where}: {key}", wanted, actual["options"].get(key)
+            yield f"{where}: the wire's offloads", Offloads(), offloads[end]
+            if card := build.nic(direction):
+                actual = found.get((sender.node, sender.name), {"options": {}})
+                for key, wanted in qdisc.tbf_wanted(*card).items():
+                    yield f"{where}: NIC {key}", wanted, actual["options"].get(key)
+
+
+def _offloads(netlink: Netlink, links: int) -> dict[str, Offloads]:
+    """Of both inner ends of every wire."""
+    ends = [build.wire_end(number, side) for number in range(links) for side in (0, 1)]
+    return {end: offload.read(netlink, end) for end in ends}

@@ -1,0 +1,69 @@
+"""Where a network is: a namespace for each node and one for the wires, and who is whose neighbour."""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property
+
+from lab.fabric.namespace import Namespace
+from lab.fabric.netlink import Netlink
+from lab.spec.network import Interface, Network, Node
+
+WIRES = "wires"
+LARGEST = 254  # ends of a subnet that know one another from the start; n of them make n x n entries
+
+
+@dataclass(frozen=True)
+class Spaces:
+    """The namespaces of `network`, each called by `prefix` and the node; the prefix keeps two fabrics apart."""
+
+    network: Network
+    prefix: str = ""
+
+    def of(self, node: str) -> Namespace:
+        """Where `node` lives, or `WIRES` do."""
+        return Namespace(self.prefix + node)
+
+    @contextmanager
+    def inside(self, node: str) -> Iterator[Netlink]:
+        """The calling thread is there within this context, with a socket. Raises NamespaceError."""
+        with self.of(node).entered(), Netlink() as netlink:
+            yield netlink
+
+    @cached_property
+    def nodes(self) -> Mapping[str, Node]:
+        """Every node by name."""
+        return {node.name: node for node in self.network.nodes}
+
+    @cached_property
+    def interfaces(self) -> Mapping[str, list[Interface]]:
+        """Those of every node, in link order."""
+        found: dict[str, list[Interface]] = {node: [] for node in self.nodes}
+        for link in self.network.links:
+            for end in link.ends:
+                found[end.node].append(end)
+        return found
+
+    def neighbours(self, end: Interface) -> list[tuple[str, str]]:
+        """(address, MAC) of all others in the subnets of `end`; none where a subnet has more than `LARGEST`.
+
+        There ARP and neighbour discovery find them, as on real networks.
+        """
+        found: dict[str, str] = {}
+        for address in end.addresses:
+            members = self._subnets[ipaddress.ip_interface(address).network]
+            if len(members) <= LARGEST:
+                found |= {text: other.mac for other in members if other.node != end.node for text in other.addresses}
+        return list(found.items())
+
+    @cached_property
+    def _subnets(self) -> Mapping[ipaddress.IPv4Network | ipaddress.IPv6Network, list[Interface]]:
+        found: dict[ipaddress.IPv4Network | ipaddress.IPv6Network, list[Interface]] = {}
+        for link in self.network.links:
+            for end in link.ends:
+                for address in end.addresses:
+                    found.setdefault(ipaddress.ip_interface(address).network, []).append(end)
+        return found

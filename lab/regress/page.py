@@ -1,0 +1,121 @@
+"""What changed between two kernels, as a notebook shows it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from html import escape
+
+from lab.errors import InputError
+from lab.regress.compare import CaseChange, ClaimChange
+from lab.report import html
+from lab.report.html import Html
+from lab.verdict import Result
+
+__all__ = ["Changes"]
+
+_KINDS = ("regressed", "moved", "same figures", "identical")
+
+
+@dataclass(frozen=True, repr=False)
+class Changes:
+    """Claims on two kernels. Shows itself as a table of them all, those that changed most first."""
+
+    changes: tuple[ClaimChange, ...]
+
+    def __iter__(self) -> Iterator[ClaimChange]:
+        return iter(self.changes)
+
+    def __len__(self) -> int:
+        return len(self.changes)
+
+    def __getitem__(self, claim: str) -> ClaimChange:
+        """By its id. Raises InputError for one that was not run on both."""
+        for each in self:
+            if each.claim == claim:
+                return each
+        raise InputError(f"{claim} was not run on both kernels")
+
+    def section(self, *claims: str) -> Html:
+        """These claims, case by case, with the first packets that differ; a remark in place of one not run on both."""
+        known = {each.claim: each for each in self}
+        return Html(*(_section(known[claim]) if claim in known else _missing(claim) for claim in claims))
+
+    def sections(self) -> Html:
+        """All claims that are not identical, those that changed most first."""
+        return self.section(*(each.claim for each in self._ordered() if each.change != "identical"))
+
+    def _ordered(self) -> list[ClaimChange]:
+        return sorted(self, key=lambda each: _KINDS.index(each.change))
+
+    def __repr__(self) -> str:
+        return "\n".join(f"{each.claim}: {each.change}" for each in self)
+
+    def _repr_html_(self) -> str:
+        if not self.changes:
+            return "<p>No claim was run on both kernels.</p>"
+        base, new = self.changes[0].kernels
+        kinds = [each.change for each in self]
+        count = ", ".join(f"{kinds.count(kind)} {kind}" for kind in _KINDS if kind in kinds)
+        rows = (_row(each) for each in self._ordered())
+        return "\n".join(
+            [
+                f'<p class="sum">{escape(base)} beside {escape(new)}: {len(kinds)} claims, {count}.</p>',
+                html.table(["Claim", "Base", "New", "Change", "Largest change of a figure"], rows, "changes"),
+            ]
+        )
+
+
+def _row(change: ClaimChange) -> list[str]:
+    ratios = [case.ratio - 1 for case in change.cases if case.ratio is not None]
+    name = escape(change.claim)
+    return [
+        name if change.change == "identical" else f'<a href="#{name}">{name}</a>',
+        html.badge(change.base.kind),
+        html.badge(change.new.kind),
+        escape(change.change),
+        html.percent(max(ratios, key=abs)) if ratios else html.DASH,
+    ]
+
+
+def _section(change: ClaimChange) -> str:
+    head = f'<h3 id="{escape(change.claim)}">{escape(change.claim)}: {escape(change.change)}</h3>'
+    verdicts = f"<p>{html.badge(change.base.kind)} on {escape(change.kernels[0])}, "
+    verdicts += f"{html.badge(change.new.kind)} on {escape(change.kernels[1])}.</p>"
+    columns = ["Arm", "Base", "New", "Change", "Predicted change"]
+    table = html.table(columns, (_case(case) for case in change.cases), "changes")
+    return "\n".join([head, verdicts, table, _packets(change.cases)])
+
+
+def _case(case: CaseChange) -> list[str]:
+    said = html.percent(case.ratio - 1) if case.ratio is not None else html.DASH
+    if case.shift:
+        said += f" (p {case.shift.p:.2g}, effect {case.shift.effect:+.2f})"
+    return [
+        html.code(f"{case.new.arm} {case.new.point}".strip()),
+        html.figure(case.base.measured),
+        html.figure(case.new.measured),
+        said,
+        _predicted(case.base, case.new),
+    ]
+
+
+def _predicted(base: Result, new: Result) -> str:
+    """What the model, which knows both kernels' rules, makes of it; a dash where it says nothing."""
+    if not (base.predicted and new.predicted and base.predicted.number):
+        return html.DASH
+    return html.percent(new.predicted.number / base.predicted.number - 1)
+
+
+def _packets(cases: Sequence[CaseChange]) -> str:
+    for case in cases:
+        if where := case.divergence:
+            arm = html.code(f"{case.new.arm} {case.new.point}".strip())
+            lines = f"base  {where.base or 'has ended'}\nnew   {where.new or 'has ended'}"
+            said = f"packet {where.number} of {html.code(case.capture)} is the first that differs, in {where.what}"
+            return f"<p>{arm}: {said}.</p>\n<pre>{escape(lines)}</pre>"
+    return ""
+
+
+def _missing(claim: str) -> str:
+    return f"<p>{html.code(claim)} was not run on both kernels.</p>"

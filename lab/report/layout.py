@@ -1,0 +1,42 @@
+"""What a picture of a network says, whether it is drawn in SVG or in text: who is how far away, and what a link does.
+
+Networks come in plain form (`lab.units.to_plain`), as records have them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+__all__ = ["columns", "direction", "neighbours"]
+
+
+def columns(network: Mapping[str, Any], start: str) -> list[list[str]]:
+    """Node names by hops from `start`; what cannot be reached comes last."""
+    names = [node["name"] for node in network["nodes"]]
+    near = {name: {other for other, _ in neighbours(network, name)} for name in names}
+    found, seen = [[start]], {start}
+    while further := sorted({other for name in found[-1] for other in near[name]} - seen):
+        found.append(further)
+        seen.update(further)
+    rest = [name for name in names if name not in seen]
+    return [*found, rest] if rest else found
+
+
+def neighbours(network: Mapping[str, Any], node: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """(other node, link) for every link of `node`, in the file's order."""
+    for link in network["links"]:
+        first, second = (end["node"] for end in link["ends"])
+        if node in (first, second):
+            yield (second if node == first else first), link
+
+
+def direction(way: Mapping[str, Any]) -> str:
+    """Rate, delay and what else is not as an ideal wire has it."""
+    parts = [way["rate"] or "no rate"]
+    if not str(way["delay"]).startswith("0 "):
+        parts.append(f"delay {way['delay']}")
+    if not str(way["jitter"]).startswith("0 "):
+        parts.append(f"jitter {way['jitter']}")
+    parts += [f"{name} {100 * way[name]:g} %" for name in ("loss", "reorder", "duplicate") if way[name]]
+    return ", ".join([*parts, f"MTU {way['mtu']}", f"limit {way['limit']:,}"])

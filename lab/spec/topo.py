@@ -1,0 +1,205 @@
+"""Mininet's `Topo` as a topology of ours: what a topology file would say of it, checked and resolved like one.
+
+Hosts, switches and links come over, with what a TCLink can do in each direction: bw, delay, jitter, loss and
+max_queue_size. What has no equivalent is a mistake, at the line that asked for it. Two things are ours, not Mininet's:
+a rate counts the whole frame, and hosts without an `ip` get an address of the subnet's own.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from lab.spec import python
+from lab.spec.document import Document, Place
+from lab.spec.errors import Problem, SpecError, display, suggestion
+from lab.spec.topology import Topology, checked
+
+__all__ = ["convert", "load"]
+
+PREFIX_LENGTH = 8  # of an address without one: Mininet's
+# tc's units of time, in ours; a number alone is in microseconds.
+TIMES = {"": "us", "us": "us", "usec": "us", "usecs": "us", "ms": "ms", "msec": "ms", "msecs": "ms"}
+TIMES |= {"s": "s", "sec": "s", "secs": "s"}
+# What says nothing of the frames on a link, or what is so here anyway.
+NEUTRAL: Mapping[str, tuple[Any, ...]] = {
+    "use_htb": (True, False),
+    "use_tbf": (False,),
+    "use_hfsc": (False,),
+    "enable_ecn": (False,),
+    "enable_red": (False,),
+    "gro": (False,),
+    "disable_gro": (True,),
+    "speedup": (0,),
+    "stp": (False,),
+    "inNamespace": (True,),
+}
+IGNORED = {"node1", "node2", "port1", "port2", "port", "isSwitch", "dpid", "protocols", "failMode"}
+
+
+def load(path: Path, entry: str = "") -> Topology:
+    """The entry of `topos` in a file for `mn --custom`; its only one unless named. Raises SpecError."""
+    path = path.absolute()
+    try:
+        source = path.read_bytes()
+    except OSError as error:
+        raise SpecError([Problem(display(path), 1, f"cannot be read: {error.strerror}")]) from error
+    topos = getattr(python.run(source, path), "topos", None)
+    if not isinstance(topos, dict) or not topos:
+        message = "should define topos = {'name': Topo class or function}, as a file for `mn --custom` does"
+        raise SpecError([Problem(display(path), 1, message)])
+    if not entry and len(topos) > 1:
+        raise SpecError(
+            [Problem(display(path), 1, f"has {', '.join(topos)}: name one, {path.name}:{next(iter(topos))}")]
+        )
+    entry = entry or next(iter(topos))
+    if entry not in topos:
+        raise SpecError([Problem(display(path), 1, f"topos has no '{entry}'{suggestion(entry, topos)}")])
+    return convert(topos[entry], path)
+
+
+def convert(make: Callable[[], Any], path: Path) -> Topology:
+    """What `make`, a Topo class or a function that returns one, builds; `path` is the file that it is from.
+
+    Raises SpecError with everything in it that has no equivalent.
+    """
+    with _noted(path) as lines, python.blamed(path):
+        topo = make()
+    if not all(hasattr(topo, name) for name in ("hosts", "switches", "iterLinks", "nodeInfo")):
+        raise SpecError([Problem(display(path), 1, f"makes a {type(topo).__name__}, which is no Topo of Mininet's")])
+    found = _Conversion(topo, path, lines)
+    found.run()
+    if found.problems:
+        raise SpecError(found.problems)
+    return checked(Document(path, found.data, found.places))
+
+
+@contextmanager
+def _noted(path: Path) -> Iterator[dict[object, int]]:
+    """Node, or (node, node, key) of a link -> the line of `path` that adds it, in the order of their coming."""
+    lines: dict[object, int] = {}
+    base = getattr(sys.modules.get("mininet.topo"), "Topo", None)
+    if base is None:  # nothing of Mininet's was imported: `convert` says so
+        yield lines
+        return
+    add_node, add_link = base.addNode, base.addLink
+
+    def noting_node(self: Any, name: str, **opts: Any) -> Any:
+        lines[name] = _line(path)
+        return add_node(self, name, **opts)
+
+    def noting_link(self: Any, node1: str, node2: str, *args: Any, **opts: Any) -> Any:
+        key = add_link(self, node1, node2, *args, **opts)
+        lines[node1, node2, key] = _line(path)
+        return key
+
+    base.addNode, base.addLink = noting_node, noting_link
+    try:
+        yield lines
+    finally:
+        base.addNode, base.addLink = add_node, add_link
+
+
+def _line(path: Path) -> int:
+    frame = inspect.currentframe()
+    while frame and frame.f_code.co_filename != str(path):
+        frame = frame.f_back
+    return frame.f_lineno if frame else 1
+
+
+@dataclass
+class _Conversion:
+    topo: Any
+    path: Path
+    lines: Mapping[object, int]
+    data: dict[str, Any] = field(default_factory=dict)
+    places: dict[Place, int] = field(default_factory=dict)
+    problems: list[Problem] = field(default_factory=list)
+
+    def run(self) -> None:
+        """Fill `data`, as a topology file would say it, and `places` with the lines."""
+        about = (type(self.topo).__doc__ or "").strip().partition("\n")[0]
+        hosts, switches = self.topo.hosts(), self.topo.switches()
+        self.data = {"about": about or "A topology of Mininet's.", "hosts": {}, "switches": {}, "links": {}}
+        self.addresses = {name: self._node(name) for name in (*hosts, *switches)}
+        for kind, names in (("hosts", hosts), ("switches", switches)):
+            for name in names:
+                self.data[kind][name] = {}
+                self.places[kind, name] = self.lines.get(name, 1)
+        links = {(a, b, key): info for a, b, key, info in self.topo.iterLinks(withKeys=True, withInfo=True)}
+        for number, link in enumerate(sorted(links, key=list(self.lines).index)):
+            self._link(number, *link[:2], links[link], self.lines[link])
+
+    def _node(self, name: str) -> str | None:
+        """Checks its parameters; its address, if it was given one."""
+        params = dict(self.topo.nodeInfo(name))
+        address: str | None = params.pop("ip", None)
+        self._refuse(params, self.lines.get(name, 1), f"node '{name}'")
+        return address
+
+    def _link(self, number: int, first: str, second: str, info: Mapping[str, Any], line: int) -> None:
+        name = f"{first}-{second}" if f"{first}-{second}" not in self.data["links"] else f"{first}-{second}-{number}"
+        shared = {key: value for key, value in info.items() if key not in ("params1", "params2")}
+        ends, ways = {}, []
+        for node, own in ((first, info.get("params1")), (second, info.get("params2"))):
+            params = {**shared, **(own or {})}
+            given = params.pop("ip", None) or self.addresses.pop(node, None)
+            ends[node] = {"addresses": [_address(given)]} if given else {}
+            ways.append(self._direction(params, line, f"link {name}"))
+        self.data["links"][name] = {"ends": ends, "forward": ways[0], "back": ways[1]}
+        self.places["links", name] = line
+
+    def _direction(self, params: dict[str, Any], line: int, where: str) -> dict[str, Any]:
+        """What a TCLink's parameters say of one direction, in a topology file's words."""
+        words: dict[str, tuple[str, Callable[[Any], Any]]] = {
+            "bw": ("rate", lambda bw: f"{bw} Mbit/s"),
+            "delay": ("delay", _duration),
+            "jitter": ("jitter", _duration),
+            "loss": ("loss", lambda share: f"{share} %"),
+            "max_queue_size": ("limit", int),
+        }
+        said: dict[str, Any] = {}
+        for key, (word, convert) in words.items():
+            value = params.pop(key, None)
+            if value is not None:
+                try:
+                    said[word] = convert(value)
+                except (ValueError, TypeError):
+                    self.problems.append(Problem(display(self.path), line, f"{where}: {key}={value!r} is no {word}"))
+        self._refuse(params, line, where)
+        return {
+            word: value for word, value in said.items() if not (word in ("delay", "jitter", "loss") and _zero(value))
+        }
+
+    def _refuse(self, params: Mapping[str, Any], line: int, where: str) -> None:
+        for key, value in params.items():
+            if key in IGNORED or value is None or value in NEUTRAL.get(key, ()):
+                continue
+            if key.startswith("cls") and getattr(value, "__module__", "").startswith("mininet."):
+                continue  # Mininet's own kinds of host, switch and link: here they are ours
+            shown = getattr(value, "__name__", None) or repr(value)
+            message = f"{where}: {key}={shown} has no equivalent here"
+            problem = Problem(display(self.path), line, message)
+            if problem not in self.problems:
+                self.problems.append(problem)
+
+
+def _duration(value: object) -> str:
+    match = re.fullmatch(r"\s*([0-9.]+)\s*([a-z]*)\s*", str(value))
+    if match is None or match.group(2) not in TIMES:
+        raise ValueError(value)
+    return f"{match.group(1)} {TIMES[match.group(2)]}"
+
+
+def _zero(value: str) -> bool:
+    return not float(value.split()[0])
+
+
+def _address(text: str) -> str:
+    return text if "/" in text else f"{text}/{PREFIX_LENGTH}"

@@ -1,0 +1,158 @@
+"""`lab shell` and `lab mn`: a person at a terminal, a script, and whoever pulls the plug."""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+import subprocess
+import sys
+import termios
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+pytestmark = [pytest.mark.guest, pytest.mark.usefixtures("kernel")]
+
+LAB = Path(sys.executable).with_name("lab")
+SECONDS = 120.0
+
+
+def lab(*args: str, stdin: int = subprocess.DEVNULL) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([LAB, *args], stdin=stdin, capture_output=True, text=True, timeout=SECONDS)
+
+
+class Terminal:
+    """A program at a terminal of its own, and the person who types there."""
+
+    def __init__(self, temporary: Path, *args: str) -> None:
+        self.master, self.slave = os.openpty()
+        self.mode = termios.tcgetattr(self.slave)
+        self.temporary = temporary
+        streams = {"stdin": self.slave, "stdout": self.slave, "stderr": self.slave}
+        environment = {**os.environ, "TMPDIR": str(temporary), "TERM": "dumb"}
+        self.program = subprocess.Popen([LAB, *args], **streams, env=environment, start_new_session=True)
+
+    def until(self, text: str) -> str:
+        """What appears up to `text`."""
+        seen, deadline = b"", time.monotonic() + SECONDS
+        while text.encode() not in seen:
+            assert time.monotonic() < deadline, seen
+            if select.select([self.master], [], [], 0.1)[0]:
+                seen += os.read(self.master, 4096)
+        return seen.decode()
+
+    def type(self, text: str) -> None:
+        os.write(self.master, text.encode())
+
+    def left(self) -> tuple[int, list[Path]]:
+        """(exit status, files left) when the program has ended; the terminal is as it was."""
+        status = self.program.wait(SECONDS)
+        deadline = time.monotonic() + SECONDS
+        while time.monotonic() < deadline and (list(self.temporary.iterdir()) or self.changed()):
+            time.sleep(0.05)  # a program that was killed has a supervisor that still tidies up
+        assert not self.changed()
+        return status, list(self.temporary.iterdir())
+
+    def changed(self) -> bool:
+        return termios.tcgetattr(self.slave) != self.mode
+
+
+@pytest.fixture
+def terminal(tmp_path: Path) -> Iterator[type[Terminal]]:
+    """Makes terminals whose programs end with the test."""
+    opened: list[Terminal] = []
+
+    class Mine(Terminal):
+        def __init__(self, *args: str) -> None:
+            super().__init__(tmp_path, *args)
+            opened.append(self)
+
+    yield Mine  # type: ignore[misc]
+    for each in opened:
+        each.program.kill()
+        each.program.wait()
+        os.close(each.master)
+        os.close(each.slave)
+
+
+def test_a_person_types_in_a_host(terminal: type[Terminal]) -> None:
+    shell = terminal("shell", "delay-10ms", "receiver")  # type: ignore[call-arg]
+    assert "root of receiver" in shell.until("receiver:~# ")
+    assert shell.changed(), "every key goes to the guest"
+    shell.type("ping -c 1 sender\n")
+    assert "0% packet loss" in shell.until("rtt ")
+    shell.until("receiver:~# ")
+    shell.type("ping sender\n")
+    shell.until("icmp_seq=2")
+    shell.type("\x03")
+    shell.until("rtt ")
+    shell.until("receiver:~# ")
+    shell.type("exit 7\n")
+    assert shell.left() == (7, [])
+
+
+def test_ctrl_d_ends_it(terminal: type[Terminal]) -> None:
+    shell = terminal("shell", "two-hosts")  # type: ignore[call-arg]
+    shell.until("sender:~# ")
+    shell.type("\x04")
+    assert shell.left() == (0, [])
+
+
+def test_a_person_types_at_mininets_prompt(terminal: type[Terminal]) -> None:
+    prompt = terminal("mn", "two-hosts")  # type: ignore[call-arg]
+    prompt.until("mininet> ")
+    prompt.type("sender ping receiver\n")
+    prompt.until("icmp_seq=2")
+    prompt.type("\x03")
+    prompt.until("mininet> ")
+    prompt.type("\x04")
+    assert prompt.left() == (0, [])
+
+
+@pytest.mark.parametrize("number", [signal.SIGHUP, signal.SIGKILL])
+def test_a_session_that_is_killed_leaves_nothing(terminal: type[Terminal], number: signal.Signals) -> None:
+    shell = terminal("shell", "two-hosts")  # type: ignore[call-arg]
+    shell.until("sender:~# ")
+    shell.program.send_signal(number)
+    assert shell.left() == (-number, [])
+
+
+def test_a_command_runs_as_in_a_script() -> None:
+    done = lab("shell", "shared-bottleneck", "rival", "-c", "ping -4 -c 2 receiver; echo bad >&2; exit 3")
+    assert done.returncode == 3
+    assert done.stderr == "bad\n"
+    assert "2 received" in done.stdout
+
+
+def test_in_virtual_time_a_command_says_the_same_every_time() -> None:
+    runs = [lab("shell", "lossy", "-c", "ping -4 -c 100 receiver", "--clock", "virtual").stdout for _ in range(2)]
+    assert runs[0] == runs[1]
+    assert "100 packets transmitted" in runs[0]
+
+
+def test_mininets_commands_act_on_our_network() -> None:
+    done = lab("mn", "shared-bottleneck", "-c", "pingall\nnet\nrival ping -c 1 receiver", "--clock", "virtual")
+    assert done.returncode == 0, done.stderr
+    assert "0% dropped (12/12 received)" in done.stdout
+    assert "router eth0:eth0 eth1:eth0 eth2:eth0" in done.stdout
+    assert "time=20." in done.stdout, "10 ms each way, and the wires' own time"
+
+
+@pytest.mark.parametrize(
+    ("args", "said"),
+    [
+        (["shell", "two-hosts"], "standard input is no terminal"),
+        (["shell", "two-hosts", "sendr", "-c", "true"], "no host 'sendr', did you mean 'sender'?"),
+        (["shell", "two-host"], "did you mean 'two-hosts'?"),
+        (["shell", "two-hosts", "--clock", "virtual"], "nobody types that fast"),
+        (["mn", "two-hosts", "--clock", "lunar", "-c", "nodes"], "it is virtual or real"),
+    ],
+)
+def test_a_mistake_is_one_message(args: list[str], said: str) -> None:
+    done = lab(*args)
+    assert done.returncode == 2
+    assert said in done.stderr
+    assert "Traceback" not in done.stderr

@@ -1,0 +1,166 @@
+"""A tree is built as it stands, in a copy that is kept: what did not change is not compiled again."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from lab.errors import InputError
+from lab.kernel import BuildFailed, build, cache, installed, recipe
+from lab.kernel.git import git
+
+MAKEFILE = """\
+VERSION = 7
+PATCHLEVEL = 2
+SUBLEVEL = 1
+allnoconfig:
+\tcp $(KCONFIG_ALLCONFIG) .config
+linux: main.o part.o
+\tgcc -o $@ $^
+%.o: %.c
+\t@echo "  CC      $@"
+\techo $< >> LOG
+\ttest ! -e slow || sleep 60
+\tgcc -c -o $@ $<
+"""
+MAIN = """\
+#include <stdio.h>
+unsigned long long time_travel_time;
+int main(void) { puts("seccomp=<on/auto/off>"); return 0; }
+"""
+PATCH = """\
+Ours.
+--- a/part.c
++++ b/part.c
+@@ -1 +1,2 @@
+ int part;
++int patched;
+--- /dev/null
++++ b/added.c
+@@ -0,0 +1 @@
++int added;
+"""
+SCRIPT = """\
+import sys
+from pathlib import Path
+from lab.kernel import build, recipe
+recipe.own_patches = lambda series: ()
+build(tree=Path(sys.argv[1]))
+"""
+
+
+@pytest.fixture
+def tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setattr(recipe, "own_patches", lambda _: ())
+    tree = tmp_path / "mine"
+    (tree / "arch" / "um").mkdir(parents=True)
+    (tree / "arch" / "um" / "Makefile").write_text("# UML\n")
+    (tree / "Makefile").write_text(MAKEFILE.replace("LOG", str(tmp_path / "log")))
+    (tree / "main.c").write_text(MAIN)
+    (tree / "part.c").write_text("int part;\n")
+    return tree
+
+
+def compiled(tree: Path) -> list[str]:
+    """What was compiled since this was last asked."""
+    log = tree.parent / "log"
+    names = log.read_text().split() if log.exists() else []
+    log.unlink(missing_ok=True)
+    return sorted(names)
+
+
+def content(tree: Path) -> dict[str, tuple[int, bytes]]:
+    return {str(path): (path.stat().st_mtime_ns, path.read_bytes()) for path in tree.rglob("*") if path.is_file()}
+
+
+def test_only_what_changed_is_compiled(tree: Path) -> None:
+    before = content(tree)
+    first = build(tree=tree)
+    assert (first.name, first.version) == ("7.2-mine", "7.2.1")
+    assert content(tree) == before
+    assert compiled(tree) == ["main.c", "part.c"]
+    assert build(tree=tree) == first
+    (tree / "part.c").write_text("int part = 2;\n")
+    second = build(tree=tree)
+    assert compiled(tree) == ["part.c"]
+    assert second.id != first.id
+    assert cache.find("7.2-mine") == second
+    assert len(installed()) == 2
+
+
+def test_a_tree_is_known_by_its_content(tree: Path) -> None:
+    first = build(tree=tree)
+    compiled(tree)
+    os.utime(tree / "part.c")
+    for product in ("main.o", ".config", "vmlinux"):
+        (tree / product).write_text("made by the user's own build\n")
+    assert build(tree=tree) == first
+    git("init", "--quiet", where=tree)
+    assert build(tree=tree) == first
+    assert compiled(tree) == []
+
+
+def test_patches_go_on_a_copy_and_off_it_again(tree: Path, tmp_path: Path) -> None:
+    patch = tmp_path / "ours.patch"
+    patch.write_text(PATCH)
+    build(tree=tree)
+    compiled(tree)
+    assert build(tree=tree, patches=[patch]).name == "7.2-mine-ours"
+    assert compiled(tree) == ["part.c"]
+    (tree / "main.c").write_text(MAIN + "\n")
+    build(tree=tree, patches=[patch])
+    assert not (tree / "added.c").exists()
+    (tree / "part.c").write_text("int part = 3;\n")
+    build(tree=tree)
+
+
+def test_after_a_failure_the_next_build_goes_on(tree: Path) -> None:
+    build(tree=tree)
+    (tree / "part.c").write_text("int part = ;\n")
+    with pytest.raises(BuildFailed, match="make linux failed"):
+        build(tree=tree)
+    compiled(tree)
+    (tree / "part.c").write_text("int part = 4;\n")
+    build(tree=tree)
+    assert compiled(tree) == ["part.c"]
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
+def test_after_an_interrupted_build_no_object_is_trusted(tree: Path, number: int) -> None:
+    build(tree=tree)
+    compiled(tree)
+    (tree / "part.c").write_text("int part = 5;\n")
+    (tree / "slow").touch()
+    with subprocess.Popen([sys.executable, "-c", SCRIPT, str(tree)], stderr=subprocess.PIPE) as process:
+        for _ in range(500):
+            if compiled(tree):
+                break
+            time.sleep(0.02)
+        process.send_signal(number)
+    (tree / "slow").unlink()
+    build(tree=tree)
+    assert compiled(tree) == ["main.c", "part.c"]
+
+
+@pytest.mark.parametrize(
+    ("missing", "message"), [("Makefile", "it has no Makefile"), ("arch/um/Makefile", "it has no arch/um")]
+)
+def test_a_folder_that_is_no_kernel_tree(tree: Path, missing: str, message: str) -> None:
+    (tree / missing).unlink()
+    if missing.startswith("arch"):
+        (tree / "arch" / "um").rmdir()
+    with pytest.raises(InputError, match=message):
+        build(tree=tree)
+
+
+def test_a_makefile_without_a_version(tree: Path) -> None:
+    (tree / "Makefile").write_text("all:\n")
+    with pytest.raises(InputError, match="says no kernel's version"):
+        build(tree=tree)

@@ -1,0 +1,87 @@
+"""The commit that changed a claim is named, whatever else does not build or does not run."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from lab.cli.bisecting import search
+from lab.errors import InputError
+from lab.kernel import BuildFailed
+from lab.kernel.history import Commit, History
+from lab.report.judged import Judged
+
+Judge = Callable[..., Judged]
+
+NAMES = {"GIT_AUTHOR_NAME": "A", "GIT_AUTHOR_EMAIL": "a@b", "GIT_COMMITTER_NAME": "A", "GIT_COMMITTER_EMAIL": "a@b"}
+CLAIM = """
+    topology="symmetric-1g", workload=Netcat(), metric=transfer_time(), arms=(Arm("only", reported="1 s"),),
+    tolerance=Within(0.1, because="it is made up"),
+"""
+
+
+class Quiet:
+    def say(self, message: str) -> None: ...
+
+    def step(self, done: int, total: int) -> None: ...
+
+
+@pytest.fixture
+def history(tmp_path: Path) -> History:
+    """Commits 0 to 8."""
+    where = tmp_path / "linux"
+    where.mkdir()
+    subprocess.run(["git", "init", "--quiet"], cwd=where, check=True)
+    for number in range(9):
+        command = ["git", "commit", "--quiet", "--allow-empty", "-m", f"{number}"]
+        subprocess.run(command, cwd=where, env=NAMES, check=True)
+    return History.of(where, tmp_path / "ours")
+
+
+@pytest.fixture
+def ends(history: History) -> tuple[Commit, Commit]:
+    return history.commit("HEAD~8"), history.commit("HEAD")
+
+
+def times(judge: Judge, seconds: Callable[[int], float | None]) -> Callable[[Commit], Judged]:
+    """The claim on commit N takes `seconds(N)`; None: it does not build."""
+
+    def judged(commit: Commit) -> Judged:
+        found = seconds(int(commit.subject))
+        if found is None:
+            raise BuildFailed("make linux failed")
+        output = json.dumps({"start_ns": 0, "end_ns": round(found * 1e9)}).encode()
+        return judge(CLAIM, {"only": [{"netcat.json": output}]}, f"k{commit.subject}")
+
+    return judged
+
+
+@pytest.mark.parametrize("first", range(1, 9))
+def test_the_commit_is_named(judge: Judge, history: History, ends: tuple[Commit, Commit], first: int) -> None:
+    answer = search("toy/claim", history, ends, times(judge, lambda n: 1.0 + (n >= first)), Quiet())
+    assert [each.subject for each in answer.found] == [str(first)]
+    assert (answer.exit_code, answer.change.change) == (0, "regressed")
+    assert len(answer.tested) <= 2 + 3
+
+
+def test_what_does_not_build_is_skipped(judge: Judge, history: History, ends: tuple[Commit, Commit]) -> None:
+    broken = times(judge, lambda n: None if n in (3, 4) else 1.0 + (n >= 4))
+    answer = search("toy/claim", history, ends, broken, Quiet())
+    assert [each.subject for each in answer.found] == ["5", "4", "3"]
+    assert answer.exit_code == 1
+    skipped = {each.commit.subject: each.detail for each in answer.tested if each.outcome == "skip"}
+    assert skipped == {"3": "make linux failed", "4": "make linux failed"}
+
+
+def test_a_claim_that_is_the_same_on_both(judge: Judge, history: History, ends: tuple[Commit, Commit]) -> None:
+    with pytest.raises(InputError, match=r"the same on .* there is nothing to look for"):
+        search("toy/claim", history, ends, times(judge, lambda _: 1.0), Quiet())
+
+
+def test_an_end_that_does_not_build_is_said(judge: Judge, history: History, ends: tuple[Commit, Commit]) -> None:
+    with pytest.raises(BuildFailed):
+        search("toy/claim", history, ends, times(judge, lambda n: 1.0 if n else None), Quiet())

@@ -1,0 +1,56 @@
+"""Captures of the planted changes, as `lab regress` recorded them: each is named by the packet where it first shows.
+
+tests/regress/test_planted.py makes such records anew, with kernels that it builds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from lab.metric.capture import Capture
+from lab.regress.compare import compare
+from lab.regress.packets import Divergence, diverge
+from lab.report.judged import Judged
+
+RECORDED = Path(__file__).parents[1] / "data" / "regress"
+# A sender's messages that nobody reads, 100 ms apart; and a netcat of 10 kB.
+UNREAD = """
+    topology="symmetric-1g", workload=RequestResponse(), probes=(Capture(node="receiver"),),
+    metric=ack_delay("mean", skip=16), arms=(Arm("only", reported="40.5 ms"),),
+    tolerance=Within(0.01, because="it is a timer's"),
+"""
+
+
+def parting(kind: str, planted: str) -> Divergence | None:
+    return diverge(*(Capture(RECORDED / f"{kind}.{kernel}.pcap") for kernel in ("7.2", planted)))
+
+
+def test_a_delayed_ack_comes_20_ms_later() -> None:
+    where = parting("unread", "delack-60ms")
+    assert where
+    assert (where.number, where.what) == (37, "time")
+    base, new = (float(line.split()[0]) for line in (where.base, where.new))
+    assert new - base == pytest.approx(0.020, abs=1e-5)
+    assert where.base.split()[1:] == where.new.split()[1:]
+
+
+def test_the_claim_of_the_delayed_ack_regresses(judge: Callable[..., Judged]) -> None:
+    sides = [
+        judge(
+            UNREAD,
+            {"only": [{"capture.receiver.eth0.pcap": (RECORDED / f"unread.{kernel}.pcap").read_bytes()}]},
+            kernel,
+        )
+        for kernel in ("7.2", "delack-60ms")
+    ]
+    (found,) = compare([sides[0]], [sides[1]])
+    assert found.change == "regressed"
+    assert found.cases[0].ratio == pytest.approx(60.5 / 40.5, rel=0.001)
+
+
+@pytest.mark.parametrize("kind", ["unread", "netcat"])
+def test_a_capture_does_not_part_from_itself(kind: str) -> None:
+    assert parting(kind, "7.2") is None
