@@ -87,6 +87,7 @@ def perform(trial: dict[str, Any], out: Path) -> dict[str, Any]:
     workload: Workload = from_plain(trial["workload"], cast(Any, Workload))
     probes: list[Probe] = from_plain(trial["probes"], cast(Any, list[Probe]))
     middleboxes: list[Middlebox] = from_plain(trial["middleboxes"], cast(Any, list[Middlebox]))
+    counted = (trial["on"], trial["clock"]) == ("vm", "virtual")
     out.mkdir(exist_ok=True)
     with choose(trial.get("fabric", "netlink"))(network) as fabric:
         environment = _environment(fabric)
@@ -106,11 +107,11 @@ def perform(trial: dict[str, Any], out: Path) -> dict[str, Any]:
                     standing.enter_context(probe.watch(place))
                 if real:
                     standing.enter_context(monitor.watching(place, fabric, wires, workload.greedy))
-                with saturation.measured() as load:
-                    workload.run(place)
+                load = standing.enter_context(saturation.measured()) if counted else None
+                workload.run(place)
         _write(out / "qdiscs.after.json", fabric.qdiscs())
         after = [f"after the run, {each}" for each in fabric.differences() if each not in before]
-    if (trial["on"], trial["clock"]) == ("vm", "virtual"):
+    if load is not None:
         environment["cpu_busy"] = load.busy
         after += saturation.reasons(load, probes)
     return {"environment": environment, "invalid": before + after}
