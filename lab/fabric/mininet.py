@@ -18,7 +18,7 @@ from lab.fabric.fabric import Fabric
 from lab.fabric.namespace import Namespace
 from lab.fabric.spaces import WIRES, Spaces
 from lab.spec.mininet import make_importable
-from lab.spec.network import Interface, Kind, Link, Network, Node
+from lab.spec.network import Interface, Kind, Network, Node
 
 make_importable()
 
@@ -62,21 +62,22 @@ class LabTopo(Topo):  # type: ignore[misc]
 
 
 class Site:
-    """Where a network is made: the nodes' namespaces and, from the first wire to the last, the wires'."""
+    """Where a network is made: the nodes' namespaces and, from the first node to the last, the wires'."""
 
     def __init__(self, spaces: Spaces) -> None:
         self.spaces = spaces
-        self._wires = 0
+        self._settled: set[str] = set()
         self._unfinished = {node.name for node in spaces.network.nodes if node.kind is not Kind.SWITCH}
 
     def settle(self, node: Node, process: int) -> None:
         """`process` of Mininet's is the node from now on."""
-        Namespace.adopt(self.spaces.of(node.name).name, process)
-        try:
+        with ExitStack() as undo:
+            if not self._settled:
+                undo.callback(Namespace.create(self.spaces.of(WIRES).name).remove)
+            undo.callback(Namespace.adopt(self.spaces.of(node.name).name, process).remove)
             build.prepare(self.spaces, node)
-        except BaseException:
-            self.leave(node)
-            raise
+            undo.pop_all()
+        self._settled.add(node.name)
 
     def finish(self, node: Node) -> None:
         """Mininet has made all links. After the last node nothing is missing but time."""
@@ -87,26 +88,10 @@ class Site:
 
     def leave(self, node: Node) -> None:
         """Undo `settle`."""
-        self.spaces.of(node.name).remove()
-
-    def connect(self, number: int) -> Link:
-        """Make the link of that number."""
-        link = self.spaces.network.links[number]
-        if not self._wires:
-            Namespace.create(self.spaces.of(WIRES).name)
-        self._wires += 1
-        try:
-            build.connect(self.spaces, number, link)
-        except BaseException:
-            self.disconnect()
-            raise
-        return link
-
-    def disconnect(self) -> None:
-        """One wire is no longer needed; what is left of it goes with its namespaces."""
-        self._wires -= 1
-        if not self._wires:
+        self._settled.discard(node.name)
+        if not self._settled:
             self.spaces.of(WIRES).remove()
+        self.spaces.of(node.name).remove()
 
 
 class _Settled:
@@ -154,8 +139,9 @@ class Wire(MininetLink):  # type: ignore[misc]
     """A wire of ours: both directions with their own rate, delay and loss, exact to the frame."""
 
     def __init__(self, node1: Any, node2: Any, *, site: Site, number: int, **params: Any) -> None:
-        self.site = site
-        first, second = site.connect(number).ends
+        link = site.spaces.network.links[number]
+        build.connect(site.spaces, number, link)
+        first, second = link.ends
         ends: dict[str, Any] = {
             "intfName1": first.name, "addr1": first.mac, "cls1": End, "params1": {"end": first},
             "intfName2": second.name, "addr2": second.mac, "cls2": End, "params2": {"end": second},
@@ -166,14 +152,8 @@ class Wire(MininetLink):  # type: ignore[misc]
     def makeIntfPair(cls, *_: object, **__: object) -> None:  # noqa: N802
         """Nothing: they are made."""
 
-    def delete(self) -> None:
-        """Take both ends away."""
-        super().delete()
-        self.site.disconnect()
-
     def stop(self) -> None:
         """The network ends: its namespaces take the ends with them."""
-        self.site.disconnect()
 
 
 class End(Intf):  # type: ignore[misc]

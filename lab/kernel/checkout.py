@@ -42,7 +42,7 @@ class Checkout:
             if not (tree / needed).exists():
                 raise InputError(f"{tree}: no kernel tree, it has no {needed}")
         key = hashlib.sha256(bytes(tree)).hexdigest()[:12]
-        return cls(tree, home / "trees" / f"{tree.name}-{key}")
+        return cls(tree, home.absolute() / "trees" / f"{tree.name}-{key}")
 
     @property
     def source(self) -> Path:

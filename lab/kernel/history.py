@@ -46,7 +46,8 @@ class History:
             )
         except (GitFailed, OSError):
             raise InputError(f"{tree}: not in a git repository, so it has no history to search") from None
-        git("init", "--quiet", "--bare", str(folder), where=tree)
+        folder = folder.absolute()  # git runs elsewhere
+        git("init", "--quiet", "--bare", str(folder), where=folder.parent)
         (folder / "objects" / "info" / "alternates").write_text(f"{objects}\n", encoding="utf-8")
         with suppress(FileNotFoundError):  # a clone that is whole has none
             (folder / "shallow").write_text(Path(shallow).read_text(encoding="utf-8"), encoding="utf-8")

@@ -39,6 +39,7 @@ SYSCTLS = {
     "kernel/hostname": "lab",
     "vm/panic_on_oom": "1",  # a trial without one of its processes is worth nothing
     "kernel/panic_on_oops": "1",
+    "net/core/netdev_max_backlog": "100000",  # a broadcast to a thousand hosts is a thousand packets at once
 }
 
 libc = ctypes.CDLL(None, use_errno=True)

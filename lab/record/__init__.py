@@ -2,6 +2,6 @@
 
 from lab.record.record import FORMAT, Output, Record, RecordError
 from lab.record.store import Stage, Store
-from lab.record.trial import Trial, canonical
+from lab.record.trial import FABRIC, Trial, canonical
 
-__all__ = ["FORMAT", "Output", "Record", "RecordError", "Stage", "Store", "Trial", "canonical"]
+__all__ = ["FABRIC", "FORMAT", "Output", "Record", "RecordError", "Stage", "Store", "Trial", "canonical"]

@@ -9,7 +9,9 @@ import msgspec
 
 from lab.units import to_plain
 
-__all__ = ["Trial", "canonical"]
+__all__ = ["FABRIC", "Trial", "canonical"]
+
+FABRIC = "netlink"  # what makes a network unless something else is asked for
 
 
 class Trial(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
@@ -35,7 +37,7 @@ class Trial(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaul
     seed: int
     repeat: int
     tools: dict[str, str]
-    fabric: str = "netlink"
+    fabric: str = FABRIC
 
     @property
     def address(self) -> str:

@@ -43,7 +43,12 @@ class Changes:
 
     def sections(self) -> Html:
         """All claims that are not identical, those that changed most first."""
-        return self.section(*(each.claim for each in self._ordered() if each.change != "identical"))
+        parts = (
+            f'<section id="{escape(each.claim)}">{_section(each)}</section>'
+            for each in self._ordered()
+            if each.change != "identical"
+        )
+        return Html(*parts)
 
     def _ordered(self) -> list[ClaimChange]:
         return sorted(self, key=lambda each: _KINDS.index(each.change))
@@ -79,7 +84,7 @@ def _row(change: ClaimChange) -> list[str]:
 
 
 def _section(change: ClaimChange) -> str:
-    head = f'<h3 id="{escape(change.claim)}">{escape(change.claim)}: {escape(change.change)}</h3>'
+    head = f"<h3>{escape(change.claim)}: {escape(change.change)}</h3>"
     verdicts = f"<p>{html.badge(change.base.kind)} on {escape(change.kernels[0])}, "
     verdicts += f"{html.badge(change.new.kind)} on {escape(change.kernels[1])}.</p>"
     columns = ["Arm", "Base", "New", "Change", "Predicted change"]

@@ -15,7 +15,7 @@ from typing import Any, Protocol
 
 from lab.model import ModelError
 from lab.model.path import Path as NetworkPath
-from lab.record import Record, RecordError, Trial, canonical
+from lab.record import FABRIC, Record, RecordError, Trial, canonical
 from lab.report.predictions import Predictions
 from lab.units import Value, to_plain
 from lab.verdict import ClaimResult, Verdict, evaluate
@@ -209,14 +209,14 @@ def _inputs(network: Any, workload: Any, probes: Iterable[Any], middleboxes: Ite
 
 
 def _chosen(cases: Mapping[tuple[str, str], Case], records: Sequence[Record]) -> tuple[Record, ...]:
-    """Of one kernel (with its variants), clock and seed (with the samples'); of each trial of it the last record."""
+    """Of one kernel (with its variants), clock, fabric and seed (with the samples'); of each trial the last record."""
     if not records:
         return ()
 
-    def setting(record: Record) -> tuple[str, str, bool]:
+    def setting(record: Record) -> tuple[str, str, bool, str]:
         trial = record.trial
         case = cases[trial.arm, trial.point]
-        return _kernel(case, trial).get("id", ""), trial.on, trial.clock == case.clock
+        return _kernel(case, trial).get("id", ""), trial.on, trial.clock == case.clock, trial.fabric
 
     best = setting(max(records, key=_rank))
     having = [record for record in records if setting(record) == best]
@@ -244,12 +244,14 @@ def _series(kernel: Mapping[str, Any]) -> str:
     return found.group() if found else ""
 
 
-def _rank(record: Record) -> tuple[bool, bool, list[int], int, tuple[float, str]]:
-    """The higher, the likelier what a reader means: virtual time, no patches, the newest version, the lowest seed."""
+def _rank(record: Record) -> tuple[bool, bool, bool, list[int], int, tuple[float, str]]:
+    """The higher, the likelier what a reader means: virtual time, our own fabric, no patches, the newest version, the
+    lowest seed.
+    """
     kernel = record.trial.kernel
     version = [int(number) for number in re.findall(r"\d+", kernel.get("version", ""))]
     virtual = record.trial.clock == "virtual"
-    return virtual, not kernel.get("patches"), version, -record.trial.seed, _age(record)
+    return virtual, record.trial.fabric == FABRIC, not kernel.get("patches"), version, -record.trial.seed, _age(record)
 
 
 def _age(record: Record) -> tuple[float, str]:

@@ -22,6 +22,7 @@ def run(
     on: str = "uml",
     kernel: str | None = None,
     clock: str | None = None,
+    fabric: str = "netlink",
     seed: int = 1,
     repeat: int = 1,
     jobs: int | None = None,
@@ -45,7 +46,7 @@ def run(
     from lab.spec import find
 
     ground = kernels.choose(on, kernel, clock)
-    settings = Settings(ground, clock=clock or ground.clocks[0], seed=seed, repeat=repeat)
+    settings = Settings(ground, clock or ground.clocks[0], seed, repeat, fabric)
     store = Path(results or os.environ.get(RESULTS) or "results")
     answer = run_claims(find.find(map(str, claims)), settings, store, jobs)
     return Claims(tuple(Claim(each, page()) for each in answer.judged))

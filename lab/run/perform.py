@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from lab.errors import LabError
-from lab.fabric import choose
+from lab.fabric import FABRICS, choose
 from lab.fabric.fabric import Fabric
 from lab.middlebox import Middlebox
 from lab.place import Place
@@ -89,7 +89,7 @@ def perform(trial: dict[str, Any], out: Path) -> dict[str, Any]:
     middleboxes: list[Middlebox] = from_plain(trial["middleboxes"], cast(Any, list[Middlebox]))
     counted = (trial["on"], trial["clock"]) == ("vm", "virtual")
     out.mkdir(exist_ok=True)
-    with choose(trial.get("fabric", "netlink"))(network) as fabric:
+    with choose(trial.get("fabric", FABRICS[0]))(network) as fabric:
         environment = _environment(fabric)
         before = fabric.differences()
         if real := trial["clock"] == "real":

@@ -31,18 +31,20 @@ class Terminal:
         self.master, self.slave = os.openpty()
         self.mode = termios.tcgetattr(self.slave)
         self.temporary = temporary
+        self.seen = b""
         streams = {"stdin": self.slave, "stdout": self.slave, "stderr": self.slave}
         environment = {**os.environ, "TMPDIR": str(temporary), "TERM": "dumb"}
         self.program = subprocess.Popen([LAB, *args], **streams, env=environment, start_new_session=True)
 
     def until(self, text: str) -> str:
-        """What appears up to `text`."""
-        seen, deadline = b"", time.monotonic() + SECONDS
-        while text.encode() not in seen:
-            assert time.monotonic() < deadline, seen
+        """What appears up to `text`; what comes after it is for the next time."""
+        deadline = time.monotonic() + SECONDS
+        while text.encode() not in self.seen:
+            assert time.monotonic() < deadline, self.seen
             if select.select([self.master], [], [], 0.1)[0]:
-                seen += os.read(self.master, 4096)
-        return seen.decode()
+                self.seen += os.read(self.master, 4096)
+        before, _, self.seen = self.seen.partition(text.encode())
+        return before.decode()
 
     def type(self, text: str) -> None:
         os.write(self.master, text.encode())
@@ -107,6 +109,7 @@ def test_a_person_types_at_mininets_prompt(terminal: type[Terminal]) -> None:
     prompt.type("sender ping receiver\n")
     prompt.until("icmp_seq=2")
     prompt.type("\x03")
+    prompt.until("rtt ")
     prompt.until("mininet> ")
     prompt.type("\x04")
     assert prompt.left() == (0, [])

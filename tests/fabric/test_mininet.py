@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from lab.kernel import Kernel, boot
+from lab.record.record import Record
 from lab.spec import topology
 from lab.units import to_plain
+from lab.workload import Ping
 
 pytestmark = pytest.mark.guest
 
@@ -67,6 +70,12 @@ def test_a_network_with_switches_comes_and_goes(kernel: Kernel, tmp_path: Path, 
     assert found["during"]["limits"] == found["before"]["limits"], "Mininet raises them and never puts them back"
     assert "time=17.0" in found["rtt"], "7 ms there, 7 ms and 3 ms back, and the wires' own time"
     assert found["after"] == found["before"]
+
+
+def test_a_host_alone_needs_no_wires(perform: Callable[..., Record]) -> None:
+    record = perform("loopback", Ping(client="host", server="host"), fabric="mininet")
+    assert record.invalid == ()
+    assert "1 received" in record.text("ping.txt")
 
 
 def test_mininets_own_command_loads_our_topologies(kernel: Kernel, tmp_path: Path) -> None:

@@ -38,6 +38,11 @@ def trial(**changed: object) -> Trial:
     return msgspec.convert(inputs | changed, Trial)
 
 
+def test_a_fabric_is_an_input_where_it_is_not_the_usual_one() -> None:
+    assert trial(fabric="netlink").address == trial().address, "records from before there was a choice keep theirs"
+    assert trial(fabric="mininet").address != trial().address
+
+
 def record(store: Store, **changed: object) -> Record:
     with store.stage(trial(**changed)) as stage:
         (stage.out / "ping.txt").write_text("64 bytes\n")

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import signal
 import subprocess
+import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -14,6 +17,7 @@ from lab.errors import InputError
 from lab.kernel import BuildFailed
 from lab.kernel.history import Commit, History
 from lab.report.judged import Judged
+from lab.run import cleaning
 
 Judge = Callable[..., Judged]
 
@@ -85,3 +89,49 @@ def test_a_claim_that_is_the_same_on_both(judge: Judge, history: History, ends: 
 def test_an_end_that_does_not_build_is_said(judge: Judge, history: History, ends: tuple[Commit, Commit]) -> None:
     with pytest.raises(BuildFailed):
         search("toy/claim", history, ends, times(judge, lambda n: 1.0 if n else None), Quiet())
+
+
+MAKEFILE = """\
+VERSION = 7
+PATCHLEVEL = 2
+SUBLEVEL = 1
+allnoconfig:
+\tcp $(KCONFIG_ALLCONFIG) .config
+linux:
+\techo started > STARTED
+\tsleep 60
+"""
+SCRIPT = """\
+import sys
+from pathlib import Path
+from lab.cli import bisecting
+from lab.kernel import Budget, recipe, shown
+from lab.spec.find import find
+recipe.own_patches = lambda series: ()
+with shown() as progress:
+    search = bisecting.Search(find(["tcp-nodelay/piggyback"])[0], 1, None, Budget(), progress)
+    bisecting.bisect(search, Path("linux"), "HEAD~1", "HEAD", Path("results"))
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+def test_an_interrupted_search_leaves_nothing(history: History, tmp_path: Path, number: int) -> None:
+    started = tmp_path / "started"
+    (history.tree / "arch" / "um").mkdir(parents=True)
+    (history.tree / "arch" / "um" / "Kconfig").touch()
+    (history.tree / "Makefile").write_text(MAKEFILE.replace("STARTED", str(started)))
+    for command in (["add", "."], ["commit", "-qm", "9"], ["commit", "-qm", "10", "--allow-empty"]):
+        subprocess.run(["git", *command], cwd=history.tree, env=NAMES, check=True)
+    before = {path: path.read_bytes() for path in history.tree.rglob("*") if path.is_file()}
+    with subprocess.Popen([sys.executable, "-c", SCRIPT], cwd=tmp_path, stderr=subprocess.PIPE) as process:
+        for _ in range(1000):
+            if started.exists() or process.poll() is not None:
+                break
+            time.sleep(0.02)
+        process.send_signal(number)
+        said = process.communicate()[1].decode()
+    assert started.exists(), said
+    if number == signal.SIGKILL:
+        assert list(cleaning.clean(tmp_path / "results"))
+    assert not list((tmp_path / "results" / ".staging").iterdir())
+    assert {path: path.read_bytes() for path in history.tree.rglob("*") if path.is_file()} == before

@@ -44,6 +44,12 @@ def test_the_default_seed_counts(keep: Keep) -> None:
     assert {record.trial.seed for record in judged().records} == {1}
 
 
+def test_the_usual_fabric_counts(keep: Keep) -> None:
+    for fabric in ("mininet", "netlink", "mininet"):
+        keep("header", fabric=fabric)
+    assert {record.trial.fabric for record in judged().records} == {"netlink"}
+
+
 def test_an_experiment_that_changed_was_not_run(here: Path, keep: Keep) -> None:
     keep("header")
     source = here / "experiments" / "toy" / "header.py"

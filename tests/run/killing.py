@@ -34,7 +34,7 @@ EXPERIMENT = Experiment(
     workload=Bulk(duration=Duration.of("500 ms")),
     probes=(Capture(),),
     metric=bulk_goodput(),
-    arms=tuple(Arm(name, reported="94 Mbit/s") for name in ("one", "two")),
+    arms=tuple(Arm(name, reported="94 Mbit/s") for name in {arms}),
     tolerance=Within(0.9, because="it is a test"),
 )
 '''
@@ -130,7 +130,8 @@ def main(place: str, times: int, seed: int) -> None:
     for folder in ("/run", "/tmp", "/dev/shm"):
         subprocess.run(["mount", "-t", "tmpfs", "tmpfs", folder], check=True)
     WORK.mkdir()
-    (WORK / "claim.py").write_text(CLAIM)
+    arms = ("one",) if place == "host" else ("one", "two")  # the running kernel takes one at a time
+    (WORK / "claim.py").write_text(CLAIM.format(arms=arms))
     (WORK / "two.yaml").write_text(TWO)
     subprocess.run(["sh", "-ec", FOREIGN], check=True)
     run(place, 0).communicate()  # which compiles what is to compile

@@ -25,7 +25,7 @@ SPIN = ["sh", "-c", "while :; do :; done"]
 @pytest.mark.parametrize("name", CASES)
 def test_a_wire_keeps_its_promise_or_the_trial_says_not(perform: Perform, name: str) -> None:
     case = CASES[name]
-    record = perform("symmetric-1g", case.workload, clock="real", links={"path": dict(case.path)})
+    record = perform("symmetric-1g", case.workload, case.probes, clock="real", links={"path": dict(case.path)})
     assert record.invalid == ()
     reasons = faults(record.json(FILE))
     if not reasons:
