@@ -221,6 +221,7 @@ def test_a_trials_folder_comes_last_and_the_console_stays_out(monkeypatch: pytes
 def test_the_files_of_a_guest_are_those_of_the_lab_and_all_that_its_programs_load() -> None:
     found = root.files()
     assert str(Path(image.__file__)) in found
+    assert not [path for path in found if "/lab/report/" in path]
     assert any("/libc.so.6" in path for path in found)
     assert not [path for path in found if "/idlelib/" in path]
 

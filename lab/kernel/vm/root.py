@@ -39,6 +39,7 @@ UNUSED = {  # of Python's library
     *("distutils", "site-packages", "dist-packages"),
 }
 LIBRARY = re.compile(r"(?:=>\s+|^\s+)(/\S+) \(0x", re.MULTILINE)  # what ldd says of one
+OUTSIDE = {"cli", "metric", "model", "record", "regress", "report", "verdict"}  # layers that no guest ever needs
 WEEK = 7 * 24 * 3600
 INIT = """#!/bin/sh
 PYTHONPATH={package} exec {python} -S -B -P -m lab.kernel.vm.init
@@ -123,7 +124,10 @@ def _python() -> Iterator[Path | str]:
 
 
 def _lab() -> Iterator[str]:
-    yield from _tree(str(PACKAGE / "lab"))
+    """Without bytecode: which of it is there, what ran here before decides, and a guest would take another path."""
+    for path in _tree(str(PACKAGE / "lab")):
+        if path.endswith(".py") and Path(path).relative_to(PACKAGE).parts[1] not in OUTSIDE:
+            yield path
 
 
 def _tree(top: str) -> Iterator[str]:
