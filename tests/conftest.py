@@ -15,7 +15,7 @@ from hypothesis import settings
 import lab.kernel
 from lab.errors import LabError
 from lab.fabric import FABRICS
-from lab.kernel import Budget, Kernel
+from lab.kernel import Budget, Ground, Kernel
 from lab.record.record import Record
 from lab.record.store import Store
 from lab.record.trial import Trial
@@ -77,6 +77,7 @@ def perform(kernel: Kernel, store: Store) -> Perform:
         fabric: str = FABRICS[0],
         budget: Budget = Budget(),
         into: Path | None = None,
+        ground: Ground = kernel,
         **changes: Any,
     ) -> Record:
         network = find.topology(topology).resolve(Changes(**changes))
@@ -89,15 +90,15 @@ def perform(kernel: Kernel, store: Store) -> Perform:
             workload=to_plain(workload),
             probes=to_plain(list(probes)),
             middleboxes=to_plain(list(middleboxes)),
-            kernel=kernel.describe(),
-            on="uml",
+            kernel=ground.describe(),
+            on=ground.on,
             clock=clock,
             seed=seed,
             repeat=0,
             tools=tools.versions(tools.needed([workload, *probes, *middleboxes]) | tools.of_fabric(fabric)),
             fabric=fabric,
         )
-        runner = Runner(Store(into) if into else store, [kernel], budget=budget)
+        runner = Runner(Store(into) if into else store, [ground], budget=budget)
         outcome = runner.run([trial], Quiet())[trial.address]
         if isinstance(outcome, LabError):
             raise outcome

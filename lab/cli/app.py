@@ -33,6 +33,7 @@ Json = Annotated[bool, typer.Option("--json", help="One JSON document on standar
 Results = Annotated[Path, typer.Option("--results", help="The store of records.", metavar="DIR")]
 STORE = Path("results")
 Claims = Annotated[list[str] | None, typer.Argument(metavar="[CLAIM | ARTICLE | FILE.py]...")]
+On = Annotated[str, typer.Option("--on", help="Where trials run: uml, host, vm or auto.")]
 Seed = Annotated[int, typer.Option(help="Where every random number starts from.")]
 Jobs = Annotated[int | None, typer.Option(help="Trials side by side; one a core unless set.")]
 Seconds = Annotated[float, typer.Option(help="Seconds of wall time after which a trial is given up.")]
@@ -103,7 +104,7 @@ def list_all(as_json: Json = False) -> None:
 @app.command()
 def run(
     claims: Claims = None,
-    on: Annotated[str, typer.Option("--on", help="uml, host, vm or auto.")] = "uml",
+    on: On = "uml",
     kernel: Annotated[str | None, typer.Option(help="A built kernel: name, version or id.")] = None,
     clock: Annotated[str | None, typer.Option(help="virtual or real.")] = None,
     fabric: Annotated[str, typer.Option(help="What makes the network: netlink or mininet.")] = "netlink",
@@ -188,9 +189,10 @@ def compare(
 @app.command()
 def regress(
     kernel: Annotated[list[str] | None, typer.Option(help="Given twice: the base, then the new one.")] = None,
+    on: On = "uml",
     baseline: Annotated[str | None, typer.Option(help="A kept baseline, in place of the first kernel.")] = None,
     claims: Claims = None,
-    clock: Annotated[str, typer.Option(help="virtual or real.")] = "virtual",
+    clock: Annotated[str | None, typer.Option(help="virtual or real.")] = None,
     seed: Seed = 1,
     repeat: Annotated[int, typer.Option(help="How often to run each trial; in real time, mixed.")] = 1,
     jobs: Jobs = None,
@@ -202,7 +204,7 @@ def regress(
 ) -> None:
     """Run claims on two kernels, or on one beside a kept baseline, and say what changed."""
     from lab.cli import comparing
-    from lab.kernel import Budget, find
+    from lab.kernel import Budget, choose
     from lab.report.notebooks import Compared
     from lab.run.plan import Settings
     from lab.spec.find import find as find_experiments
@@ -211,7 +213,8 @@ def regress(
     if len(named) > 1 if baseline else len(named) != 2:
         raise InputError("regress compares two kernels (--kernel 6.12 --kernel 7.2), or --baseline NAME and one")
     experiments, limits = find_experiments(claims or ()), Budget(wall=budget)
-    settings = [Settings(find(name), clock, seed, repeat) for name in (named or (None,))]
+    grounds = [choose(on, name, clock) for name in (named or (None,))]
+    settings = [Settings(ground, clock or ground.clocks[0], seed, repeat) for ground in grounds]
     if baseline:
         answer = comparing.baseline(experiments, baseline, settings[0], results, jobs, limits)
         compared = Compared(None, settings[0].kernel.id, comparing.baseline_folder(results, baseline))
@@ -252,17 +255,18 @@ def bisect(
 def save_baseline(
     name: Annotated[str, typer.Argument(help="What to call it.")],
     claims: Claims = None,
-    kernel: Annotated[str | None, typer.Option(help="A built kernel: name, version or id.")] = None,
+    kernel: Annotated[str | None, typer.Option(help="A kernel: name, version or id.")] = None,
+    on: On = "uml",
     seed: Seed = 1,
     results: Results = STORE,
     as_json: Json = False,
 ) -> None:
     """Keep the records of a kernel, to compare later ones with."""
     from lab.cli import comparing
-    from lab.kernel import find
+    from lab.kernel import choose
     from lab.spec.find import find as find_experiments
 
-    folder, count = comparing.save(find_experiments(claims or ()), find(kernel), seed, results, name)
+    folder, count = comparing.save(find_experiments(claims or ()), choose(on, kernel), seed, results, name)
     if as_json:
         output.emit({"baseline": str(folder), "records": count})
     else:
@@ -375,13 +379,37 @@ def build_kernel(
     _answer_kernels([kernel.describe(), *(each.describe() for each in also)], as_json)
 
 
+@kernels.command("fetch")
+def fetch_kernel(
+    name: Annotated[
+        str | None, typer.Argument(help="A series such as 6.12 (the newest unless named), or the path of an image.")
+    ] = None,
+    modules: Annotated[
+        Path | None, typer.Option(help="The modules of an image: /lib/modules/RELEASE unless given.", metavar="DIR")
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Fetch a distribution's kernel for --on vm, without installing it, or find it in the cache."""
+    from lab.kernel.vm import stock
+
+    if name is not None and "/" in name:
+        kernel = stock.adopt(Path(name), modules)
+    elif modules is not None:
+        raise InputError("--modules is for an image given by its path, as ./bzImage")
+    else:
+        kernel = stock.fetch(name, output.say)
+    if as_json:
+        output.emit(kernel.describe())
+    else:
+        print(f"kernel {kernel.name}: version {kernel.version}, release {kernel.release}, id {kernel.id}")
+
+
 @kernels.command("list")
 def list_kernels(as_json: Json = False) -> None:
-    """The kernels that were built here."""
+    """The kernels that were built or fetched here."""
     from lab.cli import listing
-    from lab.kernel import installed
 
-    plain = [kernel.describe() for kernel in installed()]
+    plain = listing.kernels()
     if as_json:
         output.emit({"kernels": plain})
     else:

@@ -16,7 +16,7 @@ from rich.text import Text
 
 from lab import claims
 from lab.errors import InputError
-from lab.kernel import Budget, Kernel
+from lab.kernel import Budget, Ground
 from lab.record.record import Record
 from lab.record.store import Store
 from lab.regress.compare import CaseChange, ClaimChange, compare
@@ -92,7 +92,7 @@ def kernels(
     return Answer(compare(base.judged, new.judged))
 
 
-def save(experiments: Sequence[Loaded], kernel: Kernel, seed: int, results: Path, name: str) -> tuple[Path, int]:
+def save(experiments: Sequence[Loaded], kernel: Ground, seed: int, results: Path, name: str) -> tuple[Path, int]:
     """Keep what the store has of these claims on `kernel` as the baseline `name`: its folder, how many records.
 
     Raises InputError when there is a baseline of that name, or nothing to keep.
@@ -131,14 +131,14 @@ def baseline_folder(results: Path, name: str) -> Path:
 
 
 def _judged(
-    experiments: Sequence[Loaded], store: Store, kernel: Kernel | None = None, seed: int = 1
+    experiments: Sequence[Loaded], store: Store, kernel: Ground | None = None, seed: int = 1
 ) -> tuple[Judged, ...]:
     """By the records of a kernel and its variants, from that seed on; by all of the store without one."""
     records = store if kernel is None else _of(kernel, seed, store)
     return stored(experiments, records, store.predictions)
 
 
-def _of(kernel: Kernel, seed: int, store: Store) -> Iterator[Record]:
+def _of(kernel: Ground, seed: int, store: Store) -> Iterator[Record]:
     """The records of a kernel and of its variants, from that seed on."""
     for record in store:
         ran = record.trial.kernel

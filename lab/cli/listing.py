@@ -8,7 +8,7 @@ from typing import Any
 from rich.console import Group, RenderableType
 from rich.table import Table
 
-from lab.kernel import installed
+from lab.kernel import grounds
 from lab.spec import find
 
 
@@ -23,7 +23,7 @@ def everything() -> dict[str, Any]:
         ],
         "claims": [{"claim": each.id, "text": each.claim, "topology": each.topology.name} for each in loaded],
         "topologies": [{"topology": name, "about": find.topology(name).about} for name in find.topologies()],
-        "kernels": [kernel.describe() for kernel in installed()],
+        "kernels": kernels(),
     }
 
 
@@ -42,12 +42,24 @@ def render(plain: dict[str, Any]) -> RenderableType:
     return Group(*parts, render_kernels(plain["kernels"]))
 
 
+def kernels() -> list[dict[str, Any]]:
+    """The kernels that are ready here."""
+    return [{"on": kernel.on, **kernel.describe()} for kernel in grounds()]
+
+
 def render_kernels(plain: Sequence[dict[str, Any]]) -> RenderableType:
     """The kernels for a person."""
     table = _table("Kernels")
     for kernel in plain:
-        patches = f", patched: {', '.join(kernel['patches'])}" if kernel["patches"] else ""
-        table.add_row(kernel["name"], f"{kernel['version']}, HZ {kernel['hz']}, id {kernel['id'][:12]}{patches}")
+        about = [kernel["version"]]
+        if kernel["on"] == "vm":
+            about.append("the distribution's, for --on vm")
+        else:
+            about.append(f"HZ {kernel['hz']}")
+        about.append(f"id {kernel['id'][:12]}")
+        if kernel.get("patches"):
+            about.append(f"patched: {', '.join(kernel['patches'])}")
+        table.add_row(kernel["name"], ", ".join(about))
     if not plain:
         table.add_row("none", "`lab kernel build` makes one")
     return table

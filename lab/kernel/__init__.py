@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from lab.kernel.builder import BuildFailed, MissingTool, Progress, build, revision
     from lab.kernel.cache import Kernel, KernelMissing, find, folder, installed
     from lab.kernel.checkout import Checkout
-    from lab.kernel.ground import Clock, Ground, Start, choose
+    from lab.kernel.ground import Clock, Ground, Start, choose, grounds
     from lab.kernel.guest import (
         TRYING,
         Budget,
@@ -59,6 +59,7 @@ __all__ = [
     "choose",
     "find",
     "folder",
+    "grounds",
     "installed",
     "revision",
     "shown",

@@ -1,4 +1,4 @@
-"""Fetches a distribution's kernel source, and touches nothing else of the machine's packages.
+"""Fetches a distribution's kernels, source or image, and touches nothing else of the machine's packages.
 
 apt runs with a state of its own, so no root is needed and nothing gets upgraded. The mirror is the one that the
 machine itself uses; the suites that may hold a newer kernel are added to the machine's own.
@@ -15,8 +15,21 @@ from pathlib import Path
 
 from lab.errors import MachineError
 
-__all__ = ["Archive", "Package", "archives", "download", "newest", "parse_list", "parse_sources", "render"]
+__all__ = [
+    "Archive",
+    "Image",
+    "Package",
+    "archives",
+    "download",
+    "images",
+    "newest",
+    "parse_images",
+    "parse_list",
+    "parse_sources",
+    "render",
+]
 
+PARTS = ("image", "binary", "modules", "base")  # of a kernel: all in the first up to 6.12, spread over the others since
 SUITES = ("sid", "stable")  # besides the machine's own: the newest kernel, and the one that stays
 KEYRING = Path("/usr/share/keyrings/debian-archive-keyring.gpg")
 ETC = Path("/etc/apt")
@@ -34,12 +47,22 @@ class Archive:
 
 @dataclass(frozen=True, slots=True)
 class Package:
-    """A source package that an archive offers."""
+    """A package that an archive offers."""
 
     series: str
     name: str
     version: str
     sha256: str
+
+
+@dataclass(frozen=True, slots=True)
+class Image:
+    """A kernel as the distribution ships it, by the packages that hold its image and its modules."""
+
+    series: str  # "6.12"
+    release: str  # as the kernel says it, "6.12.107+deb13-amd64"
+    version: str  # of the packages, "6.12.107-1"
+    packages: tuple[Package, ...]
 
 
 def parse_sources(text: str) -> Iterator[Archive]:
@@ -117,6 +140,36 @@ def newest(state: Path, series: str | None) -> Package:
     return Package(series, offers[series], fields["Version"], fields["SHA256"])
 
 
+def images(state: Path) -> list[Image]:
+    """The kernel that each of the mirror's suites ships as its usual one, the newest first. Takes the network.
+
+    `state` is a folder for apt's lists. Raises MachineError when there is none, or no network.
+    """
+    options = _prepare(state)
+    update = _apt(options, "apt-get", "-q", "update")
+    usual = _apt(options, "apt-cache", "show", "linux-image-amd64").stdout
+    needed = sorted({f"linux-{part}-{name}" for name in _releases(usual) for part in PARTS})
+    found = parse_images(usual, _apt(options, "apt-cache", "show", *needed).stdout) if needed else []
+    if not found:
+        raise MachineError(f"no linux-image-amd64 in this machine's package archives{_reason(update)}")
+    return found
+
+
+def parse_images(usual: str, parts: str) -> list[Image]:
+    """The kernels that `apt-cache show` describes: of linux-image-amd64 in `usual`, of what it may need in `parts`."""
+    offered = {(each.name, each.version): each for each in map(_package, parts.split("\n\n")) if each}
+    found: dict[str, Image] = {}
+    for stanza in usual.split("\n\n"):
+        meta, releases = _package(stanza), _releases(stanza)
+        if meta is None or not releases:
+            continue
+        names = [f"linux-{part}-{releases[0]}" for part in PARTS]
+        packages = [offered[name, meta.version] for name in names if (name, meta.version) in offered]
+        if packages:
+            found.setdefault(meta.series, Image(meta.series, releases[0], meta.version, tuple(packages)))
+    return list(found.values())
+
+
 def download(state: Path, package: Package, folder: Path) -> Path:
     """The package's file, fetched into `folder`. Raises MachineError when it cannot be had."""
     options = _prepare(state)
@@ -125,6 +178,18 @@ def download(state: Path, package: Package, folder: Path) -> Path:
     if result.returncode or not files:
         raise MachineError(f"cannot fetch {package.name} {package.version}{_reason(result)}")
     return files[0]
+
+
+def _releases(stanza: str) -> list[str]:
+    return re.findall(r"^Depends:.*\blinux-image-(\d\S+) \(=", stanza, re.MULTILINE)
+
+
+def _package(stanza: str) -> Package | None:
+    fields = dict(re.findall(r"^(Package|Version|SHA256): (\S+)$", stanza, re.MULTILINE))
+    series = re.match(r"\d+\.\d+", fields.get("Version", ""))
+    if series is None or "SHA256" not in fields:
+        return None
+    return Package(series.group(), fields["Package"], fields["Version"], fields["SHA256"])
 
 
 def _prepare(state: Path) -> list[str]:

@@ -10,7 +10,7 @@ from typing import Any, Literal, Protocol
 from lab.errors import InputError, LabError, MachineError
 from lab.units import Size
 
-__all__ = ["Clock", "Ground", "Start", "choose"]
+__all__ = ["Clock", "Ground", "Start", "choose", "grounds"]
 
 Clock = Literal["virtual", "real"]
 PLACES = ("uml", "host", "vm")
@@ -76,7 +76,9 @@ def choose(on: str, name: str | None = None, clock: str | None = None) -> Ground
         case "auto":
             return _best(name, clock)
         case "vm":
-            raise MachineError(f"--on {on} is still to come: use --on uml, with --clock real for real time")
+            from lab.kernel.vm import stock
+
+            return stock.find(name)
     raise InputError(f"--on {on}: it is {', '.join(PLACES)} or auto")
 
 
@@ -89,3 +91,11 @@ def _best(name: str | None, clock: str | None) -> Ground:
         except LabError as error:
             blockers.append(f"--on {on}: {error}")
     raise MachineError("; ".join(blockers))
+
+
+def grounds() -> list[Ground]:
+    """Every kernel that is kept here: those built, then those of the distribution that were fetched."""
+    from lab.kernel import cache
+    from lab.kernel.vm import stock
+
+    return [*cache.installed(), *stock.installed()]

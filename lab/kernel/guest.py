@@ -158,7 +158,16 @@ class Guest:
         self.console = self.folder / "console.log"
         self.memory, self.budget = memory, budget
         scratch = self.folder / "boot"
-        start = kernel.start(self.folder, seed, clock, memory)
+        try:
+            _write_boot(scratch, command, {**ENVIRONMENT, **(environment or {})}, terminal is not None)
+            self.console.write_bytes(b"")
+            start = kernel.start(self.folder, seed, clock, memory)
+        except OSError as error:
+            shutil.rmtree(scratch, ignore_errors=True)
+            raise MachineError(f"cannot prepare a guest in {self.folder}: {error.strerror}") from None
+        except LabError:
+            shutil.rmtree(scratch, ignore_errors=True)
+            raise
         job = {
             "command": list(start.command),
             "environment": {"PATH": ENVIRONMENT["PATH"], **start.environment},
@@ -171,11 +180,6 @@ class Guest:
             "terminal": terminal,
             "temporary": temporary,
         }
-        try:
-            _write_boot(scratch, command, {**ENVIRONMENT, **(environment or {})}, terminal is not None)
-            self.console.write_bytes(b"")
-        except OSError as error:
-            raise MachineError(f"cannot prepare a guest in {self.folder}: {error.strerror}") from None
         self._supervisor = subprocess.Popen(
             [sys.executable, "-I", "-S", "-B", str(HERE / "supervise.py")],
             stdin=subprocess.PIPE,

@@ -33,7 +33,6 @@ MOUNTS = (
     ("tmpfs", "/tmp", "tmpfs", "mode=1777"),
     ("tmpfs", "/run", "tmpfs", "mode=755"),
     ("cgroup2", "/sys/fs/cgroup", "cgroup2", ""),
-    ("lab", LAB, "hostfs", f"{TRIAL}/."),  # "/.": or the folder's real name would show in /proc/mounts
 )
 LINKS = {"fd": "/proc/self/fd", "stdin": "fd/0", "stdout": "fd/1", "stderr": "fd/2"}
 SYSCTLS = {
@@ -48,19 +47,29 @@ libc = ctypes.CDLL(None, use_errno=True)
 
 def main() -> None:
     """Build the machine, run the job's command, leave its exit status, power off."""
-    with open(f"{TRIAL}/boot/job.json", encoding="utf-8") as file:
-        job: dict[str, Any] = json.load(file)
+    plain = job(TRIAL)
     try:
-        _build(job["keep"])
-        status = run(job["command"], job["environment"], job["terminal"])
-        leave(status)
+        build(plain["keep"])
+        os.makedirs(LAB)
+        mount("lab", LAB, "hostfs", 0, f"{TRIAL}/.")  # "/.": or the folder's real name would show in /proc/mounts
+        leave(run(plain["command"], plain["environment"], plain["terminal"]))
     finally:
         os.sync()
         libc.reboot(POWER_OFF)
 
 
-def _build(keep: list[str]) -> None:
-    """Mount everything. `keep` are folders of the host that a fresh /tmp or /run would hide: they stay visible."""
+def job(trial: str) -> dict[str, Any]:
+    """What is to be run, as `lab.kernel.guest` left it in the folder `trial`."""
+    with open(f"{trial}/boot/job.json", encoding="utf-8") as file:
+        plain: dict[str, Any] = json.load(file)
+    return plain
+
+
+def build(keep: list[str]) -> None:
+    """Mount everything but the trial's folder.
+
+    `keep` are folders of the host that a fresh /tmp or /run would hide: they stay visible.
+    """
     held = {folder: os.open(folder, os.O_PATH | os.O_DIRECTORY) for folder in keep}
     for source, target, kind, options in MOUNTS:
         if target.startswith(("/dev/", "/run/")):
@@ -127,12 +136,12 @@ def run(command: list[str], environment: dict[str, str], terminal: bool = False)
             return code if code >= 0 else 128 - code
 
 
-def leave(status: int) -> None:
-    """Everything written reaches the host's disk cache, or the error that it met is reported."""
-    folder = os.open(LAB, os.O_RDONLY)
-    error = ctypes.get_errno() if libc.syncfs(folder) else 0
+def leave(status: int, place: str = LAB, error: int = 0) -> None:
+    """Everything written to `place` reaches the host's disk cache, or the error that it met is reported."""
+    folder = os.open(place, os.O_RDONLY)
+    error = error or (ctypes.get_errno() if libc.syncfs(folder) else 0)
     end = {"status": status, "guest_ns": time.monotonic_ns(), "error": error}
-    with open(f"{LAB}/boot/status", "r+b", buffering=0) as file:  # written over: a full disk has room for it
+    with open(f"{place}/boot/status", "r+b", buffering=0) as file:  # written over: a full disk has room for it
         file.write(json.dumps(end).encode())
 
 

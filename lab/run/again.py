@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from lab.errors import LabError, MachineError
-from lab.kernel import Budget, Kernel, installed
+from lab.kernel import Budget, Ground, grounds
 from lab.record.record import Record
 from lab.record.store import Store
 from lab.record.trial import Trial
@@ -25,7 +25,7 @@ def repeat(
     records: Iterable[Record], scratch: Path, jobs: int | None, budget: Budget, progress: Progress
 ) -> dict[str, Record | LabError]:
     """Address -> the new record in a store at `scratch`, or why there is none. Raises RecordError."""
-    kernels = {kernel.id: kernel for kernel in installed()}
+    kernels = {kernel.id: kernel for kernel in grounds()}
     outcomes: dict[str, Record | LabError] = {}
     todo = []
     for record in records:
@@ -38,13 +38,18 @@ def repeat(
     return {**outcomes, **Runner(Store(scratch), list(kernels.values()), jobs, budget).run(todo, progress)}
 
 
-def _check(record: Record, kernels: dict[str, Kernel]) -> None:
+def _check(record: Record, kernels: dict[str, Ground]) -> None:
     trial = record.trial
     if trial.clock != "virtual":
         raise CannotRepeat("it ran in real time, where no two runs are the same")
     if trial.kernel.get("id") not in kernels:
         name, version, ident = (trial.kernel.get(key, "?") for key in ("name", "version", "id"))
-        raise CannotRepeat(f"kernel {name} ({version}, id {ident}) is not built here: `lab kernel build`, then again")
+        lacks, cure = ("fetched", "fetch") if trial.on == "vm" else ("built", "build")
+        what = f"kernel {name} ({version}, id {ident})"
+        raise CannotRepeat(f"{what} is not {lacks} here: `lab kernel {cure}`, then again")
+    here = kernels[trial.kernel["id"]].describe()
+    if trial.on == "vm" and here != trial.kernel:
+        raise CannotRepeat(f"it ran under {trial.kernel.get('machine')}, and here is {here['machine']}")
     try:
         tools.versions(_named(trial))
     except ToolMissing as missing:

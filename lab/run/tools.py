@@ -28,6 +28,7 @@ _INSIDE = (
     "probe",
     "run/monitor.py",
     "run/perform.py",
+    "run/saturation.py",
     "spec/mininet.py",
     "spec/network.py",
     "units.py",

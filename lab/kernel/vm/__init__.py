@@ -1,0 +1,1 @@
+"""Distribution kernels under QEMU: `--on vm`."""

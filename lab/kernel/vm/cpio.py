@@ -1,0 +1,90 @@
+"""Archives of the form that the kernel unpacks into its first file system: cpio's "newc".
+
+Documentation/driver-api/early-userspace/buffer-format.rst of the kernel describes it. Archives may stand end to end.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from pathlib import Path
+from typing import BinaryIO
+
+__all__ = ["Archive"]
+
+_MAGIC = "070701"
+_END = "TRAILER!!!"
+
+
+class Archive:
+    """Writes one archive to `file`; paths are absolute. What is added again is left as it was; `close` ends it.
+
+    Everything belongs to root. A file keeps its time: Python compares it with the one in its bytecode.
+    """
+
+    def __init__(self, file: BinaryIO) -> None:
+        self._file = file
+        self._names: set[str] = set()
+
+    def folder(self, path: str) -> None:
+        """A folder, and those above it."""
+        self._put(path, stat.S_IFDIR | 0o755)
+
+    def link(self, path: str, target: str) -> None:
+        """A symbolic link."""
+        self._put(path, stat.S_IFLNK | 0o777, target.encode())
+
+    def device(self, path: str, major: int, minor: int) -> None:
+        """A character device that everybody may use."""
+        self._put(path, stat.S_IFCHR | 0o666, device=(major, minor))
+
+    def file(self, path: str, data: bytes, mode: int = 0o644, time: int = 0) -> None:
+        """A file; `time` in seconds since 1970."""
+        self._put(path, stat.S_IFREG | mode, data, time)
+
+    def copy(self, source: Path | str) -> None:
+        """What is at `source` on this machine, at the same path. Of a folder, not what is in it.
+
+        Symbolic links on the way to it are kept, and what they lead to is added. Raises OSError.
+        """
+        here = Path("/")
+        parts = Path(os.path.normpath(source)).parts[1:]
+        for index, part in enumerate(parts):
+            here /= part
+            if here.is_symlink():
+                target = here.readlink()
+                self.link(str(here), str(target))
+                self.copy(here.parent.joinpath(target, *parts[index + 1 :]))
+                return
+        if here.is_dir():
+            self.folder(str(here))
+        else:
+            self.place(here, str(here))
+
+    def place(self, source: Path, path: str) -> None:
+        """The file `source` of this machine at `path`. Raises OSError."""
+        with source.open("rb") as file:
+            about = os.fstat(file.fileno())
+            self.file(path, file.read(), about.st_mode & 0o777, int(about.st_mtime))
+
+    def close(self) -> None:
+        """End the archive; the file stays open."""
+        self._write(_END, 0)
+
+    def _put(self, path: str, mode: int, data: bytes = b"", time: int = 0, device: tuple[int, int] = (0, 0)) -> None:
+        name = path.strip("/")
+        if not name or name in self._names:
+            return
+        self.folder(name.rpartition("/")[0])
+        self._names.add(name)
+        self._write(name, mode, data, time, device)
+
+    def _write(self, name: str, mode: int, data: bytes = b"", time: int = 0, device: tuple[int, int] = (0, 0)) -> None:
+        encoded = name.encode() + b"\0"
+        # inode, mode, user, group, links, time, size, device of the file system, device, length of the name, checksum
+        fields = (len(self._names), mode, 0, 0, 1, time, len(data), 0, 0, *device, len(encoded), 0)
+        self._padded((_MAGIC + "".join(f"{field:08X}" for field in fields)).encode() + encoded)
+        self._padded(data)
+
+    def _padded(self, data: bytes) -> None:
+        self._file.write(data + bytes(-len(data) % 4))

@@ -1,0 +1,67 @@
+"""Process 1 of a guest under QEMU: what `lab.kernel.init` does, where all files are in the guest's own memory.
+
+The trial's folder came with them, in /trial. Its results go to the host when the command has ended: only then is there
+a way out, and no trial waits for it.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import shutil
+import termios
+from typing import Any
+
+from lab.kernel.init import LAB, MS_BIND, POWER_OFF, build, job, leave, libc, mount, run
+
+TRIAL = "/trial"
+MODULES = "/modules"  # in the order to load them
+HOST = "/mnt/trial"  # the trial's folder on the host
+SYS_FINIT_MODULE = 313  # x86-64
+
+
+def main() -> None:
+    """Build the machine, run the job's command, hand over its results and exit status, power off."""
+    plain: dict[str, Any] = job(TRIAL)
+    try:
+        load_modules()
+        build(plain["keep"])
+        os.makedirs(LAB)
+        mount(TRIAL, LAB, "", MS_BIND, "")
+        status = run(plain["command"], plain["environment"], plain["terminal"])
+        deliver(status)
+    finally:
+        termios.tcdrain(1)  # what the console has still to say
+        libc.reboot(POWER_OFF)
+
+
+def load_modules() -> None:
+    """Load every module. One that the kernel does not take is named on the console: what needs it says the rest."""
+    for name in sorted(os.listdir(MODULES)):
+        file = os.open(f"{MODULES}/{name}", os.O_RDONLY)
+        if libc.syscall(SYS_FINIT_MODULE, file, b"", 0):
+            print(f"module {name}: {os.strerror(ctypes.get_errno())}", flush=True)  # noqa: T201  # the console
+        os.close(file)
+
+
+def deliver(status: int) -> None:
+    """The trial's files to the host, the exit status last of all, or the error that they met."""
+    os.makedirs(HOST)
+    mount("trial", HOST, "9p", 0, "trans=virtio,version=9p2000.L,msize=524288,cache=none")
+    error = 0
+    try:
+        for folder, folders, names in os.walk(LAB):
+            inside = os.path.relpath(folder, LAB)
+            if inside == "boot":
+                continue
+            for each in folders:
+                os.makedirs(f"{HOST}/{inside}/{each}", exist_ok=True)
+            for each in names:
+                shutil.copyfile(f"{folder}/{each}", f"{HOST}/{inside}/{each}")
+    except OSError as failed:
+        error = failed.errno or 1
+    leave(status, HOST, error)
+
+
+if __name__ == "__main__":
+    main()

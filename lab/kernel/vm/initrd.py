@@ -1,0 +1,47 @@
+"""The first file system of one guest: its kernel's modules, this machine's files, and its trial's folder."""
+
+from __future__ import annotations
+
+import errno
+import os
+import shutil
+from pathlib import Path
+
+from lab.errors import MachineError
+from lab.kernel.vm import root
+from lab.kernel.vm.cpio import Archive
+
+__all__ = ["make"]
+
+NAME, CONSOLE = "boot/initrd", "console.log"
+TRIAL = "/trial"  # where the guest finds its trial's folder
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+
+
+def make(folder: Path, home: Path, modules: Path) -> str:
+    """Write the initrd of the trial in `folder`: its path below that. `home` is where what trials share is kept.
+
+    Raises MachineError when the disk is full.
+    """
+    try:
+        with (folder / NAME).open("wb") as file:
+            for shared in (modules, root.archive(home)):
+                with shared.open("rb") as part:
+                    shutil.copyfileobj(part, file, 1 << 20)
+            trial = Archive(file)
+            for source in _inputs(folder):
+                trial.place(source, f"{TRIAL}/{source.relative_to(folder)}")
+            trial.folder(f"{TRIAL}/out")
+            trial.close()
+    except OSError as error:
+        if error.errno not in _FULL:
+            raise
+        raise MachineError(f"no room for the files of a guest in {folder}: {os.strerror(error.errno)}") from None
+    return NAME
+
+
+def _inputs(folder: Path) -> list[Path]:
+    """What the trial's folder holds before its guest starts; the console of QEMU is not the guest's to write."""
+    return sorted(
+        path for path in folder.rglob("*") if path.is_file() and path not in (folder / NAME, folder / CONSOLE)
+    )

@@ -1,0 +1,90 @@
+"""A kernel's loadable modules: those that trials need, with what they depend on, in the order to load them.
+
+Modules say of themselves what they need (modinfo's `depends` and `softdep`), so no depmod has to run.
+"""
+
+from __future__ import annotations
+
+import lzma
+import re
+import struct
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from lab.errors import InputError
+
+__all__ = ["WANTED", "load_order", "modules"]
+
+# What fabric, workloads, probes and middleboxes use, and the way for results to the host. Those that a kernel has built
+# in, or has not at all, are passed over: what needs a missing one says so when it runs.
+WANTED = (
+    "crc32c_generic",  # what others name by its alias, crc32c
+    *("veth", "ifb", "bridge", "af_packet"),
+    *("sch_netem", "sch_tbf", "sch_htb", "sch_ingress", "sch_fq", "sch_fq_codel"),
+    *("cls_matchall", "cls_u32", "cls_bpf", "act_mirred", "act_bpf"),
+    *("inet_diag", "tcp_diag", "tcp_bbr"),
+    *("nf_tables", "nft_compat", "nfnetlink_queue", "nft_queue", "xt_TCPMSS", "xt_tcpudp"),
+    *("virtio_pci", "9p", "9pnet_virtio"),
+)
+_SIGNATURE = b"~Module signature appended~\n"
+_SIGNATURE_INFO = struct.Struct(">8xI")  # struct module_signature: its last field is the signature's length
+
+
+def modules(tree: Path) -> dict[str, Path]:
+    """Name -> file of the modules below `tree` (/lib/modules/RELEASE)."""
+    return {_name(file.name.partition(".ko")[0]): file for file in sorted(tree.rglob("*.ko*"))}
+
+
+def load_order(files: Mapping[str, Path], wanted: Iterable[str] = WANTED) -> list[tuple[str, bytes]]:
+    """(name, content) of the `wanted` modules that are there and of all that they need: each after what it needs.
+
+    Raises InputError for a module that cannot be read.
+    """
+    found: dict[str, bytes] = {}
+    seen: set[str] = set()
+
+    def add(name: str) -> None:
+        if name in seen or name not in files:
+            return
+        seen.add(name)
+        content = _content(files[name])
+        for needed in _needs(content):
+            add(needed)
+        found[name] = content
+
+    for name in wanted:
+        add(_name(name))
+    return list(found.items())
+
+
+def _name(name: str) -> str:
+    return name.replace("-", "_")
+
+
+def _content(file: Path) -> bytes:
+    """The module, unpacked, without its signature: checking one takes a kernel under emulation 0.05 s of its time."""
+    data = file.read_bytes()
+    match file.suffix:
+        case ".ko":
+            pass
+        case ".xz":
+            data = lzma.decompress(data)
+        case other:
+            raise InputError(f"{file}: modules packed as {other} are not known here, only .ko and .ko.xz")
+    if not data.endswith(_SIGNATURE):
+        return data
+    end = len(data) - len(_SIGNATURE) - _SIGNATURE_INFO.size
+    (length,) = _SIGNATURE_INFO.unpack_from(data, end)
+    return data[: end - length]
+
+
+def _needs(content: bytes) -> list[str]:
+    said = re.findall(rb"\0(depends|softdep)=([^\0]*)\0", b"\0" + content.replace(b"\0", b"\0\0"))
+    names: list[str] = []
+    for key, value in said:
+        text = value.decode()
+        if key == b"depends":
+            names += [name for name in text.split(",") if name]
+        elif text.startswith("pre:"):
+            names += text.removeprefix("pre:").partition("post:")[0].split()
+    return [_name(name) for name in names]

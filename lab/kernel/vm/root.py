@@ -1,0 +1,150 @@
+"""The files of a guest: of this machine's own those that trials use, in one archive that its kernel keeps in memory.
+
+No disk and no shared folder answers while a trial runs: an answer that took the host a while would reach the guest at
+another instruction each time, and no two runs would be the same.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.metadata
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+import sysconfig
+import tempfile
+import time
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+from lab.kernel.guest import PACKAGE
+from lab.kernel.vm.cpio import Archive
+
+__all__ = ["archive", "files"]
+
+PROGRAMS = (
+    *("sh", "env", "true", "cat", "sleep", "stdbuf", "ip", "tc", "ethtool", "iptables", "nft"),
+    *("ping", "fping", "tcpdump", "iperf", "iperf3", "qperf", "netperf", "netserver", "nc.openbsd"),
+)
+DISTRIBUTIONS = ("msgspec", "typing_extensions", "scapy", "flent")
+PLUGINS = ("lib*/*/xtables/*.so", "lib*/coreutils/libstdbuf.so", "lib/*/coreutils/libstdbuf.so")  # below /usr
+SETTINGS = ("passwd", "group", "hosts", "protocols", "services", "nsswitch.conf", "ld.so.cache", "localtime")
+EMPTY = ("/proc", "/sys", "/dev", "/tmp", "/run", "/root", "/var/tmp")
+UNUSED = {  # of Python's library
+    *("test", "tests", "idlelib", "tkinter", "turtledemo", "ensurepip", "lib2to3", "pydoc_data"),
+    *("distutils", "site-packages", "dist-packages"),
+}
+LIBRARY = re.compile(r"(?:=>\s+|^\s+)(/\S+) \(0x", re.MULTILINE)  # what ldd says of one
+OUTSIDE = {"cli", "metric", "model", "record", "regress", "report", "verdict"}  # layers that no guest ever needs
+WEEK = 7 * 24 * 3600
+INIT = """#!/bin/sh
+PYTHONPATH={package} exec {python} -S -B -P -m lab.kernel.vm.init
+"""
+
+
+@cache
+def archive(folder: Path) -> Path:
+    """The archive for this machine as it is now, in `folder`: made when something changed, found again otherwise.
+
+    Raises OSError.
+    """
+    paths = files()
+    total = hashlib.sha256()
+    for path in paths:
+        about = os.lstat(path)
+        total.update(f"{path}\0{about.st_size}\0{about.st_mtime_ns}\0{about.st_mode}\n".encode())
+    target = folder / f"root-{total.hexdigest()[:16]}.cpio"
+    if not target.exists():
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(prefix=".making-", dir=folder) as scratch:
+            partial = Path(scratch, target.name)
+            _write(partial, paths)
+            partial.rename(target)
+        _forget(folder, target)
+    os.utime(target)
+    return target
+
+
+def files() -> list[str]:
+    """The paths that a guest has of this machine's files, sorted. The folders above them are not listed."""
+    found = {str(path) for path in (*_programs(), *_python(), *_lab()) if Path(path).exists()}
+    return sorted(found | _libraries(found))
+
+
+def _write(target: Path, paths: list[str]) -> None:
+    with target.open("wb") as file:
+        root = Archive(file)
+        for empty in EMPTY:
+            root.folder(empty)
+        for name, major, minor in (("console", 5, 1), ("null", 1, 3), ("urandom", 1, 9)):
+            root.device(f"/dev/{name}", major, minor)
+        for top in ("/bin", "/sbin", "/lib", "/lib64"):
+            root.copy(top)
+        for path in paths:
+            root.copy(path)
+        python = os.path.realpath(sys.executable)
+        script = INIT.format(package=shlex.quote(str(PACKAGE)), python=shlex.quote(python))
+        root.file("/init", script.encode(), 0o755)
+        root.close()
+
+
+def _forget(folder: Path, kept: Path) -> None:
+    """Remove archives of the machine as it was, that nobody has used for a week."""
+    for old in folder.glob("root-*.cpio"):
+        if old != kept and time.time() - old.stat().st_mtime > WEEK:
+            old.unlink(missing_ok=True)
+
+
+def _programs() -> Iterator[Path | str]:
+    search = f"{os.environ.get('PATH', os.defpath)}:/usr/sbin:/sbin"
+    yield from filter(None, (shutil.which(name, path=search) for name in PROGRAMS))
+    for plugin in PLUGINS:  # loaded by name
+        yield from Path("/usr").glob(plugin)
+    yield from (f"/etc/{name}" for name in SETTINGS)
+
+
+def _python() -> Iterator[Path | str]:
+    """The interpreter, its environment, its library, and the distributions that trials import."""
+    yield from (sys.executable, os.path.realpath(sys.executable), f"{sys.prefix}/pyvenv.cfg")
+    yield from _tree(sysconfig.get_path("stdlib"))
+    for text in Path(sysconfig.get_path("purelib")).glob("*.pth"):
+        if "import" not in text.read_text(encoding="utf-8"):  # a path, no program
+            yield text
+    for name in DISTRIBUTIONS:
+        try:
+            parts = importlib.metadata.files(name) or ()
+        except importlib.metadata.PackageNotFoundError:
+            continue
+        found = (os.path.normpath(str(part.locate())) for part in parts)
+        yield from (path for path in found if "/bin/" not in path and not path.endswith((".opt-1.pyc", ".opt-2.pyc")))
+
+
+def _lab() -> Iterator[str]:
+    """Without bytecode: which of it is there, what ran here before decides, and a guest would take another path."""
+    for path in _tree(str(PACKAGE / "lab")):
+        if path.endswith(".py") and Path(path).relative_to(PACKAGE).parts[1] not in OUTSIDE:
+            yield path
+
+
+def _tree(top: str) -> Iterator[str]:
+    for folder, folders, names in os.walk(top):
+        folders[:] = [each for each in folders if each not in UNUSED and not each.startswith("config-")]
+        yield from (f"{folder}/{name}" for name in names if ".opt-" not in name)
+
+
+def _libraries(paths: set[str]) -> set[str]:
+    """The shared libraries that the programs and modules among `paths` need."""
+    programs = [path for path in sorted(paths) if _is_elf(path)]
+    said = subprocess.run(["ldd", *programs], capture_output=True, text=True).stdout  # it fails for static ones
+    return set(LIBRARY.findall(said))
+
+
+def _is_elf(path: str) -> bool:
+    if not Path(path).is_file():
+        return False
+    with open(path, "rb") as file:
+        return file.read(4) == b"\x7fELF"

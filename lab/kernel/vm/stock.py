@@ -1,0 +1,212 @@
+"""Distribution kernels, fetched by package into the cache and started as they are; each in a folder of its own."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import re
+import subprocess
+import tempfile
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar
+
+from lab.errors import InputError, MachineError
+from lab.kernel import apt, cache
+from lab.kernel.cache import KernelMissing
+from lab.kernel.ground import Clock, Start
+from lab.kernel.vm import initrd, qemu
+from lab.kernel.vm.cpio import Archive
+from lab.kernel.vm.image import release, unpacked
+from lab.kernel.vm.modules import load_order, modules
+from lab.units import Size
+
+__all__ = ["Stock", "adopt", "fetch", "find", "installed"]
+
+Say = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Stock:
+    """A distribution's kernel image, as it is shipped, under QEMU."""
+
+    on: ClassVar[str] = "vm"
+
+    name: str  # the series, "6.12"; of an image that was given by its path, its release
+    version: str  # of the package, "6.12.107-1"; of an image given by its path, its release
+    release: str  # as the kernel says it, "6.12.107+deb13-amd64"
+    id: str  # hash of the package's version, the image and the modules
+    hz: int  # ticks a second
+    image: str  # SHA-256 of the image as it is shipped
+    folder: Path
+
+    @property
+    def clocks(self) -> tuple[Clock, ...]:
+        """Real time where KVM runs guests; instructions can be counted anywhere. Raises MachineError without QEMU."""
+        return ("virtual",) if self.kvm() else ("real", "virtual")
+
+    def kvm(self) -> str:
+        """Why KVM does not run it here, "" when it does. Raises MachineError without QEMU."""
+        return qemu.kvm(self.folder / "kernel", _home() / "kvm.json")
+
+    def describe(self) -> dict[str, Any]:
+        """What a trial records of it: no paths, the same on every machine with that QEMU."""
+        return {
+            "name": self.name,
+            "version": self.version,
+            "id": self.id,
+            "hz": self.hz,
+            "patches": [],
+            "release": self.release,
+            "image": self.image,
+            "machine": _machine(),
+        }
+
+    def variant(self, patches: Sequence[Path] = (), hz: int | None = None) -> Stock:
+        """Itself where nothing differs. Raises MachineError elsewhere: it is what the distribution made it."""
+        if not patches and hz is None:
+            return self
+        what = " and ".join([f"patch {file.name}" for file in patches] + ([f"HZ {hz}"] if hz else []))
+        raise MachineError(f"a distribution's kernel has no variant with {what}: --on uml has")
+
+    def start(self, folder: Path, seed: int, clock: Clock, memory: Size) -> Start:
+        """A guest of it. Raises MachineError without QEMU, or without room for the guest's files."""
+        inside = initrd.make(folder, _home(), self.folder / "modules.cpio")
+        return Start(qemu.command(self.folder / "kernel", inside, seed, clock, memory))
+
+
+def installed() -> list[Stock]:
+    """Every kernel fetched here, the newest version first; of equal versions the last one fetched."""
+    found = []
+    for record in _home().glob("*/kernel.json"):
+        try:
+            plain = json.loads(record.read_text(encoding="utf-8"))
+            kernel = Stock(**plain, folder=record.parent)
+        except (OSError, ValueError, TypeError):
+            continue
+        found.append(([int(part) for part in re.findall(r"\d+", kernel.version)], record.stat().st_mtime_ns, kernel))
+    return [kernel for *_, kernel in sorted(found, key=lambda entry: entry[:2], reverse=True)]
+
+
+def find(name: str | None = None) -> Stock:
+    """The fetched kernel called `name`, or with that version, release or id (at least 8 characters); None: the newest.
+
+    A name with a slash is the path of an image, whose modules are in /lib/modules if anywhere.
+    Raises KernelMissing, which names the cure, InputError for a path to no kernel.
+    """
+    if name is not None and "/" in name:
+        return adopt(Path(name))
+    kernels = installed()
+    for kernel in kernels:
+        known = (kernel.name, kernel.version, kernel.release)
+        if name is None or name in known or (len(name) >= 8 and kernel.id.startswith(name)):
+            return kernel
+    there = f" (there are {', '.join(dict.fromkeys(kernel.name for kernel in kernels))})" if kernels else ""
+    what = f"the distribution's kernel '{name}'" if name else "a kernel of the distribution"
+    raise KernelMissing(f"{what} is not here{there}: run `lab kernel fetch{f' {name}' if name else ''}`")
+
+
+def fetch(series: str | None, say: Say) -> Stock:
+    """The newest kernel that the machine's mirror has of a series (None: of all); from the cache when it is there.
+
+    Nothing is installed. Raises MachineError when there is none, or no network.
+    """
+    home = _home()
+    say("looking for the distribution's kernels")
+    offers = apt.images(cache.folder() / "apt")
+    offer = next((each for each in offers if series in (None, each.series)), None)
+    if offer is None:
+        known = ", ".join(each.series for each in offers)
+        raise MachineError(f"this machine's package archives have no kernel {series}: they have {known}")
+    have = next((each for each in installed() if (each.version, each.release) == (offer.version, offer.release)), None)
+    if have is not None:
+        return have
+    home.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix=".fetching-", dir=home) as scratch:
+        tree = Path(scratch, "tree")
+        for package in offer.packages:
+            say(f"fetching {package.name} {package.version}")
+            file = apt.download(cache.folder() / "apt", package, Path(scratch))
+            _extract(file, package.sha256, tree)
+        image, config, inside = (_first(tree, name) for name in ("vmlinuz*", "config*", "lib/modules/*/kernel"))
+        return _keep(offer.series, offer.version, image, config, inside.parent)
+
+
+def adopt(image: Path, tree: Path | None = None) -> Stock:
+    """The kernel in a bzImage, with the modules below `tree`; None: those that this machine has of its release.
+
+    Its configuration is beside it as config-RELEASE, among the modules as `config`, or in the tree that built it.
+    Raises InputError when it is no kernel image, or without a configuration.
+    """
+    name = release(image)
+    tree = tree or Path("/lib/modules", name)
+    places = (image.parent / f"config-{name}", tree / "config", *(up / ".config" for up in image.parents[:4]))
+    config = next((each for each in places if each.is_file()), None)
+    if config is None:
+        raise InputError(f"{image}: its configuration is missing: put it beside as config-{name}")
+    return _keep(name, name, image, config, tree)
+
+
+def _keep(name: str, version: str, image: Path, config: Path, tree: Path) -> Stock:
+    """In the cache, whole or not at all."""
+    home = _home()
+    home.mkdir(parents=True, exist_ok=True)
+    shipped = image.read_bytes()
+    ticks = re.search(r"^CONFIG_HZ=(\d+)$", config.read_text(encoding="utf-8"), re.MULTILINE)
+    if ticks is None:
+        raise InputError(f"{config}: no kernel configuration, it has no CONFIG_HZ")
+    with tempfile.TemporaryDirectory(prefix=".keeping-", dir=home) as scratch:
+        place = Path(scratch, "kernel")
+        place.mkdir()
+        with (place / "modules.cpio").open("wb") as file:
+            archive = Archive(file)
+            archive.folder("/modules")
+            for number, (module, content) in enumerate(load_order(modules(tree))):
+                archive.file(f"/modules/{number:02d}-{module}.ko", content)
+            archive.close()
+        total = hashlib.sha256(f"{name} {version}\0".encode() + shipped + (place / "modules.cpio").read_bytes())
+        plain: dict[str, Any] = {
+            "name": name,
+            "version": version,
+            "release": release(image),
+            "id": total.hexdigest()[:16],
+            "hz": int(ticks.group(1)),
+            "image": hashlib.sha256(shipped).hexdigest(),
+        }
+        (place / "kernel").write_bytes(unpacked(image) or shipped)
+        (place / "kernel.json").write_text(json.dumps(plain, indent=1) + "\n", encoding="utf-8")
+        final = home / plain["id"]
+        with contextlib.suppress(OSError):  # it is there already
+            place.rename(final)
+    return Stock(**plain, folder=final)
+
+
+def _machine() -> str:
+    """What runs a trial. Without it kernels can still be listed."""
+    try:
+        return f"QEMU {qemu.version()}"
+    except qemu.Missing:
+        return "none"
+
+
+def _first(tree: Path, pattern: str) -> Path:
+    found = sorted(tree.rglob(pattern))
+    if not found:
+        raise MachineError(f"the kernel's packages hold no {pattern}: give an image by its path")
+    return found[0]
+
+
+def _extract(package: Path, sha256: str, tree: Path) -> None:
+    with package.open("rb") as file:
+        if hashlib.file_digest(file, "sha256").hexdigest() != sha256:
+            raise MachineError(f"{package.name} arrived damaged: try again")
+    done = subprocess.run(["dpkg-deb", "--extract", str(package), str(tree)], capture_output=True, text=True)
+    if done.returncode:
+        raise MachineError(f"cannot unpack {package.name}: {done.stderr.strip()}")
+    package.unlink()
+
+
+def _home() -> Path:
+    return cache.folder().parent / "images"

@@ -1,0 +1,47 @@
+"""Whether a trial's figures are its network's or its CPU's, where computing takes time of the trial's clock."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from lab.probe import CpuTime, Probe
+
+__all__ = ["SATURATED", "Load", "measured", "reasons"]
+
+SATURATED = 0.9  # of the workload's time: a CPU that idles less than the rest is what the packets waited for
+IDLE = (3, 4)  # idle and iowait among the columns of /proc/stat
+
+
+@dataclass
+class Load:
+    """The part of a workload's time that the guest's CPU was busy; known when it has ended."""
+
+    busy: float = 0.0
+
+
+@contextmanager
+def measured() -> Iterator[Load]:
+    """The load within this context."""
+    load = Load()
+    idle, start = _idle(), time.monotonic()
+    yield load
+    elapsed = time.monotonic() - start
+    load.busy = round(min(1.0, max(0.0, 1 - (_idle() - idle) / elapsed)), 3)
+
+
+def reasons(load: Load, probes: Sequence[Probe]) -> list[str]:
+    """Why the trial does not count; nothing where CPU time is what it is about."""
+    if load.busy < SATURATED or any(isinstance(probe, CpuTime) for probe in probes):
+        return []
+    return [f"the guest's CPU was busy {100 * load.busy:.0f} % of the time: its speed was measured, not the network's"]
+
+
+def _idle() -> float:
+    """Seconds since boot that no CPU time was used."""
+    words = Path("/proc/stat").read_text().split("\n", 1)[0].split()[1:]
+    return sum(int(words[column]) for column in IDLE) / os.sysconf("SC_CLK_TCK")
