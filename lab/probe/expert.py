@@ -16,7 +16,8 @@ SECONDS = 600.0
 class ExpertInfo(msgspec.Struct, frozen=True, tag="expert_info", tag_field="kind", forbid_unknown_fields=True):
     """A capture of `interface` on `node`, and `tshark -z expert` on it. Leaves expert.NODE.INTERFACE.txt too.
 
-    tshark remembers every packet, so keep the transfer short: 2 s at 1 Gbit/s were tried, longer ones were not.
+    tshark remembers every packet, so keep the transfer short: 10 s at 1 Gbit/s fit into a guest's memory, longer ones
+    were not tried.
     """
 
     node: str = "sender"

@@ -4,7 +4,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lab import model
@@ -107,6 +107,7 @@ def test_limit_drops_when_more_is_in_flight() -> None:
         model.goodput_iperf3(path(forward=(hop(delay="100 ms", limit=100),)))
 
 
+@settings(deadline=None, max_examples=20)
 @given(st.integers(1, 200), st.integers(16, 64), st.booleans())
 def test_no_prediction_beats_the_line(delay: int, mebibytes: int, timestamps: bool) -> None:
     tested = path(f"{delay} ms", Rate.of("20 Mbit/s"), rcvbuf_max=mebibytes << 16, timestamps=timestamps)
