@@ -63,6 +63,8 @@ def _columns(capture: Capture) -> Columns:
     first = np.zeros(len(capture.flows) + 1, np.int64)  # the first sequence number of each flow; 0 of one not seen
     numbers, at = np.unique(flow, return_index=True)
     first[numbers] = seq[at]
+    turn = np.zeros_like(first)  # of each flow: in which order TCP's appear, whatever else there is between them
+    turn[numbers[np.argsort(at)]] = np.arange(len(numbers))
     known = {each: number for number, each in enumerate(capture.flows)}
     reverse = np.array([known.get(each.reverse, -1) for each in capture.flows], np.int64)
     options = np.zeros(len(tcp), np.int64)
@@ -71,7 +73,7 @@ def _columns(capture: Capture) -> Columns:
         options[index] = (said.mss or 0) << 8 | (said.window_scale or 0) << 1 | said.sack_permitted
     return {
         "time": time - (time[0] if len(time) else 0),
-        "flow": flow,
+        "flow": turn[flow],
         "seq": (seq - first[flow]) % 2**32,
         "ack": np.where(flags & ACK, (ack - first[reverse[flow]]) % 2**32, 0),
         "flags": flags,

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from scapy.layers.inet import IP, TCP
+from scapy.layers.inet import IP, TCP, UDP
 from scapy.layers.l2 import Ether
 from scapy.packet import Raw
 from scapy.utils import wrpcap
@@ -46,6 +46,12 @@ def base(tmp_path: Path) -> Capture:
 @pytest.mark.parametrize("chance", [{"port": 50000}, {"isn": 2**32 - 60}, {"their_isn": 9}, {"shift": 3.5}])
 def test_chance_is_no_difference(base: Capture, tmp_path: Path, chance: dict[str, float]) -> None:
     assert diverge(base, capture(tmp_path, "new.pcap", transfer(**chance))) is None  # type: ignore[arg-type]
+
+
+def test_what_is_not_tcp_is_no_difference(base: Capture, tmp_path: Path) -> None:
+    other = Ether() / IP(src="10.0.0.3", dst="10.0.0.1") / UDP(sport=5, dport=6)
+    other.time = 99
+    assert diverge(base, capture(tmp_path, "new.pcap", [other, *transfer()])) is None
 
 
 def test_a_smaller_mss_is_seen_in_the_syn(base: Capture, tmp_path: Path) -> None:
