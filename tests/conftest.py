@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import settings
 
 import lab.kernel
 from lab.errors import LabError
@@ -25,6 +26,9 @@ from lab.spec.changes import Changes
 from lab.units import to_plain
 
 Perform = Callable[..., Record]
+
+settings.register_profile("lab", deadline=None)  # how long an example takes is the machine's affair
+settings.load_profile("lab")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -36,9 +36,6 @@ EXPERIMENT = Experiment(
             {"6 MiB": "94.4 Mbit/s"},
             "the memory of a segment was the limit: see delay-100ms",
             sysctls=send("4 MiB"),
-            accuracy=Within(
-                0.015, because="it holds more than 6 MiB let out, and packets cut for a window cost memory"
-            ),
         ),
         Arm(
             "6-MiB",

@@ -21,9 +21,6 @@ EXPERIMENT = Experiment(
         Arm(
             "expert-info",
             reported=0,
-            workload=Iperf3(
-                duration=Duration.of("2 s")
-            ),  # slow start included; 10 s of packets were not tried in tshark
             probes=(ExpertInfo(node="sender"),),
             metric=expert_retransmits(),
         ),

@@ -27,7 +27,7 @@ __all__ = ["Check", "render", "report"]
 
 MEMORY = Size.of("512 MiB")  # of one guest, beside one per CPU
 DISK = Size.of("1 GiB")  # for the captures of all claims
-SECONDS = 10.0  # for anything that may hang; a guest is up in a tenth of a second
+SECONDS = 60.0  # for anything that may hang; a guest is up in a tenth of a second, but for an emulated processor
 TOOLS = {  # how each says its version; the Debian package that has it
     "iperf3": ("--version", "iperf3"),
     "qperf": ("--version", "qperf"),

@@ -30,7 +30,7 @@ def prepare(spaces: Spaces, node: Node) -> None:
         _set({name: value for name, value in node.sysctls.items() if _interface_of(name) not in own})
         device.up(netlink, "lo")
         if node.kind is Kind.SWITCH:
-            device.bridge(netlink, node.name)
+            device.bridge(netlink, _bridge(node))
 
 
 def connect(spaces: Spaces, number: int, link: Link) -> None:
@@ -107,6 +107,11 @@ def _without_carrier(netlink: Netlink, interfaces: list[str]) -> list[str]:
     return [name for name in interfaces if not found[name].running]
 
 
+def _bridge(node: Node) -> str:
+    """A switch's name, as far as an interface's goes (IFNAMSIZ)."""
+    return node.name[:15]
+
+
 def _configure(spaces: Spaces, netlink: Netlink, end: Interface) -> None:
     node = spaces.nodes[end.node]
     _set({name: value for name, value in node.sysctls.items() if _interface_of(name) == end.name})
@@ -116,7 +121,7 @@ def _configure(spaces: Spaces, netlink: Netlink, end: Interface) -> None:
             for name, value in wanted.items():
                 (sysfs / "class" / "net" / end.name / name).write_text(value)
     if node.kind is Kind.SWITCH:
-        device.enslave(netlink, end.name, end.node)
+        device.enslave(netlink, end.name, _bridge(node))
     device.up(netlink, end.name)
     for address in end.addresses:
         device.add_address(netlink, end.name, address)

@@ -15,11 +15,9 @@ from lab.units import Duration, Rate, Size
 __all__ = ["End", "Hop", "Path"]
 
 _SNDBUF_MAX, _RCVBUF_MAX = 4194304, 6291456  # Linux's, on a machine with memory to spare (tcp_init)
-_TURNS = {  # what is written each time that select() or poll() says it may be
-    "iperf3": 10 * 128 * 1024,  # its `multisend` writes of DEFAULT_TCP_BLKSIZE
-    "netcat": 16 * 1024,  # its BUFSIZE
-}
-_BLOCKS = {"iperf": "128 KiB"}  # its default length of a write
+_BLOCKS = {"iperf": "128 KiB", "iperf3": "128 KiB", "netcat": "16 KiB"}  # what their writers write at once
+_TURNS = {"iperf3": 10, "netcat": 1}  # blocks that follow when select() or poll() says that there is room
+_GREETINGS = {"iperf": 60}  # bytes of the header that it writes first, and its server answers
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,9 +83,10 @@ class Path:
     third figures of tcp_wmem (sender) and tcp_rmem (receiver), in bytes; `kernel` is (major, minor), with the names of
     the `patches` that it was built with; `adv_win_scale` is what kernels before 6.6 shift the receive buffer by.
     `duration` and `size`, of what is sent, are the workload's, None when it has none;
-    `turn` is how many bytes its writer writes each time that select() says it may, None for one that never asks;
-    `block` is how many bytes it writes at once where it never asks, and `effort` the time that each block takes it;
-    `watermark` is how many bytes have to wait before its reader wakes (SO_RCVLOWAT). `workload` and `middleboxes` are
+    `block` is how many bytes its writer writes at once, by `sendfile` or not, and `turn` how many blocks it writes each
+    time that select() says it may, None for one that never asks; `effort` is the time that a block takes it, and
+    `greeting` what it writes before all else, for its reader to answer;
+    `watermark` is how many bytes have to wait before that reader wakes (SO_RCVLOWAT). `workload` and `middleboxes` are
     as the experiment declares them, in plain form; `sender` and `receiver` are the hosts at the ends.
     """
 
@@ -105,6 +104,8 @@ class Path:
     block: int | None = None
     effort: Duration = Duration(0)
     watermark: int = 0
+    sendfile: bool = False
+    greeting: int = 0
     size: Size | None = None
     patches: tuple[str, ...] = ()
     workload: Mapping[str, Any] = field(default_factory=dict, hash=False)
@@ -148,6 +149,8 @@ class Path:
             block=None if block is None else Size.of(block).bytes,
             effort=Duration.of(workload.get("effort", "0 s")),
             watermark=Size.of(workload.get("watermark", Size(0))).bytes,
+            sendfile=workload.get("kind") == "bulk",
+            greeting=_GREETINGS.get(workload.get("kind", ""), 0),
             size=None if workload.get("size") is None else Size.of(workload["size"]),
             patches=tuple(kernel["patches"]),
             adv_win_scale=int(receiving.get("net.ipv4.tcp_adv_win_scale", 1)),

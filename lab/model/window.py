@@ -14,18 +14,23 @@ from lab.units import Value
 __all__ = [
     "GSO_BYTES",
     "OVERHEAD",
+    "fixed_ratio",
     "gso_segments",
     "initial_window",
     "rcv_window",
+    "rcvbuf_first",
+    "scaling_ratio",
     "skb_payload",
     "sndbuf_per_segment",
     "window_plateau",
+    "window_scale",
 ]
 
 OVERHEAD = 256 + 320 + 256  # SKB_TRUESIZE of an empty skb with a small head
 GSO_BYTES = 65536 - 192 - 1  # sk_gso_max_size: GSO_LEGACY_MAX_SIZE less MAX_TCP_HEADER and one (sk_setup_caps)
 _MSS_DEFAULT = 536  # TCP_MSS_DEFAULT, RFC 9293 3.7.1
 _RATIO_DEFAULT = 128  # TCP_DEFAULT_SCALING_RATIO
+_RMEM_MAX, _RMEM_MAX_BEFORE, _RMEM_MAX_SINCE = 4 << 20, 212992, (6, 18)  # sysctl_rmem_max (net/core/sock.c)
 _MEASURED_SINCE = (6, 6)  # "tcp: get rid of sysctl_tcp_adv_win_scale", dfa2f0483360
 
 
@@ -44,9 +49,17 @@ def scaling_ratio(path: Path) -> int:
     long as tcp_initialize_rcv_mss() guessed, it looks no further, and half of the buffer it stays.
     Before, tcp_adv_win_scale: 1 / 2^-s for s <= 0, else 1 - 1 / 2^s.
     """
+    fixed = fixed_ratio(path)
+    if fixed is not None:
+        return fixed
+    guess = min(own_segment(path, "receiver"), segment(path, "receiver"), _MSS_DEFAULT)
+    return _RATIO_DEFAULT if mss(path) == guess else mss(path) * 256 // segment_truesize(path)
+
+
+def fixed_ratio(path: Path) -> int | None:
+    """That share where tcp_adv_win_scale sets it; None where it is measured."""
     if path.kernel >= _MEASURED_SINCE:
-        guess = min(own_segment(path, "receiver"), segment(path, "receiver"), _MSS_DEFAULT)
-        return _RATIO_DEFAULT if mss(path) == guess else mss(path) * 256 // segment_truesize(path)
+        return None
     scale = path.adv_win_scale
     return 256 >> -scale if scale <= 0 else 256 - (256 >> scale)
 
@@ -69,8 +82,12 @@ def rcv_window(path: Path) -> int:
 
 
 def window_scale(path: Path) -> int:
-    """The shift announced in the SYN: tcp_select_initial_window(), ilog2(tcp_rmem[2]) - 15, from 0 to 14."""
-    return min(max(path.rcvbuf_max.bit_length() - 1 - 15, 0), 14)
+    """The shift announced in the SYN: tcp_select_initial_window(), ilog2(space) - 15, from 0 to 14.
+
+    The space is the larger of tcp_rmem[2] and net.core.rmem_max.
+    """
+    largest = _RMEM_MAX if path.kernel >= _RMEM_MAX_SINCE else _RMEM_MAX_BEFORE
+    return min(max(max(path.rcvbuf_max, largest).bit_length() - 1 - 15, 0), 14)
 
 
 def skb_payload(path: Path) -> int:
@@ -87,8 +104,12 @@ def gso_segments(path: Path) -> int:
 def initial_window(path: Path) -> int:
     """Bytes that the SYN-ACK lets the sender send, as tcp_select_initial_window() rounds half of tcp_rmem[1]."""
     expected = own_segment(path, "receiver")
-    buffer = path.receiver.sysctls.get("net.ipv4.tcp_rmem", "4096 131072 6291456").split()[1]
-    return min(65535, int(buffer) // 2) // expected * expected
+    return min(65535, rcvbuf_first(path) // 2) // expected * expected
+
+
+def rcvbuf_first(path: Path) -> int:
+    """What a receive buffer starts with: tcp_rmem[1]."""
+    return int(path.receiver.sysctls.get("net.ipv4.tcp_rmem", "4096 131072 6291456").split()[1])
 
 
 def sndbuf_per_segment(path: Path) -> int:

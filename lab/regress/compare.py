@@ -54,7 +54,12 @@ class CaseChange:
 
     @property
     def moved(self) -> bool:
-        """Whether the figure is another one, by more than the models' accuracy and than chance; a lost figure is."""
+        """Whether the figure is another one, by more than the models' accuracy and than chance; a lost figure is.
+
+        What was skipped on one side was not compared: its kernel's variant was not built, say.
+        """
+        if any(result.verdict and result.verdict.kind == "skipped" for result in (self.base, self.new)):
+            return False
         if (self.base.measured is None) != (self.new.measured is None):
             return True
         if self.base.measured == self.new.measured or self.is_chance:
@@ -107,7 +112,8 @@ class ClaimChange:
     @property
     def change(self) -> Change:
         """`regressed`: the verdict was the expected one and is not now; `moved`: a figure is another one."""
-        another = self.base.kind != self.new.kind and not all(case.is_chance for case in self.cases)
+        compared = self.base.kind != self.new.kind and "skipped" not in (self.base.kind, self.new.kind)
+        another = compared and not all(case.is_chance for case in self.cases)
         if another and self.base.kind == self.expected:
             return "regressed"
         if another or any(case.moved for case in self.cases):

@@ -21,12 +21,12 @@ ROOT = Path(__file__).parents[2]
 LAN = """
 about: Three hosts on two switches, one of them far away.
 hosts: [near, too, far]
-switches: [left, right]
+switches: [left, rather-far-to-the-right]
 links:
   a: {ends: [near, left], rate: 100 Mbit/s}
   b: {ends: [too, left], rate: 100 Mbit/s}
-  trunk: {ends: [left, right], rate: 10 Gbit/s, delay: 7 ms}
-  c: {ends: [far, right], rate: 100 Mbit/s, forward: {delay: 3 ms}}
+  trunk: {ends: [left, rather-far-to-the-right], rate: 10 Gbit/s, delay: 7 ms}
+  c: {ends: [far, rather-far-to-the-right], rate: 100 Mbit/s, forward: {delay: 3 ms}}
 """
 # Builds the network, pings, takes it down, and prints what is left of everything that Mininet has or changes.
 SCRIPT = """
@@ -66,7 +66,9 @@ def test_a_network_with_switches_comes_and_goes(kernel: Kernel, tmp_path: Path, 
     assert result.status == 0, result.console.read_text()
     found = json.loads((tmp_path / "found").read_text())
     assert found["differences"] == []
-    assert found["during"]["spaces"] == [f"run7.{name}" for name in ("far", "left", "near", "right", "too", "wires")]
+    assert found["during"]["spaces"] == [
+        f"run7.{name}" for name in ("far", "left", "near", "rather-far-to-the-right", "too", "wires")
+    ]
     assert found["during"]["limits"] == found["before"]["limits"], "Mininet raises them and never puts them back"
     assert "time=17.0" in found["rtt"], "7 ms there, 7 ms and 3 ms back, and the wires' own time"
     assert found["after"] == found["before"]

@@ -40,7 +40,7 @@ def content(where: Path) -> dict[Path, bytes]:
     return {path: path.read_bytes() for path in where.rglob("*") if path.is_file()}
 
 
-@settings(deadline=None, max_examples=15)  # each runs git some forty times
+@settings(max_examples=15)  # each runs git some forty times
 @given(first=st.integers(1, LENGTH), broken=st.sets(st.integers(1, LENGTH - 1)))
 def test_the_first_bad_commit_is_among_those_named(
     repository: Path, tmp_path_factory: pytest.TempPathFactory, first: int, broken: set[int]

@@ -133,7 +133,7 @@ def test_byte_orders_and_resolutions(save: Save, order: str, nano: bool) -> None
 
 
 @given(st.lists(st.sampled_from(ODD), max_size=30), st.integers(1, 200), st.data())
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 def test_any_cut_keeps_the_packets_before_it(save: Save, packets: list[Packet], snap: int, data: st.DataObject) -> None:
     path = save([bytes(packet) for packet in packets], snap=snap)
     ends = np.cumsum([24] + [16 + min(len(packet), snap) for packet in packets])
@@ -147,7 +147,7 @@ def test_any_cut_keeps_the_packets_before_it(save: Save, packets: list[Packet], 
 
 
 @given(st.binary(max_size=400))
-@settings(deadline=None, max_examples=100)
+@settings(max_examples=100)
 def test_noise_behind_a_good_header_is_read_without_error(save: Save, noise: bytes) -> None:
     path = save([noise])
     capture = Capture(path)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from lab.metric import Capture, MetricError, bulk, connections
@@ -72,7 +72,6 @@ def test_window_is_not_scaled_unless_both_ends_offer_it(save: Save, segment: Seg
 
 
 @given(st.integers(0, 2**32 - 1), st.lists(st.integers(0, 2**31 - 1), min_size=1, max_size=40))
-@settings(deadline=None)
 def test_sequence_numbers_unwrap(save: Save, segment: Segment, isn: int, steps: list[int]) -> None:
     seqs = np.cumsum([0, *steps])
     packets = [segment(True, isn + int(seq), 1, size=10) for seq in seqs]

@@ -20,7 +20,9 @@ def hop(rate: Rate | None = GIGABIT, delay: str = "0 s", mtu: int = 1500, limit:
 
 
 def path(delay: str = "100 ms", rate: Rate | None = GIGABIT, mtu: int = 1500, **changed: object) -> Path:
-    plain = Path((hop(rate, delay, mtu),), (hop(rate, mtu=mtu),), duration=Duration.of("10 s"), turn=10 * 128 * 1024)
+    plain = Path(
+        (hop(rate, delay, mtu),), (hop(rate, mtu=mtu),), duration=Duration.of("10 s"), turn=10, block=128 * 1024
+    )
     return replace(plain, **changed)  # type: ignore[arg-type]
 
 
@@ -75,19 +77,19 @@ def test_goodput_within_half_a_per_cent_of_linux(delay: str, sndbuf: int, measur
 )
 def test_goodput_of_a_sender_that_waits_for_window(rcvbuf: int, measured: float) -> None:
     predicted = model.goodput_iperf3(path("10 ms", rcvbuf_max=rcvbuf))
-    assert predicted.number / 1e6 == pytest.approx(measured, rel=0.0005)
+    assert predicted.number / 1e6 == pytest.approx(measured, rel=0.001)
 
 
 @pytest.mark.parametrize(
     ("delay", "sndbuf", "measured", "within"),
     [  # Mbit/s of the lab's own transfer there, from its first wake-up to its last byte
         ("10 ms", 4 << 20, 936.976775, 0.001),
-        ("100 ms", 4 << 20, 214.089433, 0.015),  # a writer that never asks lets the gaps between its bursts stand
-        ("100 ms", 60 << 20, 297.682604, 0.015),  # what is buffered at the end drains in whole round trips
+        ("100 ms", 4 << 20, 214.089433, 0.001),  # a writer that never asks lets the gaps between its bursts stand
+        ("100 ms", 60 << 20, 297.682604, 0.001),  # what is buffered at the end drains in whole round trips
     ],
 )
 def test_goodput_of_the_own_transfer(delay: str, sndbuf: int, measured: float, within: float) -> None:
-    tested = path(delay, sndbuf_max=sndbuf, turn=None, block=1 << 20, watermark=16 * 1024)
+    tested = path(delay, sndbuf_max=sndbuf, turn=None, block=1 << 20, watermark=16 * 1024, sendfile=True)
     assert model.goodput_bulk(tested).number / 1e6 == pytest.approx(measured, rel=within)
 
 
@@ -117,7 +119,7 @@ def test_no_prediction_beats_the_line(delay: int, mebibytes: int, timestamps: bo
 
 def test_without_a_rate_or_a_duration_or_a_writer_there_is_no_prediction() -> None:
     with pytest.raises(ModelError, match="writer"):
-        model.goodput_bulk(path(turn=None))
+        model.goodput_bulk(path(turn=None, block=None))
     with pytest.raises(ModelError, match="rate"):
         model.goodput_line_rate(path(rate=None))
     with pytest.raises(ModelError, match="duration"):

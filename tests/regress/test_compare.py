@@ -95,6 +95,19 @@ def test_a_ratio_is_that_of_the_same_repeat(change: Callable[..., ClaimChange]) 
     assert (twice.shift.p, twice.shift.effect, twice.moved) == (1, 0, False)
 
 
+def test_what_was_skipped_was_not_compared(judge: Judge) -> None:
+    """A claim of which one kernel lacks a variant: its other arms are compared."""
+    declaration = CLAIM.format(size="1 MB").replace("relative_to", 'tolerance=Within(0.1, because="so"), relative_to')
+    whole, part = (
+        judge(declaration, {"only": [netcat(1)], "twice": twice}, kernel)
+        for kernel, twice in (("k1", [netcat(2)]), ("k2", []))
+    )
+    for pair in ([whole], [part]), ([part], [whole]):
+        (found,) = compare(*pair)
+        assert found.change == "same figures"
+        assert {found.base.kind, found.new.kind} == {"reproduced", "skipped"}
+
+
 def test_another_experiment_is_not_compared(judge: Judge) -> None:
     sides = [
         judge(CLAIM.format(size=size), {"only": [netcat(1)], "twice": [netcat(2)]}, kernel)

@@ -26,7 +26,7 @@ def make(tmp_path_factory: pytest.TempPathFactory) -> Make:
     return make
 
 
-@settings(deadline=None, max_examples=20)  # each writes five records
+@settings(max_examples=20)  # each writes five records
 @given(content=st.binary(min_size=1, max_size=50), at=st.integers(0, 49))
 def test_the_first_byte_that_differs_is_found(make: Make, content: bytes, at: int) -> None:
     at %= len(content)

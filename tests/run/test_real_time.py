@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from lab.fabric import FABRICS
 from lab.record.record import Record
 from lab.units import Duration
 from lab.verdict.fidelity import FILE, faults
@@ -22,10 +23,12 @@ Perform = Callable[..., Record]
 SPIN = ["sh", "-c", "while :; do :; done"]
 
 
+@pytest.mark.parametrize("fabric", FABRICS)
 @pytest.mark.parametrize("name", CASES)
-def test_a_wire_keeps_its_promise_or_the_trial_says_not(perform: Perform, name: str) -> None:
+def test_a_wire_keeps_its_promise_or_the_trial_says_not(perform: Perform, name: str, fabric: str) -> None:
     case = CASES[name]
-    record = perform("symmetric-1g", case.workload, case.probes, clock="real", links={"path": dict(case.path)})
+    path = {"path": dict(case.path)}
+    record = perform("symmetric-1g", case.workload, case.probes, clock="real", fabric=fabric, links=path)
     assert record.invalid == ()
     reasons = faults(record.json(FILE))
     if not reasons:

@@ -88,7 +88,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--refresh", action="store_true", help="an image of today's packages")
     parser.add_argument("--kernels", choices=("build", "given"), default="build", help="given: this machine's, copied")
     parser.add_argument("--on", action="append", help="where the claim runs inside; may be given again (default: uml)")
-    parser.add_argument("--claim", default="tcp-timestamps/header-length")
+    parser.add_argument("--claim", default="asymmetric-mtu/mss-advertised", help="what a slow processor can carry, too")
     parser.add_argument("--cpus", type=int, default=2)
     parser.add_argument("--memory", type=int, default=4096, metavar="MIB")
     parser.add_argument("--budget", type=float, default=3600, metavar="SECONDS", help="for a silence of the machine")

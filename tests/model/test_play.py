@@ -1,0 +1,111 @@
+"""Transfers played segment by segment, against captures of Linux 7.2.13 on the same path."""
+
+from collections import Counter
+from dataclasses import replace
+
+import pytest
+
+from lab.model import Hop, Path
+from lab.model.play import NEVER, Play
+from lab.model.receiver import Ack, Receiver, Segment, Terms
+from lab.model.sender import Limits, Sender, Skb
+from lab.units import Duration, Rate, Size
+
+RATE, FULL, MS = Rate.of("1 Gbit/s"), 1448, 10**6
+PATH = Path(
+    (Hop(RATE, Duration.of("100 ms"), Size(1500), 20_000, 0.0),),
+    (Hop(RATE, Duration(0), Size(1500), 20_000, 0.0),),
+    duration=Duration.of("10 s"),
+    block=128 << 10,
+    greeting=60,
+)
+BULK = replace(PATH, duration=Duration.of("4 s"), block=1 << 20, greeting=0, watermark=16384, sendfile=True)
+
+
+def segments(path: Path) -> Counter[int]:
+    """How many segments of each size the path's workload sends."""
+    assert path.duration
+    play, sizes = Play(path, path.duration.ns), Counter[int]()
+    wire = play.sender.wire
+
+    def count(now: int, start: int, skb: Skb) -> None:
+        full, part = divmod(skb.end - start, FULL)
+        sizes.update({FULL: full, part: 1} if part else {FULL: full})
+        wire(now, start, skb)
+
+    play.sender.wire = count
+    play.run(NEVER)
+    return sizes
+
+
+@pytest.mark.parametrize(
+    ("path", "payload", "packets"),
+    [  # what the capture at the sender holds
+        (PATH, 266_076_220, 183_819),  # iperf's writes
+        (replace(BULK, sndbuf_max=4 << 20, rcvbuf_max=12_500_000), 96_468_992, 66_632),  # sendfile()
+    ],
+)
+def test_as_many_segments_as_linux_sent(path: Path, payload: int, packets: int) -> None:
+    sent = segments(path)
+    assert sum(size * number for size, number in sent.items()) == payload
+    assert sum(sent.values()) == packets
+
+
+def test_a_reader_that_answers_has_its_acks_ride_along_until_one_is_overdue() -> None:
+    receiver, seen = Receiver(Terms.of(PATH)), list[Ack]()
+    for number, payload in enumerate([60] + 9 * [FULL]):
+        now = 100 * MS + number * 12304
+        seen += receiver.receive(now, Segment(payload, 1, push=number == 0, echo=0))
+        seen += receiver.consume(now) if receiver.awake else ()
+    assert receiver.due == 141 * MS  # HZ/25 and the tick that has begun
+    seen += receiver.expire(receiver.due)
+    offered = {ack.upto: ack.window for ack in seen}  # of a capture
+    assert offered == {60: 65152, 2956: 69888, 5852: 75776, 8748: 81536, 11644: 81536, 13092: 81536}
+
+
+def test_what_a_reader_leaves_unread_costs_its_payload_and_one_head() -> None:
+    receiver = Receiver(Terms.of(BULK))
+    windows = [receiver.receive(number * 12304, Segment(FULL, 1, push=False, echo=0))[0].window for number in range(9)]
+    free = [(131072 - 832 - (number + 1) * FULL) * 162 >> 8 for number in range(9)]
+    assert windows[-1] == -(-free[-1] // 128) * 128 == 74240
+
+
+def sender() -> tuple[Sender, list[int]]:
+    """A sender, and the ends of the skbs that it sends."""
+    ends: list[int] = []
+    return Sender(Limits.of(BULK), lambda _now, _start, skb: ends.append(skb.end)), ends
+
+
+def test_more_to_come_keeps_a_part_of_a_segment_back() -> None:
+    socket, ends = sender()
+    list(socket.send(2 * FULL + 100, more=True))
+    assert ends == [2 * FULL]
+    list(socket.send(FULL - 100, more=True))
+    assert ends[-1] == 3 * FULL
+
+
+def test_one_part_of_a_segment_is_under_way_at_most() -> None:
+    socket, ends = sender()
+    list(socket.send(100))
+    list(socket.send(100))
+    assert ends == [100]
+    socket.acknowledged(100 * MS, Ack(100, 65152, 0, answer=False))
+    assert ends == [100, 200]
+
+
+def test_each_skb_costs_its_head_and_a_writer_sleeps_until_a_third_is_free() -> None:
+    socket, ends = sender()
+    writing = socket.send(1 << 20)
+    assert list(zip(writing, range(2), strict=False))[-1][0] is None
+    assert socket.queued() == socket.written + 832 * (len(socket.queue) + len(socket.flight)) >= socket.buffer
+    assert not socket.writeable()
+    assert not socket.acknowledged(100 * MS, Ack(ends[0], 65152, 0, answer=False))
+    assert socket.acknowledged(101 * MS, Ack(socket.nxt, 65152, 0, answer=False))
+
+
+def test_closing_sends_what_waited() -> None:
+    socket, ends = sender()
+    list(socket.send(100))
+    list(socket.send(100))
+    socket.close()
+    assert ends == [100, 200]
