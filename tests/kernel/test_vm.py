@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import lzma
+import os
 import shutil
 import struct
 from pathlib import Path
@@ -82,17 +83,14 @@ def module(depends: str, softdep: str = "", signed: bool = False) -> bytes:
     return body + b"S" * 40 + struct.pack(">8xI", 40) + b"~Module signature appended~\n"
 
 
-def test_an_archive_holds_what_was_put_into_it_below_its_folders(tmp_path: Path) -> None:
-    source = tmp_path / "tool"
-    source.write_bytes(b"12345")
-    source.chmod(0o755)
+def test_an_archive_holds_what_was_put_into_it_below_its_folders() -> None:
     buffer = io.BytesIO()
     archive = Archive(buffer)
     archive.file("/a/b/file", b"content")
     archive.file("/a/b/file", b"again")
     archive.link("/a/link", "b/file")
     archive.device("/dev/null", 1, 3)
-    archive.place(source, "/bin/tool")
+    archive.file("/bin/tool", b"12345", 0o755)
     archive.close()
     found = entries(buffer.getvalue())
     assert list(found) == ["a", "a/b", "a/b/file", "a/link", "dev", "dev/null", "bin", "bin/tool"]
@@ -216,6 +214,11 @@ def test_a_trials_folder_comes_last_and_the_console_stays_out(monkeypatch: pytes
     assert found["trial/boot/job.json"][1] == b"boot/job.json"
     assert "trial/console.log" not in found
     assert "trial/out" in found
+    for name in ("boot/job.json", "trial.json"):
+        os.utime(folder / name, (1, 1))
+        (folder / name).chmod(0o600)
+    initrd.make(folder, tmp_path, tmp_path / "modules.cpio")
+    assert (folder / "boot/initrd").read_bytes() == written
 
 
 def test_the_files_of_a_guest_are_those_of_the_lab_and_all_that_its_programs_load() -> None:

@@ -59,13 +59,8 @@ class Archive:
         if here.is_dir():
             self.folder(str(here))
         else:
-            self.place(here, str(here))
-
-    def place(self, source: Path, path: str) -> None:
-        """The file `source` of this machine at `path`. Raises OSError."""
-        with source.open("rb") as file:
-            about = os.fstat(file.fileno())
-            self.file(path, file.read(), about.st_mode & 0o777, int(about.st_mtime))
+            about = here.stat()
+            self.file(str(here), here.read_bytes(), about.st_mode & 0o777, int(about.st_mtime))
 
     def close(self) -> None:
         """End the archive; the file stays open."""
