@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
+import json
 import shutil
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from lab.kernel import Budget, boot
 from lab.kernel.vm import qemu, stock
 from lab.metric import bulk_goodput
 from lab.probe import Capture
 from lab.record.record import Record
 from lab.regress.identity import parting
 from lab.run.saturation import SATURATED
-from lab.units import Duration
-from lab.workload import Bulk
+from lab.spec import find
+from lab.spec.changes import Changes
+from lab.units import Duration, to_plain
+from lab.verdict import fidelity
+from lab.workload import Bulk, Ping
 
 pytestmark = [
     pytest.mark.guest,
@@ -63,3 +69,43 @@ def test_a_flow_faster_than_the_cpu_does_not_count(perform: Perform, shipped: st
         into=tmp_path / "results",
     )
     assert any("CPU was busy" in reason for reason in record.invalid)
+
+
+# As `lab run --on host` does it, but for the command line: a guest has no use for that.
+ON_HOST = """
+import sys
+from pathlib import Path
+from lab.kernel import Budget, boot, host
+
+command = [sys.executable, "-m", "lab.run.perform", "."]
+ended = boot(host.running(), Path("trial"), command, clock="real", budget=Budget(wall=60.0))
+sys.exit(ended.status)
+"""
+
+
+def test_its_own_namespaces_carry_trials(shipped: stock.Stock, tmp_path: Path) -> None:
+    """--on host, where the running kernel is a distribution's: the doctor's probe, then a trial that is watched."""
+    trial = {
+        "network": to_plain(find.topology("two-hosts").resolve(Changes(links={"path": {"delay": "10 ms"}}))),
+        "workload": to_plain(Ping(count=5, interval=Duration.of("100 ms"))),
+        "probes": [],
+        "middleboxes": [],
+        "on": "host",
+        "clock": "real",
+    }
+    folder = tmp_path / "trial"
+    folder.mkdir()
+    (folder / "trial.json").write_text(json.dumps(trial))
+    ended = boot(shipped, tmp_path, [sys.executable, "-c", ON_HOST], budget=Budget(wall=300.0))
+    assert ended.status == 0, ended.console.read_text()
+    result = json.loads((folder / "result.json").read_text())
+    assert result["invalid"] == []
+    assert shipped.release in result["environment"]["kernel"]
+    assert fidelity.faults(json.loads((folder / "out" / fidelity.FILE).read_text())) == ()
+    times = [
+        float(line.split("time=")[1].split()[0])
+        for line in (folder / "out/ping.txt").read_text().splitlines()
+        if "time=" in line
+    ]
+    assert len(times) == 5
+    assert sorted(times)[2] == pytest.approx(20, abs=0.2)
