@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn, Protocol
 import typer
 
 from lab.cli import output
+from lab.cli.kernels import kernels
+from lab.cli.output import Json
 from lab.errors import InputError
 
 if TYPE_CHECKING:
@@ -24,12 +26,10 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-kernels = typer.Typer(help="Kernels under test.", no_args_is_help=True)
 app.add_typer(kernels, name="kernel")
 baselines = typer.Typer(help="Records kept to compare with.", no_args_is_help=True)
 app.add_typer(baselines, name="baseline")
 
-Json = Annotated[bool, typer.Option("--json", help="One JSON document on standard output.")]
 Results = Annotated[Path, typer.Option("--results", help="The store of records.", metavar="DIR")]
 STORE = Path("results")
 Claims = Annotated[list[str] | None, typer.Argument(metavar="[CLAIM | ARTICLE | FILE.py]...")]
@@ -351,71 +351,6 @@ def clean(results: Results = STORE) -> None:
         output.say(f"removed {removed}")
 
 
-@kernels.command("build")
-def build_kernel(
-    name: Annotated[str | None, typer.Argument(help="A series such as 7.2; the newest unless named.")] = None,
-    patch: Annotated[list[Path] | None, typer.Option(help="A patch to apply; may be given again.")] = None,
-    hz: Annotated[int, typer.Option(help="Timer ticks a second, 100 to 1000.")] = 1000,
-    source: Annotated[Path | None, typer.Option(help="A .deb or tar file instead of the packaged source.")] = None,
-    tree: Annotated[Path | None, typer.Option(help="A kernel tree, as it stands, instead.", metavar="DIR")] = None,
-    variants: Annotated[bool, typer.Option("--variants", help="Its variants that experiments name, too.")] = False,
-    refresh: Annotated[bool, typer.Option(help="Look for a newer source.")] = False,
-    as_json: Json = False,
-) -> None:
-    """Build a kernel under test, or find it in the cache."""
-    from functools import partial
-
-    from lab.kernel import builder, shown
-    from lab.kernel.cache import series
-    from lab.spec import find
-
-    if source and tree:
-        raise InputError("the source is --source or --tree, not both")
-    with shown() as progress:
-        build = partial(builder.build, source_file=source, tree=tree, progress=progress)
-        kernel = build(name, patch or (), hz, refresh=refresh)
-        wanted = find.variants() if variants else ()
-        also = [build(series(kernel.name), files, ticks or hz) for files, ticks in wanted]
-    _answer_kernels([kernel.describe(), *(each.describe() for each in also)], as_json)
-
-
-@kernels.command("fetch")
-def fetch_kernel(
-    name: Annotated[
-        str | None, typer.Argument(help="A series such as 6.12 (the newest unless named), or the path of an image.")
-    ] = None,
-    modules: Annotated[
-        Path | None, typer.Option(help="The modules of an image: /lib/modules/RELEASE unless given.", metavar="DIR")
-    ] = None,
-    as_json: Json = False,
-) -> None:
-    """Fetch a distribution's kernel for --on vm, without installing it, or find it in the cache."""
-    from lab.kernel.vm import stock
-
-    if name is not None and "/" in name:
-        kernel = stock.adopt(Path(name), modules)
-    elif modules is not None:
-        raise InputError("--modules is for an image given by its path, as ./bzImage")
-    else:
-        kernel = stock.fetch(name, output.say)
-    if as_json:
-        output.emit(kernel.describe())
-    else:
-        print(f"kernel {kernel.name}: version {kernel.version}, release {kernel.release}, id {kernel.id}")
-
-
-@kernels.command("list")
-def list_kernels(as_json: Json = False) -> None:
-    """The kernels that were built or fetched here."""
-    from lab.cli import listing
-
-    plain = listing.kernels()
-    if as_json:
-        output.emit({"kernels": plain})
-    else:
-        output.show(listing.render_kernels(plain))
-
-
 def _write_changes(
     answer: comparing.Answer, junit: Path | None, page: Path | None, results: Path, compared: Compared
 ) -> None:
@@ -433,11 +368,3 @@ def _answer(answer: Answer, as_json: bool) -> NoReturn:
     else:
         output.show(answer.render())
     raise typer.Exit(answer.exit_code)
-
-
-def _answer_kernels(plain: list[dict[str, Any]], as_json: bool) -> None:
-    if as_json:
-        output.emit(plain[0] if len(plain) == 1 else {"kernels": plain})
-    else:
-        for each in plain:
-            print(f"kernel {each['name']}: version {each['version']}, HZ {each['hz']}, id {each['id']}")

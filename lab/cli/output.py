@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import json
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
+
+Json = Annotated[bool, typer.Option("--json", help="One JSON document on standard output.")]
 
 
 def emit(plain: Any) -> None:

@@ -1,0 +1,87 @@
+"""The commands about kernels under test: `lab kernel ...`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from lab.cli import output
+from lab.cli.output import Json
+from lab.errors import InputError
+
+kernels = typer.Typer(help="Kernels under test.", no_args_is_help=True)
+
+
+@kernels.command("build")
+def build_kernel(
+    name: Annotated[str | None, typer.Argument(help="A series such as 7.2; the newest unless named.")] = None,
+    patch: Annotated[list[Path] | None, typer.Option(help="A patch to apply; may be given again.")] = None,
+    hz: Annotated[int, typer.Option(help="Timer ticks a second, 100 to 1000.")] = 1000,
+    source: Annotated[Path | None, typer.Option(help="A .deb or tar file instead of the packaged source.")] = None,
+    tree: Annotated[Path | None, typer.Option(help="A kernel tree, as it stands, instead.", metavar="DIR")] = None,
+    variants: Annotated[bool, typer.Option("--variants", help="Its variants that experiments name, too.")] = False,
+    refresh: Annotated[bool, typer.Option(help="Look for a newer source.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Build a kernel under test, or find it in the cache."""
+    from functools import partial
+
+    from lab.kernel import builder, shown
+    from lab.kernel.cache import series
+    from lab.spec import find
+
+    if source and tree:
+        raise InputError("the source is --source or --tree, not both")
+    with shown() as progress:
+        build = partial(builder.build, source_file=source, tree=tree, progress=progress)
+        kernel = build(name, patch or (), hz, refresh=refresh)
+        wanted = find.variants() if variants else ()
+        also = [build(series(kernel.name), files, ticks or hz) for files, ticks in wanted]
+    _answer([kernel.describe(), *(each.describe() for each in also)], as_json)
+
+
+@kernels.command("fetch")
+def fetch_kernel(
+    name: Annotated[
+        str | None, typer.Argument(help="A series such as 6.12 (the newest unless named), or the path of an image.")
+    ] = None,
+    modules: Annotated[
+        Path | None, typer.Option(help="The modules of an image: /lib/modules/RELEASE unless given.", metavar="DIR")
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Fetch a distribution's kernel for --on vm, without installing it, or find it in the cache."""
+    from lab.kernel.vm import stock
+
+    if name is not None and "/" in name:
+        kernel = stock.adopt(Path(name), modules)
+    elif modules is not None:
+        raise InputError("--modules is for an image given by its path, as ./bzImage")
+    else:
+        kernel = stock.fetch(name, output.say)
+    if as_json:
+        output.emit(kernel.describe())
+    else:
+        print(f"kernel {kernel.name}: version {kernel.version}, release {kernel.release}, id {kernel.id}")
+
+
+@kernels.command("list")
+def list_kernels(as_json: Json = False) -> None:
+    """The kernels that were built or fetched here."""
+    from lab.cli import listing
+
+    plain = listing.kernels()
+    if as_json:
+        output.emit({"kernels": plain})
+    else:
+        output.show(listing.render_kernels(plain))
+
+
+def _answer(plain: list[dict[str, Any]], as_json: bool) -> None:
+    if as_json:
+        output.emit(plain[0] if len(plain) == 1 else {"kernels": plain})
+    else:
+        for each in plain:
+            print(f"kernel {each['name']}: version {each['version']}, HZ {each['hz']}, id {each['id']}")
