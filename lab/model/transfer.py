@@ -52,10 +52,11 @@ class Transfer:
         times, acked = self.acks
         return acked[bisect_right(times, at) - 1] if times and times[0] <= at else 0
 
-    def acked_at(self, size: int) -> float:
-        """When the sender knew that so many bytes had arrived."""
+    def ack_of(self, size: int) -> tuple[float, int]:
+        """The first ACK for that many bytes: when it came, and how many it was for."""
         times, acked = self.acks
-        return times[bisect_left(acked, size)]
+        first = bisect_left(acked, size)
+        return times[first], acked[first]
 
 
 def transfer(path: Path) -> Transfer:
@@ -68,9 +69,8 @@ def transfer(path: Path) -> Transfer:
     if path.size is None or path.size.bytes <= 2 * part:
         return _played(plain)
     whole = _played(replace(plain, size=Size(2 * part)))
-    half = whole.acked_at(part)
-    rest = (path.size.bytes - whole.written) / (whole.written - part) * (whole.acked_at(whole.written) - half)
-    end = whole.drained + rest
+    (begun, first), (ended, last) = whole.ack_of(part), whole.ack_of(2 * part - part // 16)  # the very last may be late
+    end = whole.drained + (path.size.bytes - whole.written) / (last - first) * (ended - begun)
     return replace(
         whole, seconds=end, drained=end, written=path.size.bytes, total=path.size.bytes, sent=path.size.bytes
     )
