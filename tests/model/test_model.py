@@ -72,12 +72,13 @@ def test_goodput_within_half_a_per_cent_of_linux(delay: str, sndbuf: int, measur
 
 
 @pytest.mark.parametrize(
-    ("rcvbuf", "measured"),
-    [(1_512_500, 715.316618), (1_503_400, 711.858650)],  # there too, 10 ms, tcp_wmem 4 MiB
+    ("rcvbuf", "measured", "within"),
+    # There too, 10 ms, tcp_wmem 4 MiB. The first is 0.06 % off since transfers are played skb by skb: not understood.
+    [(1_512_500, 715.316618, 0.001), (1_503_400, 711.858650, 0.0005)],
 )
-def test_goodput_of_a_sender_that_waits_for_window(rcvbuf: int, measured: float) -> None:
+def test_goodput_of_a_sender_that_waits_for_window(rcvbuf: int, measured: float, within: float) -> None:
     predicted = model.goodput_iperf3(path("10 ms", rcvbuf_max=rcvbuf))
-    assert predicted.number / 1e6 == pytest.approx(measured, rel=0.001)
+    assert predicted.number / 1e6 == pytest.approx(measured, rel=within)
 
 
 @pytest.mark.parametrize(
