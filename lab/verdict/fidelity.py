@@ -1,6 +1,7 @@
 """Whether the machine was fast enough for a trial in real time: judged from what its monitor recorded.
 
-Real time here promises 1 % of goodput and 0.2 ms of RTT. Every threshold follows from that promise, none is fitted:
+Real time here promises 1 % of goodput and 0.2 ms of RTT. Every threshold follows from that promise; which rules there
+are was settled with runs at hand:
 
 - Before the workload, each link's idle RTT may differ from its delays and frame times by 0.2 ms, and a burst may differ
   from what the rate makes of it by 1 % and the 0.2 ms by which its ends are timed. The rate counts for workloads that
