@@ -82,9 +82,12 @@ def lost_options(wanted: str, resolved: str) -> list[str]:
 
 
 def own_patches(series: str) -> tuple[Patch, ...]:
-    """The lab's patches for a series, in order: all but those whose header says "Until: " an older one."""
+    """The lab's patches for a series, in order: those that no "Since: " or "Until: " in their headers excludes."""
     patches = read_patches(sorted((UML / "patches").glob("*.patch")))
-    return tuple(patch for patch in patches if _number(series) <= _number(_until(patch)))
+    number = _number(series)
+    return tuple(
+        patch for patch in patches if _bound(patch, "Since", "0.0") <= number <= _bound(patch, "Until", "9999.0")
+    )
 
 
 def read_patches(files: Iterable[Path]) -> tuple[Patch, ...]:
@@ -110,10 +113,11 @@ def _first_line(command: Sequence[str]) -> str:
     return subprocess.run(command, capture_output=True, text=True, check=True).stdout.partition("\n")[0]
 
 
-def _until(patch: Patch) -> str:
+def _bound(patch: Patch, word: str, otherwise: str) -> tuple[int, int]:
+    """The series that the patch's header names behind "Since: " or "Until: "."""
     header = patch.text.partition(b"\n--- ")[0].decode(errors="replace")
-    match = re.search(r"^Until: (\d+\.\d+)$", header, re.MULTILINE)
-    return match.group(1) if match else "9999.0"
+    match = re.search(rf"^{word}: (\d+\.\d+)$", header, re.MULTILINE)
+    return _number(match.group(1) if match else otherwise)
 
 
 def _number(series: str) -> tuple[int, int]:

@@ -8,6 +8,7 @@ Everything that it imports is light: it runs in a guest that boots in a tenth of
 from __future__ import annotations
 
 import ctypes
+import fcntl
 import json
 import os
 import sys
@@ -43,8 +44,11 @@ SHOWN_SYSCTLS = (
 
 
 # Since boot, on the guest's clock: getting here takes a user-mode kernel some 20 ms of it, one under QEMU some 4 s.
-START_NS = {"uml": 500_000_000, "vm": 8_000_000_000}
+# A second at the least: until then the kernel may put off what it learns of links, and ping takes each second for 0.
+START_NS = {"uml": 1_500_000_000, "vm": 8_000_000_000}
+WAKING_NS = 1_000_000  # a sleeper may wake that much late; by default the kernel takes 50 us
 TIMER_ABSTIME = 1
+RNDRESEEDCRNG = 0x5207  # linux/random.h
 
 
 class _Timespec(ctypes.Structure):
@@ -57,6 +61,8 @@ def main(folder: Path) -> int:
         trial = json.loads((folder / "trial.json").read_text())
         if trial["clock"] == "virtual":
             _align(START_NS[trial["on"]])
+        if trial["on"] == "uml":
+            _draw_afresh()
         result = perform(trial, folder / "out")
         status = 0
     except (LabError, OSError) as error:
@@ -74,11 +80,25 @@ def _align(start_ns: int) -> None:
 
     Raises LabError when the moment has passed.
     """
-    moment = _Timespec(*divmod(start_ns, 10**9))
+    moment = _Timespec(*divmod(start_ns - WAKING_NS, 10**9))
     ctypes.CDLL(None).clock_nanosleep(time.CLOCK_MONOTONIC, TIMER_ABSTIME, ctypes.byref(moment), None)
-    if time.monotonic_ns() > start_ns + 1_000_000:
+    while (now := time.monotonic_ns()) < start_ns:  # each reading is a grain of time: this ends to the nanosecond
+        pass
+    if now > start_ns + WAKING_NS:
         late = f"the guest took more than {start_ns / 1e9:g} s of its own time to start"
         raise LabError(f"{late}: no trial can be repeated so")
+
+
+def _draw_afresh() -> None:
+    """Let the kernel take its next key for random numbers: a seeded one's does not depend on what was drawn before.
+
+    The way here draws more or fewer of them: one for each folder that is made in memory, say.
+    """
+    random = os.open("/dev/urandom", os.O_RDONLY)
+    try:
+        fcntl.ioctl(random, RNDRESEEDCRNG)
+    finally:
+        os.close(random)
 
 
 def perform(trial: dict[str, Any], out: Path) -> dict[str, Any]:
