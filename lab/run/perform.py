@@ -46,7 +46,9 @@ SHOWN_SYSCTLS = (
 # Since boot, on the guest's clock: getting here takes a user-mode kernel some 20 ms of it, one under QEMU some 4 s.
 # A second at the least: until then the kernel may put off what it learns of links, and ping takes each second for 0.
 START_NS = {"uml": 1_500_000_000, "vm": 8_000_000_000}
-WAKING_NS = 1_000_000  # a sleeper may wake that much late; by default the kernel takes 50 us
+STEP_NS = 7_000_000  # what then ticks each 10 ms or each second does not meet what the step before set ticking
+WAKING_NS = 200_000  # a sleeper may wake that much late; by default the kernel takes 50 us
+GRAIN_NS = 256  # what a reading of a user-mode kernel's clock takes
 TIMER_ABSTIME = 1
 RNDRESEEDCRNG = 0x5207  # linux/random.h
 
@@ -60,7 +62,7 @@ def main(folder: Path) -> int:
     try:
         trial = json.loads((folder / "trial.json").read_text())
         if trial["clock"] == "virtual":
-            _align(START_NS[trial["on"]])
+            _start(START_NS[trial["on"]])
         if trial["on"] == "uml":
             _draw_afresh()
         result = perform(trial, folder / "out")
@@ -72,7 +74,7 @@ def main(folder: Path) -> int:
     return status
 
 
-def _align(start_ns: int) -> None:
+def _start(start_ns: int) -> None:
     """Wait for a fixed moment, so that what comes does not depend on the way here.
 
     Reading the clock moves virtual time, and the way reads it more or less often: more where Python finds no bytecode
@@ -80,13 +82,29 @@ def _align(start_ns: int) -> None:
 
     Raises LabError when the moment has passed.
     """
-    moment = _Timespec(*divmod(start_ns - WAKING_NS, 10**9))
-    ctypes.CDLL(None).clock_nanosleep(time.CLOCK_MONOTONIC, TIMER_ABSTIME, ctypes.byref(moment), None)
-    while (now := time.monotonic_ns()) < start_ns:  # each reading is a grain of time: this ends to the nanosecond
-        pass
-    if now > start_ns + WAKING_NS:
+    if _reach(start_ns) > start_ns + WAKING_NS:
         late = f"the guest took more than {start_ns / 1e9:g} s of its own time to start"
         raise LabError(f"{late}: no trial can be repeated so")
+
+
+def _step() -> None:
+    """Wait for the next whole step, so that what comes does not depend on how often the clock was read before.
+
+    How often a tool does so until it is ready is its libraries' affair: which name services the host has, say.
+    """
+    now, moment = time.monotonic_ns(), 0
+    while now >= moment + GRAIN_NS:  # at first, and when something else took that moment
+        moment = (now + WAKING_NS) // STEP_NS * STEP_NS + STEP_NS
+        now = _reach(moment)
+
+
+def _reach(moment_ns: int) -> int:
+    """Wait for `moment_ns`, to the grain of the clock; the time that it then is."""
+    early = _Timespec(*divmod(moment_ns - WAKING_NS, 10**9))
+    ctypes.CDLL(None).clock_nanosleep(time.CLOCK_MONOTONIC, TIMER_ABSTIME, ctypes.byref(early), None)
+    while (now := time.monotonic_ns()) < moment_ns:
+        pass
+    return now
 
 
 def _draw_afresh() -> None:
@@ -108,6 +126,7 @@ def perform(trial: dict[str, Any], out: Path) -> dict[str, Any]:
     probes: list[Probe] = from_plain(trial["probes"], cast(Any, list[Probe]))
     middleboxes: list[Middlebox] = from_plain(trial["middleboxes"], cast(Any, list[Middlebox]))
     counted = (trial["on"], trial["clock"]) == ("vm", "virtual")
+    step = _step if (trial["on"], trial["clock"]) == ("uml", "virtual") else lambda: None
     out.mkdir(exist_ok=True)
     with choose(trial.get("fabric", FABRICS[0]))(network) as fabric:
         environment = _environment(fabric)
@@ -122,12 +141,15 @@ def perform(trial: dict[str, Any], out: Path) -> dict[str, Any]:
             place = Place(spaces, _addresses(network), out, undo)
             with ExitStack() as standing:
                 for middlebox in middleboxes:
+                    step()
                     standing.enter_context(middlebox.installed(place))
                 for probe in probes:
+                    step()
                     standing.enter_context(probe.watch(place))
                 if real:
                     standing.enter_context(monitor.watching(place, fabric, wires, workload.greedy))
                 load = standing.enter_context(saturation.measured()) if counted else None
+                step()
                 workload.run(place)
         _write(out / "qdiscs.after.json", fabric.qdiscs())
         after = [f"after the run, {each}" for each in fabric.differences() if each not in before]

@@ -59,7 +59,7 @@ def versions(tools: Iterable[str]) -> dict[str, str]:
         raise ToolMissing(f"{names} missing: `make setup` installs every tool, `lab doctor` says what else is wrong")
     return {
         "lab": _own_code(),
-        "python": f"{platform.python_version()} of {platform.python_build()[1]}",  # a distribution mends its own
+        "python": platform.python_version(),
         **{tool: _version(tool) for tool in sorted(set(tools))},
     }
 

@@ -181,7 +181,7 @@ def test_root_and_an_ordinary_user_see_the_same(public: Path) -> None:
     assert run_as(0, public, "root") == run_as(NOBODY, public, "nobody") != {}
 
 
-# Flent is a Python program itself: what comes after it has begun is its own affair.
+# Flent is a Python program itself: how it compiles is its own affair.
 @pytest.mark.parametrize("name", sorted(SAMPLES.keys() - {"flent"}))
 def test_the_way_to_the_trial_changes_nothing(
     perform: Perform, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
