@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
@@ -34,6 +35,12 @@ settings.load_profile("lab")
 def pytest_addoption(parser: pytest.Parser) -> None:
     """`--times 50`: as often as the figures in docs/real-time.md say; CI has less time."""
     parser.addoption("--times", type=int, default=2, help="how often what is left to chance is repeated")
+
+
+def pytest_configure() -> None:
+    """Let Ctrl-C end what tests start, even where a shell has put them into the background."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture

@@ -192,7 +192,10 @@ EXPERIMENT = Experiment(
 )
 '''
 TWO = "about: Two.\nhosts: [sender, receiver]\nlinks: {path: {ends: [sender, receiver], rate: 10 Mbit/s}}\n"
-AS_NOBODY = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
+# The project is shown to it in another place, since it may not reach where it really is (below /root, say).
+PYTHON = Path("/tmp/project", Path(sys.executable).relative_to(ROOT))
+AS_NOBODY = f"""mkdir /tmp/project; mount --bind "{ROOT}" /tmp/project; export PYTHONPATH=/tmp/project
+setpriv --reuid=65534 --regid=65534 --clear-groups {PYTHON} -c 'from lab.cli import main; main()' """
 
 
 @pytest.mark.guest
@@ -201,8 +204,8 @@ def test_a_kernel_with_netem_carries_trials(kernel: Kernel, tmp_path: Path, user
     """Inside a guest whose own kernel has what a wire needs: as root, and in a user namespace."""
     (tmp_path / "two.yaml").write_text(TWO)
     (tmp_path / "claim.py").write_text(CLAIM)
-    lab = [*(AS_NOBODY if user == "nobody" else []), str(LAB)]
-    script = f"{' '.join(lab)} run --on host claim.py --results /tmp/results --json > answer; "
+    lab = AS_NOBODY if user == "nobody" else LAB
+    script = f"{lab} run --on host claim.py --results /tmp/results --json > answer; "
     script += "ls /run/netns /tmp/results/.staging > left; cat /tmp/results/??/*/trial.json > trial"
     tmp_path.chmod(0o755)
     for name in ("answer", "left", "trial"):

@@ -41,7 +41,7 @@ def ack_rates(
         panel.stairs(acks, at, color=ARMS[1], linewidth=1.8, baseline=None)
         ends = [Label(_typical(data), "data segments", ARMS[0]), Label(_typical(acks), "ACKs", ARMS[1])]
         if each.result.predicted and each.result.predicted.unit == "1":
-            expected = data.mean() / each.result.predicted.number
+            expected = np.trim_zeros(data).mean() / each.result.predicted.number
             panel.axhline(expected, color=PREDICTED, linestyle=_DASHED, linewidth=1.3)
         panel.set_yscale("log")
         top = max(top, float(data.max()))

@@ -46,7 +46,7 @@ def message_latencies(claim: Claim, *arms: str) -> Html:
         panel.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
         panel.xaxis.set_minor_formatter(NullFormatter())
         panel.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
-    panel.set_xlim(*((low / 1.3, high * 2) if wide else (low - 2, high + 4)))
+    panel.set_xlim(*((low / 1.3, high * 2) if wide else (0.95 * low, 1.1 * high)))
     for index, (each, times, colour) in enumerate(zip(shown, found, (*ARMS, MUTED, INK), strict=False)):
         panel.step(times, np.arange(1, len(times) + 1) / len(times), where="post", color=colour, linewidth=2)
         height = 0.88 - 0.8 * index / len(shown)
