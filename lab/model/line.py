@@ -10,7 +10,7 @@ from lab.model.mss import header_bytes, mss
 from lab.model.path import Hop, Path
 from lab.units import Rate, Size, Value
 
-__all__ = ["ModelError", "base_rtt", "frame", "goodput_line_rate", "one_way", "packet"]
+__all__ = ["ETHERNET", "ModelError", "base_rtt", "frame", "goodput_line_rate", "one_way", "packet"]
 
 ETHERNET = 38  # preamble 8, header 14, FCS 4, inter-frame gap 12 (IEEE 802.3): what a frame costs beyond its packet
 

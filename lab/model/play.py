@@ -1,6 +1,7 @@
 """Sender, wire and receiver together: a bulk transfer, event by event, on a path without loss.
 
 Both ends are on one CPU on which computing takes no time (docs/virtual-time.md), but which runs one process at a time.
+What does take time, reading a clock and a call that fails, keeps interrupts waiting: a process goes step by step.
 Positions are bytes of payload since the start, times whole nanoseconds since the first write.
 """
 
@@ -9,11 +10,13 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable
 
-from lab.model.line import ModelError, frame, one_way, packet
+from lab.model.clock import fires, shown
+from lab.model.line import ETHERNET, ModelError, frame, one_way, packet
 from lab.model.mss import mss
 from lab.model.path import Path
+from lab.model.reader import reads
 from lab.model.receiver import Ack, Receiver, Segment, Terms
-from lab.model.sender import GRAIN, Limits, Sender, Skb
+from lab.model.sender import Limits, Sender, Skb
 from lab.model.writer import Sleep, Steps, writes
 from lab.units import Size
 
@@ -42,51 +45,68 @@ class Play:
         self.back = int(1e9 * one_way(path.back, Size(packet(path).bytes - self.mss)))
         self.sender, self.receiver = Sender(Limits.of(path), self._leave), Receiver(Terms.of(path))
         self.writer: Steps = writes(path, self.sender, end, NEVER if path.size is None else path.size.bytes)
+        self.reader = reads(path.habits and path.habits.reader, self.receiver, self._return)
+        next(self.reader)
         self.ready, self.soon = 0, NEVER  # when the writer goes on; after when it does so with the next interrupt
-        self.busy = False  # whether it runs, and the reader waits for its turn
-        self.wire: deque[tuple[int, Segment]] = deque()  # when each arrives
+        self.reading = NEVER  # when the reader goes on: then it has the CPU, and the writer waits for its turn
+        self.busy = False  # whether the writer has it, and the reader waits
+        self.until = 0  # when the step is over that the process is in: what interrupts it, does so then
+        self.wire: deque[tuple[int, Segment]] = deque()  # when each is due
+        self.arrival = NEVER  # when the timer for the first of them fires
         self.acks: deque[tuple[int, Ack]] = deque()
-        self.idle = self.last = self.peak = self.first = 0
+        ack = packet(path).bytes - self.mss + ETHERNET  # that of the message which starts the transfer
+        self.idle = ack * 8 * 10**9 // self.rate if path.habits else 0
+        self.last = self.peak = self.first = 0
         self.started: int | None = None
         self.acked: tuple[list[int], list[int]] = ([], [])
 
     def run(self, end: int) -> None:
-        """Plays what happens until then."""
-        while (now := self._next()) <= end and now < NEVER:
-            self._pass(now)
+        """Plays what happens until then. A packet comes or a timer expires before a process goes on."""
+        while True:
+            due, ready = self._interrupt(), self.ready if self.reading == NEVER else self.reading
+            if due > end < ready or due == NEVER == ready:
+                return
+            if due <= ready:
+                self._handle(due, max(due, self.until))
+            elif self.reading == NEVER:
+                self._resume(max(ready, self.until))
+            else:
+                self._read(ready)
 
     def stop(self) -> None:
         """The writer writes no more."""
         self.writer, self.ready, self.soon = iter(()), NEVER, NEVER
 
-    def _next(self) -> int:
-        """When something happens next."""
-        now = self.ready
-        if self.wire and self.wire[0][0] < now:
-            now = self.wire[0][0]
-        if self.acks and self.acks[0][0] < now:
-            now = self.acks[0][0]
-        if self.receiver.due < now:
-            now = self.receiver.due
-        return now
+    def _interrupt(self) -> int:
+        """When a packet comes or a timer expires next."""
+        due = self.arrival
+        if self.acks and self.acks[0][0] < due:
+            due = self.acks[0][0]
+        if self.receiver.due < due:
+            due = self.receiver.due
+        return due
 
-    def _pass(self, now: int) -> None:
-        """What happens at that time: a packet comes, or a timer is due, before a process goes on."""
-        if self.acks and self.acks[0][0] <= now:
+    def _handle(self, due: int, now: int) -> None:
+        """An interrupt, which comes when the process's step is over."""
+        if self.acks and self.acks[0][0] <= due:
             self._take(now, self.acks.popleft()[1])
-        elif self.wire and self.wire[0][0] <= now:
+        elif self.arrival <= due:
             self._return(now, self.receiver.receive(now, self.wire.popleft()[1]))
-            if self.receiver.awake and not self.busy:
-                self._read(now)
-        elif self.receiver.due <= now:
+            self._wake(now)
+        else:
             self._return(now, self.receiver.expire(now))
-        if self.ready <= now or self.soon < now:
-            self._resume(now)
+        self._set(now)
+        if self.soon < now:
+            self.ready = min(self.ready, now)
+
+    def _set(self, now: int) -> None:
+        """After an interrupt the timer is set again, as far ahead as the clock says, from wherever in a grain it is."""
+        self.arrival = fires(self.wire[0][0] + now - shown(now)) if self.wire else NEVER
 
     def _take(self, now: int, ack: Ack) -> None:
-        """What comes while the writer has the socket waits until that lets it in."""
+        """What comes while the writer has the socket waits until that lets it in, which is the end of its step."""
         before = self.sender.una
-        if self.sender.acknowledged(max(now, self.sender.now), ack) and self.ready == NEVER:
+        if self.sender.acknowledged(now, ack) and self.ready == NEVER:
             self.ready = now
         if self.sender.una > before:
             self.acked[0].append(now)
@@ -106,31 +126,42 @@ class Play:
                 self.ready, self.soon = step.until + _SLACK, step.until
             elif step is not None:
                 self.ready = step
+        self.until = sender.now
         self.busy = self.ready <= sender.now
-        if self.receiver.awake and not self.busy:
-            self._read(sender.now)
+        self._wake(sender.now)
+
+    def _wake(self, now: int) -> None:
+        """The reader has the CPU, if it has something to do and the writer nothing."""
+        if self.receiver.awake and not self.busy and self.reading == NEVER:
+            self.reading = now
+            if self.started is None:
+                self.started, self.first = now, self.receiver.nxt
 
     def _read(self, now: int) -> None:
-        if self.started is None:
-            self.started, self.first = now, self.receiver.nxt
-        self._return(now, self.receiver.consume(now))
+        """The reader goes on until something interrupts it; when it sleeps, the writer has its turn."""
+        step = self.reader.send(now)
+        while step is not None and step < self._interrupt():
+            step = self.reader.send(now := step)
+        if step is None:
+            self.reading, self.until = NEVER, now
+            self.busy = self.ready <= now
+        else:
+            self.reading = self.until = step
 
     def _return(self, now: int, acks: Iterable[Ack]) -> None:
         for ack in acks:
-            self.acks.append((_tick(now + self.back), ack))
+            self.acks.append((fires(now + self.back), ack))
 
     def _leave(self, now: int, start: int, skb: Skb) -> None:
         """An skb onto the wire, cut into segments."""
         while start < skb.end:
             end = min(start + self.mss, skb.end)
             self.idle = max(self.idle, now) + (end - start + self.overhead) * 8 * 10**9 // self.rate
-            self.last = _tick(self.idle + self.there)
+            due = self.idle + self.there
+            self.last = fires(due)
             pieces = (end - 1) // self.page - start // self.page + 1
-            self.wire.append((self.last, Segment(end - start, pieces, skb.push and end == skb.end, self.sender.echo)))
+            self.wire.append((due, Segment(end - start, pieces, skb.push and end == skb.end, self.sender.echo)))
             start = end
+        if self.arrival == NEVER:
+            self._set(now)
         self.peak = max(self.peak, len(self.wire))
-
-
-def _tick(at: int) -> int:
-    """When a timer for that time fires: the clock has a grain."""
-    return -(-at // GRAIN) * GRAIN

@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import NamedTuple, Self
 
+from lab.model.clock import GRAIN, shown
 from lab.model.endpoint import Rules
 from lab.model.line import base_rtt
 from lab.model.mss import mss, own_segment, segment
@@ -57,7 +58,8 @@ class Terms:
     `ratio`, in 256ths, is the fixed share of kernels before 6.6 (None: it is measured).
 
     Its reader wakes for `watermark` bytes (SO_RCVLOWAT), asks for `first` bytes, and then for `chunk` again and again.
-    One that `answers` sends something back when it has read anything.
+    One that `answers` sends something back when it has read anything. A `cookie` is a short message that it has read
+    before.
     """
 
     rules: Rules
@@ -73,6 +75,7 @@ class Terms:
     first: int = _NEVER
     chunk: int = _NEVER
     answers: bool = False
+    cookie: bool = False
 
     @classmethod
     def of(cls, path: Path) -> Self:
@@ -93,6 +96,7 @@ class Terms:
             timestamps=path.timestamps,
             watermark=max(path.watermark, 1),
             answers=path.greeting > 0,
+            cookie=path.habits is not None,
             **reads,
         )
 
@@ -112,21 +116,25 @@ class Receiver:
         self.segment, self.odd = terms.guess, 0  # rcv_mss, last_seg_size
         self.memory, self.pieces = 0, _PIECES  # sk_rmem_alloc; pieces of the skb that was queued last
         self.quick = self.ato = self.last = 0  # the last two in ticks: lrcvtime
+        if terms.cookie:
+            self._quicken()
+            self.quick -= 1
         self.scheduled, self.pushed = False, 0  # ICSK_ACK_SCHED; ICSK_ACK_PUSHED, and with a second one ..._PUSHED2
         self.pingpong, self.answers = False, terms.answers
         self.wanted = terms.first  # bytes that the reader's call still waits for
         self.due = _NEVER  # when the delayed ACK's timer fires
         self.awake = False  # whether the reader is about to read
         self.now, self.acks = 0, list[Ack]()
+        self.stamp = 0  # tcp_mstamp: its clock when it was looked at last, ns
 
     def receive(self, now: int, segment: Segment) -> list[Ack]:
         """What a segment sets off: tcp_rcv_established(). It may wake the reader."""
-        self.now, self.acks = now, []
+        self.now, self.stamp, self.acks = now, shown(now), []
         if self.terms.timestamps and segment.payload >= self.segment:
-            self.tuning.echoed(now, segment.echo, self.nxt == self.read)
+            self.tuning.echoed(self.stamp, segment.echo, self.nxt == self.read)
         self._queue(segment)
         self._measure(segment)
-        self.tuning.filled(now, self.nxt, self.window)
+        self.tuning.filled(self.stamp, self.nxt, self.window)
         self._pace()
         self._grow(segment.payload)
         unread, watermark = self.nxt - self.read, self.terms.watermark
@@ -202,11 +210,15 @@ class Receiver:
         tick, low = self.rules.jiffy(self.now), self.rules.ato_min
         gap, self.last, self.scheduled = tick - self.last, tick, True
         if not self.ato:
-            self.quick, self.ato = min(self.window // (2 * self.segment) or 2, _QUICK), low
+            self._quicken()
         elif gap <= low // 2:
             self.ato = self.ato // 2 + low // 2
         elif gap < self.ato:
             self.ato = min(self.ato // 2 + gap, self.rules.ato_max)
+
+    def _quicken(self) -> None:
+        """At a connection's start a number of ACKs are not delayed: tcp_incr_quickack()."""
+        self.quick, self.ato = min(self.window // (2 * self.segment) or 2, _QUICK), self.rules.ato_min
 
     def _grow(self, payload: int) -> None:
         """The window widens by two segments for each one, and that asks for an ACK at once: tcp_grow_window()."""
@@ -258,7 +270,7 @@ class Receiver:
 
     def _tune(self) -> None:
         """tcp_rcv_space_adjust()."""
-        wanted = self.tuning.grown(self.now, self.read, self.nxt - self.read)
+        wanted = self.tuning.grown(self.stamp, self.read, self.nxt - self.read)
         if wanted is not None:
             buffer = min((wanted << 8) // self.ratio, self.terms.most)
             if buffer > self.buffer:
@@ -269,10 +281,16 @@ class Receiver:
         full = self.nxt - self.acked > self.segment
         pushed = self.pushed == 2 or (self.pushed == 1 and not self.pingpong)
         if self.scheduled and (full or (pushed and not self.memory)):
-            self._acknowledge()
+            self._update()
             return
         offered = self._offered()
         if 2 * offered <= self.clamp:
             new = self._select()
             if new and new >= 2 * offered:
-                self._acknowledge()
+                self._update()
+
+    def _update(self) -> None:
+        """From a process, whose reading of the clock brings it on."""
+        self.now += GRAIN
+        self.stamp = shown(self.now)
+        self._acknowledge()

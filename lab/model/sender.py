@@ -11,6 +11,7 @@ from collections.abc import Callable, Generator
 from dataclasses import dataclass
 from typing import Self
 
+from lab.model.clock import GRAIN, shown
 from lab.model.cubic import Cubic
 from lab.model.line import base_rtt
 from lab.model.mss import mss
@@ -18,7 +19,7 @@ from lab.model.path import Path
 from lab.model.receiver import SYN, Ack
 from lab.model.window import GSO_BYTES, OVERHEAD, gso_segments, initial_window, sndbuf_per_segment
 
-__all__ = ["GRAIN", "Limits", "Sender", "Skb"]
+__all__ = ["Limits", "Sender", "Skb"]
 
 _MIN_BURST = 2  # segments: tcp_min_tso_segs
 _PACING_SHIFT = 10  # a burst is at most what pacing would send in 2^-10 s: sk_pacing_shift
@@ -26,7 +27,6 @@ _RTT_SHIFT = 9  # and, near by, the largest halved for each 2^9 us of the RTT: t
 _WIN_DIVISOR = 3  # tcp_tso_win_divisor
 _PATIENCE = 1_000_000  # ns that a sender puts a burst off for at most
 _BACKLOG = 16  # skbs that are written before what came meanwhile is looked at
-GRAIN = 256  # ns by which a process that sends brings a virtual clock on, as it reads it (docs/virtual-time.md)
 
 _PUSH, _CORK = 1, 2  # TCP_NAGLE_PUSH, TCP_NAGLE_CORK
 
@@ -157,7 +157,7 @@ class Sender:
 
         Data wakes it too, to find whatever room there is: its wait is on the socket, not on room alone.
         """
-        waiting = self.full
+        waiting, now = self.full, shown(now)
         if ack.upto > self.una:
             self._clean(now, ack.upto)
         elif ack.window <= self.window:
@@ -210,7 +210,7 @@ class Sender:
     def _transmit(self, nonagle: int, one: bool = False) -> None:
         """From a process, whose reading of the clock brings it on."""
         self.now += GRAIN
-        self._write(self.now, nonagle, one)
+        self._write(shown(self.now), nonagle, one)
 
     def _pace(self) -> int:
         """Bytes a second: tcp_update_pacing_rate()."""

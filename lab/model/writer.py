@@ -6,9 +6,10 @@ at which it goes on where something else comes first.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from typing import NamedTuple
 
+from lab.model.clock import FAILED, GRAIN
 from lab.model.path import Path
 from lab.model.sender import Sender
 
@@ -46,21 +47,49 @@ def _sleeping(path: Path, socket: Sender, end: int, size: int) -> Steps:
 
 def _asking(path: Path, socket: Sender, size: int) -> Steps:
     """Block by block, a turn of them each time that select() or poll() says that there is room. What does not fit is
-    left for the next turn.
+    left for the next call.
     """
     assert path.turn is not None
+    looks = path.habits.writer if path.habits else None
     left, rest = size, 0
-    while left:
+    while True:
+        for _ in range(path.turn):
+            rest = rest or min(path.block or left, left)
+            taken = yield from _insist(socket, rest) if looks else _once(socket, rest)
+            left, rest = left - taken, rest - taken
+            if not left:
+                return
+        yield from _look(socket, looks.asleep if looks else 0)
         if not socket.writeable():
             socket.full = True
             yield None
-        for _ in range(path.turn):
-            rest = rest or min(path.block or left, left)
-            taken = yield from socket.send(rest, wait=False)
-            left, rest = left - taken, rest - taken
+        yield from _look(socket, looks.awake if looks else 0)
+
+
+def _once(socket: Sender, size: int) -> Generator[int | None, None, int]:
+    taken = yield from socket.send(size, wait=False)
+    yield socket.now
+    return taken
+
+
+def _insist(socket: Sender, size: int) -> Generator[int | None, None, int]:
+    """Again and again, until all of it is taken or a call fails."""
+    left = size
+    while left:
+        taken = yield from _once(socket, left)
+        left -= taken
+        if not taken:
+            socket.now += FAILED
             yield socket.now
-            if rest or not left:
-                break
+            break
+    return size - left
+
+
+def _look(socket: Sender, times: int) -> Steps:
+    """At the clock."""
+    for _ in range(times):
+        socket.now += GRAIN
+        yield socket.now
 
 
 def _write(socket: Sender, size: int) -> Steps:

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from lab import model
 from lab.errors import InputError
 from lab.model import Hop, ModelError, Path
+from lab.model.habits import IPERF3
 from lab.units import Duration, Rate, Size, Value
 
 GIGABIT = Rate.of("1 Gbit/s")
@@ -21,7 +22,12 @@ def hop(rate: Rate | None = GIGABIT, delay: str = "0 s", mtu: int = 1500, limit:
 
 def path(delay: str = "100 ms", rate: Rate | None = GIGABIT, mtu: int = 1500, **changed: object) -> Path:
     plain = Path(
-        (hop(rate, delay, mtu),), (hop(rate, mtu=mtu),), duration=Duration.of("10 s"), turn=10, block=128 * 1024
+        (hop(rate, delay, mtu),),
+        (hop(rate, mtu=mtu),),
+        duration=Duration.of("10 s"),
+        turn=10,
+        block=128 * 1024,
+        habits=IPERF3,
     )
     return replace(plain, **changed)  # type: ignore[arg-type]
 
@@ -72,13 +78,14 @@ def test_goodput_within_half_a_per_cent_of_linux(delay: str, sndbuf: int, measur
 
 
 @pytest.mark.parametrize(
-    ("rcvbuf", "measured", "within"),
-    # There too, 10 ms, tcp_wmem 4 MiB. The first is 0.06 % off since transfers are played skb by skb: not understood.
-    [(1_512_500, 715.316618, 0.001), (1_503_400, 711.858650, 0.0005)],
+    ("rcvbuf", "measured"),
+    # There too, 10 ms, tcp_wmem 4 MiB; with seed 1, and the kernel's timers on whole grains of the clock. Half a
+    # microsecond moves a burst to the next ACK, and all after it: seed 2 measured 716.013362 and 711.496366.
+    [(1_512_500, 715.577580), (1_503_400, 711.503980)],
 )
-def test_goodput_of_a_sender_that_waits_for_window(rcvbuf: int, measured: float, within: float) -> None:
+def test_goodput_of_a_sender_that_waits_for_window(rcvbuf: int, measured: float) -> None:
     predicted = model.goodput_iperf3(path("10 ms", rcvbuf_max=rcvbuf))
-    assert predicted.number / 1e6 == pytest.approx(measured, rel=within)
+    assert predicted.number / 1e6 == pytest.approx(measured, rel=0.0005)
 
 
 @pytest.mark.parametrize(
