@@ -61,17 +61,21 @@ class Play:
         self.acked: tuple[list[int], list[int]] = ([], [])
 
     def run(self, end: int) -> None:
-        """Plays what happens until then."""
-        while (now := self._next()) <= end and now < NEVER:
-            self._pass(now)
+        """Plays what happens until then. A packet comes or a timer expires before a process goes on."""
+        while True:
+            due, ready = self._interrupt(), self.ready if self.reading == NEVER else self.reading
+            if due > end < ready or due == NEVER == ready:
+                return
+            if due <= ready:
+                self._handle(due, max(due, self.until))
+            elif self.reading == NEVER:
+                self._resume(max(ready, self.until))
+            else:
+                self._read(ready)
 
     def stop(self) -> None:
         """The writer writes no more."""
         self.writer, self.ready, self.soon = iter(()), NEVER, NEVER
-
-    def _next(self) -> int:
-        """When something happens next."""
-        return min(self._interrupt(), self.ready if self.reading == NEVER else self.reading)
 
     def _interrupt(self) -> int:
         """When a packet comes or a timer expires next."""
@@ -82,12 +86,8 @@ class Play:
             due = self.receiver.due
         return due
 
-    def _pass(self, due: int) -> None:
-        """What is due: a packet comes or a timer expires, before a process goes on."""
-        now = max(due, self.until)
-        if due < self._interrupt():
-            self._go_on(now)
-            return
+    def _handle(self, due: int, now: int) -> None:
+        """An interrupt, which comes when the process's step is over."""
         if self.acks and self.acks[0][0] <= due:
             self._take(now, self.acks.popleft()[1])
         elif self.arrival <= due:
@@ -98,13 +98,6 @@ class Play:
         self._set(now)
         if self.soon < now:
             self.ready = min(self.ready, now)
-
-    def _go_on(self, now: int) -> None:
-        """The process that has the CPU does."""
-        if self.reading < NEVER:
-            self._read(now)
-        else:
-            self._resume(now)
 
     def _set(self, now: int) -> None:
         """After an interrupt the timer is set again, as far ahead as the clock says, from wherever in a grain it is."""
