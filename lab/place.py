@@ -21,6 +21,8 @@ POLL_SECONDS = 0.005
 READY_SECONDS = 20.0
 STOP_SECONDS = 5.0
 SOON_SECONDS = 60.0
+# Another locale is looked for in files that not every host has, and in a guest a call that fails takes time.
+PLAIN = {"LC_ALL": "C"}
 
 
 class WorkloadError(LabError):
@@ -65,7 +67,14 @@ class Place:
             log = files.enter_context(open(self.out / errors, "wb")) if errors else subprocess.STDOUT
             join = self.spaces[node].join
             try:
-                process = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=target, stderr=log, preexec_fn=join)
+                process = subprocess.Popen(
+                    argv,
+                    stdin=subprocess.DEVNULL,
+                    stdout=target,
+                    stderr=log,
+                    preexec_fn=join,
+                    env={**os.environ, **PLAIN},
+                )
             except FileNotFoundError:
                 raise MachineError(f"the tool '{argv[0]}' is missing: install the package that has it") from None
         self.undo.callback(_end, process)

@@ -13,6 +13,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Literal
@@ -22,20 +23,26 @@ import msgspec
 from lab.errors import LabError
 from lab.fabric import choose
 from lab.fabric.fabric import Fabric
+from lab.kernel.ground import Clock
 from lab.spec.network import Network
 from lab.units import from_plain
 
 HOSTS = Path("/etc/hosts")
 MS_BIND = 4096
+UNCHARGED_SECONDS = 1.0  # in virtual time; until then the CPU is not shared, and what spins, as Mininet does, keeps it
 
 
 class HandsOn(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What to bring up, and who acts in it: a shell in `host`, or Mininet. Without a command a person does."""
+    """What to bring up, and who acts in it: a shell in `host`, or Mininet. Without a command a person does.
+
+    By the real clock a person can type; a command can do with the virtual one.
+    """
 
     network: Network
     tool: Literal["shell", "mininet"]
     host: str
     command: str | None = None
+    clock: Clock = "real"
 
     @property
     def fabric(self) -> str:
@@ -46,6 +53,8 @@ class HandsOn(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 def main(folder: Path) -> int:
     """Bring it up, hand it over, take it down; the exit status is the command's, or the error's."""
     wanted = from_plain(json.loads((folder / "hands-on.json").read_text()), HandsOn)
+    if wanted.clock == "virtual":
+        time.sleep(UNCHARGED_SECONDS)
     try:
         with ExitStack() as undo:
             fabric = undo.enter_context(choose(wanted.fabric)(wanted.network))

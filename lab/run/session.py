@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from lab.errors import InputError, LabError
-from lab.kernel import Budget, Clock, Ground, Guest, GuestError, trying
+from lab.kernel import Budget, Ground, Guest, GuestError, trying
 from lab.run.hands_on import HandsOn
 from lab.units import Size, to_plain
 
@@ -32,10 +32,9 @@ class SessionFailed(LabError):
 
 @dataclass(frozen=True)
 class Session:
-    """Where a network is brought up. By the real clock a person can type; a command can do with the virtual one."""
+    """Where a network is brought up."""
 
     kernel: Ground
-    clock: Clock = "real"
     seed: int = 1
 
     def run(self, wanted: HandsOn) -> int:
@@ -47,7 +46,7 @@ class Session:
         with trying() as folder:
             (folder / "hands-on.json").write_text(json.dumps(to_plain(wanted)))
             command = [sys.executable, "-m", "lab.run.hands_on", "."]
-            budget = Budget(wall=None, stall=60.0 if self.clock == "virtual" else None)
+            budget = Budget(wall=None, stall=60.0 if wanted.clock == "virtual" else None)
             environment = {"TERM": os.environ.get("TERM", "dumb")} if terminal else {}
             try:
                 with (
@@ -58,7 +57,7 @@ class Session:
                         folder,
                         command,
                         seed=self.seed,
-                        clock=self.clock,
+                        clock=wanted.clock,
                         memory=MEMORY,
                         budget=budget,
                         environment=environment,
