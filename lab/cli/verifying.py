@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -15,12 +16,12 @@ from lab.kernel import Budget
 from lab.record.record import Record, RecordError
 from lab.record.store import Store
 from lab.regress.identity import parting
-from lab.run.again import CannotRepeat, other_tools, repeat
+from lab.run.again import CannotRepeat, other_tools, repeat, repeatable
 from lab.run.progress import name, shown
 
 __all__ = ["Answer", "verify"]
 
-_COLOURS = {"identical": "green", "differs": "red", "damaged": "red", "not repeated": "magenta"}
+_COLOURS = {"differs": "red", "damaged": "red", "not repeated": "magenta"}
 
 
 @dataclass(frozen=True)
@@ -29,7 +30,7 @@ class Checked:
 
     address: str
     trial: str
-    outcome: Literal["identical", "differs", "damaged", "not repeated"]
+    outcome: Literal["identical", "differs", "damaged", "not repeated", "real time"]
     detail: str = ""
 
 
@@ -41,9 +42,14 @@ class Answer:
 
     @property
     def exit_code(self) -> int:
-        """1 where a byte differs or a record is damaged, 3 where a trial could not be repeated, else 0."""
+        """1 where a byte differs or a record is damaged, 3 where this machine could not repeat one, or none, else 0.
+
+        Trials in real time promised no bytes and take nothing away; a store of those alone proves nothing.
+        """
         outcomes = {each.outcome for each in self.checked}
-        return 1 if outcomes & {"differs", "damaged"} else 3 if "not repeated" in outcomes else 0
+        if outcomes & {"differs", "damaged"}:
+            return 1
+        return 3 if "not repeated" in outcomes or "identical" not in outcomes else 0
 
     def plain(self) -> dict[str, Any]:
         """For JSON."""
@@ -55,17 +61,22 @@ class Answer:
         }
 
     def render(self) -> RenderableType:
-        """A line for each trial that is not identical, and a sentence on all."""
+        """A line for each trial that should be identical and is not, and a sentence on all."""
         table = Table(box=None, show_header=False, pad_edge=False)
         for each in self.checked:
-            if each.outcome != "identical":
-                colour = _COLOURS[each.outcome]
-                table.add_row(each.address[:12], each.trial, Text(f"{each.outcome}: {each.detail}", colour))
-        same = sum(each.outcome == "identical" for each in self.checked)
-        said = (
-            f"all {same} trials identical" if same == len(self.checked) else f"{same} of {len(self.checked)} identical"
-        )
-        return Group(table, Text(said, "bold")) if table.rows else Text(said, "bold")
+            if each.outcome in _COLOURS:
+                said = Text(f"{each.outcome}: {each.detail}", _COLOURS[each.outcome])
+                table.add_row(each.address[:12], each.trial, said)
+        counts = Counter(each.outcome for each in self.checked)
+        real = counts.pop("real time", 0)
+        same, promised = counts["identical"], counts.total()
+        parts = []
+        if promised:
+            parts.append(f"all {same} trials identical" if same == promised else f"{same} of {promised} identical")
+        if real:
+            parts.append(f"{real} ran in real time, where no two runs are the same")
+        said = Text("; ".join(parts), "bold")
+        return Group(table, said) if table.rows else said
 
 
 def verify(results: Path, jobs: int | None, budget: Budget) -> Answer:
@@ -81,9 +92,13 @@ def verify(results: Path, jobs: int | None, budget: Budget) -> Answer:
     for record in records:
         try:
             record.verify()
-            whole.append(record)
         except RecordError as error:
             checked[record.address] = Checked(record.address, "", "damaged", str(error))
+            continue
+        if repeatable(record.trial):
+            whole.append(record)
+        else:
+            checked[record.address] = Checked(record.address, name(record.trial), "real time")
     with store.scratch() as scratch, shown(len(whole)) as progress:
         outcomes = repeat(whole, scratch, jobs, budget, progress)
         for record in whole:

@@ -14,17 +14,25 @@ from lab.run import tools
 from lab.run.schedule import Progress, Runner
 from lab.run.tools import ToolMissing
 
-__all__ = ["CannotRepeat", "other_tools", "repeat"]
+__all__ = ["CannotRepeat", "other_tools", "repeat", "repeatable"]
 
 
 class CannotRepeat(MachineError):
-    """This machine lacks the kernel or a tool of the trial, or the trial ran in real time."""
+    """This machine lacks the kernel or a tool of the trial."""
+
+
+def repeatable(trial: Trial) -> bool:
+    """Whether another run owes the same bytes: in virtual time alone."""
+    return trial.clock == "virtual"
 
 
 def repeat(
     records: Iterable[Record], scratch: Path, jobs: int | None, budget: Budget, progress: Progress
 ) -> dict[str, Record | LabError]:
-    """Address -> the new record in a store at `scratch`, or why there is none. Raises RecordError."""
+    """Address -> the new record in a store at `scratch`, or why there is none. Raises RecordError.
+
+    The trials are `repeatable` ones.
+    """
     kernels = {kernel.id: kernel for kernel in grounds()}
     outcomes: dict[str, Record | LabError] = {}
     todo = []
@@ -40,8 +48,6 @@ def repeat(
 
 def _check(record: Record, kernels: dict[str, Ground]) -> None:
     trial = record.trial
-    if trial.clock != "virtual":
-        raise CannotRepeat("it ran in real time, where no two runs are the same")
     if trial.kernel.get("id") not in kernels:
         name, version, ident = (trial.kernel.get(key, "?") for key in ("name", "version", "id"))
         lacks, cure = ("fetched", "fetch") if trial.on == "vm" else ("built", "build")

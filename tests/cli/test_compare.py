@@ -58,6 +58,20 @@ def test_a_trial_gives_its_bytes_again(here: Path) -> None:
     assert not list((here / "results" / ".staging").iterdir())
 
 
+def test_trials_in_real_time_are_counted_and_not_run(here: Path) -> None:
+    lab(here, "run", "short", "--clock", "real")  # whatever this machine made of it: a record is left
+    done = lab(here, "verify")
+    said = "all 1 trials identical; 1 ran in real time, where no two runs are the same"
+    assert (done.returncode, " ".join(done.stdout.split())) == (0, said), done.stderr
+    store = Store(here / "results")
+    for record in store:
+        if record.trial.clock == "virtual":
+            store.remove(record.address)
+    done = lab(here, "verify", "--json")
+    (trial,) = json.loads(done.stdout)["trials"]
+    assert (done.returncode, trial["outcome"]) == (3, "real time")
+
+
 def test_a_record_that_says_other_bytes_is_found_out(here: Path) -> None:
     (record,) = Store(here / "results")
     forged = here / "forged"
