@@ -20,6 +20,7 @@ from tests.vm import image, payload
 from tests.vm.machine import Machine, MachineFailed
 
 CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "replab"
+PLACES = ("uml", "host", "host/mininet")  # as the guest's script knows them: --on, --fabric unless it is netlink
 NEEDED = {
     "mmdebstrap": "mmdebstrap",
     "fakeroot": "fakeroot",
@@ -87,13 +88,15 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--suite", default="trixie", help="of Debian; the Vagrantfile's unless given")
     parser.add_argument("--refresh", action="store_true", help="an image of today's packages")
     parser.add_argument("--kernels", choices=("build", "given"), default="build", help="given: this machine's, copied")
-    parser.add_argument("--on", action="append", help="where the claim runs inside; may be given again (default: uml)")
+    parser.add_argument(
+        "--on", action="append", metavar="PLACE", help=f"where the claim runs (default: {' '.join(PLACES)})"
+    )
     parser.add_argument("--claim", default="asymmetric-mtu/mss-advertised", help="what a slow processor can carry, too")
     parser.add_argument("--cpus", type=int, default=2)
     parser.add_argument("--memory", type=int, default=4096, metavar="MIB")
     parser.add_argument("--budget", type=float, default=3600, metavar="SECONDS", help="for a silence of the machine")
     options = parser.parse_args()
-    options.on = options.on or ["uml"]
+    options.on = options.on or PLACES
     return options
 
 
