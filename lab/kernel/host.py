@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from lab.errors import InputError, MachineError
+from lab.kernel.configuration import max_header
 from lab.kernel.ground import Clock, Ground, Start
 from lab.kernel.guest import PACKAGE, Budget, GuestError, boot, trying
 from lab.units import Size
@@ -51,10 +52,12 @@ class Host:
     id: str  # hash of that, the architecture and, where one can read it, the configuration
     hz: int  # ticks a second
     become: tuple[str, ...] = ()
+    max_header: int | None = None  # MAX_HEADER of that configuration
 
     def describe(self) -> dict[str, Any]:
         """What a trial records of its kernel: the same at every boot of it."""
-        return {"name": self.name, "version": self.version, "id": self.id, "hz": self.hz, "patches": []}
+        plain = {"name": self.name, "version": self.version, "id": self.id, "hz": self.hz, "patches": []}
+        return plain if self.max_header is None else {**plain, "max_header": self.max_header}
 
     def variant(self, patches: Sequence[Path] = (), hz: int | None = None) -> Ground:
         """Itself where nothing differs. Raises MachineError elsewhere: it is what it is."""
@@ -90,11 +93,13 @@ def running(name: str | None = None) -> Host:
     if name not in (None, Host.name, system.release):
         raise InputError(f"--kernel {name}: --on host has the running kernel alone, {system.release}")
     version = f"{system.release} {system.version}"
-    total = hashlib.sha256(f"{version} {system.machine}\0".encode() + _configuration(system.release))
+    configured = _configuration(system.release)
+    total = hashlib.sha256(f"{version} {system.machine}\0".encode() + configured)
+    headers = max_header(configured.decode()) if configured else None
     hz = round(1 / time.clock_getres(CLOCK_MONOTONIC_COARSE))
     blocked = None
     for become in _ways():
-        host = Host(version, total.hexdigest()[:16], hz, become)
+        host = Host(version, total.hexdigest()[:16], hz, become, headers)
         try:
             _try(host)
         except Blocked as error:

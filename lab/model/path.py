@@ -16,6 +16,7 @@ from lab.units import Duration, Rate, Size
 __all__ = ["End", "Hop", "Path"]
 
 _SNDBUF_MAX, _RCVBUF_MAX = 4194304, 6291456  # Linux's, on a machine with memory to spare (tcp_init)
+_MAX_HEADER = 32  # of a kernel without wireless links and tunnels, as the user-mode ones are
 _BLOCKS = {"iperf": "128 KiB", "iperf3": "128 KiB", "netcat": "16 KiB"}  # what their writers write at once
 _TURNS = {"iperf3": 10, "netcat": 1}  # blocks that follow when select() or poll() says that there is room
 _HABITS = {"iperf3": IPERF3}
@@ -83,7 +84,8 @@ class Path:
 
     `forward` and `back` are the hops in the order that a packet takes them. `sndbuf_max` and `rcvbuf_max` are the
     third figures of tcp_wmem (sender) and tcp_rmem (receiver), in bytes; `kernel` is (major, minor), with the names of
-    the `patches` that it was built with; `adv_win_scale` is what kernels before 6.6 shift the receive buffer by.
+    the `patches` that it was built with and `max_header`, the bytes that it leaves free for headers; `adv_win_scale`
+    is what kernels before 6.6 shift the receive buffer by.
     `duration` and `size`, of what is sent, are the workload's, None when it has none;
     `block` is how many bytes its writer writes at once, by `sendfile` or not, and `turn` how many blocks it writes each
     time that select() says it may, None for one that never asks; `habits` are what its programs do beside, None where
@@ -100,6 +102,7 @@ class Path:
     rcvbuf_max: int = _RCVBUF_MAX
     kernel: tuple[int, int] = (7, 2)
     hz: int = 1000
+    max_header: int = _MAX_HEADER
     duration: Duration | None = None
     version: int = 4
     adv_win_scale: int = 1
@@ -147,6 +150,7 @@ class Path:
             rcvbuf_max=_third(receiving.get("net.ipv4.tcp_rmem"), _RCVBUF_MAX),
             kernel=(int(version[1]), int(version[2])),
             hz=kernel["hz"],
+            max_header=kernel.get("max_header", _MAX_HEADER),
             duration=None if duration is None else Duration.of(duration),
             version=workload.get("ip", 4),
             turn=_TURNS.get(workload.get("kind", "")),

@@ -15,8 +15,9 @@ from lab.model.endpoint import Rules
 from lab.model.line import base_rtt
 from lab.model.mss import mss, own_segment, segment
 from lab.model.path import Path
+from lab.model.skb import overhead
 from lab.model.tuning import Tuning
-from lab.model.window import OVERHEAD, fixed_ratio, initial_window, rcvbuf_first, window_scale
+from lab.model.window import fixed_ratio, initial_window, rcvbuf_first, window_scale
 from lab.units import Size
 
 __all__ = ["SYN", "Ack", "Receiver", "Segment", "Terms"]
@@ -54,7 +55,8 @@ class Ack(NamedTuple):
 @dataclass(frozen=True, slots=True)
 class Terms:
     """What the receiver starts from. `buffer` and `most` are tcp_rmem[1] and [2], `window` what the SYN-ACK offered,
-    `segment` its advmss, `guess` what it takes for a full segment before it has seen one, `scale` its window's;
+    `overhead` what an skb's head costs, `segment` its advmss, `guess` what it takes for a full segment before it has
+    seen one, `scale` its window's;
     `ratio`, in 256ths, is the fixed share of kernels before 6.6 (None: it is measured).
 
     Its reader wakes for `watermark` bytes (SO_RCVLOWAT), asks for `first` bytes, and then for `chunk` again and again.
@@ -66,6 +68,7 @@ class Terms:
     buffer: int
     most: int
     window: int
+    overhead: int
     segment: int
     guess: int
     scale: int
@@ -89,6 +92,7 @@ class Terms:
             buffer=rcvbuf_first(path),
             most=path.rcvbuf_max,
             window=initial_window(path),
+            overhead=overhead(path),
             segment=expected,
             guess=min(expected, segment(path, "receiver"), _MSS_DEFAULT),
             scale=window_scale(path),
@@ -182,7 +186,7 @@ class Receiver:
         self.memory += segment.payload
         self.pieces += segment.pieces
         if self.pieces > _PIECES:
-            self.memory += OVERHEAD
+            self.memory += self.terms.overhead
             self.pieces = segment.pieces
 
     def _measure(self, segment: Segment) -> None:
@@ -190,7 +194,7 @@ class Receiver:
         size, odd, self.odd = segment.payload, self.odd, 0
         if size >= self.segment:
             if size != self.segment and self.terms.ratio is None:
-                ratio = size * 256 // (size + OVERHEAD)
+                ratio = size * 256 // (size + self.terms.overhead)
                 if ratio != self.ratio:
                     self.ratio, self.clamp = ratio, self.buffer * ratio >> 8
                     self.tuning.space = min(self.tuning.space, self.clamp)

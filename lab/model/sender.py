@@ -17,7 +17,8 @@ from lab.model.line import base_rtt
 from lab.model.mss import mss
 from lab.model.path import Path
 from lab.model.receiver import SYN, Ack
-from lab.model.window import GSO_BYTES, OVERHEAD, gso_segments, initial_window, sndbuf_per_segment
+from lab.model.skb import gso_bytes, overhead
+from lab.model.window import gso_segments, initial_window, sndbuf_per_segment
 
 __all__ = ["Limits", "Sender", "Skb"]
 
@@ -42,12 +43,15 @@ class Skb:
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What the sender starts from: its MSS, the most segments of an skb, the largest buffer (tcp_wmem[2]) and what
-    tcp_sndbuf_expand() reserves for a segment, the handshake's RTT in ns, and the window that the handshake offered.
+    """What the sender starts from: its MSS, the most segments and bytes of an skb, what its head costs, the largest
+    buffer (tcp_wmem[2]) and what tcp_sndbuf_expand() reserves for a segment, the handshake's RTT in ns, and the window
+    that the handshake offered.
     """
 
     mss: int
     segments: int
+    largest: int
+    overhead: int
     buffer: int
     per_segment: int
     rtt: int
@@ -59,6 +63,8 @@ class Limits:
         return cls(
             mss=mss(path),
             segments=gso_segments(path),
+            largest=gso_bytes(path),
+            overhead=overhead(path),
             buffer=path.sndbuf_max,
             per_segment=sndbuf_per_segment(path),
             rtt=int(base_rtt(path, SYN).number * 1e9),
@@ -80,14 +86,14 @@ class Sender:
         self.packets = 0  # packets_out
         self.buffer = 2 * self.cubic.cwnd * limits.per_segment  # sk_sndbuf
         self.full = self.closed = False  # SOCK_NOSPACE; FIN
-        self.srtt, self.near = limits.rtt, GSO_BYTES >> (limits.rtt // 1000 >> _RTT_SHIFT)
+        self.srtt, self.near = limits.rtt, limits.largest >> (limits.rtt // 1000 >> _RTT_SHIFT)
         self.echo = -(limits.rtt // 10**6)  # the receiver's time stamp that was seen last, ms
         self.stamp = 0  # when it last sent
         self.now = 0  # its process's time
 
     def queued(self) -> int:
         """sk_wmem_queued: each skb costs its head too."""
-        return self.written - self.una + OVERHEAD * (len(self.queue) + len(self.flight))
+        return self.written - self.una + self.limits.overhead * (len(self.queue) + len(self.flight))
 
     def writeable(self) -> bool:
         """sk_stream_is_writeable(): whether a third is free."""
@@ -180,13 +186,13 @@ class Sender:
                 self.packets += -(-(skb.end - upto) // self.mss)
                 break
             start = self.flight.popleft().end
-        acked, burst = before - self.packets, GSO_BYTES / self._pace()
+        acked, burst = before - self.packets, self.limits.largest / self._pace()
         self.srtt += (now - first - self.srtt) // 8  # tcp_rtt_estimator()
         self.cubic.acknowledged(now / 1e9, (now - last) / 1e9, acked, upto, self.nxt, burst)
 
     def _goal(self) -> int:
         """tcp_xmit_size_goal(): whole segments, for at most half of the largest window."""
-        segments = min(min(GSO_BYTES, self.largest >> 1) // self.mss, self.limits.segments)
+        segments = min(min(self.limits.largest, self.largest >> 1) // self.mss, self.limits.segments)
         return max(segments, 1) * self.mss
 
     def _length_of_tail(self) -> int:
@@ -218,7 +224,7 @@ class Sender:
 
     def _burst(self) -> int:
         """The most segments of one skb: tcp_tso_autosize()."""
-        size = min((self._pace() >> _PACING_SHIFT) + self.near, GSO_BYTES)
+        size = min((self._pace() >> _PACING_SHIFT) + self.near, self.limits.largest)
         return min(max(size // self.mss, _MIN_BURST), self.limits.segments)
 
     def _write(self, now: int, nonagle: int, one: bool = False) -> None:

@@ -1,19 +1,16 @@
 """How many bytes Linux lets be under way: the receiver's window and the sender's buffer.
 
-Both are counted in `truesize`, what packets cost in memory, and not in payload. The sizes below are those of 64-bit
-kernels with 64-byte cache lines: sk_buff 232 or less, aligned to 256, skb_shared_info 320, and a small head of 576
-that leaves 256 for headers (SKB_SMALL_HEAD_CACHE_SIZE, net/core/skbuff.c).
+Both are counted in `truesize`, what packets cost in memory (`lab.model.skb`), and not in payload.
 """
 
 from __future__ import annotations
 
 from lab.model.mss import heard, mss, own_segment, segment
 from lab.model.path import Path
+from lab.model.skb import SHARED_INFO, SK_BUFF, gso_bytes, overhead, tcp_header
 from lab.units import Value
 
 __all__ = [
-    "GSO_BYTES",
-    "OVERHEAD",
     "fixed_ratio",
     "gso_segments",
     "initial_window",
@@ -26,8 +23,6 @@ __all__ = [
     "window_scale",
 ]
 
-OVERHEAD = 256 + 320 + 256  # SKB_TRUESIZE of an empty skb with a small head
-GSO_BYTES = 65536 - 192 - 1  # sk_gso_max_size: GSO_LEGACY_MAX_SIZE less MAX_TCP_HEADER and one (sk_setup_caps)
 _MSS_DEFAULT = 536  # TCP_MSS_DEFAULT, RFC 9293 3.7.1
 _RATIO_DEFAULT = 128  # TCP_DEFAULT_SCALING_RATIO
 _RMEM_MAX, _RMEM_MAX_BEFORE, _RMEM_MAX_SINCE = 4 << 20, 212992, (6, 18)  # sysctl_rmem_max (net/core/sock.c)
@@ -39,7 +34,7 @@ def segment_truesize(path: Path) -> int:
 
     skb_segment() gives each frame a head for its headers and leaves the payload in page fragments.
     """
-    return mss(path) + OVERHEAD
+    return mss(path) + overhead(path)
 
 
 def scaling_ratio(path: Path) -> int:
@@ -97,7 +92,7 @@ def skb_payload(path: Path) -> int:
 
 def gso_segments(path: Path) -> int:
     """The most segments of one skb: the largest GSO packet's, or as many as the interface lets TCP put in one."""
-    most = GSO_BYTES // mss(path)
+    most = gso_bytes(path) // mss(path)
     return min(most, path.sender.gso_max_segs or most)
 
 
@@ -114,5 +109,5 @@ def rcvbuf_first(path: Path) -> int:
 
 def sndbuf_per_segment(path: Path) -> int:
     """What tcp_sndbuf_expand() reserves for a segment: an skb with a linear head, a power of two."""
-    linear = heard(path, "receiver") + 192 + 320  # MSS before options, MAX_TCP_HEADER, skb_shared_info
-    return (1 << (linear - 1).bit_length()) + 256
+    linear = heard(path, "receiver") + tcp_header(path) + SHARED_INFO  # the MSS is that before options
+    return (1 << (linear - 1).bit_length()) + SK_BUFF

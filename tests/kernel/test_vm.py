@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import importlib.util
 import io
 import lzma
+import marshal
 import os
 import shutil
 import struct
@@ -190,9 +192,9 @@ def test_an_image_given_by_its_path_is_kept_under_its_release(monkeypatch: pytes
     file.write_bytes(bzimage(lzma.compress(b"\x7fELF and more")))
     with pytest.raises(InputError, match=r"config-6\.1\.0-56-amd64"):
         stock.find(str(file))
-    (tmp_path / "config-6.1.0-56-amd64").write_text("CONFIG_HZ_250=y\nCONFIG_HZ=250\n")
+    (tmp_path / "config-6.1.0-56-amd64").write_text("CONFIG_HZ=250\nCONFIG_WLAN=y\nCONFIG_NET_IPIP=m\n")
     first = stock.find(str(file))
-    assert (first.name, first.hz) == ("6.1.0-56-amd64", 250)
+    assert (first.name, first.hz, first.max_header) == ("6.1.0-56-amd64", 250, 144)
     assert stock.find(str(file)) == first == stock.find("6.1.0-56-amd64")
     assert (first.folder / "kernel").read_bytes() == b"\x7fELF and more"
     with pytest.raises(MachineError, match="no variant with HZ 100"):
@@ -227,6 +229,16 @@ def test_the_files_of_a_guest_are_those_of_the_lab_and_all_that_its_programs_loa
     assert not [path for path in found if "/lab/report/" in path]
     assert any("/libc.so.6" in path for path in found)
     assert not [path for path in found if "/idlelib/" in path]
+
+
+def test_a_guest_need_not_compile_the_lab(tmp_path: Path) -> None:
+    archive = root.archive(tmp_path)
+    found = entries(archive.read_bytes())
+    module = str(Path(image.__file__).with_name("init.py"))
+    _, bytecode = found[importlib.util.cache_from_source(module)[1:]]
+    assert struct.unpack_from("<I", bytecode, 4) == (0b01,), "known by a hash that nobody looks at"
+    assert marshal.loads(bytecode[16:]).co_filename == module
+    assert found[module[1:]][1] == Path(module).read_bytes()
 
 
 def test_counted_time_has_one_cpu_a_fixed_date_and_no_random_instruction(monkeypatch: pytest.MonkeyPatch) -> None:

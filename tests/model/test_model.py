@@ -64,6 +64,12 @@ def test_window_plateau_of_each_era() -> None:
     assert model.window_plateau(path(kernel=(3, 16), adv_win_scale=2)) == Value(6291456 * 3 // 4, "B")
 
 
+def test_window_plateau_of_a_kernel_with_tunnels() -> None:
+    """As Debian's 7.2 advertised it under QEMU, and the user-mode 7.2 (window scale 7: tcp_rmem is below rmem_max)."""
+    assert model.window_plateau(path(rcvbuf_max=262144, max_header=176)) == Value(155_264, "B")
+    assert model.window_plateau(path(rcvbuf_max=262144)) == Value(164_480, "B")
+
+
 @pytest.mark.parametrize(
     ("delay", "sndbuf", "measured"),
     [  # Mbit/s by iperf3 3.12's receiver on Linux 7.2.13, one gigabit, delay one way, tcp_rmem 6 MiB

@@ -6,20 +6,23 @@ import json
 import shutil
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from lab import model
 from lab.kernel import Budget, boot
 from lab.kernel.vm import qemu, stock
-from lab.metric import bulk_goodput
+from lab.metric import bulk_goodput, window_plateau
+from lab.model.mss import mss
 from lab.probe import Capture
 from lab.record.record import Record
 from lab.regress.identity import parting
 from lab.run.saturation import SATURATED
 from lab.spec import find
 from lab.spec.changes import Changes
-from lab.units import Duration, to_plain
+from lab.units import Duration, Size, to_plain
 from lab.verdict import fidelity
 from lab.workload import Bulk, Ping
 
@@ -69,6 +72,26 @@ def test_a_flow_faster_than_the_cpu_does_not_count(perform: Perform, shipped: st
         into=tmp_path / "results",
     )
     assert any("CPU was busy" in reason for reason in record.invalid)
+
+
+def test_the_window_is_that_of_its_configuration(perform: Perform, shipped: stock.Stock, tmp_path: Path) -> None:
+    """A distribution's kernel leaves more room for headers than a user-mode one, so its packets cost more memory."""
+    record = perform(
+        "two-hosts",
+        Bulk(duration=Duration.of("1 s")),
+        [Capture(node="sender", snap=Size(96))],
+        links={"path": {"rate": "100 Mbit/s", "delay": "10 ms"}},
+        sysctls={"net.ipv4.tcp_rmem": "4096 131072 262144"},
+        ground=shipped,
+        clock="virtual",
+        into=tmp_path / "results",
+    )
+    trial = record.trial
+    assert trial.kernel["max_header"] == shipped.max_header > 32
+    path = model.Path.of(trial.network, "sender", "receiver", trial.kernel, trial.workload)
+    segment = mss(path)  # as much as may lie queued when the window grows for the last time
+    assert window_plateau()(record).number == pytest.approx(model.window_plateau(path).number, abs=segment)
+    assert model.window_plateau(replace(path, max_header=32)).number > window_plateau()(record).number + 5 * segment
 
 
 # As `lab run --on host` does it, but for the command line: a guest has no use for that.

@@ -22,7 +22,7 @@ def pack(file: IO[bytes], settings: Mapping[str, str], kernels: Path | None = No
     with tarfile.open(fileobj=file, mode="w") as tar:
         for name in _project():
             tar.add(ROOT / name, f"project/{name}", recursive=False)
-        for name in ("run", "jupyter.py"):
+        for name in ("run", "jupyter.py", "judged.py"):
             tar.add(GUEST / name, name)
         for folder in _built(kernels):
             tar.add(folder, f"kernels/{folder.name}")

@@ -31,7 +31,7 @@ def test_it_is_given_the_project_and_finished_kernels(tmp_path: Path) -> None:
         "kernels/abc/kernel.json",
         "kernels/abc/linux",
     }
-    assert {"run", "jupyter.py", "certificates", "project/lab/__init__.py"} <= names
+    assert {"run", "jupyter.py", "judged.py", "certificates", "project/lab/__init__.py"} <= names
     assert not [name for name in names if name.startswith(("project/.venv", "project/results", "project/.git/"))]
 
 

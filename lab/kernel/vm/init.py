@@ -7,8 +7,10 @@ a way out, and no trial waits for it.
 from __future__ import annotations
 
 import ctypes
+import fcntl
 import os
 import shutil
+import struct
 import termios
 from typing import Any
 
@@ -18,10 +20,12 @@ TRIAL = "/trial"
 MODULES = "/modules"  # in the order to load them
 HOST = "/mnt/trial"  # the trial's folder on the host
 SYS_FINIT_MODULE = 313  # x86-64
+RNDADDENTROPY = 0x40085203  # linux/random.h
 
 
 def main() -> None:
     """Build the machine, run the job's command, hand over its results and exit status, power off."""
+    be_random()
     plain: dict[str, Any] = job(TRIAL)
     try:
         load_modules()
@@ -33,6 +37,15 @@ def main() -> None:
     finally:
         termios.tcdrain(1)  # what the console has still to say
         libc.reboot(POWER_OFF)
+
+
+def be_random() -> None:
+    """Tell the kernel that the seed on its command line is randomness enough.
+
+    Else whoever asks first for random bytes waits while the CPU makes some by its jitter: a second of guest time.
+    """
+    with open("/dev/random", "wb", buffering=0) as random:
+        fcntl.ioctl(random, RNDADDENTROPY, struct.pack("ii32x", 256, 32))
 
 
 def load_modules() -> None:

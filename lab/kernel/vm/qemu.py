@@ -37,7 +37,10 @@ _COUNTED = (
     *("-cpu", "max,rdrand=off,rdseed=off", "-rtc", f"base={DATE},clock=vm"),
 )
 _KVM = ("-accel", "kvm", "-cpu", "host")
-_KERNEL = "console=ttyS0 quiet panic=-1 oops=panic nokaslr random.trust_cpu=off random.trust_bootloader=off"
+_KERNEL = (
+    "console=ttyS0 quiet panic=-1 oops=panic nokaslr random.trust_cpu=off random.trust_bootloader=off"
+    " rodata=off initcall_blacklist=load_system_certificate_list"  # seconds of an emulated CPU, and nothing to trials
+)
 
 
 class Missing(MachineError):

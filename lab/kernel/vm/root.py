@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import hashlib
 import importlib.metadata
+import importlib.util
 import os
+import py_compile
 import re
 import shlex
 import shutil
@@ -38,11 +40,13 @@ UNUSED = {  # of Python's library
     *("test", "tests", "idlelib", "tkinter", "turtledemo", "ensurepip", "lib2to3", "pydoc_data"),
     *("distutils", "site-packages", "dist-packages"),
 }
+UNCHECKED_HASH = py_compile.PycInvalidationMode.UNCHECKED_HASH
 LIBRARY = re.compile(r"(?:=>\s+|^\s+)(/\S+) \(0x", re.MULTILINE)  # what ldd says of one
 OUTSIDE = {"cli", "metric", "model", "record", "regress", "report", "verdict"}  # layers that no guest ever needs
 WEEK = 7 * 24 * 3600
+# Python would draw a seed for its hashes, and wait for the kernel's randomness to be enough, which `init` says first.
 INIT = """#!/bin/sh
-PYTHONPATH={package} exec {python} -S -B -P -m lab.kernel.vm.init
+PYTHONHASHSEED=0 PYTHONPATH={package} exec {python} -S -B -P -m lab.kernel.vm.init
 """
 
 
@@ -80,12 +84,14 @@ def _write(target: Path, paths: list[str]) -> None:
         root = Archive(file)
         for empty in EMPTY:
             root.folder(empty)
-        for name, major, minor in (("console", 5, 1), ("null", 1, 3), ("urandom", 1, 9)):
+        for name, major, minor in (("console", 5, 1), ("null", 1, 3), ("random", 1, 8), ("urandom", 1, 9)):
             root.device(f"/dev/{name}", major, minor)
         for top in ("/bin", "/sbin", "/lib", "/lib64"):
             root.copy(top)
         for path in paths:
             root.copy(path)
+        for path in _lab():
+            root.file(importlib.util.cache_from_source(path), _bytecode(path))
         python = os.path.realpath(sys.executable)
         script = INIT.format(package=shlex.quote(str(PACKAGE)), python=shlex.quote(python))
         root.file("/init", script.encode(), 0o755)
@@ -124,10 +130,17 @@ def _python() -> Iterator[Path | str]:
 
 
 def _lab() -> Iterator[str]:
-    """Without bytecode: which of it is there, what ran here before decides, and a guest would take another path."""
+    """Its sources alone: which bytecode there is, what ran here before decides. A guest has all of it: `_bytecode`."""
     for path in _tree(str(PACKAGE / "lab")):
         if path.endswith(".py") and Path(path).relative_to(PACKAGE).parts[1] not in OUTSIDE:
             yield path
+
+
+def _bytecode(path: str) -> bytes:
+    """What Python makes of a module, to be taken as it is: compiling it anew is seconds of an emulated CPU."""
+    with tempfile.NamedTemporaryFile(prefix="lab-bytecode-") as file:
+        py_compile.compile(path, file.name, path, doraise=True, invalidation_mode=UNCHECKED_HASH)
+        return Path(file.name).read_bytes()
 
 
 def _tree(top: str) -> Iterator[str]:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from lab.errors import InputError, MachineError
-from lab.kernel import apt, cache
+from lab.kernel import apt, cache, configuration
 from lab.kernel.cache import KernelMissing
 from lab.kernel.ground import Clock, Start
 from lab.kernel.vm import initrd, qemu
@@ -37,8 +37,9 @@ class Stock:
     name: str  # the series, "6.12"; of an image that was given by its path, its release
     version: str  # of the package, "6.12.107-1"; of an image given by its path, its release
     release: str  # as the kernel says it, "6.12.107+deb13-amd64"
-    id: str  # hash of the package's version, the image and the modules
+    id: str  # hash of the package's version, the two figures below, the image and the modules
     hz: int  # ticks a second
+    max_header: int  # MAX_HEADER of its configuration
     image: str  # SHA-256 of the image as it is shipped
     folder: Path
 
@@ -58,6 +59,7 @@ class Stock:
             "version": self.version,
             "id": self.id,
             "hz": self.hz,
+            "max_header": self.max_header,
             "patches": [],
             "release": self.release,
             "image": self.image,
@@ -154,9 +156,11 @@ def _keep(name: str, version: str, image: Path, config: Path, tree: Path) -> Sto
     home = _home()
     home.mkdir(parents=True, exist_ok=True)
     shipped = image.read_bytes()
-    ticks = re.search(r"^CONFIG_HZ=(\d+)$", config.read_text(encoding="utf-8"), re.MULTILINE)
+    configured = config.read_text(encoding="utf-8")
+    ticks = configuration.hz(configured)
     if ticks is None:
         raise InputError(f"{config}: no kernel configuration, it has no CONFIG_HZ")
+    headers = configuration.max_header(configured)
     with tempfile.TemporaryDirectory(prefix=".keeping-", dir=home) as scratch:
         place = Path(scratch, "kernel")
         place.mkdir()
@@ -166,13 +170,15 @@ def _keep(name: str, version: str, image: Path, config: Path, tree: Path) -> Sto
             for number, (module, content) in enumerate(load_order(modules(tree))):
                 archive.file(f"/modules/{number:02d}-{module}.ko", content)
             archive.close()
-        total = hashlib.sha256(f"{name} {version}\0".encode() + shipped + (place / "modules.cpio").read_bytes())
+        about = f"{name} {version} {ticks} {headers}\0".encode()
+        total = hashlib.sha256(about + shipped + (place / "modules.cpio").read_bytes())
         plain: dict[str, Any] = {
             "name": name,
             "version": version,
             "release": release(image),
             "id": total.hexdigest()[:16],
-            "hz": int(ticks.group(1)),
+            "hz": ticks,
+            "max_header": headers,
             "image": hashlib.sha256(shipped).hexdigest(),
         }
         (place / "kernel").write_bytes(unpacked(image) or shipped)

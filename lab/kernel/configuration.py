@@ -1,0 +1,28 @@
+"""What a kernel's configuration (its .config, as text) says that trials record and models need."""
+
+from __future__ import annotations
+
+import re
+
+__all__ = ["hz", "max_header"]
+
+_TUNNELS = ("NET_IPIP", "NET_IPGRE", "IPV6_SIT", "IPV6_TUNNEL")
+
+
+def hz(configuration: str) -> int | None:
+    """Ticks a second; None where this is no configuration of a kernel."""
+    found = re.search(r"^CONFIG_HZ=(\d+)$", configuration, re.MULTILINE)
+    return int(found.group(1)) if found else None
+
+
+def max_header(configuration: str) -> int:
+    """MAX_HEADER (include/linux/netdevice.h): bytes that an skb keeps free for the headers of links and tunnels."""
+    builtin = set(re.findall(r"^CONFIG_(\w+)=y$", configuration, re.MULTILINE))
+    enabled = builtin | set(re.findall(r"^CONFIG_(\w+)=m$", configuration, re.MULTILINE))
+    if "HYPERV_NET" in builtin:
+        link = 128
+    elif "WLAN" in builtin or "AX25" in enabled:
+        link = 128 if "MAC80211_MESH" in builtin else 96
+    else:
+        link = 32
+    return link + 48 * any(name in enabled for name in _TUNNELS)
