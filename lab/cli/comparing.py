@@ -30,7 +30,7 @@ __all__ = ["Answer", "baseline", "baseline_folder", "block", "kernels", "save", 
 
 BASELINES = "baselines"  # below a store: stores of their own, whose records are links to its
 
-_COLOURS = {"identical": "dim", "same figures": "green", "moved": "yellow", "regressed": "red"}
+_COLOURS = {"identical": "dim", "same figures": "green", "moved": "yellow", "regressed": "red", "undecided": "magenta"}
 
 
 @dataclass(frozen=True)
@@ -56,15 +56,19 @@ class Answer:
         return Group(*blocks, Text(f"{len(kinds)} claim{'' if len(kinds) == 1 else 's'}: {count}", "bold"))
 
     def junit(self) -> bytes:
-        """As JUnit XML: a test case for each claim, failed where something changed."""
+        """As JUnit XML: a test case for each claim, failed where something changed, skipped where nobody can tell."""
         failed = sum(each.change in ("moved", "regressed") for each in self.changes)
-        suite = ET.Element("testsuite", name="lab", tests=str(len(self.changes)), failures=str(failed))
+        skipped = sum(each.change == "undecided" for each in self.changes)
+        counts = {"tests": str(len(self.changes)), "failures": str(failed), "skipped": str(skipped)}
+        suite = ET.Element("testsuite", {"name": "lab", **counts})
         for each in self.changes:
             article, _, claim = each.claim.partition("/")
             case = ET.SubElement(suite, "testcase", classname=article, name=claim)
             text = "\n".join(_lines(each))
             if each.change in ("moved", "regressed"):
                 ET.SubElement(case, "failure", message=each.change).text = text
+            elif each.change == "undecided":
+                ET.SubElement(case, "skipped", message=each.change).text = text
             elif text:
                 ET.SubElement(case, "system-out").text = text
         ET.indent(suite)
@@ -164,6 +168,8 @@ def _lines(change: ClaimChange) -> list[str]:
     lines = []
     if change.base.kind != change.new.kind:
         lines.append(f"{change.base.kind} on {change.kernels[0]}, {change.new.kind} on {change.kernels[1]}")
+    if change.change == "undecided":
+        lines += [verdict.reason for verdict in (change.base, change.new) if verdict.kind == "invalid"]
     for case in change.cases:
         if where := case.divergence:
             lines.append(f"{_name(case)}: packet {where.number} of {case.capture} differs in {where.what}")

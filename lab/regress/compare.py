@@ -20,7 +20,7 @@ __all__ = ["MOVED", "CaseChange", "ClaimChange", "Incomparable", "compare"]
 
 MOVED = 0.005  # the part of a figure that the models are good for: less than that is no change of a claim
 
-Change = Literal["identical", "same figures", "moved", "regressed"]
+Change = Literal["identical", "same figures", "moved", "regressed", "undecided"]
 
 
 class Incomparable(LabError):
@@ -40,6 +40,7 @@ class CaseChange:
     identical: bool
     divergence: Divergence | None
     capture: str
+    real_time: bool = False
     shift: Shift | None = None
 
     @property
@@ -66,6 +67,12 @@ class CaseChange:
             return False
         ratio = self.ratio
         return ratio is None or abs(ratio - 1) > MOVED
+
+    @property
+    def is_spoilt(self) -> bool:
+        """Whether the machine was too slow for it, on either side: in real time that says nothing about a kernel."""
+        verdicts = [result.verdict for result in (self.base, self.new)]
+        return self.real_time and any(verdict and verdict.kind == "invalid" for verdict in verdicts)
 
     @property
     def is_chance(self) -> bool:
@@ -111,7 +118,14 @@ class ClaimChange:
 
     @property
     def change(self) -> Change:
-        """`regressed`: the verdict was the expected one and is not now; `moved`: a figure is another one."""
+        """`regressed`: the verdict was the expected one and is not now; `moved`: a figure is another one.
+
+        `undecided`: nothing in virtual time changed, and in real time the machine was too slow to tell.
+        """
+        if any(case.is_spoilt for case in self.cases) and not any(
+            case.moved for case in self.cases if not case.real_time
+        ):
+            return "undecided"
         compared = self.base.kind != self.new.kind and "skipped" not in (self.base.kind, self.new.kind)
         another = compared and not all(case.is_chance for case in self.cases)
         if another and self.base.kind == self.expected:
@@ -171,10 +185,11 @@ def _cases(base: Judged, new: Judged) -> Iterator[CaseChange]:
     for result in new.result.results:
         name = (result.arm, result.point)
         pairs = _pairs(base.records, new.records, name)
+        real_time = any(record.trial.clock == "real" for _, record in pairs)
         identical = bool(pairs) and all(parting(first, second) is None for first, second in pairs)
         found = next((where for pair in pairs if (where := _divergence(*pair))), None) if not identical else None
         capture, divergence = found or ("", None)
-        yield CaseChange(before[name], result, identical, divergence, capture, _shift(base, new, name))
+        yield CaseChange(before[name], result, identical, divergence, capture, real_time, _shift(base, new, name))
 
 
 def _shift(base: Judged, new: Judged, name: tuple[str, str]) -> Shift | None:

@@ -14,7 +14,7 @@ from lab.verdict import Result
 
 __all__ = ["Changes"]
 
-_KINDS = ("regressed", "moved", "same figures", "identical")
+_KINDS = ("regressed", "moved", "undecided", "same figures", "identical")
 
 
 @dataclass(frozen=True, repr=False)

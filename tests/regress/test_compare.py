@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+import xml.etree.ElementTree as ET
 from collections.abc import Callable, Sequence
 
 import pytest
 
+from lab.cli.comparing import Answer
 from lab.regress.compare import ClaimChange, Incomparable, compare
 from lab.report.judged import Judged
+from lab.verdict import fidelity
 
 Judge = Callable[..., Judged]
 
@@ -87,6 +90,35 @@ def test_a_claim_of_both_clocks(judge: Judge) -> None:
     assert only.shift is None
     assert cpu.shift
     assert found.change == "same figures"
+
+
+def spoilt() -> bytes:
+    """Evidence of a machine whose clock moves a second at a time, and of nothing else."""
+    samples = [
+        {"wires": [], "ns": ns, "cpu": {"user": 0, "nice": 0, "system": 0, "idle": idle, "iowait": 0, "steal": 0}}
+        | {"own": 0, "cpus": 1, "processes": 1}
+        for ns, idle in ((0, 0), (10**9, 100))
+    ]
+    evidence = {"clock": {"resolution_s": 1.0}, "wires": [], "greedy": False, "samples": samples, "tick": 0.01}
+    return json.dumps(evidence).encode()
+
+
+@pytest.mark.parametrize(("virtual", "expected"), [(1.0, "undecided"), (1.2, "regressed")])
+def test_a_machine_too_slow_for_real_time_says_nothing_about_the_kernel(
+    judge: Judge, virtual: float, expected: str
+) -> None:
+    declaration = CLAIM.format(size="1 MB").replace(
+        'Arm("twice", reported=2, relative_to="only")', 'Arm("cpu", reported="1 s", clock="real")'
+    )
+    sides = [
+        judge(declaration, {"only": [netcat(only)], "cpu": [netcat(1.0) | evidence]}, kernel, {"cpu": "real"})
+        for kernel, only, evidence in (("k1", 1.0, {}), ("k2", virtual, {fidelity.FILE: spoilt()}))
+    ]
+    (found,) = compare([sides[0]], [sides[1]])
+    assert (found.base.kind, found.change) == ("reproduced", expected)
+    suite = ET.fromstring(Answer((found,)).junit())
+    assert suite.get("skipped") == str(int(expected == "undecided"))
+    assert Answer((found,)).exit_code == (expected == "regressed")
 
 
 def test_a_ratio_is_that_of_the_same_repeat(change: Callable[..., ClaimChange]) -> None:
