@@ -124,10 +124,13 @@ def build(
 
 
 def revision(checkout: Checkout, commit: str, home: Path, progress: Progress) -> Kernel:
-    """The kernel of a commit in the history of a tree, built in `home` and kept there. Raises as `build` does."""
+    """The kernel of a commit in the history of a tree, built in `home` and kept there. Raises as `build` does.
+
+    It is called by its content: a commit that takes another one back has the kernel from before that.
+    """
     _need(TOOLS | TREE_TOOLS)
     found = source.from_tree(checkout, checkout.revision(commit))
-    return _find_or_build(home, found, f"{found.series}-{commit[:12]}", (), recipe.HZ, progress)
+    return _find_or_build(home, found, f"{found.series}-{found.sha256[:12]}", (), recipe.HZ, progress)
 
 
 def _find_or_build(

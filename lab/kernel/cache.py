@@ -110,7 +110,7 @@ def load(place: Path) -> Kernel | None:
                 **plain,
                 "patches": tuple(plain["patches"]),
                 "digests": tuple(plain.get("digests", ())),
-                "path": place / "linux",
+                "path": place.absolute() / "linux",  # guests start in the folders of their trials
             },
         )
     except (OSError, ValueError, KeyError, TypeError):

@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 
 from lab.errors import InputError
-from lab.kernel import BuildFailed, build, cache, installed, recipe
+from lab.kernel import BuildFailed, Checkout, build, cache, installed, recipe, revision
+from lab.kernel.builder import Silent
 from lab.kernel.git import git
 
 MAKEFILE = """\
@@ -164,3 +165,20 @@ def test_a_makefile_without_a_version(tree: Path) -> None:
     (tree / "Makefile").write_text("all:\n")
     with pytest.raises(InputError, match="says no kernel's version"):
         build(tree=tree)
+
+
+def test_a_commit_taken_back_has_the_kernel_from_before(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In a folder named from where the user stands, while guests start elsewhere."""
+    author = {f"GIT_{who}_{what}": "lab@lab" for who in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")}
+    git("init", "--quiet", where=tree)
+    for part in ("int part;", "int part, more;", "int part;"):
+        (tree / "part.c").write_text(f"{part}\n")
+        git("add", "--all", where=tree)
+        git("commit", "--quiet", "--message", part, where=tree, environment=author)
+    monkeypatch.chdir(tree.parent)
+    Path("scratch").mkdir()
+    checkout = Checkout.of(tree, Path("scratch"))
+    commits = [git("rev-parse", f"HEAD~{back}", where=tree) for back in (2, 1, 0)]
+    before, between, after = (revision(checkout, commit, Path("scratch/kernels"), Silent()) for commit in commits)
+    assert before == after != between
+    assert subprocess.run([after.path], cwd="/", capture_output=True).returncode == 0
