@@ -33,6 +33,7 @@ PROGRAMS = (
     *("ping", "fping", "tcpdump", "iperf", "iperf3", "qperf", "netperf", "netserver", "nc.openbsd"),
 )
 DISTRIBUTIONS = ("msgspec", "typing_extensions", "scapy", "flent")
+EXTRAS = ("scapy/contrib/", "scapy/tools/", "unittests/", "sample_plots/", "build/")  # of these, what no trial imports
 PLUGINS = ("lib*/*/xtables/*.so", "lib*/coreutils/libstdbuf.so", "lib/*/coreutils/libstdbuf.so")  # below /usr
 SETTINGS = ("passwd", "group", "hosts", "protocols", "services", "nsswitch.conf", "ld.so.cache", "localtime")
 EMPTY = ("/proc", "/sys", "/dev", "/tmp", "/run", "/root", "/var/tmp")
@@ -125,7 +126,7 @@ def _python() -> Iterator[Path | str]:
             parts = importlib.metadata.files(name) or ()
         except importlib.metadata.PackageNotFoundError:
             continue
-        found = (os.path.normpath(str(part.locate())) for part in parts)
+        found = (os.path.normpath(str(part.locate())) for part in parts if not str(part).startswith(EXTRAS))
         yield from (path for path in found if "/bin/" not in path and not path.endswith((".opt-1.pyc", ".opt-2.pyc")))
 
 
