@@ -8,7 +8,8 @@ are was settled with runs at hand:
   fill a wire; a ping does not care.
 - A timer that fires more than 0.2 ms late holds up whatever waits for it by more than the promise. The wake-ups are a
   sample of the trial's time: when more come late than 1 % of it explains, but by a chance of 5 %, the machine kept the
-  trial waiting for longer than that. An RTT takes two timers, one each way: half of them may be 0.1 ms late, no more.
+  trial waiting for longer than that. An RTT takes two timers, one each way: of two wake-ups in a row that are late by
+  more than that together there may be one in ten. Then the median of five RTTs is off by more once in a hundred.
 - For a workload that fills a wire, a CPU without idle time decides the figure in place of the network, unless a wire is
   at its full rate all the same.
 - What other programs, or the machine below this kernel, take of the trial's CPU slows it by no more than that share.
@@ -25,7 +26,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from math import exp, lgamma, log, log1p
-from statistics import median
 from typing import Any
 
 __all__ = ["FILE", "faults"]
@@ -34,6 +34,7 @@ FILE = "fidelity.json"
 SHARE = 0.01
 CHANCE = 0.05  # of wake-ups that come late as often as these, though the share of time is no more than SHARE
 RTT = 0.2e-3  # seconds
+LATE_RTTS = 0.1  # the share of RTTs that two late timers may spoil: claims take a median of them
 FRAME_OVERHEAD = 24  # bytes of a frame on the wire that a qdisc does not count
 LEAST_TICKS = 5  # that a window has to have before none of them idle says anything
 FRAME = 8 * 1538  # bits: windows begin and end between frames
@@ -92,8 +93,12 @@ def _wakeups(late_ns: Sequence[int]) -> Iterator[str]:
     if _tail(len(late_ns), late, SHARE) < CHANCE:
         worst = _ms(max(late_ns) / 1e9)
         yield f"timers fired more than {_ms(RTT)} late in {_percent(late / len(late_ns))} of cases, by up to {worst}"
-    elif late_ns and (usual := median(late_ns) / 1e9) > RTT / 2:
-        yield f"timers usually fire {_ms(usual)} late, and an RTT takes two of them"
+        return
+    pairs = [first + second for first, second in zip(late_ns[::2], late_ns[1::2], strict=False)]
+    slow = sum(1 for each in pairs if each > RTT * 1e9)
+    if slow > LATE_RTTS * len(pairs):
+        share = _percent(slow / len(pairs))
+        yield f"two timers, as an RTT takes, fired more than {_ms(RTT)} late together in {share} of cases"
 
 
 def _tail(count: int, least: int, chance: float) -> float:
