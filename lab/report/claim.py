@@ -256,8 +256,9 @@ class Claim:
         if not self.judged.records:
             return ""
         trial = self.judged.records[0].trial
-        clock = "virtual time" if trial.clock == "virtual" else "real time"
-        return f" (kernel {escape(trial.kernel['version'])}, HZ {trial.kernel['hz']}, seed {trial.seed}, {clock})"
+        clocks = {record.trial.clock for record in self.judged.records}
+        clock = " and ".join(each for each in ("virtual", "real") if each in clocks)
+        return f" (kernel {escape(trial.kernel['version'])}, HZ {trial.kernel['hz']}, seed {trial.seed}, {clock} time)"
 
     def _results(self) -> str:
         head = ["Arm", "Sets", "Reported", "Predicted", "Measured", "Model error", "Verdict", "Trial"]

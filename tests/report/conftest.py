@@ -117,7 +117,7 @@ def _keep(store: Store, loaded: find.Loaded, case: object, text: str, changed: d
         "middleboxes": [],
         "kernel": KERNEL,
         "on": "uml",
-        "clock": "virtual",
+        "clock": case.clock or "virtual",
         "seed": 1,
         "repeat": 0,
         "tools": {},

@@ -139,3 +139,13 @@ def test_what_passes_has_the_expected_verdict_and_a_good_model(claims: Claims) -
     assert not claims["unrun"].passed
     assert not claims["rate"].passed, "the qperf output at hand is not what 10 Gbit/s carry"
     assert not claims.passed
+
+
+def test_a_claim_says_by_which_clocks_it_ran(here: Path, keep: Keep, toy: Callable[[], Article]) -> None:
+    plain = (here / "experiments" / "toy" / "header.py").read_text()
+    two = plain.replace('Arm("on", ', 'Arm("on", clock="real", ')
+    assert two != plain
+    (here / "experiments" / "toy" / "both.py").write_text(two)
+    keep("both")
+    assert "seed 1, virtual time)" in toy()["header"]._repr_html_()
+    assert "seed 1, virtual and real time)" in toy()["both"]._repr_html_()
