@@ -75,6 +75,12 @@ class CaseChange:
         return self.real_time and any(verdict and verdict.kind == "invalid" for verdict in verdicts)
 
     @property
+    def is_judged_anew(self) -> bool:
+        """Whether its own verdict is another one: a small step may cross the tolerance's bound."""
+        then, now = self.base.verdict, self.new.verdict
+        return then is not None and now is not None and then.kind != now.kind and "skipped" not in (then.kind, now.kind)
+
+    @property
     def is_chance(self) -> bool:
         """Whether the figures, of real time, differ by no more than they do among themselves."""
         return self.shift is not None and not self.shift.significant
@@ -122,8 +128,9 @@ class ClaimChange:
 
         `undecided`: nothing in virtual time changed, and in real time the machine was too slow to tell.
         """
+        counted = [case for case in self.cases if not case.real_time]
         if any(case.is_spoilt for case in self.cases) and not any(
-            case.moved for case in self.cases if not case.real_time
+            case.moved or case.is_judged_anew for case in counted
         ):
             return "undecided"
         compared = self.base.kind != self.new.kind and "skipped" not in (self.base.kind, self.new.kind)
