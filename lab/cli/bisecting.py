@@ -15,7 +15,7 @@ from lab import claims
 from lab.cli.comparing import block
 from lab.errors import InputError
 from lab.kernel import Budget, BuildFailed, Checkout, Kernel, Progress, revision
-from lab.kernel.history import Commit, History, Outcome
+from lab.kernel.uml.history import Commit, History, Outcome
 from lab.record.store import Store
 from lab.regress.compare import ClaimChange, compare
 from lab.report.judged import Judged

@@ -18,7 +18,9 @@ from rich.table import Table
 from rich.text import Text
 
 from lab.errors import LabError
-from lab.kernel import cache, guest, host
+from lab.kernel import guest
+from lab.kernel.host import running
+from lab.kernel.uml import cache
 from lab.kernel.vm import qemu, stock
 from lab.run import tools
 from lab.units import Size
@@ -157,9 +159,9 @@ def _last_words(error: LabError) -> str:
 def _host() -> Check:
     """Whether the running kernel itself carries trials: namespaces, and the parts of a wire."""
     try:
-        kernel = host.running()
-    except host.Blocked as blocked:
-        return Check("running kernel", None, blocked.blocker, f"{blocked.cure}; {host.INSTEAD} does without")
+        kernel = running.find()
+    except running.Blocked as blocked:
+        return Check("running kernel", None, blocked.blocker, f"{blocked.cure}; {running.INSTEAD} does without")
     return Check("running kernel", True, f"{platform.release()} carries trials (--on host) {kernel.way}")
 
 

@@ -28,8 +28,9 @@ def build_kernel(
     """Build a kernel under test, or find it in the cache."""
     from functools import partial
 
-    from lab.kernel import builder, shown
-    from lab.kernel.cache import series
+    from lab.kernel import shown
+    from lab.kernel.uml import builder
+    from lab.kernel.uml.cache import series
     from lab.spec import find
 
     if source and tree:

@@ -12,10 +12,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from lab.kernel.builder import BuildFailed, MissingTool, Progress, build, revision
-    from lab.kernel.cache import Kernel, KernelMissing, find, folder, installed
-    from lab.kernel.checkout import Checkout
-    from lab.kernel.ground import Clock, Ground, Start, choose, grounds
+    from lab.kernel.base import Clock, Ground, Start, choose, grounds
     from lab.kernel.guest import (
         TRYING,
         Budget,
@@ -31,7 +28,10 @@ if TYPE_CHECKING:
         boot,
         trying,
     )
-    from lab.kernel.progress import shown
+    from lab.kernel.uml.builder import BuildFailed, MissingTool, Progress, build, revision
+    from lab.kernel.uml.cache import Kernel, KernelMissing, find, folder, installed
+    from lab.kernel.uml.checkout import Checkout
+    from lab.kernel.uml.progress import shown
 
 __all__ = [
     "TRYING",
@@ -69,7 +69,7 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     if name in __all__:
-        for module in ("ground", "cache", "guest", "builder", "checkout", "progress"):
+        for module in ("base", "guest", "uml.cache", "uml.builder", "uml.checkout", "uml.progress"):
             loaded = import_module(f"lab.kernel.{module}")
             if name in loaded.__all__:
                 return getattr(loaded, name)

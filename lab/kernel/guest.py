@@ -24,7 +24,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from lab.errors import InputError, LabError, MachineError
-from lab.kernel.ground import Clock, Ground
+from lab.kernel.base import Clock, Ground
 from lab.owner import owner
 from lab.units import Size
 

@@ -13,7 +13,8 @@ from pathlib import Path
 import pytest
 
 from lab.errors import InputError
-from lab.kernel import BuildFailed, MissingTool, build, builder, cache, installed, recipe
+from lab.kernel import BuildFailed, MissingTool, build, installed
+from lab.kernel.uml import builder, cache, recipe
 
 MAKEFILE = """\
 VERSION = 7
@@ -44,7 +45,8 @@ A variant.
 SCRIPT = """\
 import sys
 from pathlib import Path
-from lab.kernel import build, recipe
+from lab.kernel import build
+from lab.kernel.uml import recipe
 recipe.own_patches = lambda series: ()
 build(source_file=Path(sys.argv[1]))
 """

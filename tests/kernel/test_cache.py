@@ -11,7 +11,8 @@ from typing import Any
 
 import pytest
 
-from lab.kernel import Kernel, KernelMissing, cache, find, installed
+from lab.kernel import Kernel, KernelMissing, find, installed
+from lab.kernel.uml import cache
 
 
 @pytest.fixture

@@ -32,9 +32,9 @@ from lab.kernel import (
     GuestTimeout,
     Kernel,
     boot,
-    usermode,
 )
 from lab.kernel.guest import PACKAGE
+from lab.kernel.uml import start
 from lab.units import Size
 
 pytestmark = pytest.mark.guest
@@ -297,7 +297,7 @@ def test_memory_of_the_host_runs_out(
 ) -> None:
     small = tmp_path / "small"
     small.mkdir()
-    monkeypatch.setattr(usermode, "_memory_folder", lambda *_: small)
+    monkeypatch.setattr(start, "_memory_folder", lambda *_: small)
     with small_disk(small, "60m"), pytest.raises(GuestMemory, match="host has no room left"):
         boot(kernel, folder, ["tail", "/dev/zero"])
 

@@ -13,8 +13,9 @@ from pathlib import Path
 import pytest
 
 from lab.errors import InputError, LabError, MachineError
-from lab.kernel import Budget, Guest, GuestCrash, GuestEnded, GuestResult, GuestTimeout, Kernel, boot, choose, host
-from lab.kernel.host import Blocked, Host
+from lab.kernel import Budget, Guest, GuestCrash, GuestEnded, GuestResult, GuestTimeout, Kernel, boot, choose
+from lab.kernel.host import running
+from lab.kernel.host.running import Blocked, Host
 
 ROOT = Path(__file__).parents[2]
 LAB = Path(sys.executable).with_name("lab")
@@ -130,9 +131,9 @@ def test_it_is_the_running_kernel_and_has_no_variants() -> None:
 
 
 def test_a_blocker_comes_with_its_cure(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(host, "boot", lambda _, folder, __, **___: ended(folder, "it lacks sch_netem"))
+    monkeypatch.setattr(running, "boot", lambda _, folder, __, **___: ended(folder, "it lacks sch_netem"))
     with pytest.raises(Blocked, match=r"it lacks sch_netem.*--on uml --clock real") as blocked:
-        host.running()
+        running.find()
     assert blocked.value.exit_code == 3
     assert "sch_netem" in blocked.value.cure or "no modules" in blocked.value.cure
 
@@ -144,12 +145,12 @@ def test_what_forbids_user_namespaces_is_named(monkeypatch: pytest.MonkeyPatch) 
         raise GuestCrash("the guest ended before its command did", console)
 
     switch = Path("/proc/sys/kernel/ostype")
-    monkeypatch.setattr(host, "boot", refuse)
-    monkeypatch.setattr(host, "SWITCHES", {"kernel/ostype": (switch.read_text().strip(), "sysctl kernel.ostype=0")})
+    monkeypatch.setattr(running, "boot", refuse)
+    monkeypatch.setattr(running, "SWITCHES", {"kernel/ostype": (switch.read_text().strip(), "sysctl kernel.ostype=0")})
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
     monkeypatch.setenv("PATH", "/nonexistent")  # no sudo
     with pytest.raises(Blocked) as blocked:
-        host.running()
+        running.find()
     assert blocked.value.blocker == "no user namespace for this user: Operation not permitted"
     assert blocked.value.cure == "sysctl kernel.ostype=0"
 
@@ -163,10 +164,10 @@ def test_where_ourselves_may_not_sudo_may(monkeypatch: pytest.MonkeyPatch, tmp_p
         raise GuestCrash("the guest ended before its command did", console)
 
     (tmp_path / "sudo").touch(mode=0o755)
-    monkeypatch.setattr(host, "boot", refuse_all_but_sudo)
+    monkeypatch.setattr(running, "boot", refuse_all_but_sudo)
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
     monkeypatch.setenv("PATH", str(tmp_path))
-    found = host.running()
+    found = running.find()
     assert (found.become, found.way) == ((str(tmp_path / "sudo"), "-n"), "by sudo")
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from lab.errors import InputError
-from lab.kernel.recipe import Patch, Recipe, config, lost_options, own_patches, read_patches
+from lab.kernel.uml.recipe import Patch, Recipe, config, lost_options, own_patches, read_patches
 
 RECIPE = Recipe("7.2", "0" * 64, "CONFIG_A=y\n", (Patch("one", b"1"), Patch("two", b"2")), "gcc 1")
 

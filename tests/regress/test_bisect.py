@@ -15,7 +15,7 @@ import pytest
 from lab.cli.bisecting import search
 from lab.errors import InputError
 from lab.kernel import BuildFailed
-from lab.kernel.history import Commit, History
+from lab.kernel.uml.history import Commit, History
 from lab.report.judged import Judged
 from lab.run import cleaning
 
@@ -105,7 +105,8 @@ SCRIPT = """\
 import sys
 from pathlib import Path
 from lab.cli import bisecting
-from lab.kernel import Budget, recipe, shown
+from lab.kernel import Budget, shown
+from lab.kernel.uml import recipe
 from lab.spec.find import find
 recipe.own_patches = lambda series: ()
 with shown() as progress:

@@ -15,7 +15,8 @@ from typing import Any
 import pytest
 
 import lab.kernel
-from lab.kernel import Kernel, cache, source
+from lab.kernel import Kernel
+from lab.kernel.uml import cache, source
 
 pytestmark = [pytest.mark.guest, pytest.mark.kernels]
 

@@ -98,10 +98,11 @@ def test_the_window_is_that_of_its_configuration(perform: Perform, shipped: stoc
 ON_HOST = """
 import sys
 from pathlib import Path
-from lab.kernel import Budget, boot, host
+from lab.kernel import Budget, boot
+from lab.kernel.host import running
 
 command = [sys.executable, "-m", "lab.run.perform", "."]
-ended = boot(host.running(), Path("trial"), command, clock="real", budget=Budget(wall=60.0))
+ended = boot(running.find(), Path("trial"), command, clock="real", budget=Budget(wall=60.0))
 sys.exit(ended.status)
 """
 

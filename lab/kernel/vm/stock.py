@@ -14,9 +14,10 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from lab.errors import InputError, MachineError
-from lab.kernel import apt, cache, configuration
-from lab.kernel.cache import KernelMissing
-from lab.kernel.ground import Clock, Start
+from lab.kernel import apt, configuration
+from lab.kernel.base import Clock, Start
+from lab.kernel.uml import cache
+from lab.kernel.uml.cache import KernelMissing
 from lab.kernel.vm import initrd, qemu
 from lab.kernel.vm.cpio import Archive
 from lab.kernel.vm.image import release, unpacked

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Literal
 
 from lab.errors import InputError
-from lab.kernel.git import GitFailed, git
+from lab.kernel.uml.git import GitFailed, git
 
 __all__ = ["Commit", "History", "Outcome"]
 

@@ -17,12 +17,12 @@ from types import FrameType
 from typing import IO, NoReturn, Protocol
 
 from lab.errors import InputError, MachineError
-from lab.kernel import cache, compiling, recipe, source
-from lab.kernel.cache import Kernel
-from lab.kernel.checkout import Checkout
-from lab.kernel.compiling import BuildFailed
-from lab.kernel.recipe import Patch, Recipe
-from lab.kernel.source import Source
+from lab.kernel.uml import cache, compiling, recipe, source
+from lab.kernel.uml.cache import Kernel
+from lab.kernel.uml.checkout import Checkout
+from lab.kernel.uml.compiling import BuildFailed
+from lab.kernel.uml.recipe import Patch, Recipe
+from lab.kernel.uml.source import Source
 
 __all__ = ["BuildFailed", "MissingTool", "Progress", "build", "revision"]
 

@@ -14,12 +14,12 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from lab.errors import InputError, MachineError
+from lab.kernel.base import Clock, Ground, Start
 from lab.kernel.configuration import max_header
-from lab.kernel.ground import Clock, Ground, Start
 from lab.kernel.guest import PACKAGE, Budget, GuestError, boot, trying
 from lab.units import Size
 
-__all__ = ["Blocked", "Host", "running"]
+__all__ = ["Blocked", "Host", "find"]
 
 INSTEAD = "--on uml --clock real"
 CLOCK_MONOTONIC_COARSE = 6  # moves at each tick
@@ -68,7 +68,7 @@ class Host:
 
     def start(self, folder: Path, seed: int, clock: Clock, memory: Size) -> Start:  # noqa: ARG002
         """A small machine of namespaces. Its random numbers and its memory are the host's: nothing is limited."""
-        script = ("-B", "-P", "-m", "lab.kernel.hosted")
+        script = ("-B", "-P", "-m", "lab.kernel.host.namespaces")
         own = (os.path.realpath(sys.executable), *script)
         search = {"PYTHONPATH": str(PACKAGE)}
         if not self.become:
@@ -84,7 +84,7 @@ class Host:
         return "in a user namespace" if os.geteuid() else "as root"
 
 
-def running(name: str | None = None) -> Host:
+def find(name: str | None = None) -> Host:
     """The running kernel, after a wire was really made in it.
 
     Raises InputError for a `name` of another kernel, Blocked with the first blocker met and its cure.

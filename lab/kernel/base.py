@@ -66,13 +66,13 @@ def choose(on: str, name: str | None = None, clock: str | None = None) -> Ground
     """
     match on:
         case "uml":
-            from lab.kernel.cache import find
+            from lab.kernel.uml import cache
 
-            return find(name)
+            return cache.find(name)
         case "host":
             from lab.kernel.host import running
 
-            return running(name)
+            return running.find(name)
         case "auto":
             return _best(name, clock)
         case "vm":
@@ -95,7 +95,7 @@ def _best(name: str | None, clock: str | None) -> Ground:
 
 def grounds() -> list[Ground]:
     """Every kernel that is kept here: those built, then those of the distribution that were fetched."""
-    from lab.kernel import cache
+    from lab.kernel.uml import cache
     from lab.kernel.vm import stock
 
     return [*cache.installed(), *stock.installed()]

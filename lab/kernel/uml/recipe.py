@@ -14,7 +14,7 @@ from lab.errors import InputError
 
 __all__ = ["HZ", "SETTINGS", "Patch", "Recipe", "compiler", "config", "lost_options", "own_patches", "read_patches"]
 
-UML = Path(__file__).parent / "uml"
+UML = Path(__file__).parent
 HZ = 1000  # ticks a second, as most distributions have it
 SETTINGS = {  # of make. Most replace what a build would take from the machine and the hour.
     "ARCH": "um",

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from lab.errors import MachineError
-from lab.kernel import usermode
-from lab.kernel.ground import Clock, Start
+from lab.kernel.base import Clock, Start
+from lab.kernel.uml.start import start
 from lab.units import Size
 
 __all__ = ["Kernel", "KernelMissing", "find", "folder", "installed"]
@@ -64,7 +64,7 @@ class Kernel:
 
     def start(self, folder: Path, seed: int, clock: Clock, memory: Size) -> Start:
         """A guest of it. Raises MachineError when the host lacks room for the guest's memory."""
-        return usermode.start(self.path, self.clock, self.seccomp, folder, seed, clock, memory)
+        return start(self.path, self.clock, self.seccomp, folder, seed, clock, memory)
 
 
 def folder() -> Path:

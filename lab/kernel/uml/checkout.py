@@ -16,9 +16,9 @@ from pathlib import Path
 from typing import IO
 
 from lab.errors import InputError, LabError
-from lab.kernel import compiling
-from lab.kernel.git import GitFailed, git
-from lab.kernel.recipe import Patch
+from lab.kernel.uml import compiling
+from lab.kernel.uml.git import GitFailed, git
+from lab.kernel.uml.recipe import Patch
 
 __all__ = ["Checkout"]
 

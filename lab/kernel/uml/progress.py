@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, TextIO
 if TYPE_CHECKING:
     from rich.progress import Progress as Bars
 
-    from lab.kernel.builder import Progress
+    from lab.kernel.uml.builder import Progress
 
 __all__ = ["shown"]
 

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from lab.errors import InputError, MachineError
 from lab.kernel import apt
-from lab.kernel.checkout import Checkout
+from lab.kernel.uml.checkout import Checkout
 
 __all__ = ["Source", "from_file", "from_tree", "resolve", "unpack"]
 

@@ -1,7 +1,7 @@
 """Makes a small machine of namespaces in the running kernel, and runs the job of boot/job.json in it.
 
-`python -m lab.kernel.hosted`, in the trial's folder, as root or as a user who may make user namespaces. With arguments
-(`sudo -n ...`) it lets that command do it instead.
+`python -m lab.kernel.host.namespaces`, in the trial's folder, as root or as a user who may make user namespaces. With
+arguments (`sudo -n ...`) it lets that command do it instead.
 
 Everything lives in mount, network, PID, UTS and IPC namespaces made here, so it is gone with them, and they are gone
 with their first process, which dies when this one does (PR_SET_PDEATHSIG). A privileged one cannot be told so across

@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import IO
 
 from lab.errors import LabError
-from lab.kernel import recipe
-from lab.kernel.recipe import Patch, Recipe
+from lab.kernel.uml import recipe
+from lab.kernel.uml.recipe import Patch, Recipe
 
 __all__ = ["BuildFailed", "configure", "make", "patch"]
 
