@@ -12,7 +12,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from lab.kernel.base import Clock, Ground, Start, choose, grounds
+    from lab.kernel.base import Clock, Ground, KernelMissing, Start, folder
+    from lab.kernel.choice import choose, grounds
     from lab.kernel.guest import (
         TRYING,
         Budget,
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
         trying,
     )
     from lab.kernel.uml.builder import BuildFailed, MissingTool, Progress, build, revision
-    from lab.kernel.uml.cache import Kernel, KernelMissing, find, folder, installed
+    from lab.kernel.uml.cache import Kernel, find, installed
     from lab.kernel.uml.checkout import Checkout
     from lab.kernel.uml.progress import shown
 
@@ -67,10 +68,52 @@ __all__ = [
 ]
 
 
+_HOMES = {  # module -> what `lab.kernel` hands on of it
+    "lab.kernel.base": (
+        "Clock",
+        "Ground",
+        "KernelMissing",
+        "Start",
+        "folder",
+    ),
+    "lab.kernel.choice": (
+        "choose",
+        "grounds",
+    ),
+    "lab.kernel.guest": (
+        "TRYING",
+        "Budget",
+        "Guest",
+        "GuestCrash",
+        "GuestDisk",
+        "GuestEnded",
+        "GuestError",
+        "GuestLivelock",
+        "GuestMemory",
+        "GuestResult",
+        "GuestTimeout",
+        "boot",
+        "trying",
+    ),
+    "lab.kernel.uml.builder": (
+        "BuildFailed",
+        "MissingTool",
+        "Progress",
+        "build",
+        "revision",
+    ),
+    "lab.kernel.uml.cache": (
+        "Kernel",
+        "find",
+        "installed",
+    ),
+    "lab.kernel.uml.checkout": ("Checkout",),
+    "lab.kernel.uml.progress": ("shown",),
+}
+
+
 def __getattr__(name: str) -> Any:
-    if name in __all__:
-        for module in ("base", "guest", "uml.cache", "uml.builder", "uml.checkout", "uml.progress"):
-            loaded = import_module(f"lab.kernel.{module}")
-            if name in loaded.__all__:
-                return getattr(loaded, name)
+    for home, names in _HOMES.items():
+        if name in names:
+            return getattr(import_module(home), name)
     raise AttributeError(f"module 'lab.kernel' has no attribute '{name}'")

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
-from lab.errors import InputError, LabError, MachineError
+from lab.errors import MachineError
 from lab.units import Size
 
-__all__ = ["Clock", "Ground", "Start", "choose", "grounds"]
+__all__ = ["PLACES", "Clock", "Ground", "KernelMissing", "Start", "folder"]
 
 Clock = Literal["virtual", "real"]
 PLACES = ("uml", "host", "vm")
+
+
+class KernelMissing(MachineError):
+    """No such kernel is kept here."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,44 +63,7 @@ class Ground(Protocol):
         """How a guest of it starts for the trial in `folder`. Raises MachineError where it cannot."""
 
 
-def choose(on: str, name: str | None = None, clock: str | None = None) -> Ground:
-    """The kernel called `name` (None: the usual one) where trials run `on`.
-
-    "auto" picks what can run here: for real time the running kernel, a user-mode one otherwise and where that cannot.
-    Raises InputError, MachineError.
-    """
-    match on:
-        case "uml":
-            from lab.kernel.uml import cache
-
-            return cache.find(name)
-        case "host":
-            from lab.kernel.host import running
-
-            return running.find(name)
-        case "auto":
-            return _best(name, clock)
-        case "vm":
-            from lab.kernel.vm import stock
-
-            return stock.find(name)
-    raise InputError(f"--on {on}: it is {', '.join(PLACES)} or auto")
-
-
-def _best(name: str | None, clock: str | None) -> Ground:
-    order = ("host", "uml") if clock == "real" else ("uml", "host")
-    blockers = []
-    for on in order:
-        try:
-            return choose(on, name)
-        except LabError as error:
-            blockers.append(f"--on {on}: {error}")
-    raise MachineError("; ".join(blockers))
-
-
-def grounds() -> list[Ground]:
-    """Every kernel that is kept here: those built, then those of the distribution that were fetched."""
-    from lab.kernel.uml import cache
-    from lab.kernel.vm import stock
-
-    return [*cache.installed(), *stock.installed()]
+def folder() -> Path:
+    """Where kernels are kept: $XDG_CACHE_HOME/replab/kernels, by default below ~/.cache."""
+    base = Path(os.environ.get("XDG_CACHE_HOME", ""))
+    return (base if base.is_absolute() else Path.home() / ".cache") / "replab" / "kernels"

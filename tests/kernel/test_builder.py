@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from lab.errors import InputError
-from lab.kernel import BuildFailed, MissingTool, build, installed
-from lab.kernel.uml import builder, cache, recipe
+from lab.kernel import BuildFailed, MissingTool, build, folder, installed
+from lab.kernel.uml import builder, recipe
 
 MAKEFILE = """\
 VERSION = 7
@@ -76,7 +76,7 @@ def builds(tree: Path) -> int:
 
 
 def leftovers() -> list[str]:
-    return sorted(path.name for path in cache.folder().glob("*") if path.name.startswith((".", "failed")))
+    return sorted(path.name for path in folder().glob("*") if path.name.startswith((".", "failed")))
 
 
 def test_built_once_and_known(tree: Path) -> None:

@@ -11,14 +11,14 @@ from typing import Any
 
 import pytest
 
-from lab.kernel import Kernel, KernelMissing, find, installed
+from lab.kernel import Kernel, KernelMissing, find, folder, installed
 from lab.kernel.uml import cache
 
 
 @pytest.fixture
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    return cache.folder()
+    return folder()
 
 
 def put(home: Path, name: str, version: str, id: str, hz: int = 1000, **more: Any) -> Kernel:

@@ -15,8 +15,8 @@ from typing import Any
 import pytest
 
 import lab.kernel
-from lab.kernel import Kernel
-from lab.kernel.uml import cache, source
+from lab.kernel import Kernel, folder
+from lab.kernel.uml import source
 
 pytestmark = [pytest.mark.guest, pytest.mark.kernels]
 
@@ -66,7 +66,7 @@ def test_a_planted_change_is_caught(kernel: Kernel, here: Path, patch: str, clai
 def test_an_identical_rebuild_differs_nowhere(kernel: Kernel, here: Path, tmp_path: Path) -> None:
     sources = tmp_path / "replab" / "kernels" / "sources"
     sources.parent.mkdir(parents=True)
-    sources.symlink_to(cache.folder() / "sources")  # all else, ccache's objects too, is new
+    sources.symlink_to(folder() / "sources")  # all else, ccache's objects too, is new
     elsewhere = {"XDG_CACHE_HOME": str(tmp_path)}
     subprocess.run([LAB, "kernel", "build", kernel.name], env={**os.environ, **elsewhere}, check=True)
     rebuilt = sources.parent / kernel.id / "linux"
@@ -81,8 +81,8 @@ def test_an_identical_rebuild_differs_nowhere(kernel: Kernel, here: Path, tmp_pa
 def history(kernel: Kernel, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The packaged source in git, and five commits on top of it: HEAD~5 to HEAD."""
     tree = tmp_path_factory.mktemp("history") / "linux"
-    found = source.resolve(cache.folder(), kernel.name, False, print)
-    source.unpack(source.fetch(cache.folder(), found, print), tree)
+    found = source.resolve(folder(), kernel.name, False, print)
+    source.unpack(source.fetch(folder(), found, print), tree)
     git(tree, "init", "--quiet")
     git(tree, "add", "--all", "--force", ".")  # Debian's .gitignore hides the whole kernel
     git(tree, "commit", "--quiet", "--message", "the packaged source")

@@ -17,6 +17,7 @@ from types import FrameType
 from typing import IO, NoReturn, Protocol
 
 from lab.errors import InputError, MachineError
+from lab.kernel.base import folder
 from lab.kernel.uml import cache, compiling, recipe, source
 from lab.kernel.uml.cache import Kernel
 from lab.kernel.uml.checkout import Checkout
@@ -104,7 +105,7 @@ def build(
         raise InputError(f"kernel '{name}': a name starts with a series, as in '7.2' or '7.2-mine'")
     extra = recipe.read_patches(patches)
     _need(TOOLS)
-    home = cache.folder()
+    home = folder()
     if tree is not None:
         _need(TREE_TOOLS)
         checkout = Checkout.of(tree, home)
@@ -198,7 +199,7 @@ def _build(home: Path, found: Source, wanted: _Wanted, progress: Progress) -> Ke
                 progress.say(f"configuring {name}")
                 compiling.configure(tree, made, output)
                 progress.say(f"compiling {name}")
-                compiling.make(tree, ["linux"], output, progress.step, cache.folder() / "ccache")
+                compiling.make(tree, ["linux"], output, progress.step, folder() / "ccache")
                 _collect(place, tree, found, wanted)
             progress.say("cleaning up")
             shutil.rmtree(place / "tree", ignore_errors=True)

@@ -4,23 +4,17 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
-from lab.errors import MachineError
-from lab.kernel.base import Clock, Start
+from lab.kernel.base import Clock, KernelMissing, Start, folder
 from lab.kernel.uml.start import start
 from lab.units import Size
 
-__all__ = ["Kernel", "KernelMissing", "find", "folder", "installed"]
-
-
-class KernelMissing(MachineError):
-    """No such kernel was built here."""
+__all__ = ["Kernel", "find", "installed", "load", "save", "series"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,12 +59,6 @@ class Kernel:
     def start(self, folder: Path, seed: int, clock: Clock, memory: Size) -> Start:
         """A guest of it. Raises MachineError when the host lacks room for the guest's memory."""
         return start(self.path, self.clock, self.seccomp, folder, seed, clock, memory)
-
-
-def folder() -> Path:
-    """Where kernels are kept: $XDG_CACHE_HOME/replab/kernels, by default below ~/.cache."""
-    base = Path(os.environ.get("XDG_CACHE_HOME", ""))
-    return (base if base.is_absolute() else Path.home() / ".cache") / "replab" / "kernels"
 
 
 def installed() -> list[Kernel]:

@@ -14,10 +14,8 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from lab.errors import InputError, MachineError
-from lab.kernel import apt, configuration
-from lab.kernel.base import Clock, Start
-from lab.kernel.uml import cache
-from lab.kernel.uml.cache import KernelMissing
+from lab.kernel import apt, base, configuration
+from lab.kernel.base import Clock, KernelMissing, Start
 from lab.kernel.vm import initrd, qemu
 from lab.kernel.vm.cpio import Archive
 from lab.kernel.vm.image import release, unpacked
@@ -118,7 +116,7 @@ def fetch(series: str | None, say: Say) -> Stock:
     """
     home = _home()
     say("looking for the distribution's kernels")
-    offers = apt.images(cache.folder() / "apt")
+    offers = apt.images(base.folder() / "apt")
     offer = next((each for each in offers if series in (None, each.series)), None)
     if offer is None:
         known = ", ".join(each.series for each in offers)
@@ -131,7 +129,7 @@ def fetch(series: str | None, say: Say) -> Stock:
         tree = Path(scratch, "tree")
         for package in offer.packages:
             say(f"fetching {package.name} {package.version}")
-            file = apt.download(cache.folder() / "apt", package, Path(scratch))
+            file = apt.download(base.folder() / "apt", package, Path(scratch))
             _extract(file, package.sha256, tree)
         image, config, inside = (_first(tree, name) for name in ("vmlinuz*", "config*", "lib/modules/*/kernel"))
         return _keep(offer.series, offer.version, image, config, inside.parent)
@@ -216,4 +214,4 @@ def _extract(package: Path, sha256: str, tree: Path) -> None:
 
 
 def _home() -> Path:
-    return cache.folder().parent / "images"
+    return base.folder().parent / "images"
