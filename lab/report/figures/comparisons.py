@@ -12,16 +12,16 @@ from lab.metric.tools import expert_summaries
 from lab.model import frames_in_flight, goodput_formula
 from lab.record import Record
 from lab.report import html
-from lab.report.claim import Claim
 from lab.report.drawing import ARMS, MUTED, PREDICTED, REPORTED, axes, draw, picture
 from lab.report.figures.scale import scale_of
 from lab.report.html import Html
+from lab.report.tested import TestedClaim
 
 __all__ = ["bars", "counters", "limits"]
 
 
 @draw("drops against the limit")
-def limits(claim: Claim) -> Html:
+def limits(claim: TestedClaim) -> Html:
     """Frames that the wire dropped, against the limit that it holds, with the threshold that the model predicts."""
     shown = claim.run
     count = drops()
@@ -56,7 +56,7 @@ def limits(claim: Claim) -> Html:
     return picture(claim, "limits", figure, alt, caption, shown)
 
 
-def _settings_of_the_article(claim: Claim, panel: Axes) -> None:
+def _settings_of_the_article(claim: TestedClaim, panel: Axes) -> None:
     """The limits that the article speaks of, and whether it saw drops there."""
     said = {each.case.value.number: each.result.reported for each in claim.tested if each.case.value}
     for limit, reported in said.items():
@@ -68,7 +68,7 @@ def _settings_of_the_article(claim: Claim, panel: Axes) -> None:
             )
 
 
-def _ticks(claim: Claim) -> list[float]:
+def _ticks(claim: TestedClaim) -> list[float]:
     """The points of the sweep with room between them on a logarithmic axis; those of the article first."""
     points = {each.case.value.number: each.result.reported for each in claim.tested if each.case.value}
     chosen: list[float] = []
@@ -79,7 +79,7 @@ def _ticks(claim: Claim) -> list[float]:
 
 
 @draw("reported, predicted and measured")
-def bars(claim: Claim, *arms: str, of: str = "", formula: bool = False) -> Html:
+def bars(claim: TestedClaim, *arms: str, of: str = "", formula: bool = False) -> Html:
     """The article's figure beside the prediction and the measurement, an arm a group; `of` names what was measured.
 
     With `formula`, window / RTT too. Arms whose figures have another unit than the first one's are left out.
@@ -122,7 +122,7 @@ def bars(claim: Claim, *arms: str, of: str = "", formula: bool = False) -> Html:
 
 
 @draw("counters")
-def counters(claim: Claim) -> Html:
+def counters(claim: TestedClaim) -> Html:
     """What the queue, the capture and Wireshark's Expert Info counted, a row a witness."""
     rows = []
     for each in claim.run:

@@ -8,9 +8,9 @@ from typing import Any, Literal
 import matplotlib as mpl
 
 from lab.metric import flent_file
-from lab.report.claim import Claim, Tested
 from lab.report.drawing import draw, picture
 from lab.report.html import Html
+from lab.report.tested import Tested, TestedClaim
 
 __all__ = ["flent_plot"]
 
@@ -19,7 +19,7 @@ _FILE = "plot.png"  # by its ending, Flent chooses a way to draw that needs no d
 
 
 @draw("Flent's plot")
-def flent_plot(claim: Claim, arm: str, plot: Plot = "totals") -> Html:
+def flent_plot(claim: TestedClaim, arm: str, plot: Plot = "totals") -> Html:
     """The plot that `flent -p PLOT` makes of the arm's data file."""
     shown = claim.arms(arm)
     figure, about = _plotted(shown[0], plot)

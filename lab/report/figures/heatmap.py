@@ -8,10 +8,10 @@ from matplotlib.collections import QuadMesh
 from matplotlib.patches import Rectangle
 
 from lab.report import html
-from lab.report.claim import Claim, Tested
 from lab.report.drawing import MUTED, REPORTED, axes, draw, picture
 from lab.report.figures.scale import scale_of
 from lab.report.html import Html
+from lab.report.tested import Tested, TestedClaim
 
 __all__ = ["heatmap"]
 
@@ -20,7 +20,7 @@ _LUMA, _DARK = (0.299, 0.587, 0.114), 0.5  # weights of red, green, blue (ITU-R 
 
 
 @draw("a heat map")
-def heatmap(claim: Claim, *arms: str, rows: str = "arm", of: str = "measured") -> Html:
+def heatmap(claim: TestedClaim, *arms: str, rows: str = "arm", of: str = "measured") -> Html:
     """A cell an arm and point: what was measured, how far the model is off it, and what the article says.
 
     Arms are the rows, from below, and `rows` says what they set; the points of the sweep are the columns; `of` names

@@ -10,10 +10,10 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import EngFormatter, FuncFormatter
 
 from lab.model import base_rtt
-from lab.report.claim import Claim, NotRun, Tested
 from lab.report.drawing import ARMS, MUTED, PREDICTED, REPORTED, Label, axes, draw, labels, picture
 from lab.report.figures.scale import scale_of
 from lab.report.html import Html, code
+from lab.report.tested import NotRun, Tested, TestedClaim
 from lab.report.traffic import BIN, TICK, Series, goodput_of_samples
 from lab.units import Value
 
@@ -26,7 +26,7 @@ _ROUND_TRIPS = 4  # that an IO graph shows
 
 
 @draw("goodput over time")
-def goodput(claim: Claim, *arms: str, zoom: bool = False) -> Html:
+def goodput(claim: TestedClaim, *arms: str, zoom: bool = False) -> Html:
     """Goodput in bins of 100 ms and steps of 1 s, with what was predicted and reported for the whole transfer.
 
     From captures; from tcp_info samples where nothing was captured. `zoom` leaves out what is far below the rest.
@@ -92,7 +92,7 @@ def _closed(series: Series, end: float) -> tuple[Any, Any]:
 
 
 @draw("windows")
-def windows(claim: Claim, *arms: str) -> Html:
+def windows(claim: TestedClaim, *arms: str) -> Html:
     """Wireshark's window scaling graph: the receiver's window and the bytes in flight, an arm a panel."""
     shown = claim.arms(*arms)
     figure, panels = axes(len(shown), size=(6.1, 2.5 * len(shown) + 0.6), sharey=True)
@@ -114,7 +114,7 @@ def windows(claim: Claim, *arms: str) -> Html:
     return picture(claim, "windows", figure, alt, caption, shown)
 
 
-def _full(claim: Claim, each: Tested) -> float:
+def _full(claim: TestedClaim, each: Tested) -> float:
     """Bytes that fill the path: rate x RTT."""
     path = claim.path_of(each)
     return path.rate.bps * base_rtt(path).number / 8 if path.rate else float("inf")
@@ -152,7 +152,7 @@ def _buffers(each: Tested) -> str:
 
 
 @draw("packets a tick")
-def io_graph(claim: Claim, arm: str | None = None, start: float = 5.0) -> Html:
+def io_graph(claim: TestedClaim, arm: str | None = None, start: float = 5.0) -> Html:
     """Wireshark's IO graph: data and ACK packets in ticks of 10 ms, for some round trips from `start` (s) on."""
     each = claim.arms(*([arm] if arm else []))[0]
     rtt = base_rtt(claim.path_of(each)).number
