@@ -30,9 +30,9 @@ def load(*claims: str | Path, kernel: str | None = None, clock: str | None = Non
     """
     from lab.report.claim import Claim
     from lab.report.claims import Claims
-    from lab.report.judged import on, stored
     from lab.report.notebooks import page
     from lab.spec import find
+    from lab.verdict.judged import on, stored
 
     declared = find.find(map(str, claims))
     store = _store(results)
@@ -71,9 +71,9 @@ def compare(
     """
     from lab.regress.compare import compare as compared
     from lab.regress.page import Changes
-    from lab.report.judged import on, stored
     from lab.report.notebooks import compared_there
     from lab.spec import find
+    from lab.verdict.judged import on, stored
 
     there = compared_there()
     declared = find.find(map(str, claims))

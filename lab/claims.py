@@ -10,13 +10,13 @@ from lab.errors import LabError
 from lab.kernel import Budget
 from lab.record.record import Record
 from lab.record.store import Store
-from lab.report.judged import Judged, judge
-from lab.report.predictions import Predictions
 from lab.run.plan import Planned, Settings, plan
 from lab.run.progress import shown
 from lab.run.schedule import Runner
 from lab.spec.load import Loaded
 from lab.verdict import Verdict
+from lab.verdict.judged import Judged, judge
+from lab.verdict.predictions import Predictions
 
 __all__ = ["Answer", "Interrupted", "run", "run_beside"]
 

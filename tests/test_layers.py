@@ -27,7 +27,7 @@ LAYERS = {
     "run": {"owner", "units", "spec", "place", "kernel", "fabric", "workload", "probe", "middlebox", "record"},
     "metric": {"units", "record"},
     "model": {"units"},
-    "verdict": {"units"},
+    "verdict": {"units", "record", "model"},
     "report": {"units", "record", "metric", "model", "verdict"},
     "regress": {"units", "record", "metric", "model", "verdict", "report"},
 }

@@ -18,9 +18,9 @@ from lab.kernel import Budget, BuildFailed, Checkout, Kernel, Progress, revision
 from lab.kernel.uml.history import Commit, History, Outcome
 from lab.record.store import Store
 from lab.regress.compare import ClaimChange, compare
-from lab.report.judged import Judged
 from lab.run.plan import Settings
 from lab.spec.load import Loaded
+from lab.verdict.judged import Judged
 
 __all__ = ["Answer", "Search", "bisect", "search"]
 

@@ -21,10 +21,10 @@ from lab.record.record import Record
 from lab.record.store import Store
 from lab.regress.compare import CaseChange, ClaimChange, compare
 from lab.report.html import figure
-from lab.report.judged import Judged, stored
 from lab.run.plan import Settings
 from lab.spec import find
 from lab.spec.load import Loaded
+from lab.verdict.judged import Judged, stored
 
 __all__ = ["Answer", "baseline", "baseline_folder", "block", "kernels", "save", "stores"]
 

@@ -11,9 +11,9 @@ from typing import Any, Self
 
 from lab.errors import LabError
 from lab.record import Record
-from lab.report.judged import Case, Judged, network_path
 from lab.report.traffic import Traffic, traffic_of
 from lab.verdict import Result, Verdict
+from lab.verdict.judged import Case, Judged, network_path
 
 __all__ = ["NotRun", "Tested", "TestedClaim"]
 

@@ -9,9 +9,9 @@ import pytest
 
 from lab.record import Store
 from lab.record.trial import Trial
-from lab.report.judged import Judged, stored
 from lab.spec import find
 from lab.units import to_plain
+from lab.verdict.judged import Judged, stored
 
 Judge = Callable[..., Judged]
 

@@ -16,8 +16,8 @@ from lab.cli.bisecting import search
 from lab.errors import InputError
 from lab.kernel import BuildFailed
 from lab.kernel.uml.history import Commit, History
-from lab.report.judged import Judged
 from lab.run import cleaning
+from lab.verdict.judged import Judged
 
 Judge = Callable[..., Judged]
 

@@ -10,8 +10,8 @@ import pytest
 
 from lab.cli.comparing import Answer
 from lab.regress.compare import ClaimChange, Incomparable, compare
-from lab.report.judged import Judged
 from lab.verdict import fidelity
+from lab.verdict.judged import Judged
 
 Judge = Callable[..., Judged]
 

@@ -13,7 +13,7 @@ from scapy.utils import wrpcap
 from lab.errors import InputError
 from lab.regress.compare import compare
 from lab.regress.page import Changes
-from lab.report.judged import Judged
+from lab.verdict.judged import Judged
 
 Judge = Callable[..., Judged]
 

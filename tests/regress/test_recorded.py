@@ -13,7 +13,7 @@ import pytest
 from lab.metric.capture import Capture
 from lab.regress.compare import compare
 from lab.regress.packets import Divergence, diverge
-from lab.report.judged import Judged
+from lab.verdict.judged import Judged
 
 RECORDED = Path(__file__).parents[1] / "data" / "regress"
 # A sender's messages that nobody reads, 100 ms apart; and a netcat of 10 kB.

@@ -6,7 +6,7 @@ from pathlib import Path
 import lab
 from lab.record import Record
 from lab.report.article import Article
-from lab.report.judged import Judged
+from lab.verdict.judged import Judged
 
 Keep = Callable[..., list[Record]]
 KERNEL = {"name": "7.2", "version": "7.2.13-1", "id": "k1", "hz": 1000, "patches": []}

@@ -19,7 +19,7 @@ from lab.record import canonical
 from lab.units import Value
 
 if TYPE_CHECKING:
-    from lab.report.judged import Case
+    from lab.verdict.judged import Case
 
 __all__ = ["Predictions"]
 

@@ -9,8 +9,8 @@ import pytest
 
 from lab.model import ModelError
 from lab.model.path import Path as NetworkPath
-from lab.report.predictions import Predictions
 from lab.units import Value
+from lab.verdict.predictions import Predictions
 
 
 @dataclass(frozen=True)

@@ -16,10 +16,10 @@ from typing import Any, Protocol
 from lab.model import ModelError
 from lab.model.path import Path as NetworkPath
 from lab.record import FABRIC, Record, RecordError, Trial, canonical
-from lab.report.predictions import Predictions
 from lab.units import Value, to_plain
 from lab.verdict import ClaimResult, Verdict, evaluate
-from lab.verdict.claim import Case as Judgeable
+from lab.verdict.predictions import Predictions
+from lab.verdict.result import Case as Judgeable
 
 __all__ = ["Article", "Case", "Declared", "Judged", "judge", "network_path", "on", "stored"]
 
