@@ -13,7 +13,7 @@ from lab.record.store import Store
 from lab.run.plan import Planned, Settings, plan
 from lab.run.progress import shown
 from lab.run.schedule import Runner
-from lab.spec.load import Loaded
+from lab.spec.loaded import LoadedExperiment
 from lab.verdict import Verdict
 from lab.verdict.judged import Judged, judge
 from lab.verdict.predictions import Predictions
@@ -45,7 +45,7 @@ class Answer:
 
 
 def run(
-    experiments: Sequence[Loaded],
+    experiments: Sequence[LoadedExperiment],
     settings: Settings,
     results: Path,
     jobs: int | None = None,
@@ -57,7 +57,7 @@ def run(
 
 
 def run_beside(
-    experiments: Sequence[Loaded],
+    experiments: Sequence[LoadedExperiment],
     all_settings: Sequence[Settings],
     results: Path,
     jobs: int | None = None,
@@ -81,7 +81,7 @@ def run_beside(
 
 
 def _answer(
-    experiments: Sequence[Loaded],
+    experiments: Sequence[LoadedExperiment],
     planned: Sequence[Planned],
     outcomes: Mapping[str, Record | LabError],
     settings: Settings,
@@ -89,16 +89,15 @@ def _answer(
 ) -> Answer:
     ended = [outcomes[trial.address] for each in planned for trial in each.trials]
     errors = tuple(outcome for outcome in ended if isinstance(outcome, LabError))
-    judged = tuple(
-        _judge(loaded, own, outcomes, settings, predictions)
-        for loaded in experiments
-        for own in [[each for each in planned if each.case.claim == loaded.id]]
-    )
-    return Answer(judged, errors)
+    by_claim: dict[str, list[Planned]] = {loaded.id: [] for loaded in experiments}
+    for each in planned:
+        by_claim[each.case.claim].append(each)
+    judged = (_judge(loaded, by_claim[loaded.id], outcomes, settings, predictions) for loaded in experiments)
+    return Answer(tuple(judged), errors)
 
 
 def _judge(
-    loaded: Loaded,
+    loaded: LoadedExperiment,
     planned: Sequence[Planned],
     outcomes: Mapping[str, Record | LabError],
     settings: Settings,
@@ -108,12 +107,11 @@ def _judge(
     records: list[Record] = []
     for each in planned:
         ended = [outcomes[trial.address] for trial in each.trials]
-        name = (each.case.arm, each.case.point)
         failed = [outcome for outcome in ended if isinstance(outcome, LabError)]
         if each.skipped:
-            without[name] = Verdict("skipped", each.skipped)
+            without[each.case.key] = Verdict("skipped", each.skipped)
         elif failed:
-            without[name] = Verdict("invalid", str(failed[0]))
+            without[each.case.key] = Verdict("invalid", str(failed[0]))
         else:
             records += [outcome for outcome in ended if isinstance(outcome, Record)]
     cases = tuple(each.case for each in planned)

@@ -23,21 +23,25 @@ LAYERS = {
     "workload": {"units", "spec", "place"},
     "probe": {"units", "spec", "place"},
     "middlebox": {"units", "spec", "place", "fabric"},
-    "record": {"units", "owner"},
+    "record": {"units", "spec", "owner"},
     "run": {"owner", "units", "spec", "place", "kernel", "fabric", "workload", "probe", "middlebox", "record"},
     "metric": {"units", "record"},
     "model": {"units"},
-    "verdict": {"units", "record", "model"},
-    "report": {"units", "record", "metric", "model", "verdict"},
-    "regress": {"units", "record", "metric", "model", "verdict", "report"},
+    "verdict": {"units", "spec", "record", "model"},
+    "report": {"units", "spec", "record", "metric", "model", "verdict"},
+    "regress": {"units", "spec", "record", "metric", "model", "verdict", "report"},
 }
 INTERFACE = {"lab/__init__.py", "lab/run/__init__.py"}  # Python's: `lab` itself, and `lab.run`, which is callable
 LAYERS["claims"] = set(LAYERS)
 LAYERS["cli"] = LAYERS["lab"] = set(LAYERS)
 EXPERIMENT = {"units", "spec", "workload", "probe", "middlebox", "metric", "model", "verdict"}
 
-# Of a layer, what its other modules may not: workload and probe know a network by its resolved form alone.
-NARROWED = {(layer, "spec"): "lab.spec.network" for layer in ("workload", "probe", "middlebox")}
+# Of spec, what these may import: a network as it is resolved, a case as it is judged, an experiment as it was read.
+NARROWED = {
+    **{(layer, "spec"): ("lab.spec.network",) for layer in ("workload", "probe", "middlebox")},
+    ("record", "spec"): ("lab.spec.case",),
+    **{(layer, "spec"): ("lab.spec.case", "lab.spec.loaded") for layer in ("verdict", "report", "regress")},
+}
 
 SYSTEM_MODULES = {"asyncio", "ctypes", "fcntl", "mininet", "multiprocessing", "pty", "pyroute2", "socket", "subprocess"}
 SYSTEM_CALLS = ("exec", "fork", "popen", "posix_spawn", "spawn", "system")  # of os, by how their names start
@@ -66,6 +70,11 @@ def system_calls(tree: ast.AST) -> Iterator[tuple[int, str]]:
                 yield node.lineno, f"os.{name}"
 
 
+def narrowed(layer: str, target: str) -> tuple[str, ...]:
+    """The modules of `target` that `layer` may import."""
+    return NARROWED.get((layer, target), ("lab",))
+
+
 def violations(path: str, source: str) -> list[str]:
     """What the module at `path` (from the repository's root) does against the table."""
     parts = list(Path(path).with_suffix("").parts)
@@ -82,8 +91,8 @@ def violations(path: str, source: str) -> list[str]:
             continue  # where the package is, not what is in it
         if top == "lab" and target not in allowed:
             found.append(f"{path}:{line}: {layer} may not import {name}")
-        elif top == "lab" and not f"{name}.".startswith(f"{NARROWED.get((layer, target), 'lab')}."):
-            found.append(f"{path}:{line}: of {target}, {layer} may import {NARROWED[layer, target]} alone")
+        elif top == "lab" and not f"{name}.".startswith(tuple(f"{only}." for only in narrowed(layer, target))):
+            found.append(f"{path}:{line}: of {target}, {layer} may only import {' and '.join(narrowed(layer, target))}")
         elif top in SYSTEM_MODULES and layer not in TOUCHES_SYSTEM and path not in EXEMPT:
             found.append(f"{path}:{line}: {layer} touches the system by {name}")
     if layer not in TOUCHES_SYSTEM and path not in EXEMPT:
@@ -125,6 +134,8 @@ def test_a_notebook_imports_the_lab_alone(path: Path) -> None:
         ("lab/model/tcp.py", "from lab.record import Record"),
         ("lab/units.py", "import lab.spec.network"),
         ("lab/workload/bulk.py", "from lab.spec.topology import load"),
+        ("lab/record/trial.py", "from lab.spec.loaded import LoadedExperiment"),
+        ("lab/report/claim.py", "from lab.spec.load import load"),
         ("lab/somewhere/new.py", ""),
         ("experiments/tcp-bottleneck/baseline-1g.py", "from lab.run import run"),
         ("experiments/tcp-bottleneck/baseline-1g.py", "import subprocess"),
@@ -140,6 +151,7 @@ def test_what_goes_against_the_layers_is_caught(path: str, source: str) -> None:
         ("lab/metric/goodput.py", "from lab.record import Record\nfrom . import columns\nimport os\nos.path.join('a')"),
         ("lab/spec/find.py", "import lab\nlab.__file__"),
         ("lab/workload/bulk.py", "import socket\nfrom lab.spec.network import Network"),
+        ("lab/verdict/judged.py", "from lab.spec.case import Case\nfrom lab.spec.loaded import LoadedExperiment"),
         ("lab/cli/run.py", "from lab.regress import compare"),
         ("experiments/tcp-bottleneck/baseline-1g.py", "from lab.spec.experiment import Experiment"),
     ],

@@ -19,7 +19,7 @@ from lab.kernel.uml.history import Commit, History, Outcome
 from lab.record.store import Store
 from lab.regress.compare import ClaimChange, compare
 from lab.run.plan import Settings
-from lab.spec.load import Loaded
+from lab.spec.loaded import LoadedExperiment
 from lab.verdict.judged import Judged
 
 __all__ = ["Answer", "Search", "bisect", "search"]
@@ -77,7 +77,7 @@ class Answer:
 class Search:
     """What is asked of every commit: a claim, in virtual time; and who is told how it goes on."""
 
-    declared: Loaded
+    declared: LoadedExperiment
     seed: int
     jobs: int | None
     budget: Budget

@@ -23,7 +23,7 @@ from lab.regress.compare import CaseChange, ClaimChange, compare
 from lab.report.html import figure
 from lab.run.plan import Settings
 from lab.spec import find
-from lab.spec.load import Loaded
+from lab.spec.loaded import LoadedExperiment
 from lab.verdict.judged import Judged, stored
 
 __all__ = ["Answer", "baseline", "baseline_folder", "block", "kernels", "save", "stores"]
@@ -89,14 +89,16 @@ def stores(base: Path, new: Path) -> Answer:
 
 
 def kernels(
-    experiments: Sequence[Loaded], pair: Sequence[Settings], results: Path, jobs: int | None, budget: Budget
+    experiments: Sequence[LoadedExperiment], pair: Sequence[Settings], results: Path, jobs: int | None, budget: Budget
 ) -> Answer:
     """Run what the store lacks on both kernels, and compare. Raises what `claims.run` raises."""
     base, new = claims.run_beside(experiments, pair, results, jobs, budget)
     return Answer(compare(base.judged, new.judged))
 
 
-def save(experiments: Sequence[Loaded], kernel: Ground, seed: int, results: Path, name: str) -> tuple[Path, int]:
+def save(
+    experiments: Sequence[LoadedExperiment], kernel: Ground, seed: int, results: Path, name: str
+) -> tuple[Path, int]:
     """Keep what the store has of these claims on `kernel` as the baseline `name`: its folder, how many records.
 
     Raises InputError when there is a baseline of that name, or nothing to keep.
@@ -114,7 +116,12 @@ def save(experiments: Sequence[Loaded], kernel: Ground, seed: int, results: Path
 
 
 def baseline(
-    experiments: Sequence[Loaded], name: str, settings: Settings, results: Path, jobs: int | None, budget: Budget
+    experiments: Sequence[LoadedExperiment],
+    name: str,
+    settings: Settings,
+    results: Path,
+    jobs: int | None,
+    budget: Budget,
 ) -> Answer:
     """Run what the baseline `name` holds with these settings too, and compare. Raises InputError without a baseline."""
     folder = baseline_folder(results, name)
@@ -135,7 +142,7 @@ def baseline_folder(results: Path, name: str) -> Path:
 
 
 def _judged(
-    experiments: Sequence[Loaded], store: Store, kernel: Ground | None = None, seed: int = 1
+    experiments: Sequence[LoadedExperiment], store: Store, kernel: Ground | None = None, seed: int = 1
 ) -> tuple[Judged, ...]:
     """By the records of a kernel and its variants, from that seed on; by all of the store without one."""
     records = store if kernel is None else _of(kernel, seed, store)

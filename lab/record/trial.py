@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 
+from lab.spec.case import CaseKey
 from lab.units import to_plain
 
 __all__ = ["FABRIC", "Trial", "canonical"]
@@ -38,6 +39,11 @@ class Trial(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaul
     repeat: int
     tools: dict[str, str]
     fabric: str = FABRIC
+
+    @property
+    def key(self) -> CaseKey:
+        """Which case of its claim it is a trial of."""
+        return CaseKey(self.arm, self.point)
 
     @property
     def address(self) -> str:

@@ -13,8 +13,9 @@ from lab.record import Record
 from lab.regress.identity import parting
 from lab.regress.packets import Divergence, diverge
 from lab.regress.statistics import Shift, mann_whitney
+from lab.spec.case import Case
 from lab.verdict import Result, Verdict
-from lab.verdict.judged import Case, Judged
+from lab.verdict.judged import Judged
 
 __all__ = ["MOVED", "CaseChange", "ClaimChange", "Incomparable", "compare"]
 

@@ -10,8 +10,8 @@ from typing import get_args
 from lab.report import html, notebooks
 from lab.report.claim import Claim
 from lab.report.claims import Claims
+from lab.spec.loaded import Article as Source
 from lab.verdict import Kind, Result
-from lab.verdict.judged import Article as Source
 
 __all__ = ["Article", "Overview"]
 

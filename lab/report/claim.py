@@ -122,7 +122,7 @@ class Claim(TestedClaim):
         points = list(dict.fromkeys(case.point for case in self.judged.cases if case.point))
         if not points:
             return ""
-        return f"<p>Swept, {html.prose(self.judged.declared.experiment.sweep.axis)}: {escape(', '.join(points))}</p>"
+        return f"<p>Swept, {html.prose(self.judged.declared.experiment.axis)}: {escape(', '.join(points))}</p>"
 
     def _provenance(self) -> str:
         if not self.judged.records:
@@ -136,7 +136,7 @@ class Claim(TestedClaim):
         head = ["Arm", "Sets", "Reported", "Predicted", "Measured", "Model error", "Verdict", "Trial"]
         points = any(each.case.point for each in self.tested)
         if points:
-            head[1] = self.judged.declared.experiment.sweep.axis.capitalize()
+            head[1] = self.judged.declared.experiment.axis.capitalize()
         arms = {arm.name: arm for arm in self.judged.declared.experiment.arms}
         rows = []
         for each in self.tested:

@@ -12,8 +12,9 @@ from typing import Any, Self
 from lab.errors import LabError
 from lab.record import Record
 from lab.report.traffic import Traffic, traffic_of
+from lab.spec.case import Case, CaseKey
 from lab.verdict import Result, Verdict
-from lab.verdict.judged import Case, Judged, network_path
+from lab.verdict.judged import Judged, network_path
 
 __all__ = ["NotRun", "Tested", "TestedClaim"]
 
@@ -105,16 +106,18 @@ class TestedClaim:
     @cached_property
     def tested(self) -> tuple[Tested, ...]:
         """Every arm at every point, in the experiment's order."""
-        first: dict[tuple[str, str, str], Record] = {}
+        first: dict[tuple[CaseKey, str], Record] = {}
         for record in self.judged.records:
-            name = record.trial.arm, record.trial.point, record.address
-            if record.trial.repeat == 0 or name not in first:
-                first[name] = record
-        return tuple(
-            Tested(case, result, next((first[name] for name in names if name in first), None))
-            for case, result in zip(self.judged.cases, self.judged.result.results, strict=True)
-            for names in [[(case.arm, case.point, trial) for trial in result.trials]]
-        )
+            which = record.trial.key, record.address
+            if record.trial.repeat == 0 or which not in first:
+                first[which] = record
+
+        def record_of(result: Result) -> Record | None:
+            """One of the case's own: its trials may be of the arm, too, that it is relative to."""
+            return next((first[result.key, trial] for trial in result.trials if (result.key, trial) in first), None)
+
+        pairs = zip(self.judged.cases, self.results, strict=True)
+        return tuple(Tested(case, result, record_of(result)) for case, result in pairs)
 
     @property
     def run(self) -> tuple[Tested, ...]:

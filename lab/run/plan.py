@@ -10,8 +10,9 @@ from lab.fabric import FABRICS
 from lab.kernel import Ground
 from lab.record.trial import Trial
 from lab.run import tools
+from lab.spec.case import Case
 from lab.spec.errors import Problem, SpecError, display
-from lab.spec.load import Case, Loaded
+from lab.spec.loaded import LoadedExperiment
 from lab.spec.network import Network
 from lab.units import to_plain
 
@@ -52,12 +53,12 @@ class Planned:
     skipped: str = ""
 
 
-def plan(experiments: Iterable[Loaded], settings: Settings) -> list[Planned]:
+def plan(experiments: Iterable[LoadedExperiment], settings: Settings) -> list[Planned]:
     """All trials, in the experiments' order. Raises SpecError for an experiment that does not resolve."""
     return [_planned(loaded, case, settings) for loaded in experiments for case in loaded.cases()]
 
 
-def _planned(loaded: Loaded, case: Case, settings: Settings) -> Planned:
+def _planned(loaded: LoadedExperiment, case: Case, settings: Settings) -> Planned:
     clock = _clock(case, settings)
     standing = clock == "virtual" and settings.kernel.on == "uml"  # where computing takes no time
     if standing and case.workload.greedy and not _limited(case.network):

@@ -1,7 +1,4 @@
-"""Claims judged by records: those that `lab run` has just got, or those that a store holds.
-
-What an experiment declares comes as an object (`Declared`), so that pages need no experiment file to be found here.
-"""
+"""Claims judged by records: those that `lab run` has just got, or those that a store holds."""
 
 from __future__ import annotations
 
@@ -11,84 +8,27 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Protocol
+from typing import Any
 
 from lab.model import ModelError
 from lab.model.path import Path as NetworkPath
 from lab.record import FABRIC, Record, RecordError, Trial, canonical
-from lab.units import Value, to_plain
+from lab.spec.case import Case, CaseKey
+from lab.spec.loaded import LoadedExperiment
+from lab.units import to_plain
 from lab.verdict import ClaimResult, Verdict, evaluate
 from lab.verdict.predictions import Predictions
-from lab.verdict.result import Case as Judgeable
 
-__all__ = ["Article", "Case", "Declared", "Judged", "judge", "network_path", "on", "stored"]
+__all__ = ["Judged", "judge", "network_path", "on", "stored"]
 
-_NOTHING: Mapping[tuple[str, str], Verdict] = MappingProxyType({})
-
-
-class Case(Judgeable, Protocol):
-    """One arm at one point, as `lab.spec.load.Case` has it."""
-
-    @property
-    def value(self) -> Value | None: ...  # noqa: D102
-    @property
-    def network(self) -> Any: ...  # noqa: D102
-    @property
-    def workload(self) -> Any: ...  # noqa: D102
-    @property
-    def probes(self) -> Sequence[Any]: ...  # noqa: D102
-    @property
-    def middleboxes(self) -> Sequence[Any]: ...  # noqa: D102
-    @property
-    def kernel(self) -> Any: ...  # noqa: D102
-    @property
-    def clock(self) -> str: ...  # noqa: D102
-    @property
-    def samples(self) -> int: ...  # noqa: D102
-    @property
-    def path(self) -> tuple[str, str]: ...  # noqa: D102
-    @property
-    def tolerance(self) -> Any: ...  # noqa: D102
-
-
-class Article(Protocol):
-    """As `lab.spec.article.Article` has it."""
-
-    @property
-    def name(self) -> str: ...  # noqa: D102
-    @property
-    def title(self) -> str: ...  # noqa: D102
-    @property
-    def author(self) -> str: ...  # noqa: D102
-    @property
-    def date(self) -> str: ...  # noqa: D102
-    @property
-    def url(self) -> str: ...  # noqa: D102
-
-
-class Declared(Protocol):
-    """An experiment file, as `lab.spec.load.Loaded` has it."""
-
-    @property
-    def id(self) -> str: ...  # noqa: D102
-    @property
-    def article(self) -> Article: ...  # noqa: D102
-    @property
-    def claim(self) -> str: ...  # noqa: D102
-    @property
-    def source(self) -> str: ...  # noqa: D102
-    @property
-    def source_sha256(self) -> str: ...  # noqa: D102
-    @property
-    def experiment(self) -> Any: ...  # noqa: D102
-    def cases(self) -> Sequence[Case]: ...  # noqa: D102
+_NOTHING: Mapping[CaseKey, Verdict] = MappingProxyType({})
 
 
 @dataclass(frozen=True)
 class Judged:
     """A claim, its result, and the records that it rests on. `kernel` as a trial describes it; None: no record."""
 
-    declared: Declared
+    declared: LoadedExperiment
     cases: tuple[Case, ...]
     result: ClaimResult
     records: tuple[Record, ...]
@@ -106,16 +46,16 @@ def judge(
     kernel: Mapping[str, Any] | None,
     clock: str,
     predictions: Predictions,
-    without: Mapping[tuple[str, str], Verdict] = _NOTHING,
+    without: Mapping[CaseKey, Verdict] = _NOTHING,
 ) -> ClaimResult:
     """The result of one claim on one kernel, described as in a trial.
 
-    `without` says what becomes of a case (arm, point) that has no record. In virtual time the repeats of a trial must
+    `without` says what becomes of a case that has no record. In virtual time the repeats of a trial must
     not differ by a byte: a case whose do is invalid.
     """
-    by_case: dict[tuple[str, str], list[Record]] = {}
+    by_case: dict[CaseKey, list[Record]] = {}
     for record in records:
-        by_case.setdefault((record.trial.arm, record.trial.point), []).append(record)
+        by_case.setdefault(record.trial.key, []).append(record)
     differing = {name for name, records in by_case.items() if _differ(records)}
     chaos = Verdict("invalid", "the repeats of one trial differ: this kernel is not deterministic")
     return evaluate(
@@ -152,7 +92,7 @@ def on(kernel: str | None, clock: str | None, records: Iterable[Record]) -> Iter
 
 
 def stored(
-    experiments: Iterable[Declared], records: Iterable[Record], folder: Path | None = None
+    experiments: Iterable[LoadedExperiment], records: Iterable[Record], folder: Path | None = None
 ) -> tuple[Judged, ...]:
     """The claims judged by these records, as far as they are of the experiments as they stand.
 
@@ -168,64 +108,61 @@ def stored(
     return tuple(_judged(declared, by_claim.get(declared.id, ()), folder) for declared in experiments)
 
 
-def _judged(declared: Declared, records: Iterable[Record], folder: Path | None) -> Judged:
+def _judged(declared: LoadedExperiment, records: Iterable[Record], folder: Path | None) -> Judged:
     cases = tuple(declared.cases())
-    by_name = {(case.arm, case.point): case for case in cases}
+    by_name = {case.key: case for case in cases}
     chosen = _chosen(by_name, _current(declared, by_name, records))
     trial = min((each.trial for each in chosen), key=lambda trial: "base" in trial.kernel, default=None)
     todo = Verdict("skipped", f"not run (run `lab run {declared.id}`)")
-    missing = {(case.arm, case.point): todo for case in cases}
-    kernel = _kernel(by_name[trial.arm, trial.point], trial) if trial else None
+    missing = {case.key: todo for case in cases}
+    kernel = _kernel(by_name[trial.key], trial) if trial else None
     predictions = Predictions(folder, declared.source_sha256)
     result = judge(cases, chosen, kernel, trial.clock if trial else "virtual", predictions, missing)
     return Judged(declared, cases, result, chosen, kernel)
 
 
-def _current(declared: Declared, cases: Mapping[tuple[str, str], Case], records: Iterable[Record]) -> list[Record]:
+def _current(declared: LoadedExperiment, cases: Mapping[CaseKey, Case], records: Iterable[Record]) -> list[Record]:
     """Those whose trial is one of these cases, unchanged."""
-    wanted = {name: _inputs(case.network, case.workload, case.probes, case.middleboxes) for name, case in cases.items()}
-    return [
-        record
-        for record in records
-        for trial in [record.trial]
-        if trial.source_sha256 == declared.source_sha256
-        and _has_its_variant(cases, trial)
-        and wanted.get((trial.arm, trial.point))
-        == _inputs(trial.network, trial.workload, trial.probes, trial.middleboxes)
-    ]
+    wanted = {key: _inputs(case) for key, case in cases.items()}
+
+    def is_current(trial: Trial) -> bool:
+        same_file = trial.source_sha256 == declared.source_sha256
+        return same_file and _has_its_variant(cases, trial) and wanted.get(trial.key) == _inputs(trial)
+
+    return [record for record in records if is_current(record.trial)]
 
 
-def _has_its_variant(cases: Mapping[tuple[str, str], Case], trial: Trial) -> bool:
-    case, kernel = cases.get((trial.arm, trial.point)), trial.kernel
+def _has_its_variant(cases: Mapping[CaseKey, Case], trial: Trial) -> bool:
+    case, kernel = cases.get(trial.key), trial.kernel
     if case is None or case.kernel is None:
         return True
     patches = [Path(name).stem for name in case.kernel.patches]
     return kernel.get("patches") == patches and case.kernel.hz in (None, kernel.get("hz")) and "base" in kernel
 
 
-def _inputs(network: Any, workload: Any, probes: Iterable[Any], middleboxes: Iterable[Any]) -> bytes:
+def _inputs(run: Case | Trial) -> bytes:
     """What tells a case from the same one before its topology changed."""
-    return canonical([network, workload, list(probes), list(middleboxes)])
+    return canonical([run.network, run.workload, list(run.probes), list(run.middleboxes)])
 
 
-def _chosen(cases: Mapping[tuple[str, str], Case], records: Sequence[Record]) -> tuple[Record, ...]:
+def _chosen(cases: Mapping[CaseKey, Case], records: Sequence[Record]) -> tuple[Record, ...]:
     """Of one kernel (with its variants), clock, fabric and seed (with the samples'); of each trial the last record."""
     if not records:
         return ()
 
     def setting(record: Record) -> tuple[str, str, bool, str]:
         trial = record.trial
-        case = cases[trial.arm, trial.point]
+        case = cases[trial.key]
         return _kernel(case, trial).get("id", ""), trial.on, trial.clock == case.clock, trial.fabric
 
     best = setting(max(records, key=_rank))
     having = [record for record in records if setting(record) == best]
     seed = min(record.trial.seed for record in having)
-    last: dict[tuple[str, str, int, int], Record] = {}
+    last: dict[tuple[CaseKey, int, int], Record] = {}
     for record in sorted(having, key=_age):
         trial = record.trial
-        if trial.seed < seed + cases[trial.arm, trial.point].samples:
-            last[trial.arm, trial.point, trial.seed, trial.repeat] = record
+        if trial.seed < seed + cases[trial.key].samples:
+            last[trial.key, trial.seed, trial.repeat] = record
     return tuple(last.values())
 
 

@@ -10,16 +10,14 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from tempfile import NamedTemporaryFile
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import lab.model
 from lab.model import ModelError
 from lab.model.path import Path as NetworkPath
 from lab.record import canonical
+from lab.spec.case import Case
 from lab.units import Value
-
-if TYPE_CHECKING:
-    from lab.verdict.judged import Case
 
 __all__ = ["Predictions"]
 
@@ -53,7 +51,7 @@ class Predictions:
         return Value(**kept)
 
     def _key(self, case: Case, path: NetworkPath) -> str:
-        decided = [_models(), self.source_sha256, case.claim, case.arm, case.point, repr(path)]
+        decided = [_models(), self.source_sha256, case.claim, *case.key, repr(path)]
         return hashlib.sha256(canonical(decided)).hexdigest()
 
 

@@ -5,60 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any, Protocol
+from typing import Any
 
 from lab.errors import LabError
+from lab.record import Record
+from lab.spec.case import Case, CaseKey
 from lab.units import UnitError, Value
 from lab.verdict import fidelity
 from lab.verdict.judge import Tolerance, Verdict, combine, judge, mean, median, model_error
 
-__all__ = ["Case", "ClaimResult", "Recorded", "Result", "evaluate"]
-
+__all__ = ["ClaimResult", "Result", "evaluate"]
 
 _MISTAKES = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
 _NOT_RUN = Verdict("skipped", "not run")
-_NOTHING: Mapping[tuple[str, str], Verdict] = MappingProxyType({})
-
-
-class Case(Protocol):
-    """One arm at one point, as `lab.spec.load.Case` has it."""
-
-    @property
-    def claim(self) -> str: ...  # noqa: D102
-    @property
-    def arm(self) -> str: ...  # noqa: D102
-    @property
-    def point(self) -> str: ...  # noqa: D102
-    @property
-    def metric(self) -> Callable[[Any], Value]: ...  # noqa: D102
-    @property
-    def prediction(self) -> Callable[[Any], Value] | None: ...  # noqa: D102
-    @property
-    def tolerance(self) -> Tolerance: ...  # noqa: D102
-    @property
-    def accuracy(self) -> Tolerance: ...  # noqa: D102
-    @property
-    def clock(self) -> str: ...  # noqa: D102
-    @property
-    def reported(self) -> Value | None: ...  # noqa: D102
-    @property
-    def explains(self) -> str: ...  # noqa: D102
-    @property
-    def relative_to(self) -> str: ...  # noqa: D102
-
-
-class Recorded(Protocol):
-    """A record, as far as a verdict needs it."""
-
-    @property
-    def trial(self) -> Any: ...  # noqa: D102
-    @property
-    def address(self) -> str: ...  # noqa: D102
-    @property
-    def invalid(self) -> tuple[str, ...]: ...  # noqa: D102
-    @property
-    def outputs(self) -> Mapping[str, Any]: ...  # noqa: D102
-    def json(self, name: str) -> Any: ...  # noqa: D102
+_NOTHING: Mapping[CaseKey, Verdict] = MappingProxyType({})
 
 
 @dataclass(frozen=True)
@@ -79,6 +39,11 @@ class Result:
     trials: tuple[str, ...]
     note: str = ""
     accuracy: Tolerance | None = None
+
+    @property
+    def key(self) -> CaseKey:
+        """Which case of its claim it is about."""
+        return CaseKey(self.arm, self.point)
 
     @property
     def model_is_off(self) -> bool:
@@ -141,25 +106,24 @@ class ClaimResult:
 
 def evaluate(
     cases: Sequence[Case],
-    records: Iterable[Recorded],
-    predict: Callable[[Any], Value],
+    records: Iterable[Record],
+    predict: Callable[[Case], Value],
     kernel: str,
     clock: str,
-    without: Mapping[tuple[str, str], Verdict] = _NOTHING,
+    without: Mapping[CaseKey, Verdict] = _NOTHING,
 ) -> ClaimResult:
     """Judges the cases of one claim by the records of their trials, all with that kernel and clock.
 
     `predict(case)` is its prediction, asked of those that have one. A case without a record has the verdict that
-    `without` gives for its (arm, point), invalid say because its trial failed; else it is skipped.
+    `without` gives for its key, invalid say because its trial failed; else it is skipped.
     """
-    by_case: dict[tuple[str, str], list[Recorded]] = {}
+    by_case: dict[CaseKey, list[Record]] = {}
     for record in records:
-        by_case.setdefault((record.trial.arm, record.trial.point), []).append(record)
-    figures = {
-        name: _figures(case, by_case.get(name, []), predict, without.get(name, _NOT_RUN), "real" in (case.clock, clock))
-        for case in cases
-        for name in [(case.arm, case.point)]
-    }
+        by_case.setdefault(record.trial.key, []).append(record)
+    figures = {}
+    for case in cases:
+        missing, real = without.get(case.key, _NOT_RUN), "real" in (case.clock, clock)
+        figures[case.key] = _figures(case, by_case.get(case.key, []), predict, missing, real)
     results = tuple(_result(case, figures, clock) for case in cases)
     counted = [(_name(result), result.verdict) for result in results if result.counts and result.verdict]
     return ClaimResult(cases[0].claim, combine(counted), kernel, clock, results)
@@ -187,7 +151,7 @@ class _Figures:
 
 
 def _figures(
-    case: Case, records: Sequence[Recorded], predict: Callable[[Any], Value], without: Verdict, real: bool
+    case: Case, records: Sequence[Record], predict: Callable[[Case], Value], without: Verdict, real: bool
 ) -> _Figures:
     predicted, measured, note = None, None, ""
     missing = None if records else without
@@ -207,12 +171,12 @@ def _figures(
     return _Figures(tuple(record.address for record in records), predicted, note, measured, missing)
 
 
-def _result(case: Case, figures: Mapping[tuple[str, str], _Figures], clock: str) -> Result:
-    found = figures[case.arm, case.point]
+def _result(case: Case, figures: Mapping[CaseKey, _Figures], clock: str) -> Result:
+    found = figures[case.key]
     verdict = found.missing
     try:
         if case.relative_to:
-            found = found.relative_to(figures[case.relative_to, case.point])
+            found = found.relative_to(figures[CaseKey(case.relative_to, case.point)])
             verdict = found.missing
         if found.measured is not None and case.reported is not None:
             verdict = judge(case.reported, found.measured, case.tolerance)
@@ -232,7 +196,7 @@ def _result(case: Case, figures: Mapping[tuple[str, str], _Figures], clock: str)
     )
 
 
-def _predicted(case: Case, predict: Callable[[Any], Value]) -> tuple[Value | None, str]:
+def _predicted(case: Case, predict: Callable[[Case], Value]) -> tuple[Value | None, str]:
     if case.prediction is None:
         return None, ""
     try:
@@ -247,7 +211,7 @@ def _why(repeats: Sequence[tuple[str, ...]]) -> str:
     return "; ".join(repeats[0]) + more
 
 
-def _spoiled(record: Recorded) -> tuple[str, ...]:
+def _spoiled(record: Record) -> tuple[str, ...]:
     """Why it does not count: the network was another one, or the machine too slow for real time."""
     watched = fidelity.FILE in record.outputs
     return (*record.invalid, *(fidelity.faults(record.json(fidelity.FILE)) if watched else ()))

@@ -12,6 +12,7 @@ from lab.metric.tcp_info import FIELDS
 from lab.record import Record, Store, Trial
 from lab.report.article import Article
 from lab.spec import find
+from lab.spec.loaded import LoadedExperiment
 from lab.units import to_plain
 
 DATA = Path(__file__).parents[1] / "data"
@@ -105,7 +106,7 @@ def toy(keep: Keep) -> Callable[[], Article]:
     return lambda: lab.article("toy", "results")
 
 
-def _keep(store: Store, loaded: find.Loaded, case: object, text: str, changed: dict[str, object]) -> Record:
+def _keep(store: Store, loaded: LoadedExperiment, case: object, text: str, changed: dict[str, object]) -> Record:
     inputs = {
         "claim": case.claim,
         "arm": case.arm,

@@ -1,25 +1,17 @@
 """A prediction is made once; whatever decides it makes another."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from lab.model import ModelError
 from lab.model.path import Path as NetworkPath
+from lab.spec.case import Case
 from lab.units import Value
 from lab.verdict.predictions import Predictions
-
-
-@dataclass(frozen=True)
-class Case:
-    prediction: Callable[[Any], Value]
-    claim: str = "article/claim"
-    arm: str = "only"
-    point: str = ""
-
+from tests.verdict.cases import case
 
 PATH = NetworkPath((), ())
 
@@ -34,23 +26,23 @@ def counting(asked: list[NetworkPath]) -> Case:
         asked.append(path)
         return Value(1 / 3, "s", None, 0.5)
 
-    return Case(predict)
+    return case(prediction=predict)
 
 
 def test_a_prediction_is_made_once(tmp_path: Path, asked: list[NetworkPath]) -> None:
-    case, predictions = counting(asked), Predictions(tmp_path / "new", "file")
-    assert predictions.of(case, PATH) == predictions.of(case, PATH) == Value(1 / 3, "s", None, 0.5)
+    counted, predictions = counting(asked), Predictions(tmp_path / "new", "file")
+    assert predictions.of(counted, PATH) == predictions.of(counted, PATH) == Value(1 / 3, "s", None, 0.5)
     assert len(asked) == 1
 
 
 def test_what_decides_it_makes_another(tmp_path: Path, asked: list[NetworkPath]) -> None:
-    case, predictions = counting(asked), Predictions(tmp_path, "file")
-    predictions.of(case, PATH)
-    predictions.of(case, replace(PATH, hz=100))
-    predictions.of(case, replace(PATH, workload={"kind": "ping"}))
+    counted, predictions = counting(asked), Predictions(tmp_path, "file")
+    predictions.of(counted, PATH)
+    predictions.of(counted, replace(PATH, hz=100))
+    predictions.of(counted, replace(PATH, workload={"kind": "ping"}))
     for name in ("claim", "arm", "point"):
-        predictions.of(replace(case, **{name: "other"}), PATH)
-    Predictions(tmp_path, "file changed").of(case, PATH)
+        predictions.of(replace(counted, **{name: "other"}), PATH)
+    Predictions(tmp_path, "file changed").of(counted, PATH)
     assert len(asked) == 7
 
 
@@ -60,16 +52,16 @@ def test_what_the_model_does_not_cover_stays_so(tmp_path: Path) -> None:
 
     for _ in range(2):
         with pytest.raises(ModelError, match="no such path"):
-            Predictions(tmp_path, "file").of(Case(fail), PATH)
+            Predictions(tmp_path, "file").of(case(prediction=fail), PATH)
 
 
 @pytest.mark.parametrize("spoil", [lambda file: file.write_text("{"), lambda file: file.write_text("[]")])
 def test_a_damaged_one_is_made_again(tmp_path: Path, asked: list[NetworkPath], spoil: Callable[[Path], None]) -> None:
-    case, predictions = counting(asked), Predictions(tmp_path, "file")
-    predictions.of(case, PATH)
+    counted, predictions = counting(asked), Predictions(tmp_path, "file")
+    predictions.of(counted, PATH)
     (file,) = tmp_path.iterdir()
     spoil(file)
-    assert predictions.of(case, PATH) == Value(1 / 3, "s", None, 0.5)
+    assert predictions.of(counted, PATH) == Value(1 / 3, "s", None, 0.5)
     assert len(asked) == 2
 
 

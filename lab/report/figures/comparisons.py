@@ -47,7 +47,7 @@ def limits(claim: TestedClaim) -> Html:
     panel.yaxis.set_major_locator(FixedLocator([0, 1, 10, 100, 1000, 10000]))
     panel.yaxis.set_minor_locator(NullLocator())
     panel.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
-    panel.set(ylim=(0, top), xlabel=claim.judged.declared.experiment.sweep.axis, ylabel="frames dropped")
+    panel.set(ylim=(0, top), xlabel=claim.judged.declared.experiment.axis, ylabel="frames dropped")
     alt = "Frames dropped by limit: " + ", ".join(f"{label}: {number:g}" for label, number in dropped.items())
     caption = (
         "Frames that the delaying queue dropped in a transfer of each limit. Dashed: the most frames that the model "

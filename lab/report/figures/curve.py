@@ -62,7 +62,7 @@ def sweep(claim: TestedClaim, *arms: str, of: str = "measured", steps: int = 1) 
         panel.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
     panel.set_ylim(0, None)
     panel.margins(x=0.04)
-    panel.set(xlabel=_named(claim.judged.declared.experiment.sweep.axis, across[1]), ylabel=_named(of, up[1]))
+    panel.set(xlabel=_named(claim.judged.declared.experiment.axis, across[1]), ylabel=_named(of, up[1]))
     labels(panel, ends)
     alt = f"{of}: " + "; ".join(f"{each.label}: {html.figure(each.result.measured)}" for each in shown)
     caption = f"Points: measured. Dashed: predicted.{' Crosses: what the article reports.' if said else ''}"

@@ -29,7 +29,7 @@ def heatmap(claim: TestedClaim, *arms: str, rows: str = "arm", of: str = "measur
     shown = claim.arms(*arms)
     names = list(dict.fromkeys(each.case.arm for each in shown))
     points = list(dict.fromkeys(each.case.point for each in shown))
-    axis = claim.judged.declared.experiment.sweep.axis if any(points) else ""
+    axis = claim.judged.declared.experiment.axis if any(points) else ""
     factor, unit = scale_of(each.result.measured for each in shown)
     grid = np.full((len(names), len(points)), np.nan)
     drawing, (panel,) = axes(size=(_BESIDE[0] + _CELL[0] * len(points), _BESIDE[1] + _CELL[1] * len(names)))
