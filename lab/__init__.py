@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from lab.regress.page import Changes
     from lab.report.article import Article, Overview
     from lab.report.claims import Claims
-    from lab.run import run
+    from lab.runner import run
 
     Folder = Path | str | None
 
@@ -100,9 +100,9 @@ def _store(results: Folder) -> Store:
 
 
 def __getattr__(name: str) -> object:
-    """`lab.run`, the package, which is callable. Imported before, in full or in part, it is an attribute already."""
+    """`lab.run`, the package `lab.runner`, which is callable."""
     if name == "run":
         from importlib import import_module
 
-        return import_module("lab.run")
+        return import_module("lab.runner")
     raise AttributeError(f"module 'lab' has no attribute '{name}'")

@@ -10,9 +10,9 @@ from lab.errors import LabError
 from lab.kernel import Budget
 from lab.record.record import Record
 from lab.record.store import Store
-from lab.run.plan import Planned, Settings, plan
-from lab.run.progress import shown
-from lab.run.schedule import Runner
+from lab.runner.plan import Planned, Settings, plan
+from lab.runner.progress import shown
+from lab.runner.schedule import Runner
 from lab.spec.loaded import LoadedExperiment
 from lab.verdict import Verdict
 from lab.verdict.judged import Judged, judge

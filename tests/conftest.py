@@ -20,8 +20,8 @@ from lab.kernel import Budget, Ground, Kernel
 from lab.record.record import Record
 from lab.record.store import Store
 from lab.record.trial import Trial
-from lab.run import tools
-from lab.run.schedule import Runner
+from lab.runner import tools
+from lab.runner.schedule import Runner
 from lab.spec import find
 from lab.spec.changes import Changes
 from lab.units import to_plain

@@ -24,14 +24,14 @@ LAYERS = {
     "probe": {"units", "spec", "place"},
     "middlebox": {"units", "spec", "place", "fabric"},
     "record": {"units", "spec", "owner"},
-    "run": {"owner", "units", "spec", "place", "kernel", "fabric", "workload", "probe", "middlebox", "record"},
+    "runner": {"owner", "units", "spec", "place", "kernel", "fabric", "workload", "probe", "middlebox", "record"},
     "metric": {"units", "record"},
     "model": {"units"},
     "verdict": {"units", "spec", "record", "model"},
     "report": {"units", "spec", "record", "metric", "model", "verdict"},
     "regress": {"units", "spec", "record", "metric", "model", "verdict", "report"},
 }
-INTERFACE = {"lab/__init__.py", "lab/run/__init__.py"}  # Python's: `lab` itself, and `lab.run`, which is callable
+INTERFACE = {"lab/__init__.py", "lab/runner/__init__.py"}  # Python's: `lab` itself, and `lab.run`
 LAYERS["claims"] = set(LAYERS)
 LAYERS["cli"] = LAYERS["lab"] = set(LAYERS)
 EXPERIMENT = {"units", "spec", "workload", "probe", "middlebox", "metric", "model", "verdict"}
@@ -45,7 +45,7 @@ NARROWED = {
 
 SYSTEM_MODULES = {"asyncio", "ctypes", "fcntl", "mininet", "multiprocessing", "pty", "pyroute2", "socket", "subprocess"}
 SYSTEM_CALLS = ("exec", "fork", "popen", "posix_spawn", "spawn", "system")  # of os, by how their names start
-TOUCHES_SYSTEM = {"place", "kernel", "fabric", "workload", "probe", "middlebox", "run"}
+TOUCHES_SYSTEM = {"place", "kernel", "fabric", "workload", "probe", "middlebox", "runner"}
 EXEMPT = {"lab/cli/doctor.py"}  # asks the machine what it can do
 
 
@@ -123,7 +123,7 @@ def test_a_notebook_imports_the_lab_alone(path: Path) -> None:
 @pytest.mark.parametrize(
     ("path", "source"),
     [
-        ("lab/metric/goodput.py", "import lab.run"),
+        ("lab/metric/goodput.py", "import lab.runner"),
         ("lab/metric/goodput.py", "from lab import fabric"),
         ("lab/metric/goodput.py", "from ..spec import network"),
         ("lab/metric/goodput.py", "def f():\n    from lab.kernel.uml.cache import Kernel"),
@@ -137,7 +137,7 @@ def test_a_notebook_imports_the_lab_alone(path: Path) -> None:
         ("lab/record/trial.py", "from lab.spec.loaded import LoadedExperiment"),
         ("lab/report/claim.py", "from lab.spec.load import load"),
         ("lab/somewhere/new.py", ""),
-        ("experiments/tcp-bottleneck/baseline-1g.py", "from lab.run import run"),
+        ("experiments/tcp-bottleneck/baseline-1g.py", "from lab.runner import run"),
         ("experiments/tcp-bottleneck/baseline-1g.py", "import subprocess"),
     ],
 )

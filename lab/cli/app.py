@@ -120,7 +120,7 @@ def run(
     from lab import claims as answers
     from lab.kernel import Budget, choose
     from lab.report import text
-    from lab.run.plan import Settings
+    from lab.runner.plan import Settings
     from lab.spec.find import find as find_experiments
 
     experiments = find_experiments(claims or ())
@@ -206,7 +206,7 @@ def regress(
     from lab.cli import comparing
     from lab.kernel import Budget, choose
     from lab.report.notebooks import Compared
-    from lab.run.plan import Settings
+    from lab.runner.plan import Settings
     from lab.spec.find import find as find_experiments
 
     named = kernel or ()
@@ -345,7 +345,7 @@ def schema() -> None:
 @app.command()
 def clean(results: Results = STORE) -> None:
     """Remove what crashed or failed runs left in the store, and nothing else."""
-    from lab.run import cleaning
+    from lab.runner import cleaning
 
     for removed in cleaning.clean(results):
         output.say(f"removed {removed}")

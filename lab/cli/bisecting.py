@@ -18,7 +18,7 @@ from lab.kernel import Budget, BuildFailed, Checkout, Kernel, Progress, revision
 from lab.kernel.uml.history import Commit, History, Outcome
 from lab.record.store import Store
 from lab.regress.compare import ClaimChange, compare
-from lab.run.plan import Settings
+from lab.runner.plan import Settings
 from lab.spec.loaded import LoadedExperiment
 from lab.verdict.judged import Judged
 

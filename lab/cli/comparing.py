@@ -21,7 +21,7 @@ from lab.record.record import Record
 from lab.record.store import Store
 from lab.regress.compare import CaseChange, ClaimChange, compare
 from lab.report.html import figure
-from lab.run.plan import Settings
+from lab.runner.plan import Settings
 from lab.spec import find
 from lab.spec.loaded import LoadedExperiment
 from lab.verdict.judged import Judged, stored

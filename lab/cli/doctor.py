@@ -22,7 +22,7 @@ from lab.kernel import guest
 from lab.kernel.host import running
 from lab.kernel.uml import cache
 from lab.kernel.vm import qemu, stock
-from lab.run import tools
+from lab.runner import tools
 from lab.units import Size
 
 __all__ = ["Check", "render", "report"]

@@ -6,8 +6,8 @@ from typing import Literal
 
 from lab.errors import InputError
 from lab.kernel import Clock, choose
-from lab.run.hands_on import HandsOn
-from lab.run.session import Session
+from lab.runner.hands_on import HandsOn
+from lab.runner.session import Session
 from lab.spec import find
 from lab.spec.errors import suggestion
 from lab.spec.network import Kind

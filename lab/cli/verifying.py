@@ -16,8 +16,8 @@ from lab.kernel import Budget
 from lab.record.record import Record, RecordError
 from lab.record.store import Store
 from lab.regress.identity import parting
-from lab.run.again import CannotRepeat, other_tools, repeat, repeatable
-from lab.run.progress import name, shown
+from lab.runner.progress import name, shown
+from lab.runner.repeat import CannotRepeat, other_tools, repeat, repeatable
 
 __all__ = ["Answer", "verify"]
 

@@ -16,7 +16,7 @@ from lab.cli.bisecting import search
 from lab.errors import InputError
 from lab.kernel import BuildFailed
 from lab.kernel.uml.history import Commit, History
-from lab.run import cleaning
+from lab.runner import cleaning
 from lab.verdict.judged import Judged
 
 Judge = Callable[..., Judged]

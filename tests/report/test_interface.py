@@ -29,21 +29,21 @@ def python(program: str) -> str:
     "before",
     [
         "import lab",
-        "import lab, lab.run.perform",
-        "import lab.run.perform, lab",
-        "from lab.run import perform; import lab",
-        "import lab; lab.run; import lab.run.plan",
+        "import lab, lab.runner.perform",
+        "import lab.runner.perform, lab",
+        "from lab.runner import perform; import lab",
+        "import lab; lab.run; import lab.runner.plan",
     ],
 )
 def test_lab_run_is_the_function_and_the_folder(before: str) -> None:
-    said = python(f"{before}\nimport lab.run.plan\nprint(callable(lab.run), lab.run.plan.Settings.__name__)")
+    said = python(f"{before}\nimport lab.runner.plan\nprint(callable(lab.run), lab.runner.plan.Settings.__name__)")
     assert said == "True Settings\n"
 
 
 def test_a_guest_imports_nothing_of_it() -> None:
-    program = "import sys, lab.run.perform; print(*(name for name in sys.modules if name.startswith('lab.')))"
+    program = "import sys, lab.runner.perform; print(*(name for name in sys.modules if name.startswith('lab.')))"
     layers = {name.split(".")[1] for name in python(program).split()}
-    assert layers <= {"errors", "units", "spec", "place", "fabric", "workload", "probe", "middlebox", "run"}
+    assert layers <= {"errors", "units", "spec", "place", "fabric", "workload", "probe", "middlebox", "runner"}
 
 
 def test_help_says_what_it_takes() -> None:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from lab.run import tools
+from lab.runner import tools
 
 
 def test_an_ordinary_users_path_has_all_that_a_guest_has(monkeypatch: pytest.MonkeyPatch) -> None:

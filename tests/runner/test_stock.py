@@ -19,7 +19,7 @@ from lab.model.mss import mss
 from lab.probe import Capture
 from lab.record.record import Record
 from lab.regress.identity import parting
-from lab.run.saturation import SATURATED
+from lab.runner.saturation import SATURATED
 from lab.spec import find
 from lab.spec.changes import Changes
 from lab.units import Duration, Size, to_plain
@@ -101,7 +101,7 @@ from pathlib import Path
 from lab.kernel import Budget, boot
 from lab.kernel.host import running
 
-command = [sys.executable, "-m", "lab.run.perform", "."]
+command = [sys.executable, "-m", "lab.runner.perform", "."]
 ended = boot(running.find(), Path("trial"), command, clock="real", budget=Budget(wall=60.0))
 sys.exit(ended.status)
 """

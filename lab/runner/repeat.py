@@ -10,9 +10,9 @@ from lab.kernel import Budget, Ground, grounds
 from lab.record.record import Record
 from lab.record.store import Store
 from lab.record.trial import Trial
-from lab.run import tools
-from lab.run.schedule import Progress, Runner
-from lab.run.tools import ToolMissing
+from lab.runner import tools
+from lab.runner.schedule import Progress, Runner
+from lab.runner.tools import ToolMissing
 
 __all__ = ["CannotRepeat", "other_tools", "repeat", "repeatable"]
 

@@ -16,7 +16,7 @@ from lab.kernel import Budget, Ground, Guest
 from lab.record.record import Record
 from lab.record.store import Store
 from lab.record.trial import Trial
-from lab.run.guest import run as run_in_guest
+from lab.runner.guest import run as run_in_guest
 
 POLL_SECONDS = 0.2  # how long a Ctrl-C may wait
 

@@ -38,7 +38,7 @@ def run(
     """
     with store.stage(trial) as stage:
         (stage.path / "trial.json").write_bytes(canonical(trial))
-        command = [sys.executable, "-m", "lab.run.perform", "."]
+        command = [sys.executable, "-m", "lab.runner.perform", "."]
         clock = cast(Any, trial.clock)
         try:
             with Guest(

@@ -9,7 +9,7 @@ from lab.errors import InputError, MachineError
 from lab.fabric import FABRICS
 from lab.kernel import Ground
 from lab.record.trial import Trial
-from lab.run import tools
+from lab.runner import tools
 from lab.spec.case import Case
 from lab.spec.errors import Problem, SpecError, display
 from lab.spec.loaded import LoadedExperiment

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Self, TextIO
 from lab.errors import LabError
 from lab.record.record import Record
 from lab.record.trial import Trial
-from lab.run.schedule import Progress
+from lab.runner.schedule import Progress
 
 if TYPE_CHECKING:
     from rich.progress import TaskID

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from lab.kernel import Budget, Kernel, boot
-from tests.run import killing
+from tests.runner import killing
 
 pytestmark = pytest.mark.guest
 

@@ -10,7 +10,7 @@ import pytest
 
 from lab.errors import InputError, MachineError
 from lab.kernel import Start
-from lab.run.plan import Settings, plan
+from lab.runner.plan import Settings, plan
 from lab.spec.find import find
 
 

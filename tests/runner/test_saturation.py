@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from lab.probe import Capture, CpuTime
-from lab.run.saturation import Load, reasons
+from lab.runner.saturation import Load, reasons
 
 
 @pytest.mark.parametrize("busy", [0.0, 0.5, 0.899])

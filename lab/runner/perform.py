@@ -1,4 +1,4 @@
-"""One trial, performed where the kernel under test runs: `python -m lab.run.perform FOLDER`.
+"""One trial, performed where the kernel under test runs: `python -m lab.runner.perform FOLDER`.
 
 FOLDER holds trial.json; the trial leaves FOLDER/out and, last of all, FOLDER/result.json:
 `{"environment": {...}, "invalid": [reason, ...]}` or `{"error": message, "exit_code": n}`.
@@ -23,7 +23,7 @@ from lab.fabric.fabric import Fabric
 from lab.middlebox import Middlebox
 from lab.place import Place
 from lab.probe import Probe
-from lab.run import saturation
+from lab.runner import saturation
 from lab.spec.network import Kind, Network
 from lab.units import from_plain, to_plain
 from lab.workload import Workload
@@ -132,7 +132,7 @@ def perform(trial: dict[str, Any], out: Path) -> dict[str, Any]:
         environment = _environment(fabric)
         before = fabric.differences()
         if real := trial["clock"] == "real":
-            from lab.run import monitor  # virtual time has no use for it, and its guests start quicker without
+            from lab.runner import monitor  # virtual time has no use for it, and its guests start quicker without
 
             wires = monitor.measure(fabric)
         _write(out / "qdiscs.before.json", fabric.qdiscs())

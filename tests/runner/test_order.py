@@ -8,7 +8,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lab.run.schedule import _interleaved
+from lab.runner.schedule import _interleaved
 
 
 @given(st.integers(1, 6), st.integers(1, 6))

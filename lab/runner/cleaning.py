@@ -10,7 +10,7 @@ from pathlib import Path
 from lab.kernel import TRYING
 from lab.owner import is_dead, remove
 from lab.record.store import Store
-from lab.run.guest import KEPT
+from lab.runner.guest import KEPT
 
 
 def clean(results: Path) -> Iterator[str]:

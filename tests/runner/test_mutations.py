@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 import lab
-import lab.run.guest
+import lab.runner.guest
 from lab.kernel import Guest, Kernel
 from lab.model.transfer import _played
 from lab.report.claim import Claim
@@ -55,7 +55,7 @@ from pathlib import Path
 from msgspec.structs import replace
 from lab.fabric import device, offload, qdisc
 from lab.fabric.fabric import Fabric
-from lab.run import perform
+from lab.runner import perform
 from lab.spec.network import Offloads
 from lab.units import Duration
 
@@ -96,7 +96,7 @@ def run(kernel: Kernel, folder: Path, tmp_path: Path, monkeypatch: pytest.Monkey
         def mutant(kernel: Kernel, shared: Path, _: Any, **settings: Any) -> Guest:
             return Guest(kernel, shared, [sys.executable, "-c", PERFORM.format(mutation=mutation)], **settings)
 
-        monkeypatch.setattr(lab.run.guest, "Guest", mutant)
+        monkeypatch.setattr(lab.runner.guest, "Guest", mutant)
         (folder / "path.yaml").write_text(TOPOLOGY.replace(*wrong))
         (folder / "claim.py").write_text(EXPERIMENT)
         return lab.run(folder / "claim.py", kernel=kernel.id, results=results)[0]

@@ -42,7 +42,7 @@ def run(
     from lab.report.claim import Claim
     from lab.report.claims import Claims
     from lab.report.notebooks import RESULTS, page
-    from lab.run.plan import Settings
+    from lab.runner.plan import Settings
     from lab.spec import find
 
     ground = kernels.choose(on, kernel, clock)
