@@ -31,8 +31,9 @@ LAYERS = {
     "report": {"units", "spec", "record", "metric", "model", "verdict"},
     "regress": {"units", "spec", "record", "metric", "model", "verdict", "report"},
 }
-INTERFACE = {"lab/__init__.py", "lab/runner/__init__.py"}  # Python's: `lab` itself, and `lab.run`
-LAYERS["claims"] = set(LAYERS)
+INTERFACE = {"lab/__init__.py"}  # Python's: `lab` itself
+LAYERS["usecases"] = set(LAYERS)
+LAYERS["api"] = set(LAYERS)
 LAYERS["cli"] = LAYERS["lab"] = set(LAYERS)
 EXPERIMENT = {"units", "spec", "workload", "probe", "middlebox", "metric", "model", "verdict"}
 

@@ -12,11 +12,11 @@ from pathlib import Path
 
 import pytest
 
-from lab.cli.bisecting import search
 from lab.errors import InputError
 from lab.kernel import BuildFailed
 from lab.kernel.uml.history import Commit, History
 from lab.runner import cleaning
+from lab.usecases.bisection import search
 from lab.verdict.judged import Judged
 
 Judge = Callable[..., Judged]
@@ -104,14 +104,10 @@ linux:
 SCRIPT = """\
 import sys
 from pathlib import Path
-from lab.cli import bisecting
-from lab.kernel import Budget, shown
+import lab
 from lab.kernel.uml import recipe
-from lab.spec.find import find
 recipe.own_patches = lambda series: ()
-with shown() as progress:
-    search = bisecting.Search(find(["tcp-nodelay/piggyback"])[0], 1, None, Budget(), progress)
-    bisecting.bisect(search, Path("linux"), "HEAD~1", "HEAD", Path("results"))
+lab.bisect("tcp-nodelay/piggyback", Path("linux"), "HEAD~1", "HEAD", results="results")
 """
 
 

@@ -1,4 +1,4 @@
-"""Claims run and judged: what the command line and `lab.run` share."""
+"""Claims run and judged, on one kernel or on several next to each other."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from lab.verdict import Verdict
 from lab.verdict.judged import Judged, judge
 from lab.verdict.predictions import Predictions
 
-__all__ = ["Answer", "Interrupted", "run", "run_beside"]
+__all__ = ["Interrupted", "Judgement", "run", "run_beside"]
 
 
 class Interrupted(LabError):
@@ -28,20 +28,11 @@ class Interrupted(LabError):
 
 
 @dataclass(frozen=True)
-class Answer:
+class Judgement:
     """The judged claims in order, and the errors that trials ended with."""
 
     judged: tuple[Judged, ...]
     errors: tuple[LabError, ...]
-
-    @property
-    def exit_code(self) -> int:
-        """3 where the machine could not run a trial, 1 where a verdict or a model is not as expected, else 0."""
-        if any(error.exit_code == 3 for error in self.errors):
-            return 3
-        if any(each.result.verdict.kind == "skipped" for each in self.judged):
-            return 3
-        return int(not all(each.passed for each in self.judged))
 
 
 def run(
@@ -50,10 +41,10 @@ def run(
     results: Path,
     jobs: int | None = None,
     budget: Budget = Budget(),
-) -> Answer:
+) -> Judgement:
     """Run what the store lacks, and judge all. Raises SpecError, MachineError, Interrupted."""
-    (answer,) = run_beside(experiments, [settings], results, jobs, budget)
-    return answer
+    (judgement,) = run_beside(experiments, [settings], results, jobs, budget)
+    return judgement
 
 
 def run_beside(
@@ -62,7 +53,7 @@ def run_beside(
     results: Path,
     jobs: int | None = None,
     budget: Budget = Budget(),
-) -> tuple[Answer, ...]:
+) -> tuple[Judgement, ...]:
     """As `run`, for several settings: their trials in real time are mixed, so that what drifts falls on all alike."""
     plans = [plan(experiments, settings) for settings in all_settings]
     everything = [each for planned in plans for each in planned]
@@ -75,25 +66,25 @@ def run_beside(
     except KeyboardInterrupt:
         raise Interrupted("interrupted: finished trials are kept, run again to go on") from None
     return tuple(
-        _answer(experiments, planned, outcomes, settings, store.predictions)
+        _judgement(experiments, planned, outcomes, settings, store.predictions)
         for planned, settings in zip(plans, all_settings, strict=True)
     )
 
 
-def _answer(
+def _judgement(
     experiments: Sequence[LoadedExperiment],
     planned: Sequence[Planned],
     outcomes: Mapping[str, Record | LabError],
     settings: Settings,
     predictions: Path,
-) -> Answer:
+) -> Judgement:
     ended = [outcomes[trial.address] for each in planned for trial in each.trials]
     errors = tuple(outcome for outcome in ended if isinstance(outcome, LabError))
     by_claim: dict[str, list[Planned]] = {loaded.id: [] for loaded in experiments}
     for each in planned:
         by_claim[each.case.claim].append(each)
     judged = (_judge(loaded, by_claim[loaded.id], outcomes, settings, predictions) for loaded in experiments)
-    return Answer(tuple(judged), errors)
+    return Judgement(tuple(judged), errors)
 
 
 def _judge(
