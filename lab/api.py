@@ -15,8 +15,8 @@ from lab.errors import InputError, LabError
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from lab.comparison.page import Changes
     from lab.record import Store
-    from lab.regress.page import Changes
     from lab.report.article import Article, Overview
     from lab.report.claims import Claims
     from lab.runner.plan import Settings
@@ -113,8 +113,8 @@ def compare(
     `lab regress` writes, kernels and stores not named are theirs. Raises InputError, SpecError, and Incomparable where
     an experiment changed in between.
     """
-    from lab.regress.compare import compare as changes
-    from lab.regress.page import Changes
+    from lab.comparison.compare import compare as changes
+    from lab.comparison.page import Changes
     from lab.report.notebooks import compared_there
     from lab.spec import find
     from lab.verdict.judged import on, stored
@@ -149,9 +149,9 @@ def regress(
     named. Raises InputError,
     SpecError, MachineError, and Incomparable where an experiment changed since the baseline.
     """
+    from lab.comparison.compare import compare as changes
+    from lab.comparison.page import Changes
     from lab.kernel import Budget
-    from lab.regress.compare import compare as changes
-    from lab.regress.page import Changes
     from lab.spec import find
     from lab.usecases import baselines, running
 

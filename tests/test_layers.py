@@ -29,7 +29,7 @@ LAYERS = {
     "model": {"units"},
     "verdict": {"units", "spec", "record", "model"},
     "report": {"units", "spec", "record", "metric", "model", "verdict"},
-    "regress": {"units", "spec", "record", "metric", "model", "verdict", "report"},
+    "comparison": {"units", "spec", "record", "metric", "model", "verdict", "report"},
 }
 INTERFACE = {"lab/__init__.py"}  # Python's: `lab` itself
 LAYERS["usecases"] = set(LAYERS)
@@ -41,7 +41,7 @@ EXPERIMENT = {"units", "spec", "workload", "probe", "middlebox", "metric", "mode
 NARROWED = {
     **{(layer, "spec"): ("lab.spec.network",) for layer in ("workload", "probe", "middlebox")},
     ("record", "spec"): ("lab.spec.case",),
-    **{(layer, "spec"): ("lab.spec.case", "lab.spec.loaded") for layer in ("verdict", "report", "regress")},
+    **{(layer, "spec"): ("lab.spec.case", "lab.spec.loaded") for layer in ("verdict", "report", "comparison")},
 }
 
 SYSTEM_MODULES = {"asyncio", "ctypes", "fcntl", "mininet", "multiprocessing", "pty", "pyroute2", "socket", "subprocess"}
@@ -153,7 +153,7 @@ def test_what_goes_against_the_layers_is_caught(path: str, source: str) -> None:
         ("lab/spec/find.py", "import lab\nlab.__file__"),
         ("lab/workload/bulk.py", "import socket\nfrom lab.spec.network import Network"),
         ("lab/verdict/judged.py", "from lab.spec.case import Case\nfrom lab.spec.loaded import LoadedExperiment"),
-        ("lab/cli/run.py", "from lab.regress import compare"),
+        ("lab/cli/run.py", "from lab.comparison import compare"),
         ("experiments/tcp-bottleneck/baseline-1g.py", "from lab.spec.experiment import Experiment"),
     ],
 )

@@ -13,7 +13,7 @@ from lab.cli.output import Json
 from lab.errors import InputError
 
 if TYPE_CHECKING:
-    from lab.regress.page import Changes
+    from lab.comparison.page import Changes
     from lab.report.notebooks import Compared
 
 app = typer.Typer(

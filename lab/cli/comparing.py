@@ -11,7 +11,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from lab.regress.compare import CaseChange, ClaimChange
+from lab.comparison.compare import CaseChange, ClaimChange
 from lab.report.html import figure
 
 __all__ = ["Answer", "block"]

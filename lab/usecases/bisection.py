@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from lab.comparison.compare import ClaimChange, compare
 from lab.errors import InputError
 from lab.kernel import Budget, BuildFailed, Checkout, Kernel, Progress, revision
 from lab.kernel.uml.history import Commit, History, Outcome
 from lab.record.store import Store
-from lab.regress.compare import ClaimChange, compare
 from lab.runner.plan import Settings
 from lab.spec.loaded import LoadedExperiment
 from lab.usecases import running

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+from lab.comparison.identity import parting
 from lab.errors import InputError, LabError
 from lab.kernel import Budget
 from lab.record.record import Record, RecordError
 from lab.record.store import Store
-from lab.regress.identity import parting
 from lab.runner.progress import name, shown
 from lab.runner.repeat import CannotRepeat, other_tools, repeat, repeatable
 

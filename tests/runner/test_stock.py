@@ -12,13 +12,13 @@ from pathlib import Path
 import pytest
 
 from lab import model
+from lab.comparison.identity import parting
 from lab.kernel import Budget, boot
 from lab.kernel.vm import qemu, stock
 from lab.metric import bulk_goodput, window_plateau
 from lab.model.mss import mss
 from lab.probe import Capture
 from lab.record.record import Record
-from lab.regress.identity import parting
 from lab.runner.saturation import SATURATED
 from lab.spec import find
 from lab.spec.changes import Changes

@@ -8,8 +8,8 @@ from scapy.layers.l2 import Ether
 from scapy.packet import Raw
 from scapy.utils import wrpcap
 
+from lab.comparison.packets import diverge
 from lab.metric.capture import Capture
-from lab.regress.packets import diverge
 
 
 def transfer(port: int = 40000, isn: int = 1000, their_isn: int = 7, shift: float = 0.0) -> list[Ether]:

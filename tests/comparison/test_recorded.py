@@ -1,6 +1,6 @@
 """Captures of the planted changes, as `lab regress` recorded them: each is named by the packet where it first shows.
 
-tests/regress/test_planted.py makes such records anew, with kernels that it builds.
+tests/comparison/test_planted.py makes such records anew, with kernels that it builds.
 """
 
 from __future__ import annotations
@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from lab.comparison.compare import compare
+from lab.comparison.packets import Divergence, diverge
 from lab.metric.capture import Capture
-from lab.regress.compare import compare
-from lab.regress.packets import Divergence, diverge
 from lab.verdict.judged import Judged
 
 RECORDED = Path(__file__).parents[1] / "data" / "regress"

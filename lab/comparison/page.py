@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from html import escape
 
+from lab.comparison.compare import CaseChange, ClaimChange
 from lab.errors import InputError
-from lab.regress.compare import CaseChange, ClaimChange
 from lab.report import html
 from lab.report.html import Html
 from lab.verdict import Result

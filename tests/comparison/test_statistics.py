@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lab.regress.statistics import mann_whitney
+from lab.comparison.statistics import mann_whitney
 
 SAMPLE = st.lists(st.integers(0, 6), min_size=1, max_size=5)
 

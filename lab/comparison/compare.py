@@ -7,12 +7,12 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from lab.comparison.identity import parting
+from lab.comparison.packets import Divergence, diverge
+from lab.comparison.statistics import Shift, mann_whitney
 from lab.errors import LabError
 from lab.metric.capture import Capture
 from lab.record import Record
-from lab.regress.identity import parting
-from lab.regress.packets import Divergence, diverge
-from lab.regress.statistics import Shift, mann_whitney
 from lab.spec.case import Case
 from lab.verdict import Result, Verdict
 from lab.verdict.judged import Judged

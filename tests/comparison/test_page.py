@@ -10,9 +10,9 @@ from scapy.layers.inet import IP, TCP
 from scapy.layers.l2 import Ether
 from scapy.utils import wrpcap
 
+from lab.comparison.compare import compare
+from lab.comparison.page import Changes
 from lab.errors import InputError
-from lab.regress.compare import compare
-from lab.regress.page import Changes
 from lab.verdict.judged import Judged
 
 Judge = Callable[..., Judged]

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 import pytest
 
 from lab.cli.comparing import Answer
-from lab.regress.compare import ClaimChange, Incomparable, compare
+from lab.comparison.compare import ClaimChange, Incomparable, compare
 from lab.verdict import fidelity
 from lab.verdict.judged import Judged
 

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from lab.comparison.identity import Parting, parting
 from lab.record import Record, Store, Trial
-from lab.regress.identity import Parting, parting
 
 Make = Callable[[Mapping[str, bytes]], Record]
 
