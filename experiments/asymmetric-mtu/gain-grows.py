@@ -3,9 +3,8 @@
 The summary of the measurements; the times with the small MSS, 27, 40 and 79 s, over those with the raised one.
 """
 
-from lab.metric import transfer_time
+from lab import metric, model
 from lab.middlebox import MssProgram
-from lab.model import transfer_time as predicted_time
 from lab.spec.experiment import Arm, Experiment, Point, Sweep, Within
 from lab.units import Size
 from lab.workload import Bulk
@@ -30,8 +29,8 @@ def window(buffer: int) -> dict[str, object]:
 EXPERIMENT = Experiment(
     topology="asymmetric-mtu",
     workload=Bulk(size=SIZE),
-    metric=transfer_time(),
-    prediction=predicted_time,
+    metric=metric.transfer_time(),
+    prediction=model.transfer_time,
     arms=(
         Arm("raised", middleboxes=RAISED),
         Arm("mtu-1000", relative_to="raised", **narrow(1000)),

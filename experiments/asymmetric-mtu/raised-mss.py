@@ -3,11 +3,8 @@
 The test of the patched xt_TCPMSS, by tcpdump, and three other ways to do the same.
 """
 
-from lab.metric import fragments, largest_payload, mss_in
+from lab import metric, model
 from lab.middlebox import MssProgram, MssQueue, TcpMss
-from lab.model import largest_payload as full_segment
-from lab.model import largest_payload_back as full_segment_back
-from lab.model import mss_of_syn, mss_of_syn_ack, no_fragments
 from lab.probe import Capture
 from lab.spec.experiment import Arm, Exactly, Experiment, Variant
 from lab.units import Size
@@ -24,18 +21,24 @@ EXPERIMENT = Experiment(
     topology="asymmetric-mtu",
     workload=Netcat(size=Size.of("1 MB"), back=Size.of("500 kB")),
     probes=(Capture(node="sender"),),
-    metric=largest_payload(),
-    prediction=full_segment,
+    metric=metric.largest_payload(),
+    prediction=model.largest_payload,
     arms=(
         Arm("patched-iptables", reported="1448 B", **PATCHED),
         Arm("route-advmss", reported="1448 B", links=ROUTE),
         Arm("tc-bpf", reported="1448 B", middleboxes=(MssProgram(node="receiver", mss=WIDE),)),
         Arm("scapy-nfqueue", reported="1448 B", middleboxes=(MssQueue(node="receiver", mss=WIDE),)),
         # What else the article saw, with its own way.
-        Arm("syn", reported="1460 B", metric=mss_in("SYN"), prediction=mss_of_syn, **PATCHED),
-        Arm("syn-ack", reported="1460 B", metric=mss_in("SYN-ACK"), prediction=mss_of_syn_ack, **PATCHED),
-        Arm("b-to-a", reported="448 B", metric=largest_payload("back"), prediction=full_segment_back, **PATCHED),
-        Arm("fragments", reported=0, metric=fragments(), prediction=no_fragments, **PATCHED),
+        Arm("syn", reported="1460 B", metric=metric.mss_in("SYN"), prediction=model.mss_of_syn, **PATCHED),
+        Arm("syn-ack", reported="1460 B", metric=metric.mss_in("SYN-ACK"), prediction=model.mss_of_syn_ack, **PATCHED),
+        Arm(
+            "b-to-a",
+            reported="448 B",
+            metric=metric.largest_payload("back"),
+            prediction=model.largest_payload_back,
+            **PATCHED,
+        ),
+        Arm("fragments", reported=0, metric=metric.fragments(), prediction=model.no_fragments, **PATCHED),
     ),
     tolerance=Exactly(because="options, segments and fragments are counted; all are looked at"),
 )

@@ -3,10 +3,8 @@
 The article's last remark on what its method is good for.
 """
 
-from lab.metric import largest_payload, transfer_time
+from lab import metric, model
 from lab.middlebox import MssProgram
-from lab.model import largest_payload as full_segment
-from lab.model import transfer_time as predicted_time
 from lab.probe import Capture
 from lab.spec.experiment import Arm, Exactly, Experiment, Within
 from lab.units import Size
@@ -14,15 +12,21 @@ from lab.workload import Bulk
 
 RAISED = (MssProgram(node="receiver", mss=Size(1460)),)
 TICKS = Within(0.001, because="another trial starts a few ticks of 256 ns later")
-TIME = {"metric": transfer_time(), "prediction": predicted_time, "probes": (), "tolerance": TICKS, "accuracy": TICKS}
+TIME = {
+    "metric": metric.transfer_time(),
+    "prediction": model.transfer_time,
+    "probes": (),
+    "tolerance": TICKS,
+    "accuracy": TICKS,
+}
 
 EXPERIMENT = Experiment(
     topology="asymmetric-mtu",
     workload=Bulk(client="receiver", server="sender", size=Size.of("10 MiB")),
     probes=(Capture(node="sender"),),
     path=("receiver", "sender"),
-    metric=largest_payload(),
-    prediction=full_segment,
+    metric=metric.largest_payload(),
+    prediction=model.largest_payload,
     arms=(
         Arm("small", reported="448 B"),
         Arm("raised", reported="448 B", middleboxes=RAISED),

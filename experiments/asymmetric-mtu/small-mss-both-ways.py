@@ -3,23 +3,21 @@
 What follows from the first tcpdump.
 """
 
-from lab.metric import largest_payload
-from lab.model import largest_payload as full_segment
-from lab.model import largest_payload_back as full_segment_back
+from lab import metric, model
 from lab.probe import Capture
 from lab.spec.experiment import Absolute, Arm, Experiment
 from lab.units import Size
 from lab.workload import Netcat
 
-BACK = {"metric": largest_payload("back"), "prediction": full_segment_back}
+BACK = {"metric": metric.largest_payload("back"), "prediction": model.largest_payload_back}
 WITHOUT = {"net.ipv4.tcp_timestamps": 0}
 
 EXPERIMENT = Experiment(
     topology="asymmetric-mtu",
     workload=Netcat(size=Size.of("1 MB"), back=Size.of("500 kB")),
     probes=(Capture(node="sender"),),
-    metric=largest_payload(),
-    prediction=full_segment,
+    metric=metric.largest_payload(),
+    prediction=model.largest_payload,
     arms=(
         Arm("a-to-b", reported="460 B"),
         Arm("b-to-a", reported="460 B", **BACK),

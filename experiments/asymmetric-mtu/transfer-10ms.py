@@ -3,9 +3,8 @@
 The third pair of `time nc`, with netem's delay on both hosts.
 """
 
-from lab.metric import transfer_time
+from lab import metric, model
 from lab.middlebox import MssProgram
-from lab.model import transfer_time as predicted_time
 from lab.spec.experiment import Arm, Experiment, Within
 from lab.units import Duration, Size
 from lab.workload import Bulk
@@ -24,8 +23,8 @@ EXPERIMENT = Experiment(
     topology="asymmetric-mtu",
     links={"path": {"delay": "10 ms"}},
     workload=Bulk(size=SIZE),
-    metric=transfer_time(),
-    prediction=predicted_time,
+    metric=metric.transfer_time(),
+    prediction=model.transfer_time,
     arms=(
         Arm("small", reported="79 s"),
         Arm("raised", reported="23 s", middleboxes=RAISED),

@@ -3,8 +3,7 @@
 The Flent graphs of an upload with ping, one for each setting; they carry no figures, so the text's own is tested.
 """
 
-from lab.metric import flent_goodput, flent_rtt
-from lab.model import goodput_line_rate, rtt_of_full_window
+from lab import metric, model
 from lab.spec.experiment import Arm, Experiment, Within
 from lab.units import Duration
 from lab.workload import Flent
@@ -17,19 +16,19 @@ ON, OFF = {"net.ipv4.tcp_timestamps": 1}, {"net.ipv4.tcp_timestamps": 0}
 EXPERIMENT = Experiment(
     topology="symmetric-10g",
     workload=Flent(test="tcp_upload", length=Duration.of("1 s")),  # why so short: see flent-download
-    metric=flent_goodput(),
-    prediction=goodput_line_rate,
+    metric=metric.flent_goodput(),
+    prediction=model.goodput_line_rate,
     arms=(
         Arm("on", sysctls=ON, hosts={"sender": CARD, "receiver": CARD}),
         Arm("off", reported=1.01, relative_to="on", sysctls=OFF, hosts={"sender": CARD, "receiver": CARD}),
-        Arm("ping-on", sysctls=ON | BUFFERS, metric=flent_rtt(), prediction=rtt_of_full_window),
+        Arm("ping-on", sysctls=ON | BUFFERS, metric=metric.flent_rtt(), prediction=model.rtt_of_full_window),
         Arm(
             "ping-off",
             reported=1,
             relative_to="ping-on",
             sysctls=OFF | BUFFERS,
-            metric=flent_rtt(),
-            prediction=rtt_of_full_window,
+            metric=metric.flent_rtt(),
+            prediction=model.rtt_of_full_window,
             tolerance=Within(0.01, because="a percent more payload empties the same window a percent sooner"),
         ),
     ),

@@ -19,7 +19,7 @@ pytestmark = pytest.mark.guest
 LAB = Path(sys.executable).with_name("lab")
 EXPERIMENT = '''"""A short transfer."""
 
-from lab.metric import bulk_goodput
+from lab import metric
 from lab.probe import Capture
 from lab.spec.experiment import Arm, Experiment, Within
 from lab.units import Duration
@@ -29,7 +29,7 @@ EXPERIMENT = Experiment(
     topology="lossy",
     workload=Bulk(duration=Duration.of("300 ms")),
     probes=(Capture(node="sender"),),
-    metric=bulk_goodput(),
+    metric=metric.bulk_goodput(),
     arms=(Arm("only", reported="50 Mbit/s"),),
     tolerance=Within(0.99, because="only the bytes matter here"),
 )

@@ -29,7 +29,7 @@ links:
 """
 EXPERIMENT = '''"""A claim of the tests."""
 
-from lab.metric import bulk_goodput
+from lab import metric
 from lab.probe import Capture
 from lab.spec.experiment import Arm, Experiment, Within
 from lab.units import Duration, Value
@@ -56,7 +56,7 @@ def lab(kernel: Kernel, tmp_path: Path) -> Lab:
         *options: str,
         rate: str = "rate: 100 Mbit/s",
         workload: str = 'Bulk(duration=Duration.of("500 ms"))',
-        metric: str = "bulk_goodput()",
+        metric: str = "metric.bulk_goodput()",
         reported: str = "94.15 Mbit/s",
         more: str = "",
         environment: dict[str, str] | None = None,

@@ -16,8 +16,7 @@ from lab.verdict.judged import Judged, stored
 Judge = Callable[..., Judged]
 
 HEAD = """
-from lab.metric import ack_delay, mss_in, transfer_time
-from lab.model import mss_of_syn
+from lab import metric, model
 from lab.probe import Capture
 from lab.spec.experiment import Arm, Exactly, Experiment, Within
 from lab.units import Size

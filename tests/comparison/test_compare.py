@@ -16,7 +16,7 @@ from lab.verdict.judged import Judged
 Judge = Callable[..., Judged]
 
 CLAIM = """
-    topology="symmetric-1g", workload=Netcat(size=Size.of("{size}")), metric=transfer_time(),
+    topology="symmetric-1g", workload=Netcat(size=Size.of("{size}")), metric=metric.transfer_time(),
     arms=(Arm("only", reported="1 s"), Arm("twice", reported=2, relative_to="only")),
     tolerance=Within(0.1, because="it is made up"),
 """

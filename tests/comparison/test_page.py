@@ -18,8 +18,8 @@ from lab.verdict.judged import Judged
 Judge = Callable[..., Judged]
 
 CLAIM = """
-    topology="symmetric-1g", workload=Netcat(), probes=(Capture(node="sender"),), metric=mss_in("SYN"),
-    prediction=mss_of_syn, arms=(Arm("only", reported="1460 B"),), tolerance=Exactly(because="it is a number"),
+    topology="symmetric-1g", workload=Netcat(), probes=(Capture(node="sender"),), metric=metric.mss_in("SYN"),
+    prediction=model.mss_of_syn, arms=(Arm("only", reported="1460 B"),), tolerance=Exactly(because="it is a number"),
 """
 
 

@@ -179,7 +179,7 @@ def ended(folder: Path, said: str) -> GuestResult:
 
 CLAIM = '''"""A claim of the tests."""
 
-from lab.metric import bulk_goodput
+from lab import metric
 from lab.spec.experiment import Arm, Experiment, Within
 from lab.units import Duration
 from lab.workload import Bulk
@@ -187,7 +187,7 @@ from lab.workload import Bulk
 EXPERIMENT = Experiment(
     topology="two.yaml",
     workload=Bulk(duration=Duration.of("1 s")),
-    metric=bulk_goodput(),
+    metric=metric.bulk_goodput(),
     arms=(Arm("only", reported="9.4 Mbit/s"),),
     tolerance=Within(0.05, because="it is a test"),
 )

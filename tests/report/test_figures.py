@@ -17,8 +17,7 @@ from lab.report.traffic import traffic_of
 from lab.units import Duration, Rate, Size
 
 SMALL_WRITES = """
-from lab.metric import message_latency
-from lab.model import message_latency as predicted
+from lab import metric, model
 from lab.probe import Capture
 from lab.spec.experiment import Arm, Experiment, Within
 from lab.workload import SmallWrites
@@ -28,8 +27,8 @@ EXPERIMENT = Experiment(
     links={"path": {"delay": "200 us"}},
     workload=SmallWrites(messages=20),
     probes=(Capture(node="sender"),),
-    metric=message_latency(),
-    prediction=predicted,
+    metric=metric.message_latency(),
+    prediction=model.message_latency,
     arms=(Arm("plain", reported="40 ms"),),
     tolerance=Within(0.05, because="it is made up"),
 )

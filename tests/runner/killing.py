@@ -23,7 +23,7 @@ LAB = str(Path(sys.executable).with_name("lab"))
 WORK = Path("/tmp/killing")
 CLAIM = '''"""A claim of the tests."""
 
-from lab.metric import bulk_goodput
+from lab import metric
 from lab.probe import Capture
 from lab.spec.experiment import Arm, Experiment, Within
 from lab.units import Duration
@@ -33,7 +33,7 @@ EXPERIMENT = Experiment(
     topology="two.yaml",
     workload=Bulk(duration=Duration.of("500 ms")),
     probes=(Capture(),),
-    metric=bulk_goodput(),
+    metric=metric.bulk_goodput(),
     arms=tuple(Arm(name, reported="94 Mbit/s") for name in {arms}),
     tolerance=Within(0.9, because="it is a test"),
 )

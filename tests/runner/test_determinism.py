@@ -79,7 +79,7 @@ SAMPLES: dict[str, tuple[str, Any, tuple[Any, ...], tuple[Any, ...]]] = {
 }
 EXPERIMENT = '''"""A lossy path carries less than its rate."""
 
-from lab.metric import bulk_goodput
+from lab import metric
 from lab.probe import Capture
 from lab.spec.experiment import Arm, Experiment, Within
 from lab.units import Duration
@@ -89,7 +89,7 @@ EXPERIMENT = Experiment(
     topology="lossy",
     workload=Bulk(duration=Duration.of("500 ms")),
     probes=(Capture(),),
-    metric=bulk_goodput(),
+    metric=metric.bulk_goodput(),
     arms=(Arm("only", reported="50 Mbit/s"),),
     tolerance=Within(0.99, because="only the bytes matter here"),
 )

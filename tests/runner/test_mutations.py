@@ -32,8 +32,7 @@ links:
 """
 EXPERIMENT = '''"""A path of 100 Mbit/s carries 88.7 Mbit/s in its first second."""
 
-from lab.metric import bulk_goodput
-from lab.model import goodput_bulk
+from lab import metric, model
 from lab.spec.experiment import Arm, Experiment, Within
 from lab.units import Duration
 from lab.workload import Bulk
@@ -41,8 +40,8 @@ from lab.workload import Bulk
 EXPERIMENT = Experiment(
     topology="path.yaml",
     workload=Bulk(duration=Duration.of("1 s")),
-    metric=bulk_goodput(),
-    prediction=goodput_bulk,
+    metric=metric.bulk_goodput(),
+    prediction=model.goodput_bulk,
     arms=(Arm("only", reported="88.7 Mbit/s"),),
     tolerance=Within(0.03, because="wide enough for the verdict to overlook the Ethernet overhead, 2.5 %"),
 )

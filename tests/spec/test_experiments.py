@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import subprocess
 import sys
 from collections.abc import Callable
@@ -288,3 +289,10 @@ def test_kernel_clock_and_samples_are_the_arms_or_the_experiments(write: Write) 
 def test_mistakes_in_variants_clocks_and_samples(write: Write, body: str, message: str) -> None:
     (problem,) = find.check([varied(write, body)])
     assert message in problem.message
+
+
+@pytest.mark.parametrize("path", sorted(find.experiments().values()), ids=lambda path: path.stem)
+def test_the_projects_own_rename_nothing_that_they_import(path: Path) -> None:
+    """`metric.x` and `model.x` of one name stand next to each other: a reader need not look up which is which."""
+    imports = [node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Import | ast.ImportFrom)]
+    assert [alias.asname for node in imports for alias in node.names if alias.asname] == []
