@@ -17,6 +17,7 @@ from typing import Protocol
 
 import lab
 from lab.errors import MachineError
+from lab.meaning import meaning
 from lab.spec.mininet import make_importable
 
 # What a guest runs of the lab itself: a change here may change packets, a change elsewhere cannot.
@@ -58,20 +59,20 @@ def versions(tools: Iterable[str]) -> dict[str, str]:
         names = " and ".join(f"'{tool}'" for tool in missing)
         raise ToolMissing(f"{names} missing: `make setup` installs every tool, `lab doctor` says what else is wrong")
     return {
-        "lab": _own_code(),
+        "lab": own_code(),
         "python": platform.python_version(),
         **{tool: _version(tool) for tool in sorted(set(tools))},
     }
 
 
 @cache
-def _own_code() -> str:
-    root = Path(lab.__file__).parent
+def own_code(root: Path = Path(lab.__file__).parent) -> str:
+    """The hash of what a guest runs of the lab in `root`: of what each file means, not of how it is explained."""
     total = hashlib.sha256()
     for name in _INSIDE:
         place = root / name
         for file in sorted(place.glob("*.py")) if place.is_dir() else [place]:
-            total.update(f"{file.relative_to(root)}\0".encode() + file.read_bytes() + b"\0")
+            total.update(f"{file.relative_to(root)}\0".encode() + meaning(file.read_bytes()) + b"\0")
     return total.hexdigest()[:16]
 
 

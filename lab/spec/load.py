@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from lab.meaning import meaning
 from lab.spec import article, python
 from lab.spec.errors import Problem, SpecError, display
 from lab.spec.experiment import Experiment
@@ -46,8 +47,12 @@ def load(path: Path, topology: Callable[[str | Callable[[], Any], Path], Topolog
 
 
 def _digest(source: bytes, path: Path, experiment: Experiment) -> str:
-    """SHA-256 of the file and of every patch that it names. Raises SpecError for a patch that cannot be read."""
-    total = hashlib.sha256(source)
+    """SHA-256 of what the file means and of every patch that it names, to the byte.
+
+    The docstring says the claim and decides no packet, as a comment does not. Raises SpecError for a patch that cannot
+    be read.
+    """
+    total = hashlib.sha256(meaning(source))
     variants = [kernel for kernel in (experiment.kernel, *(arm.kernel for arm in experiment.arms)) if kernel]
     for name in dict.fromkeys(name for variant in variants for name in variant.patches):
         try:

@@ -33,7 +33,7 @@ class Article:
 class LoadedExperiment:
     """An experiment file. `id` is article/claim, `claim` its sentence, `source` where the article says so.
 
-    `source_sha256` covers the file, and the patches that it names.
+    `source_sha256` covers what the file means (see `lab.meaning`), and the patches that it names.
     """
 
     id: str

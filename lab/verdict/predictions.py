@@ -13,6 +13,7 @@ from tempfile import NamedTemporaryFile
 from typing import Any
 
 import lab.model
+from lab.meaning import meaning
 from lab.model import ModelError
 from lab.model.path import Path as NetworkPath
 from lab.record import canonical
@@ -57,10 +58,10 @@ class Predictions:
 
 @cache
 def _models() -> str:
-    """SHA-256 of everything that a prediction may use."""
+    """SHA-256 of what everything means that a prediction may use."""
     total = hashlib.sha256()
     for file in _sources():
-        total.update(file.name.encode() + b"\0" + file.read_bytes() + b"\0")
+        total.update(file.name.encode() + b"\0" + meaning(file.read_bytes()) + b"\0")
     return total.hexdigest()
 
 

@@ -53,7 +53,9 @@ def test_the_usual_fabric_counts(keep: Keep) -> None:
 def test_an_experiment_that_changed_was_not_run(here: Path, keep: Keep) -> None:
     keep("header")
     source = here / "experiments" / "toy" / "header.py"
-    source.write_text(source.read_text() + "\n")
+    source.write_text(source.read_text() + "# a comment\n")
+    assert judged().result.verdict.kind == "not reproduced"
+    source.write_text(source.read_text() + "MORE = 1\n")
     assert judged().result.verdict.kind == "skipped"
 
 

@@ -102,11 +102,22 @@ def test_loading_leaves_nothing_behind(write: Write) -> None:
     assert [each.name for each in path.parent.iterdir()] == ["tenth.py"]
 
 
-def test_the_hash_is_the_files(write: Write) -> None:
-    one = find.find([str(write())])[0].source_sha256
-    same = find.find([str(write())])[0].source_sha256
-    other = find.find([str(write(ONE + "# a remark\n"))])[0].source_sha256
-    assert one == same != other
+@pytest.mark.parametrize(
+    ("old", "new", "is_same"),
+    [
+        ("", "", True),
+        ("One flow fills", "A single flow fills", True),  # the claim's words decide no packet
+        ("def goodput(record):\n", "def goodput(record):  # of a record\n    'Made up.'\n\n", True),
+        ("CLOSE = Within(0.05,", "CLOSE = Within(\n    0.05,\n   ", True),
+        ("Within(0.05,", "Within(0.06,", False),
+        ('client: str = "sender"', 'client: str = "receiver"', False),
+        ("94e6", "95e6", False),
+    ],
+)
+def test_the_hash_is_of_what_the_file_means(write: Write, old: str, new: str, is_same: bool) -> None:
+    before = find.find([str(write())])[0].source_sha256
+    after = find.find([str(write(head=HEAD.replace(old, new)))])[0].source_sha256
+    assert (after == before) is is_same
 
 
 def test_article_yaml_names_the_source(write: Write) -> None:
