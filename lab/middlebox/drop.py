@@ -5,6 +5,7 @@ from __future__ import annotations
 import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import ClassVar
 
 import msgspec
 
@@ -23,6 +24,8 @@ class DropSegment(msgspec.Struct, frozen=True, tag="drop_segment", tag_field="ki
     Not on a sender: its TCP would notice, and count the segment as never sent.
     """
 
+    tools: ClassVar[tuple[str, ...]] = ()
+
     node: str
     number: int
     interface: str = "eth1"
@@ -30,10 +33,6 @@ class DropSegment(msgspec.Struct, frozen=True, tag="drop_segment", tag_field="ki
     def __post_init__(self) -> None:
         if self.number < 1:
             raise ValueError(f"segments are counted from 1: there is no {self.number}")
-
-    def tools(self) -> tuple[str, ...]:
-        """No tool of another's."""
-        return ()
 
     @contextmanager
     def installed(self, place: Place) -> Iterator[None]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import msgspec
 
@@ -26,14 +26,12 @@ class TcpMss(msgspec.Struct, frozen=True, tag="tcp_mss", tag_field="kind", forbi
     Leaves iptables.NODE.txt: the rule as the kernel has it, with its counters after the workload.
     """
 
+    tools: ClassVar[tuple[str, ...]] = ("iptables",)
+
     node: str
     mss: Size
     way: Way = "out"
     interface: str = "eth0"
-
-    def tools(self) -> tuple[str, ...]:
-        """What must be installed."""
-        return ("iptables",)
 
     @contextmanager
     def installed(self, place: Place) -> Iterator[None]:
@@ -61,14 +59,12 @@ class NftMaxseg(msgspec.Struct, frozen=True, tag="nft_maxseg", tag_field="kind",
     Leaves nft.NODE.json: the chain as the kernel has it.
     """
 
+    tools: ClassVar[tuple[str, ...]] = ("nft",)
+
     node: str
     mss: Size
     way: Way = "out"
     interface: str = "eth0"
-
-    def tools(self) -> tuple[str, ...]:
-        """What must be installed."""
-        return ("nft",)
 
     @contextmanager
     def installed(self, place: Place) -> Iterator[None]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import socket
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from typing import ClassVar
 
 import msgspec
 
@@ -25,14 +26,12 @@ KIND_2_LENGTH_4 = 0x0204  # RFC 9293 3.2: how the MSS option starts
 class MssProgram(msgspec.Struct, frozen=True, tag="mss_program", tag_field="kind", forbid_unknown_fields=True):
     """A tc-bpf program that sets the MSS of SYNs over IPv4 which leave `node` by `interface`, or come `in` there."""
 
+    tools: ClassVar[tuple[str, ...]] = ()
+
     node: str
     mss: Size
     way: Way = "out"
     interface: str = "eth0"
-
-    def tools(self) -> tuple[str, ...]:
-        """No tool of another's."""
-        return ()
 
     @contextmanager
     def installed(self, place: Place) -> Iterator[None]:

@@ -12,6 +12,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import ClassVar
 
 import msgspec
 
@@ -41,14 +42,12 @@ class MssQueue(msgspec.Struct, frozen=True, tag="mss_queue", tag_field="kind", f
     Leaves nft.NODE.json: the chain that queues them, as the kernel has it.
     """
 
+    tools: ClassVar[tuple[str, ...]] = ("nft",)
+
     node: str
     mss: Size
     way: Way = "out"
     interface: str = "eth0"
-
-    def tools(self) -> tuple[str, ...]:
-        """What must be installed."""
-        return ("nft",)
 
     @contextmanager
     def installed(self, place: Place) -> Iterator[None]:

@@ -7,6 +7,7 @@ import signal
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import ClassVar
 
 import msgspec
 
@@ -27,14 +28,12 @@ class Capture(msgspec.Struct, frozen=True, tag="capture", tag_field="kind", forb
     Leaves capture.NODE.INTERFACE.pcap. The trial is invalid when a packet escaped the capture.
     """
 
+    tools: ClassVar[tuple[str, ...]] = ("tcpdump",)
+
     node: str = "receiver"
     interface: str = "eth0"
     snap: Size = Size(96)
     filter: str = ""
-
-    def tools(self) -> tuple[str, ...]:
-        """What must be installed."""
-        return ("tcpdump",)
 
     @property
     def stem(self) -> str:

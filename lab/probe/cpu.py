@@ -11,6 +11,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import ClassVar
 
 import msgspec
 
@@ -26,9 +27,7 @@ class CpuTime(msgspec.Struct, frozen=True, tag="cpu_time", tag_field="kind", for
     In virtual time nothing takes CPU time, and the account stays empty.
     """
 
-    def tools(self) -> tuple[str, ...]:
-        """No tool of another's."""
-        return ()
+    tools: ClassVar[tuple[str, ...]] = ()
 
     @contextmanager
     def watch(self, place: Place) -> Iterator[None]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import ClassVar
 
 import msgspec
 
@@ -20,12 +21,10 @@ class ExpertInfo(msgspec.Struct, frozen=True, tag="expert_info", tag_field="kind
     were not tried.
     """
 
+    tools: ClassVar[tuple[str, ...]] = ("tcpdump", "tshark")
+
     node: str = "sender"
     interface: str = "eth0"
-
-    def tools(self) -> tuple[str, ...]:
-        """What must be installed."""
-        return ("tcpdump", "tshark")
 
     @contextmanager
     def watch(self, place: Place) -> Iterator[None]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import ClassVar
 
 import msgspec
 
@@ -16,11 +17,9 @@ SECONDS = 10.0
 class Netstat(msgspec.Struct, frozen=True, tag="netstat", tag_field="kind", forbid_unknown_fields=True):
     """What `node` counts in /proc/net/netstat and /proc/net/snmp. Leaves netstat.NODE.before.txt and .after.txt."""
 
-    node: str = "sender"
+    tools: ClassVar[tuple[str, ...]] = ()
 
-    def tools(self) -> tuple[str, ...]:
-        """No tool of another's."""
-        return ()
+    node: str = "sender"
 
     @contextmanager
     def watch(self, place: Place) -> Iterator[None]:

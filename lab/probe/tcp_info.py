@@ -11,6 +11,7 @@ import struct
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import ClassVar
 
 import msgspec
 
@@ -33,12 +34,10 @@ RECORD = struct.Struct("<qII")  # time in ns, local port << 16 | remote port, by
 class TcpInfo(msgspec.Struct, frozen=True, tag="tcp_info", tag_field="kind", forbid_unknown_fields=True):
     """Every connection of `node`, each `interval`. Leaves tcp_info.NODE.bin, a sequence of RECORDs."""
 
+    tools: ClassVar[tuple[str, ...]] = ()
+
     node: str = "sender"
     interval: Duration = Duration.of("10 ms")
-
-    def tools(self) -> tuple[str, ...]:
-        """No tool of another's."""
-        return ()
 
     @contextmanager
     def watch(self, place: Place) -> Iterator[None]:

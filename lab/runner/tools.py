@@ -42,8 +42,9 @@ _SECONDS = 10
 
 
 class Tooled(Protocol):
-    """A workload or a probe."""
+    """A workload, a probe or a middlebox."""
 
+    @property
     def tools(self) -> tuple[str, ...]:
         """The programs that it runs."""
 
@@ -121,5 +122,5 @@ def of_fabric(fabric: str) -> set[str]:
 
 
 def needed(tasks: Iterable[Tooled]) -> set[str]:
-    """The tools that these workloads and probes declare."""
-    return {tool for task in tasks for tool in task.tools()}
+    """The tools that these workloads, probes and middleboxes declare."""
+    return {tool for task in tasks for tool in task.tools}

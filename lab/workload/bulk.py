@@ -15,15 +15,16 @@ import socket
 import sys
 import termios
 import time
+from typing import ClassVar
 
 import msgspec
 
 from lab.place import Place
 from lab.units import Duration, Size
+from lab.workload.sockets import MARGIN_SECONDS, accept, stream
 
 PORT = 5001
 BLOCK = 1 << 20
-MARGIN_SECONDS = 60.0  # for what is queued to drain, on the slowest path that a claim uses
 
 
 class Bulk(msgspec.Struct, frozen=True, tag="bulk", tag_field="kind", forbid_unknown_fields=True):
@@ -37,6 +38,9 @@ class Bulk(msgspec.Struct, frozen=True, tag="bulk", tag_field="kind", forbid_unk
     sender connects.
     """
 
+    greedy: ClassVar[bool] = True
+    tools: ClassVar[tuple[str, ...]] = ()
+
     client: str = "sender"
     server: str = "receiver"
     duration: Duration = Duration.of("10 s")
@@ -48,15 +52,6 @@ class Bulk(msgspec.Struct, frozen=True, tag="bulk", tag_field="kind", forbid_unk
     watermark: Size = Size.of("16 KiB")
     maxseg: Size | None = None
 
-    @property
-    def greedy(self) -> bool:
-        """Whether it sends as fast as the network takes it."""
-        return True
-
-    def tools(self) -> tuple[str, ...]:
-        """No tool of another's."""
-        return ()
-
     def run(self, place: Place) -> None:
         """Transfer. Raises WorkloadError when it does not end in its time."""
         address = place.address(self.server, self.ip)
@@ -67,13 +62,10 @@ class Bulk(msgspec.Struct, frozen=True, tag="bulk", tag_field="kind", forbid_unk
         sender.wait("the bulk sender", seconds)
         receiver.wait("the bulk receiver", seconds)
 
-    def _family(self) -> socket.AddressFamily:
-        return socket.AF_INET6 if self.ip == 6 else socket.AF_INET
-
     def _send(self, place: Place, address: str) -> None:
         block, size, effort = os.memfd_create("block"), self.block.bytes, self.effort.seconds
         os.truncate(block, size)
-        with socket.socket(self._family(), socket.SOCK_STREAM) as sock:
+        with stream(self.ip) as sock:
             sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, self.congestion.encode())
             if self.maxseg:
                 sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_MAXSEG, self.maxseg.bytes)
@@ -91,11 +83,7 @@ class Bulk(msgspec.Struct, frozen=True, tag="bulk", tag_field="kind", forbid_unk
         (place.out / "bulk.sender.json").write_text(json.dumps({"start_ns": start_ns}) + "\n")
 
     def _receive(self, place: Place) -> None:
-        with socket.socket(self._family(), socket.SOCK_STREAM) as listener:
-            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            listener.bind(("", PORT))
-            listener.listen(1)
-            sock, _ = listener.accept()
+        sock = accept(self.ip, PORT)
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVLOWAT, self.watermark.bytes)
         scratch, flags = bytearray(BLOCK), socket.MSG_TRUNC | socket.MSG_WAITALL
         total = sock.recv_into(scratch, self.watermark.bytes, flags)

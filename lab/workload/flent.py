@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import sys
-from typing import Literal
+from typing import ClassVar, Literal
 
 import msgspec
 
 from lab.place import Place
 from lab.units import Duration
+from lab.workload.sockets import MARGIN_SECONDS
 
 PORT = 12865
-MARGIN_SECONDS = 60.0
 
 
 class Flent(msgspec.Struct, frozen=True, tag="flent", tag_field="kind", forbid_unknown_fields=True):
@@ -20,6 +20,9 @@ class Flent(msgspec.Struct, frozen=True, tag="flent", tag_field="kind", forbid_u
     A download is what `server` sends. A point of its series is taken each `step`. Leaves flent.gz, Flent's own data
     file: the guest's clock and host name are the same in every trial, and so is its every byte.
     """
+
+    greedy: ClassVar[bool] = True
+    tools: ClassVar[tuple[str, ...]] = ("flent", "fping", "netperf")
 
     client: str = "sender"
     server: str = "receiver"
@@ -32,15 +35,6 @@ class Flent(msgspec.Struct, frozen=True, tag="flent", tag_field="kind", forbid_u
         for name, each in (("length", self.length), ("delay", self.delay)):
             if not each or each.ns % 10**9:
                 raise ValueError(f"flent counts whole seconds: {each} is not a {name} for it")
-
-    @property
-    def greedy(self) -> bool:
-        """Whether it sends as fast as the network takes it."""
-        return True
-
-    def tools(self) -> tuple[str, ...]:
-        """What must be installed."""
-        return ("flent", "fping", "netperf")
 
     def run(self, place: Place) -> None:
         """Measure. Raises WorkloadError, MachineError."""

@@ -10,15 +10,16 @@ import json
 import os
 import subprocess
 import time
+from typing import ClassVar
 
 import msgspec
 
 from lab.place import Place
 from lab.units import Size
+from lab.workload.sockets import MARGIN_SECONDS
 
 PORT = 1234
 SECONDS = 600.0  # the slowest transfer that a claim has, and to spare
-MARGIN_SECONDS = 60.0
 
 
 class Netcat(msgspec.Struct, frozen=True, tag="netcat", tag_field="kind", forbid_unknown_fields=True):
@@ -29,19 +30,13 @@ class Netcat(msgspec.Struct, frozen=True, tag="netcat", tag_field="kind", forbid
     trial's wall clock).
     """
 
+    greedy: ClassVar[bool] = True
+    tools: ClassVar[tuple[str, ...]] = ("nc.openbsd",)
+
     client: str = "receiver"
     server: str = "sender"
     size: Size = Size.of("200 MiB")
     back: Size = Size(0)
-
-    @property
-    def greedy(self) -> bool:
-        """Whether it sends as fast as the network takes it."""
-        return True
-
-    def tools(self) -> tuple[str, ...]:
-        """What must be installed."""
-        return ("nc.openbsd",)
 
     def run(self, place: Place) -> None:
         """Transfer. Raises WorkloadError when it does not end in its time."""

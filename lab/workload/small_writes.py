@@ -7,16 +7,16 @@ import os
 import socket
 import time
 from collections.abc import Callable
-from typing import Literal
+from typing import ClassVar, Literal
 
 import msgspec
 
 from lab.place import Place
 from lab.units import Size
+from lab.workload.sockets import MARGIN_SECONDS, accept, stream
 
 PORT = 5001
 REPLY = 2  # bytes
-MARGIN_SECONDS = 60.0
 MESSAGE_SECONDS = 1.0  # more than two delayed ACKs at their longest
 
 Way = Literal["plain", "nodelay", "cork", "writev", "one-buffer"]
@@ -32,6 +32,9 @@ class SmallWrites(msgspec.Struct, frozen=True, tag="small-writes", tag_field="ki
     Leaves small_writes.json: `stamps_ns`, the client's clock before the first message and after each answer, and of
     each message `message_bytes`, `file_bytes` (a part of them) and `reply_bytes`.
     """
+
+    greedy: ClassVar[bool] = False
+    tools: ClassVar[tuple[str, ...]] = ()
 
     client: str = "sender"
     server: str = "receiver"
@@ -51,15 +54,6 @@ class SmallWrites(msgspec.Struct, frozen=True, tag="small-writes", tag_field="ki
         """What the server answers."""
         return Size(self.writes * self.size.bytes + self.file.bytes)
 
-    @property
-    def greedy(self) -> bool:
-        """Whether it sends as fast as the network takes it."""
-        return False
-
-    def tools(self) -> tuple[str, ...]:
-        """No tool of another's."""
-        return ()
-
     def run(self, place: Place) -> None:
         """Exchange all messages. Raises WorkloadError when that does not end in its time."""
         address = place.address(self.server, self.ip)
@@ -69,15 +63,8 @@ class SmallWrites(msgspec.Struct, frozen=True, tag="small-writes", tag_field="ki
         client.wait("the client of small writes", self.messages * MESSAGE_SECONDS + MARGIN_SECONDS)
         server.wait("the server of small writes", MARGIN_SECONDS)
 
-    def _family(self) -> socket.AddressFamily:
-        return socket.AF_INET6 if self.ip == 6 else socket.AF_INET
-
     def _serve(self) -> None:
-        with socket.socket(self._family(), socket.SOCK_STREAM) as listener:
-            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            listener.bind(("", PORT))
-            listener.listen(1)
-            sock, _ = listener.accept()
+        sock = accept(self.ip, PORT)
         message, reply = self.message.bytes, bytes(REPLY)
         buffer = bytearray(message)
         with sock:
@@ -91,7 +78,7 @@ class SmallWrites(msgspec.Struct, frozen=True, tag="small-writes", tag_field="ki
                 sock.sendall(reply)
 
     def _ask(self, address: str, place: Place) -> None:
-        with socket.socket(self._family(), socket.SOCK_STREAM) as sock:
+        with stream(self.ip) as sock:
             if self.way in ("nodelay", "writev", "one-buffer"):
                 sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             sock.connect((address, PORT))

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import msgspec
 
 from lab.place import Place
 from lab.units import Duration, Rate, Size
-
-MARGIN_SECONDS = 60.0
+from lab.workload.sockets import MARGIN_SECONDS
 
 
 def _check_whole_seconds(duration: Duration, tool: str) -> None:
@@ -18,6 +19,8 @@ def _check_whole_seconds(duration: Duration, tool: str) -> None:
 
 class Iperf3(msgspec.Struct, frozen=True, tag="iperf3", tag_field="kind", forbid_unknown_fields=True):
     """iperf3 from `client` to `server` for `duration`; UDP at `udp_rate` where given. Leaves iperf3.json."""
+
+    tools: ClassVar[tuple[str, ...]] = ("iperf3",)
 
     client: str = "sender"
     server: str = "receiver"
@@ -34,10 +37,6 @@ class Iperf3(msgspec.Struct, frozen=True, tag="iperf3", tag_field="kind", forbid
     def greedy(self) -> bool:
         """Whether it sends as fast as the network takes it."""
         return self.udp_rate is None
-
-    def tools(self) -> tuple[str, ...]:
-        """What must be installed."""
-        return ("iperf3",)
 
     def run(self, place: Place) -> None:
         """Measure. Raises WorkloadError, MachineError."""
@@ -61,19 +60,13 @@ class Iperf(msgspec.Struct, frozen=True, tag="iperf", tag_field="kind", forbid_u
     Its writer does not ask by select() before it writes, as iperf3's does: it sleeps in write().
     """
 
+    greedy: ClassVar[bool] = True
+    tools: ClassVar[tuple[str, ...]] = ("iperf",)
+
     client: str = "sender"
     server: str = "receiver"
     duration: Duration = Duration.of("10 s")
     ip: int = 4
-
-    @property
-    def greedy(self) -> bool:
-        """Whether it sends as fast as the network takes it."""
-        return True
-
-    def tools(self) -> tuple[str, ...]:
-        """What must be installed."""
-        return ("iperf",)
 
     def run(self, place: Place) -> None:
         """Measure. Raises WorkloadError, MachineError."""
@@ -90,6 +83,9 @@ class Iperf(msgspec.Struct, frozen=True, tag="iperf", tag_field="kind", forbid_u
 class Qperf(msgspec.Struct, frozen=True, tag="qperf", tag_field="kind", forbid_unknown_fields=True):
     """qperf's `test` from `client` to `server` for `duration`. Leaves qperf.txt."""
 
+    greedy: ClassVar[bool] = True
+    tools: ClassVar[tuple[str, ...]] = ("qperf",)
+
     client: str = "sender"
     server: str = "receiver"
     duration: Duration = Duration.of("2 s")
@@ -98,15 +94,6 @@ class Qperf(msgspec.Struct, frozen=True, tag="qperf", tag_field="kind", forbid_u
 
     def __post_init__(self) -> None:
         _check_whole_seconds(self.duration, "qperf")
-
-    @property
-    def greedy(self) -> bool:
-        """Whether it sends as fast as the network takes it."""
-        return True
-
-    def tools(self) -> tuple[str, ...]:
-        """What must be installed."""
-        return ("qperf",)
 
     def run(self, place: Place) -> None:
         """Measure. Raises WorkloadError, MachineError."""
@@ -122,21 +109,15 @@ class Qperf(msgspec.Struct, frozen=True, tag="qperf", tag_field="kind", forbid_u
 class Ping(msgspec.Struct, frozen=True, tag="ping", tag_field="kind", forbid_unknown_fields=True):
     """`count` echo requests of `size` payload bytes, `interval` apart. Leaves ping.txt."""
 
+    greedy: ClassVar[bool] = False
+    tools: ClassVar[tuple[str, ...]] = ("ping",)
+
     client: str = "sender"
     server: str = "receiver"
     count: int = 1
     interval: Duration = Duration.of("1 s")
     size: Size = Size(56)
     ip: int = 4
-
-    @property
-    def greedy(self) -> bool:
-        """Whether it sends as fast as the network takes it."""
-        return False
-
-    def tools(self) -> tuple[str, ...]:
-        """What must be installed."""
-        return ("ping",)
 
     def run(self, place: Place) -> None:
         """Measure. Raises WorkloadError when no answer came at all."""
