@@ -11,10 +11,13 @@ import pytest
 
 ROOT = Path(__file__).parent.parent
 
-# What each layer may import beside itself and `errors`, which all share.
+SHARED = {"errors", "outputs"}  # leaves: errors, and the names of the files that a trial leaves
+
+# What each layer may import besides itself and those that all share.
 LAYERS = {
     "units": set(),
     "errors": set(),
+    "outputs": set(),
     "owner": set(),
     "meaning": set(),
     "spec": {"units", "meaning"},
@@ -95,7 +98,7 @@ def violations(path: str, source: str) -> list[str]:
     layer = "experiment" if parts[0] != "lab" else "lab" if path in INTERFACE else parts[1]
     if layer not in LAYERS and layer != "experiment":
         return [f"{path}: lab/{layer} is in no layer: add it to the table, and to the design"]
-    allowed = EXPERIMENT if layer == "experiment" else LAYERS[layer] | {layer, "errors"}
+    allowed = EXPERIMENT if layer == "experiment" else LAYERS[layer] | {layer, *SHARED}
     tree = ast.parse(source, path)
     found = []
     for line, name in imports(tree, parts[:-1]):

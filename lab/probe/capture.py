@@ -11,6 +11,7 @@ from typing import ClassVar
 
 import msgspec
 
+from lab import outputs
 from lab.place import Place, WorkloadError
 from lab.units import Size
 
@@ -36,14 +37,14 @@ class Capture(msgspec.Struct, frozen=True, tag="capture", tag_field="kind", forb
     filter: str = ""
 
     @property
-    def stem(self) -> str:
-        """The name of the files that it leaves, without their ending."""
-        return f"capture.{self.node}.{self.interface}"
+    def file(self) -> str:
+        """The capture that it leaves."""
+        return outputs.capture(self.node, self.interface)
 
     @contextmanager
     def watch(self, place: Place) -> Iterator[None]:
         """Capture within this context. Raises WorkloadError when tcpdump does not start or loses packets."""
-        log = place.out / f"{self.stem}.log"
+        log = (place.out / self.file).with_suffix(".log")
         argv = [
             "stdbuf",
             "-o1M",
@@ -57,7 +58,7 @@ class Capture(msgspec.Struct, frozen=True, tag="capture", tag_field="kind", forb
             str(BUFFER_KIB),
         ]
         argv += ["-Z", "root", "--time-stamp-precision=nano", "-w", "-"]
-        process = place.start(self.node, [*argv, *self.filter.split()], f"{self.stem}.pcap", log.name)
+        process = place.start(self.node, [*argv, *self.filter.split()], self.file, log.name)
         deadline = time.monotonic() + READY_SECONDS
         while "listening on" not in log.read_text():
             if process.poll() is not None or time.monotonic() > deadline:

@@ -15,6 +15,7 @@ from typing import ClassVar
 
 import msgspec
 
+from lab import outputs
 from lab.place import Place
 
 IDLE = ("idle", "iowait")
@@ -36,7 +37,7 @@ class CpuTime(msgspec.Struct, frozen=True, tag="cpu_time", tag_field="kind", for
         yield
         after, end = _account(), time.monotonic()
         spent = {name: round(after[name] - before[name], 2) for name in FIELDS if name not in IDLE}
-        (place.out / "cpu.json").write_text(json.dumps({**spent, "elapsed": round(end - start, 3)}) + "\n")
+        (place.out / outputs.CPU).write_text(json.dumps({**spent, "elapsed": round(end - start, 3)}) + "\n")
 
 
 def _account() -> dict[str, float]:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import ClassVar
 
 import msgspec
 
+from lab import outputs
 from lab.place import Place
 from lab.probe.capture import Capture
 
@@ -32,6 +34,7 @@ class ExpertInfo(msgspec.Struct, frozen=True, tag="expert_info", tag_field="kind
         capture = Capture(node=self.node, interface=self.interface)
         with capture.watch(place):
             yield
-        name = f"expert.{self.node}.{self.interface}"
-        argv = ["tshark", "-q", "-z", "expert", "-r", str(place.out / f"{capture.stem}.pcap")]
-        place.wait(place.start(self.node, argv, f"{name}.txt", f"{name}.log"), SECONDS, f"{name}.log")
+        said = outputs.expert(self.node, self.interface)
+        log = Path(said).with_suffix(".log").name
+        argv = ["tshark", "-q", "-z", "expert", "-r", str(place.out / capture.file)]
+        place.wait(place.start(self.node, argv, said, log), SECONDS, log)

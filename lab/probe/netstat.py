@@ -9,6 +9,7 @@ from typing import ClassVar
 
 import msgspec
 
+from lab import outputs
 from lab.place import Place
 
 SECONDS = 10.0
@@ -29,7 +30,7 @@ class Netstat(msgspec.Struct, frozen=True, tag="netstat", tag_field="kind", forb
         self._read(place, "after")
 
     def _read(self, place: Place, when: str) -> None:
-        target = place.out / f"netstat.{self.node}.{when}.txt"
+        target = place.out / outputs.netstat(self.node, when)
 
         def read() -> None:
             target.write_text("".join(Path(f"/proc/net/{name}").read_text() for name in ("netstat", "snmp")))

@@ -15,6 +15,7 @@ from typing import ClassVar
 
 import msgspec
 
+from lab import outputs
 from lab.place import Place
 from lab.units import Duration
 
@@ -28,11 +29,10 @@ _HEADER = struct.Struct("=IHHII")
 _MESSAGE = struct.Struct(">4xHH")  # inet_diag_msg: family, state, timer, retrans, then the two ports
 _MESSAGE_BYTES = 72
 _ATTRIBUTE = struct.Struct("=HH")
-RECORD = struct.Struct("<qII")  # time in ns, local port << 16 | remote port, bytes of tcp_info that follow
 
 
 class TcpInfo(msgspec.Struct, frozen=True, tag="tcp_info", tag_field="kind", forbid_unknown_fields=True):
-    """Every connection of `node`, each `interval`. Leaves tcp_info.NODE.bin, a sequence of RECORDs."""
+    """Every connection of `node`, each `interval`. Leaves tcp_info.NODE.bin, of TCP_INFO_RECORDs."""
 
     tools: ClassVar[tuple[str, ...]] = ()
 
@@ -57,7 +57,7 @@ class TcpInfo(msgspec.Struct, frozen=True, tag="tcp_info", tag_field="kind", for
         request = _request()
         with (
             socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, NETLINK_SOCK_DIAG) as diag,
-            open(place.out / f"tcp_info.{self.node}.bin", "wb") as file,
+            open(place.out / outputs.tcp_info(self.node), "wb") as file,
         ):
             due = time.monotonic_ns()
             while not stopped:
@@ -65,7 +65,7 @@ class TcpInfo(msgspec.Struct, frozen=True, tag="tcp_info", tag_field="kind", for
                 for family in (socket.AF_INET, socket.AF_INET6):
                     diag.send(request[family])
                     for ports, info in _answers(diag):
-                        file.write(RECORD.pack(now, ports, len(info)) + info)
+                        file.write(outputs.TCP_INFO_RECORD.pack(now, ports, len(info)) + info)
                 due += self.interval.ns
                 time.sleep(max(0, due - time.monotonic_ns()) / 1e9)
 

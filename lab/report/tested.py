@@ -9,6 +9,7 @@ from html import escape
 from pathlib import Path
 from typing import Any, Self
 
+from lab import outputs
 from lab.errors import LabError
 from lab.record import Record
 from lab.report.traffic import Traffic, traffic_of
@@ -41,8 +42,8 @@ class Tested:
         """Its capture, the sender's or else the receiver's, read once. Raises NotRun, MetricError."""
         if self.record is None:
             raise NotRun(f"{self.label} was not run")
-        captured = {name.split(".")[1] for name in self.record.outputs if name.startswith("capture.")}
-        return traffic_of(self.record, next((node for node in self.case.path if node in captured), self.case.path[0]))
+        captured = [node for node in self.case.path if outputs.captures(self.record.outputs, node)]
+        return traffic_of(self.record, captured[0] if captured else self.case.path[0])
 
 
 @dataclass(frozen=True, repr=False)

@@ -17,13 +17,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from lab import outputs
 from lab.fabric.fabric import Fabric
 from lab.fabric.measure import measure
 from lab.place import Place
 
-__all__ = ["FILE", "measure", "watching"]
+__all__ = ["measure", "watching"]
 
-FILE = "fidelity.json"
 PERIOD_NS = 5_000_000  # between two wake-ups: 200 a second, so that one in a hundred is seen in half a second
 WINDOW_NS = 100_000_000  # between two samples, ten of /proc/stat's ticks
 LEAST_IDLE = 20  # times what a sample takes: the monitor's own part stays below 5 %
@@ -35,7 +35,7 @@ CPU_FIELDS = ("user", "nice", "system", "idle", "iowait", "irq", "softirq", "ste
 def watching(place: Place, fabric: Fabric, wires: list[dict[str, Any]], greedy: bool) -> Iterator[None]:
     """Watch within this context. `wires` as measured before, `greedy` whether the workload fills them."""
     monitor = _Monitor(fabric)
-    child = place.spawn(fabric.network.nodes[0].name, lambda: monitor.run(place.out / FILE, wires, greedy))
+    child = place.spawn(fabric.network.nodes[0].name, lambda: monitor.run(place.out / outputs.FIDELITY, wires, greedy))
     yield
     child.stop("the monitor")
 

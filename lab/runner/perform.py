@@ -17,6 +17,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, cast
 
+from lab import outputs
 from lab.errors import LabError
 from lab.fabric import FABRICS, choose
 from lab.fabric.fabric import Fabric
@@ -135,7 +136,7 @@ def perform(trial: dict[str, Any], out: Path) -> dict[str, Any]:
             from lab.runner import monitor  # virtual time has no use for it, and its guests start quicker without
 
             wires = monitor.measure(fabric)
-        _write(out / "qdiscs.before.json", fabric.qdiscs())
+        _write(out / outputs.QDISCS_BEFORE, fabric.qdiscs())
         with ExitStack() as undo:
             spaces = {node.name: fabric.namespace(node.name) for node in network.nodes}
             place = Place(spaces, _addresses(network), out, undo)
@@ -151,7 +152,7 @@ def perform(trial: dict[str, Any], out: Path) -> dict[str, Any]:
                 load = standing.enter_context(saturation.measured()) if counted else None
                 step()
                 workload.run(place)
-        _write(out / "qdiscs.after.json", fabric.qdiscs())
+        _write(out / outputs.QDISCS_AFTER, fabric.qdiscs())
         after = [f"after the run, {each}" for each in fabric.differences() if each not in before]
     if load is not None:
         environment["cpu_busy"] = load.busy

@@ -25,6 +25,7 @@ _INSIDE = (
     "errors.py",
     "fabric",
     "middlebox",
+    "outputs.py",
     "place.py",
     "probe",
     "runner/monitor.py",

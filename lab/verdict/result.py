@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
+from lab import outputs
 from lab.errors import LabError
 from lab.record import Record
 from lab.spec.case import Case, CaseKey
@@ -213,8 +214,8 @@ def _why(repeats: Sequence[tuple[str, ...]]) -> str:
 
 def _spoiled(record: Record) -> tuple[str, ...]:
     """Why it does not count: the network was another one, or the machine too slow for real time."""
-    watched = fidelity.FILE in record.outputs
-    return (*record.invalid, *(fidelity.faults(record.json(fidelity.FILE)) if watched else ()))
+    watched = outputs.FIDELITY in record.outputs
+    return (*record.invalid, *(fidelity.faults(record.json(outputs.FIDELITY)) if watched else ()))
 
 
 def _name(result: Result) -> str:

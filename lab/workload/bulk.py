@@ -19,6 +19,7 @@ from typing import ClassVar
 
 import msgspec
 
+from lab import outputs
 from lab.place import Place
 from lab.units import Duration, Size
 from lab.workload.sockets import MARGIN_SECONDS, accept, stream
@@ -80,7 +81,7 @@ class Bulk(msgspec.Struct, frozen=True, tag="bulk", tag_field="kind", forbid_unk
                 left = self.size.bytes
                 while left:
                     left -= os.sendfile(sock.fileno(), block, 0, min(left, size))
-        (place.out / "bulk.sender.json").write_text(json.dumps({"start_ns": start_ns}) + "\n")
+        (place.out / outputs.BULK_SENDER).write_text(json.dumps({"start_ns": start_ns}) + "\n")
 
     def _receive(self, place: Place) -> None:
         sock = accept(self.ip, PORT)
@@ -94,7 +95,7 @@ class Bulk(msgspec.Struct, frozen=True, tag="bulk", tag_field="kind", forbid_unk
             total += count
         sock.close()
         measured = {"bytes": total, "first_bytes": first_bytes, "first_ns": first_ns, "last_ns": last_ns}
-        (place.out / "bulk.json").write_text(json.dumps(measured) + "\n")
+        (place.out / outputs.BULK).write_text(json.dumps(measured) + "\n")
 
 
 def _waiting(sock: socket.socket) -> int:

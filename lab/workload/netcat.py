@@ -14,6 +14,7 @@ from typing import ClassVar
 
 import msgspec
 
+from lab import outputs
 from lab.place import Place
 from lab.units import Size
 from lab.workload.sockets import MARGIN_SECONDS
@@ -56,7 +57,7 @@ class Netcat(msgspec.Struct, frozen=True, tag="netcat", tag_field="kind", forbid
         start_ns = time.time_ns()
         subprocess.run(argv, stdin=_zeroes(self.back), stdout=subprocess.DEVNULL, check=True)
         measured = {"start_ns": start_ns, "end_ns": time.time_ns()}
-        (place.out / "netcat.json").write_text(json.dumps(measured) + "\n")
+        (place.out / outputs.NETCAT).write_text(json.dumps(measured) + "\n")
 
 
 def _zeroes(size: Size) -> int:

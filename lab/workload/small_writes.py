@@ -11,6 +11,7 @@ from typing import ClassVar, Literal
 
 import msgspec
 
+from lab import outputs
 from lab.place import Place
 from lab.units import Size
 from lab.workload.sockets import MARGIN_SECONDS, accept, stream
@@ -90,7 +91,7 @@ class SmallWrites(msgspec.Struct, frozen=True, tag="small-writes", tag_field="ki
                 sock.recv(REPLY, socket.MSG_WAITALL)
                 stamps.append(now())
         sizes = {"message_bytes": self.message.bytes, "file_bytes": self.file.bytes, "reply_bytes": REPLY}
-        (place.out / "small_writes.json").write_text(json.dumps({**sizes, "stamps_ns": stamps}) + "\n")
+        (place.out / outputs.SMALL_WRITES).write_text(json.dumps({**sizes, "stamps_ns": stamps}) + "\n")
 
     def _writer(self, sock: socket.socket) -> Callable[[], None]:
         """What writes one message."""

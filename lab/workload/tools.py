@@ -6,6 +6,7 @@ from typing import ClassVar
 
 import msgspec
 
+from lab import outputs
 from lab.place import Place
 from lab.units import Duration, Rate, Size
 from lab.workload.sockets import MARGIN_SECONDS
@@ -49,8 +50,8 @@ class Iperf3(msgspec.Struct, frozen=True, tag="iperf3", tag_field="kind", forbid
             argv += ["-u", "-b", str(self.udp_rate.bps)]
         if self.length:
             argv += ["-l", str(self.length.bytes)]
-        client = place.start(self.client, argv, "iperf3.json")
-        place.wait(client, self.duration.seconds + MARGIN_SECONDS, "iperf3.json")
+        client = place.start(self.client, argv, outputs.IPERF3)
+        place.wait(client, self.duration.seconds + MARGIN_SECONDS, outputs.IPERF3)
         place.wait(server, MARGIN_SECONDS)
 
 
@@ -72,11 +73,11 @@ class Iperf(msgspec.Struct, frozen=True, tag="iperf", tag_field="kind", forbid_u
         """Measure. Raises WorkloadError, MachineError."""
         port = 5001
         version = ["-V"] if self.ip == 6 else []
-        server = place.start(self.server, ["iperf", "-s", "-P", "1", "-y", "C", *version], "iperf.server.csv")
+        server = place.start(self.server, ["iperf", "-s", "-P", "1", "-y", "C", *version], outputs.IPERF_SERVER)
         place.wait_for_listener(server, port)
         argv = ["iperf", "-c", place.address(self.server, self.ip), "-t", f"{self.duration.seconds:g}", "-y", "C"]
-        client = place.start(self.client, [*argv, *version], "iperf.csv")
-        place.wait(client, self.duration.seconds + MARGIN_SECONDS, "iperf.csv")
+        client = place.start(self.client, [*argv, *version], outputs.IPERF)
+        place.wait(client, self.duration.seconds + MARGIN_SECONDS, outputs.IPERF)
         place.wait(server, MARGIN_SECONDS)
 
 
@@ -102,8 +103,8 @@ class Qperf(msgspec.Struct, frozen=True, tag="qperf", tag_field="kind", forbid_u
         place.wait_for_listener(server, port)
         argv = ["qperf", "--use_bits_per_sec", "--precision", "6", "--time", str(self.duration.ns // 10**9)]
         argv += [place.address(self.server, self.ip), self.test]
-        client = place.start(self.client, argv, "qperf.txt")
-        place.wait(client, self.duration.seconds + MARGIN_SECONDS, "qperf.txt")
+        client = place.start(self.client, argv, outputs.QPERF)
+        place.wait(client, self.duration.seconds + MARGIN_SECONDS, outputs.QPERF)
 
 
 class Ping(msgspec.Struct, frozen=True, tag="ping", tag_field="kind", forbid_unknown_fields=True):
@@ -122,5 +123,5 @@ class Ping(msgspec.Struct, frozen=True, tag="ping", tag_field="kind", forbid_unk
     def run(self, place: Place) -> None:
         """Measure. Raises WorkloadError when no answer came at all."""
         argv = ["ping", "-n", "-c", str(self.count), "-i", f"{self.interval.seconds:g}", "-s", str(self.size.bytes)]
-        client = place.start(self.client, [*argv, place.address(self.server, self.ip)], "ping.txt")
-        place.wait(client, self.count * self.interval.seconds + MARGIN_SECONDS, "ping.txt")
+        client = place.start(self.client, [*argv, place.address(self.server, self.ip)], outputs.PING)
+        place.wait(client, self.count * self.interval.seconds + MARGIN_SECONDS, outputs.PING)

@@ -8,9 +8,9 @@ from collections.abc import Callable, Sequence
 
 import pytest
 
+from lab import outputs
 from lab.cli.comparing import Answer
 from lab.comparison.compare import ClaimChange, Incomparable, compare
-from lab.verdict import fidelity
 from lab.verdict.judged import Judged
 
 Judge = Callable[..., Judged]
@@ -114,7 +114,7 @@ def test_a_machine_too_slow_for_real_time_says_nothing_about_the_kernel(
     )
     sides = [
         judge(declaration, {"only": [netcat(only)], "cpu": [netcat(1.0) | evidence]}, kernel, {"cpu": "real"})
-        for kernel, only, evidence in (("k1", before, {}), ("k2", after, {fidelity.FILE: spoilt()}))
+        for kernel, only, evidence in (("k1", before, {}), ("k2", after, {outputs.FIDELITY: spoilt()}))
     ]
     (found,) = compare([sides[0]], [sides[1]])
     assert (found.base.kind, found.change) == ("reproduced", expected)

@@ -11,9 +11,10 @@ from pathlib import Path
 import pytest
 
 from lab.fabric import FABRICS
+from lab.outputs import FIDELITY
 from lab.record.record import Record
 from lab.units import Duration
-from lab.verdict.fidelity import FILE, faults
+from lab.verdict.fidelity import faults
 from lab.workload import Bulk
 from tests.fabric.cases import CASES
 
@@ -30,7 +31,7 @@ def test_a_wire_keeps_its_promise_or_the_trial_says_not(perform: Perform, name: 
     path = {"path": dict(case.path)}
     record = perform("symmetric-1g", case.workload, case.probes, clock="real", fabric=fabric, links=path)
     assert record.invalid == ()
-    reasons = faults(record.json(FILE))
+    reasons = faults(record.json(FIDELITY))
     if not reasons:
         case.check(record, "real")
 
@@ -60,9 +61,9 @@ def test_a_starved_trial_is_always_invalid(
         for turn in range(times):
             into = tmp_path / str(turn)
             record = perform("symmetric-1g", Bulk(duration=second), clock="real", into=into, links={"path": path})
-            assert faults(record.json(FILE)), f"run {turn + 1} of {times} passed"
+            assert faults(record.json(FIDELITY)), f"run {turn + 1} of {times} passed"
 
 
 def test_virtual_time_is_not_watched(perform: Perform) -> None:
     record = perform("symmetric-1g", Bulk(duration=Duration.of("100 ms")))
-    assert FILE not in record.outputs
+    assert FIDELITY not in record.outputs

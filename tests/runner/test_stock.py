@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from lab import model
+from lab import model, outputs
 from lab.comparison.identity import parting
 from lab.kernel import Budget, boot
 from lab.kernel.vm import qemu, stock
@@ -125,7 +125,7 @@ def test_its_own_namespaces_carry_trials(shipped: stock.Stock, tmp_path: Path) -
     result = json.loads((folder / "result.json").read_text())
     assert result["invalid"] == []
     assert shipped.release in result["environment"]["kernel"]
-    assert fidelity.faults(json.loads((folder / "out" / fidelity.FILE).read_text())) == ()
+    assert fidelity.faults(json.loads((folder / "out" / outputs.FIDELITY).read_text())) == ()
     times = [
         float(line.split("time=")[1].split()[0])
         for line in (folder / "out/ping.txt").read_text().splitlines()

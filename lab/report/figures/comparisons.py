@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from matplotlib.axes import Axes
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
+from lab import outputs
 from lab.metric import drops
 from lab.metric.tools import expert_summaries
 from lab.model import frames_in_flight, goodput_formula
@@ -128,12 +129,12 @@ def counters(claim: TestedClaim) -> Html:
     for each in claim.run:
         record = each.record
         for name in record.outputs if record else ():
-            if record and name == "qdiscs.after.json":
+            if record and name == outputs.QDISCS_AFTER:
                 rows += [[*row, claim.trial_link(record)] for row in _queues(record)]
-            if record and name.endswith(".pcap"):
+            if record and outputs.captures([name]):
                 lost = f"{each.traffic.retransmitted:,} retransmitted"
                 rows.append([name, f"{each.traffic.segments:,} data segments", lost, claim.trial_link(record)])
-            if record and name.startswith("expert.") and name.endswith(".txt"):
+            if record and outputs.is_expert(name):
                 said = expert_summaries(record.text(name))
                 text = "; ".join(f"{html.prose(summary)}: {frames:,}" for summary, frames in said.items())
                 again = sum(frames for summary, frames in said.items() if "retransmission" in summary.lower())
@@ -143,7 +144,7 @@ def counters(claim: TestedClaim) -> Html:
 
 def _queues(record: Record) -> Iterator[list[str]]:
     """Each of the wire's queues: packets through it, and drops."""
-    for queue in record.json("qdiscs.after.json"):
+    for queue in record.json(outputs.QDISCS_AFTER):
         if queue["direction"] == "forward":
             name = f"{queue['kind']} on link {queue['node']}"
             seen = f"{queue['packets']:,} packets, {queue['bytes']:,} bytes"

@@ -9,6 +9,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.ticker import EngFormatter, FuncFormatter
 
+from lab import outputs
 from lab.model import base_rtt
 from lab.report.drawing import ARMS, MUTED, PREDICTED, REPORTED, Label, axes, draw, labels, picture
 from lab.report.figures.scale import scale_of
@@ -81,7 +82,7 @@ def _bounds(panel: Axes, shown: Iterable[Tested], scale: float) -> list[Label]:
 def _goodput(each: Tested) -> Series:
     if each.record is None:
         raise NotRun(f"{each.label} was not run")
-    if any(name.endswith(".pcap") for name in each.record.outputs):
+    if outputs.captures(each.record.outputs):
         return each.traffic.goodput
     return goodput_of_samples(each.record, each.case.path[0])
 
