@@ -21,6 +21,7 @@ from lab import outputs
 from lab.fabric.fabric import Fabric
 from lab.fabric.measure import measure
 from lab.place import Place
+from lab.probe import proc_stat
 
 __all__ = ["measure", "watching"]
 
@@ -28,7 +29,6 @@ PERIOD_NS = 5_000_000  # between two wake-ups: 200 a second, so that one in a hu
 WINDOW_NS = 100_000_000  # between two samples, ten of /proc/stat's ticks
 LEAST_IDLE = 20  # times what a sample takes: the monitor's own part stays below 5 %
 PR_SET_TIMERSLACK, PR_GET_TIMERSLACK = 29, 30
-CPU_FIELDS = ("user", "nice", "system", "idle", "iowait", "irq", "softirq", "steal")  # proc_stat(5)
 
 
 @contextmanager
@@ -58,7 +58,7 @@ class _Monitor:
             "clock": clock,
             "wires": wires,
             "wakeups": {"policy": policy, "period_ns": PERIOD_NS, "late_ns": self.late_ns},
-            "tick": 1 / os.sysconf("SC_CLK_TCK"),
+            "tick": 1 / proc_stat.ticks_a_second(),
             "samples": self.samples,
         }
         target.write_text(json.dumps(plain) + "\n")
@@ -91,7 +91,7 @@ class _Monitor:
         return {
             "ns": time.monotonic_ns(),
             "cpus": len(cpus),
-            "cpu": _cpu(cpus),
+            "cpu": proc_stat.ticks(cpus),
             **_own(),
             **_softnet(cpus),
             "wires": wires,
@@ -138,16 +138,6 @@ def _urgent() -> str:
     except PermissionError:
         return "other"
     return "fifo"
-
-
-def _cpu(cpus: set[int]) -> dict[str, int]:
-    total = dict.fromkeys(CPU_FIELDS, 0)
-    for line in Path("/proc/stat").read_text().splitlines():
-        name, *ticks = line.split()
-        if name.startswith("cpu") and name[3:].isdigit() and int(name[3:]) in cpus:
-            for key, count in zip(CPU_FIELDS, ticks, strict=False):
-                total[key] += int(count)
-    return total
 
 
 def _own() -> dict[str, int]:

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 
-from lab.probe import CpuTime, Probe
+from lab.probe import CpuTime, Probe, proc_stat
 
 __all__ = ["SATURATED", "Load", "measured", "reasons"]
 
 SATURATED = 0.9  # of the workload's time: a CPU that idles less than the rest is what the packets waited for
-IDLE = (3, 4)  # idle and iowait among the columns of /proc/stat
 
 
 @dataclass
@@ -43,5 +40,5 @@ def reasons(load: Load, probes: Sequence[Probe]) -> list[str]:
 
 def _idle() -> float:
     """Seconds since boot that no CPU time was used."""
-    words = Path("/proc/stat").read_text().split("\n", 1)[0].split()[1:]
-    return sum(int(words[column]) for column in IDLE) / os.sysconf("SC_CLK_TCK")
+    ticks = proc_stat.ticks()
+    return (ticks["idle"] + ticks["iowait"]) / proc_stat.ticks_a_second()
