@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -10,6 +9,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
+from lab import version
 from lab.model import ModelError
 from lab.model.path import Path as NetworkPath
 from lab.record import FABRIC, Record, RecordError, Trial, canonical
@@ -86,7 +86,7 @@ def on(kernel: str | None, clock: str | None, records: Iterable[Record]) -> Iter
             trial = record.trial
             names = [trial.kernel.get(key) for key in ("name", "version", "id", "base")]
             if "base" in trial.kernel:
-                names.append(_series(trial.kernel))
+                names.append(version.series(trial.kernel["version"]))
             if (kernel is None or kernel in names) and clock in (None, trial.clock):
                 yield record
 
@@ -171,24 +171,18 @@ def _kernel(case: Case, trial: Trial) -> Mapping[str, Any]:
     kernel, variant = trial.kernel, case.kernel
     if variant is None or "base" not in kernel:
         return kernel
-    plain = {"name": _series(kernel), "version": kernel["version"], "hz": kernel["hz"]}
+    plain = {"name": version.series(kernel["version"]), "version": kernel["version"], "hz": kernel["hz"]}
     return {**plain, "id": kernel["base"], "patches": []}
 
 
-def _series(kernel: Mapping[str, Any]) -> str:
-    """'7.2' of version '7.2.13-1'."""
-    found = re.match(r"\d+\.\d+", kernel["version"])
-    return found.group() if found else ""
-
-
-def _rank(record: Record) -> tuple[bool, bool, bool, list[int], int, tuple[float, str]]:
+def _rank(record: Record) -> tuple[bool, bool, bool, tuple[int, ...], int, tuple[float, str]]:
     """The higher, the likelier what a reader means: virtual time, our own fabric, no patches, the newest version, the
     lowest seed.
     """
     kernel = record.trial.kernel
-    version = [int(number) for number in re.findall(r"\d+", kernel.get("version", ""))]
-    virtual = record.trial.clock == "virtual"
-    return virtual, record.trial.fabric == FABRIC, not kernel.get("patches"), version, -record.trial.seed, _age(record)
+    virtual, ours = record.trial.clock == "virtual", record.trial.fabric == FABRIC
+    numbers = version.order(kernel.get("version", ""))
+    return virtual, ours, not kernel.get("patches"), numbers, -record.trial.seed, _age(record)
 
 
 def _age(record: Record) -> tuple[float, str]:

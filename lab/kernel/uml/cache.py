@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import json
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
+from lab import version
 from lab.kernel.base import Clock, KernelMissing, Start, folder
 from lab.kernel.uml.start import start
 from lab.units import Size
@@ -67,7 +67,7 @@ def installed() -> list[Kernel]:
     for record in folder().glob("*/kernel.json"):
         kernel = load(record.parent)
         if kernel is not None:
-            found.append((_order(kernel.version), record.stat().st_mtime_ns, kernel))
+            found.append((version.order(kernel.version), record.stat().st_mtime_ns, kernel))
     return [kernel for *_, kernel in sorted(found, key=lambda entry: entry[:2], reverse=True)]
 
 
@@ -115,9 +115,5 @@ def save(kernel: Kernel) -> None:
 
 def series(name: str) -> str:
     """The X.Y that a kernel's name starts with, or '' when it starts with none."""
-    match = re.match(r"\d+\.\d+(?![\d.])", name)
-    return match.group() if match else ""
-
-
-def _order(version: str) -> tuple[int, ...]:
-    return tuple(int(number) for number in re.findall(r"\d+", version))
+    found = version.series(name)
+    return "" if name.startswith(f"{found}.") else found

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from lab import version
 from lab.errors import InputError, MachineError
 from lab.kernel import apt
 from lab.kernel.uml.checkout import Checkout
@@ -84,16 +85,16 @@ def from_file(path: Path) -> Source:
     path = Path(path).resolve()
     if path.name.endswith(".deb") and path.is_file():
         shown = subprocess.run(["dpkg-deb", "-f", str(path), "Version"], capture_output=True, text=True)
-        version = shown.stdout.strip()
+        number = shown.stdout.strip()
     elif re.search(r"\.tar\.\w+$", path.name) and path.is_file():
         match = re.search(r"(\d+\.\d+(?:\.\d+)?)(?=\D*\.tar)", path.name)
-        version = match.group(1) if match else ""
+        number = match.group(1) if match else ""
     else:
         raise InputError(f"{path}: neither a .deb nor a .tar.* file{' (a tree? see --tree)' if path.is_dir() else ''}")
-    series = re.match(r"\d+\.\d+", version)
-    if series is None:
+    series = version.series(number)
+    if not series:
         raise InputError(f"{path}: no kernel source, or its version is not in its name")
-    return Source(series.group(), version, _digest(path), path)
+    return Source(series, number, _digest(path), path)
 
 
 def from_tree(checkout: Checkout, content: str) -> Source:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
-import re
 import subprocess
 import tempfile
 from collections.abc import Callable, Sequence
@@ -13,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
+from lab import version
 from lab.errors import InputError, MachineError
 from lab.kernel import apt, base, configuration
 from lab.kernel.base import Clock, KernelMissing, Start
@@ -87,7 +87,7 @@ def installed() -> list[Stock]:
             kernel = Stock(**plain, folder=record.parent)
         except (OSError, ValueError, TypeError):
             continue
-        found.append(([int(part) for part in re.findall(r"\d+", kernel.version)], record.stat().st_mtime_ns, kernel))
+        found.append((version.order(kernel.version), record.stat().st_mtime_ns, kernel))
     return [kernel for *_, kernel in sorted(found, key=lambda entry: entry[:2], reverse=True)]
 
 
