@@ -39,13 +39,11 @@ __all__ = [
     "expert_retransmits",
     "header_length",
     "idle_share",
-    "inflight_max",
     "iperf3_goodput",
     "iperf_goodput",
     "ping_rtt",
     "qperf_goodput",
     "retransmits",
-    "tcp_info_max",
     "tcp_info_of",
     "window_plateau",
 ]
@@ -173,11 +171,6 @@ def window_plateau(node: str = "sender", interface: str | None = None) -> Metric
     return measure
 
 
-def inflight_max(node: str = "sender", interface: str | None = None) -> Metric:
-    """The most bytes sent and not acknowledged, at the sender."""
-    return lambda record: Value(int(connection_of(record, node, interface).inflight.max(initial=0)), "B")
-
-
 def capture_goodput(start: float, end: float, node: str = "sender", interface: str | None = None) -> Metric:
     """Bytes acknowledged between two times, in seconds since the first data segment, per second."""
 
@@ -200,11 +193,6 @@ def idle_share(
         return Value(connection.idle_share(low, high, round(gap * 1e9)), "1")
 
     return measure
-
-
-def tcp_info_max(field: str, unit: str = "1", scale: float = 1, node: str = "sender") -> Metric:
-    """The largest sample of a tcp_info field of the connection that sends most, times `scale`, in `unit`."""
-    return lambda record: Value(float(tcp_info_of(record, node)[field].max()) * scale, unit)
 
 
 def acked_goodput(start: float, end: float, node: str = "sender") -> Metric:

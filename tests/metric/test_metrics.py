@@ -96,7 +96,6 @@ def test_capture_metrics(record: Keep) -> None:
     done = record({"capture.sender.eth0.pcap": RECORDED.read_bytes()})
     assert metric.header_length()(done) == Value(32, "B")
     assert metric.retransmits("sender", "eth0")(done) == Value(0, "1")
-    assert metric.inflight_max()(done).number > 10 * 1448
     with pytest.raises(MetricError, match="still grew"):
         metric.window_plateau()(done)
     with pytest.raises(MetricError, match="'receiver' has no capture"):
@@ -128,7 +127,6 @@ def test_tcp_info(record: Keep) -> None:
     assert (samples.local_port, samples.remote_port, len(samples)) == (2, 5201, 5)
     assert samples["snd_cwnd"].tolist() == [0, 1, 2, 3, 4]
     assert samples.time_ns.tolist() == [0, 10, 20, 30, 40]
-    assert metric.tcp_info_max("snd_cwnd")(done) == Value(4, "1")
     assert len(FIELDS) >= 50
     with pytest.raises(TcpInfoError, match="no field 'total_rto'"):
         samples["total_rto"]
