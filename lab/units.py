@@ -210,7 +210,7 @@ class Value:
         if min(ends) <= 0:
             return None
         ratio = self.number / other.number
-        if self.low is self.high is other.low is other.high is None:
+        if (self.low, self.high, other.low, other.high) == (None, None, None, None):
             return Value(ratio, "1")
         low, high = (self.number if end is None else end for end in (self.low, self.high))
         return Value(ratio, "1", low / max(ends), high / min(ends))

@@ -91,7 +91,8 @@ class Claims:
             and (where is None or where(claim))
         ]
         if arm is not None or point is not None:
-            kept = [part for claim in kept for part in [claim.only(arm, point)] if part.results]
+            parts = (claim.only(arm, point) for claim in kept)
+            kept = [part for part in parts if part.results]
         return Claims(tuple(kept))
 
     def rows(self) -> list[dict[str, Any]]:

@@ -157,7 +157,8 @@ def test_a_hung_workload_is_ended_and_explained(lab: Lab, tmp_path: Path) -> Non
     assert "the guest did not end within 4 s" in done.stderr or "the guest hangs" in done.stderr
     assert done.stderr.count("\n") == 1
     assert (tmp_path / done.stderr.rstrip().rpartition(" ")[2]).exists(), "the console log is kept"
-    assert guests(tmp_path) == [] == staged(tmp_path)
+    assert guests(tmp_path) == []
+    assert staged(tmp_path) == []
 
 
 def test_a_killed_guest_is_explained(lab: Lab, tmp_path: Path, kernel: Kernel) -> None:
@@ -178,7 +179,8 @@ def test_a_killed_guest_is_explained(lab: Lab, tmp_path: Path, kernel: Kernel) -
     killer.join()
     assert done.returncode == 1
     assert "the guest was killed by SIGKILL" in done.stderr
-    assert guests(tmp_path) == [] == staged(tmp_path)
+    assert guests(tmp_path) == []
+    assert staged(tmp_path) == []
 
 
 @pytest.mark.skipif(
@@ -252,7 +254,8 @@ def test_ctrl_c_ends_guests_and_keeps_what_is_done(lab: Lab, tmp_path: Path, ker
     assert running.returncode == 130
     assert "interrupted" in said
     assert "Traceback" not in said
-    assert guests(tmp_path) == [] == staged(tmp_path)
+    assert guests(tmp_path) == []
+    assert staged(tmp_path) == []
 
 
 def test_a_killed_run_leaves_nothing_running(lab: Lab, tmp_path: Path, kernel: Kernel) -> None:
