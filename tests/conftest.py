@@ -25,8 +25,7 @@ from lab.runner.schedule import Runner
 from lab.spec import find
 from lab.spec.changes import Changes
 from lab.units import to_plain
-
-Perform = Callable[..., Record]
+from tests.kinds import Perform
 
 settings.register_profile("lab", deadline=None)  # how long an example takes is the machine's affair
 settings.load_profile("lab")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pytest
@@ -12,8 +12,7 @@ from lab.record.trial import Trial
 from lab.spec import find
 from lab.units import to_plain
 from lab.verdict.judged import Judged, stored
-
-Judge = Callable[..., Judged]
+from tests.kinds import Judge
 
 HEAD = """
 from lab import metric, model

@@ -18,8 +18,7 @@ from lab.kernel.uml.history import Commit, History
 from lab.runner import cleaning
 from lab.usecases.bisection import search
 from lab.verdict.judged import Judged
-
-Judge = Callable[..., Judged]
+from tests.kinds import Judge
 
 NAMES = {"GIT_AUTHOR_NAME": "A", "GIT_AUTHOR_EMAIL": "a@b", "GIT_COMMITTER_NAME": "A", "GIT_COMMITTER_EMAIL": "a@b"}
 CLAIM = """

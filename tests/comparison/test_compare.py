@@ -11,9 +11,7 @@ import pytest
 from lab import outputs
 from lab.cli.comparing import Answer
 from lab.comparison.compare import ClaimChange, Incomparable, compare
-from lab.verdict.judged import Judged
-
-Judge = Callable[..., Judged]
+from tests.kinds import Judge
 
 CLAIM = """
     topology="symmetric-1g", workload=Netcat(size=Size.of("{size}")), metric=metric.transfer_time(),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -13,9 +12,7 @@ from scapy.utils import wrpcap
 from lab.comparison.compare import compare
 from lab.comparison.page import Changes
 from lab.errors import InputError
-from lab.verdict.judged import Judged
-
-Judge = Callable[..., Judged]
+from tests.kinds import Judge
 
 CLAIM = """
     topology="symmetric-1g", workload=Netcat(), probes=(Capture(node="sender"),), metric=metric.mss_in("SYN"),

@@ -11,8 +11,7 @@ from scapy.layers.l2 import Ether
 from scapy.packet import Raw
 
 from lab.record import Record, Store, Trial
-
-Save = Callable[..., Path]
+from tests.kinds import Save
 
 
 @pytest.fixture(scope="session")

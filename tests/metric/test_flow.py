@@ -2,7 +2,6 @@
 
 import shutil
 import subprocess
-from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
 
@@ -12,9 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lab.metric import Capture, MetricError, bulk
-
-Save = Callable[..., Path]
-Segment = Callable[..., bytes]
+from tests.kinds import Save, Segment
 
 RECORDED = Path(__file__).parents[1] / "data" / "transfer.pcap"  # 100 ms of delay, one gigabit, Linux 7.2, -s 80
 

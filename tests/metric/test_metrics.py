@@ -2,7 +2,6 @@
 
 import json
 import struct
-from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
@@ -11,15 +10,11 @@ from lab import metric
 from lab.metric import MetricError
 from lab.metric.tcp_info import FIELDS, TcpInfoError, read
 from lab.metric.tools import iperf_bits_per_second, qperf_results
-from lab.record import Record
 from lab.units import Value
+from tests.kinds import Keep, Save, Segment
 
 DATA = Path(__file__).parents[1] / "data"
 RECORDED = DATA / "transfer.pcap"
-
-Save = Callable[..., Path]
-Segment = Callable[..., bytes]
-Keep = Callable[[Mapping[str, bytes]], Record]
 
 
 def test_iperf3(record: Keep) -> None:

@@ -34,10 +34,10 @@ from lab.workload import (
     SmallWrites,
     Workload,
 )
+from tests.kinds import Perform
 
 pytestmark = pytest.mark.guest
 
-Perform = Callable[..., Record]
 Busy = Callable[[], AbstractContextManager[None]]
 NOBODY = 65534
 ROOT = Path(lab.__file__).parent.parent

@@ -10,26 +10,22 @@ from pathlib import Path
 
 import pytest
 
-from lab.fabric import FABRICS
 from lab.outputs import FIDELITY
-from lab.record.record import Record
 from lab.units import Duration
 from lab.verdict.fidelity import faults
 from lab.workload import Bulk
-from tests.fabric.cases import CASES
+from tests.fabric.cases import CASES, held_by
+from tests.kinds import Perform
 
 pytestmark = pytest.mark.guest
 
-Perform = Callable[..., Record]
 SPIN = ["sh", "-c", "while :; do :; done"]
 
 
-@pytest.mark.parametrize("fabric", FABRICS)
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize(("name", "fabric"), held_by("real"))
 def test_a_wire_keeps_its_promise_or_the_trial_says_not(perform: Perform, name: str, fabric: str) -> None:
     case = CASES[name]
-    path = {"path": dict(case.path)}
-    record = perform("symmetric-1g", case.workload, case.probes, clock="real", fabric=fabric, links=path)
+    record = perform(case.topology, case.workload, case.probes, clock="real", fabric=fabric, **case.changes)
     assert record.invalid == ()
     reasons = faults(record.json(FIDELITY))
     if not reasons:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import shutil
 import sys
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -18,20 +17,18 @@ from lab.kernel.vm import qemu, stock
 from lab.metric import bulk_goodput, window_plateau
 from lab.model.mss import mss
 from lab.probe import Capture
-from lab.record.record import Record
 from lab.runner.saturation import SATURATED
 from lab.spec import find
 from lab.spec.changes import Changes
 from lab.units import Duration, Size, to_plain
 from lab.verdict import fidelity
 from lab.workload import Bulk, Ping
+from tests.kinds import Perform
 
 pytestmark = [
     pytest.mark.guest,
     pytest.mark.skipif(shutil.which(qemu.PROGRAM) is None, reason="qemu-system-x86 is not installed"),
 ]
-
-Perform = Callable[..., Record]
 
 
 @pytest.fixture(scope="module")
