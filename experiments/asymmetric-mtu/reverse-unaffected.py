@@ -3,6 +3,8 @@
 The article's last remark on what its method is good for.
 """
 
+from dataclasses import replace
+
 from lab import metric, model
 from lab.middlebox import MssProgram
 from lab.probe import Capture
@@ -12,13 +14,14 @@ from lab.workload import Bulk
 
 RAISED = (MssProgram(node="receiver", mss=Size(1460)),)
 TICKS = Within(0.001, because="another trial starts a few ticks of 256 ns later")
-TIME = {
-    "metric": metric.transfer_time(),
-    "prediction": model.transfer_time,
-    "probes": (),
-    "tolerance": TICKS,
-    "accuracy": TICKS,
-}
+TIME = Arm(
+    "small-time",
+    metric=metric.transfer_time(),
+    prediction=model.transfer_time,
+    probes=(),
+    tolerance=TICKS,
+    accuracy=TICKS,
+)
 
 EXPERIMENT = Experiment(
     topology="asymmetric-mtu",
@@ -30,8 +33,8 @@ EXPERIMENT = Experiment(
     arms=(
         Arm("small", reported="448 B"),
         Arm("raised", reported="448 B", middleboxes=RAISED),
-        Arm("small-time", **TIME),
-        Arm("raised-time", reported=1, relative_to="small-time", middleboxes=RAISED, **TIME),
+        TIME,
+        replace(TIME, name="raised-time", reported=1, relative_to="small-time", middleboxes=RAISED),
     ),
     tolerance=Exactly(because="a segment has a length; all are looked at"),
 )

@@ -7,10 +7,10 @@ from lab import metric, model
 from lab.probe import Capture
 from lab.spec.experiment import Arm, Exactly, Experiment
 from lab.units import Size
-from lab.workload import SmallWrites
+from lab.workload import SmallWrites, WriteStyle
 
 
-def of(way: str) -> SmallWrites:
+def of(way: WriteStyle) -> SmallWrites:
     """A header of 15 fields of 2 bytes, and 8 KiB of a file."""
     return SmallWrites(messages=200, way=way, file=Size.of("8 KiB"))
 

@@ -6,10 +6,10 @@ The third run: 352.61 bytes/ms.
 from lab import metric, model
 from lab.probe import Capture
 from lab.spec.experiment import Arm, Exactly, Experiment, Within
-from lab.workload import SmallWrites
+from lab.workload import SmallWrites, WriteStyle
 
 
-def of(messages: int, way: str) -> SmallWrites:
+def of(messages: int, way: WriteStyle) -> SmallWrites:
     """So many messages, over the loopback."""
     return SmallWrites(client="host", server="host", messages=messages, way=way)
 

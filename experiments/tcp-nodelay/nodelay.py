@@ -7,12 +7,12 @@ from lab import metric, model
 from lab.probe import Capture
 from lab.spec.experiment import Absolute, Arm, Exactly, Experiment, Within
 from lab.units import Duration
-from lab.workload import SmallWrites
+from lab.workload import SmallWrites, WriteStyle
 
 NAGLE, NODELAY = 400_129_781_250, 1_649_771_240  # ns, for 10,000 messages
 
 
-def of(messages: int, way: str) -> SmallWrites:
+def of(messages: int, way: WriteStyle) -> SmallWrites:
     """So many messages, over the loopback."""
     return SmallWrites(client="host", server="host", messages=messages, way=way)
 

@@ -6,10 +6,10 @@ One of the techniques that the article recommends, without a figure.
 from lab import metric, model
 from lab.probe import Capture
 from lab.spec.experiment import Arm, Below, Exactly, Experiment
-from lab.workload import SmallWrites
+from lab.workload import SmallWrites, WriteStyle
 
 
-def of(way: str) -> SmallWrites:
+def of(way: WriteStyle) -> SmallWrites:
     """2,000 messages, over the loopback."""
     return SmallWrites(client="host", server="host", messages=2000, way=way)
 

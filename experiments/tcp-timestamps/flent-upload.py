@@ -10,8 +10,12 @@ from lab.workload import Flent
 
 CARD = {"offloads": {"gro": True}, "coalescing": "20 us"}  # as flent-download has it
 # Buffers of full size from the start, and more to send than the window takes: then the queue that ping meets is known.
-BUFFERS = {"net.ipv4.tcp_rmem": "4096 6291456 6291456", "net.ipv4.tcp_wmem": "4096 16777216 16777216"}
-ON, OFF = {"net.ipv4.tcp_timestamps": 1}, {"net.ipv4.tcp_timestamps": 0}
+BUFFERS: dict[str, int | str] = {
+    "net.ipv4.tcp_rmem": "4096 6291456 6291456",
+    "net.ipv4.tcp_wmem": "4096 16777216 16777216",
+}
+ON: dict[str, int | str] = {"net.ipv4.tcp_timestamps": 1}
+OFF: dict[str, int | str] = {"net.ipv4.tcp_timestamps": 0}
 
 EXPERIMENT = Experiment(
     topology="symmetric-10g",

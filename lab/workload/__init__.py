@@ -9,7 +9,7 @@ from lab.workload.exchange import RequestResponse
 from lab.workload.flent import Flent
 from lab.workload.netcat import Netcat
 from lab.workload.paced import PacedReader
-from lab.workload.small_writes import SmallWrites
+from lab.workload.small_writes import SmallWrites, WriteStyle
 from lab.workload.tools import Iperf, Iperf3, Ping, Qperf
 
 Workload = Bulk | Flent | Iperf | Iperf3 | Netcat | PacedReader | Ping | Qperf | RequestResponse | SmallWrites
@@ -26,4 +26,5 @@ __all__ = [
     "RequestResponse",
     "SmallWrites",
     "Workload",
+    "WriteStyle",
 ]

@@ -20,7 +20,7 @@ PORT = 5001
 REPLY = 2  # bytes
 MESSAGE_SECONDS = 1.0  # more than two delayed ACKs at their longest
 
-Way = Literal["plain", "nodelay", "cork", "writev", "one-buffer"]
+WriteStyle = Literal["plain", "nodelay", "cork", "writev", "one-buffer"]
 
 
 class SmallWrites(msgspec.Struct, frozen=True, tag="small-writes", tag_field="kind", forbid_unknown_fields=True):
@@ -42,7 +42,7 @@ class SmallWrites(msgspec.Struct, frozen=True, tag="small-writes", tag_field="ki
     messages: int = 10_000
     writes: int = 15
     size: Size = Size(2)
-    way: Way = "plain"
+    way: WriteStyle = "plain"
     file: Size = Size(0)
     ip: int = 4
 
