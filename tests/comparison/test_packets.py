@@ -1,6 +1,7 @@
 """Where two captures part: in what a packet says or when it comes, not in what chance decides."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 from scapy.layers.inet import IP, TCP, UDP
@@ -14,8 +15,8 @@ from lab.metric.capture import Capture
 
 def transfer(port: int = 40000, isn: int = 1000, their_isn: int = 7, shift: float = 0.0) -> list[Ether]:
     """A handshake, two segments and their ACK."""
-    there = {"sport": port, "dport": 5001}
-    back = {"sport": 5001, "dport": port}
+    there: dict[str, Any] = {"sport": port, "dport": 5001}
+    back: dict[str, Any] = {"sport": 5001, "dport": port}
     options = [("MSS", 1460), ("WScale", 7)]
     packets = [
         TCP(**there, seq=isn, flags="S", options=options),
@@ -78,7 +79,7 @@ def test_the_first_packet_that_differs_is_named(
 @pytest.mark.parametrize(("late", "what"), [(5e-6, None), (20e-3, "time")])
 def test_a_packet_that_comes_later(base: Capture, tmp_path: Path, late: float, what: str | None) -> None:
     packets = transfer()
-    packets[4].time += late
+    packets[4].time = float(packets[4].time) + late
     where = diverge(base, capture(tmp_path, "new.pcap", packets))
     assert (where and (where.number, where.what)) == (what and (5, what))
 

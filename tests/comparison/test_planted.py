@@ -71,7 +71,7 @@ def test_an_identical_rebuild_differs_nowhere(kernel: Kernel, here: Path, tmp_pa
     subprocess.run([LAB, "kernel", "build", kernel.name], env={**os.environ, **elsewhere}, check=True)
     rebuilt = sources.parent / kernel.id / "linux"
     assert rebuilt.read_bytes() == kernel.path.read_bytes()
-    command = [LAB, "run", "--kernel", kernel.id, "ack-rate/quickack-interactive", "--results", "before"]
+    command = [str(LAB), "run", "--kernel", kernel.id, "ack-rate/quickack-interactive", "--results", "before"]
     assert subprocess.run(command, cwd=here).returncode == 0
     code, answer = lab_says(here, "verify", "before", **elsewhere)
     assert (code, {trial["outcome"] for trial in answer["trials"]}) == (0, {"identical"})

@@ -14,7 +14,7 @@ import pytest
 
 from lab.errors import InputError
 from lab.kernel import BuildFailed, MissingTool, build, folder, installed
-from lab.kernel.uml import builder, recipe
+from lab.kernel.uml import recipe
 
 MAKEFILE = """\
 VERSION = 7
@@ -139,7 +139,7 @@ def test_names_and_sources_must_fit(tree: Path, tmp_path: Path) -> None:
 
 def test_a_missing_tool_names_its_package(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     found = shutil.which
-    monkeypatch.setattr(builder.shutil, "which", lambda tool: None if tool in ("flex", "xz") else found(tool))
+    monkeypatch.setattr(shutil, "which", lambda tool: None if tool in ("flex", "xz") else found(tool))
     with pytest.raises(MissingTool, match="needs flex, xz: run `sudo apt-get install flex xz-utils`") as info:
         build(source_file=packed(tree))
     assert info.value.exit_code == 3

@@ -12,6 +12,7 @@ from lab.metric.tcp_info import FIELDS
 from lab.record import Record, Store, Trial
 from lab.report.article import Article
 from lab.spec import find
+from lab.spec.case import Case
 from lab.spec.loaded import LoadedExperiment
 from lab.units import to_plain
 
@@ -70,7 +71,7 @@ EXPERIMENT = Experiment(
 
 ARTICLE = "title: A toy & more\nauthor: Nobody\ndate: 1 May 2020\nurl: unknown\n"
 
-Keep = Callable[..., Record]
+Keep = Callable[..., list[Record]]
 
 
 @pytest.fixture
@@ -106,7 +107,7 @@ def toy(keep: Keep) -> Callable[[], Article]:
     return lambda: lab.article("toy", "results")
 
 
-def _keep(store: Store, loaded: LoadedExperiment, case: object, text: str, changed: dict[str, object]) -> Record:
+def _keep(store: Store, loaded: LoadedExperiment, case: Case, text: str, changed: dict[str, object]) -> Record:
     inputs = {
         "claim": case.claim,
         "arm": case.arm,

@@ -114,9 +114,10 @@ def test_between_two_paths_every_number_lies_between() -> None:
     assert between(low, high, 0.5) == Hop(Rate.of("2 Mbit/s"), Duration.of("15 ms"), Size(1500), 100, 0.25)
     assert between({"rmem": "4096 100 200"}, {"rmem": "4096 100 400"}, 0.25) == {"rmem": "4096 100 250"}
     assert between((1, "0.5 s"), (3, "1.5 s"), 0.5) == (2, "1.0 s")
-    for pair in (("1 ms", "1 s"), (False, True), ((1,), (1, 2)), (None, 1)):
+    apart: tuple[tuple[object, object], ...] = (("1 ms", "1 s"), (False, True), ((1,), (1, 2)), (None, 1))
+    for one, other in apart:
         with pytest.raises(NotBetween, match="nothing lies between"):
-            between(*pair, 0.5)
+            between(one, other, 0.5)
 
 
 def test_counters(toy: Toy) -> None:

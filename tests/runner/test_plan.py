@@ -9,16 +9,17 @@ from typing import Any
 import pytest
 
 from lab.errors import InputError, MachineError
-from lab.kernel import Start
+from lab.kernel import Clock, Start
 from lab.runner.plan import Settings, plan
 from lab.spec.find import find
+from lab.units import Size
 
 
 class Counted:
     """A kernel that is there as it is, on a clock of counted instructions."""
 
     on, name, id = "vm", "6.1", "0" * 16
-    clocks = ("virtual",)
+    clocks: tuple[Clock, ...] = ("virtual",)
 
     def describe(self) -> dict[str, Any]:
         return {"name": self.name, "version": "6.1.1-1", "id": self.id, "hz": 250, "patches": []}
@@ -26,8 +27,8 @@ class Counted:
     def variant(self, patches: Sequence[Path] = (), hz: int | None = None) -> Counted:
         raise MachineError(f"no variant: {patches} {hz}")
 
-    def start(self, *_: Any) -> Start:
-        raise AssertionError("nothing is run here")
+    def start(self, folder: Path, seed: int, clock: Clock, memory: Size) -> Start:
+        raise AssertionError(f"nothing is run here: {folder} {seed} {clock} {memory}")
 
 
 def test_what_asks_for_real_time_runs_by_the_clock_that_there_is() -> None:

@@ -40,8 +40,8 @@ def test_what_decides_it_makes_another(tmp_path: Path, asked: list[NetworkPath])
     predictions.of(counted, PATH)
     predictions.of(counted, replace(PATH, hz=100))
     predictions.of(counted, replace(PATH, workload={"kind": "ping"}))
-    for name in ("claim", "arm", "point"):
-        predictions.of(replace(counted, **{name: "other"}), PATH)
+    for other in (replace(counted, claim="other"), replace(counted, arm="other"), replace(counted, point="other")):
+        predictions.of(other, PATH)
     Predictions(tmp_path, "file changed").of(counted, PATH)
     assert len(asked) == 7
 

@@ -90,7 +90,8 @@ def test_model_error(predicted: Value | None, measured: Value | None, error: flo
 
 
 def test_untested_arms_keep_a_claim_from_being_reproduced() -> None:
-    good, gone, void, bad = (Verdict(kind, kind) for kind in ("reproduced", "skipped", "invalid", "not reproduced"))  # type: ignore[arg-type]
+    good, gone = Verdict("reproduced", "as it says"), Verdict("skipped", "not run")
+    void, bad = Verdict("invalid", "wrong rate"), Verdict("not reproduced", "by far")
     assert combine([("a", good), ("b", good)]).kind == "reproduced"
     assert combine([("a", good), ("b", gone)]).kind == "skipped"
     assert combine([("a", good), ("b", void)]).kind == "invalid"
@@ -104,7 +105,11 @@ def recorded(value: float, arm: str = "baseline", invalid: tuple[str, ...] = (),
 
 
 def run(cases: list[Case], records: list[Any]) -> Any:
-    return evaluate(cases, records, lambda asked: asked.prediction(101.0), "7.2", "virtual")
+    def predict(asked: Case) -> Value:
+        assert asked.prediction
+        return asked.prediction(101.0)
+
+    return evaluate(cases, records, predict, "7.2", "virtual")
 
 
 def test_plain_form_is_the_command_lines_contract() -> None:
@@ -159,9 +164,12 @@ def test_a_metric_or_a_model_that_fails_is_said() -> None:
     assert (result.predicted, result.note) == (None, "no capture")
 
 
-@pytest.mark.parametrize("part", ["metric", "prediction"])
-def test_a_mistake_in_a_metric_or_a_model_is_invalid_and_named(part: str) -> None:
-    broken = replace(case(), **{part: lambda _: {}["nothing"]})
+def mistaken(_: Any) -> Value:
+    raise KeyError("nothing")
+
+
+@pytest.mark.parametrize("broken", [case(metric=mistaken), case(prediction=mistaken)], ids=["metric", "prediction"])
+def test_a_mistake_in_a_metric_or_a_model_is_invalid_and_named(broken: Case) -> None:
     assert run([broken], [recorded(100)]).verdict == Verdict("invalid", "baseline: KeyError: 'nothing'")
 
 
