@@ -97,9 +97,9 @@ with open("spins.json", "w") as file:
 BUSY_WAIT = """
 import time
 end = time.monotonic_ns() + 20_000_000
-while time.monotonic_ns() < end:
+while (now := time.monotonic_ns()) < end:
     pass
-value = time.monotonic_ns() - end
+value = now - end
 """
 SPENT = """
 import os, time, {imports}
@@ -120,10 +120,10 @@ def spin(kernel: Kernel, folder: Path, script: str) -> tuple[float, list[dict[st
 
 def test_a_busy_wait_ends_soon_after_its_time(kernel: Kernel, tmp_path: Path) -> None:
     late, (spun,) = spin(kernel, tmp_path / "spin", BUSY_WAIT)
-    assert 0 <= late <= 20_000_000 / 63
+    assert 0 <= late <= 20_000_000 / 127
     assert spun["call"] == "clock_gettime"
     assert spun["times"] == 1
-    assert spun["seconds"] == pytest.approx(0.02, rel=1 / 60)
+    assert 0.02 <= float(str(spun["seconds"])) < 0.025
     assert str(spun["program"]).startswith("python")
 
 
@@ -167,9 +167,9 @@ if not os.fork():
 while not memory[0]: pass""",
     ),
     "another thread's flag": (
-        "threading",
+        "sys, threading",
         """flag = []
-threading.Timer(0.05, flag.append, [1]).start()
+threading.Timer(0.05 - sys.getswitchinterval(), flag.append, [1]).start()  # which it waits for Python's lock
 while not flag: pass""",
     ),
 }
@@ -188,7 +188,7 @@ def test_two_that_spin_do_not_wait_for_each_other(kernel: Kernel, tmp_path: Path
     late, spins = spin(
         kernel, tmp_path / "spin", "import os\nchild = os.fork()" + BUSY_WAIT + "if not child: os._exit(0)"
     )
-    assert 0 <= late <= 20_000_000 / 32
+    assert 0 <= late <= 20_000_000 / 63
     assert [spun["times"] for spun in spins] == [2]
 
 
