@@ -234,14 +234,21 @@ class Guest:
             case "livelock":
                 return GuestLivelock(
                     f"the guest hangs: {self.budget.stall:g} s of CPU went by and its clock still stood at "
-                    f"{(report['clock'] or 0) / 1e9:.3f} s, so something spins without ever waiting",
+                    f"{(report['clock'] or 0) / 1e9:.3f} s{self._spun() or ': something spins and never waits'}",
                     self.console,
                 )
             case "wall":
-                return GuestTimeout(f"the guest did not end within {self.budget.wall:g} s", self.console)
+                return GuestTimeout(f"the guest did not end within {self.budget.wall:g} s{self._spun()}", self.console)
             case "guest":
-                return GuestTimeout(f"the guest did not end within {self.budget.guest:g} s of its time", self.console)
+                within = f"{self.budget.guest:g} s of its time"
+                return GuestTimeout(f"the guest did not end within {within}{self._spun()}", self.console)
         return self._crash(report["signal"])
+
+    def _spun(self) -> str:
+        """Who spins, as the kernel last said on the console: ": sh spins in select", say; "" if it never did."""
+        log = self.console.read_text(encoding="utf-8", errors="replace")
+        said: list[str] = re.findall(r"time-travel: (.* spins (?:in \w+|without a system call))", log)
+        return ": " + re.sub(r"\w*sys_", "", said[-1]) if said else ""
 
     def _crash(self, number: int | None) -> GuestError:
         log = self.console.read_text(encoding="utf-8", errors="replace")

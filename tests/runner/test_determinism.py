@@ -181,12 +181,11 @@ def test_root_and_an_ordinary_user_see_the_same(public: Path) -> None:
     assert run_as(0, public, "root") == run_as(NOBODY, public, "nobody") != {}
 
 
-# Flent is a Python program itself: how it compiles is its own affair.
-@pytest.mark.parametrize("name", sorted(SAMPLES.keys() - {"flent"}))
+@pytest.mark.parametrize("name", SAMPLES)
 def test_the_way_to_the_trial_changes_nothing(
     perform: Perform, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
-    """Without bytecode, its own or the lab's, Python reads the clock another number of times before the trial."""
+    """Without bytecode, Python looks at other files, and reads the clock another number of times."""
     topology, workload, probes, middleboxes = SAMPLES[name]
     usual = perform(topology, workload, probes, middleboxes=middleboxes)
     monkeypatch.setitem(guest.ENVIRONMENT, "PYTHONPYCACHEPREFIX", "/nowhere")

@@ -27,8 +27,8 @@ def test_what_is_nowhere_is_missing() -> None:
         ("workload/bulk.py", "class Bulk(", "class Bulk(\n    ", True),
         ("runner/perform.py", '"""Perform the trial in `folder`;', '"""Perform it;', True),
         ("units.py", '"""', '"""Of units. ', True),
-        ("runner/perform.py", "STEP_NS = 7_000_000", "STEP_NS = 7000_000", True),
-        ("runner/perform.py", "STEP_NS = 7_000_000", "STEP_NS = 8_000_000", False),
+        ("runner/perform.py", "LATE_NS = 200_000", "LATE_NS = 200000", True),
+        ("runner/perform.py", "LATE_NS = 200_000", "LATE_NS = 300_000", False),
         ("fabric/device.py", "import ", "import this\nimport ", False),
         ("metric/capture.py", "import ", "import this\nimport ", True),  # no guest runs it
     ],
