@@ -144,7 +144,7 @@ def test_a_notebook_imports_the_lab_alone(path: Path) -> None:
         ("lab/metric/goodput.py", "import lab.runner"),
         ("lab/metric/goodput.py", "from lab import fabric"),
         ("lab/metric/goodput.py", "from ..spec import network"),
-        ("lab/metric/goodput.py", "def f():\n    from lab.kernel.uml.cache import Kernel"),
+        ("lab/metric/goodput.py", "def f():\n    from lab.kernel.uml.cache import UmlKernel"),
         ("lab/metric/goodput.py", "import lab\nlab.run('tcp-bottleneck')"),
         ("lab/metric/goodput.py", "import subprocess"),
         ("lab/metric/goodput.py", "import os\nos.execvp('tshark', [])"),

@@ -136,7 +136,7 @@ def _kernel() -> list[Check]:
         return [Check("kernel", False, str(error), cure), Check("guest", False, "there is no kernel to boot", cure)]
     built = Check("kernel", True, f"{kernel.name} ({kernel.version}, {kernel.hz} Hz, {kernel.id[:12]})")
     cure = f"build it anew: rm -r {kernel.path.parent}, then lab kernel build"
-    with guest.trying() as folder:
+    with guest.scratch_guest_folder() as folder:
         try:
             result = guest.boot(kernel, folder, ["true"], memory=MEMORY, budget=guest.Budget(wall=SECONDS))
         except LabError as error:

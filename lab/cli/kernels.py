@@ -12,7 +12,7 @@ from lab.cli.output import Json
 from lab.errors import InputError
 
 if TYPE_CHECKING:
-    from lab.kernel import Kernel
+    from lab.kernel import UmlKernel
 
 kernels = typer.Typer(help="Kernels under test.", no_args_is_help=True)
 
@@ -80,5 +80,5 @@ def list_kernels(as_json: Json = False) -> None:
     output.answer({"kernels": plain}, lambda: listing.render_kernels(plain), as_json)
 
 
-def _line(kernel: Kernel) -> str:
+def _line(kernel: UmlKernel) -> str:
     return f"kernel {kernel.name}: version {kernel.version}, HZ {kernel.hz}, id {kernel.id}"

@@ -12,10 +12,10 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from lab.kernel.base import Clock, Ground, KernelMissing, Start, folder
-    from lab.kernel.choice import choose, grounds
+    from lab.kernel.base import Clock, Kernel, KernelMissing, Start, folder
+    from lab.kernel.choice import choose, installed_kernels
     from lab.kernel.guest import (
-        TRYING,
+        SCRATCH_PREFIX,
         Budget,
         Guest,
         GuestCrash,
@@ -27,20 +27,19 @@ if TYPE_CHECKING:
         GuestResult,
         GuestTimeout,
         boot,
-        trying,
+        scratch_guest_folder,
     )
     from lab.kernel.uml.builder import BuildFailed, MissingTool, Progress, build, revision
-    from lab.kernel.uml.cache import Kernel, find, installed
+    from lab.kernel.uml.cache import UmlKernel, find, installed
     from lab.kernel.uml.checkout import Checkout
     from lab.kernel.uml.progress import shown
 
 __all__ = [
-    "TRYING",
+    "SCRATCH_PREFIX",
     "Budget",
     "BuildFailed",
     "Checkout",
     "Clock",
-    "Ground",
     "Guest",
     "GuestCrash",
     "GuestDisk",
@@ -55,33 +54,34 @@ __all__ = [
     "MissingTool",
     "Progress",
     "Start",
+    "UmlKernel",
     "boot",
     "build",
     "choose",
     "find",
     "folder",
-    "grounds",
     "installed",
+    "installed_kernels",
     "revision",
+    "scratch_guest_folder",
     "shown",
-    "trying",
 ]
 
 
 _HOMES = {  # module -> what `lab.kernel` hands on of it
     "lab.kernel.base": (
         "Clock",
-        "Ground",
+        "Kernel",
         "KernelMissing",
         "Start",
         "folder",
     ),
     "lab.kernel.choice": (
         "choose",
-        "grounds",
+        "installed_kernels",
     ),
     "lab.kernel.guest": (
-        "TRYING",
+        "SCRATCH_PREFIX",
         "Budget",
         "Guest",
         "GuestCrash",
@@ -93,7 +93,7 @@ _HOMES = {  # module -> what `lab.kernel` hands on of it
         "GuestResult",
         "GuestTimeout",
         "boot",
-        "trying",
+        "scratch_guest_folder",
     ),
     "lab.kernel.uml.builder": (
         "BuildFailed",
@@ -103,7 +103,7 @@ _HOMES = {  # module -> what `lab.kernel` hands on of it
         "revision",
     ),
     "lab.kernel.uml.cache": (
-        "Kernel",
+        "UmlKernel",
         "find",
         "installed",
     ),

@@ -1,4 +1,4 @@
-"""What a trial stands on: a kernel under test, and how a process becomes a guest of it."""
+"""A kernel under test, whichever kind it is, and how a process becomes a guest of it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any, Literal, Protocol
 from lab.errors import MachineError
 from lab.units import Size
 
-__all__ = ["PLACES", "Clock", "Ground", "KernelMissing", "Start", "folder"]
+__all__ = ["PLACES", "Clock", "Kernel", "KernelMissing", "Start", "folder"]
 
 Clock = Literal["virtual", "real"]
 PLACES = ("uml", "host", "vm")
@@ -34,7 +34,7 @@ class Start:
     clock: int | None = None
 
 
-class Ground(Protocol):
+class Kernel(Protocol):
     """A kernel that is ready to run trials."""
 
     @property
@@ -56,7 +56,7 @@ class Ground(Protocol):
     def describe(self) -> dict[str, Any]:
         """What a trial records of it: no paths, the same on every machine."""
 
-    def variant(self, patches: Sequence[Path] = (), hz: int | None = None) -> Ground:
+    def variant(self, patches: Sequence[Path] = (), hz: int | None = None) -> Kernel:
         """The one that differs by these patches and ticks a second alone. Raises MachineError where there is none."""
 
     def start(self, folder: Path, seed: int, clock: Clock, memory: Size) -> Start:

@@ -6,12 +6,12 @@ A wing is imported when it is asked for: the other two would take half of a star
 from __future__ import annotations
 
 from lab.errors import InputError, LabError, MachineError
-from lab.kernel.base import PLACES, Ground
+from lab.kernel.base import PLACES, Kernel
 
-__all__ = ["choose", "grounds"]
+__all__ = ["choose", "installed_kernels"]
 
 
-def choose(on: str, name: str | None = None, clock: str | None = None) -> Ground:
+def choose(on: str, name: str | None = None, clock: str | None = None) -> Kernel:
     """The kernel called `name` (None: the usual one) where trials run `on`.
 
     "auto" picks what can run here: for real time the running kernel, a user-mode one otherwise and where that cannot.
@@ -35,7 +35,7 @@ def choose(on: str, name: str | None = None, clock: str | None = None) -> Ground
     raise InputError(f"--on {on}: it is {', '.join(PLACES)} or auto")
 
 
-def _best(name: str | None, clock: str | None) -> Ground:
+def _best(name: str | None, clock: str | None) -> Kernel:
     order = ("host", "uml") if clock == "real" else ("uml", "host")
     blockers = []
     for on in order:
@@ -46,7 +46,7 @@ def _best(name: str | None, clock: str | None) -> Ground:
     raise MachineError("; ".join(blockers))
 
 
-def grounds() -> list[Ground]:
+def installed_kernels() -> list[Kernel]:
     """Every kernel that is kept here: those built, then those of the distribution that were fetched."""
     from lab.kernel.uml import cache
     from lab.kernel.vm import stock

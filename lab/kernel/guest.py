@@ -24,12 +24,12 @@ from types import TracebackType
 from typing import Any, Self
 
 from lab.errors import InputError, LabError, MachineError
-from lab.kernel.base import Clock, Ground
+from lab.kernel.base import Clock, Kernel
 from lab.owner import owner
 from lab.units import Size
 
 __all__ = [
-    "TRYING",
+    "SCRATCH_PREFIX",
     "Budget",
     "Guest",
     "GuestCrash",
@@ -41,12 +41,12 @@ __all__ = [
     "GuestResult",
     "GuestTimeout",
     "boot",
-    "trying",
+    "scratch_guest_folder",
 ]
 
 HERE = Path(__file__).parent
 PACKAGE = HERE.parent.parent  # the folder to import `lab` from
-TRYING = "replab"  # how the names of folders start that guests without a record have
+SCRATCH_PREFIX = "replab"  # how the names of folders start that guests without a record have
 HIDDEN = ("/tmp", "/run", "/dev")  # a guest has its own of these
 ENVIRONMENT = {
     "PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
@@ -60,9 +60,9 @@ ENVIRONMENT = {
 
 
 @contextlib.contextmanager
-def trying() -> Iterator[Path]:
+def scratch_guest_folder() -> Iterator[Path]:
     """A folder for a guest that leaves no record; gone afterwards, after a crash at the latest with `lab clean`."""
-    with tempfile.TemporaryDirectory(prefix=f"{TRYING}~{owner()}~") as folder:
+    with tempfile.TemporaryDirectory(prefix=f"{SCRATCH_PREFIX}~{owner()}~") as folder:
         yield Path(folder)
 
 
@@ -137,7 +137,7 @@ class Guest:
 
     def __init__(
         self,
-        kernel: Ground,
+        kernel: Kernel,
         folder: Path,
         command: Sequence[str],
         *,
@@ -270,7 +270,7 @@ class Guest:
 
 
 def boot(
-    kernel: Ground,
+    kernel: Kernel,
     folder: Path,
     command: Sequence[str],
     *,

@@ -7,7 +7,7 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from lab.kernel import TRYING
+from lab.kernel import SCRATCH_PREFIX
 from lab.owner import is_dead, remove
 from lab.record.store import Store
 from lab.runner.guest import KEPT
@@ -19,7 +19,7 @@ def clean(results: Path) -> Iterator[str]:
     Nothing else needs it: namespaces, wires, mounts and processes end with their trial, however it ends.
     """
     yield from map(str, Store(results).swept)
-    for folder in Path(tempfile.gettempdir()).glob(f"{TRYING}~*"):
+    for folder in Path(tempfile.gettempdir()).glob(f"{SCRATCH_PREFIX}~*"):
         if is_dead(folder.name):
             remove(folder)
             yield str(folder)

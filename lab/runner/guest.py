@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from lab.errors import LabError, MachineError
-from lab.kernel import Budget, Ground, Guest, GuestError
+from lab.kernel import Budget, Guest, GuestError, Kernel
 from lab.record.record import Record
 from lab.record.store import Store
 from lab.record.trial import Trial, canonical
@@ -30,7 +30,7 @@ class TrialFailed(LabError):
 
 
 def run(
-    trial: Trial, store: Store, kernel: Ground, cpu: int, budget: Budget, started: Callable[[Guest], None]
+    trial: Trial, store: Store, kernel: Kernel, cpu: int, budget: Budget, started: Callable[[Guest], None]
 ) -> Record:
     """Perform `trial` in a guest on host CPU `cpu` and keep its record; `started` is told of the guest.
 

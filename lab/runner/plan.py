@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from lab.errors import InputError, MachineError
 from lab.fabric import FABRICS
-from lab.kernel import Ground
+from lab.kernel import Kernel
 from lab.record.trial import Trial
 from lab.runner import tools
 from lab.spec.case import Case
@@ -21,7 +21,7 @@ from lab.units import to_plain
 class Settings:
     """What the command line decides about a run, for all of its trials. Raises InputError."""
 
-    kernel: Ground
+    kernel: Kernel
     clock: str = "virtual"
     seed: int = 1
     repeat: int = 1
@@ -48,7 +48,7 @@ class Planned:
     """
 
     case: Case
-    kernel: Ground
+    kernel: Kernel
     trials: tuple[Trial, ...]
     skipped: str = ""
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from lab.errors import LabError, MachineError
-from lab.kernel import Budget, Ground, grounds
+from lab.kernel import Budget, Kernel, installed_kernels
 from lab.record.record import Record
 from lab.record.store import Store
 from lab.record.trial import Trial
@@ -33,7 +33,7 @@ def repeat(
 
     The trials are `repeatable` ones.
     """
-    kernels = {kernel.id: kernel for kernel in grounds()}
+    kernels = {kernel.id: kernel for kernel in installed_kernels()}
     outcomes: dict[str, Record | LabError] = {}
     todo = []
     for record in records:
@@ -46,7 +46,7 @@ def repeat(
     return {**outcomes, **Runner(Store(scratch), list(kernels.values()), jobs, budget).run(todo, progress)}
 
 
-def _check(record: Record, kernels: dict[str, Ground]) -> None:
+def _check(record: Record, kernels: dict[str, Kernel]) -> None:
     trial = record.trial
     if trial.kernel.get("id") not in kernels:
         name, version, ident = (trial.kernel.get(key, "?") for key in ("name", "version", "id"))

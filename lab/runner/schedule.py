@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from lab.errors import LabError
-from lab.kernel import Budget, Ground, Guest
+from lab.kernel import Budget, Guest, Kernel
 from lab.record.record import Record
 from lab.record.store import Store
 from lab.record.trial import Trial
@@ -41,7 +41,7 @@ class Runner:
     """
 
     store: Store
-    kernels: Collection[Ground]
+    kernels: Collection[Kernel]
     jobs: int | None = None
     budget: Budget = field(default_factory=Budget)
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from lab.errors import InputError, LabError
-from lab.kernel import Budget, Ground, Guest, GuestError, trying
+from lab.kernel import Budget, Guest, GuestError, Kernel, scratch_guest_folder
 from lab.runner.hands_on import HandsOn
 from lab.units import Size, to_plain
 
@@ -34,7 +34,7 @@ class SessionFailed(LabError):
 class Session:
     """Where a network is brought up."""
 
-    kernel: Ground
+    kernel: Kernel
     seed: int = 1
 
     def run(self, wanted: HandsOn) -> int:
@@ -43,7 +43,7 @@ class Session:
         Raises InputError without a terminal or a command, SessionFailed, MachineError.
         """
         terminal = _terminal() if wanted.command is None else None
-        with trying() as folder:
+        with scratch_guest_folder() as folder:
             (folder / "hands-on.json").write_text(json.dumps(to_plain(wanted)))
             command = [sys.executable, "-m", "lab.runner.hands_on", "."]
             budget = Budget(wall=None, stall=60.0 if wanted.clock == "virtual" else None)

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from lab.errors import InputError
-from lab.kernel import Ground
+from lab.kernel import Kernel
 from lab.record.record import Record
 from lab.record.store import Store
 from lab.spec.loaded import LoadedExperiment
@@ -33,7 +33,7 @@ class Baseline:
         return {"baseline": str(self.folder), "records": self.records}
 
 
-def save(experiments: Iterable[LoadedExperiment], kernel: Ground, seed: int, results: Path, name: str) -> Baseline:
+def save(experiments: Iterable[LoadedExperiment], kernel: Kernel, seed: int, results: Path, name: str) -> Baseline:
     """Keep what the store has of these claims on `kernel`, from that seed on, as the baseline `name`.
 
     Raises InputError when there is a baseline of that name, or nothing to keep.
@@ -69,7 +69,7 @@ def folder_of(results: Path, name: str) -> Path:
     return results / BASELINES / name
 
 
-def _of(kernel: Ground, seed: int, store: Store) -> Iterator[Record]:
+def _of(kernel: Kernel, seed: int, store: Store) -> Iterator[Record]:
     """The records of a kernel and of its variants, from that seed on."""
     for record in store:
         ran = record.trial.kernel

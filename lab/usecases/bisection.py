@@ -9,7 +9,7 @@ from typing import Any
 
 from lab.comparison.compare import ClaimChange, compare
 from lab.errors import InputError
-from lab.kernel import Budget, BuildFailed, Checkout, Kernel, Progress, revision
+from lab.kernel import Budget, BuildFailed, Checkout, Progress, UmlKernel, revision
 from lab.kernel.uml.history import Commit, History, Outcome
 from lab.record.store import Store
 from lab.runner.plan import Settings
@@ -66,7 +66,7 @@ class Search:
     budget: Budget
     progress: Progress
 
-    def judged(self, kernel: Kernel, results: Path) -> Judged:
+    def judged(self, kernel: UmlKernel, results: Path) -> Judged:
         """The claim on a kernel. Raises what `running.run` raises."""
         settings = Settings(kernel, seed=self.seed)
         (judged,) = running.run((self.declared,), settings, results, self.jobs, self.budget).judged

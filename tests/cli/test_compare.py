@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from lab.kernel import Kernel
+from lab.kernel import UmlKernel
 from lab.record import Store
 
 pytestmark = pytest.mark.guest
@@ -41,7 +41,7 @@ def lab(here: Path, *argv: str) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.fixture
-def here(kernel: Kernel, tmp_path: Path) -> Path:
+def here(kernel: UmlKernel, tmp_path: Path) -> Path:
     """A folder with an article of one claim, and its results with the default seed."""
     article = tmp_path / "experiments" / "short"
     article.mkdir(parents=True)
@@ -97,7 +97,7 @@ def test_a_damaged_record_is_named(here: Path) -> None:
     assert "bulk.json was altered" in trial["detail"]
 
 
-def test_a_kernel_beside_itself_is_identical(here: Path, kernel: Kernel) -> None:
+def test_a_kernel_beside_itself_is_identical(here: Path, kernel: UmlKernel) -> None:
     pair = ("--kernel", kernel.id, "--kernel", kernel.id)
     done = lab(here, "regress", *pair, "short", "--junit", "out.xml", "--page", "pages/out.html", "--json")
     (claim,) = json.loads(done.stdout)["claims"]
@@ -108,7 +108,7 @@ def test_a_kernel_beside_itself_is_identical(here: Path, kernel: Kernel) -> None
     assert "<code>tcp-bottleneck/window-plateau</code> was not run on both kernels" in page
 
 
-def test_a_baseline_outlives_what_it_was_made_from(here: Path, kernel: Kernel) -> None:
+def test_a_baseline_outlives_what_it_was_made_from(here: Path, kernel: UmlKernel) -> None:
     assert lab(here, "baseline", "save", "spring", "short").returncode == 0
     assert lab(here, "baseline", "save", "spring", "short").returncode == 2
     for record in Store(here / "results"):

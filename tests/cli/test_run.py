@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from lab.kernel import Kernel
+from lab.kernel import UmlKernel
 
 pytestmark = pytest.mark.guest
 
@@ -49,7 +49,7 @@ Lab = Callable[..., subprocess.CompletedProcess[str]]
 
 
 @pytest.fixture
-def lab(kernel: Kernel, tmp_path: Path) -> Lab:
+def lab(kernel: UmlKernel, tmp_path: Path) -> Lab:
     """Runs `lab run` on an experiment made of these parts, in a folder of its own."""
 
     def run(
@@ -161,7 +161,7 @@ def test_a_hung_workload_is_ended_and_explained(lab: Lab, tmp_path: Path) -> Non
     assert staged(tmp_path) == []
 
 
-def test_a_killed_guest_is_explained(lab: Lab, tmp_path: Path, kernel: Kernel) -> None:
+def test_a_killed_guest_is_explained(lab: Lab, tmp_path: Path, kernel: UmlKernel) -> None:
     import threading
 
     def kill() -> None:
@@ -237,7 +237,7 @@ def test_a_missing_tool_is_named(lab: Lab, tmp_path: Path) -> None:
     assert "Traceback" not in done.stderr
 
 
-def test_ctrl_c_ends_guests_and_keeps_what_is_done(lab: Lab, tmp_path: Path, kernel: Kernel) -> None:
+def test_ctrl_c_ends_guests_and_keeps_what_is_done(lab: Lab, tmp_path: Path, kernel: UmlKernel) -> None:
     lab()  # writes the files
     path = tmp_path / "mine" / "claim.py"
     path.write_text(
@@ -258,7 +258,7 @@ def test_ctrl_c_ends_guests_and_keeps_what_is_done(lab: Lab, tmp_path: Path, ker
     assert staged(tmp_path) == []
 
 
-def test_a_killed_run_leaves_nothing_running(lab: Lab, tmp_path: Path, kernel: Kernel) -> None:
+def test_a_killed_run_leaves_nothing_running(lab: Lab, tmp_path: Path, kernel: UmlKernel) -> None:
     lab(rate="rate: 1 Gbit/s")
     path = tmp_path / "mine" / "claim.py"
     path.write_text(path.read_text().replace('"500 ms"', '"600 s"'))

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 import lab.kernel
-from lab.kernel import Kernel, folder
+from lab.kernel import UmlKernel, folder
 from lab.kernel.uml import source
 
 pytestmark = [pytest.mark.guest, pytest.mark.kernels]
@@ -53,7 +53,7 @@ def here(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ("mss-less-4", "asymmetric-mtu/reverse-unaffected", "len 448", "len 444"),
     ],
 )
-def test_a_planted_change_is_caught(kernel: Kernel, here: Path, patch: str, claim: str, base: str, new: str) -> None:
+def test_a_planted_change_is_caught(kernel: UmlKernel, here: Path, patch: str, claim: str, base: str, new: str) -> None:
     planted = lab.kernel.build(kernel.name, [PATCHES / f"{patch}.patch"])
     code, answer = lab_says(here, "regress", "--kernel", kernel.id, "--kernel", planted.id, claim)
     (found,) = answer["claims"]
@@ -63,7 +63,7 @@ def test_a_planted_change_is_caught(kernel: Kernel, here: Path, patch: str, clai
     assert any(base in packet["base"] and new in packet["new"] for packet in packets)
 
 
-def test_an_identical_rebuild_differs_nowhere(kernel: Kernel, here: Path, tmp_path: Path) -> None:
+def test_an_identical_rebuild_differs_nowhere(kernel: UmlKernel, here: Path, tmp_path: Path) -> None:
     sources = tmp_path / "replab" / "kernels" / "sources"
     sources.parent.mkdir(parents=True)
     sources.symlink_to(folder() / "sources")  # all else, ccache's objects too, is new
@@ -78,7 +78,7 @@ def test_an_identical_rebuild_differs_nowhere(kernel: Kernel, here: Path, tmp_pa
 
 
 @pytest.fixture(scope="module")
-def history(kernel: Kernel, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def history(kernel: UmlKernel, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The packaged source in git, and five commits on top of it: HEAD~5 to HEAD."""
     tree = tmp_path_factory.mktemp("history") / "linux"
     found = source.resolve(folder(), kernel.name, False, print)

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from lab.kernel import Kernel, KernelMissing, find, folder, installed
+from lab.kernel import KernelMissing, UmlKernel, find, folder, installed
 from lab.kernel.uml import cache
 
 
@@ -21,10 +21,10 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder()
 
 
-def put(home: Path, name: str, version: str, id: str, hz: int = 1000, **more: Any) -> Kernel:
+def put(home: Path, name: str, version: str, id: str, hz: int = 1000, **more: Any) -> UmlKernel:
     place = home / id
     place.mkdir(parents=True)
-    kernel = Kernel(name, version, id, hz, more.pop("patches", ()), place / "linux", 4096, True, **more)
+    kernel = UmlKernel(name, version, id, hz, more.pop("patches", ()), place / "linux", 4096, True, **more)
     cache.save(kernel)
     return kernel
 

@@ -1,4 +1,4 @@
-"""The running kernel as a ground: what a trial makes there stays there, and it never outlives us."""
+"""The running kernel carries guests: what a trial makes there stays there, and it never outlives us."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from pathlib import Path
 import pytest
 
 from lab.errors import InputError, LabError, MachineError
-from lab.kernel import Budget, Guest, GuestCrash, GuestEnded, GuestResult, GuestTimeout, Kernel, boot, choose
+from lab.kernel import Budget, Guest, GuestCrash, GuestEnded, GuestResult, GuestTimeout, UmlKernel, boot, choose
 from lab.kernel.host import running
-from lab.kernel.host.running import Blocked, Host
+from lab.kernel.host.running import Blocked, RunningKernel
 
 ROOT = Path(__file__).parents[2]
 LAB = Path(sys.executable).with_name("lab")
-HERE = Host("6.1 #1", "0" * 16, 250)
+HERE = RunningKernel("6.1 #1", "0" * 16, 250)
 REAL = {"clock": "real", "budget": Budget(wall=60.0)}
 
 
@@ -103,9 +103,9 @@ DEAF = "trap '' TERM INT HUP; (setsid sleep 98.{0} &); sleep 99.{0}"
 def test_nothing_outlives_it(tmp_path: Path, how: str, behind: bool) -> None:
     """Through sudo no death of a parent is told; env plays it here, and only a pipe reaches past it."""
     mark = f"{os.getpid()}{len(how)}{int(behind)}"
-    ground = Host("6.1 #1", "0" * 16, 250, ("setsid", "--wait", "env", "-u", "NOBODY") if behind else ())
+    kernel = RunningKernel("6.1 #1", "0" * 16, 250, ("setsid", "--wait", "env", "-u", "NOBODY") if behind else ())
     budget = Budget(wall=1.0 if how == "out of time" else 60.0)
-    with Guest(ground, tmp_path, ["sh", "-c", DEAF.format(mark)], clock="real", budget=budget) as guest:
+    with Guest(kernel, tmp_path, ["sh", "-c", DEAF.format(mark)], clock="real", budget=budget) as guest:
         assert until(lambda: len(working(f".{mark}")) >= 3)
         if how == "ended":
             guest.end()
@@ -139,7 +139,7 @@ def test_a_blocker_comes_with_its_cure(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_what_forbids_user_namespaces_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(_: Host, folder: Path, *__: object, **___: object) -> GuestResult:
+    def refuse(_: RunningKernel, folder: Path, *__: object, **___: object) -> GuestResult:
         console = folder / "console.log"
         console.write_text("no user namespace for this user: Operation not permitted\n")
         raise GuestCrash("the guest ended before its command did", console)
@@ -156,10 +156,10 @@ def test_what_forbids_user_namespaces_is_named(monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_where_ourselves_may_not_sudo_may(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    def refuse_all_but_sudo(ground: Host, folder: Path, *_: object, **__: object) -> GuestResult:
+    def refuse_all_but_sudo(kernel: RunningKernel, folder: Path, *_: object, **__: object) -> GuestResult:
         console = folder / "console.log"
         console.touch()
-        if ground.become:
+        if kernel.become:
             return GuestResult(0, console, 0.1, 0.1, 0.1)
         raise GuestCrash("the guest ended before its command did", console)
 
@@ -201,7 +201,7 @@ setpriv --reuid=65534 --regid=65534 --clear-groups {PYTHON} -c 'from lab.cli imp
 
 @pytest.mark.guest
 @pytest.mark.parametrize("user", ["root", "nobody"])
-def test_a_kernel_with_netem_carries_trials(kernel: Kernel, tmp_path: Path, user: str) -> None:
+def test_a_kernel_with_netem_carries_trials(kernel: UmlKernel, tmp_path: Path, user: str) -> None:
     """Inside a guest whose own kernel has what a wire needs: as root, and in a user namespace."""
     (tmp_path / "two.yaml").write_text(TWO)
     (tmp_path / "claim.py").write_text(CLAIM)

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from lab.kernel import Budget, Kernel, boot
+from lab.kernel import Budget, UmlKernel, boot
 from tests.runner import killing
 
 pytestmark = pytest.mark.guest
@@ -45,7 +45,7 @@ def test_a_killed_run_leaves_nothing(times: int) -> None:
     nothing_left(done.stdout, times)
 
 
-def test_a_killed_run_on_the_running_kernel_leaves_nothing(kernel: Kernel, tmp_path: Path, times: int) -> None:
+def test_a_killed_run_on_the_running_kernel_leaves_nothing(kernel: UmlKernel, tmp_path: Path, times: int) -> None:
     """Inside a guest, whose own kernel has what a wire needs."""
     (tmp_path / "answer").touch()
     argv = [*ALONE, sys.executable, killing.__file__, "host", str(times), str(random.randrange(10**6))]
@@ -55,7 +55,7 @@ def test_a_killed_run_on_the_running_kernel_leaves_nothing(kernel: Kernel, tmp_p
     nothing_left((tmp_path / "answer").read_text(), times)
 
 
-def test_two_labs_side_by_side_do_not_meet(kernel: Kernel, tmp_path: Path) -> None:
+def test_two_labs_side_by_side_do_not_meet(kernel: UmlKernel, tmp_path: Path) -> None:
     (tmp_path / "claim.py").write_text(killing.CLAIM.format(arms=("one",)))
     (tmp_path / "two.yaml").write_text(killing.TWO)
     (tmp_path / "ended").touch()

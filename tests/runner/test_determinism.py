@@ -15,7 +15,7 @@ from typing import Any, get_args
 import pytest
 
 import lab
-from lab.kernel import Kernel, guest
+from lab.kernel import UmlKernel, guest
 from lab.middlebox import DropSegment, Middlebox, MssProgram, MssQueue, NftMaxseg, TcpMss
 from lab.probe import Capture, CpuTime, ExpertInfo, Netstat, Probe, TcpInfo
 from lab.record.record import Record
@@ -130,7 +130,7 @@ def test_another_seed_gives_other_bytes(perform: Perform, name: str) -> None:
 
 
 @pytest.fixture
-def public(kernel: Kernel) -> Iterator[Path]:
+def public(kernel: UmlKernel) -> Iterator[Path]:
     """A folder that every user reaches, with a kernel in a cache and an experiment."""
     folder = Path(tempfile.mkdtemp(prefix="replab-test-", dir="/var/tmp"))
     try:

@@ -14,7 +14,7 @@ import pytest
 
 import lab
 import lab.runner.guest
-from lab.kernel import Guest, Kernel
+from lab.kernel import Guest, UmlKernel
 from lab.model.transfer import _played
 from lab.report.claim import Claim
 
@@ -88,11 +88,11 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def run(kernel: Kernel, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
+def run(kernel: UmlKernel, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
     """Runs the claim: in a guest that does something else, or on another path than it is about."""
 
     def run(mutation: str = "", wrong: tuple[str, str] = ("", ""), results: Path = tmp_path / "results") -> Claim:
-        def mutant(kernel: Kernel, shared: Path, _: Any, **settings: Any) -> Guest:
+        def mutant(kernel: UmlKernel, shared: Path, _: Any, **settings: Any) -> Guest:
             return Guest(kernel, shared, [sys.executable, "-c", PERFORM.format(mutation=mutation)], **settings)
 
         monkeypatch.setattr(lab.runner.guest, "Guest", mutant)

@@ -32,13 +32,13 @@ pytestmark = [
 
 
 @pytest.fixture(scope="module")
-def shipped() -> stock.Stock:
+def shipped() -> stock.StockKernel:
     """The newest kernel that was fetched, else the newest that the machine's mirror has."""
     return next(iter(stock.installed()), None) or stock.fetch(None, print)
 
 
 def test_a_transfer_is_the_networks_and_the_same_to_the_byte(
-    perform: Perform, shipped: stock.Stock, tmp_path: Path
+    perform: Perform, shipped: stock.StockKernel, tmp_path: Path
 ) -> None:
     first, second = (
         perform(
@@ -46,7 +46,7 @@ def test_a_transfer_is_the_networks_and_the_same_to_the_byte(
             Bulk(duration=Duration.of("500 ms")),
             [Capture(node="sender")],
             links={"path": {"rate": "50 Mbit/s"}},
-            ground=shipped,
+            on=shipped,
             clock="virtual",
             into=tmp_path / name,
         )
@@ -59,19 +59,21 @@ def test_a_transfer_is_the_networks_and_the_same_to_the_byte(
     assert parting(first, second) is None
 
 
-def test_a_flow_faster_than_the_cpu_does_not_count(perform: Perform, shipped: stock.Stock, tmp_path: Path) -> None:
+def test_a_flow_faster_than_the_cpu_does_not_count(
+    perform: Perform, shipped: stock.StockKernel, tmp_path: Path
+) -> None:
     record = perform(
         "two-hosts",
         Bulk(duration=Duration.of("100 ms")),
         links={"path": {"rate": "40 Gbit/s", "delay": "0 ms"}},
-        ground=shipped,
+        on=shipped,
         clock="virtual",
         into=tmp_path / "results",
     )
     assert any("CPU was busy" in reason for reason in record.invalid)
 
 
-def test_the_window_is_that_of_its_configuration(perform: Perform, shipped: stock.Stock, tmp_path: Path) -> None:
+def test_the_window_is_that_of_its_configuration(perform: Perform, shipped: stock.StockKernel, tmp_path: Path) -> None:
     """A distribution's kernel leaves more room for headers than a user-mode one, so its packets cost more memory."""
     record = perform(
         "two-hosts",
@@ -79,7 +81,7 @@ def test_the_window_is_that_of_its_configuration(perform: Perform, shipped: stoc
         [Capture(node="sender", snap=Size(96))],
         links={"path": {"rate": "100 Mbit/s", "delay": "10 ms"}},
         sysctls={"net.ipv4.tcp_rmem": "4096 131072 262144"},
-        ground=shipped,
+        on=shipped,
         clock="virtual",
         into=tmp_path / "results",
     )
@@ -104,7 +106,7 @@ sys.exit(ended.status)
 """
 
 
-def test_its_own_namespaces_carry_trials(shipped: stock.Stock, tmp_path: Path) -> None:
+def test_its_own_namespaces_carry_trials(shipped: stock.StockKernel, tmp_path: Path) -> None:
     """--on host, where the running kernel is a distribution's: the doctor's probe, then a trial that is watched."""
     trial = {
         "network": to_plain(find.topology("two-hosts").resolve(Changes(links={"path": {"delay": "10 ms"}}))),

@@ -1,4 +1,4 @@
-"""The running kernel as a ground of trials: `--on host`."""
+"""The running kernel, in namespaces: `--on host`."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from lab.errors import InputError, MachineError
-from lab.kernel.base import Clock, Ground, Start
+from lab.kernel.base import Clock, Kernel, Start
 from lab.kernel.configuration import max_header
-from lab.kernel.guest import PACKAGE, Budget, GuestError, boot, trying
+from lab.kernel.guest import PACKAGE, Budget, GuestError, boot, scratch_guest_folder
 from lab.units import Size
 
-__all__ = ["Blocked", "Host", "find"]
+__all__ = ["Blocked", "RunningKernel", "find"]
 
 INSTEAD = "--on uml --clock real"
 CLOCK_MONOTONIC_COARSE = 6  # moves at each tick
@@ -41,7 +41,7 @@ class Blocked(MachineError):
 
 
 @dataclass(frozen=True, slots=True)
-class Host:
+class RunningKernel:
     """The running kernel, in namespaces that `become` (a command to put before; () to do it ourselves) may make."""
 
     on: ClassVar[str] = "host"
@@ -59,7 +59,7 @@ class Host:
         plain = {"name": self.name, "version": self.version, "id": self.id, "hz": self.hz, "patches": []}
         return plain if self.max_header is None else {**plain, "max_header": self.max_header}
 
-    def variant(self, patches: Sequence[Path] = (), hz: int | None = None) -> Ground:
+    def variant(self, patches: Sequence[Path] = (), hz: int | None = None) -> Kernel:
         """Itself where nothing differs. Raises MachineError elsewhere: it is what it is."""
         if not patches and hz in (None, self.hz):
             return self
@@ -84,13 +84,13 @@ class Host:
         return "in a user namespace" if os.geteuid() else "as root"
 
 
-def find(name: str | None = None) -> Host:
+def find(name: str | None = None) -> RunningKernel:
     """The running kernel, after a wire was really made in it.
 
     Raises InputError for a `name` of another kernel, Blocked with the first blocker met and its cure.
     """
     system = os.uname()
-    if name not in (None, Host.name, system.release):
+    if name not in (None, RunningKernel.name, system.release):
         raise InputError(f"--kernel {name}: --on host has the running kernel alone, {system.release}")
     version = f"{system.release} {system.version}"
     configured = _configuration(system.release)
@@ -99,7 +99,7 @@ def find(name: str | None = None) -> Host:
     hz = round(1 / time.clock_getres(CLOCK_MONOTONIC_COARSE))
     blocked = None
     for become in _ways():
-        host = Host(version, total.hexdigest()[:16], hz, become, headers)
+        host = RunningKernel(version, total.hexdigest()[:16], hz, become, headers)
         try:
             _try(host)
         except Blocked as error:
@@ -125,9 +125,9 @@ def _ways() -> list[tuple[str, ...]]:
     return [(), (sudo, "-n")] if sudo else [()]
 
 
-def _try(host: Host) -> None:
+def _try(host: RunningKernel) -> None:
     """Make a wire in namespaces of the kernel. Raises Blocked."""
-    with trying() as folder:
+    with scratch_guest_folder() as folder:
         command = [sys.executable, "-m", "lab.fabric.parts"]
         try:
             result = boot(host, folder, command, clock="real", budget=TRY)

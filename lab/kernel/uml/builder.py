@@ -19,7 +19,7 @@ from typing import IO, NoReturn, Protocol
 from lab.errors import InputError, MachineError
 from lab.kernel.base import folder
 from lab.kernel.uml import cache, compiling, recipe, source
-from lab.kernel.uml.cache import Kernel
+from lab.kernel.uml.cache import UmlKernel
 from lab.kernel.uml.checkout import Checkout
 from lab.kernel.uml.compiling import BuildFailed
 from lab.kernel.uml.recipe import Patch, Recipe
@@ -88,7 +88,7 @@ def build(
     tree: Path | None = None,
     refresh: bool = False,
     progress: Progress | None = None,
-) -> Kernel:
+) -> UmlKernel:
     """The kernel of this recipe, from the cache or built now (minutes, and the network the first time).
 
     `name` is a series ("7.2"), or a variant's name that starts with one ("7.2-mss"); None means the newest series.
@@ -124,7 +124,7 @@ def build(
     return _find_or_build(home, found, full_name, extra, hz, progress)
 
 
-def revision(checkout: Checkout, commit: str, home: Path, progress: Progress) -> Kernel:
+def revision(checkout: Checkout, commit: str, home: Path, progress: Progress) -> UmlKernel:
     """The kernel of a commit in the history of a tree, built in `home` and kept there. Raises as `build` does.
 
     It is called by its content: a commit that takes another one back has the kernel from before that.
@@ -136,7 +136,7 @@ def revision(checkout: Checkout, commit: str, home: Path, progress: Progress) ->
 
 def _find_or_build(
     home: Path, found: Source, name: str, extra: tuple[Patch, ...], hz: int, progress: Progress
-) -> Kernel:
+) -> UmlKernel:
     plain = Recipe(
         found.series,
         found.sha256,
@@ -186,7 +186,7 @@ def _lock(home: Path, progress: Progress) -> Iterator[None]:
         yield
 
 
-def _build(home: Path, found: Source, wanted: _Wanted, progress: Progress) -> Kernel:
+def _build(home: Path, found: Source, wanted: _Wanted, progress: Progress) -> UmlKernel:
     made, name = wanted.recipe, wanted.name
     if shutil.disk_usage(home).free < ROOM:
         raise MachineError(f"a kernel build takes {ROOM >> 30} GiB for a while, and {home} has less")
@@ -249,7 +249,7 @@ def _collect(place: Path, tree: Path, found: Source, wanted: _Wanted) -> None:
     if clock is None:
         raise BuildFailed("it has no virtual clock (time_travel_time)")
     usage = subprocess.run([str(linux), "--help"], capture_output=True, text=True).stdout
-    kernel = Kernel(
+    kernel = UmlKernel(
         name=wanted.name,
         version=found.version,
         id=wanted.recipe.id,

@@ -14,12 +14,12 @@ from lab.kernel.base import Clock, KernelMissing, Start, folder
 from lab.kernel.uml.start import start
 from lab.units import Size
 
-__all__ = ["Kernel", "find", "installed", "load", "save", "series"]
+__all__ = ["UmlKernel", "find", "installed", "load", "save", "series"]
 
 
 @dataclass(frozen=True, slots=True)
-class Kernel:
-    """A user-mode kernel, built and ready to boot: the usual ground of trials."""
+class UmlKernel:
+    """A user-mode kernel, built and ready to boot: what trials usually run on."""
 
     on: ClassVar[str] = "uml"
     clocks: ClassVar[tuple[Clock, ...]] = ("virtual", "real")
@@ -46,7 +46,7 @@ class Kernel:
         }
         return {**plain, "base": self.base} if self.base else plain
 
-    def variant(self, patches: Sequence[Path] = (), hz: int | None = None) -> Kernel:
+    def variant(self, patches: Sequence[Path] = (), hz: int | None = None) -> UmlKernel:
         """The built kernel that differs by these patches and this HZ alone. Raises KernelMissing, naming the cure."""
         digests = tuple(hashlib.sha256(file.read_bytes()).hexdigest() for file in patches)
         for kernel in installed():
@@ -61,7 +61,7 @@ class Kernel:
         return start(self.path, self.clock, self.seccomp, folder, seed, clock, memory)
 
 
-def installed() -> list[Kernel]:
+def installed() -> list[UmlKernel]:
     """Every kernel built here; the newest version first, of equal versions the last one built."""
     found = []
     for record in folder().glob("*/kernel.json"):
@@ -71,7 +71,7 @@ def installed() -> list[Kernel]:
     return [kernel for *_, kernel in sorted(found, key=lambda entry: entry[:2], reverse=True)]
 
 
-def find(name: str | None = None) -> Kernel:
+def find(name: str | None = None) -> UmlKernel:
     """The built kernel called `name`, or with that version or id (at least 8 characters of it).
 
     None means the newest plain one. Raises KernelMissing, which names the cure.
@@ -89,11 +89,11 @@ def find(name: str | None = None) -> Kernel:
     raise KernelMissing(f"{what}{known}: run `lab kernel build{f' {name}' if name else ''}`")
 
 
-def load(place: Path) -> Kernel | None:
+def load(place: Path) -> UmlKernel | None:
     """The kernel in a folder of the cache, or None when there is none whole."""
     try:
         plain = json.loads((place / "kernel.json").read_text(encoding="utf-8"))
-        return Kernel(
+        return UmlKernel(
             **{
                 **plain,
                 "patches": tuple(plain["patches"]),
@@ -105,7 +105,7 @@ def load(place: Path) -> Kernel | None:
         return None
 
 
-def save(kernel: Kernel) -> None:
+def save(kernel: UmlKernel) -> None:
     """Write the record that makes a folder of the cache a kernel."""
     plain = {**kernel.describe(), "clock": kernel.clock, "seccomp": kernel.seccomp}
     if kernel.digests:

@@ -22,13 +22,13 @@ from lab.kernel.vm.image import release, unpacked
 from lab.kernel.vm.modules import load_order, modules
 from lab.units import Size
 
-__all__ = ["Stock", "adopt", "fetch", "find", "installed"]
+__all__ = ["StockKernel", "adopt", "fetch", "find", "installed"]
 
 Say = Callable[[str], None]
 
 
 @dataclass(frozen=True, slots=True)
-class Stock:
+class StockKernel:
     """A distribution's kernel image, as it is shipped, under QEMU."""
 
     on: ClassVar[str] = "vm"
@@ -65,7 +65,7 @@ class Stock:
             "machine": _machine(),
         }
 
-    def variant(self, patches: Sequence[Path] = (), hz: int | None = None) -> Stock:
+    def variant(self, patches: Sequence[Path] = (), hz: int | None = None) -> StockKernel:
         """Itself where nothing differs. Raises MachineError elsewhere: it is what the distribution made it."""
         if not patches and hz is None:
             return self
@@ -78,20 +78,20 @@ class Stock:
         return Start(qemu.command(self.folder / "kernel", inside, seed, clock, memory))
 
 
-def installed() -> list[Stock]:
+def installed() -> list[StockKernel]:
     """Every kernel fetched here, the newest version first; of equal versions the last one fetched."""
     found = []
     for record in _home().glob("*/kernel.json"):
         try:
             plain = json.loads(record.read_text(encoding="utf-8"))
-            kernel = Stock(**plain, folder=record.parent)
+            kernel = StockKernel(**plain, folder=record.parent)
         except (OSError, ValueError, TypeError):
             continue
         found.append((version.order(kernel.version), record.stat().st_mtime_ns, kernel))
     return [kernel for *_, kernel in sorted(found, key=lambda entry: entry[:2], reverse=True)]
 
 
-def find(name: str | None = None) -> Stock:
+def find(name: str | None = None) -> StockKernel:
     """The fetched kernel called `name`, or with that version, release or id (at least 8 characters); None: the newest.
 
     A name with a slash is the path of an image, whose modules are in /lib/modules if anywhere.
@@ -109,7 +109,7 @@ def find(name: str | None = None) -> Stock:
     raise KernelMissing(f"{what} is not here{there}: run `lab kernel fetch{f' {name}' if name else ''}`")
 
 
-def fetch(series: str | None, say: Say) -> Stock:
+def fetch(series: str | None, say: Say) -> StockKernel:
     """The newest kernel that the machine's mirror has of a series (None: of all); from the cache when it is there.
 
     Nothing is installed. Raises MachineError when there is none, or no network.
@@ -135,7 +135,7 @@ def fetch(series: str | None, say: Say) -> Stock:
         return _keep(offer.series, offer.version, image, config, inside.parent)
 
 
-def adopt(image: Path, tree: Path | None = None) -> Stock:
+def adopt(image: Path, tree: Path | None = None) -> StockKernel:
     """The kernel in a bzImage, with the modules below `tree`; None: those that this machine has of its release.
 
     Its configuration is beside it as config-RELEASE, among the modules as `config`, or in the tree that built it.
@@ -150,7 +150,7 @@ def adopt(image: Path, tree: Path | None = None) -> Stock:
     return _keep(name, name, image, config, tree)
 
 
-def _keep(name: str, version: str, image: Path, config: Path, tree: Path) -> Stock:
+def _keep(name: str, version: str, image: Path, config: Path, tree: Path) -> StockKernel:
     """In the cache, whole or not at all."""
     home = _home()
     home.mkdir(parents=True, exist_ok=True)
@@ -185,7 +185,7 @@ def _keep(name: str, version: str, image: Path, config: Path, tree: Path) -> Sto
         final = home / plain["id"]
         with contextlib.suppress(OSError):  # it is there already
             place.rename(final)
-    return Stock(**plain, folder=final)
+    return StockKernel(**plain, folder=final)
 
 
 def _machine() -> str:
