@@ -22,19 +22,19 @@ LAYERS = {
     "owner": set(),
     "meaning": set(),
     "spec": {"units", "meaning"},
-    "place": {"units"},
+    "testbed": {"units"},
     "kernel": {"units", "version", "spec", "owner"},
     "fabric": {"units", "spec"},
-    "workload": {"units", "spec", "place"},
-    "probe": {"units", "spec", "place"},
-    "middlebox": {"units", "spec", "place", "fabric"},
+    "workload": {"units", "spec", "testbed"},
+    "probe": {"units", "spec", "testbed"},
+    "middlebox": {"units", "spec", "testbed", "fabric"},
     "record": {"units", "spec", "owner"},
     "runner": {
         "owner",
         "meaning",
         "units",
         "spec",
-        "place",
+        "testbed",
         "kernel",
         "fabric",
         "workload",
@@ -63,7 +63,7 @@ NARROWED = {
 
 SYSTEM_MODULES = {"asyncio", "ctypes", "fcntl", "mininet", "multiprocessing", "pty", "pyroute2", "socket", "subprocess"}
 SYSTEM_CALLS = ("exec", "fork", "popen", "posix_spawn", "spawn", "system")  # of os, by how their names start
-TOUCHES_SYSTEM = {"place", "kernel", "fabric", "workload", "probe", "middlebox", "runner"}
+TOUCHES_SYSTEM = {"testbed", "kernel", "fabric", "workload", "probe", "middlebox", "runner"}
 EXEMPT = {"lab/cli/doctor.py"}  # asks the machine what it can do
 
 

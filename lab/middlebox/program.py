@@ -14,7 +14,7 @@ from lab.fabric.netlink import Netlink
 from lab.middlebox import bpf
 from lab.middlebox.bpf import PACKET, R1, R2, R3, R4, R5, STACK, Line
 from lab.middlebox.firewall import Way
-from lab.place import Place, WorkloadError
+from lab.testbed import Testbed, WorkloadError
 from lab.units import Size
 
 # Where things are in a frame with an IPv4 header of 20 bytes. Linux puts the MSS first among a SYN's options.
@@ -34,17 +34,17 @@ class MssProgram(msgspec.Struct, frozen=True, tag="mss_program", tag_field="kind
     interface: str = "eth0"
 
     @contextmanager
-    def installed(self, place: Place) -> Iterator[None]:
+    def installed(self, testbed: Testbed) -> Iterator[None]:
         """In force within this context. Raises BpfError, NetlinkError; WorkloadError when another program is there."""
-        with running("set_mss", set_mss(self.mss.bytes), place, self.node, self.interface, self.way):
+        with running("set_mss", set_mss(self.mss.bytes), testbed, self.node, self.interface, self.way):
             yield
 
 
 @contextmanager
-def running(name: str, lines: Sequence[Line], place: Place, node: str, interface: str, way: Way) -> Iterator[None]:
+def running(name: str, lines: Sequence[Line], testbed: Testbed, node: str, interface: str, way: Way) -> Iterator[None]:
     """A program that sees every packet there, within this context. Raises as `MssProgram.installed`."""
     with bpf.loaded(name, lines) as program:
-        with place.spaces[node].entered():
+        with testbed.spaces[node].entered():
             netlink = Netlink()
         with netlink:
             device.add_program(netlink, interface, way, program.fd)

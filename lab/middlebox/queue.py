@@ -18,7 +18,7 @@ import msgspec
 
 from lab.fabric.netlink import Netlink, attribute, attributes
 from lab.middlebox.firewall import Way, for_syns
-from lab.place import Child, Place, WorkloadError
+from lab.testbed import Child, Testbed, WorkloadError
 from lab.units import Size
 
 QUEUE = 0
@@ -50,11 +50,11 @@ class MssQueue(msgspec.Struct, frozen=True, tag="mss_queue", tag_field="kind", f
     interface: str = "eth0"
 
     @contextmanager
-    def installed(self, place: Place) -> Iterator[None]:
+    def installed(self, testbed: Testbed) -> Iterator[None]:
         """In force within this context. Raises WorkloadError when the queue is not read, or no longer at the end."""
-        child = place.spawn(self.node, self._serve)
+        child = testbed.spawn(self.node, self._serve)
         _wait_for_reader(child)
-        with for_syns(place, self.node, self.way, self.interface, f"queue num {QUEUE}", {"queue": {"num": QUEUE}}):
+        with for_syns(testbed, self.node, self.way, self.interface, f"queue num {QUEUE}", {"queue": {"num": QUEUE}}):
             yield
         if child.poll() is not None:
             raise WorkloadError(f"whoever reads the queue of {self.node} ended before the trial: see the console log")

@@ -12,7 +12,7 @@ from typing import ClassVar
 import msgspec
 
 from lab import outputs
-from lab.place import Place, WorkloadError
+from lab.testbed import Testbed, WorkloadError
 from lab.units import Size
 
 READY_SECONDS = 20.0
@@ -42,9 +42,9 @@ class Capture(msgspec.Struct, frozen=True, tag="capture", tag_field="kind", forb
         return outputs.capture(self.node, self.interface)
 
     @contextmanager
-    def watch(self, place: Place) -> Iterator[None]:
+    def watch(self, testbed: Testbed) -> Iterator[None]:
         """Capture within this context. Raises WorkloadError when tcpdump does not start or loses packets."""
-        log = (place.out / self.file).with_suffix(".log")
+        log = (testbed.out / self.file).with_suffix(".log")
         argv = [
             "stdbuf",
             "-o1M",
@@ -58,7 +58,7 @@ class Capture(msgspec.Struct, frozen=True, tag="capture", tag_field="kind", forb
             str(BUFFER_KIB),
         ]
         argv += ["-Z", "root", "--time-stamp-precision=nano", "-w", "-"]
-        process = place.start(self.node, [*argv, *self.filter.split()], self.file, log.name)
+        process = testbed.start(self.node, [*argv, *self.filter.split()], self.file, log.name)
         deadline = time.monotonic() + READY_SECONDS
         while "listening on" not in log.read_text():
             if process.poll() is not None or time.monotonic() > deadline:
@@ -67,7 +67,7 @@ class Capture(msgspec.Struct, frozen=True, tag="capture", tag_field="kind", forb
         yield
         time.sleep(FLUSH_SECONDS)
         process.send_signal(signal.SIGINT)
-        place.wait(process, STOP_SECONDS, log.name)
+        testbed.wait(process, STOP_SECONDS, log.name)
         lost = re.search(r"(\d+) packets? dropped by kernel", log.read_text())
         if lost is None or int(lost.group(1)):
             raise WorkloadError(f"the capture on {self.node} lost packets: {log.read_text().strip()}")

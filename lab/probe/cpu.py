@@ -14,8 +14,8 @@ from typing import ClassVar
 import msgspec
 
 from lab import outputs
-from lab.place import Place
 from lab.probe import proc_stat
+from lab.testbed import Testbed
 
 BUSY = ("user", "nice", "system", "irq", "softirq")
 
@@ -29,13 +29,13 @@ class CpuTime(msgspec.Struct, frozen=True, tag="cpu_time", tag_field="kind", for
     tools: ClassVar[tuple[str, ...]] = ()
 
     @contextmanager
-    def watch(self, place: Place) -> Iterator[None]:
+    def watch(self, testbed: Testbed) -> Iterator[None]:
         """Account within this context."""
         before, start = _account(), time.monotonic()
         yield
         after, end = _account(), time.monotonic()
         spent = {name: round(after[name] - before[name], 2) for name in BUSY}
-        (place.out / outputs.CPU).write_text(json.dumps({**spent, "elapsed": round(end - start, 3)}) + "\n")
+        (testbed.out / outputs.CPU).write_text(json.dumps({**spent, "elapsed": round(end - start, 3)}) + "\n")
 
 
 def _account() -> dict[str, float]:

@@ -10,8 +10,8 @@ from typing import ClassVar
 import msgspec
 
 from lab import outputs
-from lab.place import Place
 from lab.probe.capture import Capture
+from lab.testbed import Testbed
 
 SECONDS = 600.0
 
@@ -29,12 +29,12 @@ class ExpertInfo(msgspec.Struct, frozen=True, tag="expert_info", tag_field="kind
     interface: str = "eth0"
 
     @contextmanager
-    def watch(self, place: Place) -> Iterator[None]:
+    def watch(self, testbed: Testbed) -> Iterator[None]:
         """Capture within this context, and ask tshark after it. Raises WorkloadError."""
         capture = Capture(node=self.node, interface=self.interface)
-        with capture.watch(place):
+        with capture.watch(testbed):
             yield
         said = outputs.expert(self.node, self.interface)
         log = Path(said).with_suffix(".log").name
-        argv = ["tshark", "-q", "-z", "expert", "-r", str(place.out / capture.file)]
-        place.wait(place.start(self.node, argv, said, log), SECONDS, log)
+        argv = ["tshark", "-q", "-z", "expert", "-r", str(testbed.out / capture.file)]
+        testbed.wait(testbed.start(self.node, argv, said, log), SECONDS, log)

@@ -10,7 +10,7 @@ from typing import ClassVar
 import msgspec
 
 from lab import outputs
-from lab.place import Place
+from lab.testbed import Testbed
 
 SECONDS = 10.0
 
@@ -23,16 +23,16 @@ class Netstat(msgspec.Struct, frozen=True, tag="netstat", tag_field="kind", forb
     node: str = "sender"
 
     @contextmanager
-    def watch(self, place: Place) -> Iterator[None]:
+    def watch(self, testbed: Testbed) -> Iterator[None]:
         """Read the counters around this context. Raises WorkloadError."""
-        self._read(place, "before")
+        self._read(testbed, "before")
         yield
-        self._read(place, "after")
+        self._read(testbed, "after")
 
-    def _read(self, place: Place, when: str) -> None:
-        target = place.out / outputs.netstat(self.node, when)
+    def _read(self, testbed: Testbed, when: str) -> None:
+        target = testbed.out / outputs.netstat(self.node, when)
 
         def read() -> None:
             target.write_text("".join(Path(f"/proc/net/{name}").read_text() for name in ("netstat", "snmp")))
 
-        place.spawn(self.node, read).wait("the netstat probe", SECONDS)
+        testbed.spawn(self.node, read).wait("the netstat probe", SECONDS)

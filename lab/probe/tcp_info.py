@@ -16,7 +16,7 @@ from typing import ClassVar
 import msgspec
 
 from lab import outputs
-from lab.place import Place
+from lab.testbed import Testbed
 from lab.units import Duration
 
 SOCK_DIAG_BY_FAMILY = 20
@@ -40,13 +40,13 @@ class TcpInfo(msgspec.Struct, frozen=True, tag="tcp_info", tag_field="kind", for
     interval: Duration = Duration.of("10 ms")
 
     @contextmanager
-    def watch(self, place: Place) -> Iterator[None]:
+    def watch(self, testbed: Testbed) -> Iterator[None]:
         """Sample within this context. Raises WorkloadError when sampling failed."""
-        child = place.spawn(self.node, lambda: self._sample(place))
+        child = testbed.spawn(self.node, lambda: self._sample(testbed))
         yield
         child.stop("the tcp_info probe")
 
-    def _sample(self, place: Place) -> None:
+    def _sample(self, testbed: Testbed) -> None:
         stopped = False
 
         def stop(*_: object) -> None:
@@ -57,7 +57,7 @@ class TcpInfo(msgspec.Struct, frozen=True, tag="tcp_info", tag_field="kind", for
         request = _request()
         with (
             socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, NETLINK_SOCK_DIAG) as diag,
-            open(place.out / outputs.tcp_info(self.node), "wb") as file,
+            open(testbed.out / outputs.tcp_info(self.node), "wb") as file,
         ):
             due = time.monotonic_ns()
             while not stopped:

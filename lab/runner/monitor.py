@@ -20,8 +20,8 @@ from typing import Any
 from lab import outputs
 from lab.fabric.fabric import Fabric
 from lab.fabric.measure import measure
-from lab.place import Place
 from lab.probe import proc_stat
+from lab.testbed import Testbed
 
 __all__ = ["measure", "watching"]
 
@@ -32,10 +32,12 @@ PR_SET_TIMERSLACK, PR_GET_TIMERSLACK = 29, 30
 
 
 @contextmanager
-def watching(place: Place, fabric: Fabric, wires: list[dict[str, Any]], greedy: bool) -> Iterator[None]:
+def watching(testbed: Testbed, fabric: Fabric, wires: list[dict[str, Any]], greedy: bool) -> Iterator[None]:
     """Watch within this context. `wires` as measured before, `greedy` whether the workload fills them."""
     monitor = _Monitor(fabric)
-    child = place.spawn(fabric.network.nodes[0].name, lambda: monitor.run(place.out / outputs.FIDELITY, wires, greedy))
+    child = testbed.spawn(
+        fabric.network.nodes[0].name, lambda: monitor.run(testbed.out / outputs.FIDELITY, wires, greedy)
+    )
     yield
     child.stop("the monitor")
 

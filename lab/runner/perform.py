@@ -22,10 +22,10 @@ from lab.errors import LabError
 from lab.fabric import FABRICS, choose
 from lab.fabric.fabric import Fabric
 from lab.middlebox import Middlebox
-from lab.place import Place
 from lab.probe import Probe
 from lab.runner import saturation
 from lab.spec.network import Kind, Network
+from lab.testbed import Testbed
 from lab.units import from_plain, to_plain
 from lab.workload import Workload
 
@@ -118,16 +118,16 @@ def perform(trial: dict[str, Any], out: Path) -> dict[str, Any]:
         _write(out / outputs.QDISCS_BEFORE, fabric.qdiscs())
         with ExitStack() as undo:
             spaces = {node.name: fabric.namespace(node.name) for node in network.nodes}
-            place = Place(spaces, _addresses(network), out, undo)
+            testbed = Testbed(spaces, _addresses(network), out, undo)
             with ExitStack() as standing:
                 for middlebox in middleboxes:
-                    standing.enter_context(middlebox.installed(place))
+                    standing.enter_context(middlebox.installed(testbed))
                 for probe in probes:
-                    standing.enter_context(probe.watch(place))
+                    standing.enter_context(probe.watch(testbed))
                 if real:
-                    standing.enter_context(monitor.watching(place, fabric, wires, workload.greedy))
+                    standing.enter_context(monitor.watching(testbed, fabric, wires, workload.greedy))
                 load = standing.enter_context(saturation.measured()) if counted else None
-                workload.run(place)
+                workload.run(testbed)
         _write(out / outputs.QDISCS_AFTER, fabric.qdiscs())
         after = [f"after the run, {each}" for each in fabric.differences() if each not in before]
     environment["spins"] = spins()

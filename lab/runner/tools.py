@@ -26,7 +26,7 @@ _INSIDE = (
     "fabric",
     "middlebox",
     "outputs.py",
-    "place.py",
+    "testbed.py",
     "probe",
     "runner/monitor.py",
     "runner/perform.py",

@@ -20,7 +20,7 @@ from typing import ClassVar
 import msgspec
 
 from lab import outputs
-from lab.place import Place
+from lab.testbed import Testbed
 from lab.units import Duration, Size
 from lab.workload.sockets import MARGIN_SECONDS, accept, stream
 
@@ -53,17 +53,17 @@ class Bulk(msgspec.Struct, frozen=True, tag="bulk", tag_field="kind", forbid_unk
     watermark: Size = Size.of("16 KiB")
     maxseg: Size | None = None
 
-    def run(self, place: Place) -> None:
+    def run(self, testbed: Testbed) -> None:
         """Transfer. Raises WorkloadError when it does not end in its time."""
-        address = place.address(self.server, self.ip)
-        receiver = place.spawn(self.server, lambda: self._receive(place))
-        place.wait_for_listener(receiver, PORT)
-        sender = place.spawn(self.client, lambda: self._send(place, address))
+        address = testbed.address(self.server, self.ip)
+        receiver = testbed.spawn(self.server, lambda: self._receive(testbed))
+        testbed.wait_for_listener(receiver, PORT)
+        sender = testbed.spawn(self.client, lambda: self._send(testbed, address))
         seconds = self.duration.seconds + MARGIN_SECONDS
         sender.wait("the bulk sender", seconds)
         receiver.wait("the bulk receiver", seconds)
 
-    def _send(self, place: Place, address: str) -> None:
+    def _send(self, testbed: Testbed, address: str) -> None:
         block, size, effort = os.memfd_create("block"), self.block.bytes, self.effort.seconds
         os.truncate(block, size)
         with stream(self.ip) as sock:
@@ -81,9 +81,9 @@ class Bulk(msgspec.Struct, frozen=True, tag="bulk", tag_field="kind", forbid_unk
                 left = self.size.bytes
                 while left:
                     left -= os.sendfile(sock.fileno(), block, 0, min(left, size))
-        (place.out / outputs.BULK_SENDER).write_text(json.dumps({"start_ns": start_ns}) + "\n")
+        (testbed.out / outputs.BULK_SENDER).write_text(json.dumps({"start_ns": start_ns}) + "\n")
 
-    def _receive(self, place: Place) -> None:
+    def _receive(self, testbed: Testbed) -> None:
         sock = accept(self.ip, PORT)
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVLOWAT, self.watermark.bytes)
         scratch, flags = bytearray(BLOCK), socket.MSG_TRUNC | socket.MSG_WAITALL
@@ -95,7 +95,7 @@ class Bulk(msgspec.Struct, frozen=True, tag="bulk", tag_field="kind", forbid_unk
             total += count
         sock.close()
         measured = {"bytes": total, "first_bytes": first_bytes, "first_ns": first_ns, "last_ns": last_ns}
-        (place.out / outputs.BULK).write_text(json.dumps(measured) + "\n")
+        (testbed.out / outputs.BULK).write_text(json.dumps(measured) + "\n")
 
 
 def _waiting(sock: socket.socket) -> int:

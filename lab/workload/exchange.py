@@ -8,7 +8,7 @@ from typing import ClassVar
 
 import msgspec
 
-from lab.place import Place
+from lab.testbed import Testbed
 from lab.units import Duration, Size
 from lab.workload.sockets import MARGIN_SECONDS, accept, stream
 
@@ -39,12 +39,12 @@ class RequestResponse(msgspec.Struct, frozen=True, tag="exchange", tag_field="ki
         if self.count < 1 or not self.request:
             raise ValueError(f"{self.count} requests of {self.request} are no exchange")
 
-    def run(self, place: Place) -> None:
+    def run(self, testbed: Testbed) -> None:
         """Exchange. Raises WorkloadError when it does not end in its time."""
-        address = place.address(self.server, self.ip)
-        server = place.spawn(self.server, self._serve)
-        place.wait_for_listener(server, PORT)
-        client = place.spawn(self.client, lambda: self._ask(address))
+        address = testbed.address(self.server, self.ip)
+        server = testbed.spawn(self.server, self._serve)
+        testbed.wait_for_listener(server, PORT)
+        client = testbed.spawn(self.client, lambda: self._ask(address))
         seconds = self.count * (self.interval.seconds + self.think.seconds) + self.asleep.seconds + MARGIN_SECONDS
         client.wait("the client", seconds)
         server.wait("the server", seconds)

@@ -7,7 +7,7 @@ from typing import ClassVar, Literal
 
 import msgspec
 
-from lab.place import Place
+from lab.testbed import Testbed
 from lab.units import Duration
 from lab.workload.sockets import MARGIN_SECONDS
 
@@ -36,13 +36,13 @@ class Flent(msgspec.Struct, frozen=True, tag="flent", tag_field="kind", forbid_u
             if not each or each.ns % 10**9:
                 raise ValueError(f"flent counts whole seconds: {each} is not a {name} for it")
 
-    def run(self, place: Place) -> None:
+    def run(self, testbed: Testbed) -> None:
         """Measure. Raises WorkloadError, MachineError."""
-        server = place.start(self.server, ["netserver", "-D", "-4", "-p", str(PORT)])
-        place.wait_for_listener(server, PORT)
-        argv = [sys.executable, "-m", "flent", self.test, "-4", "-H", place.address(self.server)]
+        server = testbed.start(self.server, ["netserver", "-D", "-4", "-p", str(PORT)])
+        testbed.wait_for_listener(server, PORT)
+        argv = [sys.executable, "-m", "flent", self.test, "-4", "-H", testbed.address(self.server)]
         argv += ["-l", str(self.length.ns // 10**9), "-d", str(self.delay.ns // 10**9)]
-        argv += ["-s", f"{self.step.seconds:g}", "-r", "/dev/null", "-D", str(place.out), "-o", "/dev/null"]
-        client = place.start(self.client, argv, "flent.log")
+        argv += ["-s", f"{self.step.seconds:g}", "-r", "/dev/null", "-D", str(testbed.out), "-o", "/dev/null"]
+        client = testbed.start(self.client, argv, "flent.log")
         seconds = self.length.seconds + 2 * self.delay.seconds + MARGIN_SECONDS
-        place.wait(client, seconds, "flent.log")
+        testbed.wait(client, seconds, "flent.log")

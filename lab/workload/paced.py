@@ -9,7 +9,7 @@ from typing import ClassVar
 
 import msgspec
 
-from lab.place import Place
+from lab.testbed import Testbed
 from lab.units import Duration, Rate, Size
 from lab.workload.sockets import MARGIN_SECONDS, accept, stream
 
@@ -41,12 +41,12 @@ class PacedReader(msgspec.Struct, frozen=True, tag="paced_reader", tag_field="ki
         """How often it reads."""
         return self.duration.ns * self.rate.bps // (8 * 10**9 * self.block.bytes) if self.block else 0
 
-    def run(self, place: Place) -> None:
+    def run(self, testbed: Testbed) -> None:
         """Transfer. Raises WorkloadError when it does not end in its time."""
-        address = place.address(self.server, self.ip)
-        receiver = place.spawn(self.server, self._receive)
-        place.wait_for_listener(receiver, PORT)
-        sender = place.spawn(self.client, lambda: self._send(address))
+        address = testbed.address(self.server, self.ip)
+        receiver = testbed.spawn(self.server, self._receive)
+        testbed.wait_for_listener(receiver, PORT)
+        sender = testbed.spawn(self.client, lambda: self._send(address))
         seconds = self.duration.seconds + MARGIN_SECONDS
         sender.wait("the sender", seconds)
         receiver.wait("the paced reader", seconds)

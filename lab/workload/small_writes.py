@@ -12,7 +12,7 @@ from typing import ClassVar, Literal
 import msgspec
 
 from lab import outputs
-from lab.place import Place
+from lab.testbed import Testbed
 from lab.units import Size
 from lab.workload.sockets import MARGIN_SECONDS, accept, stream
 
@@ -55,12 +55,12 @@ class SmallWrites(msgspec.Struct, frozen=True, tag="small-writes", tag_field="ki
         """What the server answers."""
         return Size(self.writes * self.size.bytes + self.file.bytes)
 
-    def run(self, place: Place) -> None:
+    def run(self, testbed: Testbed) -> None:
         """Exchange all messages. Raises WorkloadError when that does not end in its time."""
-        address = place.address(self.server, self.ip)
-        server = place.spawn(self.server, self._serve)
-        place.wait_for_listener(server, PORT)
-        client = place.spawn(self.client, lambda: self._ask(address, place))
+        address = testbed.address(self.server, self.ip)
+        server = testbed.spawn(self.server, self._serve)
+        testbed.wait_for_listener(server, PORT)
+        client = testbed.spawn(self.client, lambda: self._ask(address, testbed))
         client.wait("the client of small writes", self.messages * MESSAGE_SECONDS + MARGIN_SECONDS)
         server.wait("the server of small writes", MARGIN_SECONDS)
 
@@ -78,7 +78,7 @@ class SmallWrites(msgspec.Struct, frozen=True, tag="small-writes", tag_field="ki
                     left -= count
                 sock.sendall(reply)
 
-    def _ask(self, address: str, place: Place) -> None:
+    def _ask(self, address: str, testbed: Testbed) -> None:
         with stream(self.ip) as sock:
             if self.way in ("nodelay", "writev", "one-buffer"):
                 sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -91,7 +91,7 @@ class SmallWrites(msgspec.Struct, frozen=True, tag="small-writes", tag_field="ki
                 sock.recv(REPLY, socket.MSG_WAITALL)
                 stamps.append(now())
         sizes = {"message_bytes": self.message.bytes, "file_bytes": self.file.bytes, "reply_bytes": REPLY}
-        (place.out / outputs.SMALL_WRITES).write_text(json.dumps({**sizes, "stamps_ns": stamps}) + "\n")
+        (testbed.out / outputs.SMALL_WRITES).write_text(json.dumps({**sizes, "stamps_ns": stamps}) + "\n")
 
     def _writer(self, sock: socket.socket) -> Callable[[], None]:
         """What writes one message."""

@@ -7,7 +7,7 @@ from typing import ClassVar
 import msgspec
 
 from lab import outputs
-from lab.place import Place
+from lab.testbed import Testbed
 from lab.units import Duration, Rate, Size
 from lab.workload.sockets import MARGIN_SECONDS
 
@@ -39,20 +39,20 @@ class Iperf3(msgspec.Struct, frozen=True, tag="iperf3", tag_field="kind", forbid
         """Whether it sends as fast as the network takes it."""
         return self.udp_rate is None
 
-    def run(self, place: Place) -> None:
+    def run(self, testbed: Testbed) -> None:
         """Measure. Raises WorkloadError, MachineError."""
         port = 5201
-        server = place.start(self.server, ["iperf3", "-s", "-1", "-p", str(port)])
-        place.wait_for_listener(server, port)
-        argv = ["iperf3", "-c", place.address(self.server, self.ip), "-p", str(port), "-J"]
+        server = testbed.start(self.server, ["iperf3", "-s", "-1", "-p", str(port)])
+        testbed.wait_for_listener(server, port)
+        argv = ["iperf3", "-c", testbed.address(self.server, self.ip), "-p", str(port), "-J"]
         argv += ["-t", str(self.duration.ns // 10**9), "-i", f"{self.interval.seconds:g}"]
         if self.udp_rate:
             argv += ["-u", "-b", str(self.udp_rate.bps)]
         if self.length:
             argv += ["-l", str(self.length.bytes)]
-        client = place.start(self.client, argv, outputs.IPERF3)
-        place.wait(client, self.duration.seconds + MARGIN_SECONDS, outputs.IPERF3)
-        place.wait(server, MARGIN_SECONDS)
+        client = testbed.start(self.client, argv, outputs.IPERF3)
+        testbed.wait(client, self.duration.seconds + MARGIN_SECONDS, outputs.IPERF3)
+        testbed.wait(server, MARGIN_SECONDS)
 
 
 class Iperf(msgspec.Struct, frozen=True, tag="iperf", tag_field="kind", forbid_unknown_fields=True):
@@ -69,16 +69,16 @@ class Iperf(msgspec.Struct, frozen=True, tag="iperf", tag_field="kind", forbid_u
     duration: Duration = Duration.of("10 s")
     ip: int = 4
 
-    def run(self, place: Place) -> None:
+    def run(self, testbed: Testbed) -> None:
         """Measure. Raises WorkloadError, MachineError."""
         port = 5001
         version = ["-V"] if self.ip == 6 else []
-        server = place.start(self.server, ["iperf", "-s", "-P", "1", "-y", "C", *version], outputs.IPERF_SERVER)
-        place.wait_for_listener(server, port)
-        argv = ["iperf", "-c", place.address(self.server, self.ip), "-t", f"{self.duration.seconds:g}", "-y", "C"]
-        client = place.start(self.client, [*argv, *version], outputs.IPERF)
-        place.wait(client, self.duration.seconds + MARGIN_SECONDS, outputs.IPERF)
-        place.wait(server, MARGIN_SECONDS)
+        server = testbed.start(self.server, ["iperf", "-s", "-P", "1", "-y", "C", *version], outputs.IPERF_SERVER)
+        testbed.wait_for_listener(server, port)
+        argv = ["iperf", "-c", testbed.address(self.server, self.ip), "-t", f"{self.duration.seconds:g}", "-y", "C"]
+        client = testbed.start(self.client, [*argv, *version], outputs.IPERF)
+        testbed.wait(client, self.duration.seconds + MARGIN_SECONDS, outputs.IPERF)
+        testbed.wait(server, MARGIN_SECONDS)
 
 
 class Qperf(msgspec.Struct, frozen=True, tag="qperf", tag_field="kind", forbid_unknown_fields=True):
@@ -96,15 +96,15 @@ class Qperf(msgspec.Struct, frozen=True, tag="qperf", tag_field="kind", forbid_u
     def __post_init__(self) -> None:
         _check_whole_seconds(self.duration, "qperf")
 
-    def run(self, place: Place) -> None:
+    def run(self, testbed: Testbed) -> None:
         """Measure. Raises WorkloadError, MachineError."""
         port = 19765
-        server = place.start(self.server, ["qperf"])
-        place.wait_for_listener(server, port)
+        server = testbed.start(self.server, ["qperf"])
+        testbed.wait_for_listener(server, port)
         argv = ["qperf", "--use_bits_per_sec", "--precision", "6", "--time", str(self.duration.ns // 10**9)]
-        argv += [place.address(self.server, self.ip), self.test]
-        client = place.start(self.client, argv, outputs.QPERF)
-        place.wait(client, self.duration.seconds + MARGIN_SECONDS, outputs.QPERF)
+        argv += [testbed.address(self.server, self.ip), self.test]
+        client = testbed.start(self.client, argv, outputs.QPERF)
+        testbed.wait(client, self.duration.seconds + MARGIN_SECONDS, outputs.QPERF)
 
 
 class Ping(msgspec.Struct, frozen=True, tag="ping", tag_field="kind", forbid_unknown_fields=True):
@@ -120,8 +120,8 @@ class Ping(msgspec.Struct, frozen=True, tag="ping", tag_field="kind", forbid_unk
     size: Size = Size(56)
     ip: int = 4
 
-    def run(self, place: Place) -> None:
+    def run(self, testbed: Testbed) -> None:
         """Measure. Raises WorkloadError when no answer came at all."""
         argv = ["ping", "-n", "-c", str(self.count), "-i", f"{self.interval.seconds:g}", "-s", str(self.size.bytes)]
-        client = place.start(self.client, [*argv, place.address(self.server, self.ip)], outputs.PING)
-        place.wait(client, self.count * self.interval.seconds + MARGIN_SECONDS, outputs.PING)
+        client = testbed.start(self.client, [*argv, testbed.address(self.server, self.ip)], outputs.PING)
+        testbed.wait(client, self.count * self.interval.seconds + MARGIN_SECONDS, outputs.PING)

@@ -33,7 +33,7 @@ def test_a_guest_imports_nothing_of_it() -> None:
         "outputs",
         "units",
         "spec",
-        "place",
+        "testbed",
         "fabric",
         "workload",
         "probe",

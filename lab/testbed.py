@@ -38,8 +38,8 @@ class Joinable(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
-    """The hosts by name, each one's IPv4 and IPv6 address, and the folder `out`.
+class Testbed:
+    """The hosts of one trial by name, each one's IPv4 and IPv6 address, and the folder `out`.
 
     Processes started here end, at the latest, with `undo`.
     """
