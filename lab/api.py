@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from lab.usecases.baselines import Baseline
     from lab.usecases.bisection import Bisection
     from lab.usecases.verification import Verification
-    from lab.verdict.judged import Judged
+    from lab.verdict.judged import JudgedClaim
 
 __all__ = ["article", "articles", "bisect", "compare", "load", "regress", "run", "save_baseline", "verify"]
 
@@ -69,10 +69,10 @@ def load(*claims: str | Path, kernel: str | None = None, clock: str | None = Non
     Raises InputError for an unknown claim, SpecError for a mistake in its files.
     """
     from lab.spec import find
-    from lab.verdict.judged import on, stored
+    from lab.verdict.judged import judge_stored, records_on
 
     store = _store(results)
-    return _claims(stored(find.find(map(str, claims)), on(kernel, clock, store), store.predictions))
+    return _claims(judge_stored(find.find(map(str, claims)), records_on(kernel, clock, store), store.predictions))
 
 
 def article(name: str, results: Folder = None) -> Article:
@@ -117,14 +117,14 @@ def compare(
     from lab.comparison.page import Changes
     from lab.report.notebooks import compared_there
     from lab.spec import find
-    from lab.verdict.judged import on, stored
+    from lab.verdict.judged import judge_stored, records_on
 
     there = compared_there()
     declared = find.find(map(str, claims))
 
-    def judged(kernel: str | None, folder: Folder) -> tuple[Judged, ...]:
+    def judged(kernel: str | None, folder: Folder) -> tuple[JudgedClaim, ...]:
         store = _store(folder)
-        return stored(declared, on(kernel, None, store), store.predictions)
+        return judge_stored(declared, records_on(kernel, None, store), store.predictions)
 
     before = judged(base or there.base, against or there.against or results)
     return Changes(changes(before, judged(new or there.new, results)))
@@ -216,7 +216,7 @@ def bisect(
         return bisection.bisect(search, Path(tree), good, bad, _written(results))
 
 
-def _claims(judged: Iterable[Judged], errors: tuple[LabError, ...] = ()) -> Claims:
+def _claims(judged: Iterable[JudgedClaim], errors: tuple[LabError, ...] = ()) -> Claims:
     from lab.report.claim import Claim
     from lab.report.claims import Claims
     from lab.report.notebooks import page

@@ -6,10 +6,10 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from lab.record.record import Record
-from lab.verdict.judged import Judged
+from lab.verdict.judged import JudgedClaim
 
 Perform = Callable[..., Record]  # runs a trial for real
-Judge = Callable[..., Judged]  # judges outputs that nobody ran
+Judge = Callable[..., JudgedClaim]  # judges outputs that nobody ran
 Keep = Callable[[Mapping[str, bytes]], Record]  # a record of these outputs
 Save = Callable[..., Path]  # packets as a pcap file
 Segment = Callable[..., bytes]  # one TCP segment's frame

@@ -14,7 +14,7 @@ from lab.errors import LabError
 from lab.record import Record
 from lab.spec.case import Case
 from lab.verdict import Result, Verdict
-from lab.verdict.judged import Judged
+from lab.verdict.judged import JudgedClaim
 
 __all__ = ["MOVED", "CaseChange", "Change", "ClaimChange", "Incomparable", "compare"]
 
@@ -178,7 +178,7 @@ class ClaimChange:
         }
 
 
-def compare(base: Iterable[Judged], new: Iterable[Judged]) -> tuple[ClaimChange, ...]:
+def compare(base: Iterable[JudgedClaim], new: Iterable[JudgedClaim]) -> tuple[ClaimChange, ...]:
     """What changed in every claim that both sides have run. Raises Incomparable, RecordError, CaptureError."""
     then = {judged.declared.id: judged for judged in base if judged.records}
     return tuple(
@@ -186,7 +186,7 @@ def compare(base: Iterable[Judged], new: Iterable[Judged]) -> tuple[ClaimChange,
     )
 
 
-def _claim(base: Judged, new: Judged) -> ClaimChange:
+def _claim(base: JudgedClaim, new: JudgedClaim) -> ClaimChange:
     _check(base, new)
     return ClaimChange(
         claim=new.declared.id,
@@ -198,7 +198,7 @@ def _claim(base: Judged, new: Judged) -> ClaimChange:
     )
 
 
-def _check(base: Judged, new: Judged) -> None:
+def _check(base: JudgedClaim, new: JudgedClaim) -> None:
     """Only trials that differ in their kernel, and in what follows from it, can be compared."""
     if base.declared.source_sha256 != new.declared.source_sha256:
         raise Incomparable(f"{new.declared.id}: the experiment changed in between: run both with the same file")
@@ -212,7 +212,7 @@ def _check(base: Judged, new: Judged) -> None:
         raise Incomparable(f"{new.declared.id}: no trial in common: was it run with another seed?")
 
 
-def _cases(base: Judged, new: Judged) -> Iterator[CaseChange]:
+def _cases(base: JudgedClaim, new: JudgedClaim) -> Iterator[CaseChange]:
     before = {(result.arm, result.point): result for result in base.result.results}
     for result in new.result.results:
         name = (result.arm, result.point)
@@ -238,7 +238,7 @@ def _files(pairs: Iterable[tuple[Record, Record]]) -> tuple[Parting, ...]:
     return tuple(found[name] for name in sorted(found))
 
 
-def _shift(base: Judged, new: Judged, name: tuple[str, str]) -> Shift | None:
+def _shift(base: JudgedClaim, new: JudgedClaim, name: tuple[str, str]) -> Shift | None:
     """Of a case in real time; None of one in virtual time, or without figures on either side."""
     clocks = {record.trial.clock for record in new.records if (record.trial.arm, record.trial.point) == name}
     if "virtual" in clocks:
@@ -247,7 +247,7 @@ def _shift(base: Judged, new: Judged, name: tuple[str, str]) -> Shift | None:
     return mann_whitney(*samples) if all(samples) else None
 
 
-def _sample(judged: Judged, name: tuple[str, str]) -> list[float]:
+def _sample(judged: JudgedClaim, name: tuple[str, str]) -> list[float]:
     """The figure of every valid trial of a case; relative to that of the same repeat where the case is to another."""
     case = next(each for each in judged.cases if (each.arm, each.point) == name)
     figures = _figures(judged, case)
@@ -259,7 +259,7 @@ def _sample(judged: Judged, name: tuple[str, str]) -> list[float]:
     return [figures[which] / others[which] for which in figures.keys() & others.keys() if others[which]]
 
 
-def _figures(judged: Judged, case: Case) -> dict[tuple[int, int], float]:
+def _figures(judged: JudgedClaim, case: Case) -> dict[tuple[int, int], float]:
     """(seed, repeat) -> what a case's metric says of it, where it says something."""
     figures = {}
     for record in judged.records:
@@ -283,6 +283,6 @@ def _name(record: Record) -> tuple[str, str, int, int]:
     return trial.arm, trial.point, trial.seed, trial.repeat
 
 
-def _kernel(judged: Judged) -> str:
+def _kernel(judged: JudgedClaim) -> str:
     kernel = judged.kernel or {}
     return f"{kernel.get('name', '')} ({kernel.get('version', '')}, id {str(kernel.get('id', ''))[:8]})"

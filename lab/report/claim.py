@@ -12,7 +12,7 @@ from lab.errors import InputError
 from lab.report import html, text
 from lab.report.diagram import diagram
 from lab.report.html import Html
-from lab.report.tested import Tested, TestedClaim
+from lab.report.tested import TestedCase, TestedClaim
 from lab.units import to_plain
 
 __all__ = ["Claim"]
@@ -91,7 +91,7 @@ class Claim(TestedClaim):
             yield "Claimed", html.prose(declared.source)
         workload = dict(to_plain(case.workload))
         yield (
-            "Tested",
+            "TestedCase",
             diagram(to_plain(case.network), case.path[0])
             + f"<p>{_workload(workload)}</p>"
             + self._changes()
@@ -196,7 +196,7 @@ def describe(changes: Any) -> str:
     return ", ".join(html.code(part) for part in parts)
 
 
-def _against(tested: Tested) -> str:
+def _against(tested: TestedCase) -> str:
     """One arm's figures and what they had to be."""
     result, how = tested.result, escape(str(tested.case.tolerance))
     verdict = how if result.verdict and result.verdict.kind == "reproduced" else f"not {how}"

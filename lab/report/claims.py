@@ -19,7 +19,7 @@ __all__ = ["Claims"]
 
 @dataclass(frozen=True, repr=False)
 class Claims:
-    """Judged claims in order, and the errors that their trials ended with, if they were run just now.
+    """JudgedClaim claims in order, and the errors that their trials ended with, if they were run just now.
 
     Shows itself: as a table in a notebook, as text in a terminal.
     """

@@ -18,7 +18,7 @@ from matplotlib.figure import Figure
 
 from lab.errors import LabError
 from lab.report.html import Html, badge, folded, prose
-from lab.report.tested import NotRun, Tested, TestedClaim
+from lab.report.tested import NotRun, TestedCase, TestedClaim
 
 __all__ = ["ARMS", "INK", "MUTED", "PREDICTED", "REPORTED", "Label", "Picture", "axes", "draw", "labels", "picture"]
 
@@ -133,7 +133,9 @@ def labels(target: Axes, wanted: Iterable[Label], room: float = 0.075) -> None:
         )
 
 
-def picture(claim: TestedClaim, kind: str, figure: Figure, alt: str, caption: str, shown: Sequence[Tested]) -> Picture:
+def picture(
+    claim: TestedClaim, kind: str, figure: Figure, alt: str, caption: str, shown: Sequence[TestedCase]
+) -> Picture:
     """The figure as a page has it: `alt` for those who do not see it, `caption` as HTML, and the trials it shows."""
     name = f"{claim.id.replace('/', '.')}.{kind}"
     svg, png = io.BytesIO(), io.BytesIO()
@@ -143,7 +145,7 @@ def picture(claim: TestedClaim, kind: str, figure: Figure, alt: str, caption: st
     return Picture(name, svg.getvalue(), png.getvalue(), alt, traced)
 
 
-def _trace(claim: TestedClaim, shown: Sequence[Tested]) -> str:
+def _trace(claim: TestedClaim, shown: Sequence[TestedCase]) -> str:
     """Which trials a figure shows, on which kernel and with which seed."""
     records = {each.record.address: each.record for each in shown if each.record}
     links = ", ".join(claim.trial_link(record) for record in records.values())

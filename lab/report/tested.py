@@ -15,9 +15,9 @@ from lab.record import Record
 from lab.report.traffic import Traffic, traffic_of
 from lab.spec.case import Case, CaseKey
 from lab.verdict import Result, Verdict
-from lab.verdict.judged import Judged, network_path
+from lab.verdict.judged import JudgedClaim, network_path
 
-__all__ = ["NotRun", "Tested", "TestedClaim"]
+__all__ = ["NotRun", "TestedCase", "TestedClaim"]
 
 
 class NotRun(LabError):
@@ -25,7 +25,7 @@ class NotRun(LabError):
 
 
 @dataclass(frozen=True)
-class Tested:
+class TestedCase:
     """One case, its result and the record of its (first) trial; None when it was not run."""
 
     case: Case
@@ -50,7 +50,7 @@ class Tested:
 class TestedClaim:
     """A judged claim, case by case. `page` is the folder of the page that shows it, so that links can be relative."""
 
-    judged: Judged
+    judged: JudgedClaim
     page: Path
 
     @property
@@ -105,7 +105,7 @@ class TestedClaim:
         return replace(self, judged=judged)
 
     @cached_property
-    def tested(self) -> tuple[Tested, ...]:
+    def tested(self) -> tuple[TestedCase, ...]:
         """Every arm at every point, in the experiment's order."""
         first: dict[tuple[CaseKey, str], Record] = {}
         for record in self.judged.records:
@@ -118,24 +118,24 @@ class TestedClaim:
             return next((first[result.key, trial] for trial in result.trials if (result.key, trial) in first), None)
 
         pairs = zip(self.judged.cases, self.results, strict=True)
-        return tuple(Tested(case, result, record_of(result)) for case, result in pairs)
+        return tuple(TestedCase(case, result, record_of(result)) for case, result in pairs)
 
     @property
-    def run(self) -> tuple[Tested, ...]:
+    def run(self) -> tuple[TestedCase, ...]:
         """Those that have a record. Raises NotRun when there is none."""
         having = tuple(each for each in self.tested if each.record)
         if not having:
             raise NotRun(f"not run (run `lab run {self.id}`)")
         return having
 
-    def arms(self, *names: str) -> tuple[Tested, ...]:
+    def arms(self, *names: str) -> tuple[TestedCase, ...]:
         """Those of the named arms, of all without a name, that have a record. Raises NotRun."""
         having = tuple(each for each in self.run if not names or {each.case.arm, each.label} & {*names})
         if not having:
             raise NotRun(f"{' and '.join(names)} not run (run `lab run {self.id}`)")
         return having
 
-    def path_of(self, tested: Tested) -> Any:
+    def path_of(self, tested: TestedCase) -> Any:
         """The path that a prediction for it is about."""
         kernel = tested.record.trial.kernel if tested.record else self.judged.kernel
         return network_path(tested.case, kernel)

@@ -41,7 +41,7 @@ class Settings:
 
 
 @dataclass(frozen=True)
-class Planned:
+class PlannedCase:
     """One case of an experiment and its trials on `kernel`: every sample, every repeat.
 
     None when it cannot run here; `skipped` says why.
@@ -53,12 +53,12 @@ class Planned:
     skipped: str = ""
 
 
-def plan(experiments: Iterable[LoadedExperiment], settings: Settings) -> list[Planned]:
+def plan(experiments: Iterable[LoadedExperiment], settings: Settings) -> list[PlannedCase]:
     """All trials, in the experiments' order. Raises SpecError for an experiment that does not resolve."""
     return [_planned(loaded, case, settings) for loaded in experiments for case in loaded.cases()]
 
 
-def _planned(loaded: LoadedExperiment, case: Case, settings: Settings) -> Planned:
+def _planned(loaded: LoadedExperiment, case: Case, settings: Settings) -> PlannedCase:
     clock = _clock(case, settings)
     standing = clock == "virtual" and settings.kernel.on == "uml"  # where computing takes no time
     if standing and case.workload.greedy and not _limited(case.network):
@@ -70,7 +70,7 @@ def _planned(loaded: LoadedExperiment, case: Case, settings: Settings) -> Planne
         wanted = tools.needed((case.workload, *case.probes, *case.middleboxes)) | tools.of_fabric(settings.fabric)
         versions = tools.versions(wanted)
     except MachineError as missing:
-        return Planned(case, settings.kernel, (), str(missing))
+        return PlannedCase(case, settings.kernel, (), str(missing))
     plain = {
         "network": to_plain(case.network),
         "workload": to_plain(case.workload),
@@ -94,7 +94,7 @@ def _planned(loaded: LoadedExperiment, case: Case, settings: Settings) -> Planne
         )
         for seed, repeat in _samples(case, clock, settings)
     )
-    return Planned(case, kernel, trials)
+    return PlannedCase(case, kernel, trials)
 
 
 def _clock(case: Case, settings: Settings) -> str:

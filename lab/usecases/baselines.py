@@ -13,7 +13,7 @@ from lab.kernel import Kernel
 from lab.record.record import Record
 from lab.record.store import Store
 from lab.spec.loaded import LoadedExperiment
-from lab.verdict.judged import Judged, stored
+from lab.verdict.judged import JudgedClaim, judge_stored
 
 __all__ = ["Baseline", "folder_of", "held", "save"]
 
@@ -42,7 +42,7 @@ def save(experiments: Iterable[LoadedExperiment], kernel: Kernel, seed: int, res
     if folder.exists():
         raise InputError(f"there is a baseline '{name}' already: remove {folder}, or choose another name")
     store = Store(results)
-    judged = stored(experiments, _of(kernel, seed, store), store.predictions)
+    judged = judge_stored(experiments, _of(kernel, seed, store), store.predictions)
     records = [record for claim in judged for record in claim.records]
     if not records:
         raise InputError(f"{results} has no records of these claims on kernel {kernel.name}: `lab run` makes them")
@@ -51,7 +51,7 @@ def save(experiments: Iterable[LoadedExperiment], kernel: Kernel, seed: int, res
     return Baseline(folder, len(records))
 
 
-def held(experiments: Sequence[LoadedExperiment], name: str, results: Path) -> list[Judged]:
+def held(experiments: Sequence[LoadedExperiment], name: str, results: Path) -> list[JudgedClaim]:
     """Those of the claims that the baseline `name` has records of. Raises InputError without a baseline."""
     folder = folder_of(results, name)
     if not folder.is_dir():
@@ -59,7 +59,7 @@ def held(experiments: Sequence[LoadedExperiment], name: str, results: Path) -> l
         there = f"there is {', '.join(known)}" if known else "`lab baseline save` keeps one"
         raise InputError(f"no baseline '{name}' in {results}: {there}")
     store = Store(folder)
-    return [claim for claim in stored(experiments, store, store.predictions) if claim.records]
+    return [claim for claim in judge_stored(experiments, store, store.predictions) if claim.records]
 
 
 def folder_of(results: Path, name: str) -> Path:

@@ -15,7 +15,7 @@ from lab.record.store import Store
 from lab.runner.plan import Settings
 from lab.spec.loaded import LoadedExperiment
 from lab.usecases import running
-from lab.verdict.judged import Judged
+from lab.verdict.judged import JudgedClaim
 
 __all__ = ["Bisection", "Search", "TestedCommit", "bisect", "search"]
 
@@ -66,7 +66,7 @@ class Search:
     budget: Budget
     progress: Progress
 
-    def judged(self, kernel: UmlKernel, results: Path) -> Judged:
+    def judged(self, kernel: UmlKernel, results: Path) -> JudgedClaim:
         """The claim on a kernel. Raises what `running.run` raises."""
         settings = Settings(kernel, seed=self.seed)
         (judged,) = running.run((self.declared,), settings, results, self.jobs, self.budget).judged
@@ -83,7 +83,7 @@ def bisect(asked: Search, tree: Path, good: str, bad: str, results: Path) -> Bis
         ends = history.commit(good), history.commit(bad)
         checkout = Checkout.of(tree, scratch)
 
-        def judged(commit: Commit) -> Judged:
+        def judged(commit: Commit) -> JudgedClaim:
             kernel = revision(checkout, commit.id, scratch / "kernels", asked.progress)
             return asked.judged(kernel, scratch / "records")
 
@@ -94,7 +94,7 @@ def search(
     claim: str,
     history: History,
     ends: tuple[Commit, Commit],
-    judged: Callable[[Commit], Judged],
+    judged: Callable[[Commit], JudgedClaim],
     progress: Progress,
 ) -> Bisection:
     """As `bisect`, with `judged` as the claim on a commit; one for which it raises BuildFailed is skipped.
@@ -133,7 +133,7 @@ def search(
     return Bisection(claim, found, tuple(tested), changes[found[0].id])
 
 
-def _change(base: Judged, new: Judged) -> ClaimChange | None:
+def _change(base: JudgedClaim, new: JudgedClaim) -> ClaimChange | None:
     """None where one of them came to nothing."""
     return next(iter(compare((base,), (new,))), None)
 

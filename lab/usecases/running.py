@@ -10,12 +10,12 @@ from lab.errors import LabError
 from lab.kernel import Budget
 from lab.record.record import Record
 from lab.record.store import Store
-from lab.runner.plan import Planned, Settings, plan
+from lab.runner.plan import PlannedCase, Settings, plan
 from lab.runner.progress import shown
 from lab.runner.schedule import Runner
 from lab.spec.loaded import LoadedExperiment
 from lab.verdict import Verdict
-from lab.verdict.judged import Judged, judge
+from lab.verdict.judged import JudgedClaim, judge_records
 from lab.verdict.predictions import Predictions
 
 __all__ = ["Interrupted", "Judgement", "run", "run_beside"]
@@ -31,7 +31,7 @@ class Interrupted(LabError):
 class Judgement:
     """The judged claims in order, and the errors that trials ended with."""
 
-    judged: tuple[Judged, ...]
+    judged: tuple[JudgedClaim, ...]
     errors: tuple[LabError, ...]
 
 
@@ -73,14 +73,14 @@ def run_beside(
 
 def _judgement(
     experiments: Sequence[LoadedExperiment],
-    planned: Sequence[Planned],
+    planned: Sequence[PlannedCase],
     outcomes: Mapping[str, Record | LabError],
     settings: Settings,
     predictions: Path,
 ) -> Judgement:
     ended = [outcomes[trial.address] for each in planned for trial in each.trials]
     errors = tuple(outcome for outcome in ended if isinstance(outcome, LabError))
-    by_claim: dict[str, list[Planned]] = {loaded.id: [] for loaded in experiments}
+    by_claim: dict[str, list[PlannedCase]] = {loaded.id: [] for loaded in experiments}
     for each in planned:
         by_claim[each.case.claim].append(each)
     judged = (_judge(loaded, by_claim[loaded.id], outcomes, settings, predictions) for loaded in experiments)
@@ -89,11 +89,11 @@ def _judgement(
 
 def _judge(
     loaded: LoadedExperiment,
-    planned: Sequence[Planned],
+    planned: Sequence[PlannedCase],
     outcomes: Mapping[str, Record | LabError],
     settings: Settings,
     folder: Path,
-) -> Judged:
+) -> JudgedClaim:
     without = {}
     records: list[Record] = []
     for each in planned:
@@ -107,5 +107,5 @@ def _judge(
             records += [outcome for outcome in ended if isinstance(outcome, Record)]
     cases = tuple(each.case for each in planned)
     kernel = settings.kernel.describe()
-    result = judge(cases, records, kernel, settings.clock, Predictions(folder, loaded.source_sha256), without)
-    return Judged(loaded, cases, result, tuple(records), kernel)
+    result = judge_records(cases, records, kernel, settings.clock, Predictions(folder, loaded.source_sha256), without)
+    return JudgedClaim(loaded, cases, result, tuple(records), kernel)

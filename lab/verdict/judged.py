@@ -19,13 +19,13 @@ from lab.units import to_plain
 from lab.verdict import ClaimResult, Verdict, evaluate
 from lab.verdict.predictions import Predictions
 
-__all__ = ["Judged", "judge", "network_path", "on", "stored"]
+__all__ = ["JudgedClaim", "judge_records", "judge_stored", "network_path", "records_on"]
 
 _NOTHING: Mapping[CaseKey, Verdict] = MappingProxyType({})
 
 
 @dataclass(frozen=True)
-class Judged:
+class JudgedClaim:
     """A claim, its result, and the records that it rests on. `kernel` as a trial describes it; None: no record."""
 
     declared: LoadedExperiment
@@ -40,7 +40,7 @@ class Judged:
         return self.result.verdict.kind == self.declared.experiment.expect and not self.result.model_is_off
 
 
-def judge(
+def judge_records(
     cases: Sequence[Case],
     records: Iterable[Record],
     kernel: Mapping[str, Any] | None,
@@ -79,7 +79,7 @@ def network_path(case: Case, kernel: Mapping[str, Any] | None) -> NetworkPath:
     return NetworkPath.of(to_plain(case.network), *case.path, {**kernel, **own}, to_plain(case.workload), middleboxes)
 
 
-def on(kernel: str | None, clock: str | None, records: Iterable[Record]) -> Iterator[Record]:
+def records_on(kernel: str | None, clock: str | None, records: Iterable[Record]) -> Iterator[Record]:
     """The records of trials on that kernel (by name, version or id; with its variants) and clock; None: on any."""
     for record in records:
         with suppress(RecordError):
@@ -91,9 +91,9 @@ def on(kernel: str | None, clock: str | None, records: Iterable[Record]) -> Iter
                 yield record
 
 
-def stored(
+def judge_stored(
     experiments: Iterable[LoadedExperiment], records: Iterable[Record], folder: Path | None = None
-) -> tuple[Judged, ...]:
+) -> tuple[JudgedClaim, ...]:
     """The claims judged by these records, as far as they are of the experiments as they stand.
 
     Of several kernels the newest counts, of several seeds the lowest (1 is the default), of several records of one
@@ -108,7 +108,7 @@ def stored(
     return tuple(_judged(declared, by_claim.get(declared.id, ()), folder) for declared in experiments)
 
 
-def _judged(declared: LoadedExperiment, records: Iterable[Record], folder: Path | None) -> Judged:
+def _judged(declared: LoadedExperiment, records: Iterable[Record], folder: Path | None) -> JudgedClaim:
     cases = tuple(declared.cases())
     by_name = {case.key: case for case in cases}
     chosen = _chosen(by_name, _current(declared, by_name, records))
@@ -117,8 +117,8 @@ def _judged(declared: LoadedExperiment, records: Iterable[Record], folder: Path 
     missing = {case.key: todo for case in cases}
     kernel = _kernel(by_name[trial.key], trial) if trial else None
     predictions = Predictions(folder, declared.source_sha256)
-    result = judge(cases, chosen, kernel, trial.clock if trial else "virtual", predictions, missing)
-    return Judged(declared, cases, result, chosen, kernel)
+    result = judge_records(cases, chosen, kernel, trial.clock if trial else "virtual", predictions, missing)
+    return JudgedClaim(declared, cases, result, chosen, kernel)
 
 
 def _current(declared: LoadedExperiment, cases: Mapping[CaseKey, Case], records: Iterable[Record]) -> list[Record]:

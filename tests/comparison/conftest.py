@@ -15,7 +15,7 @@ from lab.record import Store
 from lab.record.trial import Trial
 from lab.spec import find
 from lab.units import to_plain
-from lab.verdict.judged import Judged, stored
+from lab.verdict.judged import JudgedClaim, judge_stored
 from tests.kinds import Judge
 
 HEAD = """
@@ -55,7 +55,7 @@ def judge(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Judge:
         outputs: Mapping[str, Sequence[Mapping[str, bytes]]],
         kernel: str,
         clock: str | Mapping[str, str] = "virtual",
-    ) -> Judged:
+    ) -> JudgedClaim:
         (article / "claim.py").write_text(f'"""A claim."""\n{HEAD}\nEXPERIMENT = Experiment({declaration})\n')
         (loaded,) = find.find(["toy/claim"])
         store = Store(tmp_path / kernel)
@@ -81,7 +81,7 @@ def judge(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Judge:
                     for name, content in files.items():
                         (stage.out / name).write_bytes(content)
                     stage.commit({})
-        (judged,) = stored((loaded,), store)
+        (judged,) = judge_stored((loaded,), store)
         return judged
 
     return judge

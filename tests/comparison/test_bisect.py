@@ -17,7 +17,7 @@ from lab.kernel import BuildFailed
 from lab.kernel.uml.history import Commit, History
 from lab.runner import cleaning
 from lab.usecases.bisection import search
-from lab.verdict.judged import Judged
+from lab.verdict.judged import JudgedClaim
 from tests.kinds import Judge
 
 NAMES = {"GIT_AUTHOR_NAME": "A", "GIT_AUTHOR_EMAIL": "a@b", "GIT_COMMITTER_NAME": "A", "GIT_COMMITTER_EMAIL": "a@b"}
@@ -50,10 +50,10 @@ def ends(history: History) -> tuple[Commit, Commit]:
     return history.commit("HEAD~8"), history.commit("HEAD")
 
 
-def times(judge: Judge, seconds: Callable[[int], float | None]) -> Callable[[Commit], Judged]:
+def times(judge: Judge, seconds: Callable[[int], float | None]) -> Callable[[Commit], JudgedClaim]:
     """The claim on commit N takes `seconds(N)`; None: it does not build."""
 
-    def judged(commit: Commit) -> Judged:
+    def judged(commit: Commit) -> JudgedClaim:
         found = seconds(int(commit.subject))
         if found is None:
             raise BuildFailed("make linux failed")
@@ -85,12 +85,12 @@ def test_a_claim_that_is_the_same_on_both(judge: Judge, history: History, ends: 
         search("toy/claim", history, ends, times(judge, lambda _: 1.0), Quiet())
 
 
-def captures(judge: Judge, capture: Callable[[int], bytes]) -> Callable[[Commit], Judged]:
+def captures(judge: Judge, capture: Callable[[int], bytes]) -> Callable[[Commit], JudgedClaim]:
     """The claim on commit N takes a second and leaves `capture(N)`."""
     output = json.dumps({"start_ns": 0, "end_ns": 10**9}).encode()
     declaration = CLAIM.replace("metric=", 'probes=(Capture(node="sender"),), metric=')
 
-    def judged(commit: Commit) -> Judged:
+    def judged(commit: Commit) -> JudgedClaim:
         number = int(commit.subject)
         files = {"netcat.json": output, "capture.sender.eth0.pcap": capture(number)}
         return judge(declaration, {"only": [files]}, f"k{number}")

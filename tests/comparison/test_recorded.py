@@ -13,7 +13,7 @@ import pytest
 from lab.comparison.compare import compare
 from lab.comparison.packets import Divergence, diverge
 from lab.metric.capture import Capture
-from lab.verdict.judged import Judged
+from lab.verdict.judged import JudgedClaim
 
 RECORDED = Path(__file__).parents[1] / "data" / "regress"
 # A sender's messages that nobody reads, 100 ms apart; and a netcat of 10 kB.
@@ -53,7 +53,7 @@ def test_the_fourth_segment_waits_for_an_ack() -> None:
     assert "flow 1 ACK seq 1 ack 449 win 508 len 0" in where.new
 
 
-def test_the_claim_of_the_delayed_ack_regresses(judge: Callable[..., Judged]) -> None:
+def test_the_claim_of_the_delayed_ack_regresses(judge: Callable[..., JudgedClaim]) -> None:
     sides = [
         judge(
             UNREAD,

@@ -14,7 +14,7 @@ from lab.metric.flow import Floats, bulk
 from lab.report import html
 from lab.report.drawing import ARMS, PREDICTED, REPORTED, Label, axes, draw, labels, picture
 from lab.report.html import Html
-from lab.report.tested import NotRun, Tested, TestedClaim
+from lab.report.tested import NotRun, TestedCase, TestedClaim
 
 __all__ = ["ack_delay_series", "ack_rates", "acks_behind_hole"]
 
@@ -115,7 +115,7 @@ def acks_behind_hole(claim: TestedClaim, *arms: str) -> Html:
     return picture(claim, "hole", figure, "; ".join(said), caption, shown)
 
 
-def _those(claim: TestedClaim, arms: Sequence[str], point: str) -> tuple[Tested, ...]:
+def _those(claim: TestedClaim, arms: Sequence[str], point: str) -> tuple[TestedCase, ...]:
     """Those of the arms, at that point of a sweep, that have a record. Raises NotRun."""
     having = tuple(each for each in claim.arms(*arms) if each.case.point == point)
     if not having:
@@ -123,7 +123,7 @@ def _those(claim: TestedClaim, arms: Sequence[str], point: str) -> tuple[Tested,
     return having
 
 
-def _received(each: Tested) -> tuple[Connection, int]:
+def _received(each: TestedCase) -> tuple[Connection, int]:
     """The connection as its receiver saw it, and the payload of a full segment."""
     if each.record is None:
         raise NotRun(f"{each.label} was not run")

@@ -14,7 +14,7 @@ from lab.report import html
 from lab.report.drawing import ARMS, REPORTED, Label, axes, draw, labels, picture
 from lab.report.figures.scale import NotBetween, between, scale_of
 from lab.report.html import Html
-from lab.report.tested import Tested, TestedClaim
+from lab.report.tested import TestedCase, TestedClaim
 
 __all__ = ["sweep"]
 
@@ -69,7 +69,7 @@ def sweep(claim: TestedClaim, *arms: str, of: str = "measured", steps: int = 1) 
     return picture(claim, "sweep", figure, alt, caption, shown)
 
 
-def _at(each: Tested) -> float:
+def _at(each: TestedCase) -> float:
     return each.case.value.number if each.case.value else inf
 
 
@@ -90,7 +90,7 @@ def _named(text: str, unit: str) -> str:
     return f"{text}, {unit}" if unit else text
 
 
-def _curve(claim: TestedClaim, mine: Sequence[Tested], steps: int, logarithmic: bool) -> list[tuple[float, float]]:
+def _curve(claim: TestedClaim, mine: Sequence[TestedCase], steps: int, logarithmic: bool) -> list[tuple[float, float]]:
     """(value of the sweep, prediction) along one arm."""
     known = [(_at(each), claim.path_of(each), each) for each in mine if each.result.predicted]
     curve = [(at, each.result.predicted.number) for at, _, each in known if each.result.predicted]

@@ -10,7 +10,7 @@ import matplotlib as mpl
 from lab.metric import flent_file
 from lab.report.drawing import draw, picture
 from lab.report.html import Html
-from lab.report.tested import Tested, TestedClaim
+from lab.report.tested import TestedCase, TestedClaim
 
 __all__ = ["flent_plot"]
 
@@ -30,7 +30,7 @@ def flent_plot(claim: TestedClaim, arm: str, plot: Plot = "totals") -> Html:
     return picture(claim, f"flent-{arm}-{plot}", figure, alt, caption, shown)
 
 
-def _plotted(tested: Tested, plot: Plot) -> tuple[Any, str]:
+def _plotted(tested: TestedCase, plot: Plot) -> tuple[Any, str]:
     """Flent's figure, and what it says of this kind of plot."""
     from flent import plotters, resultset  # takes half a second, and pages without such a plot need it not
     from flent.settings import load

@@ -7,7 +7,7 @@ from matplotlib.ticker import EngFormatter
 
 from lab.report.drawing import ARMS, PREDICTED, REPORTED, axes, draw, picture
 from lab.report.html import Html
-from lab.report.tested import Tested, TestedClaim
+from lab.report.tested import TestedCase, TestedClaim
 
 __all__ = ["header_lengths"]
 
@@ -36,7 +36,7 @@ def header_lengths(claim: TestedClaim) -> Html:
     return picture(claim, "header-lengths", figure, alt, caption, shown)
 
 
-def _mark(panel: Axes, each: Tested, top: float) -> None:
+def _mark(panel: Axes, each: TestedCase, top: float) -> None:
     """Where prediction and article say that the bar stands, as far as the claim is about lengths."""
     for value, name, colour, height in (
         (each.result.predicted, "predicted", PREDICTED, 1.14 * top),
@@ -48,7 +48,7 @@ def _mark(panel: Axes, each: Tested, top: float) -> None:
             panel.annotate(text, (value.number + 1.6, height), color=colour, va="center", annotation_clip=False)
 
 
-def _setting(claim: TestedClaim, each: Tested) -> str:
+def _setting(claim: TestedClaim, each: TestedCase) -> str:
     """What the arm sets; its name where that is nothing."""
     arm = next(arm for arm in claim.judged.declared.experiment.arms if arm.name == each.case.arm)
     return ", ".join(f"{name} = {value}" for name, value in arm.sysctls.items()) or each.label

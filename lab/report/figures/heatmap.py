@@ -11,7 +11,7 @@ from lab.report import html
 from lab.report.drawing import MUTED, REPORTED, axes, draw, picture
 from lab.report.figures.scale import scale_of
 from lab.report.html import Html
-from lab.report.tested import Tested, TestedClaim
+from lab.report.tested import TestedCase, TestedClaim
 
 __all__ = ["heatmap"]
 
@@ -56,7 +56,7 @@ def heatmap(claim: TestedClaim, *arms: str, rows: str = "arm", of: str = "measur
     return picture(claim, ".".join(["heatmap", *arms[:1]]), drawing, alt, caption, shown)
 
 
-def _say(panel: Axes, mesh: QuadMesh, corner: tuple[int, int], each: Tested, number: float, factor: float) -> None:
+def _say(panel: Axes, mesh: QuadMesh, corner: tuple[int, int], each: TestedCase, number: float, factor: float) -> None:
     """The texts of one cell."""
     column, row = corner
     if np.isnan(number):

@@ -15,7 +15,7 @@ from lab.model import exchange
 from lab.record import Record
 from lab.report.drawing import ARMS, INK, MUTED, PREDICTED, REPORTED, axes, draw, picture
 from lab.report.html import Html, code
-from lab.report.tested import NotRun, Tested, TestedClaim
+from lab.report.tested import NotRun, TestedCase, TestedClaim
 
 __all__ = ["message_latencies", "message_packets", "message_sequence"]
 
@@ -74,7 +74,7 @@ def message_latencies(claim: TestedClaim, *arms: str) -> Html:
     return picture(claim, "message-latencies", figure, alt, caption, shown)
 
 
-def _mark(panel: Axes, each: Tested) -> None:
+def _mark(panel: Axes, each: TestedCase) -> None:
     """What is predicted and reported for the exchange, a message."""
     messages = each.case.workload.messages
     for value, colour, style in (
@@ -187,7 +187,7 @@ def _draw(panel: Axes, arrow: _Arrow, place: float) -> None:
     panel.annotate(f"{at:.3f} ms ", (0, y), ha="right", va="center", color=MUTED, fontsize=9, annotation_clip=False)
 
 
-def _record(each: Tested) -> Record:
+def _record(each: TestedCase) -> Record:
     if each.record is None:
         raise NotRun(f"{each.label} was not run")
     return each.record

@@ -14,7 +14,7 @@ from lab.model import base_rtt
 from lab.report.drawing import ARMS, MUTED, PREDICTED, REPORTED, Label, axes, draw, labels, picture
 from lab.report.figures.scale import scale_of
 from lab.report.html import Html, code
-from lab.report.tested import NotRun, Tested, TestedClaim
+from lab.report.tested import NotRun, TestedCase, TestedClaim
 from lab.report.traffic import BIN, TICK, Series, goodput_of_samples
 from lab.units import Value
 
@@ -64,7 +64,7 @@ def goodput(claim: TestedClaim, *arms: str, zoom: bool = False) -> Html:
     return picture(claim, "goodput", figure, alt, caption, shown)
 
 
-def _bounds(panel: Axes, shown: Iterable[Tested], scale: float) -> list[Label]:
+def _bounds(panel: Axes, shown: Iterable[TestedCase], scale: float) -> list[Label]:
     """Lines for the figures predicted and reported, each once, and their labels."""
     predicted = {each.result.predicted.number: each for each in shown if each.result.predicted}
     reported = {each.result.reported.number: each for each in shown if each.result.reported}
@@ -79,7 +79,7 @@ def _bounds(panel: Axes, shown: Iterable[Tested], scale: float) -> list[Label]:
     return found
 
 
-def _goodput(each: Tested) -> Series:
+def _goodput(each: TestedCase) -> Series:
     if each.record is None:
         raise NotRun(f"{each.label} was not run")
     if outputs.captures(each.record.outputs):
@@ -115,13 +115,13 @@ def windows(claim: TestedClaim, *arms: str) -> Html:
     return picture(claim, "windows", figure, alt, caption, shown)
 
 
-def _full(claim: TestedClaim, each: Tested) -> float:
+def _full(claim: TestedClaim, each: TestedCase) -> float:
     """Bytes that fill the path: rate x RTT."""
     path = claim.path_of(each)
     return path.rate.bps * base_rtt(path).number / 8 if path.rate else float("inf")
 
 
-def _windows(each: Tested, panel: Axes) -> list[Label]:
+def _windows(each: TestedCase, panel: Axes) -> list[Label]:
     ends = []
     for name, series, colour in (("in flight", each.traffic.inflight, ARMS[1]), ("rwnd", each.traffic.rwnd, ARMS[0])):
         panel.step(series.time, series.value, where="post", color=colour, linewidth=1.6)
@@ -141,7 +141,7 @@ def _windows(each: Tested, panel: Axes) -> list[Label]:
     return ends
 
 
-def _buffers(each: Tested) -> str:
+def _buffers(each: TestedCase) -> str:
     """The largest buffers of both ends, which the windows come from."""
     sysctls = {node.name: node.sysctls for node in each.case.network.nodes}
     sender, receiver = each.case.path

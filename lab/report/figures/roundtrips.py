@@ -7,7 +7,7 @@ import numpy as np
 from lab.metric import RoundTrips, round_trips_of, tcp_info_of
 from lab.report.drawing import ARMS, INK, MUTED, Label, axes, draw, labels, picture
 from lab.report.html import Html, code
-from lab.report.tested import Tested, TestedClaim
+from lab.report.tested import TestedCase, TestedClaim
 
 __all__ = ["rtt_samples", "rtt_sources"]
 
@@ -75,7 +75,7 @@ def rtt_samples(claim: TestedClaim, arm: str, seconds: float = 0.5) -> Html:
     return picture(claim, f"rtt-samples-{arm}", figure, alt, caption, shown)
 
 
-def _round_trips(tested: Tested) -> RoundTrips:
+def _round_trips(tested: TestedCase) -> RoundTrips:
     assert tested.record is not None
     return round_trips_of(tested.record, tested.case.path[0])
 

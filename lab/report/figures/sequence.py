@@ -13,7 +13,7 @@ from matplotlib.ticker import FuncFormatter
 from lab.metric import Connection, MetricError, bulk, capture_of, sack_blocks
 from lab.report.drawing import ARMS, INK, MUTED, axes, draw, picture
 from lab.report.html import Html, code
-from lab.report.tested import Tested, TestedClaim
+from lab.report.tested import TestedCase, TestedClaim
 
 __all__ = ["sequence"]
 
@@ -66,7 +66,7 @@ def sequence(claim: TestedClaim, arm: str, at: float | None = None, span: float 
     return picture(claim, f"sequence-{arm}", figure, alt, caption, shown)
 
 
-def _marks(tested: Tested, at: float | None, span: float | None) -> tuple[_Marks, float, float]:
+def _marks(tested: TestedCase, at: float | None, span: float | None) -> tuple[_Marks, float, float]:
     """What was captured between two times; and these. Raises MetricError when nothing was sent between them."""
     assert tested.record is not None
     capture = capture_of(tested.record, tested.case.path[0])

@@ -13,7 +13,7 @@ from lab.model import base_rtt, largest_payload, largest_payload_back
 from lab.report import html
 from lab.report.drawing import ARMS, MUTED, PREDICTED, REPORTED, Label, axes, draw, labels, picture
 from lab.report.html import Html
-from lab.report.tested import NotRun, Tested, TestedClaim
+from lab.report.tested import NotRun, TestedCase, TestedClaim
 
 __all__ = ["segment_sizes", "times_by_delay", "transfer_times"]
 
@@ -124,6 +124,6 @@ def times_by_delay(claim: TestedClaim, *others: TestedClaim, names: Mapping[str,
     return picture(claim, "times-by-delay", figure, alt, caption, shown)
 
 
-def _rtt(claim: TestedClaim, each: Tested) -> float:
+def _rtt(claim: TestedClaim, each: TestedCase) -> float:
     """In milliseconds."""
     return 1e3 * base_rtt(claim.path_of(each)).number
