@@ -282,7 +282,7 @@ def shell(
     seed: Seed = 1,
 ) -> None:
     """Bring a topology up and type commands in one of its hosts."""
-    from lab.cli.hands_on import hand_over
+    from lab.cli.interactive import hand_over
 
     raise typer.Exit(hand_over("shell", topology, host, command, kernel, clock, seed))
 
@@ -298,7 +298,7 @@ def mn(
     seed: Seed = 1,
 ) -> None:
     """Bring a topology up by Mininet, and open Mininet's own command line."""
-    from lab.cli.hands_on import hand_over
+    from lab.cli.interactive import hand_over
 
     raise typer.Exit(hand_over("mininet", topology, None, command, kernel, clock, seed))
 

@@ -15,7 +15,7 @@ import msgspec
 from lab.testbed import Testbed, WorkloadError
 from lab.units import Size
 
-Way = Literal["out", "in"]
+Hook = Literal["out", "in"]
 
 TABLE, CHAIN = "replab", "syn"
 
@@ -30,7 +30,7 @@ class TcpMss(msgspec.Struct, frozen=True, tag="tcp_mss", tag_field="kind", forbi
 
     node: str
     mss: Size
-    way: Way = "out"
+    way: Hook = "out"
     interface: str = "eth0"
 
     @contextmanager
@@ -63,7 +63,7 @@ class NftMaxseg(msgspec.Struct, frozen=True, tag="nft_maxseg", tag_field="kind",
 
     node: str
     mss: Size
-    way: Way = "out"
+    way: Hook = "out"
     interface: str = "eth0"
 
     @contextmanager
@@ -78,7 +78,7 @@ class NftMaxseg(msgspec.Struct, frozen=True, tag="nft_maxseg", tag_field="kind",
 
 @contextmanager
 def for_syns(
-    testbed: Testbed, node: str, way: Way, interface: str, statement: str, wanted: dict[str, Any]
+    testbed: Testbed, node: str, way: Hook, interface: str, statement: str, wanted: dict[str, Any]
 ) -> Iterator[None]:
     """An nftables chain that applies `statement`, in JSON `wanted`, to SYNs over `interface`. Raises WorkloadError."""
     hook, key = ("postrouting", "oifname") if way == "out" else ("prerouting", "iifname")

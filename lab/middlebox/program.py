@@ -13,7 +13,7 @@ from lab.fabric import device
 from lab.fabric.netlink import Netlink
 from lab.middlebox import bpf
 from lab.middlebox.bpf import PACKET, R1, R2, R3, R4, R5, STACK, Line
-from lab.middlebox.firewall import Way
+from lab.middlebox.firewall import Hook
 from lab.testbed import Testbed, WorkloadError
 from lab.units import Size
 
@@ -30,7 +30,7 @@ class MssProgram(msgspec.Struct, frozen=True, tag="mss_program", tag_field="kind
 
     node: str
     mss: Size
-    way: Way = "out"
+    way: Hook = "out"
     interface: str = "eth0"
 
     @contextmanager
@@ -41,7 +41,7 @@ class MssProgram(msgspec.Struct, frozen=True, tag="mss_program", tag_field="kind
 
 
 @contextmanager
-def running(name: str, lines: Sequence[Line], testbed: Testbed, node: str, interface: str, way: Way) -> Iterator[None]:
+def running(name: str, lines: Sequence[Line], testbed: Testbed, node: str, interface: str, way: Hook) -> Iterator[None]:
     """A program that sees every packet there, within this context. Raises as `MssProgram.installed`."""
     with bpf.loaded(name, lines) as program:
         with testbed.spaces[node].entered():

@@ -17,7 +17,7 @@ from typing import ClassVar
 import msgspec
 
 from lab.fabric.netlink import Netlink, attribute, attributes
-from lab.middlebox.firewall import Way, for_syns
+from lab.middlebox.firewall import Hook, for_syns
 from lab.testbed import Child, Testbed, WorkloadError
 from lab.units import Size
 
@@ -46,7 +46,7 @@ class MssQueue(msgspec.Struct, frozen=True, tag="mss_queue", tag_field="kind", f
 
     node: str
     mss: Size
-    way: Way = "out"
+    way: Hook = "out"
     interface: str = "eth0"
 
     @contextmanager

@@ -14,7 +14,7 @@ from typing import BinaryIO
 
 from lab.errors import InputError, LabError
 from lab.kernel import Budget, Guest, GuestError, Kernel, scratch_guest_folder
-from lab.runner.hands_on import HandsOn
+from lab.runner.interactive import HandsOn
 from lab.units import Size, to_plain
 
 MEMORY = Size.of("1 GiB")
@@ -45,7 +45,7 @@ class Session:
         terminal = _terminal() if wanted.command is None else None
         with scratch_guest_folder() as folder:
             (folder / "hands-on.json").write_text(json.dumps(to_plain(wanted)))
-            command = [sys.executable, "-m", "lab.runner.hands_on", "."]
+            command = [sys.executable, "-m", "lab.runner.interactive", "."]
             budget = Budget(wall=None, stall=60.0 if wanted.clock == "virtual" else None)
             environment = {"TERM": os.environ.get("TERM", "dumb")} if terminal else {}
             try:

@@ -128,7 +128,7 @@ def _ways() -> list[tuple[str, ...]]:
 def _try(host: RunningKernel) -> None:
     """Make a wire in namespaces of the kernel. Raises Blocked."""
     with scratch_guest_folder() as folder:
-        command = [sys.executable, "-m", "lab.fabric.parts"]
+        command = [sys.executable, "-m", "lab.fabric.selftest"]
         try:
             result = boot(host, folder, command, clock="real", budget=TRY)
         except GuestError as error:

@@ -6,7 +6,7 @@ from typing import Literal
 
 from lab.errors import InputError
 from lab.kernel import Clock, choose
-from lab.runner.hands_on import HandsOn
+from lab.runner.interactive import HandsOn
 from lab.runner.session import Session
 from lab.spec import find
 from lab.spec.errors import suggestion

@@ -1,7 +1,7 @@
 """A network to touch, up in a guest: a shell in one of its hosts, or Mininet's command line.
 
-`python -m lab.runner.hands_on FOLDER`, where FOLDER holds hands-on.json, a `HandsOn` in plain form. Its exit status is
-the command's. What the command says goes to the terminal or, where a command was given, to FOLDER/stdout and
+`python -m lab.runner.interactive FOLDER`, where FOLDER holds hands-on.json, a `HandsOn` in plain form. Its exit status
+is the command's. What the command says goes to the terminal or, where a command was given, to FOLDER/stdout and
 FOLDER/stderr.
 Where the network cannot be built, FOLDER/error.json says why: `{"error": message, "exit_code": n}`.
 """

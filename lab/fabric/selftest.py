@@ -1,4 +1,4 @@
-"""Whether the kernel has the parts of a wire: `python -m lab.fabric.parts`, as root of a network namespace.
+"""Whether the kernel has the parts of a wire: `python -m lab.fabric.selftest`, as root of a network namespace.
 
 Makes a wire in namespaces of its own and removes it. Says which part is missing and exits with 1; with 0 when none is.
 """
