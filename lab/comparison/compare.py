@@ -7,12 +7,12 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from lab.comparison.captures import Packets, captured, together
-from lab.comparison.identity import Parting, partings
-from lab.comparison.statistics import Shift, mann_whitney
+from lab.comparison.captures import PacketChange, captured, together
+from lab.comparison.identity import ByteDifference, byte_differences
+from lab.comparison.statistics import MannWhitney, mann_whitney
 from lab.errors import LabError
 from lab.record import Record
-from lab.spec.case import Case
+from lab.spec.case import Case, CaseKey
 from lab.verdict import Result, Verdict
 from lab.verdict.judged import JudgedClaim
 
@@ -39,10 +39,10 @@ class CaseChange:
     base: Result
     new: Result
     identical: bool
-    files: tuple[Parting, ...]
-    packets: Packets
+    files: tuple[ByteDifference, ...]
+    packets: PacketChange
     real_time: bool = False
-    shift: Shift | None = None
+    shift: MannWhitney | None = None
 
     @property
     def has_same_packets(self) -> bool:
@@ -207,55 +207,53 @@ def _check(base: JudgedClaim, new: JudgedClaim) -> None:
         other = then.get(_name(record))
         for what in ("network", "workload", "probes", "middleboxes", "clock") if other else ():
             if getattr(record.trial, what) != getattr(other.trial, what):  # type: ignore[union-attr]
-                raise Incomparable(f"{new.declared.id}: {_name(record)[0]} ran with another {what}")
+                raise Incomparable(f"{new.declared.id}: {record.trial.arm} ran with another {what}")
     if then and not then.keys() & {_name(record) for record in new.records}:
         raise Incomparable(f"{new.declared.id}: no trial in common: was it run with another seed?")
 
 
 def _cases(base: JudgedClaim, new: JudgedClaim) -> Iterator[CaseChange]:
-    before = {(result.arm, result.point): result for result in base.result.results}
+    before = {result.key: result for result in base.result.results}
     for result in new.result.results:
-        name = (result.arm, result.point)
-        pairs = _pairs(base.records, new.records, name)
+        key = result.key
+        pairs = _pairs(base.records, new.records, key)
         real_time = any(record.trial.clock == "real" for _, record in pairs)
         yield CaseChange(
-            base=before[name],
+            base=before[key],
             new=result,
             identical=bool(pairs) and all(first.outputs == second.outputs for first, second in pairs),
             files=_files(pairs),
             packets=together(captured(*pair) for pair in pairs),
             real_time=real_time,
-            shift=_shift(base, new, name),
+            shift=_shift(base, new, key),
         )
 
 
-def _files(pairs: Iterable[tuple[Record, Record]]) -> tuple[Parting, ...]:
+def _files(pairs: Iterable[tuple[Record, Record]]) -> tuple[ByteDifference, ...]:
     """Every output that differs in one of the trials, by name: where it does in the first of them."""
-    found: dict[str, Parting] = {}
+    found: dict[str, ByteDifference] = {}
     for pair in pairs:
-        for each in partings(*pair):
+        for each in byte_differences(*pair):
             found.setdefault(each.output, each)
     return tuple(found[name] for name in sorted(found))
 
 
-def _shift(base: JudgedClaim, new: JudgedClaim, name: tuple[str, str]) -> Shift | None:
+def _shift(base: JudgedClaim, new: JudgedClaim, key: CaseKey) -> MannWhitney | None:
     """Of a case in real time; None of one in virtual time, or without figures on either side."""
-    clocks = {record.trial.clock for record in new.records if (record.trial.arm, record.trial.point) == name}
+    clocks = {record.trial.clock for record in new.records if record.trial.key == key}
     if "virtual" in clocks:
         return None
-    samples = [_sample(judged, name) for judged in (base, new)]
+    samples = [_sample(judged, key) for judged in (base, new)]
     return mann_whitney(*samples) if all(samples) else None
 
 
-def _sample(judged: JudgedClaim, name: tuple[str, str]) -> list[float]:
+def _sample(judged: JudgedClaim, key: CaseKey) -> list[float]:
     """The figure of every valid trial of a case; relative to that of the same repeat where the case is to another."""
-    case = next(each for each in judged.cases if (each.arm, each.point) == name)
+    case = next(each for each in judged.cases if each.key == key)
     figures = _figures(judged, case)
     if not case.relative_to:
         return list(figures.values())
-    others = _figures(
-        judged, next(each for each in judged.cases if (each.arm, each.point) == (case.relative_to, name[1]))
-    )
+    others = _figures(judged, next(each for each in judged.cases if each.key == CaseKey(case.relative_to, key.point)))
     return [figures[which] / others[which] for which in figures.keys() & others.keys() if others[which]]
 
 
@@ -263,24 +261,20 @@ def _figures(judged: JudgedClaim, case: Case) -> dict[tuple[int, int], float]:
     """(seed, repeat) -> what a case's metric says of it, where it says something."""
     figures = {}
     for record in judged.records:
-        if (record.trial.arm, record.trial.point) == (case.arm, case.point) and not record.invalid:
+        if record.trial.key == case.key and not record.invalid:
             with suppress(LabError):  # the verdict says it
                 figures[record.trial.seed, record.trial.repeat] = case.metric(record).number
     return figures
 
 
-def _pairs(base: Sequence[Record], new: Sequence[Record], name: tuple[str, str]) -> list[tuple[Record, Record]]:
+def _pairs(base: Sequence[Record], new: Sequence[Record], key: CaseKey) -> list[tuple[Record, Record]]:
     then = {_name(record): record for record in base}
-    return [
-        (then[_name(record)], record)
-        for record in new
-        if (record.trial.arm, record.trial.point) == name and _name(record) in then
-    ]
+    return [(then[_name(record)], record) for record in new if record.trial.key == key and _name(record) in then]
 
 
-def _name(record: Record) -> tuple[str, str, int, int]:
+def _name(record: Record) -> tuple[CaseKey, int, int]:
     trial = record.trial
-    return trial.arm, trial.point, trial.seed, trial.repeat
+    return trial.key, trial.seed, trial.repeat
 
 
 def _kernel(judged: JudgedClaim) -> str:

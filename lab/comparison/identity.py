@@ -9,13 +9,13 @@ from typing import Any
 
 from lab.record import Record
 
-__all__ = ["Parting", "parting", "partings"]
+__all__ = ["ByteDifference", "byte_differences", "first_byte_difference"]
 
 _CHUNK = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
-class Parting:
+class ByteDifference:
     """An output that is not the same, and the first byte there that differs.
 
     `offset` counts from 0; it is the shorter file's length where one is the start of the other, and None where only
@@ -33,18 +33,18 @@ class Parting:
         return {"file": self.output, "byte": self.offset}
 
 
-def parting(first: Record, second: Record) -> Parting | None:
+def first_byte_difference(first: Record, second: Record) -> ByteDifference | None:
     """Where two records part, in the first output by name; None when every output is the same. Raises RecordError."""
-    return next(partings(first, second), None)
+    return next(byte_differences(first, second), None)
 
 
-def partings(first: Record, second: Record) -> Iterator[Parting]:
+def byte_differences(first: Record, second: Record) -> Iterator[ByteDifference]:
     """Where each output that differs does, by name. Raises RecordError."""
     for name in sorted({*first.outputs, *second.outputs}):
         if name not in first.outputs or name not in second.outputs:
-            yield Parting(name, None)
+            yield ByteDifference(name, None)
         elif first.outputs[name] != second.outputs[name]:
-            yield Parting(name, _offset(first.path(name), second.path(name)))
+            yield ByteDifference(name, _offset(first.path(name), second.path(name)))
 
 
 def _offset(first: Path, second: Path) -> int:

@@ -15,7 +15,7 @@ import numpy.typing as npt
 from lab.metric.capture import ACK, FIN, PSH, RST, SYN, Capture, Flow
 from lab.metric.options import Options
 
-__all__ = ["Divergence", "diverge"]
+__all__ = ["PacketDifference", "first_packet_difference"]
 
 Ints: TypeAlias = npt.NDArray[Any]  # of any integer type
 
@@ -24,7 +24,7 @@ _FIELDS = ("flow", "flags", "seq", "ack", "window", "payload", "header", "option
 
 
 @dataclass(frozen=True, slots=True)
-class Divergence:
+class PacketDifference:
     """Packet `number`, counted from 1 among the TCP packets, in words, on either side; "" where one side has ended.
 
     `what` names the fields that differ: flags, seq, ack, window, payload, header, options and time, as "window, time".
@@ -62,7 +62,7 @@ class _Segments:
         return " ".join([*parts, *filter(None, [self.options.get(index)])])
 
 
-def diverge(base: Capture, new: Capture) -> Divergence | None:
+def first_packet_difference(base: Capture, new: Capture) -> PacketDifference | None:
     """Where the packets part, in content or in time; None where they never do.
 
     A packet's content is its direction, flags, payload's length, window, options and its relative numbers; its time
@@ -77,7 +77,7 @@ def diverge(base: Capture, new: Capture) -> Divergence | None:
     index = int(found[0]) if len(found) else common
     differing = [name for name in _FIELDS if index < common and apart[name][index]] or ["end"]
     what = "flow" if "flow" in differing else ", ".join(differing)
-    return Divergence(index + 1, what, ours.say(index), theirs.say(index))
+    return PacketDifference(index + 1, what, ours.say(index), theirs.say(index))
 
 
 def _segments(capture: Capture) -> _Segments:

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-__all__ = ["SIGNIFICANT", "Shift", "mann_whitney"]
+__all__ = ["SIGNIFICANT", "MannWhitney", "mann_whitney"]
 
 SIGNIFICANT = 0.05
 
 
 @dataclass(frozen=True, slots=True)
-class Shift:
+class MannWhitney:
     """How a new sample lies to a base one.
 
     `p` is the chance of a difference at least as large, up or down, if nothing changed. `effect` is from -1 (every new
@@ -27,7 +27,7 @@ class Shift:
         return self.p < SIGNIFICANT
 
 
-def mann_whitney(base: Sequence[float], new: Sequence[float]) -> Shift:
+def mann_whitney(base: Sequence[float], new: Sequence[float]) -> MannWhitney:
     """The exact test of Mann and Whitney (1947), two-sided, with the mean rank for ties. Both need a value.
 
     All ways to share the ranks out are counted, which is exact with ties, too. The effect: Kerby, 2014.
@@ -37,7 +37,7 @@ def mann_whitney(base: Sequence[float], new: Sequence[float]) -> Shift:
     sums = _sums(ranks, len(new))
     centre = len(new) * (len(ranks) + 1)  # the mean of all such sums, doubled as the ranks are
     as_far = sum(count for total, count in sums.items() if abs(total - centre) >= abs(observed - centre))
-    return Shift(as_far / sum(sums.values()), (observed - centre) / (len(base) * len(new)))
+    return MannWhitney(as_far / sum(sums.values()), (observed - centre) / (len(base) * len(new)))
 
 
 def _doubled_ranks(values: Sequence[float]) -> list[int]:

@@ -23,7 +23,7 @@ def sentence(changes: Sequence[ClaimChange]) -> str:
 
 
 def causes(changes: Sequence[ClaimChange]) -> dict[str, tuple[str, ...]]:
-    """In what first packets differ, as `Divergence.what` has it -> the claims of which one does; most claims first.
+    """In what first packets differ (`PacketDifference.what`) -> the claims of which one does; most claims first.
 
     A claim stands in several places where its cases part in several ways.
     """

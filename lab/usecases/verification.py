@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from lab.comparison.identity import parting
+from lab.comparison.identity import first_byte_difference
 from lab.errors import InputError, LabError
 from lab.kernel import Budget
 from lab.record.record import Record, RecordError
@@ -85,7 +85,7 @@ def _compared(record: Record, outcome: Record | LabError) -> CheckedTrial:
     who = name(record.trial)
     if isinstance(outcome, CannotRepeat):
         return CheckedTrial(record.address, who, "not repeated", str(outcome))
-    where = f"it failed: {outcome}" if isinstance(outcome, LabError) else parting(record, outcome)
+    where = f"it failed: {outcome}" if isinstance(outcome, LabError) else first_byte_difference(record, outcome)
     if where is None:
         return CheckedTrial(record.address, who, "identical")
     others = ", ".join(other_tools(record.trial))

@@ -5,8 +5,8 @@ from collections.abc import Callable, Mapping
 
 import pytest
 
-from lab.comparison.captures import Packets, captured, together
-from lab.comparison.packets import Divergence
+from lab.comparison.captures import PacketChange, captured, together
+from lab.comparison.packets import PacketDifference
 from lab.record import Record, Store, Trial
 
 Make = Callable[..., Record]
@@ -61,18 +61,18 @@ def test_no_capture_tells(make: Make, syn: Callable[..., bytes]) -> None:
         (make({"a.pcap": syn()}), make({"a.pcap": syn(), "b.pcap": syn()})),
         (make({"a.pcap": syn()}, "real"), make({"a.pcap": syn(window=1)}, "real")),
     ):
-        assert captured(base, new) == Packets(None)
+        assert captured(base, new) == PacketChange(None)
 
 
 def test_a_case_is_what_all_its_trials_are() -> None:
     kinds = [
-        Packets("identical"),
-        Packets("same"),
-        Packets(None),
-        Packets("differ", "a", Divergence(1, "time", "", "")),
+        PacketChange("identical"),
+        PacketChange("same"),
+        PacketChange(None),
+        PacketChange("differ", "a", PacketDifference(1, "time", "", "")),
     ]
     for first, second in itertools.product(range(4), repeat=2):
         assert together([kinds[first], kinds[second]]) == kinds[max(first, second)]
-    later = Packets("differ", "b", Divergence(2, "window", "", ""))
+    later = PacketChange("differ", "b", PacketDifference(2, "window", "", ""))
     assert together([kinds[0], later, kinds[3]]) == later
-    assert together([]) == Packets(None)
+    assert together([]) == PacketChange(None)

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lab.comparison.identity import Parting, parting, partings
+from lab.comparison.identity import ByteDifference, byte_differences, first_byte_difference
 from lab.record import Record, Store, Trial
 
 Make = Callable[[Mapping[str, bytes]], Record]
@@ -31,15 +31,15 @@ def make(tmp_path_factory: pytest.TempPathFactory) -> Make:
 def test_the_first_byte_that_differs_is_found(make: Make, content: bytes, at: int) -> None:
     at %= len(content)
     other = content[:at] + bytes([content[at] ^ 1]) + content[at + 1 :]
-    assert parting(make({"a": content}), make({"a": content})) is None
-    assert parting(make({"a": content}), make({"a": other})) == Parting("a", at)
-    assert parting(make({"a": content}), make({"a": content + b"x"})) == Parting("a", len(content))
+    assert first_byte_difference(make({"a": content}), make({"a": content})) is None
+    assert first_byte_difference(make({"a": content}), make({"a": other})) == ByteDifference("a", at)
+    assert first_byte_difference(make({"a": content}), make({"a": content + b"x"})) == ByteDifference("a", len(content))
 
 
 def test_an_output_that_one_lacks(make: Make) -> None:
-    assert parting(make({"a": b"1", "b": b"2"}), make({"b": b"2"})) == Parting("a", None)
+    assert first_byte_difference(make({"a": b"1", "b": b"2"}), make({"b": b"2"})) == ByteDifference("a", None)
 
 
 def test_every_output_that_differs(make: Make) -> None:
-    found = partings(make({"a": b"1", "b": b"2", "c": b"33"}), make({"b": b"2", "c": b"34", "d": b""}))
-    assert list(found) == [Parting("a", None), Parting("c", 1), Parting("d", None)]
+    found = byte_differences(make({"a": b"1", "b": b"2", "c": b"33"}), make({"b": b"2", "c": b"34", "d": b""}))
+    assert list(found) == [ByteDifference("a", None), ByteDifference("c", 1), ByteDifference("d", None)]

@@ -12,7 +12,7 @@ from scapy.layers.inet import IP, TCP, UDP
 from scapy.layers.l2 import Ether
 from scapy.packet import Raw
 
-from lab.comparison.packets import Divergence, diverge
+from lab.comparison.packets import PacketDifference, first_packet_difference
 from lab.metric.capture import Capture
 
 Save = Callable[..., Capture]
@@ -76,7 +76,7 @@ def regular(length: int, start: int = 100 * 1000 * MS) -> list[int]:
     return [start + each * MS for each in range(length)]
 
 
-def named(where: Divergence | None) -> tuple[int, str] | None:
+def named(where: PacketDifference | None) -> tuple[int, str] | None:
     return (where.number, where.what) if where else None
 
 
@@ -87,7 +87,7 @@ def test_chance_is_no_difference(
 ) -> None:
     """Ports, initial sequence numbers, time stamps' values, and when the first packet came."""
     new = save(transfer(port, isn, their_isn, clock), regular(5, start))
-    assert diverge(base, new) is None
+    assert first_packet_difference(base, new) is None
 
 
 @settings(max_examples=50)
@@ -95,13 +95,13 @@ def test_chance_is_no_difference(
 def test_a_nanosecond_is_a_difference(save: Save, base: Capture, index: int, by: int, isn: int) -> None:
     times = regular(5)
     times[index] += by
-    assert named(diverge(base, save(transfer(isn=isn), times))) == (index + 1, "time")
+    assert named(first_packet_difference(base, save(transfer(isn=isn), times))) == (index + 1, "time")
 
 
 def test_a_nanosecond_is_said(save: Save, base: Capture) -> None:
     times = regular(5)
     times[4] += 1
-    where = diverge(base, save(transfer(), times))
+    where = first_packet_difference(base, save(transfer(), times))
     assert where
     assert where.base.startswith("0.004000000 s flow 2 ACK seq 1 ack 151 win 500 len 0 header 44")
     assert where.new.startswith("0.004000001 s flow 2 ACK")
@@ -114,12 +114,12 @@ def test_chance_in_one_direction_alone(save: Save, direction: str) -> None:
         save([packet for packet in transfer(isn=isn, their_isn=isn // 2) if packet[IP].src == direction])
         for isn in (1000, 5000)
     )
-    assert diverge(one, other) is None
+    assert first_packet_difference(one, other) is None
 
 
 def test_what_is_not_tcp_is_no_difference(save: Save, base: Capture) -> None:
     other = Ether() / IP(src="10.0.0.3", dst="10.0.0.1") / UDP(sport=5, dport=6)
-    assert diverge(base, save([other, *transfer()])) is None
+    assert first_packet_difference(base, save([other, *transfer()])) is None
 
 
 @pytest.mark.parametrize(
@@ -140,7 +140,7 @@ def test_the_fields_that_differ_are_named(
     packets = transfer()
     for name, value in fields.items():
         setattr(packets[index][TCP], name, value)
-    where = diverge(base, save(packets))
+    where = first_packet_difference(base, save(packets))
     assert where
     assert named(where) == (index + 1, what)
     assert where.base != where.new  # the words show it, too
@@ -150,7 +150,7 @@ def test_a_smaller_mss_is_seen_in_the_syn(save: Save, base: Capture) -> None:
     packets = transfer()
     options = packets[0][TCP].options
     packets[0][TCP].options = [("MSS", 1456) if name == "MSS" else (name, value) for name, value in options]
-    where = diverge(base, save(packets))
+    where = first_packet_difference(base, save(packets))
     assert named(where) == (1, "options")
     assert where
     assert where.base.endswith("mss 1460 wscale 7 sackOK")
@@ -160,7 +160,7 @@ def test_a_smaller_mss_is_seen_in_the_syn(save: Save, base: Capture) -> None:
 def test_another_block_of_sack_is_seen(save: Save, base: Capture) -> None:
     packets = transfer()
     packets[4][TCP].options = [*packets[4][TCP].options[:-1], ("SAck", (1201, 1252))]
-    where = diverge(base, save(packets))
+    where = first_packet_difference(base, save(packets))
     assert named(where) == (5, "options")
     assert where
     assert (where.base[-12:], where.new[-12:]) == ("sack 201-251", "sack 201-252")
@@ -172,9 +172,9 @@ def test_a_shorter_segment(save: Save, base: Capture) -> None:
     packets[2][TCP].remove_payload()
     packets[2] = packets[2] / Raw(b"x" * 96)
     times = regular(5)
-    assert named(diverge(base, save(packets, times))) == (3, "payload")
+    assert named(first_packet_difference(base, save(packets, times))) == (3, "payload")
     times[2] += 1
-    assert named(diverge(base, save(packets, times))) == (3, "payload, time")
+    assert named(first_packet_difference(base, save(packets, times))) == (3, "payload, time")
 
 
 def test_a_packet_in_between(save: Save, base: Capture) -> None:
@@ -182,11 +182,11 @@ def test_a_packet_in_between(save: Save, base: Capture) -> None:
     packets = transfer()
     early = packets[4].copy()
     early[TCP].ack = 1101
-    assert named(diverge(base, save([*packets[:3], early, *packets[3:]]))) == (4, "flow")
+    assert named(first_packet_difference(base, save([*packets[:3], early, *packets[3:]]))) == (4, "flow")
 
 
 def test_a_capture_that_goes_on(save: Save, base: Capture) -> None:
-    where = diverge(base, save(transfer()[:4]))
+    where = first_packet_difference(base, save(transfer()[:4]))
     assert where
     assert (where.number, where.what, where.new) == (5, "end", "")
-    assert diverge(save([]), save([])) is None
+    assert first_packet_difference(save([]), save([])) is None

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from lab.comparison.compare import compare
-from lab.comparison.packets import Divergence, diverge
+from lab.comparison.packets import PacketDifference, first_packet_difference
 from lab.metric.capture import Capture
 from lab.verdict.judged import JudgedClaim
 
@@ -24,12 +24,12 @@ UNREAD = """
 """
 
 
-def parting(kind: str, planted: str) -> Divergence | None:
-    return diverge(*(Capture(RECORDED / f"{kind}.{kernel}.pcap") for kernel in ("7.2", planted)))
+def difference(kind: str, planted: str) -> PacketDifference | None:
+    return first_packet_difference(*(Capture(RECORDED / f"{kind}.{kernel}.pcap") for kernel in ("7.2", planted)))
 
 
 def test_a_delayed_ack_comes_20_ms_later() -> None:
-    where = parting("unread", "delack-60ms")
+    where = difference("unread", "delack-60ms")
     assert where
     assert (where.number, where.what) == (37, "time")
     base, new = (float(line.split()[0]) for line in (where.base, where.new))
@@ -38,7 +38,7 @@ def test_a_delayed_ack_comes_20_ms_later() -> None:
 
 
 def test_segments_are_4_bytes_shorter() -> None:
-    where = parting("netcat", "mss-less-4")
+    where = difference("netcat", "mss-less-4")
     assert where
     assert (where.number, where.what) == (4, "payload")  # the handshake says nothing of it
     assert "len 448" in where.base
@@ -46,7 +46,7 @@ def test_segments_are_4_bytes_shorter() -> None:
 
 
 def test_the_fourth_segment_waits_for_an_ack() -> None:
-    where = parting("netcat", "initial-window-3")
+    where = difference("netcat", "initial-window-3")
     assert where
     assert (where.number, where.what) == (7, "flow")  # after the handshake and three segments
     assert "flow 2 ACK seq 1345 ack 1 win 510 len 448" in where.base
@@ -69,4 +69,4 @@ def test_the_claim_of_the_delayed_ack_regresses(judge: Callable[..., JudgedClaim
 
 @pytest.mark.parametrize("kind", ["unread", "netcat"])
 def test_a_capture_does_not_part_from_itself(kind: str) -> None:
-    assert parting(kind, "7.2") is None
+    assert difference(kind, "7.2") is None

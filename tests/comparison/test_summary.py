@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from lab.comparison.captures import Packets
+from lab.comparison.captures import PacketChange
 from lab.comparison.compare import CaseChange, ClaimChange
-from lab.comparison.packets import Divergence
+from lab.comparison.packets import PacketDifference
 from lab.comparison.summary import causes, counts, sentence
 from lab.verdict import Result, Verdict
 
@@ -16,9 +16,9 @@ RESULT = Result("only", "", None, None, None, None, True, ())
 def claim(name: str, *fields: str) -> ClaimChange:
     """A claim whose cases part in these fields; "": in none."""
     cases = tuple(
-        CaseChange(RESULT, RESULT, not what, (), Packets("differ", "a.pcap", Divergence(1, what, "", "")))
+        CaseChange(RESULT, RESULT, not what, (), PacketChange("differ", "a.pcap", PacketDifference(1, what, "", "")))
         if what
-        else CaseChange(RESULT, RESULT, True, (), Packets("identical"))
+        else CaseChange(RESULT, RESULT, True, (), PacketChange("identical"))
         for what in fields
     )
     return ClaimChange(name, "reproduced", ("k1", "k2"), Verdict("skipped", ""), Verdict("skipped", ""), cases)

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from lab import model, outputs
-from lab.comparison.identity import parting
+from lab.comparison.identity import first_byte_difference
 from lab.kernel import Budget, boot
 from lab.kernel.vm import qemu, stock
 from lab.metric import bulk_goodput, window_plateau
@@ -56,7 +56,7 @@ def test_a_transfer_is_the_networks_and_the_same_to_the_byte(
     assert shipped.release in first.environment["kernel"]
     assert first.environment["cpu_busy"] < SATURATED
     assert bulk_goodput()(first).number == pytest.approx(50e6 * 1448 / 1538, rel=0.002)
-    assert parting(first, second) is None
+    assert first_byte_difference(first, second) is None
 
 
 def test_a_flow_faster_than_the_cpu_does_not_count(
