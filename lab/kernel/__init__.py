@@ -68,52 +68,12 @@ __all__ = [
 ]
 
 
-_HOMES = {  # module -> what `lab.kernel` hands on of it
-    "lab.kernel.base": (
-        "Clock",
-        "Kernel",
-        "KernelMissing",
-        "Start",
-        "folder",
-    ),
-    "lab.kernel.choice": (
-        "choose",
-        "installed_kernels",
-    ),
-    "lab.kernel.guest": (
-        "SCRATCH_PREFIX",
-        "Budget",
-        "Guest",
-        "GuestCrash",
-        "GuestDisk",
-        "GuestEnded",
-        "GuestError",
-        "GuestLivelock",
-        "GuestMemory",
-        "GuestResult",
-        "GuestTimeout",
-        "boot",
-        "scratch_guest_folder",
-    ),
-    "lab.kernel.uml.builder": (
-        "BuildFailed",
-        "MissingTool",
-        "Progress",
-        "build",
-        "revision",
-    ),
-    "lab.kernel.uml.cache": (
-        "UmlKernel",
-        "find",
-        "installed",
-    ),
-    "lab.kernel.uml.checkout": ("Checkout",),
-    "lab.kernel.uml.progress": ("shown",),
-}
+_HOMES = ("base", "choice", "guest", "uml.cache", "uml.builder", "uml.checkout", "uml.progress")
 
 
 def __getattr__(name: str) -> Any:
-    for home, names in _HOMES.items():
-        if name in names:
-            return getattr(import_module(home), name)
+    for home in _HOMES if name in __all__ else ():
+        module = import_module(f"lab.kernel.{home}")
+        if name in module.__all__:
+            return getattr(module, name)
     raise AttributeError(f"module 'lab.kernel' has no attribute '{name}'")
