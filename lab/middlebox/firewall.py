@@ -17,21 +17,26 @@ from lab.units import Size
 
 Hook = Literal["out", "in"]
 
+
+class MssSetter(msgspec.Struct, frozen=True):
+    """What sets the MSS of SYNs that leave `node` by `interface`, or come `in` there."""
+
+    node: str
+    mss: Size
+    way: Hook = "out"
+    interface: str = "eth0"
+
+
 TABLE, CHAIN = "replab", "syn"
 
 
-class TcpMss(msgspec.Struct, frozen=True, tag="tcp_mss", tag_field="kind", forbid_unknown_fields=True):
+class TcpMss(MssSetter, frozen=True, tag="tcp_mss", tag_field="kind", forbid_unknown_fields=True):
     """`iptables -t mangle -j TCPMSS --set-mss` for SYNs that leave `node` by `interface`, or come `in` there.
 
     Leaves iptables.NODE.txt: the rule as the kernel has it, with its counters after the workload.
     """
 
     tools: ClassVar[tuple[str, ...]] = ("iptables",)
-
-    node: str
-    mss: Size
-    way: Hook = "out"
-    interface: str = "eth0"
 
     @contextmanager
     def installed(self, testbed: Testbed) -> Iterator[None]:
@@ -53,18 +58,13 @@ class TcpMss(msgspec.Struct, frozen=True, tag="tcp_mss", tag_field="kind", forbi
             iptables("-D", *rule)
 
 
-class NftMaxseg(msgspec.Struct, frozen=True, tag="nft_maxseg", tag_field="kind", forbid_unknown_fields=True):
+class NftMaxseg(MssSetter, frozen=True, tag="nft_maxseg", tag_field="kind", forbid_unknown_fields=True):
     """nftables' `tcp option maxseg size set` for SYNs that leave `node` by `interface`, or come `in` there.
 
     Leaves nft.NODE.json: the chain as the kernel has it.
     """
 
     tools: ClassVar[tuple[str, ...]] = ("nft",)
-
-    node: str
-    mss: Size
-    way: Hook = "out"
-    interface: str = "eth0"
 
     @contextmanager
     def installed(self, testbed: Testbed) -> Iterator[None]:

@@ -7,15 +7,12 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import ClassVar
 
-import msgspec
-
 from lab.fabric import device
 from lab.fabric.netlink import Netlink
 from lab.middlebox import bpf
 from lab.middlebox.bpf import PACKET, R1, R2, R3, R4, R5, STACK, Line
-from lab.middlebox.firewall import Hook
+from lab.middlebox.firewall import Hook, MssSetter
 from lab.testbed import Testbed, WorkloadError
-from lab.units import Size
 
 # Where things are in a frame with an IPv4 header of 20 bytes. Linux puts the MSS first among a SYN's options.
 ETHERTYPE, VERSION, FRAGMENT, PROTOCOL, FLAGS, CHECKSUM, OPTION, MSS = 12, 14, 20, 23, 47, 50, 54, 56
@@ -23,15 +20,10 @@ SYN, SYN_RST = 0x02, 0x06
 KIND_2_LENGTH_4 = 0x0204  # RFC 9293 3.2: how the MSS option starts
 
 
-class MssProgram(msgspec.Struct, frozen=True, tag="mss_program", tag_field="kind", forbid_unknown_fields=True):
+class MssProgram(MssSetter, frozen=True, tag="mss_program", tag_field="kind", forbid_unknown_fields=True):
     """A tc-bpf program that sets the MSS of SYNs over IPv4 which leave `node` by `interface`, or come `in` there."""
 
     tools: ClassVar[tuple[str, ...]] = ()
-
-    node: str
-    mss: Size
-    way: Hook = "out"
-    interface: str = "eth0"
 
     @contextmanager
     def installed(self, testbed: Testbed) -> Iterator[None]:

@@ -14,12 +14,9 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import ClassVar
 
-import msgspec
-
 from lab.fabric.netlink import Netlink, attribute, attributes
-from lab.middlebox.firewall import Hook, for_syns
+from lab.middlebox.firewall import MssSetter, for_syns
 from lab.testbed import Child, Testbed, WorkloadError
-from lab.units import Size
 
 QUEUE = 0
 NETLINK_NETFILTER = 12
@@ -36,18 +33,13 @@ _HEADER = struct.pack(">BBH", socket.AF_UNSPEC, 0, QUEUE)  # nfgenmsg
 _FAMILY = 4  # bytes of it
 
 
-class MssQueue(msgspec.Struct, frozen=True, tag="mss_queue", tag_field="kind", forbid_unknown_fields=True):
+class MssQueue(MssSetter, frozen=True, tag="mss_queue", tag_field="kind", forbid_unknown_fields=True):
     """Scapy sets the MSS of SYNs over IPv4 that leave `node` by `interface`, or come `in` there.
 
     Leaves nft.NODE.json: the chain that queues them, as the kernel has it.
     """
 
     tools: ClassVar[tuple[str, ...]] = ("nft",)
-
-    node: str
-    mss: Size
-    way: Hook = "out"
-    interface: str = "eth0"
 
     @contextmanager
     def installed(self, testbed: Testbed) -> Iterator[None]:
