@@ -162,7 +162,7 @@ class Endpoint:
         self.una, segments, sent = upto, 0, now
         while self.flight and self.flight[0][0] <= upto:
             sent, segments = self.flight.popleft()[1], segments + 1
-        self.cubic.acknowledged(now / 1e9, (now - sent) / 1e9, segments, self.una, self.nxt)
+        self.cubic.acknowledged(now // 1000, (now - sent) // 1000, segments, self.una, self.nxt)
 
     def _acknowledge(self, jiffy: int) -> Iterator[Packet]:
         """At once or later: __tcp_ack_snd_check()."""

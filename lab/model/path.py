@@ -10,7 +10,6 @@ from math import prod
 from typing import Any
 
 from lab.errors import InputError
-from lab.model.habits import IPERF3, Habits
 from lab.units import Duration, Rate, Size
 
 __all__ = ["End", "Hop", "Path"]
@@ -19,7 +18,7 @@ _SNDBUF_MAX, _RCVBUF_MAX = 4194304, 6291456  # Linux's, on a machine with memory
 _MAX_HEADER = 32  # of a kernel without wireless links and tunnels, as the user-mode ones are
 _BLOCKS = {"iperf": "128 KiB", "iperf3": "128 KiB", "netcat": "16 KiB"}  # what their writers write at once
 _TURNS = {"iperf3": 10, "netcat": 1}  # blocks that follow when select() or poll() says that there is room
-_HABITS = {"iperf3": IPERF3}
+_CONTROLLED = ("iperf3",)  # whose programs talk on a connection of their own before
 _GREETINGS = {"iperf": 60}  # bytes of the header that it writes first, and its server answers
 
 
@@ -88,9 +87,10 @@ class Path:
     is what kernels before 6.6 shift the receive buffer by.
     `duration` and `size`, of what is sent, are the workload's, None when it has none;
     `block` is how many bytes its writer writes at once, by `sendfile` or not, and `turn` how many blocks it writes each
-    time that select() says it may, None for one that never asks; `habits` are what its programs do beside, None where
-    that moves no packets; `effort` is the time that a block takes it, and `greeting` what it writes before all else,
-    for its reader to answer; `watermark` is how many bytes have to wait before that reader wakes (SO_RCVLOWAT).
+    time that select() says it may, None for one that never asks; by `control` its programs agree on a connection of
+    their own when to start, and the transfer's has carried a cookie then; `effort` is the time that a block takes it,
+    and `greeting` what it writes before all else, for its reader to answer; `watermark` is how many bytes have to wait
+    before that reader wakes (SO_RCVLOWAT).
     `workload` and `middleboxes` are as the experiment declares them, in plain form; `sender` and `receiver` are the
     hosts at the ends.
     """
@@ -107,7 +107,7 @@ class Path:
     version: int = 4
     adv_win_scale: int = 1
     turn: int | None = None
-    habits: Habits | None = None
+    control: bool = False
     block: int | None = None
     effort: Duration = Duration(0)
     watermark: int = 0
@@ -154,7 +154,7 @@ class Path:
             duration=None if duration is None else Duration.of(duration),
             version=workload.get("ip", 4),
             turn=_TURNS.get(workload.get("kind", "")),
-            habits=_HABITS.get(workload.get("kind", "")),
+            control=workload.get("kind") in _CONTROLLED,
             block=None if block is None else Size.of(block).bytes,
             effort=Duration.of(workload.get("effort", "0 s")),
             watermark=Size.of(workload.get("watermark", Size(0))).bytes,

@@ -10,7 +10,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import NamedTuple, Self
 
-from lab.model.clock import GRAIN, shown
 from lab.model.endpoint import Rules
 from lab.model.line import base_rtt
 from lab.model.mss import mss, own_segment, segment
@@ -23,6 +22,7 @@ from lab.units import Size
 __all__ = ["SYN", "Ack", "Receiver", "Segment", "Terms"]
 
 SYN = Size(60)  # IP packet: 20, 20 and 20 of options
+_US = 1000  # ns
 _PIECES = 17  # of pages that an skb holds at most: MAX_SKB_FRAGS
 _RATIO = 128  # TCP_DEFAULT_SCALING_RATIO
 _MSS_DEFAULT, _MSS_LEAST = 536, 88  # TCP_MSS_DEFAULT, TCP_MIN_MSS
@@ -100,7 +100,7 @@ class Terms:
             timestamps=path.timestamps,
             watermark=max(path.watermark, 1),
             answers=path.greeting > 0,
-            cookie=path.habits is not None,
+            cookie=path.control,
             **reads,
         )
 
@@ -129,16 +129,15 @@ class Receiver:
         self.due = _NEVER  # when the delayed ACK's timer fires
         self.awake = False  # whether the reader is about to read
         self.now, self.acks = 0, list[Ack]()
-        self.stamp = 0  # tcp_mstamp: its clock when it was looked at last, ns
 
     def receive(self, now: int, segment: Segment) -> list[Ack]:
         """What a segment sets off: tcp_rcv_established(). It may wake the reader."""
-        self.now, self.stamp, self.acks = now, shown(now), []
+        self.now, self.acks = now, []
         if self.terms.timestamps and segment.payload >= self.segment:
-            self.tuning.echoed(self.stamp, segment.echo, self.nxt == self.read)
+            self.tuning.echoed(now // _US, segment.echo, self.nxt == self.read)
         self._queue(segment)
         self._measure(segment)
-        self.tuning.filled(self.stamp, self.nxt, self.window)
+        self.tuning.filled(now // _US, self.nxt, self.window)
         self._pace()
         self._grow(segment.payload)
         unread, watermark = self.nxt - self.read, self.terms.watermark
@@ -274,7 +273,7 @@ class Receiver:
 
     def _tune(self) -> None:
         """tcp_rcv_space_adjust()."""
-        wanted = self.tuning.grown(self.stamp, self.read, self.nxt - self.read)
+        wanted = self.tuning.grown(self.now // _US, self.read, self.nxt - self.read)
         if wanted is not None:
             buffer = min((wanted << 8) // self.ratio, self.terms.most)
             if buffer > self.buffer:
@@ -285,16 +284,10 @@ class Receiver:
         full = self.nxt - self.acked > self.segment
         pushed = self.pushed == 2 or (self.pushed == 1 and not self.pingpong)
         if self.scheduled and (full or (pushed and not self.memory)):
-            self._update()
+            self._acknowledge()
             return
         offered = self._offered()
         if 2 * offered <= self.clamp:
             new = self._select()
             if new and new >= 2 * offered:
-                self._update()
-
-    def _update(self) -> None:
-        """From a process, whose reading of the clock brings it on."""
-        self.now += GRAIN
-        self.stamp = shown(self.now)
-        self._acknowledge()
+                self._acknowledge()

@@ -11,7 +11,6 @@ from collections.abc import Callable, Generator
 from dataclasses import dataclass
 from typing import Self
 
-from lab.model.clock import GRAIN, shown
 from lab.model.cubic import Cubic
 from lab.model.line import base_rtt
 from lab.model.mss import mss
@@ -22,12 +21,12 @@ from lab.model.window import gso_segments, initial_window, sndbuf_per_segment
 
 __all__ = ["Limits", "Sender", "Skb"]
 
+_US = 1000  # ns
 _MIN_BURST = 2  # segments: tcp_min_tso_segs
 _PACING_SHIFT = 10  # a burst is at most what pacing would send in 2^-10 s: sk_pacing_shift
 _RTT_SHIFT = 9  # and, near by, the largest halved for each 2^9 us of the RTT: tcp_tso_rtt_log
 _WIN_DIVISOR = 3  # tcp_tso_win_divisor
 _PATIENCE = 1_000_000  # ns that a sender puts a burst off for at most
-_BACKLOG = 16  # skbs that are written before what came meanwhile is looked at
 
 _PUSH, _CORK = 1, 2  # TCP_NAGLE_PUSH, TCP_NAGLE_CORK
 
@@ -44,8 +43,8 @@ class Skb:
 @dataclass(frozen=True, slots=True)
 class Limits:
     """What the sender starts from: its MSS, the most segments and bytes of an skb, what its head costs, the largest
-    buffer (tcp_wmem[2]) and what tcp_sndbuf_expand() reserves for a segment, the handshake's RTT in ns, and the window
-    that the handshake offered.
+    buffer (tcp_wmem[2]) and what tcp_sndbuf_expand() reserves for a segment, the handshake's RTT in ns, the window
+    that the handshake offered, and the kernel's ticks a second.
     """
 
     mss: int
@@ -56,6 +55,7 @@ class Limits:
     per_segment: int
     rtt: int
     window: int
+    hz: int
 
     @classmethod
     def of(cls, path: Path) -> Self:
@@ -69,6 +69,7 @@ class Limits:
             per_segment=sndbuf_per_segment(path),
             rtt=int(base_rtt(path, SYN).number * 1e9),
             window=initial_window(path),
+            hz=path.hz,
         )
 
 
@@ -77,7 +78,7 @@ class Sender:
 
     def __init__(self, limits: Limits, wire: Callable[[int, int, Skb], None]) -> None:
         self.limits, self.mss, self.wire = limits, limits.mss, wire
-        self.cubic = Cubic()
+        self.cubic = Cubic(limits.hz)
         self.queue: deque[Skb] = deque()  # not sent
         self.flight: deque[Skb] = deque()  # sent and not acknowledged
         self.una = self.nxt = self.written = 0  # snd_una, snd_nxt, write_seq
@@ -86,10 +87,11 @@ class Sender:
         self.packets = 0  # packets_out
         self.buffer = 2 * self.cubic.cwnd * limits.per_segment  # sk_sndbuf
         self.full = self.closed = False  # SOCK_NOSPACE; FIN
-        self.srtt, self.near = limits.rtt, limits.largest >> (limits.rtt // 1000 >> _RTT_SHIFT)
+        self.srtt = limits.rtt // _US << 3  # srtt_us: eight times the estimate, in us
+        self.near = limits.largest >> (limits.rtt // _US >> _RTT_SHIFT)
         self.echo = -(limits.rtt // 10**6)  # the receiver's time stamp that was seen last, ms
         self.stamp = 0  # when it last sent
-        self.now = 0  # its process's time
+        self.now = 0  # tcp_clock_cache
 
     def queued(self) -> int:
         """sk_wmem_queued: each skb costs its head too."""
@@ -100,12 +102,12 @@ class Sender:
         queued = self.queued()
         return queued < self.buffer and self.buffer - queued >= queued >> 1
 
-    def send(self, size: int, more: bool = False, wait: bool = True) -> Generator[int | None, None, int]:
+    def send(self, size: int, more: bool = False, wait: bool = True) -> Generator[None, None, int]:
         """tcp_sendmsg_locked(): returns how much was taken.
 
-        Yields None where its process sleeps until it is woken, and the time where it lets in what has come meanwhile.
+        Yields where its process sleeps until it is woken: sk_stream_wait_memory(). No ACK comes before it does.
         """
-        left, goal, fresh = size, self._goal(), 0
+        left, goal = size, self._goal()
         while left:
             tail = self.queue[-1] if self.queue else None
             room = goal - self._length_of_tail() if tail else 0
@@ -116,15 +118,10 @@ class Sender:
                         self._push(_PUSH, more=False)
                     if not wait:
                         break
-                    yield from self._wait()
+                    self.full = True
+                    yield
                     goal = self._goal()
                     continue
-                if fresh == _BACKLOG:
-                    fresh = 0
-                    yield self.now
-                    goal = self._goal()
-                    continue
-                fresh += 1
                 tail, room = Skb(self.written), goal
                 self.queue.append(tail)
             if left == size:
@@ -143,16 +140,6 @@ class Sender:
             self._push(_CORK if more else 0, more)
         return size - left
 
-    def _wait(self) -> Generator[int | None, None, None]:
-        """sk_stream_wait_memory(): what came meanwhile may have made room, or else a third has to be free.
-
-        Where the last push let the buffer grow, it takes the room for a shortage of the system's memory, and sleeps.
-        """
-        grown, self.full = self.queued() < self.buffer, True
-        yield self.now
-        if self.full and (grown or self.queued() >= self.buffer):
-            yield None
-
     def close(self) -> None:
         """tcp_send_fin(): what is left waits no longer for more."""
         self.closed = True
@@ -163,18 +150,18 @@ class Sender:
 
         Data wakes it too, to find whatever room there is: its wait is on the socket, not on room alone.
         """
-        waiting, now = self.full, shown(now)
+        waiting, self.now = self.full, now
         if ack.upto > self.una:
-            self._clean(now, ack.upto)
+            self._clean(ack.upto)
         elif ack.window <= self.window:
             return ack.answer
         self.window, self.echo = ack.window, ack.stamp
         self.largest = max(self.largest, ack.window)
-        self._write(now, 0)
+        self._transmit(0)
         self._check_space()
         return (waiting and not self.full) or ack.answer
 
-    def _clean(self, now: int, upto: int) -> None:
+    def _clean(self, upto: int) -> None:
         """tcp_clean_rtx_queue(), and what follows from its RTT samples."""
         before, first, last = self.packets, self.flight[0].sent, 0
         start, self.una = self.una, upto
@@ -186,9 +173,9 @@ class Sender:
                 self.packets += -(-(skb.end - upto) // self.mss)
                 break
             start = self.flight.popleft().end
-        acked, burst = before - self.packets, self.limits.largest / self._pace()
-        self.srtt += (now - first - self.srtt) // 8  # tcp_rtt_estimator()
-        self.cubic.acknowledged(now / 1e9, (now - last) / 1e9, acked, upto, self.nxt, burst)
+        now, delay = self.now // _US, 4 * 10**6 * self.limits.largest // self._pace()  # hystart_ack_delay()
+        self.cubic.acknowledged(now, now - last // _US, before - self.packets, upto, self.nxt, delay)
+        self.srtt += now - first // _US - (self.srtt >> 3)  # tcp_rtt_estimator()
 
     def _goal(self) -> int:
         """tcp_xmit_size_goal(): whole segments, for at most half of the largest window."""
@@ -213,21 +200,16 @@ class Sender:
             self._mark(self.queue[-1])
         self._transmit(nonagle)
 
-    def _transmit(self, nonagle: int, one: bool = False) -> None:
-        """From a process, whose reading of the clock brings it on."""
-        self.now += GRAIN
-        self._write(shown(self.now), nonagle, one)
-
     def _pace(self) -> int:
         """Bytes a second: tcp_update_pacing_rate()."""
-        return (20 if self.cubic.slow_start else 12) * self.cubic.cwnd * self.mss * 10**8 // self.srtt
+        return (200 if self.cubic.slow_start else 120) * self.cubic.cwnd * self.mss * 80_000 // self.srtt
 
     def _burst(self) -> int:
         """The most segments of one skb: tcp_tso_autosize()."""
         size = min((self._pace() >> _PACING_SHIFT) + self.near, self.limits.largest)
         return min(max(size // self.mss, _MIN_BURST), self.limits.segments)
 
-    def _write(self, now: int, nonagle: int, one: bool = False) -> None:
+    def _transmit(self, nonagle: int, one: bool = False) -> None:
         """tcp_write_xmit()."""
         queue, mss, cwnd = self.queue, self.mss, self.cubic.cwnd
         if not queue:
@@ -245,13 +227,13 @@ class Sender:
                     break
                 limit = mss
             else:
-                if not one and self._defers(now, length, window, most, last):
+                if not one and self._defers(length, window, most, last):
                     short = (cwnd - self.packets) * mss < min(window, length + 1)
                     break
                 limit = self._split(length, window, quota * mss, last, nonagle)
             if length > limit:
                 queue.appendleft(Skb(self.nxt + limit))  # tso_fragment()
-            self._depart(now)
+            self._depart()
             sent = True
             if one:
                 break
@@ -285,31 +267,32 @@ class Sender:
         part = needed % self.mss
         return needed - part if part and self._waits(nonagle) else needed
 
-    def _defers(self, now: int, length: int, window: int, most: int, last: bool) -> bool:
+    def _defers(self, length: int, window: int, most: int, last: bool) -> bool:
         """Whether it waits for room for a whole burst: tcp_tso_should_defer().
 
         Not where it has that, or all of an skb that is full, or a third of the window; nor after 1 ms without a
         segment, or when the next ACK is further away than that.
         """
-        if now - self.stamp > _PATIENCE:
+        if self.now - self.stamp > _PATIENCE:
             return False
         limit = min(window, (self.cubic.cwnd - self.packets) * self.mss)
         if limit >= most * self.mss or (not last and limit >= length):
             return False
         if limit >= min(self.window, self.cubic.cwnd * self.mss) // _WIN_DIVISOR or not self.flight:
             return False
-        if self.flight[0].sent + self.srtt - now > min(self.srtt >> 1, _PATIENCE):
+        srtt = 125 * self.srtt
+        if self.flight[0].sent + srtt - self.now > min(srtt >> 1, _PATIENCE):
             return False
         return limit <= length or not (last and self.closed)
 
-    def _depart(self, now: int) -> None:
+    def _depart(self) -> None:
         """The first skb of the queue: tcp_event_new_data_sent(), tcp_minshall_update()."""
         skb = self.queue.popleft()
         length = skb.end - self.nxt
         packets = -(-length // self.mss)
-        skb.sent = self.stamp = now
+        skb.sent = self.stamp = self.now
         skb.push |= packets > 1  # __tcp_transmit_skb()
-        self.wire(now, self.nxt, skb)
+        self.wire(self.now, self.nxt, skb)
         self.flight.append(skb)
         self.nxt, self.packets = skb.end, self.packets + packets
         if length < packets * self.mss:

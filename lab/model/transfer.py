@@ -85,7 +85,7 @@ def _played(path: Path) -> Transfer:
     end = path.duration.ns if path.duration is not None and timed else NEVER
     play = Play(path, end)
     play.run(end)
-    written, sent, queue = play.sender.written, play.sender.nxt, max(0, play.idle - end)
+    written, sent, queue = play.sender.written, play.sender.nxt, play.ahead.queue(end)
     if timed and path.turn:
         play.stop()
     play.run(NEVER)

@@ -1,6 +1,6 @@
 """How a receive buffer grows with what its reader takes in a round trip: dynamic right-sizing.
 
-Written after net/ipv4/tcp_input.c of Linux 7.2. Times are whole nanoseconds.
+Written after net/ipv4/tcp_input.c of Linux 7.2. Times are whole microseconds, as in the kernel.
 """
 
 from __future__ import annotations
@@ -9,14 +9,14 @@ from dataclasses import dataclass
 
 __all__ = ["Tuning"]
 
-_LOW_RTT = 1_000_000  # ns below which a buffer grows less: tcp_rcvbuf_low_rtt
-_MS = 10**6  # ns of a time stamp's tick
+_LOW_RTT = 1000  # below which a buffer grows less: tcp_rcvbuf_low_rtt
+_MS = 1000  # a time stamp's tick
 
 
 @dataclass(slots=True)
 class Tuning:
     """`space` is what was read in a round trip so far at most; the one that is measured began at `start`, at byte
-    `seq`. `rtt` is eight times the smoothed estimate in ns, 0 before the first sample.
+    `seq`. `rtt` is eight times the smoothed estimate, 0 before the first sample.
     """
 
     space: int
@@ -35,14 +35,14 @@ class Tuning:
             if not self.rtt or 0 < 8 * sample < self.rtt:
                 self.rtt = 8 * sample
             elif sample > 0 and read:
-                self.rtt += sample - self.rtt // 8
+                self.rtt += sample - (self.rtt >> 3)
 
     def filled(self, now: int, nxt: int, window: int) -> None:
         """A segment has come: once a window's worth has, that took a round trip. tcp_rcv_rtt_measure()."""
         if self.since is not None:
             if nxt < self.edge:
                 return
-            sample = 8 * (now - self.since)
+            sample = 8 * max(now - self.since, 1)
             if not self.rtt or sample < self.rtt:
                 self.rtt = sample
         self.edge, self.since = nxt + window, now

@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 from lab import model
 from lab.errors import InputError
 from lab.model import Hop, ModelError, Path
-from lab.model.habits import IPERF3
 from lab.units import Duration, Rate, Size, Value
 
 GIGABIT = Rate.of("1 Gbit/s")
@@ -27,7 +26,7 @@ def path(delay: str = "100 ms", rate: Rate | None = GIGABIT, mtu: int = 1500, **
         duration=Duration.of("10 s"),
         turn=10,
         block=128 * 1024,
-        habits=IPERF3,
+        control=True,
     )
     return replace(plain, **changed)  # type: ignore[arg-type]
 
