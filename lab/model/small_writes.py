@@ -14,7 +14,7 @@ from itertools import count
 from statistics import median
 from typing import TypeVar
 
-from lab.model.endpoint import Endpoint, Packet, Rules
+from lab.model.endpoint import Endpoint, Packet, Timers
 from lab.model.line import ModelError, base_rtt, frame
 from lab.model.mss import header_bytes, mss
 from lab.model.path import Hop, Path
@@ -128,9 +128,9 @@ class _Play:
         self.message = writes * size + self.file
         rtt = int(base_rtt(path, Size(header_bytes(path))).number * 1e9)
         late = path.kernel >= _LATE_SINCE and _ON_TIME not in path.patches
-        rules = Rules(path.hz, mss(path), rtt, late)
-        self.client = Endpoint(rules, nodelay=self.way in ("nodelay", "writev", "one-buffer"))
-        self.server = Endpoint(rules)
+        timers = Timers(path.hz, mss(path), rtt, late)
+        self.client = Endpoint(timers, nodelay=self.way in ("nodelay", "writev", "one-buffer"))
+        self.server = Endpoint(timers)
         overhead = frame(path).bytes - mss(path)
         self.wires = {id(self.client): _Wire(path.forward, overhead), id(self.server): _Wire(path.back, overhead)}
         self.now, self.numbers = 0, count()
@@ -143,9 +143,9 @@ class _Play:
         """Plays the first messages; the rest is as the last but one of them, whose every packet was seen."""
         for number in range(len(self.data)):
             self._write()
-            while self.client.received < (number + 1) * _REPLY:
+            while self.client.rcv_nxt < (number + 1) * _REPLY:
                 self._wait()
-            self._sent(self.client, self.client.consume())
+            self._sent(self.client, self.client.read())
             self.stamps.append(self.now)
         latency = [(end - start) / 1e9 for start, end in zip(self.stamps, self.stamps[1:], strict=False)]
         return Exchange(self._all(latency), self._all(self.data), self._all(self.first), self._all(self.acks))
@@ -156,25 +156,25 @@ class _Play:
     def _write(self) -> None:
         self.client.corked = self.way == "cork"
         for piece in (*self.pieces, self.file):
-            self.client.written += piece
-            self._sent(self.client, self.client.send(self.now))
+            self.client.write_seq += piece
+            self._sent(self.client, self.client.write_xmit(self.now))
         self.client.corked = False
-        self._sent(self.client, self.client.send(self.now))
+        self._sent(self.client, self.client.write_xmit(self.now))
 
     def _wait(self) -> None:
         """The server reads what is there; when there is nothing, time passes."""
         server = self.server
-        if server.received > server.read:
-            self._sent(server, server.consume())
-            if server.read % self.message == 0:
-                server.written += _REPLY
-                self._sent(server, server.send(self.now))
+        if server.rcv_nxt > server.copied_seq:
+            self._sent(server, server.read())
+            if server.copied_seq % self.message == 0:
+                server.write_seq += _REPLY
+                self._sent(server, server.write_xmit(self.now))
             return
-        timers = [(each.rules.tick(each.expires), each) for each in (self.client, server) if each.expires is not None]
-        due, end = min(timers, key=lambda timer: timer[0], default=(None, server))
+        ends = [(each.timers.time_of(each.expires), each) for each in (self.client, server) if each.expires is not None]
+        due, end = min(ends, key=lambda timer: timer[0], default=(None, server))
         if due is not None and (not self.arriving or due <= self.arriving[0][0]):
             self.now = max(self.now, due)
-            self._sent(end, end.expire())
+            self._sent(end, end.delack_timer())
         elif self.arriving:
             self.now = self.arriving[0][0]
             self._arrive()
@@ -186,7 +186,7 @@ class _Play:
         target = self.server if source is self.client else self.client
         for packet in packets:
             self._note(source, packet)
-            arrival = self.wires[id(source)].carry(self.now, packet.end - packet.start)
+            arrival = self.wires[id(source)].carry(self.now, packet.end_seq - packet.seq)
             heapq.heappush(self.arriving, (arrival, next(self.numbers), target, packet))
         self._arrive()
 
@@ -197,10 +197,10 @@ class _Play:
 
     def _note(self, source: Endpoint, packet: Packet) -> None:
         """Counts what the client sends, and what the server only acknowledges, for the message that it is of."""
-        if source is self.client and packet.end > packet.start:
-            number = packet.start // self.message
+        if source is self.client and packet.end_seq > packet.seq:
+            number = packet.seq // self.message
             self.data[number] += 1
-            if packet.start % self.message == 0:
-                self.first[number] = packet.end - packet.start
-        elif source is self.server and packet.end == packet.start:
-            self.acks[(packet.ack - 1) // self.message] += 1
+            if packet.seq % self.message == 0:
+                self.first[number] = packet.end_seq - packet.seq
+        elif source is self.server and packet.end_seq == packet.seq:
+            self.acks[(packet.ack_seq - 1) // self.message] += 1

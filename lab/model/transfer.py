@@ -2,7 +2,7 @@
 
 What the kernel's rules decide together has no closed form: a sender short of buffer space sends a third of it at a
 time, because its writer sleeps until a third is free; one short of window waits until it has room for a burst. So it
-is played forward (`lab.model.play`), on a path without loss.
+is played forward (`lab.model.simulation`), on a path without loss.
 
 A large transfer is played in part: by then it is in a steady state, which its rest goes on with.
 """
@@ -15,7 +15,7 @@ from functools import lru_cache
 
 from lab.model.line import ModelError, base_rtt
 from lab.model.path import Path
-from lab.model.play import NEVER, Play
+from lab.model.simulation import NEVER, Simulation
 from lab.units import Size
 
 __all__ = ["Transfer", "transfer"]
@@ -79,25 +79,25 @@ def transfer(path: Path) -> Transfer:
 @lru_cache(maxsize=64)
 def _played(path: Path) -> Transfer:
     """`path` without what the play does not look at, so that a sweep over it is played once."""
-    if path.size is None and path.turn is None and path.block is None:
+    if path.size is None and path.writes_per_poll is None and path.write_size is None:
         raise ModelError("nothing says how much its writer writes at once")
     timed = path.duration is not None and path.size is None
     end = path.duration.ns if path.duration is not None and timed else NEVER
-    play = Play(path, end)
-    play.run(end)
-    written, sent, queue = play.sender.written, play.sender.nxt, play.ahead.queue(end)
-    if timed and path.turn:
-        play.stop()
-    play.run(NEVER)
+    simulation = Simulation(path, end)
+    simulation.run(end)
+    written, sent, queue = simulation.sender.write_seq, simulation.sender.snd_nxt, simulation.forward.queue(end)
+    if timed and path.writes_per_poll:
+        simulation.stop()
+    simulation.run(NEVER)
     return Transfer(
-        seconds=min(end, play.last) / 1e9,
+        seconds=min(end, simulation.last) / 1e9,
         written=written,
-        total=play.sender.written,
+        total=simulation.sender.write_seq,
         sent=sent,
         queue=queue / 1e9,
-        started=None if play.started is None else play.started / 1e9,
-        first=play.first,
-        drained=play.last / 1e9,
-        peak=play.peak,
-        acks=(tuple(at / 1e9 for at in play.acked[0]), tuple(play.acked[1])),
+        started=None if simulation.started is None else simulation.started / 1e9,
+        first=simulation.first,
+        drained=simulation.last / 1e9,
+        peak=simulation.peak,
+        acks=(tuple(at / 1e9 for at in simulation.acked[0]), tuple(simulation.acked[1])),
     )

@@ -24,8 +24,8 @@ def path(delay: str = "100 ms", rate: Rate | None = GIGABIT, mtu: int = 1500, **
         (hop(rate, delay, mtu),),
         (hop(rate, mtu=mtu),),
         duration=Duration.of("10 s"),
-        turn=10,
-        block=128 * 1024,
+        writes_per_poll=10,
+        write_size=128 * 1024,
         control=True,
     )
     return replace(plain, **changed)  # type: ignore[arg-type]
@@ -102,7 +102,7 @@ def test_goodput_of_a_sender_that_waits_for_window(rcvbuf: int, measured: float)
     ],
 )
 def test_goodput_of_the_own_transfer(delay: str, sndbuf: int, measured: float, within: float) -> None:
-    tested = path(delay, sndbuf_max=sndbuf, turn=None, block=1 << 20, watermark=16 * 1024, sendfile=True)
+    tested = path(delay, sndbuf_max=sndbuf, writes_per_poll=None, write_size=1 << 20, rcvlowat=16 * 1024, sendfile=True)
     assert model.goodput_bulk(tested).number / 1e6 == pytest.approx(measured, rel=within)
 
 
@@ -133,7 +133,7 @@ def test_no_prediction_beats_the_line(delay: int, mebibytes: int, timestamps: bo
 
 def test_without_a_rate_or_a_duration_or_a_writer_there_is_no_prediction() -> None:
     with pytest.raises(ModelError, match="writer"):
-        model.goodput_bulk(path(turn=None, block=None))
+        model.goodput_bulk(path(writes_per_poll=None, write_size=None))
     with pytest.raises(ModelError, match="rate"):
         model.goodput_line_rate(path(rate=None))
     with pytest.raises(ModelError, match="duration"):

@@ -93,7 +93,7 @@ def test_transfer_time_within_half_a_per_cent_of_linux(delay: str, raised: bool,
 
 def test_the_last_ack_may_be_late_and_does_not_slow_the_rest() -> None:
     """It waits for a second segment: what is extrapolated from a part of 200 MiB must not have that in it."""
-    written = {"block": 1 << 20, "watermark": 16384, "sendfile": True}
+    written = {"write_size": 1 << 20, "rcvlowat": 16384, "sendfile": True}
     tested = path(delay="5 ms", size=Size.of("200 MiB"), rcvbuf_max=6291456, **written)
     assert model.transfer_time(tested).number == pytest.approx(20.20, rel=0.001)
 

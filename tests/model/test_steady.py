@@ -14,7 +14,7 @@ ALONE = End(gso_max_segs=1)
 
 def path(duration: str = "4 s", delay: str = "100 ms", **changed: object) -> Path:
     there, back = (Hop(RATE, Duration.of(way), Size(1500), 20_000, 0.0) for way in (delay, "0 s"))
-    plain = Path((there,), (back,), duration=Duration.of(duration), block=1 << 20, watermark=16384, sendfile=True)
+    plain = Path((there,), (back,), duration=Duration.of(duration), write_size=1 << 20, rcvlowat=16384, sendfile=True)
     return replace(plain, **changed)  # type: ignore[arg-type]
 
 
@@ -48,9 +48,11 @@ def test_a_segment_alone_takes_a_buffer_for_itself() -> None:
 
 @pytest.mark.parametrize(("effort", "measured"), [("0 s", 70.956), ("280 us", 95.264)])
 def test_a_writer_that_takes_its_time_keeps_the_buffer_fuller(effort: str, measured: float) -> None:
-    written = path("10 s", sndbuf_max=963 * 2280, sender=ALONE, block=128 * 1024, effort=Duration.of(effort))
-    iperf = replace(written, watermark=0, sendfile=False, greeting=60)
-    predicted = model.goodput_bulk(written) if written.effort else model.goodput_iperf(iperf)
+    written = path(
+        "10 s", sndbuf_max=963 * 2280, sender=ALONE, write_size=128 * 1024, cpu_per_write=Duration.of(effort)
+    )
+    iperf = replace(written, rcvlowat=0, sendfile=False, header_bytes=60)
+    predicted = model.goodput_bulk(written) if written.cpu_per_write else model.goodput_iperf(iperf)
     assert predicted.number / 1e6 == pytest.approx(measured, rel=0.003)
 
 

@@ -6,9 +6,9 @@ from dataclasses import replace
 import pytest
 
 from lab.model import Hop, Path
-from lab.model.play import NEVER, Play
-from lab.model.receiver import Ack, Receiver, Segment, Terms
-from lab.model.sender import Limits, Sender, Skb
+from lab.model.receiver import Ack, Receiver, ReceiverConfig, Segment
+from lab.model.sender import Sender, SenderConfig, Skb
+from lab.model.simulation import NEVER, Simulation
 from lab.model.wire import Wire
 from lab.model.writer import writes
 from lab.units import Duration, Rate, Size
@@ -18,16 +18,16 @@ PATH = Path(
     (Hop(RATE, Duration.of("100 ms"), Size(1500), 20_000, 0.0),),
     (Hop(RATE, Duration(0), Size(1500), 20_000, 0.0),),
     duration=Duration.of("10 s"),
-    block=128 << 10,
-    greeting=60,
+    write_size=128 << 10,
+    header_bytes=60,
 )
-BULK = replace(PATH, duration=Duration.of("4 s"), block=1 << 20, greeting=0, watermark=16384, sendfile=True)
+BULK = replace(PATH, duration=Duration.of("4 s"), write_size=1 << 20, header_bytes=0, rcvlowat=16384, sendfile=True)
 POLLING = replace(
     PATH,
     forward=(replace(PATH.forward[0], delay=Duration.of("10 ms")),),
     rcvbuf_max=1_512_500,
-    greeting=0,
-    turn=10,
+    header_bytes=0,
+    writes_per_poll=10,
     control=True,
 )
 
@@ -35,16 +35,16 @@ POLLING = replace(
 def segments(path: Path) -> Counter[int]:
     """How many segments of each size the path's workload sends."""
     assert path.duration
-    play, sizes = Play(path, path.duration.ns), Counter[int]()
-    wire = play.sender.wire
+    simulation, sizes = Simulation(path, path.duration.ns), Counter[int]()
+    transmit = simulation.sender.transmit
 
     def count(now: int, start: int, skb: Skb) -> None:
-        full, part = divmod(skb.end - start, FULL)
+        full, part = divmod(skb.end_seq - start, FULL)
         sizes.update({FULL: full, part: 1} if part else {FULL: full})
-        wire(now, start, skb)
+        transmit(now, start, skb)
 
-    play.sender.wire = count
-    play.run(NEVER)
+    simulation.sender.transmit = count
+    simulation.run(NEVER)
     return sizes
 
 
@@ -62,17 +62,17 @@ def test_as_many_segments_as_linux_sent(path: Path, payload: int, packets: int) 
 
 
 def test_iperf3_sends_what_linux_sent_when_it_did() -> None:
-    play = Play(POLLING, 10**9)
-    play.run(10**9)
-    assert play.sender.nxt == 85_691_544  # in the first second of a capture; and when the first ACKs came
+    simulation = Simulation(POLLING, 10**9)
+    simulation.run(10**9)
+    assert simulation.sender.snd_nxt == 85_691_544  # in the first second of a capture; and when the first ACKs came
     first = [10014208, 10026752, 10039040, 10051328, 10063616, 10075904, 10088192, 10100480, 10112768, 10125056]
-    assert play.acked[0][:10] == first
+    assert simulation.acked[0][:10] == first
 
 
 def test_what_a_writer_does_between_two_waits_takes_no_time() -> None:
     socket, ends = sender()
     assert next(writes(POLLING, socket, NEVER, NEVER)) is None
-    assert socket.now == 0
+    assert socket.clock_cache == 0
     assert ends == [number * 2 * FULL for number in range(1, 6)]
 
 
@@ -86,20 +86,20 @@ def test_a_wire_carries_one_frame_at_a_time() -> None:
 
 
 def test_a_reader_that_answers_has_its_acks_ride_along_until_one_is_overdue() -> None:
-    receiver, seen = Receiver(Terms.of(PATH)), list[Ack]()
+    receiver, seen = Receiver(ReceiverConfig.of(PATH)), list[Ack]()
     for number, payload in enumerate([60] + 9 * [FULL]):
         now = 100 * MS + number * 12304
-        seen += receiver.receive(now, Segment(payload, 1, push=number == 0, echo=0))
-        seen += receiver.consume(now) if receiver.awake else ()
+        seen += receiver.receive(now, Segment(payload, 1, psh=number == 0, tsecr=0))
+        seen += receiver.read(now) if receiver.awake else ()
     assert receiver.due == 141 * MS  # HZ/25 and the tick that has begun
-    seen += receiver.expire(receiver.due)
-    offered = {ack.upto: ack.window for ack in seen}  # of a capture
+    seen += receiver.delack_timer(receiver.due)
+    offered = {ack.ack_seq: ack.window for ack in seen}  # of a capture
     assert offered == {60: 65152, 2956: 69888, 5852: 75776, 8748: 81536, 11644: 81536, 13092: 81536}
 
 
 def test_what_a_reader_leaves_unread_costs_its_payload_and_one_head() -> None:
-    receiver = Receiver(Terms.of(BULK))
-    windows = [receiver.receive(number * 12304, Segment(FULL, 1, push=False, echo=0))[0].window for number in range(9)]
+    receiver = Receiver(ReceiverConfig.of(BULK))
+    windows = [receiver.receive(number * 12304, Segment(FULL, 1, psh=False, tsecr=0))[0].window for number in range(9)]
     free = [(131072 - 832 - (number + 1) * FULL) * 162 >> 8 for number in range(9)]
     assert windows[-1] == -(-free[-1] // 128) * 128 == 74240
 
@@ -107,39 +107,43 @@ def test_what_a_reader_leaves_unread_costs_its_payload_and_one_head() -> None:
 def sender() -> tuple[Sender, list[int]]:
     """A sender, and the ends of the skbs that it sends."""
     ends: list[int] = []
-    return Sender(Limits.of(BULK), lambda _now, _start, skb: ends.append(skb.end)), ends
+    return Sender(SenderConfig.of(BULK), lambda _now, _start, skb: ends.append(skb.end_seq)), ends
 
 
 def test_more_to_come_keeps_a_part_of_a_segment_back() -> None:
     socket, ends = sender()
-    list(socket.send(2 * FULL + 100, more=True))
+    list(socket.sendmsg(2 * FULL + 100, more=True))
     assert ends == [2 * FULL]
-    list(socket.send(FULL - 100, more=True))
+    list(socket.sendmsg(FULL - 100, more=True))
     assert ends[-1] == 3 * FULL
 
 
 def test_one_part_of_a_segment_is_under_way_at_most() -> None:
     socket, ends = sender()
-    list(socket.send(100))
-    list(socket.send(100))
+    list(socket.sendmsg(100))
+    list(socket.sendmsg(100))
     assert ends == [100]
-    socket.acknowledged(100 * MS, Ack(100, 65152, 0, answer=False))
+    socket.ack(100 * MS, Ack(100, 65152, 0, has_data=False))
     assert ends == [100, 200]
 
 
 def test_each_skb_costs_its_head_and_a_writer_sleeps_until_a_third_is_free() -> None:
     socket, ends = sender()
-    writing = socket.send(1 << 20)
+    writing = socket.sendmsg(1 << 20)
     assert list(zip(writing, range(2), strict=False))[-1][0] is None
-    assert socket.queued() == socket.written + 832 * (len(socket.queue) + len(socket.flight)) >= socket.buffer
-    assert not socket.writeable()
-    assert not socket.acknowledged(100 * MS, Ack(ends[0], 65152, 0, answer=False))
-    assert socket.acknowledged(101 * MS, Ack(socket.nxt, 65152, 0, answer=False))
+    assert (
+        socket.wmem_queued()
+        == socket.write_seq + 832 * (len(socket.write_queue) + len(socket.rtx_queue))
+        >= socket.sndbuf
+    )
+    assert not socket.is_writeable()
+    assert not socket.ack(100 * MS, Ack(ends[0], 65152, 0, has_data=False))
+    assert socket.ack(101 * MS, Ack(socket.snd_nxt, 65152, 0, has_data=False))
 
 
 def test_closing_sends_what_waited() -> None:
     socket, ends = sender()
-    list(socket.send(100))
-    list(socket.send(100))
+    list(socket.sendmsg(100))
+    list(socket.sendmsg(100))
     socket.close()
     assert ends == [100, 200]

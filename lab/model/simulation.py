@@ -12,19 +12,19 @@ from collections.abc import Iterable
 from lab.model.line import ModelError, frame
 from lab.model.mss import mss
 from lab.model.path import Path
-from lab.model.receiver import Ack, Receiver, Segment, Terms
-from lab.model.sender import Limits, Sender, Skb
+from lab.model.receiver import Ack, Receiver, ReceiverConfig, Segment
+from lab.model.sender import Sender, SenderConfig, Skb
 from lab.model.wire import Wire
 from lab.model.writer import Sleeps, writes
 
-__all__ = ["NEVER", "Play"]
+__all__ = ["NEVER", "Simulation"]
 
 NEVER = 1 << 62
-_SLACK = 50_000  # ns by which a process that sleeps may wake late, unless an interrupt comes before: its timer slack
-_PAGE, _FRAGMENT = 4096, 32768  # bytes: of a file's page, which sendfile() sends; of what write() copies to
+TIMER_SLACK_NS = 50_000  # by which a process that sleeps may wake late, unless an interrupt comes before
+PAGE_SIZE, SKB_FRAG_PAGE_SIZE = 4096, 32768  # bytes of a file's page, which sendfile() sends; of what write() copies to
 
 
-class Play:
+class Simulation:
     """A transfer of the path's size, or one whose writer stops at `end`.
 
     `last` is when the last of what was sent arrives; `peak` is the most frames that were on the wire. The reader first
@@ -35,16 +35,16 @@ class Play:
     def __init__(self, path: Path, end: int) -> None:
         if path.rate is None:
             raise ModelError("without a rate, frames come as fast as the machine makes them")
-        self.page, self.mss = _PAGE if path.sendfile else _FRAGMENT, mss(path)
+        self.page, self.mss = PAGE_SIZE if path.sendfile else SKB_FRAG_PAGE_SIZE, mss(path)
         overhead = frame(path).bytes - self.mss
-        self.ahead, self.behind = Wire(path.forward, overhead), Wire(path.back, overhead)
-        self.sender, self.receiver = Sender(Limits.of(path), self._leave), Receiver(Terms.of(path))
+        self.forward, self.reverse = Wire(path.forward, overhead), Wire(path.back, overhead)
+        self.sender, self.receiver = Sender(SenderConfig.of(path), self._transmit), Receiver(ReceiverConfig.of(path))
         self.writer: Sleeps = writes(path, self.sender, end, NEVER if path.size is None else path.size.bytes)
         self.ready, self.soon = 0, NEVER  # when the writer goes on; from when on it does so with the next interrupt
         self.segments: deque[tuple[int, Segment]] = deque()  # on their way, and when each arrives
         self.acks: deque[tuple[int, Ack]] = deque()
         if path.control:  # the message that starts the test is acknowledged just ahead of the first segment
-            self.ahead.carry(0, 0)
+            self.forward.carry(0, 0)
         self.last = self.peak = self.first = 0
         self.started: int | None = None
         self.acked: tuple[list[int], list[int]] = ([], [])
@@ -62,9 +62,9 @@ class Play:
                 self._write(now)
                 continue
             if receiver.due == now:
-                self._return(now, receiver.expire(now))
+                self._send_acks(now, receiver.delack_timer(now))
             elif ack == now:
-                self._take(now, acks.popleft()[1])
+                self._ack(now, acks.popleft()[1])
             else:
                 self._arrive(now, segments.popleft()[1])
             if self.soon <= now:
@@ -74,44 +74,44 @@ class Play:
         """The writer writes no more."""
         self.writer, self.ready, self.soon = iter(()), NEVER, NEVER
 
-    def _take(self, now: int, ack: Ack) -> None:
-        before = self.sender.una
-        if self.sender.acknowledged(now, ack) and self.ready == NEVER:
+    def _ack(self, now: int, ack: Ack) -> None:
+        before = self.sender.snd_una
+        if self.sender.ack(now, ack) and self.ready == NEVER:
             self.ready = now
-        if self.sender.una > before:
+        if self.sender.snd_una > before:
             self.acked[0].append(now)
-            self.acked[1].append(self.sender.una)
+            self.acked[1].append(self.sender.snd_una)
 
     def _arrive(self, now: int, segment: Segment) -> None:
         """A segment comes, and its reader takes what there is, if that wakes it."""
-        self._return(now, self.receiver.receive(now, segment))
+        self._send_acks(now, self.receiver.receive(now, segment))
         if self.receiver.awake:
             if self.started is None:
-                self.started, self.first = now, self.receiver.nxt
-            self._return(now, self.receiver.consume(now))
+                self.started, self.first = now, self.receiver.rcv_nxt
+            self._send_acks(now, self.receiver.read(now))
 
     def _write(self, now: int) -> None:
         """The writer goes on until it sleeps."""
-        self.sender.now, self.ready, self.soon = now, NEVER, NEVER
+        self.sender.clock_cache, self.ready, self.soon = now, NEVER, NEVER
         try:
             until = next(self.writer)
         except StopIteration:
             self.sender.close()
         else:
             if until is not None:
-                self.ready, self.soon = until + _SLACK, until
+                self.ready, self.soon = until + TIMER_SLACK_NS, until
 
-    def _return(self, now: int, acks: Iterable[Ack]) -> None:
+    def _send_acks(self, now: int, acks: Iterable[Ack]) -> None:
         for ack in acks:
-            self.acks.append((self.behind.carry(now, 0), ack))
+            self.acks.append((self.reverse.carry(now, 0), ack))
 
-    def _leave(self, now: int, start: int, skb: Skb) -> None:
+    def _transmit(self, now: int, seq: int, skb: Skb) -> None:
         """An skb onto the wire, cut into segments."""
-        while start < skb.end:
-            end = min(start + self.mss, skb.end)
-            self.last = self.ahead.carry(now, end - start)
-            pieces = (end - 1) // self.page - start // self.page + 1
-            segment = Segment(end - start, pieces, skb.push and end == skb.end, self.sender.echo)
+        while seq < skb.end_seq:
+            end_seq = min(seq + self.mss, skb.end_seq)
+            self.last = self.forward.carry(now, end_seq - seq)
+            frags = (end_seq - 1) // self.page - seq // self.page + 1
+            segment = Segment(end_seq - seq, frags, skb.psh and end_seq == skb.end_seq, self.sender.ts_recent)
             self.segments.append((self.last, segment))
-            start = end
+            seq = end_seq
         self.peak = max(self.peak, len(self.segments))
