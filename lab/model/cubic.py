@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-__all__ = ["Cubic"]
+__all__ = ["TCP_INIT_CWND", "Cubic"]
 
 TCP_INIT_CWND = 10  # RFC 6928
 TCP_INFINITE_SSTHRESH = 0x7FFFFFFF

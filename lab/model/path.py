@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import prod
 from typing import Any
 
@@ -153,6 +153,18 @@ class Path:
             middleboxes=tuple(middleboxes),
             sender=End.of(nodes[sender], _end(forward[0][0], sender) if forward else None),
             receiver=End.of(nodes[receiver], _end(forward[-1][0], receiver) if forward else None),
+        )
+
+    def turned(self) -> Path:
+        """The way from the receiver to the sender."""
+        return replace(
+            self,
+            forward=self.back,
+            back=self.forward,
+            sender=self.receiver,
+            receiver=self.sender,
+            sndbuf_max=_third(self.receiver.sysctls.get("net.ipv4.tcp_wmem"), _SNDBUF_MAX),
+            rcvbuf_max=_third(self.sender.sysctls.get("net.ipv4.tcp_rmem"), _RCVBUF_MAX),
         )
 
     @property

@@ -15,12 +15,12 @@ from typing import Self
 from lab.model.cubic import Cubic
 from lab.model.line import base_rtt
 from lab.model.mss import mss
+from lab.model.packet import SYN, Ack
 from lab.model.path import Path
-from lab.model.receiver import SYN, Ack
 from lab.model.skb import gso_bytes, overhead
 from lab.model.window import gso_segments, initial_window, sndbuf_per_segment
 
-__all__ = ["Sender", "SenderConfig", "Skb"]
+__all__ = ["TCP_NAGLE_CORK", "TCP_NAGLE_OFF", "Sender", "SenderConfig", "Skb"]
 
 NSEC_PER_USEC, NSEC_PER_MSEC = 1000, 10**6
 TCP_MIN_TSO_SEGS = 2  # tcp_min_tso_segs
@@ -29,7 +29,7 @@ TCP_TSO_RTT_LOG = 9  # and, near by, the largest skb halved for each 2^9 us of t
 TCP_TSO_WIN_DIVISOR = 3  # tcp_tso_win_divisor
 TCP_PACING_SS_RATIO, TCP_PACING_CA_RATIO = 200, 120  # per cent: tcp_pacing_ss_ratio, tcp_pacing_ca_ratio
 
-TCP_NAGLE_CORK, TCP_NAGLE_PUSH = 2, 4
+TCP_NAGLE_OFF, TCP_NAGLE_CORK, TCP_NAGLE_PUSH = 1, 2, 4
 
 
 @dataclass(slots=True)
@@ -85,10 +85,11 @@ class Sender:
         self.snd_wnd = self.max_window = config.snd_wnd
         self.pushed_seq = self.snd_sml = 0
         self.packets_out = 0
+        self.nonagle = 0
         self.sndbuf = 2 * self.cubic.cwnd * config.sndmem_per_mss
         self.nospace = False  # SOCK_NOSPACE: its process waits for room
         self.fin = False  # whether it is closed
-        self.srtt_us = rtt_us << 3  # eight times the mean
+        self.srtt_us = max(rtt_us << 3, 1)  # eight times the mean
         self.min_rtt_burst = config.gso_max_size >> (rtt_us >> TCP_TSO_RTT_LOG)  # bytes
         self.ts_recent = -(config.handshake_rtt // NSEC_PER_MSEC)  # the receiver's time stamp seen last, ms
         self.wstamp_ns = 0  # when it last sent
@@ -139,8 +140,13 @@ class Sender:
                 elif len(self.write_queue) == 1:
                     self._write_xmit(TCP_NAGLE_PUSH, push_one=True)
         if left < size:
-            self._push(TCP_NAGLE_CORK if more else 0, more)
+            self._push(TCP_NAGLE_CORK if more else self.nonagle, more)
         return size - left
+
+    def uncork(self) -> None:
+        """__tcp_sock_set_cork()."""
+        self.nonagle &= ~TCP_NAGLE_CORK
+        self._write_xmit(self.nonagle)
 
     def close(self) -> None:
         """tcp_send_fin(): what is left waits no longer for more."""
@@ -159,7 +165,7 @@ class Sender:
             return ack.has_data
         self.snd_wnd, self.ts_recent = ack.window, ack.tsval
         self.max_window = max(self.max_window, ack.window)
-        self._write_xmit(0)
+        self._write_xmit(self.nonagle)
         self._check_space()
         return (waiting and not self.nospace) or ack.has_data
 
@@ -178,7 +184,8 @@ class Sender:
         now_us, acked = self.clock_cache // NSEC_PER_USEC, prior_packets - self.packets_out
         ack_delay = 4 * 10**6 * self.config.gso_max_size // self._pacing_rate()  # hystart_ack_delay()
         self.cubic.acknowledged(now_us, now_us - last_ackt // NSEC_PER_USEC, acked, ack_seq, self.snd_nxt, ack_delay)
-        self.srtt_us += now_us - first_ackt // NSEC_PER_USEC - (self.srtt_us >> 3)  # tcp_rtt_estimator()
+        error = now_us - first_ackt // NSEC_PER_USEC - (self.srtt_us >> 3)
+        self.srtt_us = max(self.srtt_us + error, 1)  # tcp_rtt_estimator()
 
     def _pcount(self, length: int) -> int:
         """tcp_skb_pcount() of an skb with so much payload."""
@@ -272,7 +279,7 @@ class Sender:
     def _nagle_check(self, nonagle: int) -> bool:
         """Whether what is less than a segment waits: tcp_nagle_check(), tcp_minshall_check()."""
         if nonagle:
-            return nonagle == TCP_NAGLE_CORK
+            return bool(nonagle & TCP_NAGLE_CORK)
         return self.packets_out > 0 and self.snd_una < self.snd_sml <= self.snd_nxt
 
     def _mss_split_point(self, length: int, max_len: int, last: bool, nonagle: int) -> int:

@@ -7,19 +7,19 @@ it is woken. Positions are bytes of payload since the start, times whole nanosec
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable
 
+from lab.model.delayed_ack import NEVER
 from lab.model.line import ModelError, frame
 from lab.model.mss import mss
+from lab.model.packet import Ack, Segment
 from lab.model.path import Path
-from lab.model.receiver import Ack, Receiver, ReceiverConfig, Segment
+from lab.model.receiver import Receiver, ReceiverConfig
 from lab.model.sender import Sender, SenderConfig, Skb
 from lab.model.wire import Wire
 from lab.model.writer import Sleeps, writes
 
-__all__ = ["NEVER", "Simulation"]
+__all__ = ["Simulation"]
 
-NEVER = 1 << 62
 TIMER_SLACK_NS = 50_000  # by which a process that sleeps may wake late, unless an interrupt comes before
 PAGE_SIZE, SKB_FRAG_PAGE_SIZE = 4096, 32768  # bytes of a file's page, which sendfile() sends; of what write() copies to
 
@@ -38,7 +38,8 @@ class Simulation:
         self.page, self.mss = PAGE_SIZE if path.sendfile else SKB_FRAG_PAGE_SIZE, mss(path)
         overhead = frame(path).bytes - self.mss
         self.forward, self.reverse = Wire(path.forward, overhead), Wire(path.back, overhead)
-        self.sender, self.receiver = Sender(SenderConfig.of(path), self._transmit), Receiver(ReceiverConfig.of(path))
+        self.sender = Sender(SenderConfig.of(path), self._transmit)
+        self.receiver = Receiver(ReceiverConfig.of(path), self._acknowledge)
         self.writer: Sleeps = writes(path, self.sender, end, NEVER if path.size is None else path.size.bytes)
         self.ready, self.soon = 0, NEVER  # when the writer goes on; from when on it does so with the next interrupt
         self.segments: deque[tuple[int, Segment]] = deque()  # on their way, and when each arrives
@@ -51,18 +52,18 @@ class Simulation:
 
     def run(self, end: int) -> None:
         """Plays what happens until then. A packet comes or a timer expires before a process goes on."""
-        segments, acks, receiver = self.segments, self.acks, self.receiver
+        segments, acks, icsk_ack = self.segments, self.acks, self.receiver.icsk_ack
         while True:
             arrival, ack = segments[0][0] if segments else NEVER, acks[0][0] if acks else NEVER
-            due = min(arrival, ack, receiver.due)
+            due = min(arrival, ack, icsk_ack.due)
             now = min(due, self.ready)
             if now > end or now == NEVER:
                 return
             if due > now:
                 self._write(now)
                 continue
-            if receiver.due == now:
-                self._send_acks(now, receiver.delack_timer(now))
+            if icsk_ack.due == now:
+                self.receiver.delack_timer(now)
             elif ack == now:
                 self._ack(now, acks.popleft()[1])
             else:
@@ -84,11 +85,11 @@ class Simulation:
 
     def _arrive(self, now: int, segment: Segment) -> None:
         """A segment comes, and its reader takes what there is, if that wakes it."""
-        self._send_acks(now, self.receiver.receive(now, segment))
+        self.receiver.receive(now, segment)
         if self.receiver.awake:
             if self.started is None:
                 self.started, self.first = now, self.receiver.rcv_nxt
-            self._send_acks(now, self.receiver.read(now))
+            self.receiver.read(now)
 
     def _write(self, now: int) -> None:
         """The writer goes on until it sleeps."""
@@ -101,9 +102,8 @@ class Simulation:
             if until is not None:
                 self.ready, self.soon = until + TIMER_SLACK_NS, until
 
-    def _send_acks(self, now: int, acks: Iterable[Ack]) -> None:
-        for ack in acks:
-            self.acks.append((self.reverse.carry(now, 0), ack))
+    def _acknowledge(self, now: int, ack: Ack) -> None:
+        self.acks.append((self.reverse.carry(now, 0), ack))
 
     def _transmit(self, now: int, seq: int, skb: Skb) -> None:
         """An skb onto the wire, cut into segments."""

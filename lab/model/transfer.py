@@ -13,9 +13,10 @@ from bisect import bisect_left, bisect_right
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
+from lab.model.delayed_ack import NEVER
 from lab.model.line import ModelError, base_rtt
 from lab.model.path import Path
-from lab.model.simulation import NEVER, Simulation
+from lab.model.simulation import Simulation
 from lab.units import Size
 
 __all__ = ["Transfer", "transfer"]

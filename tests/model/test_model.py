@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from lab import model
 from lab.errors import InputError
 from lab.model import Hop, ModelError, Path
+from lab.model.window import window_scale
 from lab.units import Duration, Rate, Size, Value
 
 GIGABIT = Rate.of("1 Gbit/s")
@@ -197,3 +198,22 @@ def test_path_of_a_network() -> None:
 def test_no_path_is_an_input_error(receiver: str) -> None:
     with pytest.raises(InputError, match=receiver):
         Path.of(NETWORK, "sender", receiver, KERNEL, {})
+
+
+@pytest.mark.parametrize(
+    ("kernel", "rcvbuf", "shift"),
+    [
+        ((7, 2), 65536, 7),  # net.core.rmem_max is 4 MiB since 6.18: 2^22, less 15
+        ((7, 2), 6291456, 7),
+        ((7, 2), (8 << 20) - 1, 7),
+        ((7, 2), 8 << 20, 8),
+        ((6, 12), 65536, 2),  # and was 212,992 bytes before: between 2^17 and 2^18
+        ((6, 12), 6291456, 7),
+        ((7, 2), 1 << 29, 14),
+        ((7, 2), 1 << 30, 14),  # no more can be announced (RFC 7323 2.3)
+    ],
+)
+def test_window_scale_is_the_least_that_expresses_the_largest_buffer(
+    kernel: tuple[int, int], rcvbuf: int, shift: int
+) -> None:
+    assert window_scale(path(kernel=kernel, rcvbuf_max=rcvbuf)) == shift

@@ -6,9 +6,11 @@ from dataclasses import replace
 import pytest
 
 from lab.model import Hop, Path
-from lab.model.receiver import Ack, Receiver, ReceiverConfig, Segment
+from lab.model.delayed_ack import NEVER
+from lab.model.packet import Ack, Segment
+from lab.model.receiver import Receiver, ReceiverConfig
 from lab.model.sender import Sender, SenderConfig, Skb
-from lab.model.simulation import NEVER, Simulation
+from lab.model.simulation import Simulation
 from lab.model.wire import Wire
 from lab.model.writer import writes
 from lab.units import Duration, Rate, Size
@@ -86,22 +88,31 @@ def test_a_wire_carries_one_frame_at_a_time() -> None:
 
 
 def test_a_reader_that_answers_has_its_acks_ride_along_until_one_is_overdue() -> None:
-    receiver, seen = Receiver(ReceiverConfig.of(PATH)), list[Ack]()
+    receiver, seen = receiving(PATH)
     for number, payload in enumerate([60] + 9 * [FULL]):
         now = 100 * MS + number * 12304
-        seen += receiver.receive(now, Segment(payload, 1, psh=number == 0, tsecr=0))
-        seen += receiver.read(now) if receiver.awake else ()
-    assert receiver.due == 141 * MS  # HZ/25 and the tick that has begun
-    seen += receiver.delack_timer(receiver.due)
+        receiver.receive(now, Segment(payload, 1, psh=number == 0, tsecr=0))
+        if receiver.awake:
+            receiver.read(now)
+    assert receiver.icsk_ack.due == 141 * MS  # HZ/25 and the tick that has begun
+    receiver.delack_timer(receiver.icsk_ack.due)
     offered = {ack.ack_seq: ack.window for ack in seen}  # of a capture
     assert offered == {60: 65152, 2956: 69888, 5852: 75776, 8748: 81536, 11644: 81536, 13092: 81536}
 
 
 def test_what_a_reader_leaves_unread_costs_its_payload_and_one_head() -> None:
-    receiver = Receiver(ReceiverConfig.of(BULK))
-    windows = [receiver.receive(number * 12304, Segment(FULL, 1, psh=False, tsecr=0))[0].window for number in range(9)]
+    receiver, seen = receiving(BULK)
+    for number in range(9):
+        receiver.receive(number * 12304, Segment(FULL, 1, psh=False, tsecr=0))
+    windows = [ack.window for ack in seen]
     free = [(131072 - 832 - (number + 1) * FULL) * 162 >> 8 for number in range(9)]
     assert windows[-1] == -(-free[-1] // 128) * 128 == 74240
+
+
+def receiving(path: Path) -> tuple[Receiver, list[Ack]]:
+    """The path's receiver, and what it acknowledges."""
+    seen: list[Ack] = []
+    return Receiver(ReceiverConfig.of(path), lambda _now, ack: seen.append(ack)), seen
 
 
 def sender() -> tuple[Sender, list[int]]:
