@@ -21,8 +21,6 @@ POLL_SECONDS = 0.005
 READY_SECONDS = 20.0
 STOP_SECONDS = 5.0
 SOON_SECONDS = 60.0
-# Another locale is looked for in files that not every host has, and in a guest a call that fails takes time.
-PLAIN = {"LC_ALL": "C"}
 
 
 class WorkloadError(LabError):
@@ -67,14 +65,7 @@ class Place:
             log = files.enter_context(open(self.out / errors, "wb")) if errors else subprocess.STDOUT
             join = self.spaces[node].join
             try:
-                process = subprocess.Popen(
-                    argv,
-                    stdin=subprocess.DEVNULL,
-                    stdout=target,
-                    stderr=log,
-                    preexec_fn=join,
-                    env={**os.environ, **PLAIN},
-                )
+                process = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=target, stderr=log, preexec_fn=join)
             except FileNotFoundError:
                 raise MachineError(f"the tool '{argv[0]}' is missing: install the package that has it") from None
         self.undo.callback(_end, process)

@@ -125,7 +125,7 @@ def search(
     if last is None:
         raise InputError(f"{claim} has no record on {good if not base.records else bad}: nothing to compare with")
     if not (figures := _is_worse(last)) and not _parts(last):
-        raise InputError(f"{claim} is the same on {good} and on {bad}: there is nothing to look for")
+        raise InputError(f"{claim} is the same on {good} and on {bad} ({last.change}): there is nothing to look for")
     changes = {bad.id: last}
     tested = [Tested(good, "good", ""), Tested(bad, "bad", _detail(last))]
 
@@ -160,12 +160,12 @@ def _is_worse(change: ClaimChange) -> bool:
 
 
 def _parts(change: ClaimChange) -> bool:
-    return any(case.divergence for case in change.cases)
+    return any(case.packets.divergence for case in change.cases)
 
 
 def _detail(change: ClaimChange) -> str:
-    where = next((case.divergence for case in change.cases if case.divergence), None)
-    return change.change + (f", packets part at {where.number}" if where else "")
+    where = next((found for case in change.cases if (found := case.packets.divergence)), None)
+    return change.change + (f", packets part at {where.number} in {where.what}" if where else "")
 
 
 def _plain(commit: Commit) -> dict[str, str]:

@@ -19,7 +19,8 @@ from lab.errors import InputError
 from lab.kernel import Budget, Ground
 from lab.record.record import Record
 from lab.record.store import Store
-from lab.regress.compare import CaseChange, ClaimChange, compare
+from lab.regress.compare import CaseChange, Change, ClaimChange, compare
+from lab.regress.summary import causes, counts, sentence
 from lab.report.html import figure
 from lab.report.judged import Judged, stored
 from lab.run.plan import Settings
@@ -30,7 +31,15 @@ __all__ = ["Answer", "baseline", "baseline_folder", "block", "kernels", "save", 
 
 BASELINES = "baselines"  # below a store: stores of their own, whose records are links to its
 
-_COLOURS = {"identical": "dim", "same figures": "green", "moved": "yellow", "regressed": "red", "undecided": "magenta"}
+_PARTED = "first packets differ in"
+_COLOURS: dict[Change, str] = {
+    "identical": "dim",
+    "same packets": "cyan",
+    "same figures": "green",
+    "moved": "yellow",
+    "regressed": "red",
+    "undecided": "magenta",
+}
 
 
 @dataclass(frozen=True)
@@ -46,31 +55,41 @@ class Answer:
 
     def plain(self) -> dict[str, Any]:
         """For JSON."""
-        return {"claims": [each.plain() for each in self.changes]}
+        return {
+            "claims": [each.plain() for each in self.changes],
+            "counts": counts(self.changes),
+            "causes": causes(self.changes),
+        }
 
     def render(self) -> RenderableType:
-        """A block for each claim that is not identical, and a sentence on all."""
-        kinds = [each.change for each in self.changes]
-        count = ", ".join(f"{kinds.count(kind)} {kind}" for kind in _COLOURS if kind in kinds)
+        """A block for each claim that is not identical, in what their first packets differ, and a sentence on all."""
         blocks = [block(each) for each in self.changes if each.change != "identical"]
-        return Group(*blocks, Text(f"{len(kinds)} claim{'' if len(kinds) == 1 else 's'}: {count}", "bold"))
+        table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2))
+        for what, names in causes(self.changes).items():
+            table.add_row(what, str(len(names)), Text(", ".join(names)))
+        title = Text(_PARTED, "bold")
+        parted: list[RenderableType] = [title, table, Text()] if table.row_count else []
+        return Group(*blocks, *parted, Text(sentence(self.changes), "bold"))
 
     def junit(self) -> bytes:
         """As JUnit XML: a test case for each claim, failed where something changed, skipped where nobody can tell."""
         failed = sum(each.change in ("moved", "regressed") for each in self.changes)
         skipped = sum(each.change == "undecided" for each in self.changes)
-        counts = {"tests": str(len(self.changes)), "failures": str(failed), "skipped": str(skipped)}
-        suite = ET.Element("testsuite", {"name": "lab", **counts})
+        totals = {"tests": str(len(self.changes)), "failures": str(failed), "skipped": str(skipped)}
+        suite = ET.Element("testsuite", {"name": "lab", **totals})
         for each in self.changes:
             article, _, claim = each.claim.partition("/")
             case = ET.SubElement(suite, "testcase", classname=article, name=claim)
-            text = "\n".join(_lines(each))
+            text = "\n".join([each.change, *_lines(each)])
             if each.change in ("moved", "regressed"):
                 ET.SubElement(case, "failure", message=each.change).text = text
             elif each.change == "undecided":
                 ET.SubElement(case, "skipped", message=each.change).text = text
-            elif text:
+            elif each.change != "identical":
                 ET.SubElement(case, "system-out").text = text
+        parted = [f"  {what}: {', '.join(names)}" for what, names in causes(self.changes).items()]
+        said = [sentence(self.changes), *([_PARTED, *parted] if parted else [])]
+        ET.SubElement(suite, "system-out").text = "\n".join(said)
         ET.indent(suite)
         document: bytes = ET.tostring(suite, encoding="utf-8", xml_declaration=True)
         return document
@@ -164,18 +183,29 @@ def block(change: ClaimChange) -> RenderableType:
 
 
 def _lines(change: ClaimChange) -> list[str]:
-    """Both verdicts where they differ, and the first packets that do."""
+    """Both verdicts where they differ; and of each case that differs the first packet that does, or the files."""
     lines = []
     if change.base.kind != change.new.kind:
         lines.append(f"{change.base.kind} on {change.kernels[0]}, {change.new.kind} on {change.kernels[1]}")
     if change.change == "undecided":
         lines += [verdict.reason for verdict in (change.base, change.new) if verdict.kind == "invalid"]
     for case in change.cases:
-        if where := case.divergence:
-            lines.append(f"{_name(case)}: packet {where.number} of {case.capture} differs in {where.what}")
-            lines += [f"  base {where.base or 'has ended'}", f"  new  {where.new or 'has ended'}"]
-            break
+        lines += _parting(case)
     return lines
+
+
+def _parting(case: CaseChange) -> list[str]:
+    """The first packet of a case that differs, else the files that do; nothing of real time, where all files differ."""
+    if where := case.packets.divergence:
+        return [
+            f"{_name(case)}: packet {where.number} of {case.packets.capture} differs in {where.what}",
+            f"  base {where.base or 'has ended'}",
+            f"  new  {where.new or 'has ended'}",
+        ]
+    if case.real_time or not case.files:
+        return []
+    same = "the same packets" if case.packets.said else "no packets to compare"
+    return [f"{_name(case)}: {same}, other bytes in {'; '.join(map(str, case.files))}"]
 
 
 def _name(case: CaseChange) -> str:

@@ -234,7 +234,7 @@ class Guest:
             case "livelock":
                 return GuestLivelock(
                     f"the guest hangs: {self.budget.stall:g} s of CPU went by and its clock still stood at "
-                    f"{(report['clock'] or 0) / 1e9:.3f} s, so something spins without ever waiting",
+                    f"{(report['clock'] or 0) / 1e9:.3f} s, so {self._spinner()} without ever waiting",
                     self.console,
                 )
             case "wall":
@@ -242,6 +242,12 @@ class Guest:
             case "guest":
                 return GuestTimeout(f"the guest did not end within {self.budget.guest:g} s of its time", self.console)
         return self._crash(report["signal"])
+
+    def _spinner(self) -> str:
+        """Who spins, as the guest's kernel last said it on the console: "python3 spins in clock_gettime", say."""
+        log = self.console.read_text(encoding="utf-8", errors="replace")
+        said: list[str] = re.findall(r"time-travel: (.* spins (?:in \w+|without a system call))", log)
+        return re.sub(r"\b\w*sys_(?=\w+$)", "", said[-1]) if said else "something spins"
 
     def _crash(self, number: int | None) -> GuestError:
         log = self.console.read_text(encoding="utf-8", errors="replace")

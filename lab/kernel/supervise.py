@@ -29,6 +29,7 @@ TICK = 200  # milliseconds between two looks at the guest
 PR_SET_PDEATHSIG = 1
 PR_SET_CHILD_SUBREAPER = 36
 SLOWEST = 1e-3  # guest time to CPU time; a bulk transfer over a link without a rate, which does get on, went at 0.04
+ALARM = 1.0  # seconds of CPU after which a process that time stands for is asked whether it spins
 WALL = 0x40000000  # __WALL: wait for clones of any kind
 
 
@@ -36,7 +37,7 @@ class Watch:
     """Tells a guest that works from one that hangs. Times in seconds; None as a budget means no limit.
 
     A guest hangs when `stall` seconds of host CPU bring its clock on by less than a thousandth of that. It need not
-    stand still: in virtual time a clock moves a little whenever a process reads it.
+    stand still: time passes slowly where only processes that spin can make it.
     """
 
     def __init__(self, wall: float | None, stall: float | None, guest: float | None) -> None:
@@ -62,6 +63,27 @@ class Watch:
         if self.wall is not None and wall > self.wall:
             return "wall"
         return None
+
+
+class Alarms:
+    """Asks processes of a guest whether they spin: SIGALRM for each second of CPU while virtual time stands.
+
+    A process that looks at memory alone gives its kernel no chance to notice. The signal only hands the CPU to the
+    kernel, which counts how many came without a system call in between, and lets time pass after some of them.
+    """
+
+    def __init__(self) -> None:
+        self.clock: int | None = None
+        self.since: dict[int, float] = {}  # each process's CPU when time last moved, or when it was last asked
+
+    def due(self, clock: int | None, cpu: dict[int, float]) -> list[int]:
+        """Which processes to ask, given the guest's clock and the CPU seconds of each of them."""
+        if clock is None or clock != self.clock:
+            self.clock, self.since = clock, cpu
+            return []
+        asked = [pid for pid, seconds in cpu.items() if seconds - self.since.setdefault(pid, seconds) >= ALARM]
+        self.since |= {pid: cpu[pid] for pid in asked}
+        return asked
 
 
 class Abandoned(Exception):
@@ -154,6 +176,7 @@ def _spawn(job: dict[str, Any], libc: ctypes.CDLL) -> int:
 def _watch(job: dict[str, Any], guest: int, parent: int, start: float) -> tuple[str, int | None]:
     """Why the guest has to end, or "exit" when it ended by itself; and its clock as last seen."""
     watch = Watch(*(job["budget"][name] for name in ("wall", "stall", "guest")))
+    alarms = Alarms()
     ended = os.pidfd_open(guest)
     poll = select.poll()
     poll.register(ended, select.POLLIN)
@@ -166,9 +189,13 @@ def _watch(job: dict[str, Any], guest: int, parent: int, start: float) -> tuple[
         if 0 in ready or os.getppid() != parent:
             return "abandoned", clock
         clock = _clock(guest, job["clock"])
-        verdict = watch.judge(time.monotonic() - start, _cpu(guest), clock)
+        cpu = {pid: _cpu(pid) for pid in [guest, *_children(guest)]}
+        verdict = watch.judge(time.monotonic() - start, sum(cpu.values()), clock)
         if verdict:
             return verdict, clock
+        for pid in alarms.due(clock, {pid: seconds for pid, seconds in cpu.items() if pid != guest}):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGALRM)
 
 
 def _clock(guest: int, address: int | None) -> int | None:
@@ -182,13 +209,11 @@ def _clock(guest: int, address: int | None) -> int | None:
         return None
 
 
-def _cpu(guest: int) -> float:
-    """Seconds of host CPU that the guest's kernel and its living and reaped processes used."""
-    ticks = 0
-    for pid in [guest, *_children(guest)]:
-        with contextlib.suppress(OSError), open(f"/proc/{pid}/stat", "rb") as file:
-            ticks += sum(map(int, file.read().rpartition(b")")[2].split()[11:15]))
-    return ticks / os.sysconf("SC_CLK_TCK")
+def _cpu(pid: int) -> float:
+    """Seconds of host CPU that a process and the children that it has reaped used; 0 of one that is gone."""
+    with contextlib.suppress(OSError), open(f"/proc/{pid}/stat", "rb") as file:
+        return sum(map(int, file.read().rpartition(b")")[2].split()[11:15])) / os.sysconf("SC_CLK_TCK")
+    return 0.0
 
 
 def _children(pid: int) -> list[int]:

@@ -8,19 +8,18 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from lab.errors import LabError
-from lab.metric.capture import Capture
 from lab.record import Record
-from lab.regress.identity import parting
-from lab.regress.packets import Divergence, diverge
+from lab.regress.captures import Packets, captured, together
+from lab.regress.identity import Parting, partings
 from lab.regress.statistics import Shift, mann_whitney
 from lab.report.judged import Case, Judged
 from lab.verdict import Result, Verdict
 
-__all__ = ["MOVED", "CaseChange", "ClaimChange", "Incomparable", "compare"]
+__all__ = ["MOVED", "CaseChange", "Change", "ClaimChange", "Incomparable", "compare"]
 
 MOVED = 0.005  # the part of a figure that the models are good for: less than that is no change of a claim
 
-Change = Literal["identical", "same figures", "moved", "regressed", "undecided"]
+Change = Literal["identical", "same packets", "same figures", "moved", "regressed", "undecided"]
 
 
 class Incomparable(LabError):
@@ -31,17 +30,30 @@ class Incomparable(LabError):
 class CaseChange:
     """One arm at one point, then and now.
 
-    In virtual time, `divergence` is where the packets first part; None: nowhere, or unknown. In real time, `shift` is
-    how the figures of all repeats lie to those of before; None: there are none to set beside each other.
+    `files` are the outputs that differ, each where it first does in one of the trials. In virtual time, `packets` is
+    what the captures say; in real time, `shift` is how the figures of all repeats lie to those of before; None: there
+    are none to set beside each other.
     """
 
     base: Result
     new: Result
     identical: bool
-    divergence: Divergence | None
-    capture: str
+    files: tuple[Parting, ...]
+    packets: Packets
     real_time: bool = False
     shift: Shift | None = None
+
+    @property
+    def has_same_packets(self) -> bool:
+        """Whether a capture says that no packet differs, and the figure does not, by anything."""
+        return self.packets.said in ("identical", "same") and self.base.measured == self.new.measured
+
+    @property
+    def is_skipped(self) -> bool:
+        """Whether neither side ran it, for want of the kernel's variant, say: nothing of it was compared."""
+        verdicts = [result.verdict for result in (self.base, self.new)]
+        ran = self.identical or self.files
+        return not ran and all(verdict and verdict.kind == "skipped" for verdict in verdicts)
 
     @property
     def ratio(self) -> float | None:
@@ -91,9 +103,15 @@ class CaseChange:
             name: result.measured.number if result.measured else None
             for name, result in (("base", self.base), ("new", self.new))
         }
-        where = self.divergence
-        packets = (
-            {"capture": self.capture, "packet": where.number, "what": where.what, "base": where.base, "new": where.new}
+        where = self.packets.divergence
+        divergence = (
+            {
+                "capture": self.packets.capture,
+                "packet": where.number,
+                "what": where.what,
+                "base": where.base,
+                "new": where.new,
+            }
             if where
             else None
         )
@@ -105,7 +123,9 @@ class CaseChange:
             "ratio": self.ratio,
             "moved": self.moved,
             "identical": self.identical,
-            "divergence": packets,
+            "packets": self.packets.said,
+            "divergence": divergence,
+            "files": [each.plain() for each in self.files],
             "p": self.shift.p if self.shift else None,
             "effect": self.shift.effect if self.shift else None,
         }
@@ -126,7 +146,8 @@ class ClaimChange:
     def change(self) -> Change:
         """`regressed`: the verdict was the expected one and is not now; `moved`: a figure is another one.
 
-        `undecided`: nothing in virtual time changed, and in real time the machine was too slow to tell.
+        `undecided`: nothing in virtual time changed, and in real time the machine was too slow to tell. `identical`: no
+        byte differs; `same packets`: bytes do, of no trial a packet. What neither side ran does not count.
         """
         counted = [case for case in self.cases if not case.real_time]
         if any(case.is_spoilt for case in self.cases) and not any(
@@ -139,7 +160,10 @@ class ClaimChange:
             return "regressed"
         if another or any(case.moved for case in self.cases):
             return "moved"
-        return "identical" if all(case.identical for case in self.cases) else "same figures"
+        ran = [case for case in self.cases if not case.is_skipped]
+        if all(case.identical for case in ran):
+            return "identical"
+        return "same packets" if all(case.identical or case.has_same_packets for case in ran) else "same figures"
 
     def plain(self) -> dict[str, Any]:
         """For JSON."""
@@ -193,10 +217,24 @@ def _cases(base: Judged, new: Judged) -> Iterator[CaseChange]:
         name = (result.arm, result.point)
         pairs = _pairs(base.records, new.records, name)
         real_time = any(record.trial.clock == "real" for _, record in pairs)
-        identical = bool(pairs) and all(parting(first, second) is None for first, second in pairs)
-        found = next((where for pair in pairs if (where := _divergence(*pair))), None) if not identical else None
-        capture, divergence = found or ("", None)
-        yield CaseChange(before[name], result, identical, divergence, capture, real_time, _shift(base, new, name))
+        yield CaseChange(
+            base=before[name],
+            new=result,
+            identical=bool(pairs) and all(first.outputs == second.outputs for first, second in pairs),
+            files=_files(pairs),
+            packets=together(captured(*pair) for pair in pairs),
+            real_time=real_time,
+            shift=_shift(base, new, name),
+        )
+
+
+def _files(pairs: Iterable[tuple[Record, Record]]) -> tuple[Parting, ...]:
+    """Every output that differs in one of the trials, by name: where it does in the first of them."""
+    found: dict[str, Parting] = {}
+    for pair in pairs:
+        for each in partings(*pair):
+            found.setdefault(each.output, each)
+    return tuple(found[name] for name in sorted(found))
 
 
 def _shift(base: Judged, new: Judged, name: tuple[str, str]) -> Shift | None:
@@ -237,18 +275,6 @@ def _pairs(base: Sequence[Record], new: Sequence[Record], name: tuple[str, str])
         for record in new
         if (record.trial.arm, record.trial.point) == name and _name(record) in then
     ]
-
-
-def _divergence(base: Record, new: Record) -> tuple[str, Divergence] | None:
-    """The first capture, by name, whose packets part, and where; in virtual time only."""
-    if new.trial.clock != "virtual":
-        return None
-    for name in sorted(base.outputs.keys() & new.outputs.keys()):
-        if name.endswith(".pcap") and base.outputs[name] != new.outputs[name]:
-            where = diverge(Capture(base.path(name)), Capture(new.path(name)))
-            if where is not None:
-                return name, where
-    return None
 
 
 def _name(record: Record) -> tuple[str, str, int, int]:

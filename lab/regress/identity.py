@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from lab.record import Record
 
-__all__ = ["Parting", "parting"]
+__all__ = ["Parting", "parting", "partings"]
 
 _CHUNK = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
 class Parting:
-    """The first output, by name, that is not the same, and the first byte there that differs.
+    """An output that is not the same, and the first byte there that differs.
 
     `offset` counts from 0; it is the shorter file's length where one is the start of the other, and None where only
     one of the records has that output.
@@ -26,15 +28,23 @@ class Parting:
     def __str__(self) -> str:
         return f"{self.output} is missing on one side" if self.offset is None else f"{self.output}, byte {self.offset}"
 
+    def plain(self) -> dict[str, Any]:
+        """For JSON."""
+        return {"file": self.output, "byte": self.offset}
+
 
 def parting(first: Record, second: Record) -> Parting | None:
-    """Where two records part; None when every output is the same. Raises RecordError."""
+    """Where two records part, in the first output by name; None when every output is the same. Raises RecordError."""
+    return next(partings(first, second), None)
+
+
+def partings(first: Record, second: Record) -> Iterator[Parting]:
+    """Where each output that differs does, by name. Raises RecordError."""
     for name in sorted({*first.outputs, *second.outputs}):
         if name not in first.outputs or name not in second.outputs:
-            return Parting(name, None)
-        if first.outputs[name] != second.outputs[name]:
-            return Parting(name, _offset(first.path(name), second.path(name)))
-    return None
+            yield Parting(name, None)
+        elif first.outputs[name] != second.outputs[name]:
+            yield Parting(name, _offset(first.path(name), second.path(name)))
 
 
 def _offset(first: Path, second: Path) -> int:

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from html import escape
 
 from lab.errors import InputError
-from lab.regress.compare import CaseChange, ClaimChange
+from lab.regress.compare import CaseChange, Change, ClaimChange
+from lab.regress.summary import causes, sentence
 from lab.report import html
 from lab.report.html import Html
 from lab.verdict import Result
 
 __all__ = ["Changes"]
 
-_KINDS = ("regressed", "moved", "undecided", "same figures", "identical")
+_KINDS: tuple[Change, ...] = ("regressed", "moved", "undecided", "same figures", "same packets", "identical")
 
 
 @dataclass(frozen=True, repr=False)
@@ -50,6 +51,14 @@ class Changes:
         )
         return Html(*parts)
 
+    def causes(self) -> Html:
+        """In what the first packets differ, and of which claims they are: those of one cause stand together."""
+        found = causes(self.changes)
+        if not found:
+            return Html("<p>No capture differs in a packet.</p>")
+        rows = ([escape(what), str(len(names)), ", ".join(map(_link, names))] for what, names in found.items())
+        return Html(html.table(["First packets differ in", "Claims", "Which"], rows, "changes"))
+
     def _ordered(self) -> list[ClaimChange]:
         return sorted(self, key=lambda each: _KINDS.index(each.change))
 
@@ -60,12 +69,10 @@ class Changes:
         if not self.changes:
             return "<p>No claim was run on both kernels.</p>"
         base, new = self.changes[0].kernels
-        kinds = [each.change for each in self]
-        count = ", ".join(f"{kinds.count(kind)} {kind}" for kind in _KINDS if kind in kinds)
         rows = (_row(each) for each in self._ordered())
         return "\n".join(
             [
-                f'<p class="sum">{escape(base)} beside {escape(new)}: {len(kinds)} claims, {count}.</p>',
+                f'<p class="sum">{escape(base)} beside {escape(new)}. {sentence(self.changes)}.</p>',
                 html.table(["Claim", "Base", "New", "Change", "Largest change of a figure"], rows, "changes"),
             ]
         )
@@ -73,14 +80,18 @@ class Changes:
 
 def _row(change: ClaimChange) -> list[str]:
     ratios = [case.ratio - 1 for case in change.cases if case.ratio is not None]
-    name = escape(change.claim)
     return [
-        name if change.change == "identical" else f'<a href="#{name}">{name}</a>',
+        escape(change.claim) if change.change == "identical" else _link(change.claim),
         html.badge(change.base.kind),
         html.badge(change.new.kind),
         escape(change.change),
         html.percent(max(ratios, key=abs)) if ratios else html.DASH,
     ]
+
+
+def _link(claim: str) -> str:
+    """To its section."""
+    return f'<a href="#{escape(claim)}">{escape(claim)}</a>'
 
 
 def _section(change: ClaimChange) -> str:
@@ -89,7 +100,7 @@ def _section(change: ClaimChange) -> str:
     verdicts += f"{html.badge(change.new.kind)} on {escape(change.kernels[1])}.</p>"
     columns = ["Arm", "Base", "New", "Change", "Predicted change"]
     table = html.table(columns, (_case(case) for case in change.cases), "changes")
-    return "\n".join([head, verdicts, table, _packets(change.cases)])
+    return "\n".join([head, verdicts, table, *filter(None, map(_parting, change.cases))])
 
 
 def _case(case: CaseChange) -> list[str]:
@@ -112,14 +123,17 @@ def _predicted(base: Result, new: Result) -> str:
     return html.percent(new.predicted.number / base.predicted.number - 1)
 
 
-def _packets(cases: Sequence[CaseChange]) -> str:
-    for case in cases:
-        if where := case.divergence:
-            arm = html.code(f"{case.new.arm} {case.new.point}".strip())
-            lines = f"base  {where.base or 'has ended'}\nnew   {where.new or 'has ended'}"
-            said = f"packet {where.number} of {html.code(case.capture)} is the first that differs, in {where.what}"
-            return f"<p>{arm}: {said}.</p>\n<pre>{escape(lines)}</pre>"
-    return ""
+def _parting(case: CaseChange) -> str:
+    """The first packet that differs, else the files that do; "" of real time, where all files differ."""
+    arm = html.code(f"{case.new.arm} {case.new.point}".strip())
+    if where := case.packets.divergence:
+        lines = f"base  {where.base or 'has ended'}\nnew   {where.new or 'has ended'}"
+        said = f"packet {where.number} of {html.code(case.packets.capture)} is the first that differs, in {where.what}"
+        return f"<p>{arm}: {said}.</p>\n<pre>{escape(lines)}</pre>"
+    if case.real_time or not case.files:
+        return ""
+    same = "the same packets" if case.packets.said else "no packets to compare"
+    return f"<p>{arm}: {same}, other bytes in {escape('; '.join(map(str, case.files)))}.</p>"
 
 
 def _missing(claim: str) -> str:

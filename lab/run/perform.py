@@ -43,18 +43,12 @@ SHOWN_SYSCTLS = (
 )
 
 
-# Since boot, on the guest's clock: getting here takes a user-mode kernel some 20 ms of it, one under QEMU some 4 s.
-# A second at the least: until then the kernel may put off what it learns of links, and ping takes each second for 0.
+# Since boot, on the guest's clock: getting there takes a user-mode kernel next to nothing, one under QEMU some 4 s.
+# More than a second: in the first one the kernel may put off what it learns of links, and ping takes a second for 0.
 START_NS = {"uml": 1_500_000_000, "vm": 8_000_000_000}
-STEP_NS = 7_000_000  # what then ticks each 10 ms or each second does not meet what the step before set ticking
-WAKING_NS = 200_000  # a sleeper may wake that much late; by default the kernel takes 50 us
-GRAIN_NS = 256  # what a reading of a user-mode kernel's clock takes
-TIMER_ABSTIME = 1
+LATE_NS = 200_000  # where instructions take time, waking takes some
+TFD_TIMER_ABSTIME = 1
 RNDRESEEDCRNG = 0x5207  # linux/random.h
-
-
-class _Timespec(ctypes.Structure):
-    _fields_ = (("seconds", ctypes.c_long), ("ns", ctypes.c_long))
 
 
 def main(folder: Path) -> int:
@@ -75,36 +69,22 @@ def main(folder: Path) -> int:
 
 
 def _start(start_ns: int) -> None:
-    """Wait for a fixed moment, so that what comes does not depend on the way here.
-
-    Reading the clock moves virtual time, and the way reads it more or less often: more where Python finds no bytecode
-    of the lab, say.
+    """Wait for a fixed moment, so that uptime is the same whatever the way here waited for.
 
     Raises LabError when the moment has passed.
     """
-    if _reach(start_ns) > start_ns + WAKING_NS:
+    # A timerfd expires to the nanosecond; a sleep has a timer slack of 50 us.
+    libc = ctypes.CDLL(None, use_errno=True)
+    timer = libc.timerfd_create(time.CLOCK_MONOTONIC, os.O_CLOEXEC)
+    if timer < 0 or libc.timerfd_settime(
+        timer, TFD_TIMER_ABSTIME, (ctypes.c_long * 4)(0, 0, *divmod(start_ns, 10**9)), None
+    ):
+        raise OSError(ctypes.get_errno(), "cannot wait for the trial's start")
+    os.read(timer, 8)
+    os.close(timer)
+    if time.monotonic_ns() > start_ns + LATE_NS:
         late = f"the guest took more than {start_ns / 1e9:g} s of its own time to start"
         raise LabError(f"{late}: no trial can be repeated so")
-
-
-def _step() -> None:
-    """Wait for the next whole step, so that what comes does not depend on how often the clock was read before.
-
-    How often a tool does so until it is ready is its libraries' affair: which name services the host has, say.
-    """
-    now, moment = time.monotonic_ns(), 0
-    while now >= moment + GRAIN_NS:  # at first, and when something else took that moment
-        moment = (now + WAKING_NS) // STEP_NS * STEP_NS + STEP_NS
-        now = _reach(moment)
-
-
-def _reach(moment_ns: int) -> int:
-    """Wait for `moment_ns`, to the grain of the clock; the time that it then is."""
-    early = _Timespec(*divmod(moment_ns - WAKING_NS, 10**9))
-    ctypes.CDLL(None).clock_nanosleep(time.CLOCK_MONOTONIC, TIMER_ABSTIME, ctypes.byref(early), None)
-    while (now := time.monotonic_ns()) < moment_ns:
-        pass
-    return now
 
 
 def _draw_afresh() -> None:
@@ -126,7 +106,6 @@ def perform(trial: dict[str, Any], out: Path) -> dict[str, Any]:
     probes: list[Probe] = from_plain(trial["probes"], cast(Any, list[Probe]))
     middleboxes: list[Middlebox] = from_plain(trial["middleboxes"], cast(Any, list[Middlebox]))
     counted = (trial["on"], trial["clock"]) == ("vm", "virtual")
-    step = _step if (trial["on"], trial["clock"]) == ("uml", "virtual") else lambda: None
     out.mkdir(exist_ok=True)
     with choose(trial.get("fabric", FABRICS[0]))(network) as fabric:
         environment = _environment(fabric)
@@ -141,18 +120,16 @@ def perform(trial: dict[str, Any], out: Path) -> dict[str, Any]:
             place = Place(spaces, _addresses(network), out, undo)
             with ExitStack() as standing:
                 for middlebox in middleboxes:
-                    step()
                     standing.enter_context(middlebox.installed(place))
                 for probe in probes:
-                    step()
                     standing.enter_context(probe.watch(place))
                 if real:
                     standing.enter_context(monitor.watching(place, fabric, wires, workload.greedy))
                 load = standing.enter_context(saturation.measured()) if counted else None
-                step()
                 workload.run(place)
         _write(out / "qdiscs.after.json", fabric.qdiscs())
         after = [f"after the run, {each}" for each in fabric.differences() if each not in before]
+    environment["spins"] = spins()
     if load is not None:
         environment["cpu_busy"] = load.busy
         after += saturation.reasons(load, probes)
@@ -181,6 +158,19 @@ def _environment(fabric: Fabric) -> dict[str, Any]:
             hosts[node.name] = {name: _sysctl(name) for name in names}
     system = os.uname()
     return {"kernel": f"{system.sysname} {system.release} {system.version}", "sysctls": hosts}
+
+
+def spins() -> list[dict[str, Any]]:
+    """Programs for which virtual time passed though they did not wait: which, in what system call (None: in none), how
+    often, and for how many seconds in all. Written by the kernel patch "only waiting takes time".
+    """
+    file = Path("/proc/spins")
+    found = []
+    for line in file.read_text().splitlines() if file.exists() else ():
+        call, times, ns, program = line.split(" ", 3)
+        name = None if call == "-" else call.rpartition("sys_")[2]
+        found.append({"program": program, "call": name, "times": int(times), "seconds": int(ns) / 1e9})
+    return found
 
 
 def _sysctl(name: str) -> str | None:

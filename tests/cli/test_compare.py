@@ -104,7 +104,7 @@ def test_a_kernel_beside_itself_is_identical(here: Path, kernel: Kernel) -> None
     assert (done.returncode, claim["change"], claim["cases"][0]["divergence"]) == (0, "identical", None)
     assert ET.parse(here / "out.xml").getroot().get("failures") == "0"
     page = (here / "pages" / "out.html").read_text()
-    assert "1 claims, 1 identical" in page
+    assert "1 claim: 1 identical" in page
     assert "<code>tcp-bottleneck/window-plateau</code> was not run on both kernels" in page
 
 

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from lab.kernel import supervise
-from lab.kernel.supervise import Watch
+from lab.kernel.supervise import Alarms, Watch
 
 
 def judged(watch: Watch, *looks: tuple[float, float, int | None]) -> list[str | None]:
@@ -33,7 +33,7 @@ def test_a_slow_guest_is_no_livelock() -> None:
 
 
 def test_a_clock_that_only_trembles_is_a_livelock() -> None:
-    """Whoever reads the time in virtual time moves it a little."""
+    """Where only processes that spin bring it on, say."""
     looks = [(float(second), float(second), second * 10**5) for second in range(100)]
     assert "livelock" in judged(Watch(None, 3, None), *looks)
 
@@ -53,6 +53,23 @@ def test_without_a_clock_only_the_wall_counts() -> None:
 
 def test_guest_time_has_a_budget_of_its_own() -> None:
     assert judged(Watch(None, None, 2), (1, 1, 1_999_999_999), (1, 1, 2_000_000_001)) == [None, "guest"]
+
+
+def test_who_computes_while_time_stands_is_asked_once_a_second() -> None:
+    alarms = Alarms()
+    looks = [(500, {7: seconds / 4, 8: 3.0}) for seconds in range(10)]
+    assert [alarms.due(*look) for look in looks] == [[], [], [], [], [7], [], [], [], [7], []]
+
+
+def test_who_computes_while_time_passes_is_not_asked() -> None:
+    alarms = Alarms()
+    assert not any(alarms.due(second, {7: float(second)}) for second in range(10))
+    assert alarms.due(None, {7: 100.0}) == []
+
+
+def test_who_is_new_is_asked_after_a_second_of_its_own() -> None:
+    alarms = Alarms()
+    assert [alarms.due(500, cpu) for cpu in ({}, {7: 50.0}, {7: 50.9}, {7: 51.0})] == [[], [], [], [7]]
 
 
 Start = Callable[..., "subprocess.Popen[str]"]

@@ -6,6 +6,10 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import pytest
+from scapy.layers.inet import IP, TCP, UDP
+from scapy.layers.l2 import Ether
+from scapy.packet import Raw
+from scapy.utils import wrpcap
 
 from lab.record import Store
 from lab.record.trial import Trial
@@ -23,6 +27,21 @@ from lab.spec.experiment import Arm, Exactly, Experiment, Within
 from lab.units import Size
 from lab.workload import Netcat, RequestResponse
 """
+
+
+@pytest.fixture(scope="session")
+def syn(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., bytes]:
+    """A capture of one SYN; or of one datagram, with that content."""
+    path = tmp_path_factory.mktemp("captures") / "it"
+
+    def syn(isn: int = 1, window: int = 8192, mss: int = 1460, datagram: bytes = b"") -> bytes:
+        segment = TCP(dport=1234, seq=isn, flags="S", window=window, options=[("MSS", mss)])
+        frame = Ether() / IP(src="10.0.0.1", dst="10.0.0.2") / (UDP() / Raw(datagram) if datagram else segment)
+        frame.time = 1
+        wrpcap(str(path), [frame], linktype=1)
+        return path.read_bytes()
+
+    return syn
 
 
 @pytest.fixture

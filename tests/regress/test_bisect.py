@@ -82,8 +82,37 @@ def test_what_does_not_build_is_skipped(judge: Judge, history: History, ends: tu
 
 
 def test_a_claim_that_is_the_same_on_both(judge: Judge, history: History, ends: tuple[Commit, Commit]) -> None:
-    with pytest.raises(InputError, match=r"the same on .* there is nothing to look for"):
+    with pytest.raises(InputError, match=r"the same on .* \(identical\): there is nothing to look for"):
         search("toy/claim", history, ends, times(judge, lambda _: 1.0), Quiet())
+
+
+def captures(judge: Judge, capture: Callable[[int], bytes]) -> Callable[[Commit], Judged]:
+    """The claim on commit N takes a second and leaves `capture(N)`."""
+    output = json.dumps({"start_ns": 0, "end_ns": 10**9}).encode()
+    declaration = CLAIM.replace("metric=", 'probes=(Capture(node="sender"),), metric=')
+
+    def judged(commit: Commit) -> Judged:
+        number = int(commit.subject)
+        files = {"netcat.json": output, "capture.sender.eth0.pcap": capture(number)}
+        return judge(declaration, {"only": [files]}, f"k{number}")
+
+    return judged
+
+
+def test_packets_alone(judge: Judge, syn: Callable[..., bytes], history: History, ends: tuple[Commit, Commit]) -> None:
+    """What chance alone decides is the same packets, and good; where they part is bad, by the field that is said."""
+    judged = captures(judge, lambda n: syn(isn=n, window=8192 + (n >= 3)))
+    answer = search("toy/claim", history, ends, judged, Quiet())
+    assert [each.subject for each in answer.found] == ["3"]
+    details = {each.outcome: each.detail for each in answer.tested if each.detail}
+    assert details == {"good": "same packets", "bad": "same figures, packets part at 1 in window"}
+
+
+def test_the_same_packets_are_nothing_to_look_for(
+    judge: Judge, syn: Callable[..., bytes], history: History, ends: tuple[Commit, Commit]
+) -> None:
+    with pytest.raises(InputError, match=r"\(same packets\): there is nothing to look for"):
+        search("toy/claim", history, ends, captures(judge, lambda n: syn(isn=n)), Quiet())
 
 
 def test_an_end_that_does_not_build_is_said(judge: Judge, history: History, ends: tuple[Commit, Commit]) -> None:

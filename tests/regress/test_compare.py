@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import io
 import json
 import xml.etree.ElementTree as ET
 from collections.abc import Callable, Sequence
+from typing import get_args
 
 import pytest
+from rich.console import Console
 
 from lab.cli.comparing import Answer
-from lab.regress.compare import ClaimChange, Incomparable, compare
+from lab.regress.compare import Change, ClaimChange, Incomparable, compare
 from lab.report.judged import Judged
 from lab.verdict import fidelity
 
@@ -58,6 +61,82 @@ def test_in_virtual_time_every_difference_is_the_kernels(
     change: Callable[..., ClaimChange], base: float, new: float, remark: str, expected: str
 ) -> None:
     assert change([base], [new], remark=remark).change == expected
+
+
+CAPTURED = CLAIM.format(size="1 MB").replace("metric=", 'probes=(Capture(node="sender"),), metric=')
+PCAP = "capture.sender.eth0.pcap"
+
+
+@pytest.mark.parametrize(
+    ("seconds", "remark", "packets", "expected"),
+    [
+        (1.0, "", {}, "identical"),
+        (1.0, "", {"isn": 2}, "same packets"),
+        (1.0, "another byte", {}, "same packets"),
+        (1.0, "", {"window": 1}, "same figures"),
+        (1.001, "", {"isn": 2}, "same figures"),  # the figure is another one, if hardly
+        (1.01, "", {"isn": 2}, "moved"),
+        (1.2, "", {}, "regressed"),
+    ],
+)
+def test_a_capture_says_whether_packets_differ(
+    judge: Judge, syn: Callable[..., bytes], seconds: float, remark: str, packets: dict[str, int], expected: str
+) -> None:
+    sides = [
+        judge(CAPTURED, {"only": [netcat(each, said) | {PCAP: capture}], "twice": [netcat(2)]}, kernel)
+        for kernel, each, said, capture in (("k1", 1, "", syn()), ("k2", seconds, remark, syn(**packets)))
+    ]
+    (found,) = compare([sides[0]], [sides[1]])
+    assert found.change == expected
+    only, twice = found.cases
+    assert only.packets.said == ("differ" if "window" in packets else "same" if packets else "identical")
+    assert twice.packets.said is None
+
+
+def test_every_trial_without_packets_keeps_a_claim_at_its_figures(judge: Judge, syn: Callable[..., bytes]) -> None:
+    sides = [
+        judge(CAPTURED, {"only": [netcat(1) | {PCAP: capture}], "twice": [netcat(2, remark)]}, kernel)
+        for kernel, capture, remark in (("k1", syn(), ""), ("k2", syn(isn=2), "another byte"))
+    ]
+    (found,) = compare([sides[0]], [sides[1]])
+    assert found.change == "same figures"
+    assert [each.packets.said for each in found.cases] == ["same", None]
+
+
+def test_what_is_said_of_them_all(judge: Judge, syn: Callable[..., bytes]) -> None:
+    """In JSON, in the terminal and as JUnit: each case's first packet, or its files; how many claims, and by cause."""
+    declaration = CAPTURED.replace(', Arm("twice", reported=2, relative_to="only")', ', Arm("b"), Arm("c")')
+    changed = {"only": {"window": 1}, "b": {"mss": 1456}, "c": {"isn": 2}}
+    sides = [
+        judge(declaration, {arm: [netcat(1) | {PCAP: syn(**by)}] for arm, by in packets.items()}, kernel)
+        for kernel, packets in (("k1", {arm: {} for arm in changed}), ("k2", changed))
+    ]
+    answer = Answer(compare([sides[0]], [sides[1]]))
+    said = answer.plain()
+    assert said["counts"] == dict.fromkeys(get_args(Change), 0) | {"same figures": 1}
+    assert said["causes"] == {"options": ("toy/claim",), "window": ("toy/claim",)}
+    only, b, c = said["claims"][0]["cases"]
+    assert (only["packets"], only["divergence"]["what"]) == ("differ", "window")
+    assert (b["packets"], b["divergence"]["what"]) == ("differ", "options")
+    assert (c["packets"], c["divergence"]) == ("same", None)
+    (file,) = c["files"]
+    assert file["file"] == PCAP
+
+    console = Console(width=200, record=True, file=io.StringIO())
+    console.print(answer.render())
+    text = console.export_text()
+    for line in (
+        f"only: packet 1 of {PCAP} differs in window",
+        f"b: packet 1 of {PCAP} differs in options",
+        f"c: the same packets, other bytes in {PCAP}, byte {file['byte']}",
+        "1 claim: 1 same figures",
+    ):
+        assert line in text
+    suite = ET.fromstring(answer.junit())
+    assert suite.findtext("testcase/system-out", "").startswith("same figures\nonly: packet 1")
+    assert suite.findtext("system-out", "").startswith(
+        "1 claim: 1 same figures\nfirst packets differ in\n  options: toy"
+    )
 
 
 @pytest.mark.parametrize(
@@ -140,6 +219,13 @@ def test_what_was_skipped_was_not_compared(judge: Judge) -> None:
         (found,) = compare(*pair)
         assert found.change == "same figures"
         assert {found.base.kind, found.new.kind} == {"reproduced", "skipped"}
+
+
+def test_what_neither_side_ran_does_not_count(judge: Judge) -> None:
+    declaration = CLAIM.format(size="1 MB")
+    sides = [judge(declaration, {"only": [netcat(1)], "twice": []}, kernel) for kernel in ("k1", "k2")]
+    (found,) = compare([sides[0]], [sides[1]])
+    assert (found.base.kind, found.change) == ("skipped", "identical")
 
 
 def test_another_experiment_is_not_compared(judge: Judge) -> None:

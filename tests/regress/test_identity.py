@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lab.record import Record, Store, Trial
-from lab.regress.identity import Parting, parting
+from lab.regress.identity import Parting, parting, partings
 
 Make = Callable[[Mapping[str, bytes]], Record]
 
@@ -38,3 +38,8 @@ def test_the_first_byte_that_differs_is_found(make: Make, content: bytes, at: in
 
 def test_an_output_that_one_lacks(make: Make) -> None:
     assert parting(make({"a": b"1", "b": b"2"}), make({"b": b"2"})) == Parting("a", None)
+
+
+def test_every_output_that_differs(make: Make) -> None:
+    found = partings(make({"a": b"1", "b": b"2", "c": b"33"}), make({"b": b"2", "c": b"34", "d": b""}))
+    assert list(found) == [Parting("a", None), Parting("c", 1), Parting("d", None)]

@@ -3,12 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 
 import pytest
-from scapy.layers.inet import IP, TCP
-from scapy.layers.l2 import Ether
-from scapy.utils import wrpcap
 
 from lab.errors import InputError
 from lab.regress.compare import compare
@@ -16,6 +12,9 @@ from lab.regress.page import Changes
 from lab.report.judged import Judged
 
 Judge = Callable[..., Judged]
+Syn = Callable[..., bytes]
+
+PCAP = "capture.sender.eth0.pcap"
 
 CLAIM = """
     topology="symmetric-1g", workload=Netcat(), probes=(Capture(node="sender"),), metric=mss_in("SYN"),
@@ -24,21 +23,16 @@ CLAIM = """
 
 
 @pytest.fixture
-def changes(judge: Judge, tmp_path: Path) -> Changes:
+def changes(judge: Judge, syn: Syn) -> Changes:
     """A claim of one SYN, whose MSS lost 4 bytes."""
-    sides = []
-    for kernel, mss in (("k1", 1460), ("k2", 1456)):
-        frame = Ether() / IP(src="10.0.0.1", dst="10.0.0.2") / TCP(dport=1234, flags="S", options=[("MSS", mss)])
-        wrpcap(str(tmp_path / "capture"), [frame], linktype=1)
-        output = {"capture.sender.eth0.pcap": (tmp_path / "capture").read_bytes()}
-        sides.append(judge(CLAIM, {"only": [output]}, kernel))
+    sides = [judge(CLAIM, {"only": [{PCAP: syn(mss=mss)}]}, kernel) for kernel, mss in (("k1", 1460), ("k2", 1456))]
     return Changes(compare([sides[0]], [sides[1]]))
 
 
 def test_all_claims_at_a_glance(changes: Changes) -> None:
     shown = changes._repr_html_()
     for text in (
-        "1 claims, 1 regressed",
+        "1 claim: 1 regressed",
         "k1",
         "k2",
         "✓ reproduced",
@@ -61,7 +55,27 @@ def test_what_the_model_makes_of_it(changes: Changes) -> None:
     assert '<td data-label="Predicted change">0 %</td>' in changes.sections().text  # it knows no such kernel
 
 
+def test_every_case_that_differs_in_a_packet(judge: Judge, syn: Syn) -> None:
+    """Three arms: another MSS, another window, and another sequence number, which is chance."""
+    declaration = CLAIM.replace('Arm("only", ', 'Arm("b"), Arm("c"), Arm("a", ')
+    base = judge(declaration, {arm: [{PCAP: syn()}] for arm in "abc"}, "k1")
+    outputs = {"a": [{PCAP: syn(mss=1456)}], "b": [{PCAP: syn(window=1)}], "c": [{PCAP: syn(isn=9)}]}
+    changes = Changes(compare([base], [judge(declaration, outputs, "k2")]))
+    shown = changes.sections().text
+    assert "<code>a</code>: packet 1 of <code>capture.sender.eth0.pcap</code> is the first that differs" in shown
+    assert "differs, in options" in shown
+    assert "differs, in window" in shown
+    assert "<code>c</code>: the same packets, other bytes in capture.sender.eth0.pcap, byte " in shown
+    causes = changes.causes().text
+    for what in ("options", "window"):
+        assert (
+            f'{what}</td><td data-label="Claims">1</td><td data-label="Which"><a href="#toy/claim">toy/claim</a>'
+            in causes
+        )
+
+
 def test_a_claim_that_was_not_run(changes: Changes) -> None:
+    assert "No capture differs in a packet" in Changes(()).causes().text
     assert "<code>toy/other</code> was not run on both kernels" in changes.section("toy/other").text
     with pytest.raises(InputError, match="was not run on both"):
         changes["toy/other"]

@@ -40,7 +40,7 @@ def test_a_delayed_ack_comes_20_ms_later() -> None:
 def test_segments_are_4_bytes_shorter() -> None:
     where = parting("netcat", "mss-less-4")
     assert where
-    assert (where.number, where.what) == (4, "content")  # the handshake says nothing of it
+    assert (where.number, where.what) == (4, "payload")  # the handshake says nothing of it
     assert "len 448" in where.base
     assert "len 444" in where.new
 
@@ -48,7 +48,7 @@ def test_segments_are_4_bytes_shorter() -> None:
 def test_the_fourth_segment_waits_for_an_ack() -> None:
     where = parting("netcat", "initial-window-3")
     assert where
-    assert (where.number, where.what) == (7, "content")  # after the handshake and three segments
+    assert (where.number, where.what) == (7, "flow")  # after the handshake and three segments
     assert "flow 2 ACK seq 1345 ack 1 win 510 len 448" in where.base
     assert "flow 1 ACK seq 1 ack 449 win 508 len 0" in where.new
 

@@ -1,0 +1,55 @@
+"""What the captures of a trial, on two kernels, say of its packets."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Literal
+
+from lab.metric.capture import Capture
+from lab.record import Record
+from lab.regress.packets import Divergence, diverge
+
+__all__ = ["Packets", "Sameness", "captured", "together"]
+
+Sameness = Literal["identical", "same", "differ"]
+
+
+@dataclass(frozen=True, slots=True)
+class Packets:
+    """`identical`: every capture is the same to the byte. `same`: in all but what chance decides, which `diverge`
+    leaves out. `differ`: `divergence` is where, in the file `capture`. None: no capture can tell.
+    """
+
+    said: Sameness | None
+    capture: str = ""
+    divergence: Divergence | None = None
+
+
+def captured(base: Record, new: Record) -> Packets:
+    """The packets of two records of one trial; of the captures that part, the first by name is said.
+
+    In real time no two runs have the same packets, so they say nothing of a kernel. Nor does a capture without TCP that
+    differs in bytes, or one that only one side has. Raises RecordError, CaptureError.
+    """
+    if new.trial.clock != "virtual":
+        return Packets(None)
+    names = sorted(name for name in base.outputs.keys() | new.outputs.keys() if name.endswith(".pcap"))
+    common = [name for name in names if name in base.outputs and name in new.outputs]
+    changed = [name for name in common if base.outputs[name] != new.outputs[name]]
+    tells = len(changed) < len(common)
+    for name in changed:
+        ours, theirs = Capture(base.path(name)), Capture(new.path(name))
+        if where := diverge(ours, theirs):
+            return Packets("differ", name, where)
+        tells |= bool(ours.tcp.any())
+    if not tells or common != names:
+        return Packets(None)
+    return Packets("same" if changed else "identical")
+
+
+def together(trials: Iterable[Packets]) -> Packets:
+    """What all of a case's trials say: the first that differs, or what holds of every one."""
+    found = {each.said: each for each in reversed([*trials])}
+    order: tuple[Sameness | None, ...] = ("differ", None, "same", "identical")
+    return next((found[said] for said in order if said in found), Packets(None))
