@@ -65,7 +65,7 @@ class Endpoint:
 
     def _transmit_skb(self, now: int, seq: int, skb: Skb) -> None:
         """An skb, cut into segments, each of which acknowledges: __tcp_transmit_skb()."""
-        ack = self.receiver.acknowledge(now, has_data=True)
+        ack = self.receiver.acknowledge(now, skb.end_seq - seq)
         self.receiver.icsk_ack.event_data_sent(now)
         while seq < skb.end_seq:
             length = min(self.sender.mss_cache, skb.end_seq - seq)

@@ -6,9 +6,9 @@ from typing import NamedTuple
 
 from lab.units import Size
 
-__all__ = ["SYN", "Ack", "Segment"]
+__all__ = ["ACK", "SYN", "Ack", "Segment"]
 
-SYN = Size(60)  # IP packet: 20, 20 and 20 of options
+SYN, ACK = Size(60), Size(52)  # IP packets: 20, 20 and the options
 
 
 class Segment(NamedTuple):
@@ -26,4 +26,4 @@ class Ack(NamedTuple):
     ack_seq: int
     window: int  # that is offered with it, bytes
     tsval: int  # its time stamp, ms
-    has_data: bool  # whether it brings data, too
+    len: int = 0  # of the data that it brings, too

@@ -8,6 +8,7 @@ start, times whole nanoseconds.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Self
@@ -37,6 +38,7 @@ NSEC_PER_USEC, NSEC_PER_MSEC = 1000, 10**6
 GROWING_LEN = 128  # bytes of a segment that may widen the window: tcp_event_data_recv()
 _ALL = 1 << 62
 _READ_SIZE = 1 << 20  # bytes
+_ANSWER = 28  # bytes: of iperf 2, to the header of its client
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +59,7 @@ class ReceiverConfig:
     rcvlowat: int = 1  # bytes for which the reader wakes: SO_RCVLOWAT
     first_read_size: int = _ALL  # bytes that its first call asks for
     read_size: int = _ALL  # and every further one
-    answers: bool = False  # whether it sends something back when it has read anything
+    answer: int = 0  # bytes that it sends back when it has read anything
     cookie: bool = False  # whether it has read a short message before
 
     @classmethod
@@ -80,10 +82,19 @@ class ReceiverConfig:
             fixed_ratio=fixed_ratio(path),
             timestamps=path.timestamps,
             rcvlowat=max(path.rcvlowat, 1),
-            answers=path.header_bytes > 0,
+            answer=_ANSWER if path.header_bytes else 0,
             cookie=path.control,
             **reads,
         )
+
+
+@dataclass(slots=True)
+class Received:
+    """An skb of the receive queue."""
+
+    end_seq: int
+    truesize: int
+    frags: int
 
 
 class Receiver:
@@ -100,11 +111,11 @@ class Receiver:
         self.rcv_ssthresh = min(self.rcv_wnd, self.window_clamp)
         self.tuning = Tuning(min(self.rcv_ssthresh, TCP_INIT_CWND * config.advmss))
         self.rmem_alloc = 0
-        self.tail_frags = MAX_SKB_FRAGS  # of the skb that was queued last
+        self.receive_queue: deque[Received] = deque()
         if config.cookie:
             self.icsk_ack.incr_quickack(self.rcv_wnd)
             self.icsk_ack.quick -= 1
-        self.answers = config.answers
+        self.answer = config.answer
         self.wanted = config.first_read_size  # bytes that the reader's call still waits for
         self.awake = False  # whether the reader is about to read
         self.now = 0
@@ -141,26 +152,31 @@ class Receiver:
     def read(self, now: int) -> None:
         """The reader's turn: tcp_recvmsg(), call by call, each of which ends with __tcp_cleanup_rbuf()."""
         self.now, self.awake = now, False
-        while self.copied_seq < self.rcv_nxt:
-            copied = min(self.rcv_nxt - self.copied_seq, self.wanted)
-            self.copied_seq += copied
-            self.wanted -= copied
-            self._rcv_space_adjust()
-            if self.copied_seq == self.rcv_nxt:
-                self.rmem_alloc, self.tail_frags = 0, MAX_SKB_FRAGS
-            if not self.wanted:
-                self.wanted = self.config.read_size
+        while self.receive_queue:
+            self._recvmsg()
             self._cleanup_rbuf()
-        if self.answers:
-            self.answers = False
+        if self.answer:
             self.icsk_ack.event_data_sent(now)
-            self.send_ack(has_data=True)
+            self.send_ack(self.answer)
+            self.answer = 0
 
     def delack_timer(self, now: int) -> None:
         """The delayed ACK's timer fires."""
         self.now = now
         self.icsk_ack.expire()
         self.send_ack()
+
+    def _recvmsg(self) -> None:
+        """One call, or what it takes before it sleeps: tcp_recvmsg_locked()."""
+        while self.receive_queue and self.wanted:
+            skb = self.receive_queue[0]
+            used = min(skb.end_seq - self.copied_seq, self.wanted)
+            self.copied_seq += used
+            self.wanted -= used
+            self._rcv_space_adjust()
+            if self.copied_seq == skb.end_seq:
+                self.rmem_alloc -= self.receive_queue.popleft().truesize
+        self.wanted = self.wanted or self.config.read_size
 
     def _epollin_ready(self) -> bool:
         """Whether the reader wakes: tcp_epollin_ready(), tcp_rmem_pressure()."""
@@ -175,10 +191,14 @@ class Receiver:
         """
         self.rcv_nxt += segment.len
         self.rmem_alloc += segment.len
-        self.tail_frags += segment.frags
-        if self.tail_frags > MAX_SKB_FRAGS:
+        tail = self.receive_queue[-1] if self.receive_queue else None
+        if tail and tail.frags + segment.frags <= MAX_SKB_FRAGS:
+            tail.end_seq = self.rcv_nxt
+            tail.truesize += segment.len
+            tail.frags += segment.frags
+        else:
             self.rmem_alloc += self.config.skb_overhead
-            self.tail_frags = segment.frags
+            self.receive_queue.append(Received(self.rcv_nxt, segment.len + self.config.skb_overhead, segment.frags))
 
     def _measure_scaling_ratio(self, length: int) -> None:
         """The share of an skb that is payload: tcp_measure_rcv_mss(), since 6.6."""
@@ -228,17 +248,17 @@ class Receiver:
         """The window as it can be expressed, rounded up."""
         return -(-window >> self.config.rcv_wscale) << self.config.rcv_wscale
 
-    def send_ack(self, has_data: bool = False) -> None:
-        """Something goes that acknowledges, alone or with data."""
-        self.transmit(self.now, self.acknowledge(self.now, has_data))
+    def send_ack(self, length: int = 0) -> None:
+        """Something goes that acknowledges, alone or with so much data."""
+        self.transmit(self.now, self.acknowledge(self.now, length))
 
-    def acknowledge(self, now: int, has_data: bool) -> Ack:
-        """What a packet acknowledges that goes now. What was offered is not taken back: tcp_select_window()."""
+    def acknowledge(self, now: int, length: int) -> Ack:
+        """What a packet with so much data acknowledges: tcp_select_window(). What was offered is not taken back."""
         new_win, cur_win = self._select_window(), self._receive_window()
         self.rcv_wnd = self._scaled(cur_win) if new_win < cur_win else new_win
         self.rcv_wup = self.rcv_nxt
         self.icsk_ack.event_ack_sent()
-        return Ack(self.rcv_wup, self.rcv_wnd, now // NSEC_PER_MSEC, has_data)
+        return Ack(self.rcv_wup, self.rcv_wnd, now // NSEC_PER_MSEC, length)
 
     def _unacked(self) -> int:
         return self.rcv_nxt - self.rcv_wup

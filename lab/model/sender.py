@@ -91,7 +91,7 @@ class Sender:
         self.fin = False  # whether it is closed
         self.srtt_us = max(rtt_us << 3, 1)  # eight times the mean
         self.min_rtt_burst = config.gso_max_size >> (rtt_us >> TCP_TSO_RTT_LOG)  # bytes
-        self.ts_recent = -(config.handshake_rtt // NSEC_PER_MSEC)  # the receiver's time stamp seen last, ms
+        self.ts_recent = 0  # the receiver's time stamp seen last, ms
         self.wstamp_ns = 0  # when it last sent
         self.clock_cache = 0  # the time
 
@@ -162,12 +162,12 @@ class Sender:
         if ack.ack_seq > self.snd_una:
             self._clean_rtx_queue(ack.ack_seq)
         elif ack.window <= self.snd_wnd:
-            return ack.has_data
+            return ack.len > 0
         self.snd_wnd, self.ts_recent = ack.window, ack.tsval
         self.max_window = max(self.max_window, ack.window)
         self._write_xmit(self.nonagle)
         self._check_space()
-        return (waiting and not self.nospace) or ack.has_data
+        return (waiting and not self.nospace) or ack.len > 0
 
     def _clean_rtx_queue(self, ack_seq: int) -> None:
         """tcp_clean_rtx_queue(), and what follows from its RTT samples."""

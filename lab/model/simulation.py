@@ -1,7 +1,7 @@
 """Sender, wires and receiver together: a bulk transfer, event by event, on a path without loss.
 
 Only waiting takes time (docs/virtual-time.md): all that a process does between two waits happens at the instant when
-it is woken. Positions are bytes of payload since the start, times whole nanoseconds since the first write.
+it is woken. Positions are bytes of payload since the start, times whole nanoseconds since a tick of the kernel's.
 """
 
 from __future__ import annotations
@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections import deque
 
 from lab.model.delayed_ack import NEVER
+from lab.model.handshake import handshake
 from lab.model.line import ModelError, frame
-from lab.model.mss import mss
+from lab.model.mss import client, mss
 from lab.model.packet import Ack, Segment
 from lab.model.path import Path
 from lab.model.receiver import Receiver, ReceiverConfig
@@ -20,19 +21,20 @@ from lab.model.writer import Sleeps, writes
 
 __all__ = ["Simulation"]
 
+NSEC_PER_USEC, NSEC_PER_MSEC = 1000, 10**6
 TIMER_SLACK_NS = 50_000  # by which a process that sleeps may wake late, unless an interrupt comes before
 PAGE_SIZE, SKB_FRAG_PAGE_SIZE = 4096, 32768  # bytes of a file's page, which sendfile() sends; of what write() copies to
 
 
 class Simulation:
-    """A transfer of the path's size, or one whose writer stops at `end`.
+    """A transfer of the path's size, or one whose writer stops `duration` ns after its first write.
 
-    `last` is when the last of what was sent arrives; `peak` is the most frames that were on the wire. The reader first
-    woke at `started` and found `first` bytes. `acked` are the times when the sender saw an ACK, and what was
-    acknowledged then.
+    That is at `start`, in ns since a tick of the kernel's: without one, the connection began on a tick. `last` is when
+    the last of what was sent arrives; `peak` is the most frames that were on the wire. The reader first woke at
+    `started` and found `first` bytes. `acked` are the times when the sender saw an ACK, and what was acknowledged then.
     """
 
-    def __init__(self, path: Path, end: int) -> None:
+    def __init__(self, path: Path, duration: int = NEVER, start: int | None = None) -> None:
         if path.rate is None:
             raise ModelError("without a rate, frames come as fast as the machine makes them")
         self.page, self.mss = PAGE_SIZE if path.sendfile else SKB_FRAG_PAGE_SIZE, mss(path)
@@ -40,18 +42,26 @@ class Simulation:
         self.forward, self.reverse = Wire(path.forward, overhead), Wire(path.back, overhead)
         self.sender = Sender(SenderConfig.of(path), self._transmit)
         self.receiver = Receiver(ReceiverConfig.of(path), self._acknowledge)
-        self.writer: Sleeps = writes(path, self.sender, end, NEVER if path.size is None else path.size.bytes)
-        self.ready, self.soon = 0, NEVER  # when the writer goes on; from when on it does so with the next interrupt
+        before = handshake(path)
+        self.start = before.sender if start is None else start
+        self.end = self.start + duration
+        self.receiver.tuning.time = (self.start - before.sender + before.receiver) // NSEC_PER_USEC
+        self.sender.ts_recent = (self.start - before.sender + before.heard) // NSEC_PER_MSEC
+        self.writer: Sleeps = writes(path, self.sender, self.end, NEVER if path.size is None else path.size.bytes)
+        self.ready, self.soon = (
+            self.start,
+            NEVER,
+        )  # when the writer goes on; from when on it does so with the next interrupt
         self.segments: deque[tuple[int, Segment]] = deque()  # on their way, and when each arrives
         self.acks: deque[tuple[int, Ack]] = deque()
-        if path.control:  # the message that starts the test is acknowledged just ahead of the first segment
-            self.forward.carry(0, 0)
+        if client(path) == "sender":  # the SYN-ACK, or what starts the test, is acknowledged just ahead
+            self.forward.carry(self.start, 0)
         self.last = self.peak = self.first = 0
         self.started: int | None = None
         self.acked: tuple[list[int], list[int]] = ([], [])
 
-    def run(self, end: int) -> None:
-        """Plays what happens until then. A packet comes or a timer expires before a process goes on."""
+    def run(self, end: int = NEVER) -> None:
+        """Plays what happens until then, or all. A packet comes or a timer expires before a process goes on."""
         segments, acks, icsk_ack = self.segments, self.acks, self.receiver.icsk_ack
         while True:
             arrival, ack = segments[0][0] if segments else NEVER, acks[0][0] if acks else NEVER
@@ -76,6 +86,8 @@ class Simulation:
         self.writer, self.ready, self.soon = iter(()), NEVER, NEVER
 
     def _ack(self, now: int, ack: Ack) -> None:
+        if ack.len:  # which is acknowledged in turn
+            self.forward.carry(now, 0)
         before = self.sender.snd_una
         if self.sender.ack(now, ack) and self.ready == NEVER:
             self.ready = now
@@ -103,7 +115,7 @@ class Simulation:
                 self.ready, self.soon = until + TIMER_SLACK_NS, until
 
     def _acknowledge(self, now: int, ack: Ack) -> None:
-        self.acks.append((self.reverse.carry(now, 0), ack))
+        self.acks.append((self.reverse.carry(now, ack.len), ack))
 
     def _transmit(self, now: int, seq: int, skb: Skb) -> None:
         """An skb onto the wire, cut into segments."""

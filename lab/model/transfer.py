@@ -83,22 +83,22 @@ def _played(path: Path) -> Transfer:
     if path.size is None and path.writes_per_poll is None and path.write_size is None:
         raise ModelError("nothing says how much its writer writes at once")
     timed = path.duration is not None and path.size is None
-    end = path.duration.ns if path.duration is not None and timed else NEVER
-    simulation = Simulation(path, end)
-    simulation.run(end)
-    written, sent, queue = simulation.sender.write_seq, simulation.sender.snd_nxt, simulation.forward.queue(end)
+    simulation = Simulation(path, path.duration.ns if path.duration is not None and timed else NEVER)
+    simulation.run(simulation.end)
+    sender, start, end = simulation.sender, simulation.start, simulation.end
+    written, sent, queue = sender.write_seq, sender.snd_nxt, simulation.forward.queue(end)
     if timed and path.writes_per_poll:
         simulation.stop()
-    simulation.run(NEVER)
+    simulation.run()
     return Transfer(
-        seconds=min(end, simulation.last) / 1e9,
+        seconds=(min(end, simulation.last) - start) / 1e9,
         written=written,
-        total=simulation.sender.write_seq,
+        total=sender.write_seq,
         sent=sent,
         queue=queue / 1e9,
-        started=None if simulation.started is None else simulation.started / 1e9,
+        started=None if simulation.started is None else (simulation.started - start) / 1e9,
         first=simulation.first,
-        drained=simulation.last / 1e9,
+        drained=(simulation.last - start) / 1e9,
         peak=simulation.peak,
-        acks=(tuple(at / 1e9 for at in simulation.acked[0]), tuple(simulation.acked[1])),
+        acks=(tuple((at - start) / 1e9 for at in simulation.acked[0]), tuple(simulation.acked[1])),
     )

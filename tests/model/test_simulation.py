@@ -134,7 +134,7 @@ def test_one_part_of_a_segment_is_under_way_at_most() -> None:
     list(socket.sendmsg(100))
     list(socket.sendmsg(100))
     assert ends == [100]
-    socket.ack(100 * MS, Ack(100, 65152, 0, has_data=False))
+    socket.ack(100 * MS, Ack(100, 65152, 0))
     assert ends == [100, 200]
 
 
@@ -148,8 +148,8 @@ def test_each_skb_costs_its_head_and_a_writer_sleeps_until_a_third_is_free() -> 
         >= socket.sndbuf
     )
     assert not socket.is_writeable()
-    assert not socket.ack(100 * MS, Ack(ends[0], 65152, 0, has_data=False))
-    assert socket.ack(101 * MS, Ack(socket.snd_nxt, 65152, 0, has_data=False))
+    assert not socket.ack(100 * MS, Ack(ends[0], 65152, 0))
+    assert socket.ack(101 * MS, Ack(socket.snd_nxt, 65152, 0))
 
 
 def test_closing_sends_what_waited() -> None:
