@@ -23,6 +23,7 @@ __all__ = ["Simulation"]
 
 NSEC_PER_USEC, NSEC_PER_MSEC = 1000, 10**6
 TIMER_SLACK_NS = 50_000  # by which a process that sleeps may wake late, unless an interrupt comes before
+CHECKS_EXPIRED_SINCE = (7, 2)  # whether a time to sleep is over already: hrtimer_start_range_ns_user()
 PAGE_SIZE, SKB_FRAG_PAGE_SIZE = 4096, 32768  # bytes of a file's page, which sendfile() sends; of what write() copies to
 
 
@@ -42,16 +43,16 @@ class Simulation:
         self.forward, self.reverse = Wire(path.forward, overhead), Wire(path.back, overhead)
         self.sender = Sender(SenderConfig.of(path), self._transmit)
         self.receiver = Receiver(ReceiverConfig.of(path), self._acknowledge)
+        self.now = 0  # the last event's time
+        self.checks_expired = path.kernel >= CHECKS_EXPIRED_SINCE
         before = handshake(path)
         self.start = before.sender if start is None else start
         self.end = self.start + duration
         self.receiver.tuning.time = (self.start - before.sender + before.receiver) // NSEC_PER_USEC
         self.sender.ts_recent = (self.start - before.sender + before.heard) // NSEC_PER_MSEC
         self.writer: Sleeps = writes(path, self.sender, self.end, NEVER if path.size is None else path.size.bytes)
-        self.ready, self.soon = (
-            self.start,
-            NEVER,
-        )  # when the writer goes on; from when on it does so with the next interrupt
+        self.ready = self.start  # when the writer goes on
+        self.soon = NEVER  # from when on it may do so with an interrupt
         self.segments: deque[tuple[int, Segment]] = deque()  # on their way, and when each arrives
         self.acks: deque[tuple[int, Ack]] = deque()
         if client(path) == "sender":  # the SYN-ACK, or what starts the test, is acknowledged just ahead
@@ -62,24 +63,45 @@ class Simulation:
 
     def run(self, end: int = NEVER) -> None:
         """Plays what happens until then, or all. A packet comes or a timer expires before a process goes on."""
-        segments, acks, icsk_ack = self.segments, self.acks, self.receiver.icsk_ack
         while True:
-            arrival, ack = segments[0][0] if segments else NEVER, acks[0][0] if acks else NEVER
-            due = min(arrival, ack, icsk_ack.due)
+            due = min(self._timers())
+            if self.soon < NEVER:
+                due = min(due, self._tick())
             now = min(due, self.ready)
             if now > end or now == NEVER:
                 return
+            self.now = now
+            wakes = self.soon <= now and not self._waits(now)
             if due > now:
                 self._write(now)
-                continue
-            if icsk_ack.due == now:
-                self.receiver.delack_timer(now)
-            elif ack == now:
-                self._ack(now, acks.popleft()[1])
             else:
-                self._arrive(now, segments.popleft()[1])
-            if self.soon <= now:
-                self.ready = min(self.ready, now)
+                self._interrupt(now)
+                self.ready = min(self.ready, now) if wakes else self.ready
+
+    def _timers(self) -> tuple[int, int, int]:
+        """When the delayed ACK's timer fires, and when the next ACK and the next segment come."""
+        ack, segment = self.acks[0][0] if self.acks else NEVER, self.segments[0][0] if self.segments else NEVER
+        return self.receiver.icsk_ack.due, ack, segment
+
+    def _tick(self) -> int:
+        """The next of the kernel's ticks, each of which is an interrupt, too."""
+        timers = self.receiver.icsk_ack.timers
+        return timers.time_of(timers.jiffies(self.now) + 1)
+
+    def _waits(self, now: int) -> bool:
+        """Whether a writer that may wake sleeps on: an interrupt looks no further than to the first timer that it finds
+        must not expire yet (__hrtimer_run_queues()).
+        """
+        return any(now < due < self.ready for due in (*self._timers(), self._tick()))
+
+    def _interrupt(self, now: int) -> None:
+        delack, ack, segment = self._timers()
+        if delack == now:
+            self.receiver.delack_timer(now)
+        elif ack == now:
+            self._ack(now, self.acks.popleft()[1])
+        elif segment == now:
+            self._arrive(now, self.segments.popleft()[1])
 
     def stop(self) -> None:
         """The writer writes no more."""
@@ -113,6 +135,8 @@ class Simulation:
         else:
             if until is not None:
                 self.ready, self.soon = until + TIMER_SLACK_NS, until
+                if until <= now and self.checks_expired and min(*self._timers(), self._tick()) > self.ready:
+                    self.ready = now  # hrtimer_check_user_timer(): its timer would be the first, and has expired
 
     def _acknowledge(self, now: int, ack: Ack) -> None:
         self.acks.append((self.reverse.carry(now, ack.len), ack))
