@@ -5,10 +5,9 @@ Written after net/ipv4/tcp_input.c (tcp_rcv_established()) and tcp_output.c (__t
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-from lab.model.line import ModelError
 from lab.model.packet import Ack, Segment
 from lab.model.path import Path
 from lab.model.receiver import Receiver, ReceiverConfig
@@ -40,11 +39,12 @@ class Endpoint:
         self.receiver = Receiver(ReceiverConfig.of(path.turned()), self._transmit_ack)
         self.sender.nonagle = TCP_NAGLE_OFF if nodelay else 0
 
-    def write(self, now: int, size: int) -> None:
-        """One write. Raises ModelError where it would sleep for room."""
-        self.sender.clock_cache = now
+    def write(self, size: int, now: Callable[[], int]) -> Iterator[None]:
+        """One write, which asks for the time whenever it goes on. Yields where it sleeps until there is room."""
+        self.sender.clock_cache = now()
         for _ in self.sender.sendmsg(size):
-            raise ModelError("the model covers messages that the send buffer has room for")
+            yield
+            self.sender.clock_cache = now()
 
     def cork(self) -> None:
         """Holds back what is less than a segment: TCP_CORK."""

@@ -60,7 +60,6 @@ class ReceiverConfig:
     first_read_size: int = _ALL  # bytes that its first call asks for
     read_size: int = _ALL  # and every further one
     answer: int = 0  # bytes that it sends back when it has read anything
-    cookie: bool = False  # whether it has read a short message before
 
     @classmethod
     def of(cls, path: Path) -> Self:
@@ -83,7 +82,6 @@ class ReceiverConfig:
             timestamps=path.timestamps,
             rcvlowat=max(path.rcvlowat, 1),
             answer=_ANSWER if path.header_bytes else 0,
-            cookie=path.control,
             **reads,
         )
 
@@ -112,13 +110,16 @@ class Receiver:
         self.tuning = Tuning(min(self.rcv_ssthresh, TCP_INIT_CWND * config.advmss))
         self.rmem_alloc = 0
         self.receive_queue: deque[Received] = deque()
-        if config.cookie:
-            self.icsk_ack.incr_quickack(self.rcv_wnd)
-            self.icsk_ack.quick -= 1
         self.answer = config.answer
         self.wanted = config.first_read_size  # bytes that the reader's call still waits for
         self.awake = False  # whether the reader is about to read
         self.now = 0
+
+    def receive_cookie(self, now: int) -> None:
+        """A few bytes that are no part of the transfer, and are acknowledged at once."""
+        self.tuning.rcv_rtt_measure(now // NSEC_PER_USEC, self.rcv_nxt, self.rcv_wnd)
+        self.icsk_ack.event_data_recv(now, self.rcv_wnd)
+        self.icsk_ack.event_ack_sent()
 
     def receive(self, now: int, segment: Segment) -> None:
         """What a segment sets off that acknowledges nothing new: tcp_rcv_established(). It may wake the reader."""

@@ -48,7 +48,11 @@ class Simulation:
         before = handshake(path)
         self.start = before.sender if start is None else start
         self.end = self.start + duration
-        self.receiver.tuning.time = (self.start - before.sender + before.receiver) // NSEC_PER_USEC
+        established = self.start - before.sender + before.receiver
+        if path.control:  # the connection was made a round trip earlier, and has carried a cookie
+            established -= before.sender
+            self.receiver.receive_cookie(self.start)
+        self.receiver.tuning.time = established // NSEC_PER_USEC
         self.sender.ts_recent = (self.start - before.sender + before.heard) // NSEC_PER_MSEC
         self.writer: Sleeps = writes(path, self.sender, self.end, NEVER if path.size is None else path.size.bytes)
         self.ready = self.start  # when the writer goes on

@@ -114,6 +114,7 @@ class _Simulation:
         self.server = Endpoint(path.turned(), self._answer)
         overhead = frame(path).bytes - mss(path)
         self.forward, self.reverse = Wire(path.forward, overhead), Wire(path.back, overhead)
+        self.forward.carry(0, 0)  # the handshake's ACK, just ahead of the first message
         self.now, self.numbers = 0, count()
         self.arriving: list[tuple[int, int, Endpoint, Packet]] = []
         played = min(self.messages, _PLAYED)
@@ -139,11 +140,17 @@ class _Simulation:
         if self.way == "cork":
             self.client.cork()
         for piece in (*self.pieces, self.file):
-            self.client.write(self.now, piece)
-            self._arrive()
+            self._written(self.client, piece)
         if self.way == "cork":
             self.client.uncork(self.now)
             self._arrive()
+
+    def _written(self, end: Endpoint, size: int) -> None:
+        """One write, which may sleep for room."""
+        for _ in end.write(size, lambda: self.now):
+            while end.sender.nospace:
+                self._wait()
+        self._arrive()
 
     def _wait(self) -> None:
         """The server reads what is there; when there is nothing, time passes."""
@@ -151,7 +158,7 @@ class _Simulation:
         if server.copied_seq < server.rcv_nxt:
             server.read(self.now)
             if server.copied_seq % self.message == 0:
-                self.server.write(self.now, _REPLY)
+                self._written(self.server, _REPLY)
             self._arrive()
             return
         timers = (self.client.receiver, server)

@@ -21,9 +21,9 @@ from lab.units import Size
 
 __all__ = ["Transfer", "transfer"]
 
-# Full round trips, or bytes, after which a transfer is steady. The edge of a small window cuts bursts in ever other
-# places: only many of them have a mean.
-_STEADY_ROUNDS, _STEADY_BYTES = 32, 32 << 20
+# Full round trips, or bytes, after which a transfer may be steady: if its pace changes by no more than that from then
+# on. The edge of a small window cuts bursts in ever other places: only many of them have a mean.
+_STEADY_ROUNDS, _STEADY_BYTES, _STEADY_WITHIN = 32, 32 << 20, 1e-3
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,14 +67,25 @@ def transfer(path: Path) -> Transfer:
     hops = tuple(replace(hop, limit=0, loss=0.0) for hop in path.forward)
     plain = replace(path, forward=hops)
     part = max(int(_STEADY_ROUNDS * path.rate.bps / 8 * base_rtt(path).number), _STEADY_BYTES)
-    if path.size is None or path.size.bytes <= 2 * part:
-        return _played(plain)
-    whole = _played(replace(plain, size=Size(2 * part)))
-    (begun, first), (ended, last) = whole.ack_of(part), whole.ack_of(2 * part - part // 16)  # the very last may be late
-    end = whole.drained + (path.size.bytes - whole.written) / (last - first) * (ended - begun)
-    return replace(
-        whole, seconds=end, drained=end, written=path.size.bytes, total=path.size.bytes, sent=path.size.bytes
-    )
+    while path.size and path.size.bytes > 2 * part:
+        whole = _played(replace(plain, size=Size(2 * part)))
+        before, after = _pace(whole, part, part * 3 // 2), _pace(whole, part * 3 // 2, part * 31 // 16)
+        if abs(after / before - 1) < _STEADY_WITHIN:
+            return _continued(whole, path.size.bytes, _pace(whole, part, part * 31 // 16))
+        part *= 2
+    return _played(plain)
+
+
+def _pace(whole: Transfer, first: int, last: int) -> float:
+    """Seconds a byte between the ACKs for so many. The very last ones may be late."""
+    (begun, first), (ended, last) = whole.ack_of(first), whole.ack_of(last)
+    return (ended - begun) / (last - first)
+
+
+def _continued(whole: Transfer, size: int, pace: float) -> Transfer:
+    """A transfer that goes on as it was."""
+    end = whole.drained + (size - whole.written) * pace
+    return replace(whole, seconds=end, drained=end, written=size, total=size, sent=size)
 
 
 @lru_cache(maxsize=64)

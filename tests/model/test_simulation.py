@@ -2,10 +2,11 @@
 
 from collections import Counter
 from dataclasses import replace
+from typing import NamedTuple
 
 import pytest
 
-from lab.model import Hop, Path
+from lab.model import End, Hop, Path
 from lab.model.delayed_ack import NEVER
 from lab.model.packet import Ack, Segment
 from lab.model.receiver import Receiver, ReceiverConfig
@@ -34,41 +35,64 @@ POLLING = replace(
 )
 
 
-def segments(path: Path) -> Counter[int]:
-    """How many segments of each size the path's workload sends."""
-    assert path.duration
-    simulation, sizes = Simulation(path, path.duration.ns), Counter[int]()
+class Captured(NamedTuple):
+    """What a capture at the sender holds, on the kernel in which only waiting takes time."""
+
+    path: Path
+    start: int  # when the first segment leaves, ns since a tick
+    payload: int  # bytes
+    segments: int
+    last: int  # when the last one leaves, ns after the first
+
+
+IPERF = Captured(PATH, 51_568, 266_076_220, 183_819, 10_079_056_208)
+SENDFILE = Captured(
+    replace(BULK, sndbuf_max=4 << 20, rcvbuf_max=12_500_000), 101_568, 96_468_992, 66_632, 4_040_573_728
+)
+SMALL = Hop(Rate.of("100 Mbit/s"), Duration.of("5 ms"), Size(500), 20_000, 0.0)
+SMALL_MTU = Captured(  # packets of 500 bytes, and a receive buffer for 127 of their segments
+    replace(
+        BULK,
+        forward=(replace(SMALL, mtu=Size(1500)),),
+        back=(SMALL,),
+        size=Size.of("40 MiB"),
+        rcvlowat=1,
+        rcvbuf_max=115_072,
+        receiver=End(mtu=Size(500), sysctls={"net.ipv4.tcp_rmem": "4096 115072 115072"}),
+    ),
+    115_680,
+    41_943_040,
+    94_023,
+    7_952_455_840,
+)
+
+
+@pytest.mark.parametrize("captured", [IPERF, SENDFILE, SMALL_MTU], ids=["iperf", "sendfile", "small-mtu"])
+def test_every_segment_leaves_at_the_nanosecond_at_which_linux_sent_it(captured: Captured) -> None:
+    path, sizes, times = captured.path, Counter[int](), list[int]()
+    timed = path.duration if path.duration and not path.size else None
+    simulation = Simulation(path, timed.ns if timed else NEVER, captured.start)
     transmit = simulation.sender.transmit
 
     def count(now: int, start: int, skb: Skb) -> None:
-        full, part = divmod(skb.end_seq - start, FULL)
-        sizes.update({FULL: full, part: 1} if part else {FULL: full})
+        full, part = divmod(skb.end_seq - start, simulation.mss)
+        sizes.update({simulation.mss: full, part: 1} if part else {simulation.mss: full})
+        times.append(now)
         transmit(now, start, skb)
 
     simulation.sender.transmit = count
-    simulation.run(NEVER)
-    return sizes
-
-
-@pytest.mark.parametrize(
-    ("path", "payload", "packets"),
-    [  # what the capture at the sender holds
-        (PATH, 266_076_220, 183_819),  # iperf's writes
-        (replace(BULK, sndbuf_max=4 << 20, rcvbuf_max=12_500_000), 96_468_992, 66_632),  # sendfile()
-    ],
-)
-def test_as_many_segments_as_linux_sent(path: Path, payload: int, packets: int) -> None:
-    sent = segments(path)
-    assert sum(size * number for size, number in sent.items()) == payload
-    assert sum(sent.values()) == packets
+    simulation.run()
+    assert sum(size * number for size, number in sizes.items()) == captured.payload
+    assert sum(sizes.values()) == captured.segments
+    assert times[-1] - times[0] == captured.last
 
 
 def test_iperf3_sends_what_linux_sent_when_it_did() -> None:
-    simulation = Simulation(POLLING, 10**9)
-    simulation.run(10**9)
-    assert simulation.sender.snd_nxt == 85_691_544  # in the first second of a capture; and when the first ACKs came
-    first = [10014208, 10026752, 10039040, 10051328, 10063616, 10075904, 10088192, 10100480, 10112768, 10125056]
-    assert simulation.acked[0][:10] == first
+    start = 94_084
+    simulation = Simulation(POLLING, 10**9, start)
+    simulation.run(start + 800 * MS)
+    assert simulation.sender.snd_nxt == 67_630_840  # within 800 ms of a capture; and when the first ACKs came
+    assert simulation.acked[0][:10] == [start + 10_013_744 + number * 12_304 for number in range(10)]
 
 
 def test_what_a_writer_does_between_two_waits_takes_no_time() -> None:
