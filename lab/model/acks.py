@@ -4,6 +4,7 @@ net/core/gro.c for what GRO makes of segments before TCP sees them.
 
 from __future__ import annotations
 
+from lab.model.delayed_ack import LVL_CLK_SHIFT, LVL_START, TCP_MAX_QUICKACKS
 from lab.model.line import ModelError, base_rtt, frame
 from lab.model.mss import mss
 from lab.model.path import Path
@@ -24,11 +25,9 @@ __all__ = [
 ]
 
 _EVERY = 2  # __tcp_ack_snd_check(): more than one full segment is acknowledged
-_MAX_QUICKACKS = 16  # TCP_MAX_QUICKACKS
 _DELACK_MIN, _DELACK_MAX = 1 / 25, 1 / 5  # TCP_DELACK_MIN, TCP_DELACK_MAX: HZ / 25, HZ / 5
 _DUP_ACKS = 3  # TCP_FASTRETRANS_THRESH: so many are sent at once
 _COMP_SACK_NR, _COMP_SACK_DELAY, _COMP_SACK_RTT = 44, 0.001, 0.33  # tcp_comp_sack_nr, _delay_ns, _rtt_percent
-_WHEEL = (64, 8)  # jiffies of the timer wheel's first level, and the grain of its second (kernel/time/timer.c)
 
 
 def segments_per_ack(path: Path) -> Value:
@@ -78,7 +77,7 @@ def packets_per_gb(path: Path) -> Value:
 
 def quick_acks(path: Path) -> Value:
     """ACKs sent at once when a connection begins: half the window in segments, 16 at most; tcp_incr_quickack()."""
-    return Value(min(initial_window(path) // (2 * mss(path)), _MAX_QUICKACKS), "1")
+    return Value(min(initial_window(path) // (2 * mss(path)), TCP_MAX_QUICKACKS), "1")
 
 
 def ack_after_answer(path: Path) -> Value:
@@ -116,7 +115,7 @@ def ack_delayed_longest(path: Path) -> Value:
     """
     _unread(path)
     delay = min(max(base_rtt(path).number, _DELACK_MIN), _DELACK_MAX)
-    late = _WHEEL[1] if delay * path.hz >= _WHEEL[0] else 1
+    late = 1 << LVL_CLK_SHIFT if delay * path.hz >= LVL_START else 1
     return Value(delay + (late - 0.5) / path.hz, "s")
 
 

@@ -1,78 +1,127 @@
-"""CUBIC before any loss, as net/ipv4/tcp_cubic.c has it: slow start, what ends it, and the growth above that."""
+"""The congestion window before any loss: slow start, what ends it, and CUBIC's growth above that.
+
+Written after net/ipv4/tcp_cubic.c, tcp_cong.c and tcp_output.c (tcp_cwnd_validate()) of Linux 7.2. Times are whole
+microseconds, as in the kernel.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import inf
 
-__all__ = ["Cubic"]
+__all__ = ["TCP_INIT_CWND", "Cubic"]
 
-_LOW, _SAMPLES, _TRAIN = 16, 8, 0.002  # HyStart: segments, RTT samples, seconds between the ACKs of a train
-_BURSTS, _LONGEST_BURSTS = 4, 0.001  # GSO packets that may delay a train, and by how much at most
-_C = 410 / 1024  # segments / s^3: bic_scale 41 at an RTT of 100 ms
-_FASTEST, _SLOWEST = 2, 20  # segments acknowledged for one more: the bound of CUBIC; the bound before the first loss
+TCP_INIT_CWND = 10  # RFC 6928
+TCP_INFINITE_SSTHRESH = 0x7FFFFFFF
+HYSTART_LOW_WINDOW = 16  # segments below which slow start goes on
+HYSTART_ACK_DELTA_US = 2000  # between two ACKs of a train
+HYSTART_MIN_SAMPLES = 8
+HYSTART_DELAY_MIN, HYSTART_DELAY_MAX = 4000, 16_000
+CUBE_RTT_SCALE = 410  # bic_scale 41, of 1024ths, at an RTT of 100 ms
+BICTCP_HZ = 10  # CUBIC's unit of time is 2^-10 s
+BETA_SCALE = 15  # 8 (1024 + beta) / 3 (1024 - beta), beta = 717
 
 
 @dataclass(slots=True)
 class Cubic:
-    """The congestion window of a connection that loses nothing. `cwnd` in segments, times in seconds."""
+    """The state of a connection that loses nothing: of struct tcp_sock and of struct bictcp."""
 
-    cwnd: int = 10  # RFC 6928
-    slow_start: bool = True
-    limited: bool = True  # whether cwnd held the sender back (tcp_cwnd_validate)
-    most: int = 0  # segments in flight at most, of late
-    usage: int = 0
-    credit: int = 0
-    epoch: float | None = None
-    origin: int = 0
-    min_rtt: float = inf
-    round_end: int = -1
-    round_start: float = 0.0
-    train: float = 0.0
-    round_rtt: float = inf
-    samples: int = 0
+    hz: int = 1000
+    cwnd: int = TCP_INIT_CWND
+    ssthresh: int = TCP_INFINITE_SSTHRESH
+    cwnd_cnt: int = 0  # segments acknowledged towards the next increase
+    is_cwnd_limited: bool = False  # whether cwnd held the sender back in the window that ends at cwnd_usage_seq
+    max_packets_out: int = 0
+    cwnd_usage_seq: int = 0
+    cnt: int = 0  # segments acknowledged for one more
+    last_cwnd: int = 0
+    last_time: int = 0  # jiffies
+    epoch_start: int = 0  # jiffies
+    origin_point: int = 0
+    ack_cnt: int = 0
+    tcp_cwnd: int = 0  # Reno's
+    delay_min: int = 0
+    round_start: int = 0
+    end_seq: int = 0
+    last_ack: int = 0
+    curr_rtt: int = 0
+    sample_cnt: int = 0
 
-    def sent(self, inflight: int, limited: bool, una: int, nxt: int) -> None:
+    @property
+    def slow_start(self) -> bool:
+        """tcp_in_slow_start()."""
+        return self.cwnd < self.ssthresh
+
+    def sent(self, packets_out: int, limited: bool, snd_una: int, snd_nxt: int) -> None:
         """After sending: how far cwnd was used. tcp_cwnd_validate()."""
-        if una >= self.usage or limited or (not self.limited and inflight > self.most):
-            self.limited, self.most, self.usage = limited, inflight, nxt
+        more = not self.is_cwnd_limited and packets_out > self.max_packets_out
+        if snd_una >= self.cwnd_usage_seq or limited or more:
+            self.is_cwnd_limited, self.max_packets_out, self.cwnd_usage_seq = limited, packets_out, snd_nxt
 
-    def acknowledged(self, now: float, rtt: float, segments: int, una: int, nxt: int, burst: float = 0.0) -> None:
-        """An ACK for `segments` with this RTT sample; the largest GSO packet takes `burst` seconds at the pace of its
-        flow. cubictcp_acked(), cubictcp_cong_avoid().
+    def acknowledged(self, now: int, rtt: int, acked: int, snd_una: int, snd_nxt: int, ack_delay: int = 0) -> None:
+        """An ACK for `acked` segments with this RTT sample; `ack_delay` is what the largest GSO packet takes at the
+        flow's pace, four times. cubictcp_acked(), cubictcp_cong_avoid().
         """
-        self.min_rtt = min(self.min_rtt, rtt)
-        if self.limited or (self.slow_start and self.cwnd < 2 * self.most):
-            self._grow(now, segments)
-        if self.slow_start:
-            self._hystart(now, rtt, una, nxt, min(_BURSTS * burst, _LONGEST_BURSTS))
+        jiffies = now * self.hz // 10**6
+        if not self.epoch_start or jiffies - self.epoch_start >= self.hz:
+            delay = max(rtt, 1)
+            self.delay_min = min(self.delay_min or delay, delay)
+            if self.slow_start:
+                self._hystart_update(now, delay, snd_una, snd_nxt, ack_delay)
+        if self.is_cwnd_limited or (self.slow_start and self.cwnd < 2 * self.max_packets_out):  # tcp_is_cwnd_limited()
+            self._avoid_congestion(jiffies, acked)
 
-    def _grow(self, now: float, segments: int) -> None:
-        if self.slow_start:
-            self.cwnd += segments
+    def _hystart_update(self, now: int, delay: int, snd_una: int, snd_nxt: int, ack_delay: int) -> None:
+        """Slow start ends when a train of ACKs is as long as half the RTT and some bursts, or when the RTT grows."""
+        if snd_una > self.end_seq:  # bictcp_hystart_reset()
+            self.round_start = self.last_ack = now
+            self.end_seq, self.curr_rtt, self.sample_cnt = snd_nxt, delay, 0
+        if self.cwnd < HYSTART_LOW_WINDOW:
             return
-        if self.epoch is None:
-            self.epoch, self.origin = now, self.cwnd
-        target = self.origin + int(_C * (now - self.epoch + self.min_rtt) ** 3)
-        count = max(min(self.cwnd // (target - self.cwnd), _SLOWEST), _FASTEST) if target > self.cwnd else _SLOWEST
-        self.credit += segments
-        more, self.credit = divmod(self.credit, count)
+        if now - self.last_ack <= HYSTART_ACK_DELTA_US:
+            self.last_ack = now
+            if now - self.round_start > self.delay_min + min(ack_delay, 1000) >> 1:
+                self.ssthresh = self.cwnd
+        self.curr_rtt = min(self.curr_rtt, delay)
+        if self.sample_cnt < HYSTART_MIN_SAMPLES:
+            self.sample_cnt += 1
+        elif self.curr_rtt > self.delay_min + min(max(self.delay_min >> 3, HYSTART_DELAY_MIN), HYSTART_DELAY_MAX):
+            self.ssthresh = self.cwnd
+
+    def _avoid_congestion(self, jiffies: int, acked: int) -> None:
+        """tcp_slow_start(), tcp_cong_avoid_ai()."""
+        if self.slow_start:
+            self.cwnd += acked
+            return
+        self._update(jiffies, acked)
+        if self.cwnd_cnt >= self.cnt:
+            self.cwnd_cnt = 0
+            self.cwnd += 1
+        more, self.cwnd_cnt = divmod(self.cwnd_cnt + acked, self.cnt)
         self.cwnd += more
 
-    def _hystart(self, now: float, rtt: float, una: int, nxt: int, bursts: float) -> None:
-        """Slow start ends when a train of ACKs is as long as half the RTT and some bursts, or when the RTT grows:
-        hystart_update(), hystart_ack_delay().
-        """
-        if una > self.round_end:
-            self.round_end, self.round_start, self.train = nxt, now, now
-            self.round_rtt, self.samples = inf, 0
-        if self.cwnd < _LOW:
+    def _update(self, jiffies: int, acked: int) -> None:
+        """bictcp_update(): how many ACKs make one more segment."""
+        self.ack_cnt += acked
+        if self.last_cwnd == self.cwnd and jiffies - self.last_time <= self.hz // 32:
             return
-        if now - self.train <= _TRAIN:
-            self.train = now
-            self.slow_start &= now - self.round_start <= (self.min_rtt + bursts) / 2
-        self.round_rtt = min(self.round_rtt, rtt)
-        if self.samples < _SAMPLES:
-            self.samples += 1
-        elif self.round_rtt > self.min_rtt + min(max(self.min_rtt / 8, 0.004), 0.016):
-            self.slow_start = False
+        if not self.epoch_start or jiffies != self.last_time:
+            self.last_cwnd, self.last_time = self.cwnd, jiffies
+            if not self.epoch_start:
+                self.epoch_start, self.ack_cnt = jiffies, acked
+                self.tcp_cwnd = self.origin_point = self.cwnd
+            time = jiffies - self.epoch_start - (-self.delay_min * self.hz // 10**6)
+            offset = (time << BICTCP_HZ) // self.hz
+            target = self.origin_point + (CUBE_RTT_SCALE * offset**3 >> 10 + 3 * BICTCP_HZ)
+            self.cnt = self.cwnd // (target - self.cwnd) if target > self.cwnd else 100 * self.cwnd
+            self.cnt = min(self.cnt, 20)  # before the first loss
+        self._keep_up_with_reno()
+        self.cnt = max(self.cnt, 2)
+
+    def _keep_up_with_reno(self) -> None:
+        """Where Reno would be faster: tcp_friendliness."""
+        for_one = self.cwnd * BETA_SCALE >> 3
+        more = max(0, -(-self.ack_cnt // for_one) - 1)  # as long as more than that are left
+        self.ack_cnt -= more * for_one
+        self.tcp_cwnd += more
+        if self.tcp_cwnd > self.cwnd:
+            self.cnt = min(self.cnt, self.cwnd // (self.tcp_cwnd - self.cwnd))

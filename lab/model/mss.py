@@ -12,6 +12,7 @@ from lab.model.path import Path
 from lab.units import Size, Value
 
 __all__ = [
+    "client",
     "header_bytes",
     "heard",
     "largest_payload",
@@ -76,12 +77,12 @@ def heard(path: Path, side: Side) -> int:
 
 def mss_of_syn(path: Path) -> Value:
     """The MSS in the SYN, as it arrives."""
-    return Value(heard(path, _client(path)), "B")
+    return Value(heard(path, client(path)), "B")
 
 
 def mss_of_syn_ack(path: Path) -> Value:
     """The MSS in the SYN-ACK, as it arrives."""
-    return Value(heard(path, _other(_client(path))), "B")
+    return Value(heard(path, _other(client(path))), "B")
 
 
 def largest_payload(path: Path) -> Value:
@@ -111,10 +112,11 @@ def _announced(path: Path, side: Side) -> int:
 def _asked(path: Path, side: Side) -> int:
     """The bound that its program sets with TCP_MAXSEG, if any."""
     asked = path.workload.get("maxseg")
-    return Size.of(asked).bytes if asked is not None and _client(path) == side else 65535
+    return Size.of(asked).bytes if asked is not None and client(path) == side else 65535
 
 
-def _client(path: Path) -> Side:
+def client(path: Path) -> Side:
+    """The end that connects."""
     return "receiver" if path.workload.get("client") == path.receiver.name != path.sender.name else "sender"
 
 

@@ -5,22 +5,21 @@ from __future__ import annotations
 import re
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import prod
 from typing import Any
 
 from lab.errors import InputError
-from lab.model.habits import IPERF3, Habits
 from lab.units import Duration, Rate, Size
 
 __all__ = ["End", "Hop", "Path"]
 
 _SNDBUF_MAX, _RCVBUF_MAX = 4194304, 6291456  # Linux's, on a machine with memory to spare (tcp_init)
 _MAX_HEADER = 32  # of a kernel without wireless links and tunnels, as the user-mode ones are
-_BLOCKS = {"iperf": "128 KiB", "iperf3": "128 KiB", "netcat": "16 KiB"}  # what their writers write at once
-_TURNS = {"iperf3": 10, "netcat": 1}  # blocks that follow when select() or poll() says that there is room
-_HABITS = {"iperf3": IPERF3}
-_GREETINGS = {"iperf": 60}  # bytes of the header that it writes first, and its server answers
+_WRITE_SIZES = {"iperf": "128 KiB", "iperf3": "128 KiB", "netcat": "16 KiB"}  # what their writers write at once
+_WRITES_PER_POLL = {"iperf3": 10, "netcat": 1}  # blocks that follow when select() or poll() says that there is room
+_CONTROLLED = ("iperf3",)  # whose programs talk on a connection of their own before
+_HEADER_BYTES = {"iperf": 60}  # bytes of the header that it writes first, and its server answers
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,42 +79,29 @@ class End:
 
 @dataclass(frozen=True, slots=True)
 class Path:
-    """The way from a sender to a receiver and back, with what their kernels will do on it.
+    """The way from a sender to a receiver and back, with what their kernels and programs will do on it."""
 
-    `forward` and `back` are the hops in the order that a packet takes them. `sndbuf_max` and `rcvbuf_max` are the
-    third figures of tcp_wmem (sender) and tcp_rmem (receiver), in bytes; `kernel` is (major, minor), with the names of
-    the `patches` that it was built with and `max_header`, the bytes that it leaves free for headers; `adv_win_scale`
-    is what kernels before 6.6 shift the receive buffer by.
-    `duration` and `size`, of what is sent, are the workload's, None when it has none;
-    `block` is how many bytes its writer writes at once, by `sendfile` or not, and `turn` how many blocks it writes each
-    time that select() says it may, None for one that never asks; `habits` are what its programs do beside, None where
-    that moves no packets; `effort` is the time that a block takes it, and `greeting` what it writes before all else,
-    for its reader to answer; `watermark` is how many bytes have to wait before that reader wakes (SO_RCVLOWAT).
-    `workload` and `middleboxes` are as the experiment declares them, in plain form; `sender` and `receiver` are the
-    hosts at the ends.
-    """
-
-    forward: tuple[Hop, ...]
+    forward: tuple[Hop, ...]  # in the order that a packet takes them, as the next
     back: tuple[Hop, ...]
     timestamps: bool = True
-    sndbuf_max: int = _SNDBUF_MAX
-    rcvbuf_max: int = _RCVBUF_MAX
-    kernel: tuple[int, int] = (7, 2)
+    sndbuf_max: int = _SNDBUF_MAX  # tcp_wmem[2] of the sender, bytes
+    rcvbuf_max: int = _RCVBUF_MAX  # tcp_rmem[2] of the receiver, bytes
+    kernel: tuple[int, int] = (7, 2)  # its version
     hz: int = 1000
-    max_header: int = _MAX_HEADER
-    duration: Duration | None = None
-    version: int = 4
-    adv_win_scale: int = 1
-    turn: int | None = None
-    habits: Habits | None = None
-    block: int | None = None
-    effort: Duration = Duration(0)
-    watermark: int = 0
+    max_header: int = _MAX_HEADER  # bytes that it leaves free for headers: LL_MAX_HEADER and tunnels
+    duration: Duration | None = None  # for which the workload sends
+    version: int = 4  # of IP
+    adv_win_scale: int = 1  # by which kernels before 6.6 shift the receive buffer: tcp_adv_win_scale
+    writes_per_poll: int | None = None  # each time that there is room; None: the writer sleeps in write()
+    control: bool = False  # whether its programs agree on a connection of their own when to start, after a cookie
+    write_size: int | None = None  # bytes
+    cpu_per_write: Duration = Duration(0)
+    rcvlowat: int = 0  # bytes for which its reader wakes: SO_RCVLOWAT
     sendfile: bool = False
-    greeting: int = 0
-    size: Size | None = None
-    patches: tuple[str, ...] = ()
-    workload: Mapping[str, Any] = field(default_factory=dict, hash=False)
+    header_bytes: int = 0  # that its writer writes before all else, for its reader to answer
+    size: Size | None = None  # of what the workload sends
+    patches: tuple[str, ...] = ()  # names of those that the kernel was built with
+    workload: Mapping[str, Any] = field(default_factory=dict, hash=False)  # as declared, in plain form, as the next
     middleboxes: tuple[Mapping[str, Any], ...] = field(default=(), hash=False)
     sender: End = End()
     receiver: End = End()
@@ -141,7 +127,7 @@ class Path:
         if version is None:
             raise InputError(f"'{kernel['version']}' is not the version of a kernel")
         duration = workload.get("duration")
-        block = workload.get("block") or _BLOCKS.get(workload.get("kind", ""))
+        block = workload.get("block") or _WRITE_SIZES.get(workload.get("kind", ""))
         return cls(
             forward=tuple(Hop.of(link[ahead]) for link, ahead, _ in forward),
             back=tuple(Hop.of(link[behind]) for link, _, behind in reversed(forward)),
@@ -153,13 +139,13 @@ class Path:
             max_header=kernel.get("max_header", _MAX_HEADER),
             duration=None if duration is None else Duration.of(duration),
             version=workload.get("ip", 4),
-            turn=_TURNS.get(workload.get("kind", "")),
-            habits=_HABITS.get(workload.get("kind", "")),
-            block=None if block is None else Size.of(block).bytes,
-            effort=Duration.of(workload.get("effort", "0 s")),
-            watermark=Size.of(workload.get("watermark", Size(0))).bytes,
+            writes_per_poll=_WRITES_PER_POLL.get(workload.get("kind", "")),
+            control=workload.get("kind") in _CONTROLLED,
+            write_size=None if block is None else Size.of(block).bytes,
+            cpu_per_write=Duration.of(workload.get("effort", "0 s")),
+            rcvlowat=Size.of(workload.get("watermark", Size(0))).bytes,
             sendfile=workload.get("kind") == "bulk",
-            greeting=_GREETINGS.get(workload.get("kind", ""), 0),
+            header_bytes=_HEADER_BYTES.get(workload.get("kind", ""), 0),
             size=None if workload.get("size") is None else Size.of(workload["size"]),
             patches=tuple(kernel["patches"]),
             adv_win_scale=int(receiving.get("net.ipv4.tcp_adv_win_scale", 1)),
@@ -167,6 +153,18 @@ class Path:
             middleboxes=tuple(middleboxes),
             sender=End.of(nodes[sender], _end(forward[0][0], sender) if forward else None),
             receiver=End.of(nodes[receiver], _end(forward[-1][0], receiver) if forward else None),
+        )
+
+    def turned(self) -> Path:
+        """The way from the receiver to the sender."""
+        return replace(
+            self,
+            forward=self.back,
+            back=self.forward,
+            sender=self.receiver,
+            receiver=self.sender,
+            sndbuf_max=_third(self.receiver.sysctls.get("net.ipv4.tcp_wmem"), _SNDBUF_MAX),
+            rcvbuf_max=_third(self.sender.sysctls.get("net.ipv4.tcp_rmem"), _RCVBUF_MAX),
         )
 
     @property

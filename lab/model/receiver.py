@@ -1,300 +1,285 @@
-"""The receiving end of a bulk transfer: what its reader leaves unread, the window that it offers, and when it
+"""The receiving end of a connection: what its reader leaves unread, the window that it offers, and what it
 acknowledges.
 
-Written after net/ipv4/tcp_input.c, tcp_output.c, tcp.c and tcp_timer.c, for a path without loss and a process that
-reads all there is as soon as it is woken. Positions are bytes of payload since the start, times whole nanoseconds.
+Written after net/ipv4/tcp_input.c, tcp_output.c and tcp.c of Linux 7.2, for a path without loss and a process that
+reads all there is as soon as it is woken, and named as there. Positions are bytes of payload since the
+start, times whole nanoseconds.
 """
 
 from __future__ import annotations
 
+from collections import deque
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import NamedTuple, Self
+from typing import Self
 
-from lab.model.clock import GRAIN, shown
-from lab.model.endpoint import Rules
+from lab.model.cubic import TCP_INIT_CWND
+from lab.model.delayed_ack import DelayedAck, Timers
 from lab.model.line import base_rtt
-from lab.model.mss import mss, own_segment, segment
+from lab.model.mss import own_segment
+from lab.model.packet import SYN, Ack, Segment
 from lab.model.path import Path
 from lab.model.skb import overhead
 from lab.model.tuning import Tuning
-from lab.model.window import fixed_ratio, initial_window, rcvbuf_first, window_scale
-from lab.units import Size
+from lab.model.window import (
+    TCP_DEFAULT_SCALING_RATIO,
+    TCP_RMEM_TO_WIN_SCALE,
+    fixed_ratio,
+    initial_rcv_mss,
+    initial_window,
+    rcvbuf_first,
+    window_scale,
+)
 
-__all__ = ["SYN", "Ack", "Receiver", "Segment", "Terms"]
+__all__ = ["Receiver", "ReceiverConfig"]
 
-SYN = Size(60)  # IP packet: 20, 20 and 20 of options
-_PIECES = 17  # of pages that an skb holds at most: MAX_SKB_FRAGS
-_RATIO = 128  # TCP_DEFAULT_SCALING_RATIO
-_MSS_DEFAULT, _MSS_LEAST = 536, 88  # TCP_MSS_DEFAULT, TCP_MIN_MSS
-_QUICK = 16  # TCP_MAX_QUICKACKS
-_NEVER = 1 << 62
-_CHUNK = 1 << 20  # bytes
-_SMALL = 128  # bytes of a segment that does not widen the window
-
-
-class Segment(NamedTuple):
-    """A segment as it arrives: its payload, the pieces of pages that it lies in, whether it has PSH, and the time
-    stamp that it echoes, in ms.
-    """
-
-    payload: int
-    pieces: int
-    push: bool
-    echo: int
-
-
-class Ack(NamedTuple):
-    """What is acknowledged, the window that is offered with it, its time stamp in ms, and whether it brings data."""
-
-    upto: int
-    window: int
-    stamp: int
-    answer: bool
+MAX_SKB_FRAGS = 17
+NSEC_PER_USEC, NSEC_PER_MSEC = 1000, 10**6
+GROWING_LEN = 128  # bytes of a segment that may widen the window: tcp_event_data_recv()
+_ALL = 1 << 62
+_READ_SIZE = 1 << 20  # bytes
+_ANSWER = 28  # bytes: of iperf 2, to the header of its client
 
 
 @dataclass(frozen=True, slots=True)
-class Terms:
-    """What the receiver starts from. `buffer` and `most` are tcp_rmem[1] and [2], `window` what the SYN-ACK offered,
-    `overhead` what an skb's head costs, `segment` its advmss, `guess` what it takes for a full segment before it has
-    seen one, `scale` its window's;
-    `ratio`, in 256ths, is the fixed share of kernels before 6.6 (None: it is measured).
+class ReceiverConfig:
+    """What the receiving socket starts from, and what its reader asks for."""
 
-    Its reader wakes for `watermark` bytes (SO_RCVLOWAT), asks for `first` bytes, and then for `chunk` again and again.
-    One that `answers` sends something back when it has read anything. A `cookie` is a short message that it has read
-    before.
-    """
-
-    rules: Rules
-    buffer: int
-    most: int
-    window: int
-    overhead: int
-    segment: int
-    guess: int
-    scale: int
-    ratio: int | None = None
+    timers: Timers
+    handshake_rtt: int  # ns
+    rmem_default: int  # the receive buffer at first: tcp_rmem[1], bytes
+    rmem_max: int  # and at most: tcp_rmem[2]
+    rcv_wnd: int  # the window that the SYN-ACK offered, bytes
+    skb_overhead: int  # what the head of an skb costs, bytes
+    advmss: int  # payload of the full segment that it announced
+    initial_rcv_mss: int  # what it takes for a full segment before it has seen one: tcp_initialize_rcv_mss()
+    rcv_wscale: int
+    fixed_ratio: int | None = None  # scaling_ratio of kernels before 6.6; None where it is measured
     timestamps: bool = True
-    watermark: int = 1
-    first: int = _NEVER
-    chunk: int = _NEVER
-    answers: bool = False
-    cookie: bool = False
+    rcvlowat: int = 1  # bytes for which the reader wakes: SO_RCVLOWAT
+    first_read_size: int = _ALL  # bytes that its first call asks for
+    read_size: int = _ALL  # and every further one
+    answer: int = 0  # bytes that it sends back when it has read anything
 
     @classmethod
     def of(cls, path: Path) -> Self:
-        """Those of the path's receiver: a reader with a watermark asks for that much first, then for 1 MiB at a time
-        (`lab.workload.Bulk`); any other one takes what there is.
+        """What the path's receiver starts from: a reader with a low-water mark asks for that much first, then for 1 MiB
+        at a time (`lab.workload.Bulk`); any other one takes what there is.
         """
-        expected = own_segment(path, "receiver")
-        reads = {"first": path.watermark, "chunk": _CHUNK} if path.watermark else {}
+        advmss = own_segment(path, "receiver")
+        reads = {"first_read_size": path.rcvlowat, "read_size": _READ_SIZE} if path.rcvlowat else {}
         return cls(
-            rules=Rules(path.hz, mss(path), int(base_rtt(path, SYN).number * 1e9)),
-            buffer=rcvbuf_first(path),
-            most=path.rcvbuf_max,
-            window=initial_window(path),
-            overhead=overhead(path),
-            segment=expected,
-            guess=min(expected, segment(path, "receiver"), _MSS_DEFAULT),
-            scale=window_scale(path),
-            ratio=fixed_ratio(path),
+            timers=Timers.of(path),
+            handshake_rtt=int(base_rtt(path, SYN).number * 1e9),
+            rmem_default=rcvbuf_first(path),
+            rmem_max=path.rcvbuf_max,
+            rcv_wnd=initial_window(path),
+            skb_overhead=overhead(path),
+            advmss=advmss,
+            initial_rcv_mss=initial_rcv_mss(path),
+            rcv_wscale=window_scale(path),
+            fixed_ratio=fixed_ratio(path),
             timestamps=path.timestamps,
-            watermark=max(path.watermark, 1),
-            answers=path.greeting > 0,
-            cookie=path.habits is not None,
+            rcvlowat=max(path.rcvlowat, 1),
+            answer=_ANSWER if path.header_bytes else 0,
             **reads,
         )
 
 
+@dataclass(slots=True)
+class Received:
+    """An skb of the receive queue."""
+
+    end_seq: int
+    truesize: int
+    frags: int
+
+
 class Receiver:
-    """The state of the receiving socket and its reader."""
+    """The state of the receiving socket and its reader. What it acknowledges goes to `transmit(now, ack)`."""
 
-    def __init__(self, terms: Terms) -> None:
+    def __init__(self, config: ReceiverConfig, transmit: Callable[[int, Ack], None]) -> None:
         """As tcp_init_buffer_space() leaves it."""
-        self.terms, self.rules, self.unit = terms, terms.rules, 1 << terms.scale
-        self.nxt = self.acked = self.read = 0  # rcv_nxt, rcv_wup, copied_seq
-        self.buffer, self.window = terms.buffer, terms.window  # sk_rcvbuf, rcv_wnd
-        self.ratio = terms.ratio or _RATIO
-        self.clamp = max(2 * terms.segment, (self.buffer * self.ratio >> 8) - terms.segment)  # window_clamp
-        self.ceiling = min(self.window, self.clamp)  # rcv_ssthresh
-        self.tuning = Tuning(min(self.ceiling, 10 * terms.segment))
-        self.segment, self.odd = terms.guess, 0  # rcv_mss, last_seg_size
-        self.memory, self.pieces = 0, _PIECES  # sk_rmem_alloc; pieces of the skb that was queued last
-        self.quick = self.ato = self.last = 0  # the last two in ticks: lrcvtime
-        if terms.cookie:
-            self._quicken()
-            self.quick -= 1
-        self.scheduled, self.pushed = False, 0  # ICSK_ACK_SCHED; ICSK_ACK_PUSHED, and with a second one ..._PUSHED2
-        self.pingpong, self.answers = False, terms.answers
-        self.wanted = terms.first  # bytes that the reader's call still waits for
-        self.due = _NEVER  # when the delayed ACK's timer fires
+        self.config, self.transmit = config, transmit
+        self.icsk_ack = DelayedAck(config.timers, config.advmss, config.initial_rcv_mss, config.handshake_rtt)
+        self.rcv_nxt = self.rcv_wup = self.copied_seq = 0
+        self.rcvbuf, self.rcv_wnd = config.rmem_default, config.rcv_wnd
+        self.scaling_ratio = config.fixed_ratio or TCP_DEFAULT_SCALING_RATIO
+        self.window_clamp = max(2 * config.advmss, self._win_from_space(self.rcvbuf) - config.advmss)
+        self.rcv_ssthresh = min(self.rcv_wnd, self.window_clamp)
+        self.tuning = Tuning(min(self.rcv_ssthresh, TCP_INIT_CWND * config.advmss))
+        self.rmem_alloc = 0
+        self.receive_queue: deque[Received] = deque()
+        self.answer = config.answer
+        self.wanted = config.first_read_size  # bytes that the reader's call still waits for
         self.awake = False  # whether the reader is about to read
-        self.now, self.acks = 0, list[Ack]()
-        self.stamp = 0  # tcp_mstamp: its clock when it was looked at last, ns
+        self.now = 0
 
-    def receive(self, now: int, segment: Segment) -> list[Ack]:
-        """What a segment sets off: tcp_rcv_established(). It may wake the reader."""
-        self.now, self.stamp, self.acks = now, shown(now), []
-        if self.terms.timestamps and segment.payload >= self.segment:
-            self.tuning.echoed(self.stamp, segment.echo, self.nxt == self.read)
-        self._queue(segment)
-        self._measure(segment)
-        self.tuning.filled(self.stamp, self.nxt, self.window)
-        self._pace()
-        self._grow(segment.payload)
-        unread, watermark = self.nxt - self.read, self.terms.watermark
-        full = self.nxt - self.acked > self.segment
-        if (full and (unread < watermark or self._select() >= self.window)) or (self.quick and not self.pingpong):
-            self._acknowledge()  # __tcp_ack_snd_check()
-        elif self.due == _NEVER:
-            self._delay()
-        pressed = self.memory > self.buffer - (self.buffer >> 3)
-        self.awake |= unread >= watermark or pressed or self._offered() <= self.segment  # tcp_epollin_ready()
-        return self.acks
+    def receive_cookie(self, now: int) -> None:
+        """A few bytes that are no part of the transfer, and are acknowledged at once."""
+        self.tuning.rcv_rtt_measure(now // NSEC_PER_USEC, self.rcv_nxt, self.rcv_wnd)
+        self.icsk_ack.event_data_recv(now, self.rcv_wnd)
+        self.icsk_ack.event_ack_sent()
 
-    def consume(self, now: int) -> list[Ack]:
+    def receive(self, now: int, segment: Segment) -> None:
+        """What a segment sets off that acknowledges nothing new: tcp_rcv_established(). It may wake the reader."""
+        self.queue(now, segment)
+        self.ack_snd_check()
+
+    def queue(self, now: int, segment: Segment) -> None:
+        """The first half of that: tcp_queue_rcv(), tcp_event_data_recv()."""
+        self.now, now_us = now, now // NSEC_PER_USEC
+        if self.config.timestamps and segment.len >= self.icsk_ack.rcv_mss:
+            self.tuning.rcv_rtt_measure_ts(now_us, segment.tsecr, self.rcv_nxt == self.copied_seq)
+        self._queue_rcv(segment)
+        if segment.len > self.icsk_ack.rcv_mss:
+            self._measure_scaling_ratio(segment.len)
+        self.icsk_ack.measure_rcv_mss(segment.len, segment.psh)
+        self.tuning.rcv_rtt_measure(now_us, self.rcv_nxt, self.rcv_wnd)
+        self.icsk_ack.event_data_recv(now, self.rcv_wnd)
+        self._grow_window(segment.len)
+
+    def ack_snd_check(self) -> None:
+        """The second: an ACK goes or waits, and the reader may wake. __tcp_ack_snd_check(), tcp_data_ready()."""
+        wider = self._unacked() > self.icsk_ack.rcv_mss and (
+            self.rcv_nxt - self.copied_seq < self.config.rcvlowat or self._select_window() >= self.rcv_wnd
+        )
+        if wider or self.icsk_ack.quickack_mode:
+            self.send_ack()
+        else:
+            self.icsk_ack.delay(self.now)
+        self.awake |= self._epollin_ready()
+
+    def read(self, now: int) -> None:
         """The reader's turn: tcp_recvmsg(), call by call, each of which ends with __tcp_cleanup_rbuf()."""
-        self.now, self.acks, self.awake = now, [], False
-        while self.read < self.nxt:
-            step = min(self.nxt - self.read, self.wanted)
-            self.read += step
-            self.wanted -= step
-            self._tune()
-            if self.read == self.nxt:
-                self.memory, self.pieces = 0, _PIECES
-            if not self.wanted:
-                self.wanted = self.terms.chunk
-            self._clean_up()
-        if self.answers:  # tcp_event_data_sent()
-            self.answers, self.pingpong = False, True
-            self._acknowledge(answer=True)
-        return self.acks
+        self.now, self.awake = now, False
+        while self.receive_queue:
+            self._recvmsg()
+            self._cleanup_rbuf()
+        if self.answer:
+            self.icsk_ack.event_data_sent(now)
+            self.send_ack(self.answer)
+            self.answer = 0
 
-    def expire(self, now: int) -> list[Ack]:
-        """The delayed ACK's timer: tcp_delack_timer_handler()."""
-        self.now, self.acks = now, []
-        self.ato = self.rules.ato_min if self.pingpong else min(2 * self.ato, self.rules.ato_max)
-        self.pingpong = False
-        self._acknowledge()
-        return self.acks
+    def delack_timer(self, now: int) -> None:
+        """The delayed ACK's timer fires."""
+        self.now = now
+        self.icsk_ack.expire()
+        self.send_ack()
 
-    def _queue(self, segment: Segment) -> None:
+    def _recvmsg(self) -> None:
+        """One call, or what it takes before it sleeps: tcp_recvmsg_locked()."""
+        while self.receive_queue and self.wanted:
+            skb = self.receive_queue[0]
+            used = min(skb.end_seq - self.copied_seq, self.wanted)
+            self.copied_seq += used
+            self.wanted -= used
+            self._rcv_space_adjust()
+            if self.copied_seq == skb.end_seq:
+                self.rmem_alloc -= self.receive_queue.popleft().truesize
+        self.wanted = self.wanted or self.config.read_size
+
+    def _epollin_ready(self) -> bool:
+        """Whether the reader wakes: tcp_epollin_ready(), tcp_rmem_pressure()."""
+        pressure = self.rmem_alloc > self.rcvbuf - (self.rcvbuf >> 3)
+        enough = self.rcv_nxt - self.copied_seq >= self.config.rcvlowat
+        return enough or pressure or self._receive_window() <= self.icsk_ack.rcv_mss
+
+    def _queue_rcv(self, segment: Segment) -> None:
         """tcp_queue_rcv(): an skb that joins the one before it costs its payload, one by itself its head too.
 
         skb_try_coalesce() joins no more pieces than an skb holds.
         """
-        self.nxt += segment.payload
-        self.memory += segment.payload
-        self.pieces += segment.pieces
-        if self.pieces > _PIECES:
-            self.memory += self.terms.overhead
-            self.pieces = segment.pieces
+        self.rcv_nxt += segment.len
+        self.rmem_alloc += segment.len
+        tail = self.receive_queue[-1] if self.receive_queue else None
+        if tail and tail.frags + segment.frags <= MAX_SKB_FRAGS:
+            tail.end_seq = self.rcv_nxt
+            tail.truesize += segment.len
+            tail.frags += segment.frags
+        else:
+            self.rmem_alloc += self.config.skb_overhead
+            self.receive_queue.append(Received(self.rcv_nxt, segment.len + self.config.skb_overhead, segment.frags))
 
-    def _measure(self, segment: Segment) -> None:
-        """What a full segment is, and whether this one ends a write: tcp_measure_rcv_mss()."""
-        size, odd, self.odd = segment.payload, self.odd, 0
-        if size >= self.segment:
-            if size != self.segment and self.terms.ratio is None:
-                ratio = size * 256 // (size + self.terms.overhead)
-                if ratio != self.ratio:
-                    self.ratio, self.clamp = ratio, self.buffer * ratio >> 8
-                    self.tuning.space = min(self.tuning.space, self.clamp)
-            self.segment = min(size, self.terms.segment)
-            if segment.push:
-                self.pushed = max(self.pushed, 1)
+    def _measure_scaling_ratio(self, length: int) -> None:
+        """The share of an skb that is payload: tcp_measure_rcv_mss(), since 6.6."""
+        if self.config.fixed_ratio is not None:
             return
-        if size >= _MSS_DEFAULT or (size >= _MSS_LEAST and not segment.push):
-            self.odd = size
-            if size == odd:
-                self.segment = size
-                return
-        self.pushed = min(self.pushed + 1, 2)
+        ratio = (length << TCP_RMEM_TO_WIN_SCALE) // (length + self.config.skb_overhead)
+        if ratio != self.scaling_ratio:
+            self.scaling_ratio = ratio
+            self.window_clamp = self._win_from_space(self.rcvbuf)
+            self.tuning.space = min(self.tuning.space, self.window_clamp)
 
-    def _pace(self) -> None:
-        """How long an ACK may wait: tcp_event_data_recv()."""
-        tick, low = self.rules.jiffy(self.now), self.rules.ato_min
-        gap, self.last, self.scheduled = tick - self.last, tick, True
-        if not self.ato:
-            self._quicken()
-        elif gap <= low // 2:
-            self.ato = self.ato // 2 + low // 2
-        elif gap < self.ato:
-            self.ato = min(self.ato // 2 + gap, self.rules.ato_max)
-
-    def _quicken(self) -> None:
-        """At a connection's start a number of ACKs are not delayed: tcp_incr_quickack()."""
-        self.quick, self.ato = min(self.window // (2 * self.segment) or 2, _QUICK), self.rules.ato_min
-
-    def _grow(self, payload: int) -> None:
+    def _grow_window(self, length: int) -> None:
         """The window widens by two segments for each one, and that asks for an ACK at once: tcp_grow_window()."""
-        room = min(self.clamp, self._space()) - self.ceiling
-        if room > 0 and payload >= _SMALL:
-            self.ceiling += min(room, 2 * max(self.terms.segment, payload))
-            self.quick |= 1
+        room = min(self.window_clamp, self._space()) - self.rcv_ssthresh
+        if room > 0 and length >= GROWING_LEN:
+            self.rcv_ssthresh += min(room, 2 * max(self.config.advmss, length))
+            self.icsk_ack.quick |= 1
+
+    def _win_from_space(self, space: int) -> int:
+        """tcp_win_from_space(): the share of a buffer that is offered."""
+        return space * self.scaling_ratio >> TCP_RMEM_TO_WIN_SCALE
 
     def _space(self) -> int:
-        """tcp_space(): the share of what is free that is offered."""
-        return (self.buffer - self.memory) * self.ratio >> 8
+        """tcp_space(): the share of what is free."""
+        return self._win_from_space(self.rcvbuf - self.rmem_alloc)
 
-    def _offered(self) -> int:
+    def _receive_window(self) -> int:
         """tcp_receive_window(): what is left of the window that was offered last."""
-        return max(self.acked + self.window - self.nxt, 0)
+        return max(self.rcv_wup + self.rcv_wnd - self.rcv_nxt, 0)
 
-    def _select(self) -> int:
+    def _select_window(self) -> int:
         """__tcp_select_window()."""
-        allowed, free = self.buffer * self.ratio >> 8, self._space()
-        if free < min(self.clamp, allowed) >> 1:
-            self.quick = 0
-            free = free // self.unit * self.unit
-            if free < allowed >> 4 or free < self.segment:
+        allowed_space, free_space, mss = self._win_from_space(self.rcvbuf), self._space(), self.icsk_ack.rcv_mss
+        if free_space < min(self.window_clamp, allowed_space) >> 1:
+            self.icsk_ack.quick = 0
+            free_space = free_space >> self.config.rcv_wscale << self.config.rcv_wscale
+            if free_space < allowed_space >> 4 or free_space < mss:
                 return 0
-        free = min(free, self.ceiling)
-        if self.unit > 1:
-            return -(-free // self.unit) * self.unit
-        if free - self.segment < self.window <= free:
-            return self.window
-        return free // self.segment * self.segment
+        free_space = min(free_space, self.rcv_ssthresh)
+        if self.config.rcv_wscale:
+            return self._scaled(free_space)
+        if free_space - mss < self.rcv_wnd <= free_space:
+            return self.rcv_wnd
+        return free_space // mss * mss
 
-    def _acknowledge(self, answer: bool = False) -> None:
-        """tcp_select_window(): what was offered is not taken back. tcp_event_ack_sent()."""
-        new, offered = self._select(), self._offered()
-        self.window = -(-offered // self.unit) * self.unit if new < offered else new
-        self.acked = self.nxt
-        if self.quick and self.scheduled:
-            self.quick -= 1
-            if not self.quick:
-                self.ato = self.rules.ato_min
-        self.scheduled, self.pushed, self.due = False, 0, _NEVER
-        self.acks.append(Ack(self.acked, self.window, self.now // 10**6, answer))
+    def _scaled(self, window: int) -> int:
+        """The window as it can be expressed, rounded up."""
+        return -(-window >> self.config.rcv_wscale) << self.config.rcv_wscale
 
-    def _delay(self) -> None:
-        """tcp_send_delayed_ack()."""
-        jiffy = self.rules.jiffy(self.now)
-        ato = min(self.ato, self.rules.ato_max, max(self.rules.jiffy(self.rules.rtt), self.rules.ato_min))
-        self.due = self.rules.tick(self.rules.fires(jiffy + ato, jiffy))
+    def send_ack(self, length: int = 0) -> None:
+        """Something goes that acknowledges, alone or with so much data."""
+        self.transmit(self.now, self.acknowledge(self.now, length))
 
-    def _tune(self) -> None:
+    def acknowledge(self, now: int, length: int) -> Ack:
+        """What a packet with so much data acknowledges: tcp_select_window(). What was offered is not taken back."""
+        new_win, cur_win = self._select_window(), self._receive_window()
+        self.rcv_wnd = self._scaled(cur_win) if new_win < cur_win else new_win
+        self.rcv_wup = self.rcv_nxt
+        self.icsk_ack.event_ack_sent()
+        return Ack(self.rcv_wup, self.rcv_wnd, now // NSEC_PER_MSEC, length)
+
+    def _unacked(self) -> int:
+        return self.rcv_nxt - self.rcv_wup
+
+    def _rcv_space_adjust(self) -> None:
         """tcp_rcv_space_adjust()."""
-        wanted = self.tuning.grown(self.stamp, self.read, self.nxt - self.read)
-        if wanted is not None:
-            buffer = min((wanted << 8) // self.ratio, self.terms.most)
-            if buffer > self.buffer:
-                self.buffer, self.clamp = buffer, buffer * self.ratio >> 8
+        unread = self.rcv_nxt - self.copied_seq
+        rcvwin = self.tuning.rcvbuf_grow(self.now // NSEC_PER_USEC, self.copied_seq, unread)
+        if rcvwin is not None:
+            rcvbuf = min((rcvwin << TCP_RMEM_TO_WIN_SCALE) // self.scaling_ratio, self.config.rmem_max)
+            if rcvbuf > self.rcvbuf:
+                self.rcvbuf, self.window_clamp = rcvbuf, self._win_from_space(rcvbuf)
 
-    def _clean_up(self) -> None:
+    def _cleanup_rbuf(self) -> None:
         """__tcp_cleanup_rbuf()."""
-        full = self.nxt - self.acked > self.segment
-        pushed = self.pushed == 2 or (self.pushed == 1 and not self.pingpong)
-        if self.scheduled and (full or (pushed and not self.memory)):
-            self._update()
+        if self.icsk_ack.must_follow_read(self._unacked(), not self.rmem_alloc):
+            self.send_ack()
             return
-        offered = self._offered()
-        if 2 * offered <= self.clamp:
-            new = self._select()
-            if new and new >= 2 * offered:
-                self._update()
-
-    def _update(self) -> None:
-        """From a process, whose reading of the clock brings it on."""
-        self.now += GRAIN
-        self.stamp = shown(self.now)
-        self._acknowledge()
+        rcv_window_now = self._receive_window()
+        if 2 * rcv_window_now <= self.window_clamp:
+            new_window = self._select_window()
+            if new_window and new_window >= 2 * rcv_window_now:
+                self.send_ack()

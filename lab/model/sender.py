@@ -1,7 +1,8 @@
-"""The sending end of a bulk transfer: what waits in its buffer, skb by skb, and when which of it leaves.
+"""The sending end of a connection: what waits in its buffer, skb by skb, and when which of it leaves.
 
 Written after net/ipv4/tcp.c (tcp_sendmsg_locked()), tcp_output.c (tcp_write_xmit()), tcp_input.c (tcp_ack()) and
-net/core/stream.c, for a path without loss. Positions are bytes of payload since the start, times are whole nanoseconds.
+net/core/stream.c of Linux 7.2, for a path without loss, and named as there. Positions are bytes of payload since the
+start, times are whole nanoseconds.
 """
 
 from __future__ import annotations
@@ -11,315 +12,326 @@ from collections.abc import Callable, Generator
 from dataclasses import dataclass
 from typing import Self
 
-from lab.model.clock import GRAIN, shown
 from lab.model.cubic import Cubic
 from lab.model.line import base_rtt
 from lab.model.mss import mss
+from lab.model.packet import SYN, Ack
 from lab.model.path import Path
-from lab.model.receiver import SYN, Ack
 from lab.model.skb import gso_bytes, overhead
 from lab.model.window import gso_segments, initial_window, sndbuf_per_segment
 
-__all__ = ["Limits", "Sender", "Skb"]
+__all__ = ["TCP_NAGLE_CORK", "TCP_NAGLE_OFF", "Sender", "SenderConfig", "Skb"]
 
-_MIN_BURST = 2  # segments: tcp_min_tso_segs
-_PACING_SHIFT = 10  # a burst is at most what pacing would send in 2^-10 s: sk_pacing_shift
-_RTT_SHIFT = 9  # and, near by, the largest halved for each 2^9 us of the RTT: tcp_tso_rtt_log
-_WIN_DIVISOR = 3  # tcp_tso_win_divisor
-_PATIENCE = 1_000_000  # ns that a sender puts a burst off for at most
-_BACKLOG = 16  # skbs that are written before what came meanwhile is looked at
+NSEC_PER_USEC, NSEC_PER_MSEC = 1000, 10**6
+TCP_MIN_TSO_SEGS = 2  # tcp_min_tso_segs
+SK_PACING_SHIFT = 10  # a burst is at most what pacing would send in 2^-10 s: sk_pacing_shift
+TCP_TSO_RTT_LOG = 9  # and, near by, the largest skb halved for each 2^9 us of the RTT: tcp_tso_rtt_log
+TCP_TSO_WIN_DIVISOR = 3  # tcp_tso_win_divisor
+TCP_PACING_SS_RATIO, TCP_PACING_CA_RATIO = 200, 120  # per cent: tcp_pacing_ss_ratio, tcp_pacing_ca_ratio
 
-_PUSH, _CORK = 1, 2  # TCP_NAGLE_PUSH, TCP_NAGLE_CORK
+TCP_NAGLE_OFF, TCP_NAGLE_CORK, TCP_NAGLE_PUSH = 1, 2, 4
 
 
 @dataclass(slots=True)
 class Skb:
-    """Payload of the send queue, up to `end`; whether it has PSH, and when it was sent."""
+    """Payload of the send queue, up to `end_seq`."""
 
-    end: int
-    push: bool = False
-    sent: int = 0
+    end_seq: int
+    psh: bool = False
+    tstamp: int = 0  # when it was sent, ns
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
-    """What the sender starts from: its MSS, the most segments and bytes of an skb, what its head costs, the largest
-    buffer (tcp_wmem[2]) and what tcp_sndbuf_expand() reserves for a segment, the handshake's RTT in ns, and the window
-    that the handshake offered.
-    """
+class SenderConfig:
+    """What the sending socket starts from."""
 
-    mss: int
-    segments: int
-    largest: int
-    overhead: int
-    buffer: int
-    per_segment: int
-    rtt: int
-    window: int
+    mss_cache: int  # payload of a full segment, bytes
+    gso_max_segs: int  # the most segments of an skb
+    gso_max_size: int  # the most bytes of an skb
+    skb_overhead: int  # what the head of an skb costs, bytes
+    wmem_max: int  # the largest send buffer: tcp_wmem[2], bytes
+    sndmem_per_mss: int  # what tcp_sndbuf_expand() reserves for a segment, bytes
+    handshake_rtt: int  # ns
+    snd_wnd: int  # the window that the handshake offered, bytes
+    hz: int  # ticks a second
 
     @classmethod
     def of(cls, path: Path) -> Self:
-        """Those of the path's sender."""
+        """What the path's sender starts from."""
         return cls(
-            mss=mss(path),
-            segments=gso_segments(path),
-            largest=gso_bytes(path),
-            overhead=overhead(path),
-            buffer=path.sndbuf_max,
-            per_segment=sndbuf_per_segment(path),
-            rtt=int(base_rtt(path, SYN).number * 1e9),
-            window=initial_window(path),
+            mss_cache=mss(path),
+            gso_max_segs=gso_segments(path),
+            gso_max_size=gso_bytes(path),
+            skb_overhead=overhead(path),
+            wmem_max=path.sndbuf_max,
+            sndmem_per_mss=sndbuf_per_segment(path),
+            handshake_rtt=int(base_rtt(path, SYN).number * 1e9),
+            snd_wnd=initial_window(path),
+            hz=path.hz,
         )
 
 
 class Sender:
-    """The state of the sending socket. What it sends goes to `wire(now, start, skb)`."""
+    """The state of the sending socket. What it sends goes to `transmit(now, seq, skb)`."""
 
-    def __init__(self, limits: Limits, wire: Callable[[int, int, Skb], None]) -> None:
-        self.limits, self.mss, self.wire = limits, limits.mss, wire
-        self.cubic = Cubic()
-        self.queue: deque[Skb] = deque()  # not sent
-        self.flight: deque[Skb] = deque()  # sent and not acknowledged
-        self.una = self.nxt = self.written = 0  # snd_una, snd_nxt, write_seq
-        self.window = self.largest = limits.window  # snd_wnd, max_window
-        self.pushed = self.small = 0  # pushed_seq, snd_sml
-        self.packets = 0  # packets_out
-        self.buffer = 2 * self.cubic.cwnd * limits.per_segment  # sk_sndbuf
-        self.full = self.closed = False  # SOCK_NOSPACE; FIN
-        self.srtt, self.near = limits.rtt, limits.largest >> (limits.rtt // 1000 >> _RTT_SHIFT)
-        self.echo = -(limits.rtt // 10**6)  # the receiver's time stamp that was seen last, ms
-        self.stamp = 0  # when it last sent
-        self.now = 0  # its process's time
+    def __init__(self, config: SenderConfig, transmit: Callable[[int, int, Skb], None]) -> None:
+        rtt_us = config.handshake_rtt // NSEC_PER_USEC
+        self.config, self.transmit = config, transmit
+        self.cubic = Cubic(config.hz)
+        self.mss_cache = config.mss_cache
+        self.write_queue: deque[Skb] = deque()  # not sent
+        self.rtx_queue: deque[Skb] = deque()  # sent and not acknowledged
+        self.snd_una = self.snd_nxt = self.write_seq = 0
+        self.snd_wnd = self.max_window = config.snd_wnd
+        self.pushed_seq = self.snd_sml = 0
+        self.packets_out = 0
+        self.nonagle = 0
+        self.sndbuf = 2 * self.cubic.cwnd * config.sndmem_per_mss
+        self.nospace = False  # SOCK_NOSPACE: its process waits for room
+        self.fin = False  # whether it is closed
+        self.srtt_us = max(rtt_us << 3, 1)  # eight times the mean
+        self.min_rtt_burst = config.gso_max_size >> (rtt_us >> TCP_TSO_RTT_LOG)  # bytes
+        self.ts_recent = 0  # the receiver's time stamp seen last, ms
+        self.wstamp_ns = 0  # when it last sent
+        self.clock_cache = 0  # the time
 
-    def queued(self) -> int:
+    def wmem_queued(self) -> int:
         """sk_wmem_queued: each skb costs its head too."""
-        return self.written - self.una + self.limits.overhead * (len(self.queue) + len(self.flight))
+        heads = len(self.write_queue) + len(self.rtx_queue)
+        return self.write_seq - self.snd_una + self.config.skb_overhead * heads
 
-    def writeable(self) -> bool:
+    def is_writeable(self) -> bool:
         """sk_stream_is_writeable(): whether a third is free."""
-        queued = self.queued()
-        return queued < self.buffer and self.buffer - queued >= queued >> 1
+        queued = self.wmem_queued()
+        return queued < self.sndbuf and self.sndbuf - queued >= queued >> 1
 
-    def send(self, size: int, more: bool = False, wait: bool = True) -> Generator[int | None, None, int]:
-        """tcp_sendmsg_locked(): returns how much was taken.
+    def sendmsg(self, size: int, more: bool = False, wait: bool = True) -> Generator[None, None, int]:
+        """tcp_sendmsg_locked(): returns how much was taken; `more` is MSG_MORE, `wait` the lack of MSG_DONTWAIT.
 
-        Yields None where its process sleeps until it is woken, and the time where it lets in what has come meanwhile.
+        Yields where its process sleeps until it is woken: sk_stream_wait_memory(). No ACK comes before it does.
         """
-        left, goal, fresh = size, self._goal(), 0
+        left, size_goal = size, self._xmit_size_goal()
         while left:
-            tail = self.queue[-1] if self.queue else None
-            room = goal - self._length_of_tail() if tail else 0
-            if tail is None or room <= 0:
-                if self.queued() >= self.buffer:
-                    self.full = True
+            skb = self.write_queue[-1] if self.write_queue else None
+            copy = size_goal - self._tail_len() if skb else 0
+            if skb is None or copy <= 0:
+                if self.wmem_queued() >= self.sndbuf:
+                    self.nospace = True
                     if left < size:
-                        self._push(_PUSH, more=False)
+                        self._push(TCP_NAGLE_PUSH, more=False)
                     if not wait:
                         break
-                    yield from self._wait()
-                    goal = self._goal()
+                    self.nospace = True
+                    yield
+                    size_goal = self._xmit_size_goal()
                     continue
-                if fresh == _BACKLOG:
-                    fresh = 0
-                    yield self.now
-                    goal = self._goal()
-                    continue
-                fresh += 1
-                tail, room = Skb(self.written), goal
-                self.queue.append(tail)
+                skb, copy = Skb(self.write_seq), size_goal
+                self.write_queue.append(skb)
             if left == size:
-                tail.push = False
-            step = min(room, left)
-            self.written += step
-            tail.end = self.written
-            left -= step
-            if left and step == room:
-                if self._forced():
-                    self._mark(tail)
-                    self._transmit(_PUSH)
-                elif len(self.queue) == 1:
-                    self._transmit(_PUSH, one=True)
+                skb.psh = False
+            copied = min(copy, left)
+            self.write_seq += copied
+            skb.end_seq = self.write_seq
+            left -= copied
+            if left and copied == copy:
+                if self._forced_push():
+                    self._mark_push(skb)
+                    self._write_xmit(TCP_NAGLE_PUSH)
+                elif len(self.write_queue) == 1:
+                    self._write_xmit(TCP_NAGLE_PUSH, push_one=True)
         if left < size:
-            self._push(_CORK if more else 0, more)
+            self._push(TCP_NAGLE_CORK if more else self.nonagle, more)
         return size - left
 
-    def _wait(self) -> Generator[int | None, None, None]:
-        """sk_stream_wait_memory(): what came meanwhile may have made room, or else a third has to be free.
-
-        Where the last push let the buffer grow, it takes the room for a shortage of the system's memory, and sleeps.
-        """
-        grown, self.full = self.queued() < self.buffer, True
-        yield self.now
-        if self.full and (grown or self.queued() >= self.buffer):
-            yield None
+    def uncork(self) -> None:
+        """__tcp_sock_set_cork()."""
+        self.nonagle &= ~TCP_NAGLE_CORK
+        self._write_xmit(self.nonagle)
 
     def close(self) -> None:
         """tcp_send_fin(): what is left waits no longer for more."""
-        self.closed = True
-        self._transmit(_PUSH)
+        self.fin = True
+        self._write_xmit(TCP_NAGLE_PUSH)
 
-    def acknowledged(self, now: int, ack: Ack) -> bool:
+    def ack(self, now: int, ack: Ack) -> bool:
         """tcp_ack(), and what may be sent then. Returns whether that wakes the writer.
 
         Data wakes it too, to find whatever room there is: its wait is on the socket, not on room alone.
         """
-        waiting, now = self.full, shown(now)
-        if ack.upto > self.una:
-            self._clean(now, ack.upto)
-        elif ack.window <= self.window:
-            return ack.answer
-        self.window, self.echo = ack.window, ack.stamp
-        self.largest = max(self.largest, ack.window)
-        self._write(now, 0)
+        waiting, self.clock_cache = self.nospace, now
+        if ack.ack_seq > self.snd_una:
+            self._clean_rtx_queue(ack.ack_seq)
+        elif ack.window <= self.snd_wnd:
+            return ack.len > 0
+        self.snd_wnd, self.ts_recent = ack.window, ack.tsval
+        self.max_window = max(self.max_window, ack.window)
+        self._write_xmit(self.nonagle)
         self._check_space()
-        return (waiting and not self.full) or ack.answer
+        return (waiting and not self.nospace) or ack.len > 0
 
-    def _clean(self, now: int, upto: int) -> None:
+    def _clean_rtx_queue(self, ack_seq: int) -> None:
         """tcp_clean_rtx_queue(), and what follows from its RTT samples."""
-        before, first, last = self.packets, self.flight[0].sent, 0
-        start, self.una = self.una, upto
-        while self.flight and start < upto:
-            skb = self.flight[0]
-            self.packets -= -(-(skb.end - start) // self.mss)
-            last = skb.sent
-            if skb.end > upto:
-                self.packets += -(-(skb.end - upto) // self.mss)
+        prior_packets, first_ackt, last_ackt = self.packets_out, self.rtx_queue[0].tstamp, 0
+        seq, self.snd_una = self.snd_una, ack_seq
+        while self.rtx_queue and seq < ack_seq:
+            skb = self.rtx_queue[0]
+            self.packets_out -= self._pcount(skb.end_seq - seq)
+            last_ackt = skb.tstamp
+            if skb.end_seq > ack_seq:
+                self.packets_out += self._pcount(skb.end_seq - ack_seq)
                 break
-            start = self.flight.popleft().end
-        acked, burst = before - self.packets, self.limits.largest / self._pace()
-        self.srtt += (now - first - self.srtt) // 8  # tcp_rtt_estimator()
-        self.cubic.acknowledged(now / 1e9, (now - last) / 1e9, acked, upto, self.nxt, burst)
+            seq = self.rtx_queue.popleft().end_seq
+        now_us, acked = self.clock_cache // NSEC_PER_USEC, prior_packets - self.packets_out
+        ack_delay = 4 * 10**6 * self.config.gso_max_size // self._pacing_rate()  # hystart_ack_delay()
+        self.cubic.acknowledged(now_us, now_us - last_ackt // NSEC_PER_USEC, acked, ack_seq, self.snd_nxt, ack_delay)
+        error = now_us - first_ackt // NSEC_PER_USEC - (self.srtt_us >> 3)
+        self.srtt_us = max(self.srtt_us + error, 1)  # tcp_rtt_estimator()
 
-    def _goal(self) -> int:
+    def _pcount(self, length: int) -> int:
+        """tcp_skb_pcount() of an skb with so much payload."""
+        return -(-length // self.mss_cache)
+
+    def _xmit_size_goal(self) -> int:
         """tcp_xmit_size_goal(): whole segments, for at most half of the largest window."""
-        segments = min(min(self.limits.largest, self.largest >> 1) // self.mss, self.limits.segments)
-        return max(segments, 1) * self.mss
+        segs = min(min(self.config.gso_max_size, self.max_window >> 1) // self.mss_cache, self.config.gso_max_segs)
+        return max(segs, 1) * self.mss_cache
 
-    def _length_of_tail(self) -> int:
-        return self.queue[-1].end - (self.queue[-2].end if len(self.queue) > 1 else self.nxt)
+    def _tail_len(self) -> int:
+        """The payload of tcp_write_queue_tail()."""
+        seq = self.write_queue[-2].end_seq if len(self.write_queue) > 1 else self.snd_nxt
+        return self.write_queue[-1].end_seq - seq
 
-    def _forced(self) -> bool:
+    def _forced_push(self) -> bool:
         """forced_push(): PSH after half of the largest window."""
-        return self.written > self.pushed + (self.largest >> 1)
+        return self.write_seq > self.pushed_seq + (self.max_window >> 1)
 
-    def _mark(self, skb: Skb) -> None:
-        skb.push, self.pushed = True, self.written
+    def _mark_push(self, skb: Skb) -> None:
+        skb.psh, self.pushed_seq = True, self.write_seq
 
     def _push(self, nonagle: int, more: bool) -> None:
         """tcp_push()."""
-        if not self.queue:
+        if not self.write_queue:
             return
-        if not more or self._forced():
-            self._mark(self.queue[-1])
-        self._transmit(nonagle)
+        if not more or self._forced_push():
+            self._mark_push(self.write_queue[-1])
+        self._write_xmit(nonagle)
 
-    def _transmit(self, nonagle: int, one: bool = False) -> None:
-        """From a process, whose reading of the clock brings it on."""
-        self.now += GRAIN
-        self._write(shown(self.now), nonagle, one)
-
-    def _pace(self) -> int:
+    def _pacing_rate(self) -> int:
         """Bytes a second: tcp_update_pacing_rate()."""
-        return (20 if self.cubic.slow_start else 12) * self.cubic.cwnd * self.mss * 10**8 // self.srtt
+        ratio = TCP_PACING_SS_RATIO if self.cubic.slow_start else TCP_PACING_CA_RATIO
+        return ratio * self.cubic.cwnd * self.mss_cache * 80_000 // self.srtt_us
 
-    def _burst(self) -> int:
-        """The most segments of one skb: tcp_tso_autosize()."""
-        size = min((self._pace() >> _PACING_SHIFT) + self.near, self.limits.largest)
-        return min(max(size // self.mss, _MIN_BURST), self.limits.segments)
+    def _tso_segs(self) -> int:
+        """The most segments of one skb: tcp_tso_segs(), tcp_tso_autosize()."""
+        size = min((self._pacing_rate() >> SK_PACING_SHIFT) + self.min_rtt_burst, self.config.gso_max_size)
+        return min(max(size // self.mss_cache, TCP_MIN_TSO_SEGS), self.config.gso_max_segs)
 
-    def _write(self, now: int, nonagle: int, one: bool = False) -> None:
+    def _write_xmit(self, nonagle: int, push_one: bool = False) -> None:
         """tcp_write_xmit()."""
-        queue, mss, cwnd = self.queue, self.mss, self.cubic.cwnd
+        queue, mss_now, cwnd = self.write_queue, self.mss_cache, self.cubic.cwnd
         if not queue:
             return
-        most, sent, short = self._burst(), False, False
-        while queue and self.packets < cwnd:
-            quota = min(cwnd - self.packets, max(cwnd >> 1, 1), most)
-            head = queue[0]
-            self._top_up(head, quota * mss)
-            length, window, last = head.end - self.nxt, self.una + self.window - self.nxt, len(queue) == 1
-            if window < min(length, mss):
+        max_segs, sent, limited = self._tso_segs(), False, False
+        while queue and self.packets_out < cwnd:
+            cwnd_quota = min(cwnd - self.packets_out, max(cwnd >> 1, 1), max_segs)  # tcp_cwnd_test()
+            skb = queue[0]
+            self._grow_skb(skb, cwnd_quota * mss_now)
+            length, last = skb.end_seq - self.snd_nxt, len(queue) == 1
+            if self._send_win() < min(length, mss_now):  # tcp_snd_wnd_test()
                 break
-            if length <= mss:
-                if length < mss and last and not self.closed and self._waits(nonagle):
+            if length <= mss_now:
+                if length < mss_now and last and not self.fin and self._nagle_check(nonagle):
                     break
-                limit = mss
+                limit = mss_now
             else:
-                if not one and self._defers(now, length, window, most, last):
-                    short = (cwnd - self.packets) * mss < min(window, length + 1)
+                if not push_one and self._tso_should_defer(length, max_segs, last):
+                    limited = self._cong_win() < min(self._send_win(), length + 1)
                     break
-                limit = self._split(length, window, quota * mss, last, nonagle)
+                limit = self._mss_split_point(length, cwnd_quota * mss_now, last, nonagle)
             if length > limit:
-                queue.appendleft(Skb(self.nxt + limit))  # tso_fragment()
-            self._depart(now)
+                queue.appendleft(Skb(self.snd_nxt + limit))  # tso_fragment()
+            self._transmit_skb()
             sent = True
-            if one:
+            if push_one:
                 break
-        short |= self.packets >= cwnd
-        if sent or short:
-            self.cubic.sent(self.packets, short, self.una, self.nxt)
+        limited |= self.packets_out >= cwnd
+        if sent or limited:
+            self.cubic.sent(self.packets_out, limited, self.snd_una, self.snd_nxt)
 
-    def _top_up(self, head: Skb, wanted: int) -> None:
+    def _send_win(self) -> int:
+        """Bytes that the receiver's window lets out beyond what is sent."""
+        return self.snd_una + self.snd_wnd - self.snd_nxt
+
+    def _cong_win(self) -> int:
+        """Bytes that the congestion window does."""
+        return (self.cubic.cwnd - self.packets_out) * self.mss_cache
+
+    def _grow_skb(self, skb: Skb, wanted: int) -> None:
         """From the next one: tcp_grow_skb()."""
-        missing = self.nxt + wanted - head.end
-        if missing > 0 and len(self.queue) > 1:
-            following = self.queue[1]
-            head.end = min(head.end + missing, following.end)
-            if head.end == following.end:
-                head.push |= following.push
-                del self.queue[1]
+        missing_bytes = self.snd_nxt + wanted - skb.end_seq
+        if missing_bytes > 0 and len(self.write_queue) > 1:
+            next_skb = self.write_queue[1]
+            skb.end_seq = min(skb.end_seq + missing_bytes, next_skb.end_seq)
+            if skb.end_seq == next_skb.end_seq:
+                skb.psh |= next_skb.psh
+                del self.write_queue[1]
 
-    def _waits(self, nonagle: int) -> bool:
-        """tcp_nagle_check(), for what is less than a segment."""
+    def _nagle_check(self, nonagle: int) -> bool:
+        """Whether what is less than a segment waits: tcp_nagle_check(), tcp_minshall_check()."""
         if nonagle:
-            return nonagle == _CORK
-        return self.packets > 0 and self.una < self.small <= self.nxt
+            return bool(nonagle & TCP_NAGLE_CORK)
+        return self.packets_out > 0 and self.snd_una < self.snd_sml <= self.snd_nxt
 
-    def _split(self, length: int, window: int, most: int, last: bool, nonagle: int) -> int:
+    def _mss_split_point(self, length: int, max_len: int, last: bool, nonagle: int) -> int:
         """tcp_mss_split_point()."""
-        if most <= window and not last:
-            return most
+        window = self._send_win()
+        if max_len <= window and not last:
+            return max_len
         needed = min(length, window)
-        if most <= needed:
-            return most
-        part = needed % self.mss
-        return needed - part if part and self._waits(nonagle) else needed
+        if max_len <= needed:
+            return max_len
+        partial = needed % self.mss_cache
+        return needed - partial if partial and self._nagle_check(nonagle) else needed
 
-    def _defers(self, now: int, length: int, window: int, most: int, last: bool) -> bool:
-        """Whether it waits for room for a whole burst: tcp_tso_should_defer().
+    def _tso_should_defer(self, length: int, max_segs: int, last: bool) -> bool:
+        """Whether the first skb waits for room for a whole burst: tcp_tso_should_defer().
 
         Not where it has that, or all of an skb that is full, or a third of the window; nor after 1 ms without a
         segment, or when the next ACK is further away than that.
         """
-        if now - self.stamp > _PATIENCE:
+        if self.clock_cache - self.wstamp_ns > NSEC_PER_MSEC:
             return False
-        limit = min(window, (self.cubic.cwnd - self.packets) * self.mss)
-        if limit >= most * self.mss or (not last and limit >= length):
+        limit = min(self._send_win(), self._cong_win())
+        if limit >= max_segs * self.mss_cache or (not last and limit >= length):
             return False
-        if limit >= min(self.window, self.cubic.cwnd * self.mss) // _WIN_DIVISOR or not self.flight:
+        chunk = min(self.snd_wnd, self.cubic.cwnd * self.mss_cache) // TCP_TSO_WIN_DIVISOR
+        if limit >= chunk or not self.rtx_queue:
             return False
-        if self.flight[0].sent + self.srtt - now > min(self.srtt >> 1, _PATIENCE):
+        srtt_in_ns = (NSEC_PER_USEC >> 3) * self.srtt_us
+        how_far_is_the_ack = self.rtx_queue[0].tstamp + srtt_in_ns - self.clock_cache
+        if how_far_is_the_ack > min(srtt_in_ns >> 1, NSEC_PER_MSEC):
             return False
-        return limit <= length or not (last and self.closed)
+        return limit <= length or not (last and self.fin)
 
-    def _depart(self, now: int) -> None:
-        """The first skb of the queue: tcp_event_new_data_sent(), tcp_minshall_update()."""
-        skb = self.queue.popleft()
-        length = skb.end - self.nxt
-        packets = -(-length // self.mss)
-        skb.sent = self.stamp = now
-        skb.push |= packets > 1  # __tcp_transmit_skb()
-        self.wire(now, self.nxt, skb)
-        self.flight.append(skb)
-        self.nxt, self.packets = skb.end, self.packets + packets
-        if length < packets * self.mss:
-            self.small = skb.end
+    def _transmit_skb(self) -> None:
+        """The first of the queue: __tcp_transmit_skb(), tcp_event_new_data_sent(), tcp_minshall_update()."""
+        skb = self.write_queue.popleft()
+        length = skb.end_seq - self.snd_nxt
+        pcount = self._pcount(length)
+        skb.tstamp = self.wstamp_ns = self.clock_cache
+        skb.psh |= pcount > 1
+        self.transmit(self.clock_cache, self.snd_nxt, skb)
+        self.rtx_queue.append(skb)
+        self.snd_nxt, self.packets_out = skb.end_seq, self.packets_out + pcount
+        if length < pcount * self.mss_cache:
+            self.snd_sml = skb.end_seq
         self._check_space()
 
     def _check_space(self) -> None:
         """tcp_check_space(): the buffer grows with cwnd, and a writer wakes where a third of it is free."""
-        if not self.full:
+        if not self.nospace:
             return
-        if self.packets < self.cubic.cwnd:  # tcp_should_expand_sndbuf()
-            self.buffer = max(self.buffer, min(2 * self.cubic.cwnd * self.limits.per_segment, self.limits.buffer))
-        self.full = not self.writeable()
+        if self.packets_out < self.cubic.cwnd:  # tcp_should_expand_sndbuf()
+            wanted = 2 * self.cubic.cwnd * self.config.sndmem_per_mss  # tcp_sndbuf_expand()
+            self.sndbuf = max(self.sndbuf, min(wanted, self.config.wmem_max))
+        self.nospace = not self.is_writeable()

@@ -7,17 +7,19 @@ instant. From some message on, all are alike: those are not played.
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import count
 from statistics import median
 from typing import TypeVar
 
-from lab.model.endpoint import Endpoint, Packet, Rules
-from lab.model.line import ModelError, base_rtt, frame
-from lab.model.mss import header_bytes, mss
-from lab.model.path import Hop, Path
+from lab.model.delayed_ack import NEVER
+from lab.model.endpoint import Endpoint, Packet
+from lab.model.line import ModelError, frame
+from lab.model.mss import mss
+from lab.model.path import Path
+from lab.model.wire import Wire
 from lab.units import Size, Value
 
 __all__ = [
@@ -35,8 +37,6 @@ _T = TypeVar("_T")
 
 _REPLY = 2  # bytes
 _PLAYED = 64  # messages: cwnd, quick ACKs and the timer's phase have settled long before
-_LATE_SINCE = (4, 8)  # "timers: Switch to a non-cascading wheel", 500462a9de65
-_ON_TIME = "timers-on-their-tick"  # the patch of experiments/tcp-nodelay
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,26 +98,10 @@ def file_in_first(path: Path) -> Value:
 
 @lru_cache(maxsize=64)
 def _played(path: Path) -> Exchange:
-    return _Play(path).result()
+    return _Simulation(path).result()
 
 
-class _Wire:
-    """One direction of a path: when a packet that is sent now arrives."""
-
-    def __init__(self, hops: Iterable[Hop], overhead: int) -> None:
-        self._hops, self._overhead = tuple(hops), overhead
-        self._idle = [0] * len(self._hops)
-
-    def carry(self, now: int, payload: int) -> int:
-        for index, hop in enumerate(self._hops):
-            start = max(now, self._idle[index])
-            wire = hop.rate.time_for(Size(payload + self._overhead)) if hop.rate else 0
-            self._idle[index] = start + int(wire * 10**9)
-            now = self._idle[index] + hop.delay.ns
-        return now
-
-
-class _Play:
+class _Simulation:
     """The client, the server and the wires between them."""
 
     def __init__(self, path: Path) -> None:
@@ -126,13 +110,11 @@ class _Play:
         self.way = path.workload["way"]
         self.pieces = [writes * size] if self.way in ("writev", "one-buffer") else [size] * writes
         self.message = writes * size + self.file
-        rtt = int(base_rtt(path, Size(header_bytes(path))).number * 1e9)
-        late = path.kernel >= _LATE_SINCE and _ON_TIME not in path.patches
-        rules = Rules(path.hz, mss(path), rtt, late)
-        self.client = Endpoint(rules, nodelay=self.way in ("nodelay", "writev", "one-buffer"))
-        self.server = Endpoint(rules)
+        self.client = Endpoint(path, self._ask, nodelay=self.way in ("nodelay", "writev", "one-buffer"))
+        self.server = Endpoint(path.turned(), self._answer)
         overhead = frame(path).bytes - mss(path)
-        self.wires = {id(self.client): _Wire(path.forward, overhead), id(self.server): _Wire(path.back, overhead)}
+        self.forward, self.reverse = Wire(path.forward, overhead), Wire(path.back, overhead)
+        self.forward.carry(0, 0)  # the handshake's ACK, just ahead of the first message
         self.now, self.numbers = 0, count()
         self.arriving: list[tuple[int, int, Endpoint, Packet]] = []
         played = min(self.messages, _PLAYED)
@@ -143,9 +125,10 @@ class _Play:
         """Plays the first messages; the rest is as the last but one of them, whose every packet was seen."""
         for number in range(len(self.data)):
             self._write()
-            while self.client.received < (number + 1) * _REPLY:
+            while self.client.receiver.rcv_nxt < (number + 1) * _REPLY:
                 self._wait()
-            self._sent(self.client, self.client.consume())
+            self.client.receiver.read(self.now)
+            self._arrive()
             self.stamps.append(self.now)
         latency = [(end - start) / 1e9 for start, end in zip(self.stamps, self.stamps[1:], strict=False)]
         return Exchange(self._all(latency), self._all(self.data), self._all(self.first), self._all(self.acks))
@@ -154,53 +137,60 @@ class _Play:
         return (*played, *played[-2:-1] * (self.messages - len(played)))
 
     def _write(self) -> None:
-        self.client.corked = self.way == "cork"
+        if self.way == "cork":
+            self.client.cork()
         for piece in (*self.pieces, self.file):
-            self.client.written += piece
-            self._sent(self.client, self.client.send(self.now))
-        self.client.corked = False
-        self._sent(self.client, self.client.send(self.now))
+            self._written(self.client, piece)
+        if self.way == "cork":
+            self.client.uncork(self.now)
+            self._arrive()
+
+    def _written(self, end: Endpoint, size: int) -> None:
+        """One write, which may sleep for room."""
+        for _ in end.write(size, lambda: self.now):
+            while end.sender.nospace:
+                self._wait()
+        self._arrive()
 
     def _wait(self) -> None:
         """The server reads what is there; when there is nothing, time passes."""
-        server = self.server
-        if server.received > server.read:
-            self._sent(server, server.consume())
-            if server.read % self.message == 0:
-                server.written += _REPLY
-                self._sent(server, server.send(self.now))
-            return
-        timers = [(each.rules.tick(each.expires), each) for each in (self.client, server) if each.expires is not None]
-        due, end = min(timers, key=lambda timer: timer[0], default=(None, server))
-        if due is not None and (not self.arriving or due <= self.arriving[0][0]):
-            self.now = max(self.now, due)
-            self._sent(end, end.expire())
-        elif self.arriving:
-            self.now = self.arriving[0][0]
+        server = self.server.receiver
+        if server.copied_seq < server.rcv_nxt:
+            server.read(self.now)
+            if server.copied_seq % self.message == 0:
+                self._written(self.server, _REPLY)
             self._arrive()
-        else:
+            return
+        timers = (self.client.receiver, server)
+        timer, due = min(((each, each.icsk_ack.due) for each in timers), key=lambda timer: timer[1])
+        arrival = self.arriving[0][0] if self.arriving else NEVER
+        self.now = max(self.now, min(due, arrival))
+        if due == arrival == NEVER:
             raise ModelError("the exchange stands still: nothing is on its way, and no timer runs")
-
-    def _sent(self, source: Endpoint, packets: Iterable[Packet]) -> None:
-        """Onto the wire; what arrives at once is taken in before the sender goes on."""
-        target = self.server if source is self.client else self.client
-        for packet in packets:
-            self._note(source, packet)
-            arrival = self.wires[id(source)].carry(self.now, packet.end - packet.start)
-            heapq.heappush(self.arriving, (arrival, next(self.numbers), target, packet))
+        if due <= arrival:
+            timer.delack_timer(self.now)
         self._arrive()
 
     def _arrive(self) -> None:
+        """What has arrived by now is taken in, and what that sets off, if it arrives at once."""
         while self.arriving and self.arriving[0][0] <= self.now:
             _, _, target, packet = heapq.heappop(self.arriving)
-            self._sent(target, target.receive(self.now, packet))
+            target.receive(self.now, packet)
 
-    def _note(self, source: Endpoint, packet: Packet) -> None:
-        """Counts what the client sends, and what the server only acknowledges, for the message that it is of."""
-        if source is self.client and packet.end > packet.start:
-            number = packet.start // self.message
+    def _ask(self, packet: Packet) -> None:
+        """Counts what the client sends for the message that it is of."""
+        if packet.len:
+            number, offset = divmod(packet.seq, self.message)
             self.data[number] += 1
-            if packet.start % self.message == 0:
-                self.first[number] = packet.end - packet.start
-        elif source is self.server and packet.end == packet.start:
-            self.acks[(packet.ack - 1) // self.message] += 1
+            if not offset:
+                self.first[number] = packet.len
+        self._send(self.forward, self.server, packet)
+
+    def _answer(self, packet: Packet) -> None:
+        """Counts what the server only acknowledges."""
+        if not packet.len:
+            self.acks[(packet.ack.ack_seq - 1) // self.message] += 1
+        self._send(self.reverse, self.client, packet)
+
+    def _send(self, wire: Wire, target: Endpoint, packet: Packet) -> None:
+        heapq.heappush(self.arriving, (wire.carry(self.now, packet.len), next(self.numbers), target, packet))

@@ -2,7 +2,7 @@
 
 What the kernel's rules decide together has no closed form: a sender short of buffer space sends a third of it at a
 time, because its writer sleeps until a third is free; one short of window waits until it has room for a burst. So it
-is played forward (`lab.model.play`), on a path without loss.
+is played forward (`lab.model.simulation`), on a path without loss.
 
 A large transfer is played in part: by then it is in a steady state, which its rest goes on with.
 """
@@ -13,16 +13,17 @@ from bisect import bisect_left, bisect_right
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
+from lab.model.delayed_ack import NEVER
 from lab.model.line import ModelError, base_rtt
 from lab.model.path import Path
-from lab.model.play import NEVER, Play
+from lab.model.simulation import Simulation
 from lab.units import Size
 
 __all__ = ["Transfer", "transfer"]
 
-# Full round trips, or bytes, after which a transfer is steady. The edge of a small window cuts bursts in ever other
-# places: only many of them have a mean.
-_STEADY_ROUNDS, _STEADY_BYTES = 32, 32 << 20
+# Full round trips, or bytes, after which a transfer may be steady: if its pace changes by no more than that from then
+# on. The edge of a small window cuts bursts in ever other places: only many of them have a mean.
+_STEADY_ROUNDS, _STEADY_BYTES, _STEADY_WITHIN = 32, 32 << 20, 1e-3
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,38 +67,49 @@ def transfer(path: Path) -> Transfer:
     hops = tuple(replace(hop, limit=0, loss=0.0) for hop in path.forward)
     plain = replace(path, forward=hops)
     part = max(int(_STEADY_ROUNDS * path.rate.bps / 8 * base_rtt(path).number), _STEADY_BYTES)
-    if path.size is None or path.size.bytes <= 2 * part:
-        return _played(plain)
-    whole = _played(replace(plain, size=Size(2 * part)))
-    (begun, first), (ended, last) = whole.ack_of(part), whole.ack_of(2 * part - part // 16)  # the very last may be late
-    end = whole.drained + (path.size.bytes - whole.written) / (last - first) * (ended - begun)
-    return replace(
-        whole, seconds=end, drained=end, written=path.size.bytes, total=path.size.bytes, sent=path.size.bytes
-    )
+    while path.size and path.size.bytes > 2 * part:
+        whole = _played(replace(plain, size=Size(2 * part)))
+        before, after = _pace(whole, part, part * 3 // 2), _pace(whole, part * 3 // 2, part * 31 // 16)
+        if abs(after / before - 1) < _STEADY_WITHIN:
+            return _continued(whole, path.size.bytes, _pace(whole, part, part * 31 // 16))
+        part *= 2
+    return _played(plain)
+
+
+def _pace(whole: Transfer, first: int, last: int) -> float:
+    """Seconds a byte between the ACKs for so many. The very last ones may be late."""
+    (begun, first), (ended, last) = whole.ack_of(first), whole.ack_of(last)
+    return (ended - begun) / (last - first)
+
+
+def _continued(whole: Transfer, size: int, pace: float) -> Transfer:
+    """A transfer that goes on as it was."""
+    end = whole.drained + (size - whole.written) * pace
+    return replace(whole, seconds=end, drained=end, written=size, total=size, sent=size)
 
 
 @lru_cache(maxsize=64)
 def _played(path: Path) -> Transfer:
     """`path` without what the play does not look at, so that a sweep over it is played once."""
-    if path.size is None and path.turn is None and path.block is None:
+    if path.size is None and path.writes_per_poll is None and path.write_size is None:
         raise ModelError("nothing says how much its writer writes at once")
     timed = path.duration is not None and path.size is None
-    end = path.duration.ns if path.duration is not None and timed else NEVER
-    play = Play(path, end)
-    play.run(end)
-    written, sent, queue = play.sender.written, play.sender.nxt, max(0, play.idle - end)
-    if timed and path.turn:
-        play.stop()
-    play.run(NEVER)
+    simulation = Simulation(path, path.duration.ns if path.duration is not None and timed else NEVER)
+    simulation.run(simulation.end)
+    sender, start, end = simulation.sender, simulation.start, simulation.end
+    written, sent, queue = sender.write_seq, sender.snd_nxt, simulation.forward.queue(end)
+    if timed and path.writes_per_poll:
+        simulation.stop()
+    simulation.run()
     return Transfer(
-        seconds=min(end, play.last) / 1e9,
+        seconds=(min(end, simulation.last) - start) / 1e9,
         written=written,
-        total=play.sender.written,
+        total=sender.write_seq,
         sent=sent,
         queue=queue / 1e9,
-        started=None if play.started is None else play.started / 1e9,
-        first=play.first,
-        drained=play.last / 1e9,
-        peak=play.peak,
-        acks=(tuple(at / 1e9 for at in play.acked[0]), tuple(play.acked[1])),
+        started=None if simulation.started is None else (simulation.started - start) / 1e9,
+        first=simulation.first,
+        drained=(simulation.last - start) / 1e9,
+        peak=simulation.peak,
+        acks=(tuple((at - start) / 1e9 for at in simulation.acked[0]), tuple(simulation.acked[1])),
     )

@@ -1,6 +1,6 @@
 """How a receive buffer grows with what its reader takes in a round trip: dynamic right-sizing.
 
-Written after net/ipv4/tcp_input.c of Linux 7.2. Times are whole nanoseconds.
+Written after net/ipv4/tcp_input.c of Linux 7.2, and named as there. Times are whole microseconds.
 """
 
 from __future__ import annotations
@@ -9,56 +9,56 @@ from dataclasses import dataclass
 
 __all__ = ["Tuning"]
 
-_LOW_RTT = 1_000_000  # ns below which a buffer grows less: tcp_rcvbuf_low_rtt
-_MS = 10**6  # ns of a time stamp's tick
+TCP_RCVBUF_LOW_RTT = 1000  # us below which a buffer grows less: tcp_rcvbuf_low_rtt
+USEC_PER_MSEC = 1000
 
 
 @dataclass(slots=True)
 class Tuning:
-    """`space` is what was read in a round trip so far at most; the one that is measured began at `start`, at byte
-    `seq`. `rtt` is eight times the smoothed estimate in ns, 0 before the first sample.
-    """
+    """The rcvq_space and rcv_rtt_est of a struct tcp_sock."""
 
-    space: int
-    start: int = 0
-    seq: int = 0
-    rtt: int = 0
-    echo: int | None = None
-    edge: int = 0
-    since: int | None = None
+    space: int  # the most bytes that were read in a round trip so far
+    time: int = 0  # when the round trip began that is measured now, us
+    seq: int = 0  # what was read by then
+    rtt_us: int = 0  # eight times the mean, 0 before the first sample
+    rcv_rtt_last_tsecr: int | None = None
+    rtt_seq: int = 0  # once so much has come, a window's worth has
+    rtt_time: int | None = None  # since when, us
 
-    def echoed(self, now: int, echo: int, read: bool) -> None:
-        """A full segment echoes a time stamp; `read`: nothing is unread. tcp_rcv_rtt_measure_ts()."""
-        if echo != self.echo:
-            self.echo = echo
-            sample = (now // _MS - echo) * _MS
-            if not self.rtt or 0 < 8 * sample < self.rtt:
-                self.rtt = 8 * sample
-            elif sample > 0 and read:
-                self.rtt += sample - self.rtt // 8
+    def rcv_rtt_measure_ts(self, now: int, tsecr: int, queue_empty: bool) -> None:
+        """A full segment echoes a time stamp: tcp_rcv_rtt_measure_ts(), tcp_rcv_rtt_update()."""
+        if tsecr != self.rcv_rtt_last_tsecr:
+            self.rcv_rtt_last_tsecr = tsecr
+            sample = (now // USEC_PER_MSEC - tsecr) * USEC_PER_MSEC
+            if not self.rtt_us or 0 < sample << 3 < self.rtt_us:
+                self.rtt_us = sample << 3
+            elif sample > 0 and queue_empty:
+                self.rtt_us += sample - (self.rtt_us >> 3)
 
-    def filled(self, now: int, nxt: int, window: int) -> None:
+    def rcv_rtt_measure(self, now: int, rcv_nxt: int, rcv_wnd: int) -> None:
         """A segment has come: once a window's worth has, that took a round trip. tcp_rcv_rtt_measure()."""
-        if self.since is not None:
-            if nxt < self.edge:
+        if self.rtt_time is not None:
+            if rcv_nxt < self.rtt_seq:
                 return
-            sample = 8 * (now - self.since)
-            if not self.rtt or sample < self.rtt:
-                self.rtt = sample
-        self.edge, self.since = nxt + window, now
+            sample = max(now - self.rtt_time, 1) << 3
+            if not self.rtt_us or sample < self.rtt_us:
+                self.rtt_us = sample
+        self.rtt_seq, self.rtt_time = rcv_nxt + rcv_wnd, now
 
-    def grown(self, now: int, read: int, unread: int) -> int | None:
+    def rcvbuf_grow(self, now: int, copied_seq: int, inq: int) -> int | None:
         """The window that is wanted, where a round trip is over that brought more than any before: tcp_rcvbuf_grow().
 
-        None where the buffer stays as it is.
+        None where the buffer stays as it is: tcp_rcv_space_adjust().
         """
-        if not self.rtt or now - self.start < self.rtt >> 3:
+        if not self.rtt_us or now - self.time < self.rtt_us >> 3:
             return None
-        copied, wanted = read - self.seq - unread, None
+        copied, rcvwin = copied_seq - self.seq - inq, None
         if copied > self.space:
-            wanted = 2 * copied
-            rtt = self.rtt >> 3
-            wanted += wanted * rtt // _LOW_RTT if rtt < _LOW_RTT else 2 * wanted * (copied - self.space) // self.space
+            rcvwin, rtt_us = 2 * copied, self.rtt_us >> 3
+            if rtt_us < TCP_RCVBUF_LOW_RTT:
+                rcvwin += rcvwin * rtt_us // TCP_RCVBUF_LOW_RTT
+            else:
+                rcvwin += 2 * rcvwin * (copied - self.space) // self.space
             self.space = copied
-        self.seq, self.start = read, now
-        return wanted
+        self.seq, self.time = copied_seq, now
+        return rcvwin

@@ -5,14 +5,18 @@ Both are counted in `truesize`, what packets cost in memory (`lab.model.skb`), a
 
 from __future__ import annotations
 
+from lab.model.delayed_ack import TCP_MSS_DEFAULT
 from lab.model.mss import heard, mss, own_segment, segment
 from lab.model.path import Path
 from lab.model.skb import SHARED_INFO, SK_BUFF, gso_bytes, overhead, tcp_header
 from lab.units import Value
 
 __all__ = [
+    "TCP_DEFAULT_SCALING_RATIO",
+    "TCP_RMEM_TO_WIN_SCALE",
     "fixed_ratio",
     "gso_segments",
+    "initial_rcv_mss",
     "initial_window",
     "rcv_window",
     "rcvbuf_first",
@@ -23,8 +27,7 @@ __all__ = [
     "window_scale",
 ]
 
-_MSS_DEFAULT = 536  # TCP_MSS_DEFAULT, RFC 9293 3.7.1
-_RATIO_DEFAULT = 128  # TCP_DEFAULT_SCALING_RATIO
+TCP_DEFAULT_SCALING_RATIO, TCP_RMEM_TO_WIN_SCALE = 128, 8
 _RMEM_MAX, _RMEM_MAX_BEFORE, _RMEM_MAX_SINCE = 4 << 20, 212992, (6, 18)  # sysctl_rmem_max (net/core/sock.c)
 _MEASURED_SINCE = (6, 6)  # "tcp: get rid of sysctl_tcp_adv_win_scale", dfa2f0483360
 
@@ -47,8 +50,14 @@ def scaling_ratio(path: Path) -> int:
     fixed = fixed_ratio(path)
     if fixed is not None:
         return fixed
-    guess = min(own_segment(path, "receiver"), segment(path, "receiver"), _MSS_DEFAULT)
-    return _RATIO_DEFAULT if mss(path) == guess else mss(path) * 256 // segment_truesize(path)
+    if mss(path) == initial_rcv_mss(path):
+        return TCP_DEFAULT_SCALING_RATIO
+    return (mss(path) << TCP_RMEM_TO_WIN_SCALE) // segment_truesize(path)
+
+
+def initial_rcv_mss(path: Path) -> int:
+    """What the receiver takes for a full segment before it has seen one: tcp_initialize_rcv_mss()."""
+    return min(own_segment(path, "receiver"), segment(path, "receiver"), TCP_MSS_DEFAULT)
 
 
 def fixed_ratio(path: Path) -> int | None:
@@ -92,7 +101,7 @@ def skb_payload(path: Path) -> int:
 
 def gso_segments(path: Path) -> int:
     """The most segments of one skb: the largest GSO packet's, or as many as the interface lets TCP put in one."""
-    most = gso_bytes(path) // mss(path)
+    most = max(gso_bytes(path) // mss(path), 1)
     return min(most, path.sender.gso_max_segs or most)
 
 

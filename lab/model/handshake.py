@@ -1,0 +1,32 @@
+"""What the handshake leaves behind: when each end may go on, and what the sender has heard."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from lab.model.line import base_rtt, one_way
+from lab.model.mss import client
+from lab.model.packet import ACK, SYN
+from lab.model.path import Path
+
+__all__ = ["Handshake", "handshake"]
+
+
+class Handshake(NamedTuple):
+    """Times in ns since the SYN."""
+
+    sender: int  # when the sending socket is established, and may write
+    receiver: int  # when the receiving one is
+    heard: int  # when the receiver sent what the sender heard last of it
+
+
+def handshake(path: Path) -> Handshake:
+    """Over an idle path, by whichever end connects."""
+    rtt = base_rtt(path, SYN).number
+    if client(path) == "sender":
+        return _times(rtt, rtt + one_way(path.forward, ACK), one_way(path.forward, SYN))
+    return _times(rtt + one_way(path.back, ACK), rtt, rtt)
+
+
+def _times(*seconds: float) -> Handshake:
+    return Handshake(*(round(each * 1e9) for each in seconds))

@@ -1,0 +1,29 @@
+"""What goes over a connection, as its two ends see it."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from lab.units import Size
+
+__all__ = ["ACK", "SYN", "Ack", "Segment"]
+
+SYN, ACK = Size(60), Size(52)  # IP packets: 20, 20 and the options
+
+
+class Segment(NamedTuple):
+    """The data of a packet."""
+
+    len: int  # payload, bytes
+    frags: int  # pieces of pages that it lies in
+    psh: bool
+    tsecr: int  # the time stamp that it echoes, ms
+
+
+class Ack(NamedTuple):
+    """What a packet acknowledges."""
+
+    ack_seq: int
+    window: int  # that is offered with it, bytes
+    tsval: int  # its time stamp, ms
+    len: int = 0  # of the data that it brings, too

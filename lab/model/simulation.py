@@ -1,0 +1,157 @@
+"""Sender, wires and receiver together: a bulk transfer, event by event, on a path without loss.
+
+Only waiting takes time (docs/virtual-time.md): all that a process does between two waits happens at the instant when
+it is woken. Positions are bytes of payload since the start, times whole nanoseconds since a tick of the kernel's.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+
+from lab.model.delayed_ack import NEVER
+from lab.model.handshake import handshake
+from lab.model.line import ModelError, frame
+from lab.model.mss import client, mss
+from lab.model.packet import Ack, Segment
+from lab.model.path import Path
+from lab.model.receiver import Receiver, ReceiverConfig
+from lab.model.sender import Sender, SenderConfig, Skb
+from lab.model.wire import Wire
+from lab.model.writer import Sleeps, writes
+
+__all__ = ["Simulation"]
+
+NSEC_PER_USEC, NSEC_PER_MSEC = 1000, 10**6
+TIMER_SLACK_NS = 50_000  # by which a process that sleeps may wake late, unless an interrupt comes before
+CHECKS_EXPIRED_SINCE = (7, 2)  # whether a time to sleep is over already: hrtimer_start_range_ns_user()
+PAGE_SIZE, SKB_FRAG_PAGE_SIZE = 4096, 32768  # bytes of a file's page, which sendfile() sends; of what write() copies to
+
+
+class Simulation:
+    """A transfer of the path's size, or one whose writer stops `duration` ns after its first write.
+
+    That is at `start`, in ns since a tick of the kernel's: without one, the connection began on a tick. `last` is when
+    the last of what was sent arrives; `peak` is the most frames that were on the wire. The reader first woke at
+    `started` and found `first` bytes. `acked` are the times when the sender saw an ACK, and what was acknowledged then.
+    """
+
+    def __init__(self, path: Path, duration: int = NEVER, start: int | None = None) -> None:
+        if path.rate is None:
+            raise ModelError("without a rate, frames come as fast as the machine makes them")
+        self.page, self.mss = PAGE_SIZE if path.sendfile else SKB_FRAG_PAGE_SIZE, mss(path)
+        overhead = frame(path).bytes - self.mss
+        self.forward, self.reverse = Wire(path.forward, overhead), Wire(path.back, overhead)
+        self.sender = Sender(SenderConfig.of(path), self._transmit)
+        self.receiver = Receiver(ReceiverConfig.of(path), self._acknowledge)
+        self.now = 0  # the last event's time
+        self.checks_expired = path.kernel >= CHECKS_EXPIRED_SINCE
+        before = handshake(path)
+        self.start = before.sender if start is None else start
+        self.end = self.start + duration
+        established = self.start - before.sender + before.receiver
+        if path.control:  # the connection was made a round trip earlier, and has carried a cookie
+            established -= before.sender
+            self.receiver.receive_cookie(self.start)
+        self.receiver.tuning.time = established // NSEC_PER_USEC
+        self.sender.ts_recent = (self.start - before.sender + before.heard) // NSEC_PER_MSEC
+        self.writer: Sleeps = writes(path, self.sender, self.end, NEVER if path.size is None else path.size.bytes)
+        self.ready = self.start  # when the writer goes on
+        self.soon = NEVER  # from when on it may do so with an interrupt
+        self.segments: deque[tuple[int, Segment]] = deque()  # on their way, and when each arrives
+        self.acks: deque[tuple[int, Ack]] = deque()
+        if client(path) == "sender":  # the SYN-ACK, or what starts the test, is acknowledged just ahead
+            self.forward.carry(self.start, 0)
+        self.last = self.peak = self.first = 0
+        self.started: int | None = None
+        self.acked: tuple[list[int], list[int]] = ([], [])
+
+    def run(self, end: int = NEVER) -> None:
+        """Plays what happens until then, or all. A packet comes or a timer expires before a process goes on."""
+        while True:
+            due = min(self._timers())
+            if self.soon < NEVER:
+                due = min(due, self._tick())
+            now = min(due, self.ready)
+            if now > end or now == NEVER:
+                return
+            self.now = now
+            wakes = self.soon <= now and not self._waits(now)
+            if due > now:
+                self._write(now)
+            else:
+                self._interrupt(now)
+                self.ready = min(self.ready, now) if wakes else self.ready
+
+    def _timers(self) -> tuple[int, int, int]:
+        """When the delayed ACK's timer fires, and when the next ACK and the next segment come."""
+        ack, segment = self.acks[0][0] if self.acks else NEVER, self.segments[0][0] if self.segments else NEVER
+        return self.receiver.icsk_ack.due, ack, segment
+
+    def _tick(self) -> int:
+        """The next of the kernel's ticks, each of which is an interrupt, too."""
+        timers = self.receiver.icsk_ack.timers
+        return timers.time_of(timers.jiffies(self.now) + 1)
+
+    def _waits(self, now: int) -> bool:
+        """Whether a writer that may wake sleeps on: an interrupt looks no further than to the first timer that it finds
+        must not expire yet (__hrtimer_run_queues()).
+        """
+        return any(now < due < self.ready for due in (*self._timers(), self._tick()))
+
+    def _interrupt(self, now: int) -> None:
+        delack, ack, segment = self._timers()
+        if delack == now:
+            self.receiver.delack_timer(now)
+        elif ack == now:
+            self._ack(now, self.acks.popleft()[1])
+        elif segment == now:
+            self._arrive(now, self.segments.popleft()[1])
+
+    def stop(self) -> None:
+        """The writer writes no more."""
+        self.writer, self.ready, self.soon = iter(()), NEVER, NEVER
+
+    def _ack(self, now: int, ack: Ack) -> None:
+        if ack.len:  # which is acknowledged in turn
+            self.forward.carry(now, 0)
+        before = self.sender.snd_una
+        if self.sender.ack(now, ack) and self.ready == NEVER:
+            self.ready = now
+        if self.sender.snd_una > before:
+            self.acked[0].append(now)
+            self.acked[1].append(self.sender.snd_una)
+
+    def _arrive(self, now: int, segment: Segment) -> None:
+        """A segment comes, and its reader takes what there is, if that wakes it."""
+        self.receiver.receive(now, segment)
+        if self.receiver.awake:
+            if self.started is None:
+                self.started, self.first = now, self.receiver.rcv_nxt
+            self.receiver.read(now)
+
+    def _write(self, now: int) -> None:
+        """The writer goes on until it sleeps."""
+        self.sender.clock_cache, self.ready, self.soon = now, NEVER, NEVER
+        try:
+            until = next(self.writer)
+        except StopIteration:
+            self.sender.close()
+        else:
+            if until is not None:
+                self.ready, self.soon = until + TIMER_SLACK_NS, until
+                if until <= now and self.checks_expired and min(*self._timers(), self._tick()) > self.ready:
+                    self.ready = now  # hrtimer_check_user_timer(): its timer would be the first, and has expired
+
+    def _acknowledge(self, now: int, ack: Ack) -> None:
+        self.acks.append((self.reverse.carry(now, ack.len), ack))
+
+    def _transmit(self, now: int, seq: int, skb: Skb) -> None:
+        """An skb onto the wire, cut into segments."""
+        while seq < skb.end_seq:
+            end_seq = min(seq + self.mss, skb.end_seq)
+            self.last = self.forward.carry(now, end_seq - seq)
+            frags = (end_seq - 1) // self.page - seq // self.page + 1
+            segment = Segment(end_seq - seq, frags, skb.psh and end_seq == skb.end_seq, self.sender.ts_recent)
+            self.segments.append((self.last, segment))
+            seq = end_seq
+        self.peak = max(self.peak, len(self.segments))

@@ -1,0 +1,46 @@
+"""One direction of a path that loses nothing: when a packet that is sent now arrives.
+
+Written after net/sched/sch_netem.c (netem_enqueue(), packet_time_ns()). Times are whole nanoseconds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from lab.model.path import Hop
+
+__all__ = ["Wire"]
+
+
+class Wire:
+    """Its hops, each of which is busy for as long as the frames take that it was given. A frame is `overhead` bytes
+    longer than its payload.
+    """
+
+    def __init__(self, hops: Iterable[Hop], overhead: int) -> None:
+        self._hops = tuple(hops)
+        self._overhead = overhead
+        self._idle = [0] * len(self._hops)  # when each has sent all that it was given
+        self._taken: dict[int, tuple[int, ...]] = {}  # by payload: what a frame takes on each hop
+
+    def carry(self, now: int, payload: int) -> int:
+        """When a packet with so much payload arrives that leaves now."""
+        times = self._taken.get(payload) or self._times(payload)
+        for index, hop in enumerate(self._hops):
+            idle = self._idle[index]
+            self._idle[index] = sent = (idle if idle > now else now) + times[index]
+            now = sent + hop.delay.ns
+        return now
+
+    def queue(self, now: int) -> int:
+        """How long a packet that leaves now waits for those ahead of it."""
+        waited = 0
+        for hop, idle in zip(self._hops, self._idle, strict=True):
+            waited += max(0, idle - now)
+            now = max(now, idle) + hop.delay.ns
+        return waited
+
+    def _times(self, payload: int) -> tuple[int, ...]:
+        bits = 8 * (payload + self._overhead)
+        times = tuple(bits * 10**9 // hop.rate.bps if hop.rate else 0 for hop in self._hops)
+        return self._taken.setdefault(payload, times)
