@@ -1,4 +1,4 @@
-"""Measurements: from a record to a number with its unit. They work from files, unprivileged."""
+"""A metric turns a trial's record into a number with its unit. Metrics only read files and need no privileges."""
 
 from lab.metric.acks import ack_delay, acks_after_hole, acks_at_once, packets_per_gb, segments_per_ack
 from lab.metric.capture import Capture, CaptureError, Flow

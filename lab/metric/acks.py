@@ -1,6 +1,6 @@
-"""How often, how soon and for what a receiver acknowledges, from a capture at its interface.
+"""Measure how often, how soon and in answer to what a receiver acknowledges, from a capture at its interface.
 
-Segments are counted by payload over MSS: with GRO a capture shows super-packets, which are many segments each.
+Segments are counted as payload over MSS, because with GRO a capture shows super-packets of many segments.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from lab.units import Value
 
 __all__ = ["ack_delay", "ack_delays", "acks_after_hole", "acks_at_once", "hole", "packets_per_gb", "segments_per_ack"]
 
-AT_ONCE = 1e-3  # seconds: a jiffy, and far less than any ACK is delayed
+AT_ONCE = 1e-3  # seconds: a jiffy, and far less than any delayed ACK waits
 
 
 def segments_per_ack(start: float, end: float, node: str = "receiver", interface: str | None = None) -> Metric:
-    """Full segments per ACK without data, by what the ACKs between two times acknowledge.
+    """Measure full segments per pure ACK, by the bytes that the ACKs between `start` and `end` acknowledge.
 
-    Times in seconds since the first data segment.
+    Both times are in seconds since the first data segment.
     """
 
     def measure(record: Record) -> Value:
@@ -40,7 +40,10 @@ def segments_per_ack(start: float, end: float, node: str = "receiver", interface
 
 
 def packets_per_gb(start: float, end: float, node: str = "receiver", interface: str | None = None) -> Metric:
-    """What the receiver's TCP handles, in packets a GB of payload: data as GRO hands it up, and ACKs."""
+    """Count the packets that the receiver's TCP handles per GB of payload: data as GRO hands it up, and ACKs.
+
+    `start` and `end` are in seconds since the first data segment.
+    """
 
     def measure(record: Record) -> Value:
         connection = bulk(capture_of(record, node, interface))
@@ -57,9 +60,9 @@ def packets_per_gb(start: float, end: float, node: str = "receiver", interface: 
 def ack_delay(
     which: Literal["min", "mean", "max"], skip: int = 0, node: str = "receiver", interface: str | None = None
 ) -> Metric:
-    """The least, mean or longest of `ack_delays`, without those of the first `skip` segments.
+    """Measure the least, mean or longest of `ack_delays`, leaving out the first `skip` segments.
 
-    In seconds, to the microsecond: the guest's clock has a grain of a quarter of that.
+    The result is in seconds, rounded to the microsecond: the guest's clock has a grain of a quarter of that.
     """
 
     def measure(record: Record) -> Value:
@@ -72,7 +75,7 @@ def ack_delay(
 
 
 def acks_at_once(node: str = "receiver", interface: str | None = None) -> Metric:
-    """How many data segments were acknowledged at once before the first that was not."""
+    """Count the data segments that were acknowledged at once, before the first one that was not."""
 
     def measure(record: Record) -> Value:
         late = ack_delays(bulk(capture_of(record, node, interface))) > AT_ONCE * 1e9
@@ -82,7 +85,7 @@ def acks_at_once(node: str = "receiver", interface: str | None = None) -> Metric
 
 
 def acks_after_hole(node: str = "receiver", interface: str | None = None) -> Metric:
-    """ACKs without data that the segments behind the first hole caused, per such segment."""
+    """Count the pure ACKs that the segments behind the first hole caused, per such segment."""
 
     def measure(record: Record) -> Value:
         behind, acks = hole(bulk(capture_of(record, node, interface)))
@@ -92,9 +95,9 @@ def acks_after_hole(node: str = "receiver", interface: str | None = None) -> Met
 
 
 def ack_delays(connection: Connection) -> Ints:
-    """Of each data segment of the side that opened the connection: nanoseconds until it was acknowledged.
+    """Return the nanoseconds until each data segment of the side that opened the connection was acknowledged.
 
-    An ACK that data carries counts as well. Those never acknowledged are left out.
+    An ACK that carries data counts as well. Segments that were never acknowledged are left out.
     """
     asking, answering = _by_opener(connection)
     acked = np.maximum.accumulate(answering.ack) if len(answering) else answering.ack
@@ -105,8 +108,8 @@ def ack_delays(connection: Connection) -> Ints:
 
 
 def hole(connection: Connection) -> tuple[Ints, Ints]:
-    """(data segments, ACKs): rows of `forward` that arrived behind the first hole before it was filled, and the rows
-    of `back` that ask for it meanwhile.
+    """Return (data segments, ACKs) of the first hole: the rows of `forward` that arrived behind it before it was
+    filled, and the rows of `back` that asked for the missing bytes meanwhile.
 
     Raises MetricError when everything came in order, or the hole was never filled.
     """
@@ -126,7 +129,7 @@ def hole(connection: Connection) -> tuple[Ints, Ints]:
 
 
 def full_segment(capture: Capture, connection: Connection) -> int:
-    """Payload of a full segment: the smaller MSS of the two SYNs, less the options of data segments.
+    """Return the payload of a full segment: the smaller MSS of the two SYNs, less the options of data segments.
 
     Raises MetricError when a SYN was not captured.
     """
@@ -142,14 +145,17 @@ def full_segment(capture: Capture, connection: Connection) -> int:
 
 
 def _within(connection: Connection, way: Segments, start: float, end: float) -> Bools:
-    """Which segments of one way came in that time."""
+    """Return which segments of one direction came from `start` to `end`, in seconds since the first data segment."""
     since = (way.time_ns - connection.start_ns) / 1e9
     inside: Bools = (since >= start) & (since < end)
     return inside
 
 
 def _by_opener(connection: Connection) -> tuple[Segments, Segments]:
-    """(what the opening side sent, what the other did). Raises MetricError when its SYN was not captured."""
+    """Return (what the opening side sent, what the other side sent).
+
+    Raises MetricError when the opening SYN was not captured.
+    """
     for way, other in ((connection.forward, connection.back), (connection.back, connection.forward)):
         if (way.flags & (SYN | ACK) == SYN).any():
             return way, other

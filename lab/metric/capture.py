@@ -1,4 +1,4 @@
-"""Captures in columns: millions of packets a second from a pcap file into numpy arrays."""
+"""Read a pcap file into numpy columns, millions of packets per second."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _MAGIC = {  # the file's first word, little endian: byte order of the headers, n
     0x4D3CB2A1: (">", 1),
 }
 _T = TypeVar("_T")
-_BLOCK = 1 << 15  # packets read at a time: what they need in between stays in the processor's cache
+_BLOCK = 1 << 15  # packets read at a time: few enough for intermediate results to stay in the CPU's cache
 _COMMON = (
     *("time_ns", "frame", "version", "protocol", "tcp", "udp", "source_port", "destination_port", "seq", "ack"),
     *("header_length", "flags", "window", "payload", "key"),
@@ -38,7 +38,10 @@ class CaptureError(LabError):
 
 
 class _Column(Generic[_T]):
-    """A column of the whole capture. The property of `Packets` that has its name says what is in it, block by block."""
+    """This descriptor gives a column of the whole capture, read block by block.
+
+    The property of `Packets` that has its name says what is in it.
+    """
 
     def __set_name__(self, owner: type[Capture], name: str) -> None:
         self._name = name
@@ -49,10 +52,12 @@ class _Column(Generic[_T]):
 
 
 class Capture:
-    """The packets of an Ethernet pcap file, in file order. Every column has one entry a packet, 0 where the packet
-    has no such field or the snap length cut it off. A last packet that the file's end cuts short is left out.
+    """A capture gives the packets of an Ethernet pcap file in columns, in file order.
 
-    Raises CaptureError when the file is no Ethernet pcap.
+    A column has one entry per packet, 0 where the packet has no such field or the snap length cut it off. If the end of
+    the file cuts the last packet short, that packet is left out.
+
+    Raises CaptureError when the file is not an Ethernet pcap.
     """
 
     time_ns = _Column[Ints]()
@@ -94,17 +99,17 @@ class Capture:
         return len(self._records)
 
     def options(self, packet: int) -> Options:
-        """All TCP options of the packet at that index, as far as captured."""
+        """Return all TCP options of the packet at that index, as far as they were captured."""
         return self._packets(packet, packet + 1).options(0)
 
     @property
     def flow(self) -> Ints:
-        """Index into `flows`; -1 without IP."""
+        """Return the index into `flows`; -1 without IP."""
         return self._flows[0]
 
     @property
     def flows(self) -> tuple[Flow, ...]:
-        """The distinct flows, by first appearance."""
+        """Return the distinct flows, in order of first appearance."""
         return self._flows[1]
 
     @cached_property
@@ -124,7 +129,7 @@ class Capture:
         return number, tuple(flows)
 
     def column(self, name: str) -> Ints:
-        """The column called `name`; it is read with the others of its kind, once."""
+        """Return the column called `name`. All columns of its kind are read together, once."""
         return self._common[name] if name in _COMMON else self._rare[name]
 
     @cached_property

@@ -1,4 +1,4 @@
-"""What the CPU did while a trial ran, by the guest kernel's own accounts."""
+"""Measure what the CPU did while a trial ran, from the guest kernel's own accounting."""
 
 from __future__ import annotations
 
@@ -12,7 +12,10 @@ __all__ = ["cpu_per_gb"]
 
 
 def cpu_per_gb() -> Metric:
-    """CPU seconds for each GB that our own bulk transfer moved: both hosts' and the wires'. None in virtual time."""
+    """Measure CPU seconds per GB that our own bulk transfer moved, over both hosts and the wires.
+
+    The metric raises MetricError in virtual time, where computing takes no time.
+    """
 
     def measure(record: Record) -> Value:
         if record.trial.clock == "virtual":

@@ -1,4 +1,4 @@
-"""Flent's data files: JSON in gzip, with every point of every series raw."""
+"""Read Flent's data files: gzipped JSON with every raw point of every series."""
 
 from __future__ import annotations
 
@@ -17,12 +17,15 @@ from lab.units import Value
 
 __all__ = ["flent_file", "flent_goodput", "flent_rtt"]
 
-_RAMP = 0.25  # of the load's time: until its queue has built up
+_RAMP = 0.25  # of the load's duration: until its queue has built up
 _PING = "Ping (ms) ICMP"
 
 
 def flent_file(record: Record) -> Path:
-    """The data file that Flent left. Raises MetricError when there is none."""
+    """Return the path of the data file that Flent left.
+
+    Raises MetricError when there is none, or more than one.
+    """
     names = [name for name in record.outputs if name.endswith(outputs.FLENT_SUFFIX)]
     if len(names) != 1:
         raise MetricError(f"Flent left {len(names)} data files: see flent.log")
@@ -30,7 +33,7 @@ def flent_file(record: Record) -> Path:
 
 
 def flent_goodput() -> Callable[[Record], Value]:
-    """What netperf says at the end of the whole transfer: Flent's MEAN_VALUE."""
+    """Measure the goodput that netperf reports at the end of the whole transfer: Flent's MEAN_VALUE."""
 
     def measure(record: Record) -> Value:
         contents, load = _contents(record)
@@ -43,7 +46,7 @@ def flent_goodput() -> Callable[[Record], Value]:
 
 
 def flent_rtt() -> Callable[[Record], Value]:
-    """The median of the pings while the transfer runs, once its queue stands."""
+    """Measure the median ping RTT while the transfer runs, once its queue has built up."""
 
     def measure(record: Record) -> Value:
         contents, load = _contents(record)
@@ -58,7 +61,10 @@ def flent_rtt() -> Callable[[Record], Value]:
 
 
 def _contents(record: Record) -> tuple[Any, str]:
-    """The file, and the name of the series that loads the path. Raises MetricError."""
+    """Return the file's contents, and the name of the series that loads the path.
+
+    Raises MetricError when the file is not what Flent writes after a transfer.
+    """
     file = flent_file(record)
     try:
         contents = msgspec.json.decode(gzip.decompress(file.read_bytes()))

@@ -1,4 +1,4 @@
-"""One TCP connection out of a capture: what was sent, acknowledged and in flight, over time.
+"""Extract one TCP connection from a capture: what was sent, acknowledged and in flight, over time.
 
 Sequence numbers are unwrapped to 64 bits, relative to the first one seen, so that 10 s at 10 Gbit/s stay in order.
 """
@@ -28,18 +28,14 @@ class MetricError(LabError):
 
 @dataclass(frozen=True)
 class Segments:
-    """One direction of a connection, a row a segment, in capture order.
+    """Segments are one direction of a connection: one row per segment, in capture order."""
 
-    `packet` is its index in the capture, `seq` and `ack` are unwrapped; `ack` is -1 before the first with an ACK.
-    `window` is in bytes: scaled, except in a SYN, as RFC 7323 2.2 says.
-    """
-
-    packet: Ints
+    packet: Ints  # index in the capture
     time_ns: Ints
-    seq: Ints
-    ack: Ints
+    seq: Ints  # unwrapped
+    ack: Ints  # unwrapped; -1 before the first segment with an ACK
     flags: Ints
-    window: Ints
+    window: Ints  # in bytes: scaled, except in a SYN (RFC 7323 2.2)
     payload: Ints
     header_length: Ints
 
@@ -48,30 +44,30 @@ class Segments:
 
     @cached_property
     def end(self) -> Ints:
-        """The sequence number after the segment; SYN and FIN count one each."""
+        """Return the sequence number after the segment; SYN and FIN count one each."""
         ends: Ints = self.seq + self.payload + (self.flags & SYN > 0) + (self.flags & FIN > 0)
         return ends
 
     @cached_property
     def highest(self) -> Ints:
-        """The highest `end` up to and including each segment."""
+        """Return the highest `end` up to and including each segment."""
         return np.maximum.accumulate(self.end) if len(self) else self.end
 
     @cached_property
     def data(self) -> Bools:
-        """Whether the segment carries payload."""
+        """Return whether the segment carries payload."""
         carries: Bools = self.payload > 0
         return carries
 
     @cached_property
     def pure_ack(self) -> Bools:
-        """Whether the segment does nothing but acknowledge."""
+        """Return whether the segment does nothing but acknowledge."""
         pure: Bools = (self.payload == 0) & (self.flags & (SYN | FIN | RST | ACK) == ACK)
         return pure
 
     @cached_property
     def retransmitted(self) -> Bools:
-        """Whether the segment has payload that was, in part or whole, in an earlier one."""
+        """Return whether the segment repeats payload of an earlier one, in part or whole."""
         before = np.concatenate(([np.iinfo(np.int64).min], self.highest[:-1]))
         again: Bools = self.data & (self.seq < before[: len(self)])
         return again
@@ -79,7 +75,7 @@ class Segments:
 
 @dataclass(frozen=True)
 class Connection:
-    """Both directions: `forward` is the way that carries more payload, `back` acknowledges it."""
+    """A connection has two directions: `forward` carries more payload, `back` acknowledges it."""
 
     flow: Flow
     forward: Segments
@@ -87,7 +83,9 @@ class Connection:
 
     @cached_property
     def inflight(self) -> Ints:
-        """Bytes sent and not acknowledged after each segment of `forward`, as its sender saw it there."""
+        """Return the bytes in flight after each segment of `forward`, as its sender saw them if the capture was taken
+        there.
+        """
         acked = np.maximum.accumulate(self.back.ack) if len(self.back) else self.back.ack
         last = np.searchsorted(self.back.packet, self.forward.packet)
         known = np.concatenate(([0], acked))[last]
@@ -95,7 +93,7 @@ class Connection:
 
     @cached_property
     def acked(self) -> tuple[Ints, Ints]:
-        """(times in ns, bytes acknowledged until then), for each segment of `back` that acknowledges more."""
+        """Return (times in ns, bytes acknowledged by then), one entry per segment of `back` with an ACK."""
         has = self.back.ack >= 0
         times, ack = self.back.time_ns[has], np.maximum.accumulate(self.back.ack[has])
         first = int(self.forward.seq[self.forward.data][0]) if self.forward.data.any() else 0
@@ -103,7 +101,7 @@ class Connection:
 
     @property
     def payload_bytes(self) -> int:
-        """Bytes of payload sent in `forward`, each counted once as far as it was seen in order."""
+        """Return the bytes of payload sent in `forward`, counting retransmitted bytes once."""
         sent = self.forward
         if not sent.data.any():
             return 0
@@ -111,38 +109,44 @@ class Connection:
 
     @property
     def start_ns(self) -> int:
-        """When the first segment with payload was captured. Raises MetricError when none was."""
+        """Return when the first segment with payload was captured.
+
+        Raises MetricError when none was.
+        """
         if not self.forward.data.any():
             raise MetricError(f"the connection {_name(self.flow)} carries no payload")
         return int(self.forward.time_ns[self.forward.data][0])
 
     def goodput(self, start_ns: int, end_ns: int) -> float:
-        """Bits per second acknowledged between two times."""
+        """Return the bits per second acknowledged between two times."""
         low, high = self._acked_at(np.array([start_ns, end_ns]))
         return float(8e9 * (high - low) / (end_ns - start_ns))
 
     def goodput_over_time(self, bin_ns: int) -> tuple[Floats, Floats]:
-        """(bin starts in s since the first data segment, bits per second acknowledged within each)."""
+        """Return (bin starts in s since the first data segment, bits per second acknowledged in each bin)."""
         times, _ = self.acked
         edges = np.arange(self.start_ns, (int(times[-1]) if len(times) else self.start_ns) + bin_ns, bin_ns)
         return (edges[:-1] - self.start_ns) / 1e9, 8e9 * np.diff(self._acked_at(edges)) / bin_ns
 
     def packets_per_tick(self, tick_ns: int = 10_000_000) -> tuple[Floats, Ints, Ints]:
-        """The IO graph: (tick starts in s since the first data segment, packets forward, packets back)."""
+        """Return the IO graph: (tick starts in s since the first data segment, packets forward, packets back)."""
         last = max(int(each.time_ns[-1]) for each in (self.forward, self.back) if len(each))
         edges = np.arange(self.start_ns, last + tick_ns + 1, tick_ns)
         counts = [np.histogram(each.time_ns, edges)[0] for each in (self.forward, self.back)]
         return (edges[:-1] - self.start_ns) / 1e9, counts[0], counts[1]
 
     def idle_share(self, start_ns: int, end_ns: int, gap_ns: int) -> float:
-        """The share of that time within gaps longer than `gap_ns` between data segments."""
+        """Return the share of a period that lies in gaps longer than `gap_ns` between data segments."""
         times = self.forward.time_ns[self.forward.data]
         times = times[(times >= start_ns) & (times <= end_ns)]
         gaps = np.diff(np.concatenate(([start_ns], times, [end_ns])))
         return float(gaps[gaps > gap_ns].sum() / (end_ns - start_ns))
 
     def handshake_ns(self) -> int:
-        """From SYN to SYN-ACK at the side that opens; its RTT there. Raises MetricError when not captured."""
+        """Return the time from SYN to SYN-ACK, which at the side that opens is the RTT.
+
+        Raises MetricError when the handshake was not captured.
+        """
         syns = [(each, np.flatnonzero(each.flags & SYN)) for each in (self.forward, self.back)]
         opening = [each.time_ns[at[0]] for each, at in syns if len(at) and not each.flags[at[0]] & ACK]
         answering = [each.time_ns[at[0]] for each, at in syns if len(at) and each.flags[at[0]] & ACK]
@@ -156,7 +160,10 @@ class Connection:
 
 
 def bulk(capture: Capture) -> Connection:
-    """The connection that carries the most payload. Raises MetricError when there is none at all."""
+    """Return the connection that carries the most payload.
+
+    Raises MetricError when the capture holds no TCP connection.
+    """
     number = {flow: number for number, flow in enumerate(capture.flows) if flow.protocol == TCP}
     if not number:
         raise MetricError("the capture holds no TCP connection")
@@ -168,7 +175,7 @@ def bulk(capture: Capture) -> Connection:
 
 def _connection(capture: Capture, flow: Flow, ahead: Ints, behind: Ints) -> Connection:
     def origin(one: Ints, other: Ints) -> int:
-        """The first sequence number of one way; where nothing of it was captured, what the other way acknowledges."""
+        """Return the first sequence number of one direction, or what the other acknowledges if none was captured."""
         if len(one):
             return int(capture.seq[one[0]])
         acks = other[capture.flags[other] & ACK > 0]
@@ -201,7 +208,7 @@ def _segments(capture: Capture, at: Ints, origins: tuple[int, int], shift: int |
 
 
 def _unwrap(numbers: Ints, origin: int) -> Ints:
-    """Distances from `origin` of numbers modulo 2^32 of which each is within 2^31 of the one before it."""
+    """Return the distances from `origin` of numbers modulo 2^32, each within 2^31 of the one before it."""
     steps = np.diff(numbers.astype(np.uint32), prepend=np.uint32(origin))
     return np.cumsum(steps.view(np.int32), dtype=np.int64)
 

@@ -1,6 +1,6 @@
-"""Of an exchange of small writes (`lab.workload.SmallWrites`): its time, and the packets that each message took.
+"""Measure an exchange of small writes (`lab.workload.SmallWrites`): its time, and its packets per message.
 
-All raise MetricError, or RecordError, when the record does not hold what they need.
+Metrics raise MetricError, or RecordError, when the record does not hold what they need.
 """
 
 from __future__ import annotations
@@ -35,51 +35,50 @@ Floats: TypeAlias = npt.NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Counts:
-    """Of each message: data packets of either side, packets of either that only acknowledge, and the payload of the
-    first data packet in bytes.
+    """Counts hold one entry per message.
 
     An ACK belongs to the message whose bytes it acknowledges last. The handshake and the end belong to none.
     """
 
-    client_data: Ints
-    server_data: Ints
-    client_acks: Ints
-    server_acks: Ints
-    first: Ints
+    client_data: Ints  # the client's data packets
+    server_data: Ints  # the server's
+    client_acks: Ints  # the client's packets that only acknowledge
+    server_acks: Ints  # the server's
+    first: Ints  # payload of the client's first data packet, in bytes
 
 
 def latencies(record: Record) -> Floats:
-    """Seconds from each message's first write to its answer."""
+    """Return the seconds from each message's first write to its answer."""
     return np.diff(np.array(_output(record, "stamps_ns"), np.int64)).astype(np.float64) / 1e9
 
 
 def exchange_time() -> Metric:
-    """Seconds from the first message to the last answer."""
+    """Measure the seconds from the first message to the last answer."""
     return lambda record: Value(float(latencies(record).sum()), "s")
 
 
 def message_latency(quantile: float = 0.5) -> Metric:
-    """Seconds that a message takes, in the median or another quantile."""
+    """Measure the seconds that a message takes: the median or another quantile."""
     return lambda record: Value(float(np.quantile(latencies(record), quantile)), "s")
 
 
 def data_packets(node: str = "sender", interface: str | None = None) -> Metric:
-    """The client's data packets for a message, in the median."""
+    """Count the client's data packets per message, and take the median."""
     return _median(lambda counts: counts.client_data, "1", node, interface)
 
 
 def lone_acks(node: str = "sender", interface: str | None = None) -> Metric:
-    """The server's packets that only acknowledge, for a message, in the median."""
+    """Count the server's pure ACKs per message, and take the median."""
     return _median(lambda counts: counts.server_acks, "1", node, interface)
 
 
 def first_segment(node: str = "sender", interface: str | None = None) -> Metric:
-    """Payload of a message's first data packet, in the median."""
+    """Measure the payload of each message's first data packet, and take the median."""
     return _median(lambda counts: counts.first, "B", node, interface)
 
 
 def file_in_first(node: str = "sender", interface: str | None = None) -> Metric:
-    """1 if that packet has bytes of the file beside those written before it, else 0."""
+    """Return 1 if a message's first data packet has bytes of the file besides those written before it, else 0."""
     payload = first_segment(node, interface)
 
     def measure(record: Record) -> Value:
@@ -90,7 +89,7 @@ def file_in_first(node: str = "sender", interface: str | None = None) -> Metric:
 
 
 def counts_of(record: Record, node: str, interface: str | None = None) -> Counts:
-    """What each message took, by the capture of `node`."""
+    """Count the packets of each message in the capture of `node`."""
     message, reply = (_output(record, f"{which}_bytes") for which in ("message", "reply"))
     messages = len(_output(record, "stamps_ns")) - 1
     connection = connection_of(record, node, interface)
@@ -99,7 +98,7 @@ def counts_of(record: Record, node: str, interface: str | None = None) -> Counts
         raise MetricError(f"the capture holds {client.payload.sum():,} bytes of {messages:,} messages of {message} B")
 
     def count(positions: Ints, size: int, where: Bools) -> Ints:
-        """Positions are sequence numbers past a SYN: message n has those from n x size + 1 on."""
+        """Count positions per message. They are sequence numbers past a SYN: message n starts at n x size + 1."""
         wanted = positions[where]
         return np.bincount((wanted[(wanted > 0) & (wanted <= messages * size)] - 1) // size, minlength=messages)
 

@@ -1,6 +1,6 @@
-"""Metrics as an experiment names them: each of these makes a function from a record to a value.
+"""Experiments name these metrics. Each function here makes a function from a record to a value.
 
-All raise MetricError, or RecordError, when the record does not hold what they need.
+Metrics raise MetricError, or RecordError, when the record does not hold what they need.
 """
 
 from __future__ import annotations
@@ -53,17 +53,17 @@ Way = Literal["forward", "back"]
 
 
 def iperf3_goodput(side: Side = "received") -> Metric:
-    """iperf3's own mean, as its receiver or its sender counts it; the sender's includes what is only buffered."""
+    """Measure the mean that iperf3's receiver or sender reports; the sender's includes what is only buffered."""
     return lambda record: Value(iperf3_bits_per_second(record.json(outputs.IPERF3), side), "bit/s")
 
 
 def iperf_goodput() -> Metric:
-    """The mean that iperf 2's server counts; its client's includes what is only buffered."""
+    """Measure the mean that iperf 2's server reports; its client's includes what is only buffered."""
     return lambda record: Value(iperf_bits_per_second(record.text(outputs.IPERF_SERVER)), "bit/s")
 
 
 def qperf_goodput() -> Metric:
-    """Qperf's bandwidth: "bw", of tcp_bw."""
+    """Measure qperf's bandwidth, the "bw" of tcp_bw."""
 
     def measure(record: Record) -> Value:
         results = qperf_results(record.text(outputs.QPERF))
@@ -75,7 +75,7 @@ def qperf_goodput() -> Metric:
 
 
 def bulk_goodput() -> Metric:
-    """Of our own transfer: what the receiver read after its first read, over the time from that to the last."""
+    """Measure our own transfer: what the receiver read after its first read, over the time from that to the last."""
 
     def measure(record: Record) -> Value:
         output = record.json(outputs.BULK)
@@ -88,13 +88,13 @@ def bulk_goodput() -> Metric:
 
 
 def ping_rtt(which: Literal["min", "max", "last"] = "min") -> Metric:
-    """A round trip that ping printed, in seconds."""
+    """Measure the least, the longest or the last round trip that ping printed, in seconds."""
     choose: dict[str, Callable[[list[float]], float]] = {"min": min, "max": max, "last": lambda rtts: rtts[-1]}
     return lambda record: Value(choose[which](ping_rtts(record.text(outputs.PING))), "s")
 
 
 def drops(link: str = "path", way: Way = "forward") -> Metric:
-    """Frames that the wire's qdiscs dropped in one direction of a link, by `tc`'s counters, during the trial."""
+    """Count frames that the wire's qdiscs dropped in one direction during the trial, by `tc`'s counters."""
 
     def count(record: Record, name: str) -> int:
         rows = [row for row in record.json(name) if (row["node"], row["direction"]) == (link, way)]
@@ -106,13 +106,13 @@ def drops(link: str = "path", way: Way = "forward") -> Metric:
 
 
 def any_drops(link: str = "path", way: Way = "forward") -> Metric:
-    """1 if the wire dropped frames in that direction, else 0."""
+    """Return 1 if the wire dropped frames in that direction, else 0."""
     counted = drops(link, way)
     return lambda record: Value(int(counted(record).number > 0), "1")
 
 
 def counted(name: str, node: str = "sender") -> Metric:
-    """How often the kernel counted an event during the trial: 'TcpExt.TCPDSACKUndo', 'Tcp.RetransSegs'."""
+    """Count how often a kernel's counter rose during the trial: 'TcpExt.TCPDSACKUndo', 'Tcp.RetransSegs'."""
 
     def measure(record: Record) -> Value:
         before, after = (
@@ -126,12 +126,12 @@ def counted(name: str, node: str = "sender") -> Metric:
 
 
 def retransmits(node: str = "sender", interface: str | None = None) -> Metric:
-    """Data segments of the bulk connection that repeat what was sent before, as captured there."""
+    """Count the bulk connection's data segments that repeat what was sent before, as captured at `node`."""
     return lambda record: Value(int(connection_of(record, node, interface).forward.retransmitted.sum()), "1")
 
 
 def expert_retransmits(node: str = "sender", interface: str = "eth0") -> Metric:
-    """Frames that Wireshark's Expert Info suspects of being a retransmission, of any kind."""
+    """Count the frames that Wireshark's Expert Info suspects of being a retransmission, of any kind."""
 
     def measure(record: Record) -> Value:
         summaries = expert_summaries(record.text(outputs.expert(node, interface)))
@@ -141,7 +141,10 @@ def expert_retransmits(node: str = "sender", interface: str = "eth0") -> Metric:
 
 
 def header_length(node: str = "sender", interface: str | None = None) -> Metric:
-    """TCP header of every data segment, in bytes. MetricError when they differ."""
+    """Measure the TCP header of the data segments, in bytes.
+
+    The metric raises MetricError when lengths differ.
+    """
 
     def measure(record: Record) -> Value:
         forward = connection_of(record, node, interface).forward
@@ -155,7 +158,10 @@ def header_length(node: str = "sender", interface: str | None = None) -> Metric:
 
 
 def window_plateau(node: str = "sender", interface: str | None = None) -> Metric:
-    """Where the receiver's advertised window stops, in bytes. MetricError when it still grew in the second half."""
+    """Measure where the receiver's advertised window stops growing, in bytes.
+
+    The metric raises MetricError when it still grew in the second half of the transfer.
+    """
 
     def measure(record: Record) -> Value:
         connection = connection_of(record, node, interface)
@@ -172,7 +178,10 @@ def window_plateau(node: str = "sender", interface: str | None = None) -> Metric
 
 
 def capture_goodput(start: float, end: float, node: str = "sender", interface: str | None = None) -> Metric:
-    """Bytes acknowledged between two times, in seconds since the first data segment, per second."""
+    """Measure the bits per second that the ACKs of a capture acknowledge between two times.
+
+    Times are in seconds since the first data segment.
+    """
 
     def measure(record: Record) -> Value:
         connection = connection_of(record, node, interface)
@@ -185,7 +194,10 @@ def capture_goodput(start: float, end: float, node: str = "sender", interface: s
 def idle_share(
     start: float, end: float, gap: float = 0.001, node: str = "sender", interface: str | None = None
 ) -> Metric:
-    """The share of that time (s since the first data segment) within gaps of more than `gap` s without data."""
+    """Measure the share of the time from `start` to `end` in gaps of more than `gap` without data.
+
+    All three are in seconds; `start` and `end` count from the first data segment.
+    """
 
     def measure(record: Record) -> Value:
         connection = connection_of(record, node, interface)
@@ -196,7 +208,10 @@ def idle_share(
 
 
 def acked_goodput(start: float, end: float, node: str = "sender") -> Metric:
-    """Bytes acknowledged by the kernel's own count (tcp_info), per second, between two times since its first sample."""
+    """Measure the bits per second acknowledged between two times, by the kernel's own count (tcp_info).
+
+    Times are in seconds since the first sample.
+    """
 
     def measure(record: Record) -> Value:
         samples = tcp_info_of(record, node)
@@ -210,7 +225,10 @@ def acked_goodput(start: float, end: float, node: str = "sender") -> Metric:
 
 
 def capture_of(record: Record, node: str, interface: str | None = None) -> Capture:
-    """The capture of an interface; of the only one captured on `node` when none is named."""
+    """Return the capture of an interface; without its name, the only capture of `node`.
+
+    Raises MetricError when `node` has none, or several.
+    """
     if interface is not None:
         return Capture(record.path(outputs.capture(node, interface)))
     names = outputs.captures(record.outputs, node)
@@ -221,12 +239,15 @@ def capture_of(record: Record, node: str, interface: str | None = None) -> Captu
 
 
 def connection_of(record: Record, node: str, interface: str | None = None) -> Connection:
-    """The connection that carries most in that capture."""
+    """Return the connection that carries the most payload in that capture."""
     return bulk(capture_of(record, node, interface))
 
 
 def tcp_info_of(record: Record, node: str) -> tcp_info.Samples:
-    """The samples of the connection of `node` that sent most."""
+    """Return the samples of the connection of `node` that sent the most.
+
+    Raises MetricError when the probe saw no connection.
+    """
     samples = tcp_info.read(record.path(outputs.tcp_info(node)))
     if not samples:
         raise MetricError(f"the tcp_info probe of '{node}' saw no connection")

@@ -1,4 +1,4 @@
-"""TCP options of one packet: RFC 9293 3.1, RFC 7323, RFC 2018."""
+"""Parse the TCP options of one packet: RFC 9293 3.1, RFC 7323, RFC 2018."""
 
 from __future__ import annotations
 
@@ -10,20 +10,17 @@ __all__ = ["Options"]
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """What a header's options say; None or empty where one is absent.
+    """Options hold what a TCP header's options say; None, False or empty where one is absent."""
 
-    `mss` in bytes; `window_scale` is the shift; `timestamps` is (TSval, TSecr); `sack` are (left, right) edges.
-    """
-
-    mss: int | None = None
-    window_scale: int | None = None
+    mss: int | None = None  # in bytes
+    window_scale: int | None = None  # the shift
     sack_permitted: bool = False
-    timestamps: tuple[int, int] | None = None
-    sack: tuple[tuple[int, int], ...] = ()
+    timestamps: tuple[int, int] | None = None  # (TSval, TSecr)
+    sack: tuple[tuple[int, int], ...] = ()  # (left, right) edges
 
     @classmethod
     def parse(cls, data: bytes) -> Options:
-        """The options in `data`, up to the end-of-options mark or the first that is malformed or cut off."""
+        """Parse the options in `data`, up to the end-of-options mark or the first that is malformed or cut off."""
         found: dict[str, object] = {}
         while data and data[0] != 0:
             if data[0] == 1:  # no operation

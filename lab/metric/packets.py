@@ -1,4 +1,5 @@
-"""Packets in columns: each is gathered when it is first asked for, by one indexing of a view of the file's bytes.
+"""Read packets into columns. Each is gathered when it is first asked for, by one indexing of a view of the file's
+bytes.
 
 Sizes come from the headers, so they hold at any snap length.
 """
@@ -25,7 +26,7 @@ Bools: TypeAlias = npt.NDArray[np.bool_]
 FIN, SYN, RST, PSH, ACK = 0x01, 0x02, 0x04, 0x08, 0x10
 TCP, UDP = 6, 17
 
-_START = 96  # of a record: its header, Ethernet's, IPv4's, TCP's and a time stamp
+_START = 96  # bytes of a record: its header, Ethernet's, IPv4's, TCP's and a timestamp
 _MACS = 12  # bytes before the EtherType
 _IPV4, _IPV6, _VLAN = 0x0800, 0x86DD, (0x8100, 0x88A8)
 _EXTENSIONS, _FRAGMENT = (0, 43, 60), 44  # IPv6 hop-by-hop, routing, destination options; and the fragment header
@@ -40,7 +41,7 @@ _SEGMENT = np.dtype(
         *(("offset", "u1"), ("flags", "u1"), ("window", ">u2")),
     ]
 )
-_NETWORK = np.dtype(  # what decides, of either version of IP
+_NETWORK = np.dtype(  # the fields that matter, of either version of IP
     {
         "names": ["size", "total", "payload", "fragment", "next", "protocol"],
         "formats": ["u1", ">u2", ">u2", ">u2", "u1", "u1"],
@@ -54,7 +55,7 @@ _DEPTH = 8  # no packet stacks more tags or extension headers than this
 
 @dataclass(frozen=True, slots=True)
 class Flow:
-    """One direction of a connection: what its packets have in common. Ports are 0 where there are none."""
+    """A flow is one direction of a connection: what its packets have in common. Ports are 0 where there are none."""
 
     source: str
     source_port: int
@@ -64,7 +65,7 @@ class Flow:
 
     @property
     def reverse(self) -> Flow:
-        """The other direction."""
+        """Return the other direction."""
         return Flow(self.destination, self.destination_port, self.source, self.source_port, self.protocol)
 
 
@@ -78,9 +79,10 @@ class _Layers(NamedTuple):
 
 
 class Packets:
-    """The packets whose records start at `records` in a pcap file's bytes; its headers are in byte order `order`, and
-    `fraction` is the nanoseconds in the second word of their times. A column has one entry a packet, 0 where the
-    packet has no such field or the snap length cut it off.
+    """Packets give columns of the packets whose records start at `records` in a pcap file's bytes.
+
+    The file's headers are in byte order `order`, and the second word of their times counts units of `fraction`
+    nanoseconds. A column has one entry per packet, 0 where the packet has no such field or the snap length cut it off.
     """
 
     def __init__(self, data: mmap, order: str, fraction: int, records: Ints) -> None:
@@ -91,114 +93,114 @@ class Packets:
 
     @cached_property
     def time_ns(self) -> Ints:
-        """Time of capture, nanoseconds since the epoch."""
+        """Return the time of capture in nanoseconds since the epoch."""
         seconds, fraction = (self._head[name].astype(np.int64) for name in ("seconds", "fraction"))
         return seconds * 10**9 + fraction * self._fraction
 
     @cached_property
     def captured(self) -> Ints:
-        """Bytes of the packet in the file."""
+        """Return how many bytes of the packet are in the file."""
         return _native(self._head["captured"])
 
     @cached_property
     def frame(self) -> Ints:
-        """Bytes of the packet on the interface: Ethernet header included, FCS not."""
+        """Return the packet's bytes on the interface: Ethernet header included, FCS not."""
         return _native(self._head["frame"])
 
     @cached_property
     def version(self) -> Ints:
-        """4 or 6."""
+        """Return the version of IP: 4 or 6."""
         return self._layers.version
 
     @cached_property
     def protocol(self) -> Ints:
-        """What IP carries, past IPv6's extension headers; -1 without IP."""
+        """Return what IP carries, past IPv6's extension headers; -1 without IP."""
         return self._layers.protocol
 
     @cached_property
     def tcp(self) -> Bools:
-        """Whether the packet has a TCP header, whole in the capture."""
+        """Return whether the packet has a TCP header, whole in the capture."""
         return self._has(TCP, 20)
 
     @cached_property
     def udp(self) -> Bools:
-        """Whether the packet has a UDP header, whole in the capture."""
+        """Return whether the packet has a UDP header, whole in the capture."""
         return self._has(UDP, 8)
 
     @cached_property
     def source_port(self) -> Ints:
-        """Of TCP or UDP."""
+        """Return the source port of TCP or UDP."""
         return self._field("source_port", self.tcp | self.udp)
 
     @cached_property
     def destination_port(self) -> Ints:
-        """Of TCP or UDP."""
+        """Return the destination port of TCP or UDP."""
         return self._field("destination_port", self.tcp | self.udp)
 
     @cached_property
     def seq(self) -> Ints:
-        """TCP's sequence number as sent, 32 bits."""
+        """Return TCP's sequence number as sent, 32 bits."""
         return self._field("seq", self.tcp)
 
     @cached_property
     def ack(self) -> Ints:
-        """TCP's acknowledgement number as sent, 32 bits."""
+        """Return TCP's acknowledgement number as sent, 32 bits."""
         return self._field("ack", self.tcp)
 
     @cached_property
     def header_length(self) -> Ints:
-        """Bytes of the TCP header, options included."""
+        """Return the bytes of the TCP header, options included."""
         return self._field("offset", self.tcp) // 16 * 4
 
     @cached_property
     def flags(self) -> Ints:
-        """TCP's flags: FIN, SYN, RST, PSH, ACK and up."""
+        """Return TCP's flags: FIN, SYN, RST, PSH, ACK and up."""
         return self._field("flags", self.tcp)
 
     @cached_property
     def window(self) -> Ints:
-        """TCP's window as sent, unscaled."""
+        """Return TCP's window as sent, unscaled."""
         return self._field("window", self.tcp)
 
     @cached_property
     def payload(self) -> Ints:
-        """Bytes above the TCP or UDP header, by the IP length."""
+        """Return the bytes above the TCP or UDP header, by the IP length."""
         header = np.where(self.tcp, self.header_length, 8).astype(np.int32)
         return np.where(self.tcp | self.udp, np.maximum(self._layers.length - header, 0), 0)
 
     @cached_property
     def timestamped(self) -> Bools:
-        """Whether the TCP timestamp option is there, laid out as RFC 7323 appendix A recommends: NOP NOP TS."""
+        """Return whether the TCP timestamp option is there, laid out as RFC 7323 appendix A recommends: NOP NOP TS."""
         found: Bools = self._stamps["layout"] == 0x0101080A
         return self._holds(32) & found
 
     @cached_property
     def ts_value(self) -> Ints:
-        """TSval of the TCP timestamp option."""
+        """Return TSval of the TCP timestamp option."""
         return _where(self.timestamped, self._stamps["value"])
 
     @cached_property
     def ts_echo(self) -> Ints:
-        """TSecr of the TCP timestamp option."""
+        """Return TSecr of the TCP timestamp option."""
         return _where(self.timestamped, self._stamps["echo"])
 
     @cached_property
     def sack(self) -> Bools:
-        """Whether there are SACK blocks, laid out NOP NOP SACK, first or after the timestamps, as Linux does."""
+        """Return whether there are SACK blocks, laid out as Linux does: NOP NOP SACK, first or after the timestamps."""
         offset = np.where(self.timestamped, 32, 20)
         start = self._gather(">u4", self._layers.transport + offset) >> 8
         found: Bools = start == 0x010105
         return self._holds(offset + 4) & found
 
     def options(self, packet: int) -> Options:
-        """All TCP options of the packet at that index, as far as captured."""
+        """Return all TCP options of the packet at that index, as far as they were captured."""
         start = int(self._layers.transport[packet])
         end = min(start + int(self.header_length[packet]), int(self._ends[packet]))
         return Options.parse(self._bytes[start + 20 : end])
 
     @cached_property
     def key(self) -> Ints:
-        """A number for the packet's flow: IP version, protocol, addresses and ports, hashed to 64 bits."""
+        """Return a number for the packet's flow: IP version, protocol, addresses and ports, hashed to 64 bits."""
         version, network = self.version, self._layers.network
         ports = self.source_port.astype(np.uint64) << np.uint64(16) | self.destination_port
         key = _mixed(version.astype(np.uint64) << np.uint64(8) | (self.protocol & 0xFF).astype(np.uint64), ports)
@@ -209,7 +211,7 @@ class Packets:
         return key
 
     def flow(self, packet: int) -> Flow | None:
-        """The flow of the packet at that index; None without IP."""
+        """Return the flow of the packet at that index; None without IP."""
         version, start = int(self.version[packet]), int(self._layers.network[packet])
         if not version:
             return None
@@ -263,7 +265,7 @@ class Packets:
         return found
 
     def _holds(self, size: int | Ints) -> Bools:
-        """Whether the TCP header has `size` bytes, all captured."""
+        """Return whether the TCP header has `size` bytes, all captured."""
         held: Bools = (self.header_length >= size) & (self._layers.transport + size <= self._ends)
         return self.tcp & held
 
@@ -283,7 +285,7 @@ class Packets:
         return self._gather(_STAMPS, self._layers.transport + 20)
 
     def _gather(self, kind: npt.DTypeLike, at: Ints) -> Ints:
-        """What numpy type `kind` reads at these positions; from the records' copied starts where all agree on it."""
+        """Read numpy type `kind` at these positions; if all records have it at one offset, from their copied starts."""
         wire = np.dtype(kind)
         offset = int(at[0] - self._records[0]) if len(at) else 0
         if offset + wire.itemsize <= _START and (at - self._records == offset).all():
@@ -293,7 +295,7 @@ class Packets:
 
     @cached_property
     def _starts(self) -> Ints:
-        """The first `_START` bytes of every record, side by side: one pass over the file for all common fields."""
+        """Copy the first `_START` bytes of every record side by side: one pass over the file for all common fields."""
         whole = int(np.searchsorted(self._records, len(self._bytes) - _START, "right"))
         starts = gather(self._bytes, f"V{_START}", self._records[:whole]).view(np.uint8).reshape(-1, _START)
         if whole == len(self):
@@ -303,17 +305,17 @@ class Packets:
 
 
 def _native(column: Ints) -> Ints:
-    """In this machine's byte order, and in one piece."""
+    """Return the column in this machine's byte order, and in one piece."""
     return column.astype(column.dtype.newbyteorder("="))
 
 
 def _where(condition: Bools, column: Ints) -> Ints:
-    """The column, and 0 where the condition does not hold."""
+    """Return the column, with 0 where the condition does not hold."""
     return _native(column) * condition
 
 
 def _mixed(key: Ints, word: Ints) -> Ints:
-    """Fibonacci hashing: 64 bits leave a collision among a file's few flows out of the question."""
+    """Mix `word` into `key` by Fibonacci hashing: at 64 bits, a file's few flows will not collide."""
     key = (key ^ word.astype(np.uint64)) * np.uint64(0x9E3779B97F4A7C15)
     mixed: Ints = key ^ key >> np.uint64(32)
     return mixed

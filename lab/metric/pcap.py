@@ -1,4 +1,4 @@
-"""Where the records of a pcap file are, found many at a time."""
+"""Find the records of a pcap file, many at a time."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ Ints: TypeAlias = npt.NDArray[Any]  # of any integer type
 
 GLOBAL, RECORD = 24, 16  # bytes of the file's header and of a record's
 _LONGEST = 2**18  # no packet is longer, captured or not (libpcap's MAXIMUM_SNAPLEN)
-_DAYS = 2**20  # seconds within which a capture's packets lie, for a guess
-_REACH = 4096  # bytes within which a guess is sought
+_DAYS = 2**20  # seconds that a capture is guessed to last at most
+_REACH = 4096  # bytes searched for each guess
 
 
 def gather(data: mmap, kind: npt.DTypeLike, at: Ints) -> Ints:
-    """What numpy type `kind` reads at these positions, aligned or not; past the end of `data`, any value."""
+    """Read numpy type `kind` at these positions, aligned or not; past the end of `data`, any value."""
     wire = np.dtype(kind)
     view: Ints = np.ndarray((max(len(data) - wire.itemsize + 1, 0),), wire, data, strides=(1,))
     if len(view) == 0:
@@ -33,11 +33,11 @@ def gather(data: mmap, kind: npt.DTypeLike, at: Ints) -> Ints:
 
 
 def records(data: mmap, order: str, walks: int = 1024) -> Ints:
-    """Positions of the record headers, those of a file in byte order `order` ("<" or ">").
+    """Return the positions of the record headers in a file of byte order `order` ("<" or ">").
 
-    Each header says where the next one is. So that numpy can follow them, many walks go side by side, each from a
-    guess of where a record starts to the first header at or past the next walk's guess. The first guess is the first
-    record. Where each walk ends on the next one's guess, all guesses were right; else the file is walked in one.
+    Each header says where the next one is. So that numpy can follow them, many walks go side by side, each from a guess
+    of where a record starts to the first header at or past the next walk's guess. The first guess is the first record.
+    If every walk ends on the next one's guess, all guesses were right; otherwise the file is walked in one.
     """
 
     def field(at: Ints, offset: int) -> Ints:
@@ -57,7 +57,7 @@ def records(data: mmap, order: str, walks: int = 1024) -> Ints:
 
 
 def _guesses(size: int, walks: int, field: Callable[[Ints, int], Ints]) -> Ints:
-    """The first record's position, then some at which two records in a row look like records."""
+    """Return the first record's position, then positions at which two records in a row look like records."""
     first = np.array([GLOBAL], np.int64)
     if size < walks * _REACH:
         return first

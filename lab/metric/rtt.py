@@ -1,9 +1,9 @@
-"""Round trips that the ACKs of a connection give its sender, by the rules of the RFCs and of Linux.
+"""Replay a capture to find the RTT samples that ACKs give its sender, by the rules of the RFCs and of Linux.
 
-RFC 7323 4.1: an ACK gives one by its time stamp echo if it acknowledges something new. RFC 6298 3 (Karn): without
-that, one that covers a retransmission gives none. Linux prefers the time since a segment was sent to the echo
-(tcp_clean_rtx_queue(), tcp_ack_update_rtt()): that of the first segment acknowledged, unless the ACK covers a
-retransmission; else of the first one that SACK reports; else the echo, in ticks of its clock and one at least.
+RFC 7323 4.1: an ACK gives one by its timestamp echo if it acknowledges something new. RFC 6298 3 (Karn): without
+timestamps, an ACK that covers a retransmission gives none. Linux prefers the time since a segment was sent to the echo
+(tcp_clean_rtx_queue(), tcp_ack_update_rtt()). It takes that of the first segment acknowledged, unless the ACK covers a
+retransmission; else that of the first one that SACK reports; else the echo, in ticks of its clock and at least one.
 """
 
 from __future__ import annotations
@@ -28,23 +28,19 @@ __all__ = ["TICK_NS", "RoundTrips", "echo_error", "round_trips", "round_trips_of
 Ints: TypeAlias = npt.NDArray[Any]
 Bools: TypeAlias = npt.NDArray[np.bool_]
 
-TICK_NS = 1_000_000  # of Linux's time stamp clock: TCP_TS_HZ is 1000
+TICK_NS = 1_000_000  # of Linux's timestamp clock: TCP_TS_HZ is 1000
 
 
 @dataclass(frozen=True)
 class RoundTrips:
-    """A row for each ACK that carries nothing else, as it reaches the sender. Round trips in ns; -1: none.
-
-    `new`: whether it acknowledges something; `again`: whether that was retransmitted. `timed` is by the segments that
-    it acknowledges, `sacked` by those that it selects, `echoed` by its time stamp.
-    """
+    """RoundTrips hold one row per pure ACK, as it reaches the sender. Round trips are in ns; -1 means none."""
 
     time_ns: Ints
-    new: Bools
-    again: Bools
-    timed: Ints
-    sacked: Ints
-    echoed: Ints
+    new: Bools  # whether the ACK acknowledges something
+    again: Bools  # whether that was retransmitted
+    timed: Ints  # round trip by the segments that it acknowledges
+    sacked: Ints  # by the segments that it selects
+    echoed: Ints  # by its timestamp
     handshake_ns: int
 
     def __len__(self) -> int:
@@ -52,13 +48,13 @@ class RoundTrips:
 
     @cached_property
     def taken(self) -> Ints:
-        """What Linux takes."""
+        """Return the round trip that Linux takes."""
         echoed = np.where(self.echoed >= 0, np.maximum(self.echoed, TICK_NS), -1)
         return np.where(self.timed >= 0, self.timed, np.where(self.sacked >= 0, self.sacked, echoed))
 
     @cached_property
     def smoothed_us(self) -> Ints:
-        """Linux's srtt after each ACK, in us: tcp_rtt_estimator(), which counts in eighths."""
+        """Return Linux's srtt after each ACK, in us: tcp_rtt_estimator(), which counts in eighths."""
         eighths = 8 * (self.handshake_ns // 1000)
         found = np.empty(len(self), np.int64)
         for row, sample in enumerate((self.taken // 1000).tolist()):
@@ -71,9 +67,11 @@ class RoundTrips:
 def rtt_samples(
     of: Literal["acks", "new", "again"] = "acks", by: Literal["echo", "data", "linux"] = "echo", node: str = "sender"
 ) -> Metric:
-    """Round trips that the sender gets for one of these ACKs: all; those that acknowledge something new; those of them
-    that cover a retransmission. By time stamp; by what is acknowledged, its segment or else its time stamp; or as Linux
-    takes them, by what is selected as well.
+    """Measure the share of ACKs that give the sender an RTT sample.
+
+    `of` chooses the ACKs: all; those that acknowledge something new; or, of these, those that cover a retransmission.
+    `by` chooses the source of a sample: the timestamp; what is acknowledged, its segment or else its timestamp; or what
+    Linux takes, which includes what SACK selects.
     """
 
     def measure(record: Record) -> Value:
@@ -89,20 +87,20 @@ def rtt_samples(
 
 
 def echo_error(node: str = "sender") -> Metric:
-    """How far a round trip by time stamp is from that by the segment itself: the mean distance."""
+    """Measure how far an RTT by timestamp is from the RTT by the segment itself: the mean distance."""
 
     def measure(record: Record) -> Value:
         found = round_trips_of(record, node)
         both = (found.echoed >= 0) & (found.timed >= 0)
         if not both.any():
-            raise MetricError("no ACK of the capture gives a round trip by time stamp and by segment")
+            raise MetricError("no ACK of the capture gives a round trip by timestamp and by segment")
         return Value(float(np.abs(found.echoed - found.timed)[both].mean()) / 1e9, "s")
 
     return measure
 
 
 def srtt_difference(node: str = "sender") -> Metric:
-    """The kernel's own srtt (tcp_info), less that of `RoundTrips.smoothed_us`: the largest distance of all samples."""
+    """Measure how far the kernel's own srtt (tcp_info) is from `RoundTrips.smoothed_us`: the largest distance."""
 
     def measure(record: Record) -> Value:
         found, kernel = round_trips_of(record, node), tcp_info_of(record, node)
@@ -117,13 +115,16 @@ def srtt_difference(node: str = "sender") -> Metric:
 
 
 def round_trips_of(record: Record, node: str) -> RoundTrips:
-    """Those of the connection that carries most in the capture of `node`."""
+    """Return the round trips of the connection that carries the most payload in the capture of `node`."""
     capture = capture_of(record, node)
     return round_trips(capture, bulk(capture))
 
 
 def round_trips(capture: Capture, connection: Connection) -> RoundTrips:
-    """Plays the sender's side of a capture that was taken there. Raises MetricError when the handshake is not in it."""
+    """Replay the sender's side of a capture that was taken there.
+
+    Raises MetricError when the handshake is not in it.
+    """
     back, ahead = connection.back, connection.forward
     rows = np.flatnonzero(back.pure_ack)
     sender = _Sender(sack_blocks(capture, back), ahead)
@@ -150,7 +151,7 @@ class _Sent:
 
 
 class _Sender:
-    """What is outstanding, by sequence number."""
+    """The sender keeps what is outstanding, by sequence number."""
 
     def __init__(self, blocks: Mapping[int, Blocks], ahead: Segments) -> None:
         self.blocks, self.una = blocks, 1  # the handshake acknowledged the SYN
@@ -161,7 +162,7 @@ class _Sender:
         self.next = next(self.coming, None)
 
     def acknowledged(self, back: Segments, row: int) -> tuple[int, int, int, int]:
-        """(something new, something retransmitted, round trip by segment, by SACK) of an ACK; -1 for none."""
+        """Take an ACK: (something new, something retransmitted, round trip by segment, by SACK); -1 for none."""
         self._send(int(back.packet[row]))
         now, ack = int(back.time_ns[row]), int(back.ack[row])
         sacked = self._select(now, ack, self.blocks.get(row, ()))
@@ -175,7 +176,7 @@ class _Sender:
         return int(new), int(again), now - first.sent if first and not again else -1, sacked
 
     def _send(self, packet: int) -> None:
-        """All that was captured before that packet."""
+        """Send all that was captured before that packet."""
         while self.next and self.next[0] < packet:
             _, seq, end, time = self.next
             if self.outstanding and seq < self.outstanding[-1].end:
@@ -187,7 +188,7 @@ class _Sender:
             self.next = next(self.coming, None)
 
     def _select(self, now: int, ack: int, blocks: Blocks) -> int:
-        """Marks what these blocks select; the round trip of the first of it that was not retransmitted, or -1."""
+        """Mark what these blocks select. Return the round trip of the first of it that was not retransmitted, or -1."""
         first = -1
         for left, right in sorted(blocks):
             for each in self.outstanding if right > ack else ():
@@ -199,7 +200,7 @@ class _Sender:
 
 
 def _echoed(capture: Capture, ahead: Segments, acks: Ints) -> Ints:
-    """The sender's time stamp clock when each ACK arrives, less what it echoes, in ns; -1 without an echo."""
+    """Return the sender's timestamp clock when each ACK arrives, less what it echoes, in ns; -1 without an echo."""
     stamped = ahead.packet[capture.timestamped[ahead.packet]]
     if not len(stamped):
         return np.full(len(acks), -1, np.int64)
@@ -207,7 +208,7 @@ def _echoed(capture: Capture, ahead: Segments, acks: Ints) -> Ints:
     value = (capture.ts_value[stamped] - capture.ts_value[stamped[0]]).astype(np.int32).astype(np.int64)
     early = int((since - TICK_NS * value).min())  # the clock's tick 0 is at most a tick before the first segment
     if int((since - TICK_NS * value).max()) - early > TICK_NS:
-        raise MetricError("the sender's time stamps are not those of a clock of 1 ms")
+        raise MetricError("the sender's timestamps are not those of a clock of 1 ms")
     now = (capture.time_ns[acks] - capture.time_ns[stamped[0]] - early) // TICK_NS
     echo = (capture.ts_echo[acks] - capture.ts_value[stamped[0]]).astype(np.int32)
     return np.where(capture.timestamped[acks], TICK_NS * (now - echo), -1)

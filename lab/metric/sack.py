@@ -1,4 +1,4 @@
-"""SACK blocks (RFC 2018) in the sequence numbers of a connection."""
+"""Read SACK blocks (RFC 2018) in the sequence numbers of a connection."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Blocks = tuple[tuple[int, int], ...]
 
 
 def sack_blocks(capture: Capture, segments: Segments) -> Mapping[int, Blocks]:
-    """Row of `segments` -> its blocks as (left, right) edges, in the order sent, unwrapped as its `ack` is."""
+    """Map rows of `segments` to their blocks as (left, right) edges, in the order sent, unwrapped as their `ack` is."""
     found: dict[int, Blocks] = {}
     for row in np.flatnonzero(capture.sack[segments.packet]).tolist():
         packet, ack = int(segments.packet[row]), int(segments.ack[row])
@@ -27,5 +27,5 @@ def sack_blocks(capture: Capture, segments: Segments) -> Mapping[int, Blocks]:
 
 
 def _distance(start: int, end: int) -> int:
-    """From one sequence number to another, modulo 2^32 and less than 2^31 either way."""
+    """Return the distance from one sequence number to another, modulo 2^32 and less than 2^31 either way."""
     return (end - start + 2**31) % 2**32 - 2**31

@@ -1,4 +1,4 @@
-"""What the ends of a connection announced and sent, and how long a transfer took."""
+"""Measure what the ends of a connection announced and sent, and how long a transfer took."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ _SYN = {"SYN": "S", "SYN-ACK": "SA"}  # as scapy writes flags
 
 
 def mss_in(kind: Literal["SYN", "SYN-ACK"], node: str = "sender", interface: str = "eth0") -> Metric:
-    """The MSS option of the first such segment in a capture, in bytes, as scapy reads it."""
+    """Return the MSS option of the first such segment in a capture, in bytes, as scapy reads it."""
 
     def measure(record: Record) -> Value:
-        from scapy.layers.inet import TCP  # half a second, for those alone that ask
+        from scapy.layers.inet import TCP  # takes half a second, so only for those that ask
         from scapy.utils import PcapReader
 
         with PcapReader(str(record.path(outputs.capture(node, interface)))) as packets:
@@ -38,7 +38,7 @@ def mss_in(kind: Literal["SYN", "SYN-ACK"], node: str = "sender", interface: str
 
 
 def largest_payload(way: Literal["forward", "back"] = "forward", node: str = "sender") -> Metric:
-    """Bytes in the longest segment of the bulk connection; `forward` is the way that carries more."""
+    """Measure the longest segment of the bulk connection, in bytes; `forward` is the way that carries more."""
 
     def measure(record: Record) -> Value:
         connection = connection_of(record, node)
@@ -51,7 +51,7 @@ def largest_payload(way: Literal["forward", "back"] = "forward", node: str = "se
 
 
 def fragments(node: str = "sender", interface: str = "eth0") -> Metric:
-    """IP packets of a capture that are fragments of others, as scapy reads them."""
+    """Count the IP packets of a capture that are fragments of others, as scapy reads them."""
 
     def count(record: Record) -> Value:
         from scapy.layers.inet import IP
@@ -64,7 +64,7 @@ def fragments(node: str = "sender", interface: str = "eth0") -> Metric:
 
 
 def transfer_time() -> Metric:
-    """Of one transfer, in seconds: from before its client connects until the last byte was read."""
+    """Measure one transfer, in seconds: from before its client connects until the last byte was read."""
 
     def measure(record: Record) -> Value:
         if outputs.NETCAT in record.outputs:

@@ -1,4 +1,4 @@
-"""What a bulk transfer does once slow start is over: in the second half of its duration."""
+"""Measure what a bulk transfer does once slow start is over: in the second half of its duration."""
 
 from __future__ import annotations
 
@@ -13,7 +13,9 @@ __all__ = ["steady_goodput", "steady_idle_share", "steady_rtt"]
 
 
 def steady_goodput(node: str = "sender") -> Metric:
-    """Bytes acknowledged in the second half of the workload's duration, by samples of tcp_info, over that time."""
+    """Measure the goodput in the second half of the workload's duration: bytes acknowledged per second, by samples of
+    tcp_info.
+    """
 
     def measure(record: Record) -> Value:
         samples = tcp_info_of(record, node)
@@ -29,7 +31,7 @@ def steady_goodput(node: str = "sender") -> Metric:
 
 
 def steady_rtt(node: str = "sender") -> Metric:
-    """The median of the smoothed RTT in the second half of the workload's duration, by samples of tcp_info."""
+    """Measure the median of the smoothed RTT in the second half of the workload's duration, by samples of tcp_info."""
 
     def measure(record: Record) -> Value:
         samples = tcp_info_of(record, node)
@@ -40,9 +42,9 @@ def steady_rtt(node: str = "sender") -> Metric:
 
 
 def steady_idle_share(node: str = "receiver", interface: str | None = None) -> Metric:
-    """The share of the second half of the workload's duration in which no data segment passed.
+    """Measure the share of the second half of the workload's duration in which no data segment passed.
 
-    A segment takes as long as from it to the next one of the same burst, in the mean.
+    A segment is taken to last as long as the mean time from one segment to the next of the same burst.
     """
 
     def measure(record: Record) -> Value:

@@ -1,4 +1,4 @@
-"""The kernel's tcp_info samples of a trial, in columns."""
+"""Read the kernel's tcp_info samples of a trial, in columns."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _TAIL = (  # from offset 104: name, bytes
 
 
 def _layout() -> Mapping[str, tuple[int, str]]:
-    """Offset and numpy type of each field of struct tcp_info, include/uapi/linux/tcp.h."""
+    """Return the offset and numpy type of each field of struct tcp_info, include/uapi/linux/tcp.h."""
     fields = {name: (offset, "u1") for offset, name in enumerate(_EIGHTS.split())}
     fields |= {name: (8 + 4 * index, "<u4") for index, name in enumerate(_WORDS.split())}
     offset = 104
@@ -51,23 +51,28 @@ class TcpInfoError(LabError):
 
 @dataclass(frozen=True)
 class Samples:
-    """Samples of one connection, by time. `samples[name]` is a field's column, in the kernel's unit (times in us)."""
+    """Samples are those of one connection, by time. `samples[name]` is a field's column, in the kernel's unit (times in
+    us).
+    """
 
     time_ns: Ints
     local_port: int
     remote_port: int
-    raw: npt.NDArray[np.uint8]  # a row a sample
+    raw: npt.NDArray[np.uint8]  # one row per sample
 
     def __len__(self) -> int:
         return len(self.time_ns)
 
     def __contains__(self, name: str) -> bool:
-        """Whether the kernel that was sampled knows the field."""
+        """Return whether the kernel that was sampled knows the field."""
         offset, kind = FIELDS[name]
         return bool(offset + np.dtype(kind).itemsize <= self.raw.shape[1])
 
     def __getitem__(self, name: str) -> Ints:
-        """One field over time. Raises TcpInfoError when the kernel's struct does not reach that far."""
+        """Return one field over time.
+
+        Raises TcpInfoError when the kernel's struct does not reach that far.
+        """
         if name not in FIELDS or name not in self:
             raise TcpInfoError(f"tcp_info of this kernel has no field '{name}'")
         offset, kind = FIELDS[name]
@@ -77,7 +82,10 @@ class Samples:
 
 
 def read(path: Path) -> list[Samples]:
-    """The samples of every connection, by first appearance. Raises TcpInfoError for a file that is cut off."""
+    """Return the samples of every connection, in order of first appearance.
+
+    Raises TcpInfoError when the file is cut off.
+    """
     data = path.read_bytes()
     found: dict[tuple[int, int], list[tuple[int, bytes]]] = {}
     at = 0

@@ -1,5 +1,7 @@
-"""What the measuring tools print, parsed. Each parser takes the raw text or JSON and raises MetricError when it is not
-what the tool prints at the end of a good run.
+"""Parse what the measuring tools print.
+
+Each parser takes the raw text or JSON and raises MetricError when it is not what the tool prints at the end of a good
+run.
 """
 
 from __future__ import annotations
@@ -24,7 +26,7 @@ _PING = re.compile(r"\btime=([\d.]+) ms")
 
 
 def iperf3_bits_per_second(output: Mapping[str, Any], side: Side) -> float:
-    """The mean over the whole test that `iperf3 -J` reports for its receiver or its sender, in bit/s."""
+    """Return the mean over the whole test that `iperf3 -J` reports for its receiver or its sender, in bit/s."""
     if "error" in output:
         raise MetricError(f"iperf3 failed: {output['error']}")
     try:
@@ -34,7 +36,7 @@ def iperf3_bits_per_second(output: Mapping[str, Any], side: Side) -> float:
 
 
 def iperf_bits_per_second(text: str) -> float:
-    """The mean over the whole test that the last line of `iperf -y C` (of version 2) has, in bit/s."""
+    """Return the mean over the whole test from the last line of `iperf -y C` (version 2), in bit/s."""
     lines = [line.split(",") for line in text.splitlines() if line]
     if not lines or len(lines[-1]) < _IPERF_FIELDS:
         raise MetricError(f"iperf reported nothing: {text.strip() or 'no output'}")
@@ -42,9 +44,9 @@ def iperf_bits_per_second(text: str) -> float:
 
 
 def qperf_results(text: str) -> dict[str, Value]:
-    """Qperf's results by name: bandwidths in bit/s, times in s, the rest as plain numbers.
+    """Return qperf's results by name: bandwidths in bit/s, times in s, the rest as plain numbers.
 
-    Reads bits ("Gb/sec", as --use_bits_per_sec prints) and bytes ("GB/sec").
+    Qperf prints bits ("Gb/sec", with --use_bits_per_sec) or bytes ("GB/sec"); both are read.
     """
     found = {name: _qperf_value(float(number.replace(",", "")), unit) for name, number, unit in _QPERF.findall(text)}
     if not found:
@@ -65,7 +67,7 @@ def _qperf_value(number: float, unit: str) -> Value:
 
 
 def ping_rtts(text: str) -> list[float]:
-    """The round trips that `ping` printed, in seconds, in order."""
+    """Return the round trips that `ping` printed, in seconds, in order."""
     found = [float(number) / 1e3 for number in _PING.findall(text)]
     if not found:
         raise MetricError("ping got no answer")
@@ -73,7 +75,7 @@ def ping_rtts(text: str) -> list[float]:
 
 
 def expert_summaries(text: str) -> dict[str, int]:
-    """How often tshark's Expert Info (`-z expert`) says what: summary -> frames, over all its severities."""
+    """Count the frames per summary in tshark's Expert Info (`-z expert`), over all its severities."""
     if not re.search(r"^(Errors|Warns|Notes|Chats) \(\d+\)$", text, re.MULTILINE):
         raise MetricError("tshark's Expert Info is empty: not even the connection's SYN is in it")
     found: dict[str, int] = {}
@@ -83,7 +85,7 @@ def expert_summaries(text: str) -> dict[str, int]:
 
 
 def netstat_counters(text: str) -> dict[str, int]:
-    """The counters of /proc/net/netstat and /proc/net/snmp by name: 'TcpExt.TCPDSACKUndo', 'Tcp.RetransSegs'."""
+    """Return the counters of /proc/net/netstat and /proc/net/snmp by name: 'TcpExt.TCPDSACKUndo', 'Tcp.RetransSegs'."""
     rows = [line.split() for line in text.splitlines()]
     found = {
         f"{names[0][:-1]}.{name}": int(number)

@@ -1,1 +1,1 @@
-"""Pages: notebooks of prose and figures, executed on the records of earlier runs and rendered to HTML."""
+"""Pages are notebooks of prose and figures, executed on the records of earlier runs and rendered to HTML."""

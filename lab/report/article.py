@@ -1,4 +1,4 @@
-"""An article, or all of them, as pages show them: where the claims come from, and what became of each."""
+"""Show an article, or all of them, on pages: where the claims come from, and what became of each."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ __all__ = ["Article", "Overview"]
 
 @dataclass(frozen=True, repr=False)
 class Article(Claims):
-    """The judged claims of one article."""
+    """An article shows its judged claims."""
 
     @property
     def source(self) -> Source:
-        """Title, author, date and address."""
+        """Return title, author, date and address."""
         return self.claims[0].judged.declared.article
 
     def _repr_html_(self) -> str:
-        """Title and bibliographic line."""
+        """Return the title and the bibliographic line."""
         source = self.source
         parts = [source.author if known(source.author) else "author not named"]
         parts += [source.date] if source.date else []
@@ -40,7 +40,7 @@ class Article(Claims):
 
 @dataclass(frozen=True, repr=False)
 class Overview:
-    """All articles: what came out in sum, then a table of each one's claims."""
+    """The overview shows all articles: the totals, then a table of claims per article."""
 
     articles: tuple[Article, ...]
 
@@ -66,7 +66,7 @@ class Overview:
 
 
 def known(text: str) -> bool:
-    """Whether a bibliographic field says something."""
+    """Return whether a bibliographic field says something."""
     return text.strip().lower() not in ("", "unknown", "unnamed")
 
 
@@ -77,7 +77,7 @@ def _count(claims: Iterable[Claim], plain: bool = False) -> str:
 
 
 def _predictions(claims: Claims) -> str:
-    """How many predictions there are, and how far the worst of them is off."""
+    """Say how many predictions there are, and how far the worst of them is off."""
     tested = [(claim, result) for claim in claims for result in _tested(claim)]
     if not tested:
         return "No prediction was tested."
@@ -89,7 +89,7 @@ def _predictions(claims: Claims) -> str:
 
 
 def _contents(articles: Iterable[Article], claims: Claims) -> str:
-    """A line an article: how many of its claims came out how, and the largest error of its predictions."""
+    """Return a table with one line per article: how many of its claims came out how, and its largest model error."""
     kinds = [kind for kind in get_args(Kind) if claims.filter(verdict=kind)]
     rows = [
         [
@@ -124,13 +124,13 @@ def _row(claim: Claim) -> list[str]:
 
 
 def _worst(results: Iterable[Result]) -> str:
-    """The largest error of a prediction; before all others one that is further off than it may be."""
+    """Return the largest error of a prediction; one that is further off than it may be comes before all others."""
     worst = max(results, key=lambda result: (result.model_is_off, abs(result.model_error or 0)), default=None)
     return html.model_error(worst) if worst else html.DASH
 
 
 def _tested(claim: Claim) -> list[Result]:
-    """Its results that hold a prediction to account: on every arm, in virtual time."""
+    """Return the results that hold a prediction to account: on every arm, in virtual time."""
     return [result for result in claim.results if result.accuracy and result.predicted and result.measured]
 
 

@@ -1,4 +1,4 @@
-"""A claim as its page shows it: what was said, how it was tested, what came out, and why."""
+"""Show a claim on its page: what was said, how it was tested, what came out, and why."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ from lab.units import to_plain
 
 __all__ = ["Claim"]
 
-_MANY = 6  # rows of a table that are more than a reader wants to see at once
+_MANY = 6  # rows of a table above which it is folded
 
 
 @dataclass(frozen=True, repr=False)
 class Claim(TestedClaim):
-    """A judged claim that shows itself: as its section of the page in a notebook, as text in a terminal."""
+    """A judged claim shows itself: as its section of the page in a notebook, as text in a terminal."""
 
     def plot(self, kind: str = "", **options: Any) -> Html:
-        """The figure of `lab.report.figures` called `kind`, with its `options`; unless named, the one that suits.
+        """Draw the figure of `lab.report.figures` called `kind`, with its `options`; unless named, the one that suits.
 
-        Raises InputError for a name that is none.
+        Raises InputError when no figure has that name.
         """
         from lab.report import figures  # brings matplotlib, which a verdict has no use for
 
@@ -39,7 +39,7 @@ class Claim(TestedClaim):
 
     @property
     def why(self) -> str:
-        """One sentence, as HTML: what decides the verdict, or explains it."""
+        """Return one sentence, as HTML: what decides the verdict, or explains it."""
         if self.verdict.kind == "not reproduced":
             for each in self.tested:
                 if each.case.explains and each.result.verdict and each.result.verdict.kind == "reproduced":
@@ -48,7 +48,7 @@ class Claim(TestedClaim):
 
     @property
     def reason(self) -> str:
-        """The figures that decide the verdict, as HTML."""
+        """Return the figures that decide the verdict, as HTML."""
         if self.verdict.kind == "skipped" and "not run" in self.verdict.reason:
             return html.prose(f"{'partly' if self.records else 'not'} run (run `lab run {self.id}`)")
         if self.verdict.kind in ("invalid", "skipped"):
@@ -71,7 +71,7 @@ class Claim(TestedClaim):
         return text.plain(text.block(self.judged.result))
 
     def _repr_html_(self) -> str:
-        """Heading, facts and results: the head of the claim's section."""
+        """Return heading, facts and results: the head of the claim's section."""
         declared = self.judged.declared
         return "\n".join(
             [
@@ -91,7 +91,7 @@ class Claim(TestedClaim):
             yield "Claimed", html.prose(declared.source)
         workload = dict(to_plain(case.workload))
         yield (
-            "TestedCase",
+            "Tested",
             diagram(to_plain(case.network), case.path[0])
             + f"<p>{_workload(workload)}</p>"
             + self._changes()
@@ -100,11 +100,11 @@ class Claim(TestedClaim):
         predictions = {each.prediction: None for each in self.judged.cases if each.prediction}
         for prediction in predictions:
             yield "Predicted", _formula(prediction)
-        yield "Agrees", "; ".join(self._agreements())
+        yield "Tolerance", "; ".join(self._agreements())
         yield "Verify", html.code(f"lab run {self.id}") + self._provenance()
 
     def _agreements(self) -> Iterator[str]:
-        """Each tolerance with its reason, and where there are several the arms that it is for."""
+        """Yield each tolerance with its reason, and with the arms that it is for if there are several."""
         arms: dict[Any, list[str]] = {}
         for each in self.tested:
             if each.result.counts:
@@ -114,7 +114,7 @@ class Claim(TestedClaim):
             yield f"{whose}{escape(str(tolerance))}: {html.prose(tolerance.because)}"
 
     def _changes(self) -> str:
-        """What the experiment sets on top of the topology, for all arms."""
+        """Return what the experiment sets on top of the topology, for all arms."""
         changed = describe(self.judged.declared.experiment)
         return f"<p>In all arms: {changed}</p>" if changed else ""
 
@@ -122,7 +122,7 @@ class Claim(TestedClaim):
         points = list(dict.fromkeys(case.point for case in self.judged.cases if case.point))
         if not points:
             return ""
-        return f"<p>Swept, {html.prose(self.judged.declared.experiment.axis)}: {escape(', '.join(points))}</p>"
+        return f"<p>Sweep ({html.prose(self.judged.declared.experiment.axis)}): {escape(', '.join(points))}</p>"
 
     def _provenance(self) -> str:
         if not self.judged.records:
@@ -133,7 +133,7 @@ class Claim(TestedClaim):
         return f" (kernel {escape(trial.kernel['version'])}, HZ {trial.kernel['hz']}, seed {trial.seed}, {clock} time)"
 
     def _results(self) -> str:
-        head = ["Arm", "Sets", "Reported", "Predicted", "Measured", "Model error", "Verdict", "Trial"]
+        head = ["Arm", "Settings", "Reported", "Predicted", "Measured", "Model error", "Verdict", "Trial"]
         points = any(each.case.point for each in self.tested)
         if points:
             head[1] = self.judged.declared.experiment.axis.capitalize()
@@ -141,7 +141,7 @@ class Claim(TestedClaim):
         rows = []
         for each in self.tested:
             result = each.result
-            setting = escape(each.case.point) if points else describe(arms[each.case.arm]) or "nothing"
+            setting = escape(each.case.point) if points else describe(arms[each.case.arm]) or "defaults"
             rows.append(
                 [
                     html.code(each.case.arm),
@@ -158,7 +158,7 @@ class Claim(TestedClaim):
         return html.folded(f"All {len(rows)} results", shown) if len(rows) > _MANY else shown
 
     def because(self) -> Html:
-        """Why: for each arm that explains, what it sets, what came out, and what that means."""
+        """Explain the verdict: what each explaining arm sets, what came out, and what that means."""
         said: list[str] = []
         arms = {arm.name: arm for arm in self.judged.declared.experiment.arms}
         for each in self.tested:
@@ -166,24 +166,22 @@ class Claim(TestedClaim):
                 result = each.result
                 figures = ""
                 if not each.case.point and result.measured and result.verdict:
-                    figures = f": {html.figure(result.measured)} measured {html.badge(result.verdict.kind)}"
+                    figures = f", {html.figure(result.measured)} measured {html.badge(result.verdict.kind)}"
                 setting = describe(arms[each.case.arm])
                 setting = f" ({setting})" if setting else ""
                 text = html.prose(each.case.explains)
-                said.append(
-                    f"<p>With arm {html.code(each.case.arm)}{setting}{figures}. {text[:1].upper()}{text[1:]}.</p>"
-                )
+                said.append(f"<p>Arm {html.code(each.case.arm)}{setting}{figures}: {text[:1].upper()}{text[1:]}.</p>")
         return Html(*said) if said else Html(f"<p>{self.reason}.</p>")
 
 
 def _listed(texts: Iterable[str]) -> str:
-    """'a, b and c'."""
+    """Join texts as in 'a, b and c'."""
     *most, last = texts
     return f"{', '.join(most)} and {last}" if most else last
 
 
 def describe(changes: Any) -> str:
-    """What an experiment, an arm or a point changes, in the words of a topology file; as HTML."""
+    """Describe what an experiment, an arm or a point changes, in the words of a topology file; as HTML."""
     parts = [f"{name} = {value}" for name, value in changes.sysctls.items()]
     parts += [f"{where}: {text}" for where, text in _leaves({**changes.links, **changes.hosts})]
     parts += [_task(box) for box in getattr(changes, "middleboxes", None) or ()]
@@ -197,7 +195,7 @@ def describe(changes: Any) -> str:
 
 
 def _against(tested: TestedCase) -> str:
-    """One arm's figures and what they had to be."""
+    """Return one arm's figures and what they had to be."""
     result, how = tested.result, escape(str(tested.case.tolerance))
     verdict = how if result.verdict and result.verdict.kind == "reproduced" else f"not {how}"
     figures = f"{html.figure(result.measured)} measured, {html.quoted(result.reported)} reported"
@@ -205,7 +203,7 @@ def _against(tested: TestedCase) -> str:
 
 
 def _task(task: Any) -> str:
-    """A declaration as its kind and what it sets."""
+    """Return a declaration as its kind and what it sets."""
     plain = dict(to_plain(task))
     kind = plain.pop("kind")
     return f"{kind}: " + ", ".join(f"{name} {value}" for name, value in plain.items())
@@ -227,7 +225,7 @@ def _workload(plain: Mapping[str, Any]) -> str:
 
 
 def _formula(prediction: Any) -> str:
-    """What a model function says of itself, without the errors that it raises."""
+    """Return what a model function says of itself, without the errors that it raises."""
     text = " ".join((inspect.getdoc(prediction) or "").split())
     said = ". ".join(each for each in text.rstrip(".").split(". ") if "Error" not in each)
     module = str(getattr(prediction, "__module__", "")).replace(".", "/")

@@ -1,4 +1,4 @@
-"""Several claims, as a notebook or a terminal handles them: found by name, filtered, listed and drawn."""
+"""Handle several claims in a notebook or a terminal: find them by name, filter, list and draw them."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ __all__ = ["Claims"]
 
 @dataclass(frozen=True, repr=False)
 class Claims:
-    """JudgedClaim claims in order, and the errors that their trials ended with, if they were run just now.
+    """Claims are judged claims in order, and the errors that their trials ended with, if they were run just now.
 
-    Shows itself: as a table in a notebook, as text in a terminal.
+    They show themselves: as a table in a notebook, as text in a terminal.
     """
 
     claims: tuple[Claim, ...]
@@ -34,7 +34,10 @@ class Claims:
         return len(self.claims)
 
     def __getitem__(self, name: str | int) -> Claim:
-        """By its place, its id or the claim's part of that. Raises InputError, which says what there is."""
+        """Return a claim by its place, its id or the claim's part of that.
+
+        Raises InputError, which says what there is, when no claim or several claims match.
+        """
         if isinstance(name, int):
             return self.claims[name]
         found = [claim for claim in self if claim.id == name] or [claim for claim in self if claim.name == name]
@@ -47,17 +50,17 @@ class Claims:
 
     @property
     def records(self) -> tuple[Record, ...]:
-        """The records that they rest on."""
+        """Return the records that the claims rest on."""
         return tuple(record for claim in self for record in claim.records)
 
     @property
     def passed(self) -> bool:
-        """Whether every verdict is the expected one, and every model as accurate as declared."""
+        """Return whether every verdict is the expected one, and every model as accurate as declared."""
         return all(claim.passed for claim in self)
 
     @property
     def exit_code(self) -> int:
-        """3 where the machine could not run a trial, 1 where a verdict or a model is not as expected, else 0."""
+        """Return 3 if the machine could not run a trial, 1 if a verdict or a model is not as expected, else 0."""
         if any(error.exit_code == 3 for error in self.errors):
             return 3
         if any(claim.verdict.kind == "skipped" for claim in self):
@@ -65,7 +68,7 @@ class Claims:
         return 0 if self.passed else 1
 
     def plain(self) -> dict[str, Any]:
-        """As `lab run --json` prints it."""
+        """Return the claims as `lab run --json` prints them."""
         return {"claims": [claim.judged.result.plain() for claim in self]}
 
     def filter(
@@ -78,9 +81,9 @@ class Claims:
         kernel: str | None = None,
         where: Callable[[Claim], bool] | None = None,
     ) -> Claims:
-        """Those of an article, with a verdict, judged on a kernel (its name), and for which `where` holds.
+        """Return the claims of an article, with a verdict, judged on a kernel (its name), and for which `where` holds.
 
-        Of one `arm` or `point`: those that have it, with its results alone; the verdict stays that of the whole.
+        With `arm` or `point`, return those that have it, with its results only; the verdict stays that of the whole.
         """
         kept = [
             claim
@@ -96,7 +99,7 @@ class Claims:
         return Claims(tuple(kept))
 
     def rows(self) -> list[dict[str, Any]]:
-        """A mapping for each result, figures as numbers in the base unit `unit`: what a data frame is made of."""
+        """Return one mapping per result, figures as numbers in the base unit `unit`: what a data frame is made of."""
         return [
             {"claim": claim.id, "verdict": claim.verdict.kind, **result.plain()}
             for claim in self
@@ -104,11 +107,11 @@ class Claims:
         ]
 
     def plot(self, kind: str = "", **options: Any) -> Html:
-        """A figure of each, below one another: see `Claim.plot`."""
+        """Draw one figure per claim, below one another: see `Claim.plot`."""
         return Html(*(claim.plot(kind, **options).text for claim in self))
 
     def table(self) -> Html:
-        """Reported, predicted and measured, the model's error and the verdict, for every arm that counts."""
+        """Return reported, predicted and measured, the model's error and the verdict, for every arm that counts."""
         head = ["Claim", "Arm", "Reported", "Predicted", "Measured", "Model error", "Verdict"]
         return Html(html.table(head, (row for claim in self for row in _rows(claim)), "verdicts"))
 

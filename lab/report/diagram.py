@@ -1,4 +1,4 @@
-"""A network as a small picture: hosts, links, and what each direction of a link does."""
+"""Draw a network as a small picture: hosts, links, and what each direction of a link does."""
 
 from __future__ import annotations
 
@@ -10,20 +10,21 @@ from lab.report.layout import columns, direction
 
 __all__ = ["diagram"]
 
-_BOX, _HEIGHT, _ROW = 84, 36, 130  # of a node, more where names are long, and from one row to the next
-_LETTER = 7.4  # the width of a bold one, about
-_WIDTH, _STEP = 480, 290  # of the picture, and at least from one column to the next
-_FAN = 0.55  # how far along a slanting link its label is
+_BOX, _HEIGHT, _ROW = 84, 36, 130  # a node's width, at least, and height; the distance between rows
+_LETTER = 7.4  # about the width of a bold letter
+_WIDTH, _STEP = 480, 290  # the picture's least width; the least distance between columns
+_FAN = 0.55  # how far along a slanting link its label is placed
 _LEADING = 14  # from one line of a label to the next
-# In the picture and not in the page's style sheet: Jupyter shows it too.
+# The style is in the picture, not in the page's style sheet, so that Jupyter shows it too.
 _STYLE = 'font-family="sans-serif" font-size="12" text-anchor="middle" fill="#1a1a1a" style="max-width: {width}px"'
 _LINE = 'fill="#fff" stroke="#1a1a1a" stroke-width="1.4"'
 
 
 def diagram(network: Mapping[str, Any], start: str) -> str:
-    """SVG of a network in plain form, the node `start` at the left and the others by their distance from it.
+    """Return an SVG of a network in plain form, with the node `start` at the left and the others by their distance from
+    it.
 
-    It stands in a page, or in a file of its own.
+    It works in a page, or in a file of its own.
     """
     found = columns(network, start)
     box = max(_BOX, *(round(_LETTER * len(node["name"])) + 14 for node in network["nodes"]))
@@ -55,7 +56,7 @@ def _node(name: str, x: float, y: float, box: float) -> str:
 
 
 def _link(link: Mapping[str, Any], places: Mapping[str, tuple[float, float]], box: float) -> str:
-    """A line with the forward direction written above it and the other one below."""
+    """Draw a line with the forward direction written above it and the other one below."""
     ends = [places[end["node"]] for end in link["ends"]]
     forward, back = link["forward"], link["back"]
     rightwards = ends[0][0] <= ends[1][0]
@@ -72,7 +73,7 @@ def _link(link: Mapping[str, Any], places: Mapping[str, tuple[float, float]], bo
 
 
 def _label(x: float, y: float, text: str, room: float, up: bool) -> list[str]:
-    """The text in as many lines as the room between two nodes makes of it."""
+    """Break the text into lines that fit between two nodes."""
     lines = [""]
     for part in text.split(", "):
         if lines[-1] and 6.3 * len(f"{lines[-1]}, {part}") > room:

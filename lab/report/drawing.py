@@ -1,4 +1,4 @@
-"""How figures look, and their way into a page: an SVG that is the same on every run, and a PNG beside it."""
+"""Set how figures look, and bring them into a page: an SVG that is the same on every run, and a PNG besides."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ PREDICTED = INK = "#1a1a1a"
 MUTED = "#6b6b6b"
 
 _SIZE = (6.1, 3.2)  # inches
-_MANY = 4  # trials that are more than a caption should list
+_MANY = 4  # trials above which a caption folds their list
 _RC: Any = {
     "axes.axisbelow": True,
     "axes.edgecolor": MUTED,
@@ -56,7 +56,7 @@ _RC: Any = {
 
 @dataclass(frozen=True)
 class Label:
-    """A text at the right of a line that ends at `y`."""
+    """A label is a text at the right of a line that ends at `y`."""
 
     y: float
     text: str
@@ -64,7 +64,7 @@ class Label:
 
 
 class Picture(Html):
-    """A figure with its caption. A notebook gets it as HTML, and as PNG with its name in the metadata."""
+    """A picture is a figure with its caption. A notebook gets it as HTML, and as PNG with its name in the metadata."""
 
     def __init__(self, name: str, svg: bytes, png: bytes, alt: str, caption: str) -> None:
         self.name = name
@@ -77,7 +77,7 @@ class Picture(Html):
         )
 
     def save(self, path: Path | str) -> None:
-        """Writes the figure: as SVG or, to a name that ends in .png, as PNG."""
+        """Write the figure: as PNG if the name ends in .png, otherwise as SVG."""
         Path(path).write_bytes(self.png if Path(path).suffix == ".png" else self.svg)
 
     def _repr_mimebundle_(self, **_: object) -> tuple[dict[str, str], dict[str, Any]]:
@@ -88,7 +88,7 @@ class Picture(Html):
 def draw(
     kind: str,
 ) -> Callable[[Callable[Concatenate[TestedClaim, _P], Html]], Callable[Concatenate[TestedClaim, _P], Html]]:
-    """Makes a figure function show a sentence where its record is missing or lacks what it draws; `kind` names it."""
+    """Make a figure function show a sentence when its record is missing or lacks what it draws; `kind` names it."""
 
     def wrap(function: Callable[Concatenate[TestedClaim, _P], Html]) -> Callable[Concatenate[TestedClaim, _P], Html]:
         @wraps(function)
@@ -109,7 +109,7 @@ def draw(
 
 
 def axes(panels: int = 1, size: tuple[float, float] = _SIZE, **settings: Any) -> tuple[Figure, Sequence[Axes]]:
-    """A figure of one or more panels above each other."""
+    """Make a figure of one or more panels, one above the other."""
     figure = Figure(figsize=size, layout="constrained")
     FigureCanvasAgg(figure)
     made = figure.subplots(panels, 1, squeeze=False, sharex=panels > 1, **settings)
@@ -117,7 +117,7 @@ def axes(panels: int = 1, size: tuple[float, float] = _SIZE, **settings: Any) ->
 
 
 def labels(target: Axes, wanted: Iterable[Label], room: float = 0.075) -> None:
-    """Texts at the right end of lines, kept `room` (of the axes' height) apart."""
+    """Write texts at the right end of lines, kept `room` (of the axes' height) apart."""
     low, high = target.get_ylim()
     ordered = sorted(wanted, key=lambda label: label.y)
     places = [(label.y - low) / (high - low) for label in ordered]
@@ -136,7 +136,7 @@ def labels(target: Axes, wanted: Iterable[Label], room: float = 0.075) -> None:
 def picture(
     claim: TestedClaim, kind: str, figure: Figure, alt: str, caption: str, shown: Sequence[TestedCase]
 ) -> Picture:
-    """The figure as a page has it: `alt` for those who do not see it, `caption` as HTML, and the trials it shows."""
+    """Make a page's figure: `alt` for those who do not see it, `caption` as HTML, and the trials that it shows."""
     name = f"{claim.id.replace('/', '.')}.{kind}"
     svg, png = io.BytesIO(), io.BytesIO()
     figure.savefig(svg, format="svg", metadata={"Date": None, "Creator": None})
@@ -146,7 +146,7 @@ def picture(
 
 
 def _trace(claim: TestedClaim, shown: Sequence[TestedCase]) -> str:
-    """Which trials a figure shows, on which kernel and with which seed."""
+    """Return which trials a figure shows, on which kernel and with which seed."""
     records = {each.record.address: each.record for each in shown if each.record}
     links = ", ".join(claim.trial_link(record) for record in records.values())
     trial = next(iter(records.values())).trial

@@ -1,4 +1,4 @@
-"""Pieces of a page: what a notebook's cell shows. Texts are escaped here and nowhere else."""
+"""Make pieces of a page: what a notebook's cell shows. Texts are escaped here and nowhere else."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ __all__ = ["DASH", "Html", "badge", "code", "figure", "folded", "model_error", "
 
 DASH = "—"  # where there is no figure
 
-# A sign beside the colour, for those who do not see it.
 _TOO_SMALL = ("bit/s", "ns")  # less than the next larger unit is written with an exponent
+# A sign next to the colour, for those who do not see it.
 _SIGNS: dict[Kind, str] = {
     "reproduced": "✓",
     "not reproduced": "✗",
@@ -27,13 +27,13 @@ _SIGNS: dict[Kind, str] = {
 
 
 class Html:
-    """HTML that a notebook shows as it is."""
+    """A notebook shows this HTML as it is."""
 
     def __init__(self, *parts: str) -> None:
         self.text = "\n".join(parts)
 
     def save(self, path: Path | str) -> None:
-        """Raises InputError: this is no picture, and says why. A picture is saved."""
+        """Always raise InputError: only a `Picture` can be saved."""
         raise InputError(f"there is no picture to save as {path}: {self!r}")
 
     def _repr_html_(self) -> str:
@@ -44,22 +44,22 @@ class Html:
 
 
 def badge(kind: Kind) -> str:
-    """A verdict as colour, sign and word."""
+    """Show a verdict as colour, sign and word."""
     return f'<span class="verdict {kind.replace(" ", "-")}">{_SIGNS[kind]} {kind}</span>'
 
 
 def code(text: str) -> str:
-    """Text as code."""
+    """Mark text as code."""
     return f"<code>{escape(text)}</code>"
 
 
 def prose(text: str) -> str:
-    """Text with `code` in it."""
+    """Escape text and mark up the `code` in it."""
     return re.sub(r"`([^`]+)`", r"<code>\1</code>", escape(text, quote=False))
 
 
 def figure(value: Value | None) -> str:
-    """A figure with four digits or, a count or a size, all of them; a dash where there is none."""
+    """Format a figure with four digits, or a count or size with all of them; a dash where there is none."""
     if value is None:
         return DASH
     number, unit = value.number, value.unit
@@ -73,12 +73,12 @@ def figure(value: Value | None) -> str:
 
 
 def quoted(value: Value | None) -> str:
-    """A figure of an article, with the digits that it has there; a dash where there is none."""
+    """Format an article's figure with the digits that it has there; a dash where there is none."""
     return figure(value) if value is None or value.unit == "1" else str(value)
 
 
 def percent(ratio: float | None) -> str:
-    """A ratio in percent, with its sign; a dash where there is none."""
+    """Format a ratio in percent, with its sign; a dash where there is none."""
     if ratio is None:
         return DASH
     if ratio == 0:
@@ -87,15 +87,17 @@ def percent(ratio: float | None) -> str:
 
 
 def model_error(result: Result) -> str:
-    """The model's error in percent, marked where it is more than it may be."""
+    """Format the model's error in percent, marked where it is more than it may be."""
     said = percent(result.model_error)
     if not result.model_is_off:
         return said
-    return f'<span class="off" title="should hold {escape(str(result.accuracy))}">{said} !</span>'
+    return f'<span class="off" title="declared accuracy: {escape(str(result.accuracy))}">{said} !</span>'
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str]], kind: str = "") -> str:
-    """A table of cells that are HTML already. On a narrow screen each row is a block, its cells labelled by `head`."""
+    """Make a table of cells that are HTML already. On a narrow screen each row is a block, its cells labelled by
+    `head`.
+    """
     top = "".join(f"<th>{escape(name)}</th>" for name in head)
     body = "\n".join(
         "<tr>"
@@ -107,5 +109,5 @@ def table(head: Sequence[str], rows: Iterable[Sequence[str]], kind: str = "") ->
 
 
 def folded(summary: str, inner: str) -> str:
-    """What a click unfolds."""
+    """Hide `inner` until a click unfolds it."""
     return f"<details><summary>{escape(summary)}</summary>\n{inner}\n</details>"

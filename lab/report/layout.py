@@ -1,4 +1,4 @@
-"""What a picture of a network says, whether it is drawn in SVG or in text: who is how far away, and what a link does.
+"""Lay out a network for a picture, in SVG or in text: who is how far away, and what a link does.
 
 Networks come in plain form (`lab.units.to_plain`), as records have them.
 """
@@ -12,7 +12,7 @@ __all__ = ["columns", "direction", "neighbours"]
 
 
 def columns(network: Mapping[str, Any], start: str) -> list[list[str]]:
-    """Node names by hops from `start`; what cannot be reached comes last."""
+    """Return node names by hops from `start`; what cannot be reached comes last."""
     names = [node["name"] for node in network["nodes"]]
     near = {name: {other for other, _ in neighbours(network, name)} for name in names}
     found, seen = [[start]], {start}
@@ -24,7 +24,7 @@ def columns(network: Mapping[str, Any], start: str) -> list[list[str]]:
 
 
 def neighbours(network: Mapping[str, Any], node: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """(other node, link) for every link of `node`, in the file's order."""
+    """Yield (other node, link) for every link of `node`, in the file's order."""
     for link in network["links"]:
         first, second = (end["node"] for end in link["ends"])
         if node in (first, second):
@@ -32,8 +32,8 @@ def neighbours(network: Mapping[str, Any], node: str) -> Iterator[tuple[str, Map
 
 
 def direction(way: Mapping[str, Any]) -> str:
-    """Rate, delay and what else is not as an ideal wire has it."""
-    parts = [way["rate"] or "no rate"]
+    """Describe one direction: rate, delay, and whatever else differs from an ideal wire."""
+    parts = [way["rate"] or "unlimited"]
     if not str(way["delay"]).startswith("0 "):
         parts.append(f"delay {way['delay']}")
     if not str(way["jitter"]).startswith("0 "):

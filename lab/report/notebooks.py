@@ -1,4 +1,4 @@
-"""Notebooks: where they are, and their execution on a store of records."""
+"""Find notebooks, and execute them on a store of records."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ __all__ = [
 
 INDEX = "index"
 KERNELS = "kernels"  # the page of two kernels
-RESULTS, PAGES = "LAB_RESULTS", "LAB_PAGES"  # tell a notebook where the records are, and where its page will be
-COMPARED = "LAB_COMPARED"  # and the page of two kernels, which ones
+RESULTS, PAGES = "LAB_RESULTS", "LAB_PAGES"  # tell a notebook where the records are and where its page will be
+COMPARED = "LAB_COMPARED"  # tells the page of two kernels which ones
 _SECONDS = 600  # for one cell: a capture of a million packets takes two
 
 
@@ -42,15 +42,18 @@ class NotebookFailed(LabError):
 
 
 def found() -> dict[str, Path]:
-    """Name -> notebook of the index and of every article, the current directory's before the project's own.
+    """Return name -> notebook of the index and of every article, the current directory's before the project's own.
 
-    Those of articles lie beside the folder of experiments of that name: other notebooks are nobody's here.
+    An article's notebook has the name of its folder of experiments next to it: other notebooks are nobody's here.
     """
     return _found(lambda root, name: name == INDEX or (root / "experiments" / name).is_dir())
 
 
 def kernels() -> Path:
-    """The notebook of two kernels. Raises InputError where there is none."""
+    """Return the notebook of two kernels.
+
+    Raises InputError when there is none.
+    """
     found = _found(lambda _, name: name == KERNELS)
     if not found:
         raise InputError(f"there is no notebooks/{KERNELS}.ipynb here, nor in the project")
@@ -67,21 +70,21 @@ def _found(wanted: Callable[[Path, str], bool]) -> dict[str, Path]:
 
 
 def page() -> Path:
-    """Where the page of the notebook that we are in will be; the current directory in none."""
+    """Return the folder that the current notebook's page goes to; outside a notebook, the current directory."""
     return Path(os.environ.get(PAGES, "."))
 
 
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """What the page of two kernels is about: their ids, None for any; the store of the first, None for the second's."""
+    """The page of two kernels is about these."""
 
-    base: str | None = None
-    new: str | None = None
-    against: Path | None = None
+    base: str | None = None  # the first kernel's id; None: any
+    new: str | None = None  # the second's
+    against: Path | None = None  # the store of the first; None: the second's
 
 
 def compared_there() -> Compared:
-    """What the notebook that we are in is to compare, as `execute` was told; nothing in any other."""
+    """Return what the notebook that we are in is to compare, as `execute` was told; nothing in any other."""
     plain = json.loads(os.environ.get(COMPARED, "{}"))
     return Compared(plain.get("base"), plain.get("new"), Path(plain["against"]) if plain.get("against") else None)
 
@@ -89,9 +92,9 @@ def compared_there() -> Compared:
 def execute(
     paths: Sequence[Path], results: Path, pages: Path, say: Callable[[str], None], compared: Compared = Compared()
 ) -> list[Any]:
-    """The notebooks with their outputs, executed side by side, each in a kernel of its own.
+    """Execute the notebooks in parallel, each in a kernel of its own, and return them with their outputs.
 
-    What their cells write to standard error is said, and not in them. Raises NotebookFailed for the first cell that
+    What their cells write to standard error goes to `say`, not into them. Raises NotebookFailed for the first cell that
     fails, InputError for a file that is no notebook, MachineError when no kernel starts.
     """
     against = str(compared.against.resolve()) if compared.against else None
@@ -116,7 +119,7 @@ def execute(
 
 
 class _Kernels:
-    """The kernels that run, so that all of them can be ended from another thread."""
+    """These kernels run, and all of them can be ended from another thread."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -162,7 +165,7 @@ def _execute(path: Path, environment: Mapping[str, str], kernels: _Kernels) -> A
         manager = AsyncKernelManager(
             kernel_spec_manager=KernelSpecManager(kernel_dirs=[]),  # Python's own, whatever else is registered
             connection_file=f"{private}/kernel.json",
-            transport="ipc",  # sockets in a folder of ours: nobody else listens or talks
+            transport="ipc",  # sockets in a folder of ours, out of everybody else's reach
             ip=f"{private}/kernel",
         )
         client = NotebookClient(
@@ -188,7 +191,7 @@ def _execute(path: Path, environment: Mapping[str, str], kernels: _Kernels) -> A
 
 
 def _cell(notebook: Any) -> str:
-    """The last cell that was executed, by number and first line."""
+    """Return the last cell that was executed, by number and first line."""
     code = [(number, cell) for number, cell in enumerate(notebook.cells, 1) if cell.cell_type == "code"]
     number, cell = max(code, key=lambda each: each[1].execution_count or 0)
     return f"cell {number} `{cell.source.splitlines()[0] if cell.source else ''}`"

@@ -1,4 +1,4 @@
-"""An executed notebook as a page of its own: one file that needs nothing else, and no network."""
+"""Render an executed notebook as a page: one file that needs nothing else, and no network."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _HERE = Path(__file__).parent
 
 
 def render(notebook: Any, name: str) -> str:
-    """The page as HTML. Code is folded; the title is the notebook's metadata `title`, else `name`."""
+    """Return the page as HTML. Code is folded; the title is the notebook's metadata `title`, else `name`."""
     from nbconvert import HTMLExporter
 
     exporter = HTMLExporter(  # type: ignore[no-untyped-call]

@@ -1,4 +1,7 @@
-"""`lab report`: every notebook executed and rendered, all pages put in place together. And the page of two kernels."""
+"""Build what `lab report` writes: every notebook executed and rendered, all pages put in place together.
+
+The page of two kernels is built here, too.
+"""
 
 from __future__ import annotations
 
@@ -18,14 +21,14 @@ __all__ = ["Pages", "build", "build_comparison"]
 
 @dataclass(frozen=True)
 class Pages:
-    """The index page and those of the articles."""
+    """The pages are the index and one per article."""
 
     index: Path
     articles: tuple[Path, ...]
 
 
 def build(results: Path, out: Path, say: Callable[[str], None]) -> Pages:
-    """Renders the notebooks to `out`, from the records in the store `results`; `say` is told what there is to say.
+    """Render the notebooks to `out` from the records in the store `results`, reporting progress to `say`.
 
     Pages are put in place when all of them are rendered; other files in `out` stay. A claim without a record is shown
     as skipped. Raises NotebookFailed, InputError without notebooks, MachineError for a place that cannot be written.
@@ -49,7 +52,7 @@ def build(results: Path, out: Path, say: Callable[[str], None]) -> Pages:
 
 
 def build_comparison(results: Path, compared: Compared, out: Path, say: Callable[[str], None]) -> None:
-    """The page of two kernels, in the file `out`. Raises as `build` does."""
+    """Build the page of two kernels, in the file `out`. Raises as `build` does."""
     source = notebooks.kernels()
     say(f"rendering {source.name}")
     (executed,) = notebooks.execute([source], results, out.parent, say, compared)
@@ -61,7 +64,7 @@ def build_comparison(results: Path, compared: Compared, out: Path, say: Callable
 
 
 def _write(notebook: Any, name: str, folder: Path) -> None:
-    """A page, and its figures as PNG beside it."""
+    """Write a page, and its figures as PNG next to it."""
     (folder / f"{name}.html").write_text(page.render(notebook, name), encoding="utf-8")
     figures = folder / "figures"
     figures.mkdir(exist_ok=True)
@@ -73,7 +76,7 @@ def _write(notebook: Any, name: str, folder: Path) -> None:
 
 
 def _put(fresh: Path, out: Path) -> None:
-    """Every file at its place in `out`, each replaced at once."""
+    """Move every file to its place in `out`, replacing each one atomically."""
     for source in sorted(path for path in fresh.rglob("*") if path.is_file()):
         target = out / source.relative_to(fresh)
         target.parent.mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,4 @@
-"""A network drawn in text: a tree from one host on, for a terminal. `lab.report.diagram` draws the same as SVG."""
+"""Draw a network as text for a terminal: a tree from one host on. `lab.report.diagram` draws the same as SVG."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ __all__ = ["sketch"]
 
 
 def sketch(network: Mapping[str, Any], start: str) -> RenderableType:
-    """The tree of links from `start` on; then one for each part that no link leads to.
+    """Return the tree of links from `start` on; then one for each part that no link leads to.
 
-    A link is told once, from the node that is nearer to `start`: `→` is away from it.
+    A link is shown once, from the node that is nearer to `start`: `→` is away from it.
     """
     from rich.console import Group
     from rich.tree import Tree
@@ -55,7 +55,7 @@ def _node(network: Mapping[str, Any], name: str) -> RenderableType:
 
 
 def _link(network: Mapping[str, Any], link: Mapping[str, Any], near: str, other: str, again: bool) -> RenderableType:
-    """The link's name, each direction, and the node that it leads to."""
+    """Return the link's name, each direction, and the node that it leads to."""
     from rich.console import Group
     from rich.table import Table
     from rich.text import Text

@@ -1,4 +1,4 @@
-"""A judged claim with its cases and its records: what figures and pages are drawn from."""
+"""Join a judged claim with its cases and its records, for figures and pages to draw from."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class NotRun(LabError):
 
 @dataclass(frozen=True)
 class TestedCase:
-    """One case, its result and the record of its (first) trial; None when it was not run."""
+    """A tested case is one case, its result and the record of its (first) trial; None when it was not run."""
 
     case: Case
     result: Result
@@ -34,12 +34,15 @@ class TestedCase:
 
     @property
     def label(self) -> str:
-        """What to call it in a figure."""
+        """Return what to call the case in a figure."""
         return f"{self.case.arm} at {self.case.point}" if self.case.point else self.case.arm
 
     @cached_property
     def traffic(self) -> Traffic:
-        """Its capture, the sender's or else the receiver's, read once. Raises NotRun, MetricError."""
+        """Read the case's capture, the sender's or else the receiver's, once.
+
+        Raises NotRun when there is no record, MetricError when it lacks a capture with a connection.
+        """
         if self.record is None:
             raise NotRun(f"{self.label} was not run")
         captured = [node for node in self.case.path if outputs.captures(self.record.outputs, node)]
@@ -48,48 +51,48 @@ class TestedCase:
 
 @dataclass(frozen=True, repr=False)
 class TestedClaim:
-    """A judged claim, case by case. `page` is the folder of the page that shows it, so that links can be relative."""
+    """A tested claim is a judged claim, case by case."""
 
     judged: JudgedClaim
-    page: Path
+    page: Path  # the folder of the page that shows the claim, so that links can be relative
 
     @property
     def id(self) -> str:
-        """article/claim."""
+        """Return the id: article/claim."""
         return self.judged.declared.id
 
     @property
     def article(self) -> str:
-        """The article's part of the id."""
+        """Return the article's part of the id."""
         return self.id.split("/")[0]
 
     @property
     def name(self) -> str:
-        """The claim's part of the id; its section's anchor."""
+        """Return the claim's part of the id, which is its section's anchor."""
         return self.id.split("/")[1]
 
     @property
     def verdict(self) -> Verdict:
-        """On the article's claim."""
+        """Return the verdict on the article's claim."""
         return self.judged.result.verdict
 
     @property
     def passed(self) -> bool:
-        """Whether the verdict is the expected one, and every prediction as accurate as declared."""
+        """Return whether the verdict is the expected one, and every prediction as accurate as declared."""
         return self.judged.passed
 
     @property
     def results(self) -> tuple[Result, ...]:
-        """Reported, predicted and measured: every arm at every point, in the experiment's order."""
+        """Return reported, predicted and measured for every arm at every point, in the experiment's order."""
         return self.judged.result.results
 
     @property
     def records(self) -> tuple[Record, ...]:
-        """The records that the results rest on."""
+        """Return the records that the results rest on."""
         return self.judged.records
 
     def only(self, arm: str | None = None, point: str | None = None) -> Self:
-        """This claim with the results of that arm, of that point, or both."""
+        """Return this claim with the results of that arm, of that point, or both."""
         kept = [
             (case, result)
             for case, result in zip(self.judged.cases, self.results, strict=True)
@@ -106,7 +109,7 @@ class TestedClaim:
 
     @cached_property
     def tested(self) -> tuple[TestedCase, ...]:
-        """Every arm at every point, in the experiment's order."""
+        """Return every arm at every point, in the experiment's order."""
         first: dict[tuple[CaseKey, str], Record] = {}
         for record in self.judged.records:
             which = record.trial.key, record.address
@@ -114,7 +117,7 @@ class TestedClaim:
                 first[which] = record
 
         def record_of(result: Result) -> Record | None:
-            """One of the case's own: its trials may be of the arm, too, that it is relative to."""
+            """Return a record of the case's own: its trials may include those of the arm that it is relative to."""
             return next((first[result.key, trial] for trial in result.trials if (result.key, trial) in first), None)
 
         pairs = zip(self.judged.cases, self.results, strict=True)
@@ -122,25 +125,31 @@ class TestedClaim:
 
     @property
     def run(self) -> tuple[TestedCase, ...]:
-        """Those that have a record. Raises NotRun when there is none."""
+        """Return the cases that have a record.
+
+        Raises NotRun when there is none.
+        """
         having = tuple(each for each in self.tested if each.record)
         if not having:
             raise NotRun(f"not run (run `lab run {self.id}`)")
         return having
 
     def arms(self, *names: str) -> tuple[TestedCase, ...]:
-        """Those of the named arms, of all without a name, that have a record. Raises NotRun."""
+        """Return the cases of the named arms, or of all if none is named, that have a record.
+
+        Raises NotRun when there is none.
+        """
         having = tuple(each for each in self.run if not names or {each.case.arm, each.label} & {*names})
         if not having:
             raise NotRun(f"{' and '.join(names)} not run (run `lab run {self.id}`)")
         return having
 
     def path_of(self, tested: TestedCase) -> Any:
-        """The path that a prediction for it is about."""
+        """Return the path that the case's prediction is about."""
         kernel = tested.record.trial.kernel if tested.record else self.judged.kernel
         return network_path(tested.case, kernel)
 
     def trial_link(self, record: Record) -> str:
-        """A link to the record's folder, by the first digits of its address."""
+        """Return a link to the record's folder, by the first digits of its address."""
         target = os.path.relpath(record.folder.resolve(), self.page.resolve())
         return f'<a class="trial" href="{escape(target)}/" title="{record.address}">{record.address[:12]}</a>'

@@ -1,4 +1,7 @@
-"""Claims for a terminal: a block each, in 80 columns. What draws them takes long to import: only when one is drawn."""
+"""Print claims in a terminal: one block per claim, in 80 columns.
+
+What draws them takes long to import, so it is imported only when one is drawn.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +29,7 @@ _COLUMNS = 80
 
 
 def block(claim: ClaimResult) -> RenderableType:
-    """Its verdict, why, and a line for each arm and point."""
+    """Return a claim's verdict, why, and one line per arm and point."""
     from rich.console import Group
     from rich.table import Table
     from rich.text import Text
@@ -43,24 +46,24 @@ def block(claim: ClaimResult) -> RenderableType:
 
 
 def blocks(claims: Iterable[ClaimResult]) -> RenderableType:
-    """A block for each."""
+    """Return one block per claim."""
     from rich.console import Group
 
     return Group(*map(block, claims))
 
 
 def remarks(claim: ClaimResult) -> Iterable[str]:
-    """What the verdict does not say: predictions that are further off than they may."""
+    """Yield what the verdict does not say: predictions that are further off than they may be."""
     for result in claim.model_is_off:
         name = f"{result.arm} at {result.point}" if result.point else result.arm
         yield (
-            f"{claim.claim}, {name}: the model is off, {figure(result.predicted)} predicted for "
-            f"{figure(result.measured)}, and should hold {result.accuracy}"
+            f"{claim.claim}, {name}: the model is off, {figure(result.predicted)} predicted, "
+            f"{figure(result.measured)} measured; declared accuracy: {result.accuracy}"
         )
 
 
 def plain(what: RenderableType) -> str:
-    """As a terminal of 80 columns without colours shows it."""
+    """Return the text as a terminal of 80 columns without colours shows it."""
     from rich.console import Console
 
     console = Console(

@@ -1,4 +1,4 @@
-"""What a figure needs of a capture or of tcp_info samples: a few hundred numbers out of a million packets."""
+"""Reduce a capture or tcp_info samples to what a figure needs: a few hundred numbers out of a million packets."""
 
 from __future__ import annotations
 
@@ -16,23 +16,23 @@ __all__ = ["BIN", "TICK", "Series", "Traffic", "goodput_of_samples", "traffic_of
 
 Numbers: TypeAlias = npt.NDArray[Any]
 
-BIN, TICK = 0.1, 0.01  # seconds: of goodput, of the IO graph
+BIN, TICK = 0.1, 0.01  # seconds: a bin of goodput, a tick of the IO graph
 
 
 @dataclass(frozen=True)
 class Series:
-    """Values over time, in seconds since the first data segment. Bins are named by their start."""
+    """A series holds values over time, in seconds since the first data segment. Bins are named by their start."""
 
     time: Numbers
     value: Numbers
 
     def between(self, start: float, end: float) -> Series:
-        """The part of that time."""
+        """Return the part from `start` to `end`."""
         inside = (self.time >= start) & (self.time < end)
         return Series(self.time[inside], self.value[inside])
 
     def means(self, bins: int) -> Series:
-        """The means of so many bins each; less than half as many at the end belong to the last one."""
+        """Return the means over `bins` bins each; a rest of less than half as many belongs to the last one."""
         if not len(self.time):
             return self
         starts = np.arange(0, max(1, len(self.time) - bins // 2 + 1), bins)
@@ -42,23 +42,23 @@ class Series:
 
 @dataclass(frozen=True)
 class Traffic:
-    """One bulk connection. Goodput in bit/s, windows in bytes (the largest of each tick), packets a tick.
+    """Traffic is what one bulk connection carried over time."""
 
-    `header_lengths` counts the data segments by the bytes of their TCP header.
-    """
-
-    goodput: Series
-    rwnd: Series
-    inflight: Series
-    data: Series
-    acks: Series
-    header_lengths: Mapping[int, int]
+    goodput: Series  # in bit/s
+    rwnd: Series  # in bytes, the largest per tick
+    inflight: Series  # in bytes, the largest per tick
+    data: Series  # packets per tick
+    acks: Series  # packets per tick
+    header_lengths: Mapping[int, int]  # bytes of the TCP header -> data segments
     segments: int
     retransmitted: int
 
 
 def traffic_of(record: Record, node: str = "sender") -> Traffic:
-    """Reads the capture of `node`. Raises MetricError, RecordError when there is none with a connection in it."""
+    """Read the capture of `node`.
+
+    Raises MetricError, RecordError when there is none with a connection in it.
+    """
     connection = connection_of(record, node)
     start, ahead, back = connection.start_ns, connection.forward, connection.back
     lengths, counts = np.unique(ahead.header_length[ahead.data], return_counts=True)
@@ -76,7 +76,10 @@ def traffic_of(record: Record, node: str = "sender") -> Traffic:
 
 
 def goodput_of_samples(record: Record, node: str = "sender") -> Series:
-    """Goodput in bit/s in bins, by the kernel's own count of acknowledged bytes, where nothing was captured."""
+    """Return goodput in bit/s in bins, by the kernel's own count of acknowledged bytes, where nothing was captured.
+
+    Raises MetricError when no byte was acknowledged, or the transfer is shorter than a bin.
+    """
     samples = tcp_info_of(record, node)
     time, acked = samples.time_ns, samples["bytes_acked"].astype(np.int64)
     sending = np.flatnonzero(np.diff(acked))
@@ -90,7 +93,7 @@ def goodput_of_samples(record: Record, node: str = "sender") -> Series:
 
 
 def _goodput(connection: Connection) -> Series:
-    """Of whole bins only: the last one ends with the transfer, not with the bin."""
+    """Return the goodput of whole bins only: the last bin ends with the transfer, not with the bin."""
     time, goodput = connection.goodput_over_time(round(BIN * 1e9))
     times, acked = connection.acked
     whole = time + BIN <= (int(times[np.argmax(acked)]) - connection.start_ns) / 1e9 if len(times) else time < 0
@@ -98,7 +101,7 @@ def _goodput(connection: Connection) -> Series:
 
 
 def _peaks(time_ns: Numbers, value: Numbers) -> Series:
-    """The largest value of every tick that has any."""
+    """Return the largest value of every tick that has any."""
     if not len(time_ns):
         return Series(np.zeros(0), np.zeros(0))
     tick = time_ns // round(TICK * 1e9)

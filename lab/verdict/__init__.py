@@ -1,4 +1,4 @@
-"""Judgement: a claim's figure, a measurement and a tolerance make a verdict. Measuring is done elsewhere."""
+"""A claim's figure, a measurement and a tolerance make a verdict. Measuring is done elsewhere."""
 
 from lab.verdict.judge import Kind, Verdict, combine, judge, mean, median, model_error
 from lab.verdict.result import ClaimResult, Result, evaluate

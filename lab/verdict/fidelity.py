@@ -1,4 +1,4 @@
-"""Whether the machine was fast enough for a trial in real time: judged from what its monitor recorded.
+"""Judge whether the machine was fast enough for a trial in real time, from what its monitor recorded.
 
 Real time here promises 1 % of goodput and 0.2 ms of RTT. Every threshold follows from that promise; which rules there
 are was settled with runs at hand:
@@ -7,12 +7,13 @@ are was settled with runs at hand:
   from what the rate makes of it by 1 % and the 0.2 ms by which its ends are timed. The rate counts for workloads that
   fill a wire; a ping does not care.
 - A timer that fires more than 0.2 ms late holds up whatever waits for it by more than the promise. The wake-ups are a
-  sample of the trial's time: when more come late than 1 % of it explains, but by a chance of 5 %, the machine kept the
-  trial waiting for longer than that. An RTT takes two timers, one each way: of two wake-ups in a row that are late by
-  more than that together there may be one in ten. Then the median of five RTTs is off by more once in a hundred.
+  sample of the trial's time: when more come late than 1 % of it would explain (it is less than 5 % likely), the
+  machine kept the trial waiting for longer than that. An RTT takes two timers, one each way: of the pairs of wake-ups
+  in a row, one in ten may be late by more than that together. Then the median of five RTTs is off by more once in a
+  hundred.
 - For a workload that fills a wire, a CPU without idle time decides the figure in place of the network, unless a wire is
   at its full rate all the same.
-- What other programs, or the machine below this kernel, take of the trial's CPU slows it by no more than that share.
+- What other programs, the host or a hypervisor take of the trial's CPU slows it by no more than that share.
 
 Each share may be 1 % of the trial. A frame dropped by a CPU's backlog is one that no wire lost: none is allowed. Where
 no link has a rate, the CPU's speed is what is measured: then it may be as busy, and its timers and its backlog as late
@@ -31,16 +32,16 @@ from typing import Any
 __all__ = ["faults"]
 
 SHARE = 0.01
-CHANCE = 0.05  # of wake-ups that come late as often as these, though the share of time is no more than SHARE
+CHANCE = 0.05  # of so many late wake-ups, if the machine is late for no more than SHARE of the time
 RTT = 0.2e-3  # seconds
 LATE_RTTS = 0.1  # the share of RTTs that two late timers may spoil: claims take a median of them
 FRAME_OVERHEAD = 24  # bytes of a frame on the wire that a qdisc does not count
-LEAST_TICKS = 5  # that a window has to have before none of them idle says anything
+LEAST_TICKS = 5  # a window has to have, before it says anything that none of them is idle
 FRAME = 8 * 1538  # bits: windows begin and end between frames
 
 
 def faults(evidence: Mapping[str, Any]) -> tuple[str, ...]:
-    """Why the trial does not count, each reason with its figures; empty when it does."""
+    """Return why the trial does not count, with figures in each reason; empty when it does."""
     wires, samples, tick = evidence["wires"], evidence["samples"], evidence["tick"]
     unloaded = (
         *_clock(evidence["clock"]["resolution_s"]),
@@ -64,7 +65,7 @@ def _clock(resolution: float) -> Iterator[str]:
 
 
 def _delays(wires: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-    """By link: both ways make its RTT."""
+    """Check idle delays per link, because both directions together make its RTT."""
     links: dict[str, list[Mapping[str, Any]]] = {}
     for wire in wires:
         links.setdefault(wire["link"], []).append(wire)
@@ -97,11 +98,11 @@ def _wakeups(late_ns: Sequence[int]) -> Iterator[str]:
     slow = sum(1 for each in pairs if each > RTT * 1e9)
     if slow > LATE_RTTS * len(pairs):
         share = _percent(slow / len(pairs))
-        yield f"two timers, as an RTT takes, fired more than {_ms(RTT)} late together in {share} of cases"
+        yield f"two timers in a row (one RTT) fired more than {_ms(RTT)} late together in {share} of cases"
 
 
 def _tail(count: int, least: int, chance: float) -> float:
-    """P(X >= least) where X is binomial."""
+    """Return P(X >= least) where X is binomial."""
     below = 0.0
     for hits in range(least):
         ways = lgamma(count + 1) - lgamma(hits + 1) - lgamma(count - hits + 1)
@@ -110,7 +111,7 @@ def _tail(count: int, least: int, chance: float) -> float:
 
 
 def _taken(samples: Sequence[Mapping[str, Any]], tick: float) -> Iterator[str]:
-    """By others: what processes did beyond the trial's own, and what whoever runs this kernel gave to somebody else.
+    """Report CPU time used by other processes, or withheld by whatever runs this kernel.
 
     A hypervisor may say so (steal). From a user-mode kernel it is taken without a word, and its account lacks the time.
     """
@@ -119,14 +120,14 @@ def _taken(samples: Sequence[Mapping[str, Any]], tick: float) -> Iterator[str]:
     spent = {name: (last["cpu"][name] - first["cpu"][name]) * tick for name in first["cpu"]}
     others = sum(spent[name] for name in ("user", "nice", "system")) - (last["own"] - first["own"]) * tick
     lost = last["cpus"] * seconds - sum(spent.values()) + spent["steal"]
-    coarse = 2 * tick * last["processes"]  # each one's user and system time is cut to whole ticks
-    for what, taken, room in (("other programs", others, coarse), ("the machine below", lost, len(spent) * tick)):
+    coarse = 2 * tick * last["processes"]  # user and system time of each process are cut to whole ticks
+    for what, taken, room in (("other programs", others, coarse), ("the host or hypervisor", lost, len(spent) * tick)):
         if taken > SHARE * seconds + room:
             yield f"{what} took {_percent(taken / seconds)} of the trial's CPU"
 
 
 def _starved(samples: Sequence[Mapping[str, Any]], tick: float) -> Iterator[str]:
-    """Between two samples: no tick of idle time, and no wire at its rate."""
+    """Report time between samples in which the CPU had no idle tick and no wire was at its rate."""
     starved = 0.0
     for before, after in pairwise(samples):
         seconds = (after["ns"] - before["ns"]) / 1e9

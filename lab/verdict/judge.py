@@ -1,4 +1,4 @@
-"""From a reported figure, a measured one and a tolerance to a verdict, with its reason in one sentence."""
+"""Judge a measured figure against a reported one and a tolerance: a verdict has its reason in one sentence."""
 
 from __future__ import annotations
 
@@ -23,28 +23,28 @@ _T95 = (
 
 
 class Tolerance(Protocol):
-    """How far a measurement may lie from a reported figure."""
+    """A tolerance says how far a measurement may lie from a reported figure."""
 
     def bounds(self, figure: Value) -> tuple[float, float]:
-        """The least and the most that agrees with `figure`."""
+        """Return the least and the most that agrees with `figure`."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What a trial says of a claim, and why."""
+    """A verdict is what a trial says of a claim, and why."""
 
     kind: Kind
     reason: str
 
 
 def judge(reported: Value, measured: Value, tolerance: Tolerance) -> Verdict:
-    """Whether the measurement agrees with the report: all of its interval does, none of it, or neither.
+    """Judge whether the measurement agrees with the report: all of its interval does, none of it, or neither.
 
     Raises UnitError when the two have different units.
     """
     if reported.unit != measured.unit:
-        raise UnitError(f"a measurement in {measured.unit} says nothing of a figure in {reported.unit}")
+        raise UnitError(f"a measurement in {measured.unit} says nothing about a figure in {reported.unit}")
     least, most = tolerance.bounds(reported)
     low = measured.number if measured.low is None else measured.low
     high = measured.number if measured.high is None else measured.high
@@ -57,7 +57,7 @@ def judge(reported: Value, measured: Value, tolerance: Tolerance) -> Verdict:
 
 
 def combine(verdicts: Sequence[tuple[str, Verdict]]) -> Verdict:
-    """One verdict on a claim from those on its (named) arms; what was not tested keeps it from being reproduced.
+    """Combine the verdicts on the (named) arms of a claim into one; what was not tested keeps it from being reproduced.
 
     The weightiest decides: not reproduced, inconclusive, invalid, skipped, reproduced.
     """
@@ -74,7 +74,10 @@ def combine(verdicts: Sequence[tuple[str, Verdict]]) -> Verdict:
 
 
 def mean(values: Sequence[Value]) -> Value:
-    """The mean of repeats, with its 95 % interval by Student's t; exact when all are equal or there is only one."""
+    """Return the mean of repeats, with its 95 % interval by Student's t; exact when all are equal or there is only one.
+
+    Raises UnitError when they have different units, or there are none.
+    """
     numbers = [value.number for value in values]
     units = {value.unit for value in values}
     if len(units) != 1:
@@ -88,11 +91,12 @@ def mean(values: Sequence[Value]) -> Value:
 
 
 def median(values: Sequence[Value]) -> Value:
-    """The median of repeats in real time, with its 95 % interval by order statistics: none of them is dropped.
+    """Return the median of repeats in real time, with its 95 % interval by order statistics: none of them is dropped.
 
-    Of n repeats in order, the k-th from below and from above hold the distribution's median between them in
-    1 - 2 P(B(n, 1/2) < k) of cases, whatever the distribution. Fewer than six cannot reach 95 %: then all of them are
-    the interval. Exact when all are equal or there is only one. Raises UnitError when they have different units.
+    Of n repeats in order, the k-th from below and from above hold the distribution's median between them in 1 - 2
+    P(B(n, 1/2) < k) of cases, whatever the distribution. Fewer than six cannot reach 95 %: then all of them are the
+    interval. It is exact when all are equal or there is only one. Raises UnitError when they have different units, or
+    there are none.
     """
     units = {value.unit for value in values}
     if len(units) != 1:
@@ -108,7 +112,7 @@ def median(values: Sequence[Value]) -> Value:
 
 
 def model_error(predicted: Value | None, measured: Value | None) -> float | None:
-    """(predicted - measured) / measured; 0 when both are 0, None when there is no such ratio."""
+    """Return (predicted - measured) / measured; 0 when both are equal, None when there is no such ratio."""
     if predicted is None or measured is None or predicted.unit != measured.unit:
         return None
     if predicted.number == measured.number:

@@ -1,4 +1,4 @@
-"""Claims judged by records: those that `lab run` has just got, or those that a store holds."""
+"""Judge claims by records: those that `lab run` has just got, or those that a store holds."""
 
 from __future__ import annotations
 
@@ -26,17 +26,17 @@ _NOTHING: Mapping[CaseKey, Verdict] = MappingProxyType({})
 
 @dataclass(frozen=True)
 class JudgedClaim:
-    """A claim, its result, and the records that it rests on. `kernel` as a trial describes it; None: no record."""
+    """A judged claim has its cases, its result, and the records that the result rests on."""
 
     declared: LoadedExperiment
     cases: tuple[Case, ...]
     result: ClaimResult
     records: tuple[Record, ...]
-    kernel: Mapping[str, Any] | None
+    kernel: Mapping[str, Any] | None  # as a trial describes it; None without a record
 
     @property
     def passed(self) -> bool:
-        """Whether the verdict is the expected one, and no prediction further off than it may be."""
+        """Return whether the verdict is the expected one, and no prediction is further off than it may be."""
         return self.result.verdict.kind == self.declared.experiment.expect and not self.result.model_is_off
 
 
@@ -48,10 +48,10 @@ def judge_records(
     predictions: Predictions,
     without: Mapping[CaseKey, Verdict] = _NOTHING,
 ) -> ClaimResult:
-    """The result of one claim on one kernel, described as in a trial.
+    """Judge one claim on one kernel, described as in a trial.
 
-    `without` says what becomes of a case that has no record. In virtual time the repeats of a trial must
-    not differ by a byte: a case whose do is invalid.
+    `without` is the verdict of a case that has no record. In virtual time the repeats of a trial must not differ by a
+    byte: a case whose repeats do is invalid.
     """
     by_case: dict[CaseKey, list[Record]] = {}
     for record in records:
@@ -69,7 +69,10 @@ def judge_records(
 
 
 def network_path(case: Case, kernel: Mapping[str, Any] | None) -> NetworkPath:
-    """What the prediction of a case is about. Raises ModelError without a kernel, InputError without a path."""
+    """Return what the prediction of a case is about.
+
+    Raises ModelError without a kernel, InputError without a path.
+    """
     if kernel is None:
         raise ModelError("nothing was run, so there is no kernel to predict for")
     own: dict[str, Any] = {"hz": case.kernel.hz} if case.kernel and case.kernel.hz else {}
@@ -80,7 +83,7 @@ def network_path(case: Case, kernel: Mapping[str, Any] | None) -> NetworkPath:
 
 
 def records_on(kernel: str | None, clock: str | None, records: Iterable[Record]) -> Iterator[Record]:
-    """The records of trials on that kernel (by name, version or id; with its variants) and clock; None: on any."""
+    """Yield the records of trials on that kernel (name, version or id; with its variants) and clock; None means any."""
     for record in records:
         with suppress(RecordError):
             trial = record.trial
@@ -94,7 +97,7 @@ def records_on(kernel: str | None, clock: str | None, records: Iterable[Record])
 def judge_stored(
     experiments: Iterable[LoadedExperiment], records: Iterable[Record], folder: Path | None = None
 ) -> tuple[JudgedClaim, ...]:
-    """The claims judged by these records, as far as they are of the experiments as they stand.
+    """Judge claims by those of these records that belong to the experiments as they stand.
 
     Of several kernels the newest counts, of several seeds the lowest (1 is the default), of several records of one
     trial the last one. Predictions are kept in `folder`.
@@ -122,7 +125,7 @@ def _judged(declared: LoadedExperiment, records: Iterable[Record], folder: Path 
 
 
 def _current(declared: LoadedExperiment, cases: Mapping[CaseKey, Case], records: Iterable[Record]) -> list[Record]:
-    """Those whose trial is one of these cases, unchanged."""
+    """Return the records whose trial is one of these cases, unchanged."""
     wanted = {key: _inputs(case) for key, case in cases.items()}
 
     def is_current(trial: Trial) -> bool:
@@ -141,12 +144,14 @@ def _has_its_variant(cases: Mapping[CaseKey, Case], trial: Trial) -> bool:
 
 
 def _inputs(run: Case | Trial) -> bytes:
-    """What tells a case from the same one before its topology changed."""
+    """Return what tells a case from the same one before its topology changed."""
     return canonical([run.network, run.workload, list(run.probes), list(run.middleboxes)])
 
 
 def _chosen(cases: Mapping[CaseKey, Case], records: Sequence[Record]) -> tuple[Record, ...]:
-    """Of one kernel (with its variants), clock, fabric and seed (with the samples'); of each trial the last record."""
+    """Choose one kernel (with its variants), clock, fabric and seed (with the samples'), and the last record of each
+    trial.
+    """
     if not records:
         return ()
 
@@ -167,7 +172,7 @@ def _chosen(cases: Mapping[CaseKey, Case], records: Sequence[Record]) -> tuple[R
 
 
 def _kernel(case: Case, trial: Trial) -> Mapping[str, Any]:
-    """The kernel that the run was for: a trial of a case with a variant of its own ran on that instead."""
+    """Return the kernel that the run was for: a trial of a case with a variant of its own ran on that instead."""
     kernel, variant = trial.kernel, case.kernel
     if variant is None or "base" not in kernel:
         return kernel
@@ -176,7 +181,7 @@ def _kernel(case: Case, trial: Trial) -> Mapping[str, Any]:
 
 
 def _rank(record: Record) -> tuple[bool, bool, bool, tuple[int, ...], int, tuple[float, str]]:
-    """The higher, the likelier what a reader means: virtual time, our own fabric, no patches, the newest version, the
+    """Rank a record by how likely a reader means it: virtual time, our own fabric, no patches, the newest version, the
     lowest seed.
     """
     kernel = record.trial.kernel
@@ -190,7 +195,7 @@ def _age(record: Record) -> tuple[float, str]:
 
 
 def _differ(records: Iterable[Record]) -> bool:
-    """Whether repeats in virtual time, of one seed, differ in a byte."""
+    """Return whether repeats in virtual time, of one seed, differ in a byte."""
     outputs: dict[int, set[tuple[tuple[str, str], ...]]] = {}
     for record in records:
         if record.trial.clock == "virtual":

@@ -1,4 +1,4 @@
-"""Predictions made once: a transfer is played ACK by ACK, and a page should not play it again to show it."""
+"""Make each prediction once: a transfer is played ACK by ACK, and a page should not play it again to show it."""
 
 from __future__ import annotations
 
@@ -25,17 +25,20 @@ __all__ = ["Predictions"]
 
 @dataclass(frozen=True)
 class Predictions:
-    """The predictions of one experiment file, kept in `folder` under the hash of all that decides them.
+    """Predictions of one experiment file are kept in `folder`, under the hash of all that decides them.
 
-    That is the model's own code, the experiment's, the arm, the point, and the path. None keeps nothing; nor does a
-    folder that cannot be written.
+    That is the model's own code, the experiment's, the arm, the point, and the path. Nothing is kept if `folder` is
+    None or cannot be written.
     """
 
     folder: Path | None
     source_sha256: str
 
     def of(self, case: Case, path: NetworkPath) -> Value:
-        """The case's prediction for this path. Raises ModelError, and what else the prediction raises."""
+        """Return the case's prediction for this path.
+
+        Raises ModelError, and whatever else the prediction raises.
+        """
         assert case.prediction is not None
         if self.folder is None:
             return case.prediction(path)
@@ -58,7 +61,7 @@ class Predictions:
 
 @cache
 def _models() -> str:
-    """SHA-256 of what everything means that a prediction may use."""
+    """Return the SHA-256 of what all code means that a prediction may use."""
     total = hashlib.sha256()
     for file in _sources():
         total.update(file.name.encode() + b"\0" + meaning(file.read_bytes()) + b"\0")
@@ -84,7 +87,7 @@ def _read(file: Path) -> dict[str, Any] | None:
 
 
 def _write(file: Path, kept: dict[str, Any]) -> None:
-    """Whole or not at all."""
+    """Write the file, whole or not at all."""
     with suppress(OSError):
         file.parent.mkdir(parents=True, exist_ok=True)
         with NamedTemporaryFile("w", dir=file.parent, delete=False) as fresh:

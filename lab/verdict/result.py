@@ -1,4 +1,4 @@
-"""The result of one claim: every arm at every point, and the verdict on the whole."""
+"""Evaluate one claim: every arm at every point, and the verdict on the whole."""
 
 from __future__ import annotations
 
@@ -24,31 +24,29 @@ _NOTHING: Mapping[CaseKey, Verdict] = MappingProxyType({})
 
 @dataclass(frozen=True)
 class Result:
-    """One arm at one point. `verdict` is None where the article reported nothing; `note` says why a figure lacks.
-
-    `accuracy` is how far the prediction may lie from the measurement; None where nothing is asked of it: in real time,
-    which the models say nothing about.
-    """
+    """A result is what came of one arm at one point."""
 
     arm: str
     point: str
     reported: Value | None
     predicted: Value | None
     measured: Value | None
-    verdict: Verdict | None
+    verdict: Verdict | None  # None where the article reported nothing
     counts: bool
     trials: tuple[str, ...]
-    note: str = ""
+    note: str = ""  # why a figure is missing
+    # How far the prediction may lie from the measurement; None where nothing is asked of it: in real time, about which
+    # the models say nothing.
     accuracy: Tolerance | None = None
 
     @property
     def key(self) -> CaseKey:
-        """Which case of its claim it is about."""
+        """Return which case of its claim the result is about."""
         return CaseKey(self.arm, self.point)
 
     @property
     def model_is_off(self) -> bool:
-        """Whether the prediction is further from the measurement than its declared accuracy."""
+        """Return whether the prediction is further from the measurement than its declared accuracy."""
         if self.accuracy is None or self.predicted is None or self.measured is None:
             return False
         if self.predicted.unit != self.measured.unit:
@@ -57,16 +55,16 @@ class Result:
 
     @property
     def model_error(self) -> float | None:
-        """(predicted - measured) / measured."""
+        """Return (predicted - measured) / measured; None when there is no such ratio."""
         return model_error(self.predicted, self.measured)
 
     @property
     def unit(self) -> str | None:
-        """The base unit of its figures: bit/s, s, B or 1; None without any."""
+        """Return the base unit of its figures: bit/s, s, B or 1; None if there are none."""
         return next((each.unit for each in (self.measured, self.predicted, self.reported) if each), None)
 
     def plain(self) -> dict[str, Any]:
-        """As `lab run --json` prints it: figures as numbers in the base unit, null where there is none."""
+        """Return it as `lab run --json` prints it: figures as numbers in the base unit, null where there is none."""
         figures = {name: getattr(self, name) for name in ("reported", "predicted", "measured")}
         return {
             "arm": self.arm,
@@ -80,7 +78,7 @@ class Result:
 
 @dataclass(frozen=True)
 class ClaimResult:
-    """A claim as one kernel answered it."""
+    """A claim's result is what one kernel answered."""
 
     claim: str
     verdict: Verdict
@@ -90,11 +88,11 @@ class ClaimResult:
 
     @property
     def model_is_off(self) -> tuple[Result, ...]:
-        """Those of its results whose prediction is."""
+        """Return the results whose prediction misses its declared accuracy."""
         return tuple(result for result in self.results if result.model_is_off)
 
     def plain(self) -> dict[str, Any]:
-        """As `lab run --json` prints it."""
+        """Return it as `lab run --json` prints it."""
         return {
             "claim": self.claim,
             "verdict": self.verdict.kind,
@@ -113,10 +111,10 @@ def evaluate(
     clock: str,
     without: Mapping[CaseKey, Verdict] = _NOTHING,
 ) -> ClaimResult:
-    """Judges the cases of one claim by the records of their trials, all with that kernel and clock.
+    """Judge the cases of one claim by the records of their trials, all with that kernel and clock.
 
-    `predict(case)` is its prediction, asked of those that have one. A case without a record has the verdict that
-    `without` gives for its key, invalid say because its trial failed; else it is skipped.
+    `predict(case)` returns its prediction, and is called for those that have one. A case without a record has the
+    verdict that `without` gives for its key (invalid, say, because its trial failed); otherwise it is skipped.
     """
     by_case: dict[CaseKey, list[Record]] = {}
     for record in records:
@@ -132,16 +130,16 @@ def evaluate(
 
 @dataclass(frozen=True)
 class _Figures:
-    """What is known of a case: `missing` says why nothing was measured, `note` why nothing is predicted."""
+    """Figures are what is known of a case."""
 
     trials: tuple[str, ...]
     predicted: Value | None
-    note: str
+    note: str  # why nothing is predicted
     measured: Value | None
-    missing: Verdict | None
+    missing: Verdict | None  # why nothing was measured
 
     def relative_to(self, base: _Figures) -> _Figures:
-        """The ratios of these to `base`'s."""
+        """Return the ratios of these figures to `base`'s."""
         return _Figures(
             (*base.trials, *self.trials),
             self.predicted.over(base.predicted) if self.predicted and base.predicted else None,
@@ -167,7 +165,7 @@ def _figures(
                 missing = Verdict("invalid", _why([reasons for _, reasons in spoiled]))
     except LabError as error:
         missing = Verdict("invalid", str(error))
-    except _MISTAKES as error:  # of whoever wrote the metric or the prediction: it should not hide the other claims
+    except _MISTAKES as error:  # a mistake in the metric or the prediction should not hide the other claims
         missing = Verdict("invalid", f"{type(error).__name__}: {error}")
     return _Figures(tuple(record.address for record in records), predicted, note, measured, missing)
 
@@ -207,13 +205,13 @@ def _predicted(case: Case, predict: Callable[[Case], Value]) -> tuple[Value | No
 
 
 def _why(repeats: Sequence[tuple[str, ...]]) -> str:
-    """The first one's reasons in full: each repeat has its own figures."""
-    more = f" (and so were {len(repeats) - 1} more repeats)" if len(repeats) > 1 else ""
+    """Return the first repeat's reasons in full, and count the others: each repeat has its own figures."""
+    more = f" (other invalid repeats: {len(repeats) - 1})" if len(repeats) > 1 else ""
     return "; ".join(repeats[0]) + more
 
 
 def _spoiled(record: Record) -> tuple[str, ...]:
-    """Why it does not count: the network was another one, or the machine too slow for real time."""
+    """Return why a record does not count: the network was another one, or the machine too slow for real time."""
     watched = outputs.FIDELITY in record.outputs
     return (*record.invalid, *(fidelity.faults(record.json(outputs.FIDELITY)) if watched else ()))
 

@@ -93,15 +93,15 @@ def test_a_record_that_lacks_what_a_figure_needs(toy: Toy) -> None:
 def test_acks_in_words(toy: Toy) -> None:
     header = toy()["header"]
     assert "on: 5 ACKs for 69 segments" in figures.acks_behind_hole(header, "on").text
-    assert "on: 2.5 segments for each ACK" in figures.ack_rates(header, "on", start=0, end=0.1).text
+    assert "on: 2.5 segments per ACK" in figures.ack_rates(header, "on", start=0, end=0.1).text
     assert "on: 0 to 20" in figures.ack_delay_series(header, "on").text
-    assert "100 us not run" in figures.ack_rates(header, "on", point="100 us").text
+    assert "100 us was not run" in figures.ack_rates(header, "on", point="100 us").text
 
 
 def test_a_heat_map_has_a_cell_for_every_pair(toy: Toy) -> None:
     text = figures.heatmap(toy()["sweep"], rows="tcp_wmem", of="drops").text
     assert "drops by tcp_wmem and limit, frames: only at 2: 1; only at 5000: 0" in text
-    assert "Framed: what the article reports" in text
+    assert "Framed: reported by the article" in text
 
 
 def test_a_claim_without_a_sweep_has_no_curve(toy: Toy) -> None:
@@ -178,6 +178,6 @@ def test_small_writes_are_drawn_the_same_each_time(written: Claim, draw: Draw) -
 def test_small_writes_in_words(written: Claim) -> None:
     assert "plain 41 ms" in figures.message_latencies(written).text
     packets = figures.message_packets(written).text
-    assert "plain, client: data: 2; plain, server: answer: 1; plain, server: ACK alone: 2" in packets
+    assert "plain, client: data: 2; plain, server: answer: 1; plain, server: pure ACK: 2" in packets
     sequence = figures.message_sequence(written, "plain").text
     assert "0.000 ms 2 B; 40.396 ms ACK; 40.596 ms 28 B; 40.799 ms ACK; 40.799 ms 2 B" in sequence

@@ -66,7 +66,7 @@ def claim(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Claim:
     [
         (lambda claim: figures.sequence(claim, "on"), " retransmissions, "),
         (lambda claim: figures.rtt_sources(claim, "on"), "segment selected (SACK) "),
-        (lambda claim: figures.rtt_samples(claim, "on", seconds=0.1), " by time stamp"),
+        (lambda claim: figures.rtt_samples(claim, "on", seconds=0.1), " by timestamp"),
         (figures.ratios, "more over on: 1"),
         (lambda claim: figures.flent_plot(claim, "on"), "Bandwidth and ping plot"),
         (lambda claim: figures.flent_plot(claim, "on", "ping_cdf"), "Ping CDF plot"),

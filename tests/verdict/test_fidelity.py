@@ -75,9 +75,12 @@ def test_a_machine_that_was_fast_enough_spoils_nothing() -> None:
         ({"samples": [sample(0), sample(100, dropped=3, squeezed=7)]}, "dropped 3 frames (its softirq was squeezed 7"),
         (
             {"samples": [sample(0), sample(100, cpu={"steal": 19, "idle": 881})]},
-            "the machine below took 1.9 % of the trial's CPU",
+            "the host or hypervisor took 1.9 % of the trial's CPU",
         ),
-        ({"samples": [sample(0), sample(100, cpu={"idle": 881})]}, "the machine below took 1.9 % of the trial's CPU"),
+        (
+            {"samples": [sample(0), sample(100, cpu={"idle": 881})]},
+            "the host or hypervisor took 1.9 % of the trial's CPU",
+        ),
         ({"samples": [sample(0), sample(100, own=80)]}, "other programs took 2 % of the trial's CPU"),
         ({"samples": [sample(number, idle=0) for number in range(101)]}, "no wire was full, for 100 % of the trial"),
     ],

@@ -1,4 +1,4 @@
-"""The figures that a notebook shows: each takes a claim and shows what its trials recorded.
+"""A notebook shows these figures: each takes a claim and shows what its trials recorded.
 
 Solid lines are measured, dashed ones predicted, dotted ones reported by the article. Without a record a figure says so,
 in a sentence.

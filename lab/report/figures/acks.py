@@ -1,4 +1,4 @@
-"""How often, how soon and for what a receiver acknowledged: from captures at its interface."""
+"""Show how often, how soon and in answer to what a receiver acknowledged, from captures at its interface."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _SINCE = "time since the first data segment, ms"
 def ack_rates(
     claim: TestedClaim, *arms: str, point: str = "", start: float = 0.1, end: float = 0.2, tick: float = 0.01
 ) -> Html:
-    """Full data segments and ACKs in ticks of `tick` s from `start` to `end`, an arm a panel, on one scale."""
+    """Draw full data segments and ACKs per tick of `tick` s from `start` to `end`, one panel per arm, on one scale."""
     shown = _those(claim, arms, point)
     figure, panels = axes(len(shown), size=(6.1, 1.9 * len(shown) + 0.6), sharey=True)
     said, top = [], 1.0
@@ -45,16 +45,16 @@ def ack_rates(
             panel.axhline(expected, color=PREDICTED, linestyle=_DASHED, linewidth=1.3)
         panel.set_yscale("log")
         top = max(top, float(data.max()))
-        panel.set_ylabel(f"in {1e3 * tick:g} ms")
+        panel.set_ylabel(f"per {1e3 * tick:g} ms")
         panel.yaxis.set_minor_locator(NullLocator())
         panel.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
         panel.set_title(each.label, loc="left", fontsize=9.5)
-        said.append(f"{each.label}: {data.sum() / max(1, acks.sum()):.4g} segments for each ACK")
+        said.append(f"{each.label}: {data.sum() / max(1, acks.sum()):.4g} segments per ACK")
         _beside(panel, ends)
     panels[-1].set(xlabel=_SINCE, xlim=(1e3 * start, 1e3 * end), ylim=(0.7, 2 * top))
     caption = (
-        f"What reaches the receiver and what it answers, in ticks of {1e3 * tick:g} ms. Dashed: the ACKs predicted for "
-        "that data. Segments are counted by payload, since GRO shows many as one."
+        f"Full segments that reach the receiver and ACKs that it sends, per {1e3 * tick:g} ms. Dashed: the ACKs "
+        "predicted for that data. Segments are counted by payload, because GRO merges many into one packet."
     )
     return picture(
         claim, f"ack-rates{point and '.' + point.replace(' ', '-')}", figure, "; ".join(said), caption, shown
@@ -63,7 +63,7 @@ def ack_rates(
 
 @draw("delays of ACKs")
 def ack_delay_series(claim: TestedClaim, *arms: str) -> Html:
-    """How long each data segment waited for its ACK, an arm a panel."""
+    """Draw how long each data segment waited for its ACK, one panel per arm."""
     shown = _those(claim, arms, "")
     figure, panels = axes(len(shown), size=(6.1, 1.45 * len(shown) + 0.6))
     said = []
@@ -84,13 +84,13 @@ def ack_delay_series(claim: TestedClaim, *arms: str) -> Html:
         labels(panel, ends, room=0.2)
         said.append(f"{each.label}: {delays.min(initial=0):.3g} to {delays.max(initial=0):.4g} ms")
     panels[-1].set_xlabel("data segment")
-    caption = "From the arrival of each data segment to the first packet back that acknowledges it, at the receiver."
+    caption = "Time at the receiver from a data segment's arrival to the first packet that acknowledges it."
     return picture(claim, "ack-delays", figure, "; ".join(said), caption, shown)
 
 
 @draw("ACKs behind a hole")
 def acks_behind_hole(claim: TestedClaim, *arms: str) -> Html:
-    """The segments that arrive behind a lost one, and the ACKs that they cause, an arm a panel."""
+    """Draw the segments that arrive behind a lost one, and the ACKs that they cause, one panel per arm."""
     shown = _those(claim, arms, "")
     figure, panels = axes(len(shown), size=(6.1, 2.0 * len(shown) + 0.6), sharey=True)
     said = []
@@ -110,21 +110,25 @@ def acks_behind_hole(claim: TestedClaim, *arms: str) -> Html:
     panels[0].annotate("arrivals", (0.7, 0.75), xycoords="axes fraction", color=ARMS[0])
     panels[0].annotate("ACKs", (0.7, 0.6), xycoords="axes fraction", color=ARMS[1])
     caption = (
-        "Dots: segments that arrive behind the lost one. Triangles: ACKs that ask for it again, and how much had come."
+        "Dots: segments that arrive behind the lost one. Triangles: ACKs that ask for it again, at the number of "
+        "segments that had arrived by then."
     )
     return picture(claim, "hole", figure, "; ".join(said), caption, shown)
 
 
 def _those(claim: TestedClaim, arms: Sequence[str], point: str) -> tuple[TestedCase, ...]:
-    """Those of the arms, at that point of a sweep, that have a record. Raises NotRun."""
+    """Return the cases of the arms, at that point of a sweep, that have a record.
+
+    Raises NotRun when there is none.
+    """
     having = tuple(each for each in claim.arms(*arms) if each.case.point == point)
     if not having:
-        raise NotRun(f"{point or 'it'} not run (run `lab run {claim.id}`)")
+        raise NotRun(f"{point or 'the claim'} was not run (run `lab run {claim.id}`)")
     return having
 
 
 def _received(each: TestedCase) -> tuple[Connection, int]:
-    """The connection as its receiver saw it, and the payload of a full segment."""
+    """Return the connection as its receiver saw it, and the payload of a full segment."""
     if each.record is None:
         raise NotRun(f"{each.label} was not run")
     capture = capture_of(each.record, each.case.path[1])
@@ -133,12 +137,12 @@ def _received(each: TestedCase) -> tuple[Connection, int]:
 
 
 def _typical(counts: Floats) -> float:
-    """Where a line runs most of the time; its peaks where it mostly is at zero."""
+    """Return where a line runs most of the time; its peak where it mostly is at zero."""
     return float(np.median(counts) or counts.max() or 1)
 
 
 def _beside(panel: Axes, ends: Sequence[Label]) -> None:
-    """The names at the right of their lines, whatever the scale."""
+    """Write the names at the right of their lines, whatever the scale."""
     for label in ends:
         panel.annotate(
             label.text,

@@ -1,4 +1,4 @@
-"""Figures of several trials side by side."""
+"""Compare several trials in one figure."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ __all__ = ["bars", "counters", "limits"]
 
 @draw("drops against the limit")
 def limits(claim: TestedClaim) -> Html:
-    """Frames that the wire dropped, against the limit that it holds, with the threshold that the model predicts."""
+    """Draw the frames that the wire dropped against its limit, with the threshold that the model predicts."""
     shown = claim.run
     count = drops()
     names = list(dict.fromkeys(each.case.arm for each in shown))
@@ -51,14 +51,14 @@ def limits(claim: TestedClaim) -> Html:
     panel.set(ylim=(0, top), xlabel=claim.judged.declared.experiment.axis, ylabel="frames dropped")
     alt = "Frames dropped by limit: " + ", ".join(f"{label}: {number:g}" for label, number in dropped.items())
     caption = (
-        "Frames that the delaying queue dropped in a transfer of each limit. Dashed: the most frames that the model "
-        "predicts in that queue; a smaller limit drops."
+        "Frames that the delaying queue dropped, one transfer per limit. Dashed: the longest queue that the model "
+        "predicts; a smaller limit drops frames."
     )
     return picture(claim, "limits", figure, alt, caption, shown)
 
 
 def _settings_of_the_article(claim: TestedClaim, panel: Axes) -> None:
-    """The limits that the article speaks of, and whether it saw drops there."""
+    """Mark the limits that the article speaks of, and whether it saw drops there."""
     said = {each.case.value.number: each.result.reported for each in claim.tested if each.case.value}
     for limit, reported in said.items():
         if reported:
@@ -70,7 +70,7 @@ def _settings_of_the_article(claim: TestedClaim, panel: Axes) -> None:
 
 
 def _ticks(claim: TestedClaim) -> list[float]:
-    """The points of the sweep with room between them on a logarithmic axis; those of the article first."""
+    """Return the points of the sweep with room between them on a logarithmic axis; those of the article first."""
     points = {each.case.value.number: each.result.reported for each in claim.tested if each.case.value}
     chosen: list[float] = []
     for point in sorted(points, key=lambda point: (points[point] is None, point)):
@@ -81,7 +81,8 @@ def _ticks(claim: TestedClaim) -> list[float]:
 
 @draw("reported, predicted and measured")
 def bars(claim: TestedClaim, *arms: str, of: str = "", formula: bool = False) -> Html:
-    """The article's figure beside the prediction and the measurement, an arm a group; `of` names what was measured.
+    """Draw the article's figure next to the prediction and the measurement, one group per arm; `of` names what was
+    measured.
 
     With `formula`, window / RTT too. Arms whose figures have another unit than the first one's are left out.
     """
@@ -117,14 +118,14 @@ def bars(claim: TestedClaim, *arms: str, of: str = "", formula: bool = False) ->
     panel.grid(False, axis="y")
     panel.tick_params(axis="y", length=0)
     alt = "; ".join(f"{each.label}, {name}: {html.figure(value)}" for name, value, _, each in rows)
-    promised = "what window / RTT promises; that with slow start and buffers" if formula else "what the model predicted"
-    caption = f"What the article reports; {promised}; what was measured."
+    promised = "window / RTT; that with slow start and buffers, as predicted" if formula else "predicted by the model"
+    caption = f"Reported by the article; {promised}; measured."
     return picture(claim, "bars", figure, alt, caption, shown)
 
 
 @draw("counters")
 def counters(claim: TestedClaim) -> Html:
-    """What the queue, the capture and Wireshark's Expert Info counted, a row a witness."""
+    """List what the queue, the capture and Wireshark's Expert Info counted, one row per source."""
     rows = []
     for each in claim.run:
         record = each.record
@@ -139,11 +140,11 @@ def counters(claim: TestedClaim) -> Html:
                 text = "; ".join(f"{html.prose(summary)}: {frames:,}" for summary, frames in said.items())
                 again = sum(frames for summary, frames in said.items() if "retransmission" in summary.lower())
                 rows.append(["Expert Info", text, f"{again:,} retransmissions", claim.trial_link(record)])
-    return Html(html.table(["Witness", "Saw", "Lost", "Trial"], rows))
+    return Html(html.table(["Source", "Counted", "Signs of loss", "Trial"], rows))
 
 
 def _queues(record: Record) -> Iterator[list[str]]:
-    """Each of the wire's queues: packets through it, and drops."""
+    """Yield the packets through each of the wire's queues, and its drops."""
     for queue in record.json(outputs.QDISCS_AFTER):
         if queue["direction"] == "forward":
             name = f"{queue['kind']} on link {queue['node']}"

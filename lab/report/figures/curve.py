@@ -1,4 +1,4 @@
-"""The law behind a claim: what a sweep measured, and the prediction that runs through it."""
+"""Draw the law behind a claim: what a sweep measured, and the prediction that runs through it."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ from lab.report.tested import TestedCase, TestedClaim
 __all__ = ["sweep"]
 
 _MARKERS = "osD^v"
-_ROOM = 1.6  # the ratio of two numbers beside each other on a logarithmic axis
+_ROOM = 1.6  # the least ratio of two numbers next to each other on a logarithmic axis
 _WIDE = 20  # the ratio of the largest to the smallest above which an axis is logarithmic
 
 
 @draw("a sweep")
 def sweep(claim: TestedClaim, *arms: str, of: str = "measured", steps: int = 1) -> Html:
-    """What was measured at the points of the sweep, an arm a colour, with the prediction as a curve.
+    """Draw what was measured at the points of the sweep, one colour per arm, with the prediction as a curve.
 
     `of` names what was measured. The curve is predicted `steps` times from point to point, on paths whose numbers lie
-    between those of its neighbours; straight from one to the next where the points differ in more than numbers.
+    between those of its neighbours; it runs straight from one to the next where the points differ in more than numbers.
     """
     shown = claim.arms(*arms)
     if any(each.case.value is None for each in shown):
@@ -65,7 +65,7 @@ def sweep(claim: TestedClaim, *arms: str, of: str = "measured", steps: int = 1) 
     panel.set(xlabel=_named(claim.judged.declared.experiment.axis, across[1]), ylabel=_named(of, up[1]))
     labels(panel, ends)
     alt = f"{of}: " + "; ".join(f"{each.label}: {html.figure(each.result.measured)}" for each in shown)
-    caption = f"Points: measured. Dashed: predicted.{' Crosses: what the article reports.' if said else ''}"
+    caption = f"Points: measured. Dashed: predicted.{' Crosses: reported by the article.' if said else ''}"
     return picture(claim, "sweep", figure, alt, caption, shown)
 
 
@@ -74,7 +74,7 @@ def _at(each: TestedCase) -> float:
 
 
 def _apart(places: Iterable[float]) -> list[float]:
-    """Those that leave room for each other's number on a logarithmic axis."""
+    """Return the places that leave room for each other's number on a logarithmic axis."""
     chosen: list[float] = []
     for place in sorted(set(places)):
         if not chosen or place > _ROOM * chosen[-1]:
@@ -91,7 +91,7 @@ def _named(text: str, unit: str) -> str:
 
 
 def _curve(claim: TestedClaim, mine: Sequence[TestedCase], steps: int, logarithmic: bool) -> list[tuple[float, float]]:
-    """(value of the sweep, prediction) along one arm."""
+    """Return (value of the sweep, prediction) along one arm."""
     known = [(_at(each), claim.path_of(each), each) for each in mine if each.result.predicted]
     curve = [(at, each.result.predicted.number) for at, _, each in known if each.result.predicted]
     for (low, start, each), (high, end, _) in pairwise(known):

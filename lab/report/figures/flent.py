@@ -1,4 +1,4 @@
-"""Flent's own plots, drawn by Flent from the data file that it left."""
+"""Show Flent's own plots, drawn by Flent from the data file that it left."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from lab.report.tested import TestedCase, TestedClaim
 __all__ = ["flent_plot"]
 
 Plot = Literal["totals", "ping", "ping_cdf", "download", "download_average", "box_totals"]
-_FILE = "plot.png"  # by its ending, Flent chooses a way to draw that needs no display
+_FILE = "plot.png"  # this ending makes Flent choose a way to draw that needs no display
 
 
 @draw("Flent's plot")
 def flent_plot(claim: TestedClaim, arm: str, plot: Plot = "totals") -> Html:
-    """The plot that `flent -p PLOT` makes of the arm's data file."""
+    """Show the plot that `flent -p PLOT` makes of the arm's data file."""
     shown = claim.arms(arm)
     figure, about = _plotted(shown[0], plot)
-    mpl.rcParams["savefig.bbox"] = "tight"  # with its legends, which are beside the axes
+    mpl.rcParams["savefig.bbox"] = "tight"  # includes its legends, which are outside the axes
     name = shown[0].case.workload.test
     alt = f"Flent's plot '{plot}' of {name}: {about}"
     caption = f"Flent's own {about.lower()} of <code>{name}</code>, arm <code>{arm}</code>, from its data file."
@@ -31,14 +31,14 @@ def flent_plot(claim: TestedClaim, arm: str, plot: Plot = "totals") -> Html:
 
 
 def _plotted(tested: TestedCase, plot: Plot) -> tuple[Any, str]:
-    """Flent's figure, and what it says of this kind of plot."""
+    """Return Flent's figure, and what Flent says of this kind of plot."""
     from flent import plotters, resultset  # takes half a second, and pages without such a plot need it not
     from flent.settings import load
 
     assert tested.record is not None
     file = str(flent_file(tested.record))
     results = [resultset.load(file)]
-    delay = f"{tested.case.workload.delay.seconds:g}"  # which the file does not say
+    delay = f"{tested.case.workload.delay.seconds:g}"  # the file does not say it
     settings = load(["-r", "/dev/null", "-i", file, "-p", plot, "-o", _FILE, "-d", delay])
     settings.update(results[0].meta())
     settings.load_test(informational=True)

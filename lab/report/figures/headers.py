@@ -1,4 +1,4 @@
-"""Headers of data segments, counted."""
+"""Count headers of data segments by length."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _LENGTHS = range(20, 61, 4)  # bytes: all that TCP's data offset can say
 
 @draw("header lengths")
 def header_lengths(claim: TestedClaim) -> Html:
-    """Every data segment by the length of its TCP header, an arm a panel."""
+    """Draw the number of data segments per length of their TCP header, one panel per arm."""
     shown = claim.run
     figure, panels = axes(len(shown), size=(6.1, 1.6 * len(shown) + 0.4), sharey=True)
     most = max(each.traffic.segments for each in shown)
@@ -32,12 +32,12 @@ def header_lengths(claim: TestedClaim) -> Html:
     panels[-1].set_xlabel("TCP header of a data segment, bytes")
     panels[-1].set_xticks(_LENGTHS)
     alt = "; ".join(f"{each.label}: segments by header bytes {dict(each.traffic.header_lengths)}" for each in shown)
-    caption = "Data segments by the length of their TCP header: every one, not a sample."
+    caption = "Data segments by the length of their TCP header. All are counted, not a sample."
     return picture(claim, "header-lengths", figure, alt, caption, shown)
 
 
 def _mark(panel: Axes, each: TestedCase, top: float) -> None:
-    """Where prediction and article say that the bar stands, as far as the claim is about lengths."""
+    """Mark where prediction and article put the bar, as far as the claim is about lengths."""
     for value, name, colour, height in (
         (each.result.predicted, "predicted", PREDICTED, 1.14 * top),
         (each.result.reported, "article", REPORTED, 1.36 * top),
@@ -49,6 +49,6 @@ def _mark(panel: Axes, each: TestedCase, top: float) -> None:
 
 
 def _setting(claim: TestedClaim, each: TestedCase) -> str:
-    """What the arm sets; its name where that is nothing."""
+    """Return what the arm sets, or its name if it sets nothing."""
     arm = next(arm for arm in claim.judged.declared.experiment.arms if arm.name == each.case.arm)
     return ", ".join(f"{name} = {value}" for name, value in arm.sysctls.items()) or each.label

@@ -1,4 +1,4 @@
-"""Two settings against each other: what every arm gave at every point."""
+"""Draw two settings against each other: what every arm gave at every point."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from lab.report.tested import TestedCase, TestedClaim
 
 __all__ = ["heatmap"]
 
-_CELL, _BESIDE = (1.0, 0.7), (2.3, 1.0)  # inches: a cell, and what is beside the cells
+_CELL, _BESIDE = (1.0, 0.7), (2.3, 1.0)  # inches: a cell, and what surrounds the cells
 _LUMA, _DARK = (0.299, 0.587, 0.114), 0.5  # weights of red, green, blue (ITU-R BT.601); where text on it turns white
 
 
 @draw("a heat map")
 def heatmap(claim: TestedClaim, *arms: str, rows: str = "arm", of: str = "measured") -> Html:
-    """A cell an arm and point: what was measured, how far the model is off it, and what the article says.
+    """Draw one cell per arm and point: what was measured, how far the model is off it, and what the article says.
 
     Arms are the rows, from below, and `rows` says what they set; the points of the sweep are the columns; `of` names
     what was measured. A cell without a measurement has a dash.
@@ -50,14 +50,14 @@ def heatmap(claim: TestedClaim, *arms: str, rows: str = "arm", of: str = "measur
     alt = f"{of} by {rows} and {axis}: " + "; ".join(
         f"{each.label}: {html.figure(each.result.measured)}" for each in shown
     )
-    caption = "What every pair of settings gave; below it, the model's error."
+    caption = "Measured with every pair of settings; below it, the model's error."
     if any(each.result.reported for each in shown):
-        caption += " Framed: what the article reports."
+        caption += " Framed: reported by the article."
     return picture(claim, ".".join(["heatmap", *arms[:1]]), drawing, alt, caption, shown)
 
 
 def _say(panel: Axes, mesh: QuadMesh, corner: tuple[int, int], each: TestedCase, number: float, factor: float) -> None:
-    """The texts of one cell."""
+    """Write the texts of one cell."""
     column, row = corner
     if np.isnan(number):
         panel.annotate("—", (column + 0.5, row + 0.5), ha="center", va="center", color=MUTED)

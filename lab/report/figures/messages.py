@@ -1,4 +1,4 @@
-"""Exchanges of small writes: how long messages take, which packets they take, and where one waits."""
+"""Draw exchanges of small writes: how long messages take, which packets they take, and where one waits."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ __all__ = ["message_latencies", "message_packets", "message_sequence"]
 
 _DASHED, _DOTTED = (0, (5, 3)), (0, (1, 1.5))
 _WIDE = 8  # the ratio of the longest to the shortest time above which their axis is logarithmic
-_SHARES = (0.002, 0.99)  # of the messages, that decide how wide the axis is
-_WAIT = 0.3  # of a message's time: a gap that is drawn as one
+_SHARES = (0.002, 0.99)  # quantiles of the messages' times that decide how wide the axis is
+_WAIT = 0.3  # of a message's time: a longer gap is drawn as one
 _KINDS = (  # of packets, with their field of a measured and of a predicted exchange
     ("client: data", "client_data", "data", ARMS[0]),
     ("server: answer", "server_data", None, ARMS[2]),
-    ("server: ACK alone", "server_acks", "acks", ARMS[1]),
+    ("server: pure ACK", "server_acks", "acks", ARMS[1]),
 )
 
 
 @draw("message latencies")
 def message_latencies(claim: TestedClaim, *arms: str) -> Html:
-    """The share of messages that were answered within a time, an arm a curve, with its median.
+    """Draw the share of messages that were answered within a time, one curve per arm, with its median.
 
-    Times that are predicted or reported for a whole exchange are marked as their part for each message.
+    Times that are predicted or reported for a whole exchange are marked as time per message.
     """
     shown = claim.arms(*arms)
     found = [np.sort(latencies(_record(each))) * 1e3 for each in shown]
@@ -70,12 +70,12 @@ def message_latencies(claim: TestedClaim, *arms: str) -> Html:
     )
     caption = "The share of messages that were answered within a time, with the median of each arm."
     if any(each.result.predicted for each in shown):
-        caption += " Dashed: predicted for each message; dotted: the article's time over its 10,000 messages."
+        caption += " Dashed: predicted per message; dotted: the article's time divided by its 10,000 messages."
     return picture(claim, "message-latencies", figure, alt, caption, shown)
 
 
 def _mark(panel: Axes, each: TestedCase) -> None:
-    """What is predicted and reported for the exchange, a message."""
+    """Mark what is predicted and reported for the exchange, per message."""
     messages = each.case.workload.messages
     for value, colour, style in (
         (each.result.predicted, PREDICTED, _DASHED),
@@ -88,9 +88,9 @@ def _mark(panel: Axes, each: TestedCase) -> None:
                 panel.set_title(f"article: {at:.4g} ms", color=colour, loc="left", fontsize=10)
 
 
-@draw("packets for a message")
+@draw("packets per message")
 def message_packets(claim: TestedClaim, *arms: str) -> Html:
-    """What a message takes on the wire, in the median, an arm a group: data, answer, and ACKs that came alone."""
+    """Draw the median packets per message on the wire, one group per arm: data, answer, and pure ACKs."""
     shown = claim.arms(*arms)
     rows = []
     for each in shown:
@@ -114,20 +114,18 @@ def message_packets(claim: TestedClaim, *arms: str) -> Html:
     panel.set_yticks([at for at, _ in ticks], [name for _, name in ticks])
     panel.set_ylim(place + 0.6, 0.4)
     panel.set_xlim(0, 1.12 * max(1.0, *(number for _, _, number, _, _ in rows)))
-    panel.set_xlabel("packets for a message")
+    panel.set_xlabel("packets per message")
     panel.grid(False, axis="y")
     panel.grid(True, axis="x")
     panel.tick_params(axis="y", length=0)
-    alt = "Packets for a message: " + "; ".join(
-        f"{each.case.arm}, {name}: {number:g}" for each, name, number, *_ in rows
-    )
-    caption = "Packets that a message takes, in the median. Black strokes: predicted."
+    alt = "Packets per message: " + "; ".join(f"{each.case.arm}, {name}: {number:g}" for each, name, number, *_ in rows)
+    caption = "Packets per message (median). Black strokes: predicted."
     return picture(claim, "message-packets", figure, alt, caption, shown)
 
 
 @draw("the packets of one message")
 def message_sequence(claim: TestedClaim, arm: str, message: int = 10) -> Html:
-    """The packets of one message between client and server, one below the other, with the times at the client."""
+    """Draw the packets of one message between client and server, one below the other, with the times at the client."""
     each = claim.arms(arm)[0]
     path = claim.path_of(each)
     there, back = path.delay.seconds * 1e3, path.back_delay.seconds * 1e3
@@ -145,7 +143,7 @@ def message_sequence(claim: TestedClaim, arm: str, message: int = 10) -> Html:
         place += 1.0
         if arrow.sent - before > _WAIT * (end - start) / 1e6:
             panel.axhspan(place - 0.25, place + 0.95, color="#efefef", linewidth=0)
-            panel.annotate(f"nothing for {arrow.sent - before:.2f} ms", (0.5, place + 0.35), ha="center", va="center")
+            panel.annotate(f"no packet for {arrow.sent - before:.2f} ms", (0.5, place + 0.35), ha="center", va="center")
             place += 1.7
         _draw(panel, arrow, place)
         before = arrow.arrived
@@ -156,13 +154,13 @@ def message_sequence(claim: TestedClaim, arm: str, message: int = 10) -> Html:
     panel.axis("off")
     alt = "Packets of a message: " + "; ".join(f"{arrow.sent:.3f} ms {arrow.text}" for arrow in arrows)
     caption = (
-        f"Arm {code(each.case.arm)}: all packets of one message, with the times at which the client sent or got them."
+        f"Arm {code(each.case.arm)}: all packets of one message, with the times at which the client sent or saw them."
     )
     return picture(claim, f"message-sequence.{each.case.arm}", figure, alt, caption, [each])
 
 
 class _Arrow(NamedTuple):
-    """A packet; times in ms since the first of its message."""
+    """An arrow is a packet; times are in ms since the first of its message."""
 
     sent: float
     arrived: float
@@ -171,7 +169,7 @@ class _Arrow(NamedTuple):
 
 
 def _within(segments: Segments, start: int, end: int) -> Iterator[tuple[float, str]]:
-    """(ms since `start`, what it is) of each packet of that time."""
+    """Yield (ms since `start`, what it is) for each packet from `start` to `end`."""
     for index in np.flatnonzero((segments.time_ns >= start) & (segments.time_ns <= end)):
         payload = int(segments.payload[index])
         yield (int(segments.time_ns[index]) - start) / 1e6, f"{payload:,} B" if payload else "ACK"

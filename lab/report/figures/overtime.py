@@ -1,4 +1,4 @@
-"""One bulk transfer over time: goodput, windows, packets."""
+"""Draw one bulk transfer over time: goodput, windows, packets."""
 
 from __future__ import annotations
 
@@ -22,15 +22,16 @@ __all__ = ["goodput", "io_graph", "windows"]
 
 _SINCE = "time since the first data segment, s"
 _DASHED, _DOTTED = (0, (5, 3)), (0, (1, 1.5))
-_STEP = round(1 / BIN)  # bins of a second, as iperf prints
-_ROUND_TRIPS = 4  # that an IO graph shows
+_STEP = round(1 / BIN)  # bins per second, the interval that iperf prints
+_ROUND_TRIPS = 4  # round trips that an IO graph shows
 
 
 @draw("goodput over time")
 def goodput(claim: TestedClaim, *arms: str, zoom: bool = False) -> Html:
-    """Goodput in bins of 100 ms and steps of 1 s, with what was predicted and reported for the whole transfer.
+    """Draw goodput in bins of 100 ms and steps of 1 s, with what was predicted and reported for the whole transfer.
 
-    From captures; from tcp_info samples where nothing was captured. `zoom` leaves out what is far below the rest.
+    It comes from captures, or from tcp_info samples where nothing was captured. `zoom` leaves out what is far below the
+    rest.
     """
     shown = claim.arms(*arms)
     figure, (panel,) = axes()
@@ -58,14 +59,14 @@ def goodput(claim: TestedClaim, *arms: str, zoom: bool = False) -> Html:
     panel.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value / scale:.6g}"))
     labels(panel, ends)
     alt = "Goodput over time. " + "; ".join(f"{label.text} {unit}" for label in ends)
-    caption = "Goodput in bins of 100 ms (thin) and of 1 s (thick). The numbers are those of the whole transfer."
+    caption = "Goodput in bins of 100 ms (thin) and of 1 s (thick). The numbers are for the whole transfer."
     if zoom:
         caption += " The vertical axis does not start at zero."
     return picture(claim, "goodput", figure, alt, caption, shown)
 
 
 def _bounds(panel: Axes, shown: Iterable[TestedCase], scale: float) -> list[Label]:
-    """Lines for the figures predicted and reported, each once, and their labels."""
+    """Draw lines for the figures predicted and reported, each once, and return their labels."""
     predicted = {each.result.predicted.number: each for each in shown if each.result.predicted}
     reported = {each.result.reported.number: each for each in shown if each.result.reported}
     found = []
@@ -88,13 +89,13 @@ def _goodput(each: TestedCase) -> Series:
 
 
 def _closed(series: Series, end: float) -> tuple[Any, Any]:
-    """Bins as the corners of steps, up to `end`: the last one has a width too."""
+    """Return bins as the corners of steps, up to `end`: the last one has a width too."""
     return np.append(series.time, end), np.append(series.value, series.value[-1:])
 
 
 @draw("windows")
 def windows(claim: TestedClaim, *arms: str) -> Html:
-    """Wireshark's window scaling graph: the receiver's window and the bytes in flight, an arm a panel."""
+    """Draw Wireshark's window scaling graph: the receiver's window and the bytes in flight, one panel per arm."""
     shown = claim.arms(*arms)
     figure, panels = axes(len(shown), size=(6.1, 2.5 * len(shown) + 0.6), sharey=True)
     ends = [_windows(each, panel) for each, panel in zip(shown, panels, strict=True)]
@@ -103,7 +104,7 @@ def windows(claim: TestedClaim, *arms: str) -> Html:
     for panel, found, bytes_ in zip(panels, ends, full, strict=True):
         if bytes_ < top:
             panel.axhline(bytes_, color=MUTED, linewidth=1)
-            found.append(Label(bytes_, f"full path {bytes_:,.0f}", MUTED))
+            found.append(Label(bytes_, f"BDP {bytes_:,.0f}", MUTED))
     panels[0].set(ylim=(0, 1.12 * top), xlim=(0, None))
     for panel, found in zip(panels, ends, strict=True):
         labels(panel, found, room=0.11)
@@ -116,7 +117,7 @@ def windows(claim: TestedClaim, *arms: str) -> Html:
 
 
 def _full(claim: TestedClaim, each: TestedCase) -> float:
-    """Bytes that fill the path: rate x RTT."""
+    """Return the bytes that fill the path: rate x RTT."""
     path = claim.path_of(each)
     return path.rate.bps * base_rtt(path).number / 8 if path.rate else float("inf")
 
@@ -142,7 +143,7 @@ def _windows(each: TestedCase, panel: Axes) -> list[Label]:
 
 
 def _buffers(each: TestedCase) -> str:
-    """The largest buffers of both ends, which the windows come from."""
+    """Return the largest buffers of both ends, which the windows come from."""
     sysctls = {node.name: node.sysctls for node in each.case.network.nodes}
     sender, receiver = each.case.path
     sizes = [
@@ -152,9 +153,9 @@ def _buffers(each: TestedCase) -> str:
     return ", ".join(f"{name} {int(size[2]):,}" for name, size in sizes if len(size) == 3)
 
 
-@draw("packets a tick")
+@draw("packets per tick")
 def io_graph(claim: TestedClaim, arm: str | None = None, start: float = 5.0) -> Html:
-    """Wireshark's IO graph: data and ACK packets in ticks of 10 ms, for some round trips from `start` (s) on."""
+    """Draw Wireshark's IO graph: data and ACK packets per 10 ms, for some round trips from `start` (s) on."""
     each = claim.arms(*([arm] if arm else []))[0]
     rtt = base_rtt(claim.path_of(each)).number
     end = start + _ROUND_TRIPS * rtt
@@ -166,7 +167,7 @@ def io_graph(claim: TestedClaim, arm: str | None = None, start: float = 5.0) -> 
     ):
         seen = series.between(start, end)
         panel.bar(seen.time, seen.value, width=0.9 * TICK, align="edge", color=colour)
-        panel.set_ylabel(f"{name}, packets\nin 10 ms")
+        panel.set_ylabel(f"{name}, packets\nper 10 ms")
         panel.set_ylim(0, 1.3 * max(1, int(seen.value.max(initial=0))))
         for low, high in gaps:
             panel.axvspan(low, high, color="#efefef", linewidth=0, zorder=0)
@@ -177,16 +178,16 @@ def io_graph(claim: TestedClaim, arm: str | None = None, start: float = 5.0) -> 
         )
     panels[-1].set(xlabel=_SINCE, xlim=(start, end))
     idle = sum(high - low for low, high in gaps) / (end - start)
-    alt = f"Packets in ticks of 10 ms from {start:g} s to {end:g} s; no data for {100 * idle:.0f} % of the time."
+    alt = f"Packets per 10 ms from {start:g} s to {end:g} s; no data for {100 * idle:.0f} % of the time."
     caption = (
-        f"Arm {code(each.case.arm)}: data and ACK packets in ticks of 10 ms, {_ROUND_TRIPS} round trips of "
+        f"Arm {code(each.case.arm)}: data and ACK packets per 10 ms, over {_ROUND_TRIPS} round trips of "
         f"{Value(rtt, 's')}. Grey: ticks without data, {100 * idle:.0f} % of the time shown."
     )
     return picture(claim, f"io-graph.{each.case.arm}", figure, alt, caption, [each])
 
 
 def _idle(ticks: Series) -> list[tuple[float, float]]:
-    """(start, end) of each run of ticks without a packet."""
+    """Return (start, end) of each run of ticks without a packet."""
     empty = np.concatenate(([False], ticks.value == 0, [False]))
     edges = np.flatnonzero(np.diff(empty))
     times = np.append(ticks.time, ticks.time[-1:] + TICK)

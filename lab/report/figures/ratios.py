@@ -1,4 +1,4 @@
-"""Arms as ratios to another, and what the kernel counted in each."""
+"""Draw arms as ratios to another, and list what the kernel counted in each."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _TICKS = (0.1, 0.2, 0.5, 1, 2, 5, 10)
 
 @draw("ratios")
 def ratios(claim: TestedClaim, quantity: str = "goodput") -> Html:
-    """The ratio of each relative arm, with its 95 % interval, beside its prediction."""
+    """Draw the ratio of each relative arm, with its 95 % interval, next to its prediction."""
     shown = tuple(each for each in claim.run if each.case.relative_to)
     figure, (panel,) = axes(size=(6.1, 0.5 * len(shown) + 1.0))
     said, ends = [], [1.0]
@@ -50,7 +50,7 @@ def ratios(claim: TestedClaim, quantity: str = "goodput") -> Html:
     panel.grid(True, axis="x")
     panel.grid(False, axis="y")
     caption = (
-        f"{quantity.capitalize()} of an arm over that of another, with the 95 % interval over the samples. "
+        f"{quantity.capitalize()} of one arm divided by that of another, with the 95 % interval over the samples. "
         "Dashed: predicted."
     )
     return picture(claim, "ratios", figure, "; ".join(said), caption, shown)
@@ -58,7 +58,7 @@ def ratios(claim: TestedClaim, quantity: str = "goodput") -> Html:
 
 @draw("kernel counts")
 def kernel_counts(claim: TestedClaim, names: Mapping[str, str]) -> Html:
-    """What the sender's kernel counted in the first trial of each arm; `names`: counter -> heading."""
+    """List what the sender's kernel counted in the first trial of each arm; `names`: counter -> heading."""
     rows = []
     for each in claim.run:
         counts = [counted(name, each.case.path[0])(each.record).number for name in names] if each.record else []

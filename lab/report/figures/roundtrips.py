@@ -1,4 +1,4 @@
-"""Where a sender's round-trip times come from, and how they compare."""
+"""Show where a sender's round-trip times come from, and how they compare."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from lab.report.tested import TestedCase, TestedClaim
 
 __all__ = ["rtt_samples", "rtt_sources"]
 
-_KINDS = ("segment acknowledged", "segment selected (SACK)", "time stamp alone", "none")
+_KINDS = ("segment acknowledged", "segment selected (SACK)", "timestamp only", "none")
 _COLOURS = (*ARMS[:3], "#bdbdbd")
 
 
 @draw("the sources of round-trip times")
 def rtt_sources(claim: TestedClaim, *arms: str) -> Html:
-    """ACKs by what the kernel takes a round-trip time from, an arm a bar; with how many a time stamp could give."""
+    """Draw ACKs by the source of their round-trip time, one bar per arm, and how many a timestamp could give."""
     shown = claim.arms(*arms)
     figure, (panel,) = axes(size=(6.1, 0.62 * len(shown) + 1.3))
     said = []
@@ -34,28 +34,30 @@ def rtt_sources(claim: TestedClaim, *arms: str) -> Html:
         text = f" {len(found):,} ACKs"
         panel.annotate(text, (1, row), va="center", color=MUTED, annotation_clip=False)
         named = ", ".join(f"{kind} {count}" for count, kind in zip(counts, _KINDS, strict=True))
-        said.append(f"{each.label}: {named}, of which a time stamp gives {echoes}")
+        said.append(f"{each.label}: {named}, of which a timestamp gives {echoes}")
     panel.set_yticks(range(len(shown)), [each.label for each in shown])
     panel.set(xlim=(0, 1), ylim=(len(shown) - 0.4, -0.6), xlabel="share of ACKs")
     panel.grid(False, axis="y")
     panel.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=2, frameon=False, labelcolor=MUTED, fontsize=9)
     caption = (
-        "Every ACK by what Linux takes its round-trip time from. The black mark is how many give one by subtraction of "
-        "time stamps: those that acknowledge new data."
+        "ACKs by what Linux takes their round-trip time from. Black mark: how many give one by their timestamp, which "
+        "are those that acknowledge new data."
     )
     return picture(claim, "rtt-sources", figure, "; ".join(said), caption, shown)
 
 
 @draw("round-trip times")
 def rtt_samples(claim: TestedClaim, arm: str, seconds: float = 0.5) -> Html:
-    """Round-trip times of the first ACKs, by time stamp and as the kernel takes them, and its own average of these."""
+    """Draw the round-trip times of the first ACKs, by timestamp and as the kernel takes them, and its own average of
+    these.
+    """
     shown = claim.arms(arm)[:1]
     found, record = _round_trips(shown[0]), shown[0].record
     assert record is not None
     start = int(found.time_ns[0])
     figure, (panel,) = axes(size=(6.1, 3.4))
     ends = []
-    for trips, colour, size, name in ((found.taken, ARMS[0], 9, "as taken"), (found.echoed, ARMS[1], 5, "time stamps")):
+    for trips, colour, size, name in ((found.taken, ARMS[0], 9, "as taken"), (found.echoed, ARMS[1], 5, "timestamps")):
         having = (trips >= 0) & (found.time_ns - start <= seconds * 1e9)
         panel.scatter((found.time_ns[having] - start) / 1e9, trips[having] / 1e6, s=size, color=colour, linewidths=0)
         if having.any():
@@ -67,10 +69,10 @@ def rtt_samples(claim: TestedClaim, arm: str, seconds: float = 0.5) -> Html:
     panel.set(xlim=(0, seconds), xlabel="time since the first ACK, s", ylabel="round trip, ms")
     labels(panel, ends)
     taken, echoed = (int((each >= 0).sum()) for each in (found.taken, found.echoed))
-    alt = f"Round-trip times of arm {arm}: {taken} as taken, {echoed} by time stamp"
+    alt = f"Round-trip times of arm {arm}: {taken} as taken, {echoed} by timestamp"
     caption = (
-        f"Arm {code(arm)}. By time stamp, a round trip is a whole number of milliseconds; by the segment's own time "
-        "it is exact. The line is what the kernel says that it makes of them (tcp_info)."
+        f"Arm {code(arm)}. By timestamp, a round trip is a whole number of milliseconds; by the segment's own time "
+        "it is exact. Line: the kernel's own srtt (tcp_info)."
     )
     return picture(claim, f"rtt-samples-{arm}", figure, alt, caption, shown)
 

@@ -1,4 +1,4 @@
-"""Units that suit the figures of one drawing, and points between those of a sweep."""
+"""Choose units that suit the figures of one drawing, and find points between those of a sweep."""
 
 from __future__ import annotations
 
@@ -20,7 +20,8 @@ class NotBetween(LabError):
 
 
 def scale_of(values: Iterable[Value | None]) -> tuple[float, str]:
-    """(base units in one, its name) of the largest unit of which the largest value is one or more; (1, "") without any.
+    """Return (base units in one, its name) of the largest unit of which the largest value is one or more; (1, "")
+    without any.
 
     Bytes are counted in a larger one only where all are whole in it.
 
@@ -38,9 +39,10 @@ def scale_of(values: Iterable[Value | None]) -> tuple[float, str]:
 
 
 def between(low: Any, high: Any, share: float) -> Any:
-    """What lies at `share` of the way from one path to another, in every number that differs: also one within a text.
+    """Return what lies at `share` of the way from one path to another, in every number that differs: also one within a
+    text.
 
-    Raises NotBetween where they differ otherwise.
+    Raises NotBetween when they differ otherwise.
     """
     if low == high:
         return low

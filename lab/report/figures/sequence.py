@@ -1,4 +1,4 @@
-"""The time-sequence graph: what was sent, acknowledged and selected, byte by byte."""
+"""Draw the time-sequence graph: what was sent, acknowledged and selected, byte by byte."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ Span = tuple[float, float, float]  # time in ms, from and to in bytes
 
 @dataclass(frozen=True)
 class _Marks:
-    """What a graph draws; times in ms since the first data segment, sequence numbers in bytes from it."""
+    """A graph draws these marks; times are in ms since the first data segment, sequence numbers in bytes from it."""
 
     sent: Sequence[Span]
     again: Sequence[Span]
@@ -36,9 +36,9 @@ class _Marks:
 
 @draw("the time-sequence graph")
 def sequence(claim: TestedClaim, arm: str, at: float | None = None, span: float | None = None) -> Html:
-    """Segments, retransmissions, ACKs and SACK blocks of an arm's bulk connection, as captured at its sender.
+    """Draw segments, retransmissions, ACKs and SACK blocks of an arm's bulk connection, as captured at its sender.
 
-    `span` seconds from `at`, since the first data segment; by default around the first retransmission.
+    The graph shows `span` seconds from `at`, since the first data segment; by default around the first retransmission.
     """
     shown = claim.arms(arm)[:1]
     marks, low, high = _marks(shown[0], at, span)
@@ -60,14 +60,17 @@ def sequence(claim: TestedClaim, arm: str, at: float | None = None, span: float 
         f"{len(marks.selected)} SACK blocks from {low:.3f} to {high:.3f} s"
     )
     caption = (
-        f"Arm {code(arm)} at its sender: a bar spans the bytes of a segment when it leaves, or of a SACK block when it "
-        "arrives; the line is what is acknowledged."
+        f"Arm {code(arm)}, captured at its sender. Bars: the bytes of a segment as it leaves, or of a SACK block as it "
+        "arrives. Line: the acknowledgement number."
     )
     return picture(claim, f"sequence-{arm}", figure, alt, caption, shown)
 
 
 def _marks(tested: TestedCase, at: float | None, span: float | None) -> tuple[_Marks, float, float]:
-    """What was captured between two times; and these. Raises MetricError when nothing was sent between them."""
+    """Return what was captured between two times, and these times.
+
+    Raises MetricError when nothing was sent between them.
+    """
     assert tested.record is not None
     capture = capture_of(tested.record, tested.case.path[0])
     connection = bulk(capture)
@@ -99,7 +102,7 @@ def _marks(tested: TestedCase, at: float | None, span: float | None) -> tuple[_M
 
 
 def _window(connection: Connection, at: float | None, span: float | None) -> tuple[float, float]:
-    """From when to when, in s since the first data segment."""
+    """Return the start and end of the graph, in s since the first data segment."""
     rtt = connection.handshake_ns() / 1e9
     ahead = connection.forward
     again = ahead.time_ns[ahead.retransmitted]

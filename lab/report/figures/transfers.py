@@ -1,4 +1,4 @@
-"""Segments by their length, and how long transfers took."""
+"""Draw segments by their length, and how long transfers took."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _LONGEST = 1560  # bytes, and room for a label
 
 @draw("segment lengths")
 def segment_sizes(claim: TestedClaim, *arms: str) -> Html:
-    """Segments by the bytes of their payload, an arm a panel: to the receiver upwards, from it downwards."""
+    """Draw segments by the bytes of their payload, one panel per arm: to the receiver upwards, from it downwards."""
     shown = claim.arms(*arms)
     figure, panels = axes(len(shown), size=(6.1, 1.55 * len(shown) + 0.5))
     said = []
@@ -43,14 +43,14 @@ def segment_sizes(claim: TestedClaim, *arms: str) -> Html:
         said.append(f"{each.label}: to the receiver {ahead}, back {behind}")
     panels[-1].set_xlabel("payload of a segment, bytes")
     caption = (
-        "Data segments by their payload: upwards from A to B, downwards from B to A. Dashed: the full segment of each "
-        "direction as predicted. The last segment of a write is shorter."
+        "Data segments by their payload: upwards from A to B, downwards from B to A. Dashed: the predicted full "
+        "segment of each direction. The last segment of a write is shorter."
     )
     return picture(claim, "segment-sizes", figure, "; ".join(said), caption, shown)
 
 
 def _sizes(segments: Segments) -> dict[int, int]:
-    """Payload -> segments."""
+    """Count segments by payload."""
     sizes, counts = np.unique(segments.payload[segments.data], return_counts=True)
     return dict(zip(sizes.tolist(), counts.tolist(), strict=True))
 
@@ -67,7 +67,7 @@ def _direction(panel: Axes, sizes: Mapping[int, int], full: float, colour: str, 
 
 @draw("transfer times")
 def transfer_times(claim: TestedClaim) -> Html:
-    """The article's time, the predicted and the measured one, an arm a group."""
+    """Draw the article's time, the predicted and the measured one, one group per arm."""
     shown = claim.run
     rows = [
         (name, value.number, colour, each, html.quoted(value) if name == "article" else html.figure(value))
@@ -95,12 +95,12 @@ def transfer_times(claim: TestedClaim) -> Html:
     panel.grid(True, axis="x")
     panel.tick_params(axis="y", length=0)
     alt = "; ".join(f"{each.label}, {name}: {said}" for name, _, _, each, said in rows)
-    return picture(claim, "transfer-times", figure, alt, "What the article timed, the model, and what came out.", shown)
+    return picture(claim, "transfer-times", figure, alt, "Transfer times: article, predicted, measured.", shown)
 
 
 @draw("times by delay")
 def times_by_delay(claim: TestedClaim, *others: TestedClaim, names: Mapping[str, str]) -> Html:
-    """Time over round trip, a line for each arm that `names` names, through these claims; and the article's two."""
+    """Draw time over round trip, one line per arm that `names` names, through these claims; and the article's two."""
     claims = (claim, *others)
     figure, (panel,) = axes(size=(6.1, 4.2))
     ends: list[Label] = []
@@ -125,5 +125,5 @@ def times_by_delay(claim: TestedClaim, *others: TestedClaim, names: Mapping[str,
 
 
 def _rtt(claim: TestedClaim, each: TestedCase) -> float:
-    """In milliseconds."""
+    """Return the round-trip time of the idle path, in milliseconds."""
     return 1e3 * base_rtt(claim.path_of(each)).number
