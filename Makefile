@@ -58,6 +58,6 @@ lock: setup ## renew requirements.lock with the newest Python packages
 	@build/uv/bin/uv pip compile --quiet --upgrade --universal --all-extras --no-header --no-annotate \
 	    pyproject.toml -o requirements.lock
 
-clean: ## remove .venv, report and caches; keep results and built kernels
+clean: ## remove .venv, report and caches; keep results and kernels
 	@rm -rf .venv build $(REPORT) .mypy_cache .pytest_cache .ruff_cache .hypothesis *.egg-info
 	@find lab bench tests experiments -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
