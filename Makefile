@@ -36,8 +36,8 @@ test: setup-test kernel ## style, types and all tests; ARGS="-k goodput" chooses
 	@.venv/bin/pytest $(ARGS)
 
 test-chance: setup-test kernel ## 50 runs killed at random moments and 20 starved ones (half an hour)
-	@.venv/bin/pytest tests/run/test_crash.py --times 50
-	@.venv/bin/pytest tests/run/test_real_time.py --times 20
+	@.venv/bin/pytest tests/runner/test_crash.py --times 50
+	@.venv/bin/pytest tests/runner/test_real_time.py --times 20
 
 test-vm: setup ## what Vagrant does, in a Debian VM made from an empty file; an hour and more (ARGS=--help)
 	@$(PY) -m tests.vm $(ARGS)

@@ -16,7 +16,7 @@ from typing import Any, ClassVar, Self, TypeVar
 
 import msgspec
 
-__all__ = ["Duration", "Quantity", "Rate", "Size", "UnitError", "Value", "from_plain", "to_plain"]
+__all__ = ["SCALES", "Duration", "Quantity", "Rate", "Size", "UnitError", "Value", "from_plain", "to_plain"]
 
 _T = TypeVar("_T")
 _NUMBER = re.compile(r"\s*([+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d{1,2})?)\s*(\S*)\s*")
@@ -210,7 +210,7 @@ class Value:
         if min(ends) <= 0:
             return None
         ratio = self.number / other.number
-        if self.low is self.high is other.low is other.high is None:
+        if (self.low, self.high, other.low, other.high) == (None, None, None, None):
             return Value(ratio, "1")
         low, high = (self.number if end is None else end for end in (self.low, self.high))
         return Value(ratio, "1", low / max(ends), high / min(ends))
@@ -218,16 +218,18 @@ class Value:
     def __str__(self) -> str:
         if self.unit == "1":
             return f"{self.number:.6g}"
-        for unit, factor in _SCALES[self.unit].items():
+        scales = {"B": 1} if self.unit == "B" else SCALES[self.unit]
+        for unit, factor in scales.items():
             if abs(self.number) >= factor:
                 return f"{self.number / factor:,.4f}".rstrip("0").rstrip(".") + f" {unit}"
         return f"{self.number:.4g} {self.unit}"
 
 
-_SCALES: Mapping[str, Mapping[str, float]] = {
+SCALES: Mapping[str, Mapping[str, float]] = {  # base unit -> the units that a figure is read in, largest first
     "bit/s": Rate.units,
     "s": {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9},
-    "B": {"B": 1.0},
+    "B": {name: Size.units[name] for name in ("GiB", "MiB", "KiB", "B")},
+    "1": {"": 1},
 }
 
 

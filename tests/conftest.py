@@ -16,17 +16,16 @@ from hypothesis import settings
 import lab.kernel
 from lab.errors import LabError
 from lab.fabric import FABRICS
-from lab.kernel import Budget, Ground, Kernel
+from lab.kernel import Budget, Kernel, UmlKernel
 from lab.record.record import Record
 from lab.record.store import Store
 from lab.record.trial import Trial
-from lab.run import tools
-from lab.run.schedule import Runner
+from lab.runner import tools
+from lab.runner.schedule import Runner
 from lab.spec import find
 from lab.spec.changes import Changes
 from lab.units import to_plain
-
-Perform = Callable[..., Record]
+from tests.kinds import Perform
 
 settings.register_profile("lab", deadline=None)  # how long an example takes is the machine's affair
 settings.load_profile("lab")
@@ -51,7 +50,7 @@ def times(request: pytest.FixtureRequest) -> int:
 
 
 @pytest.fixture(scope="session")
-def kernel() -> Kernel:
+def kernel() -> UmlKernel:
     """The default kernel under test, built on first use."""
     return lab.kernel.build()
 
@@ -71,7 +70,7 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Store:
 
 
 @pytest.fixture(scope="session")
-def perform(kernel: Kernel, store: Store) -> Perform:
+def perform(kernel: UmlKernel, store: Store) -> Perform:
     """Runs a trial for real: topology by name, workload, probes; `changes` as an arm would declare them."""
 
     def run(
@@ -85,7 +84,7 @@ def perform(kernel: Kernel, store: Store) -> Perform:
         fabric: str = FABRICS[0],
         budget: Budget = Budget(),
         into: Path | None = None,
-        ground: Ground = kernel,
+        on: Kernel = kernel,
         **changes: Any,
     ) -> Record:
         network = find.topology(topology).resolve(Changes(**changes))
@@ -98,15 +97,15 @@ def perform(kernel: Kernel, store: Store) -> Perform:
             workload=to_plain(workload),
             probes=to_plain(list(probes)),
             middleboxes=to_plain(list(middleboxes)),
-            kernel=ground.describe(),
-            on=ground.on,
+            kernel=on.describe(),
+            on=on.on,
             clock=clock,
             seed=seed,
             repeat=0,
             tools=tools.versions(tools.needed([workload, *probes, *middleboxes]) | tools.of_fabric(fabric)),
             fabric=fabric,
         )
-        runner = Runner(Store(into) if into else store, [ground], budget=budget)
+        runner = Runner(Store(into) if into else store, [on], budget=budget)
         outcome = runner.run([trial], Quiet())[trial.address]
         if isinstance(outcome, LabError):
             raise outcome

@@ -11,37 +11,59 @@ import pytest
 
 ROOT = Path(__file__).parent.parent
 
-# What each layer may import beside itself and `errors`, which all share.
+SHARED = {"errors", "outputs"}  # leaves: errors, and the names of the files that a trial leaves
+
+# What each layer may import besides itself and those that all share.
 LAYERS = {
     "units": set(),
     "errors": set(),
+    "outputs": set(),
+    "version": set(),
     "owner": set(),
-    "spec": {"units"},
-    "place": {"units"},
-    "kernel": {"units", "spec", "owner"},
+    "meaning": set(),
+    "spec": {"units", "meaning"},
+    "testbed": {"units"},
+    "kernel": {"units", "version", "spec", "owner"},
     "fabric": {"units", "spec"},
-    "workload": {"units", "spec", "place"},
-    "probe": {"units", "spec", "place"},
-    "middlebox": {"units", "spec", "place", "fabric"},
-    "record": {"units", "owner"},
-    "run": {"owner", "units", "spec", "place", "kernel", "fabric", "workload", "probe", "middlebox", "record"},
+    "workload": {"units", "spec", "testbed"},
+    "probe": {"units", "spec", "testbed"},
+    "middlebox": {"units", "spec", "testbed", "fabric"},
+    "record": {"units", "spec", "owner"},
+    "runner": {
+        "owner",
+        "meaning",
+        "units",
+        "spec",
+        "testbed",
+        "kernel",
+        "fabric",
+        "workload",
+        "probe",
+        "middlebox",
+        "record",
+    },
     "metric": {"units", "record"},
     "model": {"units"},
-    "verdict": {"units"},
-    "report": {"units", "record", "metric", "model", "verdict"},
-    "regress": {"units", "record", "metric", "model", "verdict", "report"},
+    "verdict": {"units", "version", "meaning", "spec", "record", "model"},
+    "report": {"units", "spec", "record", "metric", "model", "verdict"},
+    "comparison": {"units", "spec", "record", "metric", "model", "verdict", "report"},
 }
-INTERFACE = {"lab/__init__.py", "lab/run/__init__.py"}  # Python's: `lab` itself, and `lab.run`, which is callable
-LAYERS["claims"] = set(LAYERS)
+INTERFACE = {"lab/__init__.py"}  # Python's: `lab` itself
+LAYERS["usecases"] = set(LAYERS)
+LAYERS["api"] = set(LAYERS)
 LAYERS["cli"] = LAYERS["lab"] = set(LAYERS)
 EXPERIMENT = {"units", "spec", "workload", "probe", "middlebox", "metric", "model", "verdict"}
 
-# Of a layer, what its other modules may not: workload and probe know a network by its resolved form alone.
-NARROWED = {(layer, "spec"): "lab.spec.network" for layer in ("workload", "probe", "middlebox")}
+# Of spec, what these may import: a network as it is resolved, a case as it is judged, an experiment as it was read.
+NARROWED = {
+    **{(layer, "spec"): ("lab.spec.network",) for layer in ("workload", "probe", "middlebox")},
+    ("record", "spec"): ("lab.spec.case",),
+    **{(layer, "spec"): ("lab.spec.case", "lab.spec.loaded") for layer in ("verdict", "report", "comparison")},
+}
 
 SYSTEM_MODULES = {"asyncio", "ctypes", "fcntl", "mininet", "multiprocessing", "pty", "pyroute2", "socket", "subprocess"}
 SYSTEM_CALLS = ("exec", "fork", "popen", "posix_spawn", "spawn", "system")  # of os, by how their names start
-TOUCHES_SYSTEM = {"place", "kernel", "fabric", "workload", "probe", "middlebox", "run"}
+TOUCHES_SYSTEM = {"testbed", "kernel", "fabric", "workload", "probe", "middlebox", "runner"}
 EXEMPT = {"lab/cli/doctor.py"}  # asks the machine what it can do
 
 
@@ -66,13 +88,18 @@ def system_calls(tree: ast.AST) -> Iterator[tuple[int, str]]:
                 yield node.lineno, f"os.{name}"
 
 
+def narrowed(layer: str, target: str) -> tuple[str, ...]:
+    """The modules of `target` that `layer` may import."""
+    return NARROWED.get((layer, target), ("lab",))
+
+
 def violations(path: str, source: str) -> list[str]:
     """What the module at `path` (from the repository's root) does against the table."""
     parts = list(Path(path).with_suffix("").parts)
     layer = "experiment" if parts[0] != "lab" else "lab" if path in INTERFACE else parts[1]
     if layer not in LAYERS and layer != "experiment":
         return [f"{path}: lab/{layer} is in no layer: add it to the table, and to the design"]
-    allowed = EXPERIMENT if layer == "experiment" else LAYERS[layer] | {layer, "errors"}
+    allowed = EXPERIMENT if layer == "experiment" else LAYERS[layer] | {layer, *SHARED}
     tree = ast.parse(source, path)
     found = []
     for line, name in imports(tree, parts[:-1]):
@@ -82,8 +109,8 @@ def violations(path: str, source: str) -> list[str]:
             continue  # where the package is, not what is in it
         if top == "lab" and target not in allowed:
             found.append(f"{path}:{line}: {layer} may not import {name}")
-        elif top == "lab" and not f"{name}.".startswith(f"{NARROWED.get((layer, target), 'lab')}."):
-            found.append(f"{path}:{line}: of {target}, {layer} may import {NARROWED[layer, target]} alone")
+        elif top == "lab" and not f"{name}.".startswith(tuple(f"{only}." for only in narrowed(layer, target))):
+            found.append(f"{path}:{line}: of {target}, {layer} may only import {' and '.join(narrowed(layer, target))}")
         elif top in SYSTEM_MODULES and layer not in TOUCHES_SYSTEM and path not in EXEMPT:
             found.append(f"{path}:{line}: {layer} touches the system by {name}")
     if layer not in TOUCHES_SYSTEM and path not in EXEMPT:
@@ -114,10 +141,10 @@ def test_a_notebook_imports_the_lab_alone(path: Path) -> None:
 @pytest.mark.parametrize(
     ("path", "source"),
     [
-        ("lab/metric/goodput.py", "import lab.run"),
+        ("lab/metric/goodput.py", "import lab.runner"),
         ("lab/metric/goodput.py", "from lab import fabric"),
         ("lab/metric/goodput.py", "from ..spec import network"),
-        ("lab/metric/goodput.py", "def f():\n    from lab.kernel.cache import Kernel"),
+        ("lab/metric/goodput.py", "def f():\n    from lab.kernel.uml.cache import UmlKernel"),
         ("lab/metric/goodput.py", "import lab\nlab.run('tcp-bottleneck')"),
         ("lab/metric/goodput.py", "import subprocess"),
         ("lab/metric/goodput.py", "import os\nos.execvp('tshark', [])"),
@@ -125,8 +152,10 @@ def test_a_notebook_imports_the_lab_alone(path: Path) -> None:
         ("lab/model/tcp.py", "from lab.record import Record"),
         ("lab/units.py", "import lab.spec.network"),
         ("lab/workload/bulk.py", "from lab.spec.topology import load"),
+        ("lab/record/trial.py", "from lab.spec.loaded import LoadedExperiment"),
+        ("lab/report/claim.py", "from lab.spec.load import load"),
         ("lab/somewhere/new.py", ""),
-        ("experiments/tcp-bottleneck/baseline-1g.py", "from lab.run import run"),
+        ("experiments/tcp-bottleneck/baseline-1g.py", "from lab.runner import run"),
         ("experiments/tcp-bottleneck/baseline-1g.py", "import subprocess"),
     ],
 )
@@ -140,7 +169,8 @@ def test_what_goes_against_the_layers_is_caught(path: str, source: str) -> None:
         ("lab/metric/goodput.py", "from lab.record import Record\nfrom . import columns\nimport os\nos.path.join('a')"),
         ("lab/spec/find.py", "import lab\nlab.__file__"),
         ("lab/workload/bulk.py", "import socket\nfrom lab.spec.network import Network"),
-        ("lab/cli/run.py", "from lab.regress import compare"),
+        ("lab/verdict/judged.py", "from lab.spec.case import Case\nfrom lab.spec.loaded import LoadedExperiment"),
+        ("lab/cli/run.py", "from lab.comparison import compare"),
         ("experiments/tcp-bottleneck/baseline-1g.py", "from lab.spec.experiment import Experiment"),
     ],
 )

@@ -3,7 +3,7 @@
 Source: arithmetic. 1448 B of payload in every 1538 B that a frame takes on the wire.
 """
 
-from lab.metric.metrics import capture_goodput
+from lab import metric
 from lab.probe import Capture
 from lab.spec.experiment import Arm, Experiment, Within
 from lab.units import Duration
@@ -13,7 +13,7 @@ EXPERIMENT = Experiment(
     topology="symmetric-10g",
     workload=Bulk(duration=Duration.of("2 s")),
     probes=(Capture(),),
-    metric=capture_goodput(0.2, 1.8, node="receiver"),
+    metric=metric.capture_goodput(0.2, 1.8, node="receiver"),
     tolerance=Within(0.001, because="slow start is over within a millisecond"),
     arms=(Arm("frames", reported="9.41482 Gbit/s"),),
 )

@@ -3,14 +3,14 @@
 Source: arithmetic. The smallest trial there is: what it takes is the lab's own.
 """
 
-from lab.metric.metrics import ping_rtt
+from lab import metric
 from lab.spec.experiment import Absolute, Arm, Experiment
 from lab.workload import Ping
 
 EXPERIMENT = Experiment(
     topology="two-hosts",
     workload=Ping(),
-    metric=ping_rtt(),
+    metric=metric.ping_rtt(),
     tolerance=Absolute("2 us", because="the hosts' own work takes no time"),
     arms=(Arm("one", reported="2 ms"),),
 )

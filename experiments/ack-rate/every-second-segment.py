@@ -3,9 +3,7 @@
 RFC 5681 4.2 and RFC 1122 4.2.3.2, and the picture after `ethtool -K gro off tso off gso off` on both ends.
 """
 
-from lab.metric import segments_per_ack
-from lab.model import segments_per_ack as segments_expected
-from lab.model import segments_per_ack_growing
+from lab import metric, model
 from lab.probe import Capture
 from lab.spec.experiment import Arm, AtMost, Experiment
 from lab.units import Duration
@@ -17,15 +15,15 @@ EXPERIMENT = Experiment(
     sysctls={"net.ipv4.tcp_rmem": "4096 6291456 6291456", "net.ipv4.tcp_moderate_rcvbuf": 0},
     workload=Bulk(duration=Duration.of("300 ms")),
     probes=(Capture(node="receiver"),),
-    metric=segments_per_ack(start=0.05, end=0.3),
-    prediction=segments_expected,
+    metric=metric.segments_per_ack(start=0.05, end=0.3),
+    prediction=model.segments_per_ack,
     arms=(
         Arm("ethtool-off", reported=2),
         Arm("single-segments", reported=2, hosts={"sender": {"gso_max_segs": 1}}),
         Arm(
             "window-grows",
-            metric=segments_per_ack(start=0.0005, end=0.003),
-            prediction=segments_per_ack_growing,
+            metric=metric.segments_per_ack(start=0.0005, end=0.003),
+            prediction=model.segments_per_ack_growing,
             explains="two is the most: while its window grows, Linux acknowledges every single segment",
         ),
     ),

@@ -3,8 +3,10 @@
 Said beside the `ethtool` commands. In real time, over a link without a rate, so that the CPU is the bottleneck.
 """
 
-from lab.metric import bulk_goodput, cpu_per_gb, packets_per_gb
-from lab.model import packets_per_gb as packets_expected
+from collections.abc import Mapping
+from typing import Any
+
+from lab import metric, model
 from lab.probe import Capture, CpuTime
 from lab.spec.experiment import Arm, AtLeast, AtMost, Experiment
 from lab.units import Duration, Size
@@ -13,12 +15,12 @@ from lab.workload import Bulk
 ON = {host: {"offloads": {"tso": True, "gso": True, "gro": True}} for host in ("sender", "receiver")}
 SINGLE = {"sender": {"gso_max_segs": 1}}
 MERGED = {"receiver": {"offloads": {"gro": True}, "coalescing": "100 us"}}
-FIXED_WINDOW = {"net.ipv4.tcp_rmem": "4096 6291456 6291456", "net.ipv4.tcp_moderate_rcvbuf": 0}
+FIXED_WINDOW: Mapping[str, int | str] = {"net.ipv4.tcp_rmem": "4096 6291456 6291456", "net.ipv4.tcp_moderate_rcvbuf": 0}
 MORE = AtLeast(because="the article gives no figure, only that CPU load rises")
 LESS = AtMost(because="the article gives no figure, only that performance falls")
 
 
-def packets(name: str, **changes: object) -> Arm:
+def packets(name: str, hosts: Mapping[str, Any]) -> Arm:
     """What costs the CPU time, counted in virtual time: packets through the receiver's TCP, over a gigabit link."""
     return Arm(
         name,
@@ -28,10 +30,10 @@ def packets(name: str, **changes: object) -> Arm:
         sysctls=FIXED_WINDOW,
         workload=Bulk(duration=Duration.of("600 ms")),
         probes=(Capture(node="receiver"),),
-        metric=packets_per_gb(start=0.05, end=0.6),
-        prediction=packets_expected,
+        metric=metric.packets_per_gb(start=0.05, end=0.6),
+        prediction=model.packets_per_gb,
         explains="the cost is one of packets, and offloads make many into one",
-        **changes,
+        hosts=hosts,
     )
 
 
@@ -42,15 +44,15 @@ EXPERIMENT = Experiment(
     samples=6,
     workload=Bulk(size=Size.of("512 MiB"), duration=Duration.of("60 s")),
     probes=(CpuTime(),),
-    metric=cpu_per_gb(),
+    metric=metric.cpu_per_gb(),
     arms=(
         Arm("cpu-on", hosts=ON),
         Arm("cpu-off", reported=1, relative_to="cpu-on", tolerance=MORE),
         Arm("cpu-off-single-segments", reported=1, relative_to="cpu-on", tolerance=MORE, hosts=SINGLE),
-        Arm("goodput-on", hosts=ON, metric=bulk_goodput()),
-        Arm("goodput-off", reported=1, relative_to="goodput-on", tolerance=LESS, metric=bulk_goodput()),
-        packets("packets-on", hosts=MERGED),
-        packets("packets-off"),
+        Arm("goodput-on", hosts=ON, metric=metric.bulk_goodput()),
+        Arm("goodput-off", reported=1, relative_to="goodput-on", tolerance=LESS, metric=metric.bulk_goodput()),
+        packets("packets-on", MERGED),
+        packets("packets-off", {}),
     ),
     tolerance=MORE,
 )

@@ -3,8 +3,7 @@
 Wireshark's view of an iperf test, before the offloads are turned off.
 """
 
-from lab.metric import segments_per_ack
-from lab.model import segments_per_batch
+from lab import metric, model
 from lab.probe import Capture
 from lab.spec.experiment import Arm, AtLeast, Experiment, Point, Sweep, Variant
 from lab.units import Duration
@@ -25,8 +24,8 @@ EXPERIMENT = Experiment(
     hosts={"receiver": {"offloads": {"gro": True}}},
     workload=Bulk(duration=Duration.of("1200 ms")),
     probes=(Capture(node="receiver"),),
-    metric=segments_per_ack(start=0.1, end=1.2),
-    prediction=segments_per_batch,
+    metric=metric.segments_per_ack(start=0.1, end=1.2),
+    prediction=model.segments_per_batch,
     arms=(
         Arm("ticks-of-1-ms"),
         Arm(

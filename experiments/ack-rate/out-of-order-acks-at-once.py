@@ -3,9 +3,8 @@
 The fourth condition in __tcp_ack_snd_check; RFC 5681 4.2.
 """
 
-from lab.metric import acks_after_hole
+from lab import metric, model
 from lab.middlebox import DropSegment
-from lab.model import acks_after_hole as acks_expected
 from lab.probe import Capture
 from lab.spec.experiment import Arm, Exactly, Experiment
 from lab.units import Size
@@ -18,8 +17,8 @@ EXPERIMENT = Experiment(
     workload=Bulk(size=Size(140 * 1448)),
     middleboxes=(DropSegment(node="router", number=71),),
     probes=(Capture(node="receiver"),),
-    metric=acks_after_hole(),
-    prediction=acks_expected,
+    metric=metric.acks_after_hole(),
+    prediction=model.acks_after_hole,
     arms=(
         Arm("defaults", reported=1),
         Arm(

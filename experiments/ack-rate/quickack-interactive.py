@@ -3,8 +3,7 @@
 The third condition in __tcp_ack_snd_check, tcp_in_quickack_mode(), as the article reads it.
 """
 
-from lab.metric import ack_delay, acks_at_once
-from lab.model import ack_after_answer, ack_delayed_longest, ack_delayed_mean, quick_acks
+from lab import metric, model
 from lab.probe import Capture
 from lab.spec.experiment import Absolute, Arm, Experiment
 from lab.units import Duration, Size
@@ -19,8 +18,8 @@ EXPERIMENT = Experiment(
     topology="symmetric-1g",
     workload=ANSWERED,
     probes=(Capture(node="receiver"),),
-    metric=ack_delay("mean", skip=1),
-    prediction=ack_after_answer,
+    metric=metric.ack_delay("mean", skip=1),
+    prediction=model.ack_after_answer,
     arms=(
         Arm("ping-pong", reported="0 s"),
         Arm(
@@ -33,22 +32,22 @@ EXPERIMENT = Experiment(
             "unread",
             reported="500 ms",
             workload=UNREAD,
-            metric=ack_delay("mean", skip=16),
-            prediction=ack_delayed_mean,
+            metric=metric.ack_delay("mean", skip=16),
+            prediction=model.ack_delayed_mean,
         ),
         Arm(
             "unread-far-away",
             reported="500 ms",
             links={"path": {"delay": "250 ms"}},
             workload=FAR,
-            metric=ack_delay("max"),
-            prediction=ack_delayed_longest,
+            metric=metric.ack_delay("max"),
+            prediction=model.ack_delayed_longest,
         ),
         Arm(
             "first-segments",
             workload=UNREAD,
-            metric=acks_at_once(),
-            prediction=quick_acks,
+            metric=metric.acks_at_once(),
+            prediction=model.quick_acks,
             explains="the mode that the function is named after: a connection's first ACKs are all sent at once",
         ),
     ),

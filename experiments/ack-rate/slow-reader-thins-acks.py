@@ -3,9 +3,7 @@
 The second condition in __tcp_ack_snd_check: the window must not have shrunk; against the silly window syndrome.
 """
 
-from lab.metric import segments_per_ack
-from lab.model import segments_per_ack as segments_expected
-from lab.model import segments_per_read
+from lab import metric, model
 from lab.probe import Capture
 from lab.spec.experiment import Arm, AtLeast, Experiment
 from lab.units import Duration, Rate, Size
@@ -23,8 +21,8 @@ EXPERIMENT = Experiment(
     sysctls={"net.ipv4.tcp_rmem": "4096 1048576 1048576", "net.ipv4.tcp_moderate_rcvbuf": 0},
     workload=reading("64 KiB"),
     probes=(Capture(node="receiver"),),
-    metric=segments_per_ack(start=0.3, end=1.3),
-    prediction=segments_per_read,
+    metric=metric.segments_per_ack(start=0.3, end=1.3),
+    prediction=model.segments_per_read,
     arms=(
         Arm("reads-64-KiB", reported=2),
         Arm("reads-96-KiB", reported=2, workload=reading("96 KiB")),
@@ -33,8 +31,8 @@ EXPERIMENT = Experiment(
         Arm(
             "reader-keeps-up",
             workload=Bulk(duration=Duration.of("300 ms")),
-            metric=segments_per_ack(start=0.05, end=0.3),
-            prediction=segments_expected,
+            metric=metric.segments_per_ack(start=0.05, end=0.3),
+            prediction=model.segments_per_ack,
             explains="where the buffer does not fill, the same receiver acknowledges every second segment",
         ),
     ),

@@ -3,8 +3,7 @@
 The first idea for a larger MSS, and why it was dropped.
 """
 
-from lab.metric import largest_payload
-from lab.model import largest_payload as full_segment
+from lab import metric, model
 from lab.probe import Capture
 from lab.spec.experiment import Arm, Exactly, Experiment
 from lab.units import Size
@@ -16,8 +15,8 @@ EXPERIMENT = Experiment(
     topology="asymmetric-mtu",
     workload=Bulk(size=MEGABYTE),
     probes=(Capture(node="sender"),),
-    metric=largest_payload(),
-    prediction=full_segment,
+    metric=metric.largest_payload(),
+    prediction=model.largest_payload,
     arms=(
         Arm("not-set", reported="448 B"),
         Arm("asks-for-1460", reported="448 B", workload=Bulk(size=MEGABYTE, maxseg=Size(1460))),

@@ -3,8 +3,7 @@
 The first tcpdump, of a connection without data.
 """
 
-from lab.metric import mss_in
-from lab.model import mss_of_syn, mss_of_syn_ack
+from lab import metric, model
 from lab.probe import Capture
 from lab.spec.experiment import Arm, Exactly, Experiment
 from lab.units import Size
@@ -14,11 +13,11 @@ EXPERIMENT = Experiment(
     topology="asymmetric-mtu",
     workload=Netcat(size=Size.of("10 kB")),
     probes=(Capture(node="sender"),),
-    metric=mss_in("SYN"),
-    prediction=mss_of_syn,
+    metric=metric.mss_in("SYN"),
+    prediction=model.mss_of_syn,
     arms=(
         Arm("syn", reported="460 B"),
-        Arm("syn-ack", reported="1460 B", metric=mss_in("SYN-ACK"), prediction=mss_of_syn_ack),
+        Arm("syn-ack", reported="1460 B", metric=metric.mss_in("SYN-ACK"), prediction=model.mss_of_syn_ack),
     ),
     tolerance=Exactly(because="an option holds a number"),
 )

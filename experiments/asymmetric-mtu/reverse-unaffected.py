@@ -3,10 +3,10 @@
 The article's last remark on what its method is good for.
 """
 
-from lab.metric import largest_payload, transfer_time
+from dataclasses import replace
+
+from lab import metric, model
 from lab.middlebox import MssProgram
-from lab.model import largest_payload as full_segment
-from lab.model import transfer_time as predicted_time
 from lab.probe import Capture
 from lab.spec.experiment import Arm, Exactly, Experiment, Within
 from lab.units import Size
@@ -14,20 +14,27 @@ from lab.workload import Bulk
 
 RAISED = (MssProgram(node="receiver", mss=Size(1460)),)
 TICKS = Within(0.001, because="a transfer begins anywhere in a jiffy, which its delayed ACKs count from")
-TIME = {"metric": transfer_time(), "prediction": predicted_time, "probes": (), "tolerance": TICKS, "accuracy": TICKS}
+TIME = Arm(
+    "small-time",
+    metric=metric.transfer_time(),
+    prediction=model.transfer_time,
+    probes=(),
+    tolerance=TICKS,
+    accuracy=TICKS,
+)
 
 EXPERIMENT = Experiment(
     topology="asymmetric-mtu",
     workload=Bulk(client="receiver", server="sender", size=Size.of("10 MiB")),
     probes=(Capture(node="sender"),),
     path=("receiver", "sender"),
-    metric=largest_payload(),
-    prediction=full_segment,
+    metric=metric.largest_payload(),
+    prediction=model.largest_payload,
     arms=(
         Arm("small", reported="448 B"),
         Arm("raised", reported="448 B", middleboxes=RAISED),
-        Arm("small-time", **TIME),
-        Arm("raised-time", reported=1, relative_to="small-time", middleboxes=RAISED, **TIME),
+        TIME,
+        replace(TIME, name="raised-time", reported=1, relative_to="small-time", middleboxes=RAISED),
     ),
     tolerance=Exactly(because="a segment has a length; all are looked at"),
 )

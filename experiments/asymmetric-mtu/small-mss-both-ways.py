@@ -3,28 +3,28 @@
 What follows from the first tcpdump.
 """
 
-from lab.metric import largest_payload
-from lab.model import largest_payload as full_segment
-from lab.model import largest_payload_back as full_segment_back
+from dataclasses import replace
+
+from lab import metric, model
 from lab.probe import Capture
 from lab.spec.experiment import Absolute, Arm, Experiment
 from lab.units import Size
 from lab.workload import Netcat
 
-BACK = {"metric": largest_payload("back"), "prediction": full_segment_back}
+BACK = Arm("b-to-a", reported="460 B", metric=metric.largest_payload("back"), prediction=model.largest_payload_back)
 WITHOUT = {"net.ipv4.tcp_timestamps": 0}
 
 EXPERIMENT = Experiment(
     topology="asymmetric-mtu",
     workload=Netcat(size=Size.of("1 MB"), back=Size.of("500 kB")),
     probes=(Capture(node="sender"),),
-    metric=largest_payload(),
-    prediction=full_segment,
+    metric=metric.largest_payload(),
+    prediction=model.largest_payload,
     arms=(
         Arm("a-to-b", reported="460 B"),
-        Arm("b-to-a", reported="460 B", **BACK),
+        BACK,
         Arm("a-to-b-no-timestamps", reported="460 B", sysctls=WITHOUT),
-        Arm("b-to-a-no-timestamps", reported="460 B", sysctls=WITHOUT, **BACK),
+        replace(BACK, name="b-to-a-no-timestamps", sysctls=WITHOUT),
     ),
     tolerance=Absolute("12 B", because="the option for timestamps takes 12 of the 460 bytes"),
 )

@@ -3,9 +3,8 @@
 The second idea, before the module was patched.
 """
 
-from lab.metric import mss_in
+from lab import metric, model
 from lab.middlebox import NftMaxseg, TcpMss
-from lab.model import mss_of_syn
 from lab.probe import Capture
 from lab.spec.experiment import Arm, Exactly, Experiment
 from lab.units import Size
@@ -15,8 +14,8 @@ EXPERIMENT = Experiment(
     topology="asymmetric-mtu",
     workload=Netcat(size=Size.of("10 kB")),
     probes=(Capture(node="sender"),),
-    metric=mss_in("SYN"),
-    prediction=mss_of_syn,
+    metric=metric.mss_in("SYN"),
+    prediction=model.mss_of_syn,
     arms=(
         Arm("iptables-1460", reported="460 B", middleboxes=(TcpMss(node="receiver", mss=Size(1460)),)),
         Arm("nftables-1460", reported="460 B", middleboxes=(NftMaxseg(node="receiver", mss=Size(1460)),)),

@@ -3,9 +3,8 @@
 The first pair of `time nc`, without any delay.
 """
 
-from lab.metric import transfer_time
+from lab import metric, model
 from lab.middlebox import MssProgram
-from lab.model import transfer_time as predicted_time
 from lab.spec.experiment import Arm, Experiment, Within
 from lab.units import Size
 from lab.workload import Bulk, Netcat
@@ -15,8 +14,8 @@ RAISED = (MssProgram(node="receiver", mss=Size(1460)),)
 EXPERIMENT = Experiment(
     topology="asymmetric-mtu",
     workload=Netcat(size=Size.of("200 MiB")),
-    metric=transfer_time(),
-    prediction=predicted_time,
+    metric=metric.transfer_time(),
+    prediction=model.transfer_time,
     arms=(
         Arm("small", reported="27 s"),
         Arm("raised", reported="18 s", middleboxes=RAISED),

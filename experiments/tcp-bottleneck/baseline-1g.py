@@ -3,8 +3,7 @@
 The first iperf run, 10 s with nothing changed.
 """
 
-from lab.metric import iperf3_goodput
-from lab.model import goodput_line_rate
+from lab import metric, model
 from lab.probe import Capture, TcpInfo
 from lab.spec.experiment import Arm, Experiment, Within
 from lab.units import Duration
@@ -14,8 +13,8 @@ EXPERIMENT = Experiment(
     topology="symmetric-1g",
     workload=Iperf3(duration=Duration.of("10 s")),
     probes=(Capture(node="sender"), TcpInfo(node="sender")),
-    metric=iperf3_goodput(),
-    prediction=goodput_line_rate,
+    metric=metric.iperf3_goodput(),
+    prediction=model.goodput_line_rate,
     arms=(Arm("defaults", reported="927 Mbit/s"),),
     tolerance=Within(0.02, because="the article's own seconds spread over 2 % (915 to 934 Mbit/s)"),
 )

@@ -3,8 +3,7 @@
 The run after tcp_wmem was raised to 62,914,560 bytes.
 """
 
-from lab.metric import iperf3_goodput
-from lab.model import goodput_iperf3
+from lab import metric, model
 from lab.probe import Capture, TcpInfo
 from lab.spec.experiment import Arm, Experiment, Within
 from lab.units import Duration
@@ -15,8 +14,8 @@ EXPERIMENT = Experiment(
     sysctls={"net.ipv4.tcp_wmem": "4096 16384 62914560"},
     workload=Iperf3(duration=Duration.of("10 s")),
     probes=(Capture(node="sender"), TcpInfo(node="sender")),
-    metric=iperf3_goodput(),
-    prediction=goodput_iperf3,
+    metric=metric.iperf3_goodput(),
+    prediction=model.goodput_iperf3,
     arms=(
         Arm("defaults", reported="239 Mbit/s"),
         Arm(

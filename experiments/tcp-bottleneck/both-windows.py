@@ -3,8 +3,7 @@
 The last runs. The text has it as tcp_wmem on one host, and that the other host's 24 MB did not help.
 """
 
-from lab.metric import steady_goodput
-from lab.model import goodput_steady
+from lab import metric, model
 from lab.probe import TcpInfo
 from lab.spec.experiment import Arm, Experiment, Point, Sweep, Within
 from lab.units import Duration, Size
@@ -28,8 +27,8 @@ EXPERIMENT = Experiment(
     links={"path": {"forward": {"limit": 20000}}},  # more than any of the windows: nothing is dropped
     workload=Bulk(duration=Duration.of("4 s")),
     probes=(TcpInfo(node="sender"),),
-    metric=steady_goodput(),
-    prediction=goodput_steady,
+    metric=metric.steady_goodput(),
+    prediction=model.goodput_steady,
     arms=(
         Arm(
             "4-MiB",

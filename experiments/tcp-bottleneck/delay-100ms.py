@@ -3,8 +3,7 @@
 The third iperf run: 10 s, netem changed to 100 ms and a limit of 10,000 frames.
 """
 
-from lab.metric import bulk_goodput, iperf_goodput
-from lab.model import goodput_bulk, goodput_iperf
+from lab import metric, model
 from lab.probe import Capture
 from lab.spec.experiment import Arm, Experiment, Within
 from lab.units import Duration, Size
@@ -19,8 +18,8 @@ EXPERIMENT = Experiment(
     topology="delay-100ms",
     workload=Iperf(duration=Duration.of("10 s")),
     probes=(Capture(node="sender"),),
-    metric=iperf_goodput(),
-    prediction=goodput_iperf,
+    metric=metric.iperf_goodput(),
+    prediction=model.goodput_iperf,
     arms=(
         Arm("defaults", reported="94.4 Mbit/s"),
         Arm(
@@ -36,8 +35,8 @@ EXPERIMENT = Experiment(
             hosts=ALONE,
             sysctls=ERA,
             workload=Bulk(block=Size.of("128 KiB"), effort=Duration.of("280 us")),
-            metric=bulk_goodput(),
-            prediction=goodput_bulk,
+            metric=metric.bulk_goodput(),
+            prediction=model.goodput_bulk,
             explains="a segment took 4,352 B of send buffer, and a writer at 3.7 Gbit/s kept 85 % of that full",
         ),
     ),

@@ -3,8 +3,7 @@
 The second iperf run: 10 s, with netem on the sender's interface.
 """
 
-from lab.metric import iperf3_goodput
-from lab.model import goodput_iperf3
+from lab import metric, model
 from lab.probe import Capture, TcpInfo
 from lab.spec.experiment import Arm, Experiment, Within
 from lab.units import Duration
@@ -14,8 +13,8 @@ EXPERIMENT = Experiment(
     topology="delay-10ms",
     workload=Iperf3(duration=Duration.of("10 s")),
     probes=(Capture(node="sender"), TcpInfo(node="sender")),
-    metric=iperf3_goodput(),
-    prediction=goodput_iperf3,
+    metric=metric.iperf3_goodput(),
+    prediction=model.goodput_iperf3,
     arms=(
         Arm("defaults", reported="758 Mbit/s"),
         Arm(

@@ -3,8 +3,7 @@
 The article's explanation, unproved, of 456 Mbit/s with 12.5 MB: that window takes 219 ms a round trip at that rate.
 """
 
-from lab.metric import iperf_goodput, steady_goodput, steady_rtt
-from lab.model import goodput_iperf, goodput_steady, round_trip
+from lab import metric, model
 from lab.probe import TcpInfo
 from lab.spec.experiment import Arm, Experiment, Within
 from lab.units import Duration
@@ -21,23 +20,23 @@ EXPERIMENT = Experiment(
     sysctls={"net.ipv4.tcp_wmem": "4096 16384 62914560"},
     workload=Bulk(duration=Duration.of("4 s")),
     probes=(TcpInfo(node="sender"),),
-    metric=steady_goodput(),
-    prediction=goodput_steady,
+    metric=metric.steady_goodput(),
+    prediction=model.goodput_steady,
     arms=(
         Arm(
             "round-trip",
             reported="219 ms",
             sysctls={"net.ipv4.tcp_rmem": "4096 131072 12500000"},
-            metric=steady_rtt(),
-            prediction=round_trip,
+            metric=metric.steady_rtt(),
+            prediction=model.round_trip,
         ),
         Arm(
             "half-is-advertised",
             reported="456 Mbit/s",
             workload=Iperf(duration=Duration.of("10 s")),
             sysctls=advertised(6250000),
-            metric=iperf_goodput(),
-            prediction=goodput_iperf,
+            metric=metric.iperf_goodput(),
+            prediction=model.goodput_iperf,
             explains="half of 12.5 MB, which is what the article's kernel advertised, gives its figure without a delay",
         ),
         Arm(

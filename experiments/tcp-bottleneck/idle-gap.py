@@ -4,8 +4,7 @@ The IO graph in ticks of 10 ms, data and ACK, of the run with 60 MiB of send buf
 Mbit/s that the link carries leave so much of it idle.
 """
 
-from lab.metric import steady_idle_share
-from lab.model import idle_share
+from lab import metric, model
 from lab.probe import Capture
 from lab.spec.experiment import Absolute, Arm, Experiment, Point, Sweep
 from lab.units import Duration
@@ -22,8 +21,8 @@ EXPERIMENT = Experiment(
     sysctls={"net.ipv4.tcp_wmem": "4096 16384 62914560"},
     workload=Bulk(duration=Duration.of("4 s")),
     probes=(Capture(node="receiver"),),
-    metric=steady_idle_share(),
-    prediction=idle_share,
+    metric=metric.steady_idle_share(),
+    prediction=model.idle_share,
     arms=(
         Arm("window-of-3-MiB", sysctls={"net.ipv4.tcp_rmem": "4096 131072 4973107"}),
         Arm(

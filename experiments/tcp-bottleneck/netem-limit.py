@@ -3,8 +3,7 @@
 The remark on the third run's `limit 10000`.
 """
 
-from lab.metric import any_drops
-from lab.model import any_drops as drops_expected
+from lab import metric, model
 from lab.spec.experiment import Arm, Exactly, Experiment, Point, Sweep
 from lab.units import Duration
 from lab.workload import Bulk
@@ -21,8 +20,8 @@ FULL = "4096 131072 19020000"
 EXPERIMENT = Experiment(
     topology="delay-100ms",
     workload=Bulk(duration=Duration.of("5 s")),
-    metric=any_drops(),
-    prediction=drops_expected,
+    metric=metric.any_drops(),
+    prediction=model.any_drops,
     arms=(
         Arm("defaults"),
         Arm(

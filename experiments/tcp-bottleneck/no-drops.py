@@ -3,8 +3,7 @@
 `tc -s qdisc` after the second iperf run, and the sender's tcpdump in Wireshark.
 """
 
-from lab.metric import drops, expert_retransmits, retransmits
-from lab.model import lost_frames
+from lab import metric, model
 from lab.probe import Capture, ExpertInfo
 from lab.spec.experiment import Arm, Exactly, Experiment
 from lab.units import Duration
@@ -13,16 +12,16 @@ from lab.workload import Iperf3
 EXPERIMENT = Experiment(
     topology="delay-10ms",
     workload=Iperf3(duration=Duration.of("10 s")),
-    metric=drops(),
-    prediction=lost_frames,
+    metric=metric.drops(),
+    prediction=model.lost_frames,
     arms=(
         Arm("qdisc", reported=0),
-        Arm("capture", reported=0, probes=(Capture(node="sender"),), metric=retransmits()),
+        Arm("capture", reported=0, probes=(Capture(node="sender"),), metric=metric.retransmits()),
         Arm(
             "expert-info",
             reported=0,
             probes=(ExpertInfo(node="sender"),),
-            metric=expert_retransmits(),
+            metric=metric.expert_retransmits(),
         ),
     ),
     tolerance=Exactly(because="frames are counted"),

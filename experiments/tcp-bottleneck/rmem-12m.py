@@ -3,8 +3,7 @@
 The run after tcp_rmem was raised as well; tcp_wmem was 60 MiB by then.
 """
 
-from lab.metric import iperf_goodput
-from lab.model import goodput_iperf
+from lab import metric, model
 from lab.probe import TcpInfo
 from lab.spec.experiment import Arm, Experiment, Within
 from lab.units import Duration
@@ -15,8 +14,8 @@ EXPERIMENT = Experiment(
     sysctls={"net.ipv4.tcp_wmem": "4096 16384 62914560", "net.ipv4.tcp_rmem": "4096 131072 12500000"},
     workload=Iperf(duration=Duration.of("10 s")),
     probes=(TcpInfo(node="sender"),),
-    metric=iperf_goodput(),
-    prediction=goodput_iperf,
+    metric=metric.iperf_goodput(),
+    prediction=model.goodput_iperf,
     arms=(
         Arm("buffer-of-12.5-MB", reported="456 Mbit/s"),
         Arm(

@@ -3,8 +3,7 @@
 Wireshark's window scaling graph of the third run.
 """
 
-from lab.metric import window_plateau
-from lab.model import window_plateau as predicted_plateau
+from lab import metric, model
 from lab.probe import Capture
 from lab.spec.experiment import Arm, Experiment, Within
 from lab.units import Duration
@@ -14,8 +13,8 @@ EXPERIMENT = Experiment(
     topology="delay-100ms",
     workload=Iperf3(duration=Duration.of("10 s")),
     probes=(Capture(node="sender"),),
-    metric=window_plateau(),
-    prediction=predicted_plateau,
+    metric=metric.window_plateau(),
+    prediction=model.window_plateau,
     arms=(
         Arm("defaults", reported="3145728 B"),
         Arm(

@@ -3,8 +3,7 @@
 The run after tcp_wmem was raised to 6,291,456 bytes.
 """
 
-from lab.metric import bulk_goodput, iperf_goodput
-from lab.model import goodput_bulk, goodput_iperf
+from lab import metric, model
 from lab.probe import Capture
 from lab.spec.experiment import Arm, Experiment, Within
 from lab.units import Duration, Size
@@ -20,8 +19,8 @@ EXPERIMENT = Experiment(
     sysctls={"net.ipv4.tcp_wmem": "4096 16384 6291456"},
     workload=Iperf(duration=Duration.of("10 s")),
     probes=(Capture(node="sender"),),
-    metric=iperf_goodput(),
-    prediction=goodput_iperf,
+    metric=metric.iperf_goodput(),
+    prediction=model.goodput_iperf,
     arms=(
         Arm("defaults", reported="143 Mbit/s"),
         Arm(
@@ -37,8 +36,8 @@ EXPERIMENT = Experiment(
             hosts=ALONE,
             sysctls=ERA,
             workload=Bulk(block=Size.of("128 KiB"), effort=Duration.of("280 us")),
-            metric=bulk_goodput(),
-            prediction=goodput_bulk,
+            metric=metric.bulk_goodput(),
+            prediction=model.goodput_bulk,
             explains="a segment took 4,352 B of send buffer, and a writer at 3.7 Gbit/s kept 85 % of that full",
         ),
     ),

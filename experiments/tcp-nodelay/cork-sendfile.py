@@ -3,16 +3,14 @@
 The closing advice, and the example of SMB's headers, without a figure.
 """
 
-from lab.metric import file_in_first, first_segment
-from lab.model import file_in_first as shared
-from lab.model import first_segment as predicted_segment
+from lab import metric, model
 from lab.probe import Capture
 from lab.spec.experiment import Arm, Exactly, Experiment
 from lab.units import Size
-from lab.workload import SmallWrites
+from lab.workload import SmallWrites, WriteStyle
 
 
-def of(way: str) -> SmallWrites:
+def of(way: WriteStyle) -> SmallWrites:
     """A header of 15 fields of 2 bytes, and 8 KiB of a file."""
     return SmallWrites(messages=200, way=way, file=Size.of("8 KiB"))
 
@@ -22,13 +20,13 @@ EXPERIMENT = Experiment(
     links={"path": {"delay": "200 us"}},
     workload=of("cork"),
     probes=(Capture(node="sender"),),
-    metric=file_in_first(),
-    prediction=shared,
+    metric=metric.file_in_first(),
+    prediction=model.file_in_first,
     arms=(
         Arm("cork", reported=1),
         Arm("nodelay", reported=0, workload=of("nodelay")),
-        Arm("cork-first", metric=first_segment(), prediction=predicted_segment),
-        Arm("nodelay-first", workload=of("nodelay"), metric=first_segment(), prediction=predicted_segment),
+        Arm("cork-first", metric=metric.first_segment(), prediction=model.first_segment),
+        Arm("nodelay-first", workload=of("nodelay"), metric=metric.first_segment(), prediction=model.first_segment),
     ),
     tolerance=Exactly(because="the packet has bytes of both, or of one"),
 )

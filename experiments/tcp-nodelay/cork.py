@@ -3,14 +3,13 @@
 The third run: 352.61 bytes/ms.
 """
 
-from lab.metric import data_packets, message_latency
-from lab.model import data_packets as predicted_packets
+from lab import metric, model
 from lab.probe import Capture
 from lab.spec.experiment import Arm, Exactly, Experiment, Within
-from lab.workload import SmallWrites
+from lab.workload import SmallWrites, WriteStyle
 
 
-def of(messages: int, way: str) -> SmallWrites:
+def of(messages: int, way: WriteStyle) -> SmallWrites:
     """So many messages, over the loopback."""
     return SmallWrites(client="host", server="host", messages=messages, way=way)
 
@@ -19,14 +18,14 @@ EXPERIMENT = Experiment(
     topology="loopback",
     path=("host", "host"),
     workload=of(10_000, "cork"),
-    metric=message_latency(),
+    metric=metric.message_latency(),
     arms=(
         Arm(
             "packets",
             reported=1,
             probes=(Capture(node="host", interface="lo"),),
-            metric=data_packets("host"),
-            prediction=predicted_packets,
+            metric=metric.data_packets("host"),
+            prediction=model.data_packets,
             tolerance=Exactly(because="packets are counted"),
         ),
         Arm("nodelay-time", workload=of(2000, "nodelay"), clock="real", samples=5),

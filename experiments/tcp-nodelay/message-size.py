@@ -3,8 +3,7 @@
 The explanation of the first run: 400,129.78 ms are 40.01 ms for each of 10,000 messages of 30 bytes.
 """
 
-from lab.metric import message_latency
-from lab.model import message_latency as predicted_latency
+from lab import metric, model
 from lab.spec.experiment import Arm, Experiment, Point, Sweep, Within
 from lab.units import Duration, Size
 from lab.workload import SmallWrites
@@ -19,8 +18,8 @@ EXPERIMENT = Experiment(
     topology="symmetric-1g",
     links={"path": {"delay": "240 us"}},  # two round trips within a tick of 1 ms: the stall is the timer's alone
     workload=SmallWrites(),
-    metric=message_latency(),
-    prediction=predicted_latency,
+    metric=metric.message_latency(),
+    prediction=model.message_latency,
     arms=(
         Arm("near"),
         Arm(

@@ -3,8 +3,7 @@
 The first run: neither TCP_NODELAY nor TCP_CORK, 400,129.78 ms, 0.75 bytes/ms.
 """
 
-from lab.metric import exchange_time
-from lab.model import exchange_time as predicted_time
+from lab import metric, model
 from lab.spec.experiment import Arm, Experiment, Variant, Within
 from lab.units import Duration
 from lab.workload import SmallWrites
@@ -15,8 +14,8 @@ EXPERIMENT = Experiment(
     topology="loopback",
     path=("host", "host"),
     workload=SmallWrites(client="host", server="host"),
-    metric=exchange_time(),
-    prediction=predicted_time,
+    metric=metric.exchange_time(),
+    prediction=model.exchange_time,
     arms=(
         Arm("defaults", reported=ARTICLE),
         Arm(

@@ -3,17 +3,16 @@
 The second run: 181.84 bytes/ms.
 """
 
-from lab.metric import data_packets, exchange_time, message_latency
-from lab.model import data_packets as predicted_packets
+from lab import metric, model
 from lab.probe import Capture
 from lab.spec.experiment import Absolute, Arm, Exactly, Experiment, Within
 from lab.units import Duration
-from lab.workload import SmallWrites
+from lab.workload import SmallWrites, WriteStyle
 
 NAGLE, NODELAY = 400_129_781_250, 1_649_771_240  # ns, for 10,000 messages
 
 
-def of(messages: int, way: str) -> SmallWrites:
+def of(messages: int, way: WriteStyle) -> SmallWrites:
     """So many messages, over the loopback."""
     return SmallWrites(client="host", server="host", messages=messages, way=way)
 
@@ -22,14 +21,14 @@ EXPERIMENT = Experiment(
     topology="loopback",
     path=("host", "host"),
     workload=of(10_000, "nodelay"),
-    metric=message_latency(0.05),  # the fastest, which other load on the machine leaves alone
+    metric=metric.message_latency(0.05),  # the fastest, which other load on the machine leaves alone
     arms=(
         Arm(
             "packets",
             reported=15,
             probes=(Capture(node="host", interface="lo"),),
-            metric=data_packets("host"),
-            prediction=predicted_packets,
+            metric=metric.data_packets("host"),
+            prediction=model.data_packets,
             tolerance=Exactly(because="packets are counted"),
         ),
         Arm("nagle-time", workload=of(50, "plain"), clock="real", samples=3),
@@ -44,7 +43,7 @@ EXPERIMENT = Experiment(
         Arm(
             "seconds",
             reported=Duration(NODELAY),
-            metric=exchange_time(),
+            metric=metric.exchange_time(),
             tolerance=Within(0.1, because="nothing else took time in the article's run"),
             clock="real",
             explains="the time is that of 15 system calls and packets, and so that of a machine: here a kernel in a "

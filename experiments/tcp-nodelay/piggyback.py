@@ -3,8 +3,7 @@
 The warning before the techniques, without a figure.
 """
 
-from lab.metric import lone_acks
-from lab.model import lone_acks as predicted_acks
+from lab import metric, model
 from lab.probe import Capture
 from lab.spec.experiment import Arm, AtLeast, Exactly, Experiment
 from lab.workload import SmallWrites
@@ -16,8 +15,8 @@ EXPERIMENT = Experiment(
     links={"path": {"delay": "200 us"}},
     workload=NODELAY,
     probes=(Capture(node="sender"),),
-    metric=lone_acks(),
-    prediction=predicted_acks,
+    metric=metric.lone_acks(),
+    prediction=model.lone_acks,
     arms=(
         Arm("nodelay", reported=1, tolerance=AtLeast(because="one such packet a message defeats it")),
         Arm("cork", reported=0, workload=CORK),

@@ -3,14 +3,13 @@
 One of the techniques that the article recommends, without a figure.
 """
 
-from lab.metric import data_packets, message_latency
-from lab.model import data_packets as predicted_packets
+from lab import metric, model
 from lab.probe import Capture
 from lab.spec.experiment import Arm, Below, Exactly, Experiment
-from lab.workload import SmallWrites
+from lab.workload import SmallWrites, WriteStyle
 
 
-def of(way: str) -> SmallWrites:
+def of(way: WriteStyle) -> SmallWrites:
     """2,000 messages, over the loopback."""
     return SmallWrites(client="host", server="host", messages=2000, way=way)
 
@@ -19,14 +18,14 @@ EXPERIMENT = Experiment(
     topology="loopback",
     path=("host", "host"),
     workload=of("writev"),
-    metric=message_latency(0.05),  # the fastest, which other load on the machine leaves alone
+    metric=metric.message_latency(0.05),  # the fastest, which other load on the machine leaves alone
     arms=(
         Arm(
             "packets",
             reported=1,
             probes=(Capture(node="host", interface="lo"),),
-            metric=data_packets("host"),
-            prediction=predicted_packets,
+            metric=metric.data_packets("host"),
+            prediction=model.data_packets,
         ),
         Arm("15-writes-time", workload=of("nodelay"), clock="real", samples=3),
         Arm(

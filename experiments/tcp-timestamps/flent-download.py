@@ -3,8 +3,7 @@
 The Flent graphs of a download, one for each setting; they carry no figures, so the text's own is tested.
 """
 
-from lab.metric import flent_goodput
-from lab.model import goodput_line_rate
+from lab import metric, model
 from lab.spec.experiment import Arm, Experiment, Within
 from lab.units import Duration
 from lab.workload import Flent
@@ -17,8 +16,8 @@ EXPERIMENT = Experiment(
     hosts={"sender": CARD, "receiver": CARD},
     # A second of load in place of a minute: slow start takes 1 ms of it, and 10 Gbit/s in frames are slow to emulate.
     workload=Flent(test="tcp_download", client="receiver", server="sender", length=Duration.of("1 s")),
-    metric=flent_goodput(),
-    prediction=goodput_line_rate,
+    metric=metric.flent_goodput(),
+    prediction=model.goodput_line_rate,
     arms=(
         Arm("on", sysctls={"net.ipv4.tcp_timestamps": 1}),
         Arm("off", reported=1.01, relative_to="on", sysctls={"net.ipv4.tcp_timestamps": 0}),

@@ -3,33 +3,36 @@
 The Flent graphs of an upload with ping, one for each setting; they carry no figures, so the text's own is tested.
 """
 
-from lab.metric import flent_goodput, flent_rtt
-from lab.model import goodput_line_rate, rtt_of_full_window
+from lab import metric, model
 from lab.spec.experiment import Arm, Experiment, Within
 from lab.units import Duration
 from lab.workload import Flent
 
 CARD = {"offloads": {"gro": True}, "coalescing": "20 us"}  # as flent-download has it
 # Buffers of full size from the start, and more to send than the window takes: then the queue that ping meets is known.
-BUFFERS = {"net.ipv4.tcp_rmem": "4096 6291456 6291456", "net.ipv4.tcp_wmem": "4096 16777216 16777216"}
-ON, OFF = {"net.ipv4.tcp_timestamps": 1}, {"net.ipv4.tcp_timestamps": 0}
+BUFFERS: dict[str, int | str] = {
+    "net.ipv4.tcp_rmem": "4096 6291456 6291456",
+    "net.ipv4.tcp_wmem": "4096 16777216 16777216",
+}
+ON: dict[str, int | str] = {"net.ipv4.tcp_timestamps": 1}
+OFF: dict[str, int | str] = {"net.ipv4.tcp_timestamps": 0}
 
 EXPERIMENT = Experiment(
     topology="symmetric-10g",
     workload=Flent(test="tcp_upload", length=Duration.of("1 s")),  # why so short: see flent-download
-    metric=flent_goodput(),
-    prediction=goodput_line_rate,
+    metric=metric.flent_goodput(),
+    prediction=model.goodput_line_rate,
     arms=(
         Arm("on", sysctls=ON, hosts={"sender": CARD, "receiver": CARD}),
         Arm("off", reported=1.01, relative_to="on", sysctls=OFF, hosts={"sender": CARD, "receiver": CARD}),
-        Arm("ping-on", sysctls=ON | BUFFERS, metric=flent_rtt(), prediction=rtt_of_full_window),
+        Arm("ping-on", sysctls=ON | BUFFERS, metric=metric.flent_rtt(), prediction=model.rtt_of_full_window),
         Arm(
             "ping-off",
             reported=1,
             relative_to="ping-on",
             sysctls=OFF | BUFFERS,
-            metric=flent_rtt(),
-            prediction=rtt_of_full_window,
+            metric=metric.flent_rtt(),
+            prediction=model.rtt_of_full_window,
             tolerance=Within(0.01, because="a percent more payload empties the same window a percent sooner"),
         ),
     ),

@@ -3,8 +3,7 @@
 The means of ten qperf runs of 2 s each, over a 10 Gbit/s Ethernet.
 """
 
-from lab.metric import qperf_goodput
-from lab.model import goodput_line_rate
+from lab import metric, model
 from lab.probe import TcpInfo
 from lab.spec.experiment import Arm, Experiment, Within
 from lab.units import Duration
@@ -14,8 +13,8 @@ EXPERIMENT = Experiment(
     topology="symmetric-10g",
     workload=Qperf(test="tcp_bw", duration=Duration.of("2 s")),
     probes=(TcpInfo(node="sender"),),
-    metric=qperf_goodput(),
-    prediction=goodput_line_rate,
+    metric=metric.qperf_goodput(),
+    prediction=model.goodput_line_rate,
     arms=(
         Arm("off", reported="9.47 Gbit/s", sysctls={"net.ipv4.tcp_timestamps": 0}),
         Arm("on", reported="9.39 Gbit/s", sysctls={"net.ipv4.tcp_timestamps": 1}),

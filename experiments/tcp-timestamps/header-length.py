@@ -3,8 +3,7 @@
 The two SystemTap histograms, of 256 samples each.
 """
 
-from lab.metric import header_length
-from lab.model import tcp_header_length
+from lab import metric, model
 from lab.probe import Capture
 from lab.spec.experiment import Arm, Exactly, Experiment
 from lab.units import Duration
@@ -14,8 +13,8 @@ EXPERIMENT = Experiment(
     topology="symmetric-10g",
     workload=Bulk(duration=Duration.of("100 ms")),
     probes=(Capture(node="sender"),),
-    metric=header_length(),
-    prediction=tcp_header_length,
+    metric=metric.header_length(),
+    prediction=model.tcp_header_length,
     arms=(
         Arm("off", reported="20 B", sysctls={"net.ipv4.tcp_timestamps": 0}),
         Arm("on", reported="32 B", sysctls={"net.ipv4.tcp_timestamps": 1}),

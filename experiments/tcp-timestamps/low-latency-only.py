@@ -4,8 +4,7 @@ The article's summary, without figure or reason. Read as: over a short round tri
 long one a flow is slower without timestamps, where packets overtake each other. A ratio of 1 or more would contradict.
 """
 
-from lab.metric import acked_goodput
-from lab.model import goodput_despite_reordering
+from lab import metric, model
 from lab.probe import Netstat, TcpInfo
 from lab.spec.experiment import Arm, AtMost, Experiment, Within
 from lab.units import Duration
@@ -27,8 +26,8 @@ EXPERIMENT = Experiment(
     topology="reordering",
     workload=Bulk(duration=Duration.of("41 s")),
     probes=(Netstat(node="sender"), TcpInfo(node="sender", interval=Duration.of("100 ms"))),
-    metric=acked_goodput(20, 40),  # what the first seconds bring is chance, with timestamps or without
-    prediction=goodput_despite_reordering,
+    metric=metric.acked_goodput(20, 40),  # what the first seconds bring is chance, with timestamps or without
+    prediction=model.goodput_despite_reordering,
     samples=4,
     arms=(
         Arm("low-on", links=LOW, samples=1),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NoReturn, Protocol
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -13,9 +13,7 @@ from lab.cli.output import Json
 from lab.errors import InputError
 
 if TYPE_CHECKING:
-    from rich.console import RenderableType
-
-    from lab.cli import comparing
+    from lab.comparison.page import Changes
     from lab.report.notebooks import Compared
 
 app = typer.Typer(
@@ -42,20 +40,6 @@ Junit = Annotated[Path | None, typer.Option(help="A file for JUnit XML, too.", m
 Page = Annotated[Path | None, typer.Option(help="A file for a page that shows and explains it, too.", metavar="FILE")]
 
 
-class Answer(Protocol):
-    """What a command found out."""
-
-    @property
-    def exit_code(self) -> int:
-        """The contract's."""
-
-    def plain(self) -> dict[str, Any]:
-        """For JSON."""
-
-    def render(self) -> RenderableType:
-        """For a person."""
-
-
 @app.command()
 def doctor(results: Results = STORE, as_json: Json = False) -> None:
     """What works on this machine and what does not, with the cure."""
@@ -64,10 +48,7 @@ def doctor(results: Results = STORE, as_json: Json = False) -> None:
     from lab.cli import doctor as checks
 
     found = checks.report(results)
-    if as_json:
-        output.emit({"checks": [asdict(check) for check in found]})
-    else:
-        output.show(checks.render(found))
+    output.answer({"checks": [asdict(check) for check in found]}, lambda: checks.render(found), as_json)
     if any(check.ok is False for check in found):
         raise typer.Exit(3)
 
@@ -86,7 +67,7 @@ def check(
     if as_json:
         output.emit({"errors": []})
     else:
-        output.say("no mistakes found")
+        output.say("no mistakes found")  # a remark: who wants an answer asks for JSON
 
 
 @app.command("list")
@@ -95,10 +76,7 @@ def list_all(as_json: Json = False) -> None:
     from lab.cli import listing
 
     plain = listing.everything()
-    if as_json:
-        output.emit(plain)
-    else:
-        output.show(listing.render(plain))
+    output.answer(plain, lambda: listing.render(plain), as_json)
 
 
 @app.command()
@@ -117,26 +95,27 @@ def run(
     as_json: Json = False,
 ) -> None:
     """Run claims (all of them unless named), judge them, and keep the records."""
-    from lab import claims as answers
-    from lab.kernel import Budget, choose
+    from lab import api
     from lab.report import text
-    from lab.run.plan import Settings
-    from lab.spec.find import find as find_experiments
 
-    experiments = find_experiments(claims or ())
-    ground = choose(on, kernel, clock)
-    settings = Settings(ground, clock or ground.clocks[0], seed, repeat, fabric)
-    answer = answers.run(experiments, settings, results, jobs, Budget(wall=budget, stall=stall))
-    found = [each.result for each in answer.judged]
-    if as_json:
-        output.emit({"claims": [each.plain() for each in found]})
-    else:
-        from rich.console import Group
-
-        output.show(Group(*map(text.block, found)))
-    for remark in (remark for each in found for remark in text.remarks(each)):
+    found = api.run(
+        *claims or (),
+        on=on,
+        kernel=kernel,
+        clock=clock,
+        fabric=fabric,
+        seed=seed,
+        repeat=repeat,
+        jobs=jobs,
+        budget=budget,
+        stall=stall,
+        results=results,
+    )
+    judged = [claim.judged.result for claim in found]
+    output.answer(found.plain(), lambda: text.blocks(judged), as_json)
+    for remark in (remark for result in judged for remark in text.remarks(result)):
         output.say(remark)
-    raise typer.Exit(answer.exit_code)
+    raise typer.Exit(found.exit_code)
 
 
 @app.command()
@@ -149,10 +128,8 @@ def report(
     from lab.report import site
 
     pages = site.build(results, out, say=output.say)
-    if as_json:
-        output.emit({"index": str(pages.index), "pages": [str(page) for page in pages.articles]})
-    else:
-        print(pages.index)
+    plain = {"index": str(pages.index), "pages": [str(page) for page in pages.articles]}
+    output.answer(plain, lambda: str(pages.index), as_json)
 
 
 @app.command()
@@ -163,10 +140,12 @@ def verify(
     as_json: Json = False,
 ) -> None:
     """Run recorded trials again, here, and say which bytes differ."""
+    from lab import api
     from lab.cli import verifying
-    from lab.kernel import Budget
 
-    _answer(verifying.verify(results, jobs, Budget(wall=budget)), as_json)
+    found = api.verify(results, jobs, budget)
+    output.answer(found.plain(), lambda: verifying.render(found), as_json)
+    raise typer.Exit(found.exit_code)
 
 
 @app.command()
@@ -178,12 +157,16 @@ def compare(
     as_json: Json = False,
 ) -> None:
     """What changed between two stores, claim by claim and packet by packet."""
-    from lab.cli import comparing
+    from lab import api
     from lab.report.notebooks import Compared
 
-    answer = comparing.stores(base, new)
-    _write_changes(answer, junit, page, new, Compared(against=base))
-    _answer(answer, as_json)
+    for store in (base, new):
+        if not store.is_dir():
+            raise InputError(f"{store} is no store of records")
+    changes = api.compare(results=new, against=base)
+    if not changes:
+        raise InputError(f"{base} and {new} have no claim in common, of the experiments as they stand")
+    _show_changes(changes, junit, page, new, Compared(against=base), as_json)
 
 
 @app.command()
@@ -203,26 +186,35 @@ def regress(
     as_json: Json = False,
 ) -> None:
     """Run claims on two kernels, or on one beside a kept baseline, and say what changed."""
-    from lab.cli import comparing
-    from lab.kernel import Budget, choose
+    from lab import api
+    from lab.kernel import choose
     from lab.report.notebooks import Compared
-    from lab.run.plan import Settings
-    from lab.spec.find import find as find_experiments
+    from lab.usecases import baselines
 
-    named = kernel or ()
-    if len(named) > 1 if baseline else len(named) != 2:
+    named = kernel or []
+    fits = len(named) <= 1 if baseline else len(named) == 2
+    if not fits:
         raise InputError("regress compares two kernels (--kernel 6.12 --kernel 7.2), or --baseline NAME and one")
-    experiments, limits = find_experiments(claims or ()), Budget(wall=budget)
-    grounds = [choose(on, name, clock) for name in (named or (None,))]
-    settings = [Settings(ground, clock or ground.clocks[0], seed, repeat) for ground in grounds]
-    if baseline:
-        answer = comparing.baseline(experiments, baseline, settings[0], results, jobs, limits)
-        compared = Compared(None, settings[0].kernel.id, comparing.baseline_folder(results, baseline))
-    else:
-        answer = comparing.kernels(experiments, settings, results, jobs, limits)
-        compared = Compared(settings[0].kernel.id, settings[1].kernel.id)
-    _write_changes(answer, junit, page, results, compared)
-    _answer(answer, as_json)
+    new = named[-1] if named else None
+    base = None if baseline else named[0]
+    changes = api.regress(
+        base,
+        new,
+        *claims or (),
+        on=on,
+        baseline=baseline,
+        clock=clock,
+        seed=seed,
+        repeat=repeat,
+        jobs=jobs,
+        budget=budget,
+        results=results,
+    )
+    compared = Compared()
+    if page:
+        against = baselines.folder_of(results, baseline) if baseline else None
+        compared = Compared(None if baseline else choose(on, base).id, choose(on, new).id, against)
+    _show_changes(changes, junit, page, results, compared, as_json)
 
 
 @app.command()
@@ -238,17 +230,12 @@ def bisect(
     as_json: Json = False,
 ) -> None:
     """Find the commit that changed a claim, in the history of a kernel tree."""
+    from lab import api
     from lab.cli import bisecting
-    from lab.kernel import Budget, shown
-    from lab.spec.find import find as find_experiments
 
-    experiments = find_experiments([claim])
-    if len(experiments) != 1:
-        raise InputError(f"{claim} is an article: bisect one of {', '.join(each.id for each in experiments)}")
-    with shown() as progress:
-        search = bisecting.Search(experiments[0], seed, jobs, Budget(wall=budget), progress)
-        answer = bisecting.bisect(search, tree, good, bad, results)
-    _answer(answer, as_json)
+    found = api.bisect(claim, tree, good, bad, seed=seed, jobs=jobs, budget=budget, results=results)
+    output.answer(found.plain(), lambda: bisecting.render(found), as_json)
+    raise typer.Exit(found.exit_code)
 
 
 @baselines.command("save")
@@ -262,15 +249,10 @@ def save_baseline(
     as_json: Json = False,
 ) -> None:
     """Keep the records of a kernel, to compare later ones with."""
-    from lab.cli import comparing
-    from lab.kernel import choose
-    from lab.spec.find import find as find_experiments
+    from lab import api
 
-    folder, count = comparing.save(find_experiments(claims or ()), choose(on, kernel), seed, results, name)
-    if as_json:
-        output.emit({"baseline": str(folder), "records": count})
-    else:
-        print(f"baseline {name}: {count} records in {folder}")
+    kept = api.save_baseline(name, *claims or (), kernel=kernel, on=on, seed=seed, results=results)
+    output.answer(kept.plain(), lambda: f"baseline {name}: {kept.records} records in {kept.folder}", as_json)
 
 
 @app.command()
@@ -282,7 +264,8 @@ def graph(
     """Draw a topology: in the terminal, and as SVG."""
     from lab.cli import drawing
 
-    _answer(drawing.draw(topology, out), as_json)
+    drawn = drawing.draw(topology, out)
+    output.answer(drawn.plain(), drawn.render, as_json)
 
 
 @app.command()
@@ -299,7 +282,7 @@ def shell(
     seed: Seed = 1,
 ) -> None:
     """Bring a topology up and type commands in one of its hosts."""
-    from lab.cli.hands_on import hand_over
+    from lab.cli.interactive import hand_over
 
     raise typer.Exit(hand_over("shell", topology, host, command, kernel, clock, seed))
 
@@ -315,7 +298,7 @@ def mn(
     seed: Seed = 1,
 ) -> None:
     """Bring a topology up by Mininet, and open Mininet's own command line."""
-    from lab.cli.hands_on import hand_over
+    from lab.cli.interactive import hand_over
 
     raise typer.Exit(hand_over("mininet", topology, None, command, kernel, clock, seed))
 
@@ -328,10 +311,8 @@ def new(
     from lab.cli import new as scaffold
 
     claim, files = scaffold.create(name)
-    if as_json:
-        output.emit({"claim": claim, "files": files})
-    else:
-        print(*files, f"next: lab run {claim}, then write your own claim into it", sep="\n")
+    said = "\n".join([*files, f"next: lab run {claim}, then write your own claim into it"])
+    output.answer({"claim": claim, "files": files}, lambda: said, as_json)
 
 
 @app.command()
@@ -345,26 +326,22 @@ def schema() -> None:
 @app.command()
 def clean(results: Results = STORE) -> None:
     """Remove what crashed or failed runs left in the store, and nothing else."""
-    from lab.run import cleaning
+    from lab.runner import cleaning
 
     for removed in cleaning.clean(results):
         output.say(f"removed {removed}")
 
 
-def _write_changes(
-    answer: comparing.Answer, junit: Path | None, page: Path | None, results: Path, compared: Compared
+def _show_changes(
+    changes: Changes, junit: Path | None, page: Path | None, results: Path, compared: Compared, as_json: bool
 ) -> None:
+    from lab.cli import comparing
     from lab.report import site
 
+    answer = comparing.Answer(changes.changes)
     if junit:
         junit.write_bytes(answer.junit())
     if page:
         site.build_comparison(results, compared, page, output.say)
-
-
-def _answer(answer: Answer, as_json: bool) -> NoReturn:
-    if as_json:
-        output.emit(answer.plain())
-    else:
-        output.show(answer.render())
+    output.answer(answer.plain(), answer.render, as_json)
     raise typer.Exit(answer.exit_code)

@@ -1,12 +1,9 @@
-"""`lab compare` and `lab regress`: the same claims on two kernels, or in two stores, beside each other."""
+"""How `lab compare` and `lab regress` show what changed: for a person, and as JUnit XML."""
 
 from __future__ import annotations
 
-import re
 import xml.etree.ElementTree as ET
-from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from rich.console import Group, RenderableType
@@ -14,22 +11,11 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from lab import claims
-from lab.errors import InputError
-from lab.kernel import Budget, Ground
-from lab.record.record import Record
-from lab.record.store import Store
-from lab.regress.compare import CaseChange, Change, ClaimChange, compare
-from lab.regress.summary import causes, counts, sentence
+from lab.comparison.compare import CaseChange, Change, ClaimChange
+from lab.comparison.summary import causes, counts, sentence
 from lab.report.html import figure
-from lab.report.judged import Judged, stored
-from lab.run.plan import Settings
-from lab.spec import find
-from lab.spec.load import Loaded
 
-__all__ = ["Answer", "baseline", "baseline_folder", "block", "kernels", "save", "stores"]
-
-BASELINES = "baselines"  # below a store: stores of their own, whose records are links to its
+__all__ = ["Answer", "block"]
 
 _PARTED = "first packets differ in"
 _COLOURS: dict[Change, str] = {
@@ -93,80 +79,6 @@ class Answer:
         ET.indent(suite)
         document: bytes = ET.tostring(suite, encoding="utf-8", xml_declaration=True)
         return document
-
-
-def stores(base: Path, new: Path) -> Answer:
-    """Two stores compared, by all claims that both hold. Raises InputError, Incomparable."""
-    experiments = find.find()
-    for store in (base, new):
-        if not store.is_dir():
-            raise InputError(f"{store} is no store of records")
-    changes = compare(_judged(experiments, Store(base)), _judged(experiments, Store(new)))
-    if not changes:
-        raise InputError(f"{base} and {new} have no claim in common, of the experiments as they stand")
-    return Answer(changes)
-
-
-def kernels(
-    experiments: Sequence[Loaded], pair: Sequence[Settings], results: Path, jobs: int | None, budget: Budget
-) -> Answer:
-    """Run what the store lacks on both kernels, and compare. Raises what `claims.run` raises."""
-    base, new = claims.run_beside(experiments, pair, results, jobs, budget)
-    return Answer(compare(base.judged, new.judged))
-
-
-def save(experiments: Sequence[Loaded], kernel: Ground, seed: int, results: Path, name: str) -> tuple[Path, int]:
-    """Keep what the store has of these claims on `kernel` as the baseline `name`: its folder, how many records.
-
-    Raises InputError when there is a baseline of that name, or nothing to keep.
-    """
-    folder = baseline_folder(results, name)
-    if folder.exists():
-        raise InputError(f"there is a baseline '{name}' already: remove {folder}, or choose another name")
-    judged = _judged(experiments, Store(results), kernel, seed)
-    records = [record for each in judged for record in each.records]
-    if not records:
-        raise InputError(f"{results} has no records of these claims on kernel {kernel.name}: `lab run` makes them")
-    for record in records:
-        Store(folder).adopt(record)
-    return folder, len(records)
-
-
-def baseline(
-    experiments: Sequence[Loaded], name: str, settings: Settings, results: Path, jobs: int | None, budget: Budget
-) -> Answer:
-    """Run what the baseline `name` holds with these settings too, and compare. Raises InputError without a baseline."""
-    folder = baseline_folder(results, name)
-    if not folder.is_dir():
-        known = sorted(each.name for each in folder.parent.glob("*")) if folder.parent.is_dir() else []
-        there = f"there is {', '.join(known)}" if known else "`lab baseline save` keeps one"
-        raise InputError(f"no baseline '{name}' in {results}: {there}")
-    base = [each for each in _judged(experiments, Store(folder)) if each.records]
-    held = [loaded for loaded in experiments if loaded.id in {each.declared.id for each in base}]
-    return Answer(compare(base, claims.run(held, settings, results, jobs, budget).judged))
-
-
-def baseline_folder(results: Path, name: str) -> Path:
-    """Where the baseline `name` is, or would be. Raises InputError for what is no name."""
-    if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]*", name):
-        raise InputError(f"'{name}' does not name a baseline: use letters, digits, '.', '-' and '_'")
-    return results / BASELINES / name
-
-
-def _judged(
-    experiments: Sequence[Loaded], store: Store, kernel: Ground | None = None, seed: int = 1
-) -> tuple[Judged, ...]:
-    """By the records of a kernel and its variants, from that seed on; by all of the store without one."""
-    records = store if kernel is None else _of(kernel, seed, store)
-    return stored(experiments, records, store.predictions)
-
-
-def _of(kernel: Ground, seed: int, store: Store) -> Iterator[Record]:
-    """The records of a kernel and of its variants, from that seed on."""
-    for record in store:
-        ran = record.trial.kernel
-        if kernel.id in (ran.get("id"), ran.get("base")) and record.trial.seed >= seed:
-            yield record
 
 
 def block(change: ClaimChange) -> RenderableType:

@@ -18,9 +18,11 @@ from rich.table import Table
 from rich.text import Text
 
 from lab.errors import LabError
-from lab.kernel import cache, guest, host
+from lab.kernel import guest
+from lab.kernel.host import running
+from lab.kernel.uml import cache
 from lab.kernel.vm import qemu, stock
-from lab.run import tools
+from lab.runner import tools
 from lab.units import Size
 
 __all__ = ["Check", "render", "report"]
@@ -134,7 +136,7 @@ def _kernel() -> list[Check]:
         return [Check("kernel", False, str(error), cure), Check("guest", False, "there is no kernel to boot", cure)]
     built = Check("kernel", True, f"{kernel.name} ({kernel.version}, {kernel.hz} Hz, {kernel.id[:12]})")
     cure = f"build it anew: rm -r {kernel.path.parent}, then lab kernel build"
-    with guest.trying() as folder:
+    with guest.scratch_guest_folder() as folder:
         try:
             result = guest.boot(kernel, folder, ["true"], memory=MEMORY, budget=guest.Budget(wall=SECONDS))
         except LabError as error:
@@ -157,9 +159,9 @@ def _last_words(error: LabError) -> str:
 def _host() -> Check:
     """Whether the running kernel itself carries trials: namespaces, and the parts of a wire."""
     try:
-        kernel = host.running()
-    except host.Blocked as blocked:
-        return Check("running kernel", None, blocked.blocker, f"{blocked.cure}; {host.INSTEAD} does without")
+        kernel = running.find()
+    except running.Blocked as blocked:
+        return Check("running kernel", None, blocked.blocker, f"{blocked.cure}; {running.INSTEAD} does without")
     return Check("running kernel", True, f"{platform.release()} carries trials (--on host) {kernel.way}")
 
 

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from lab.cli import output
 from lab.cli.output import Json
 from lab.errors import InputError
+
+if TYPE_CHECKING:
+    from lab.kernel import UmlKernel
 
 kernels = typer.Typer(help="Kernels under test.", no_args_is_help=True)
 
@@ -28,8 +31,9 @@ def build_kernel(
     """Build a kernel under test, or find it in the cache."""
     from functools import partial
 
-    from lab.kernel import builder, shown
-    from lab.kernel.cache import series
+    from lab.kernel import shown
+    from lab.kernel.uml import builder
+    from lab.kernel.uml.cache import series
     from lab.spec import find
 
     if source and tree:
@@ -39,7 +43,9 @@ def build_kernel(
         kernel = build(name, patch or (), hz, refresh=refresh)
         wanted = find.variants() if variants else ()
         also = [build(series(kernel.name), files, ticks or hz) for files, ticks in wanted]
-    _answer([kernel.describe(), *(each.describe() for each in also)], as_json)
+    built = [kernel, *also]
+    plain = [each.describe() for each in built]
+    output.answer({"kernels": plain} if also else plain[0], lambda: "\n".join(map(_line, built)), as_json)
 
 
 @kernels.command("fetch")
@@ -61,10 +67,8 @@ def fetch_kernel(
         raise InputError("--modules is for an image given by its path, as ./bzImage")
     else:
         kernel = stock.fetch(name, output.say)
-    if as_json:
-        output.emit(kernel.describe())
-    else:
-        print(f"kernel {kernel.name}: version {kernel.version}, release {kernel.release}, id {kernel.id}")
+    said = f"kernel {kernel.name}: version {kernel.version}, release {kernel.release}, id {kernel.id}"
+    output.answer(kernel.describe(), lambda: said, as_json)
 
 
 @kernels.command("list")
@@ -73,15 +77,8 @@ def list_kernels(as_json: Json = False) -> None:
     from lab.cli import listing
 
     plain = listing.kernels()
-    if as_json:
-        output.emit({"kernels": plain})
-    else:
-        output.show(listing.render_kernels(plain))
+    output.answer({"kernels": plain}, lambda: listing.render_kernels(plain), as_json)
 
 
-def _answer(plain: list[dict[str, Any]], as_json: bool) -> None:
-    if as_json:
-        output.emit(plain[0] if len(plain) == 1 else {"kernels": plain})
-    else:
-        for each in plain:
-            print(f"kernel {each['name']}: version {each['version']}, HZ {each['hz']}, id {each['id']}")
+def _line(kernel: UmlKernel) -> str:
+    return f"kernel {kernel.name}: version {kernel.version}, HZ {kernel.hz}, id {kernel.id}"

@@ -8,7 +8,7 @@ from typing import Any
 from rich.console import Group, RenderableType
 from rich.table import Table
 
-from lab.kernel import grounds
+from lab.kernel import installed_kernels
 from lab.spec import find
 
 
@@ -44,7 +44,7 @@ def render(plain: dict[str, Any]) -> RenderableType:
 
 def kernels() -> list[dict[str, Any]]:
     """The kernels that are ready here."""
-    return [{"on": kernel.on, **kernel.describe()} for kernel in grounds()]
+    return [{"on": kernel.on, **kernel.describe()} for kernel in installed_kernels()]
 
 
 def render_kernels(plain: Sequence[dict[str, Any]]) -> RenderableType:

@@ -19,8 +19,7 @@ _EXPERIMENT = '''\
 Where the article says so.
 """
 
-from lab.metric import bulk_goodput
-from lab.model import goodput_bulk
+from lab import metric, model
 from lab.probe import Capture
 from lab.spec.experiment import Arm, Experiment, Within
 from lab.units import Duration
@@ -30,8 +29,8 @@ EXPERIMENT = Experiment(
     topology="symmetric-1g",  # a file of topologies/; `lab list` shows them
     workload=Bulk(duration=Duration.of("1 s")),  # what makes traffic: see lab/workload
     probes=(Capture(node="sender"),),  # what watches it: see lab/probe
-    metric=bulk_goodput(),  # from the trial's record to a figure: see lab/metric
-    prediction=goodput_bulk,  # from the path alone to the same figure: see lab/model
+    metric=metric.bulk_goodput(),  # from the trial's record to a figure: see lab/metric
+    prediction=model.goodput_bulk,  # from the path alone to the same figure: see lab/model
     arms=(  # what is compared, each with the figure that the article reports
         Arm("defaults", reported="941 Mbit/s"),
         Arm("no-timestamps", reported="949 Mbit/s", sysctls={"net.ipv4.tcp_timestamps": 0}),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -12,6 +13,16 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
 
 Json = Annotated[bool, typer.Option("--json", help="One JSON document on standard output.")]
+
+
+def answer(plain: Any, shown: Callable[[], RenderableType], as_json: bool) -> None:
+    """What a command found out: `plain` as JSON, or what `shown` makes of it for a person. A text is shown as it is."""
+    if as_json:
+        emit(plain)
+    elif isinstance(found := shown(), str):
+        print(found)  # not wrapped: a program may take a file's name from it
+    else:
+        show(found)
 
 
 def emit(plain: Any) -> None:

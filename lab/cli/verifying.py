@@ -1,117 +1,34 @@
-"""`lab verify`: every recorded trial run again here, and what came out compared to the byte."""
+"""How `lab verify` shows what it found."""
 
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
-from pathlib import Path
-from typing import Any, Literal
 
 from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from lab.errors import InputError, LabError
-from lab.kernel import Budget
-from lab.record.record import Record, RecordError
-from lab.record.store import Store
-from lab.regress.identity import parting
-from lab.run.again import CannotRepeat, other_tools, repeat, repeatable
-from lab.run.progress import name, shown
+from lab.usecases.verification import Verification
 
-__all__ = ["Answer", "verify"]
+__all__ = ["render"]
 
 _COLOURS = {"differs": "red", "damaged": "red", "not repeated": "magenta"}
 
 
-@dataclass(frozen=True)
-class Checked:
-    """One trial: whether it gave the same bytes again, and where not."""
-
-    address: str
-    trial: str
-    outcome: Literal["identical", "differs", "damaged", "not repeated", "real time"]
-    detail: str = ""
-
-
-@dataclass(frozen=True)
-class Answer:
-    """What became of every trial."""
-
-    checked: tuple[Checked, ...]
-
-    @property
-    def exit_code(self) -> int:
-        """1 where a byte differs or a record is damaged, 3 where this machine could not repeat one, or none, else 0.
-
-        Trials in real time promised no bytes and take nothing away; a store of those alone proves nothing.
-        """
-        outcomes = {each.outcome for each in self.checked}
-        if outcomes & {"differs", "damaged"}:
-            return 1
-        return 3 if "not repeated" in outcomes or "identical" not in outcomes else 0
-
-    def plain(self) -> dict[str, Any]:
-        """For JSON."""
-        return {
-            "trials": [
-                {"address": each.address, "trial": each.trial, "outcome": each.outcome, "detail": each.detail}
-                for each in self.checked
-            ]
-        }
-
-    def render(self) -> RenderableType:
-        """A line for each trial that should be identical and is not, and a sentence on all."""
-        table = Table(box=None, show_header=False, pad_edge=False)
-        for each in self.checked:
-            if each.outcome in _COLOURS:
-                said = Text(f"{each.outcome}: {each.detail}", _COLOURS[each.outcome])
-                table.add_row(each.address[:12], each.trial, said)
-        counts = Counter(each.outcome for each in self.checked)
-        real = counts.pop("real time", 0)
-        same, promised = counts["identical"], counts.total()
-        parts = []
-        if promised:
-            parts.append(f"all {same} trials identical" if same == promised else f"{same} of {promised} identical")
-        if real:
-            parts.append(f"{real} ran in real time, where no two runs are the same")
-        said = Text("; ".join(parts), "bold")
-        return Group(table, said) if table.rows else said
-
-
-def verify(results: Path, jobs: int | None, budget: Budget) -> Answer:
-    """Run the trials of the store again, in a scratch store beside it that goes afterwards.
-
-    Raises InputError when there is no record, MachineError when the machine cannot run any.
-    """
-    store = Store(results)
-    records = tuple(store)
-    if not records:
-        raise InputError(f"{results} holds no records")
-    whole, checked = [], {}
-    for record in records:
-        try:
-            record.verify()
-        except RecordError as error:
-            checked[record.address] = Checked(record.address, "", "damaged", str(error))
-            continue
-        if repeatable(record.trial):
-            whole.append(record)
-        else:
-            checked[record.address] = Checked(record.address, name(record.trial), "real time")
-    with store.scratch() as scratch, shown(len(whole)) as progress:
-        outcomes = repeat(whole, scratch, jobs, budget, progress)
-        for record in whole:
-            checked[record.address] = _compared(record, outcomes[record.address])
-    return Answer(tuple(checked[record.address] for record in records))
-
-
-def _compared(record: Record, outcome: Record | LabError) -> Checked:
-    who = name(record.trial)
-    if isinstance(outcome, CannotRepeat):
-        return Checked(record.address, who, "not repeated", str(outcome))
-    where = f"it failed: {outcome}" if isinstance(outcome, LabError) else parting(record, outcome)
-    if where is None:
-        return Checked(record.address, who, "identical")
-    others = ", ".join(other_tools(record.trial))
-    return Checked(record.address, who, "differs", f"{where}" + (f"; here is {others}" if others else ""))
+def render(found: Verification) -> RenderableType:
+    """A line for each trial that should be identical and is not, and a sentence on all."""
+    table = Table(box=None, show_header=False, pad_edge=False)
+    for trial in found.checked:
+        if trial.outcome in _COLOURS:
+            said = Text(f"{trial.outcome}: {trial.detail}", _COLOURS[trial.outcome])
+            table.add_row(trial.address[:12], trial.trial, said)
+    counts = Counter(trial.outcome for trial in found.checked)
+    real = counts.pop("real time", 0)
+    same, promised = counts["identical"], counts.total()
+    parts = []
+    if promised:
+        parts.append(f"all {same} trials identical" if same == promised else f"{same} of {promised} identical")
+    if real:
+        parts.append(f"{real} ran in real time, where no two runs are the same")
+    said = Text("; ".join(parts), "bold")
+    return Group(table, said) if table.rows else said

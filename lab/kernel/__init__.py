@@ -12,12 +12,10 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from lab.kernel.builder import BuildFailed, MissingTool, Progress, build, revision
-    from lab.kernel.cache import Kernel, KernelMissing, find, folder, installed
-    from lab.kernel.checkout import Checkout
-    from lab.kernel.ground import Clock, Ground, Start, choose, grounds
+    from lab.kernel.base import Clock, Kernel, KernelMissing, Start, folder
+    from lab.kernel.choice import choose, installed_kernels
     from lab.kernel.guest import (
-        TRYING,
+        SCRATCH_PREFIX,
         Budget,
         Guest,
         GuestCrash,
@@ -29,17 +27,19 @@ if TYPE_CHECKING:
         GuestResult,
         GuestTimeout,
         boot,
-        trying,
+        scratch_guest_folder,
     )
-    from lab.kernel.progress import shown
+    from lab.kernel.uml.builder import BuildFailed, MissingTool, Progress, build, revision
+    from lab.kernel.uml.cache import UmlKernel, find, installed
+    from lab.kernel.uml.checkout import Checkout
+    from lab.kernel.uml.progress import shown
 
 __all__ = [
-    "TRYING",
+    "SCRATCH_PREFIX",
     "Budget",
     "BuildFailed",
     "Checkout",
     "Clock",
-    "Ground",
     "Guest",
     "GuestCrash",
     "GuestDisk",
@@ -54,23 +54,26 @@ __all__ = [
     "MissingTool",
     "Progress",
     "Start",
+    "UmlKernel",
     "boot",
     "build",
     "choose",
     "find",
     "folder",
-    "grounds",
     "installed",
+    "installed_kernels",
     "revision",
+    "scratch_guest_folder",
     "shown",
-    "trying",
 ]
 
 
+_HOMES = ("base", "choice", "guest", "uml.cache", "uml.builder", "uml.checkout", "uml.progress")
+
+
 def __getattr__(name: str) -> Any:
-    if name in __all__:
-        for module in ("ground", "cache", "guest", "builder", "checkout", "progress"):
-            loaded = import_module(f"lab.kernel.{module}")
-            if name in loaded.__all__:
-                return getattr(loaded, name)
+    for home in _HOMES if name in __all__ else ():
+        module = import_module(f"lab.kernel.{home}")
+        if name in module.__all__:
+            return getattr(module, name)
     raise AttributeError(f"module 'lab.kernel' has no attribute '{name}'")

@@ -13,6 +13,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from lab import version
 from lab.errors import MachineError
 
 __all__ = [
@@ -131,7 +132,7 @@ def newest(state: Path, series: str | None) -> Package:
     names = re.findall(r"^(linux-source-(\d+)\.(\d+)\S*)", listed, re.MULTILINE)
     offers = {f"{major}.{minor}": name for name, major, minor in names}
     if series is None and offers:
-        series = max(offers, key=lambda text: [int(part) for part in text.split(".")])
+        series = max(offers, key=version.order)
     if series not in offers:
         what = f"linux-source-{series}" if series else "kernel source"
         raise MachineError(f"no {what} in this machine's package archives{_reason(update)}: give one with --source")
@@ -186,10 +187,10 @@ def _releases(stanza: str) -> list[str]:
 
 def _package(stanza: str) -> Package | None:
     fields = dict(re.findall(r"^(Package|Version|SHA256): (\S+)$", stanza, re.MULTILINE))
-    series = re.match(r"\d+\.\d+", fields.get("Version", ""))
-    if series is None or "SHA256" not in fields:
+    series = version.series(fields.get("Version", ""))
+    if not series or "SHA256" not in fields:
         return None
-    return Package(series.group(), fields["Package"], fields["Version"], fields["SHA256"])
+    return Package(series, fields["Package"], fields["Version"], fields["SHA256"])
 
 
 def _prepare(state: Path) -> list[str]:

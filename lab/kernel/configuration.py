@@ -25,4 +25,5 @@ def max_header(configuration: str) -> int:
         link = 128 if "MAC80211_MESH" in builtin else 96
     else:
         link = 32
-    return link + 48 * any(name in enabled for name in _TUNNELS)
+    tunnel = 48 if any(name in enabled for name in _TUNNELS) else 0
+    return link + tunnel

@@ -24,12 +24,12 @@ from types import TracebackType
 from typing import Any, Self
 
 from lab.errors import InputError, LabError, MachineError
-from lab.kernel.ground import Clock, Ground
+from lab.kernel.base import Clock, Kernel
 from lab.owner import owner
 from lab.units import Size
 
 __all__ = [
-    "TRYING",
+    "SCRATCH_PREFIX",
     "Budget",
     "Guest",
     "GuestCrash",
@@ -41,12 +41,12 @@ __all__ = [
     "GuestResult",
     "GuestTimeout",
     "boot",
-    "trying",
+    "scratch_guest_folder",
 ]
 
 HERE = Path(__file__).parent
 PACKAGE = HERE.parent.parent  # the folder to import `lab` from
-TRYING = "replab"  # how the names of folders start that guests without a record have
+SCRATCH_PREFIX = "replab"  # how the names of folders start that guests without a record have
 HIDDEN = ("/tmp", "/run", "/dev")  # a guest has its own of these
 ENVIRONMENT = {
     "PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
@@ -60,9 +60,9 @@ ENVIRONMENT = {
 
 
 @contextlib.contextmanager
-def trying() -> Iterator[Path]:
+def scratch_guest_folder() -> Iterator[Path]:
     """A folder for a guest that leaves no record; gone afterwards, after a crash at the latest with `lab clean`."""
-    with tempfile.TemporaryDirectory(prefix=f"{TRYING}~{owner()}~") as folder:
+    with tempfile.TemporaryDirectory(prefix=f"{SCRATCH_PREFIX}~{owner()}~") as folder:
         yield Path(folder)
 
 
@@ -137,7 +137,7 @@ class Guest:
 
     def __init__(
         self,
-        kernel: Ground,
+        kernel: Kernel,
         folder: Path,
         command: Sequence[str],
         *,
@@ -234,20 +234,21 @@ class Guest:
             case "livelock":
                 return GuestLivelock(
                     f"the guest hangs: {self.budget.stall:g} s of CPU went by and its clock still stood at "
-                    f"{(report['clock'] or 0) / 1e9:.3f} s, so {self._spinner()} without ever waiting",
+                    f"{(report['clock'] or 0) / 1e9:.3f} s{self._spun() or ': something spins and never waits'}",
                     self.console,
                 )
             case "wall":
-                return GuestTimeout(f"the guest did not end within {self.budget.wall:g} s", self.console)
+                return GuestTimeout(f"the guest did not end within {self.budget.wall:g} s{self._spun()}", self.console)
             case "guest":
-                return GuestTimeout(f"the guest did not end within {self.budget.guest:g} s of its time", self.console)
+                within = f"{self.budget.guest:g} s of its time"
+                return GuestTimeout(f"the guest did not end within {within}{self._spun()}", self.console)
         return self._crash(report["signal"])
 
-    def _spinner(self) -> str:
-        """Who spins, as the guest's kernel last said it on the console: "python3 spins in clock_gettime", say."""
+    def _spun(self) -> str:
+        """Who spins, as the kernel last said on the console: ": sh spins in select", say; "" if it never did."""
         log = self.console.read_text(encoding="utf-8", errors="replace")
         said: list[str] = re.findall(r"time-travel: (.* spins (?:in \w+|without a system call))", log)
-        return re.sub(r"\b\w*sys_(?=\w+$)", "", said[-1]) if said else "something spins"
+        return ": " + re.sub(r"\w*sys_", "", said[-1]) if said else ""
 
     def _crash(self, number: int | None) -> GuestError:
         log = self.console.read_text(encoding="utf-8", errors="replace")
@@ -269,7 +270,7 @@ class Guest:
 
 
 def boot(
-    kernel: Ground,
+    kernel: Kernel,
     folder: Path,
     command: Sequence[str],
     *,

@@ -21,7 +21,7 @@ from typing import Any
 LAB = "/run/lab"
 TERMINAL = "/dev/tty1"
 TRIAL = "/proc/self/cwd"  # through the host's own /proc: the folder that the guest's kernel was started in
-MS_NOSUID, MS_BIND = 2, 4096
+MS_BIND = 4096
 SIOCGIFFLAGS, SIOCSIFFLAGS, IFF_UP = 0x8913, 0x8914, 1
 POWER_OFF = 0x4321FEDC
 MOUNTS = (

@@ -4,7 +4,7 @@ from lab.metric.acks import ack_delay, acks_after_hole, acks_at_once, packets_pe
 from lab.metric.capture import Capture, CaptureError, Flow
 from lab.metric.cpu import cpu_per_gb
 from lab.metric.flent import flent_file, flent_goodput, flent_rtt
-from lab.metric.flow import Connection, MetricError, Segments, bulk, connections
+from lab.metric.flow import Connection, MetricError, Segments, bulk
 from lab.metric.messages import (
     counts_of,
     data_packets,
@@ -28,13 +28,11 @@ from lab.metric.metrics import (
     expert_retransmits,
     header_length,
     idle_share,
-    inflight_max,
     iperf3_goodput,
     iperf_goodput,
     ping_rtt,
     qperf_goodput,
     retransmits,
-    tcp_info_max,
     tcp_info_of,
     window_plateau,
 )
@@ -62,7 +60,6 @@ __all__ = [
     "capture_goodput",
     "capture_of",
     "connection_of",
-    "connections",
     "counted",
     "counts_of",
     "cpu_per_gb",
@@ -79,7 +76,6 @@ __all__ = [
     "fragments",
     "header_length",
     "idle_share",
-    "inflight_max",
     "iperf3_goodput",
     "iperf_goodput",
     "largest_payload",
@@ -99,7 +95,6 @@ __all__ = [
     "steady_goodput",
     "steady_idle_share",
     "steady_rtt",
-    "tcp_info_max",
     "tcp_info_of",
     "transfer_time",
     "window_plateau",

@@ -7,6 +7,7 @@ import struct
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
+from typing import Generic, TypeVar, cast
 
 import numpy as np
 
@@ -23,6 +24,7 @@ _MAGIC = {  # the file's first word, little endian: byte order of the headers, n
     0xD4C3B2A1: (">", 1000),
     0x4D3CB2A1: (">", 1),
 }
+_T = TypeVar("_T")
 _BLOCK = 1 << 15  # packets read at a time: what they need in between stays in the processor's cache
 _COMMON = (
     *("time_ns", "frame", "version", "protocol", "tcp", "udp", "source_port", "destination_port", "seq", "ack"),
@@ -35,12 +37,43 @@ class CaptureError(LabError):
     """The file is not a capture that can be read."""
 
 
+class _Column(Generic[_T]):
+    """A column of the whole capture. The property of `Packets` that has its name says what is in it, block by block."""
+
+    def __set_name__(self, owner: type[Capture], name: str) -> None:
+        self._name = name
+        self.__doc__ = getattr(Packets, name).__doc__
+
+    def __get__(self, capture: Capture, owner: type[Capture]) -> _T:
+        return cast(_T, capture.column(self._name))
+
+
 class Capture:
     """The packets of an Ethernet pcap file, in file order. Every column has one entry a packet, 0 where the packet
     has no such field or the snap length cut it off. A last packet that the file's end cuts short is left out.
 
     Raises CaptureError when the file is no Ethernet pcap.
     """
+
+    time_ns = _Column[Ints]()
+    captured = _Column[Ints]()
+    frame = _Column[Ints]()
+    version = _Column[Ints]()
+    protocol = _Column[Ints]()
+    tcp = _Column[Bools]()
+    udp = _Column[Bools]()
+    source_port = _Column[Ints]()
+    destination_port = _Column[Ints]()
+    seq = _Column[Ints]()
+    ack = _Column[Ints]()
+    header_length = _Column[Ints]()
+    flags = _Column[Ints]()
+    window = _Column[Ints]()
+    payload = _Column[Ints]()
+    timestamped = _Column[Bools]()
+    ts_value = _Column[Ints]()
+    ts_echo = _Column[Ints]()
+    sack = _Column[Bools]()
 
     def __init__(self, path: Path) -> None:
         try:
@@ -59,101 +92,6 @@ class Capture:
 
     def __len__(self) -> int:
         return len(self._records)
-
-    @property
-    def time_ns(self) -> Ints:
-        """Time of capture, nanoseconds since the epoch."""
-        return self._common["time_ns"]
-
-    @property
-    def captured(self) -> Ints:
-        """Bytes of the packet in the file."""
-        return self._rare["captured"]
-
-    @property
-    def frame(self) -> Ints:
-        """Bytes of the packet on the interface: Ethernet header included, FCS not."""
-        return self._common["frame"]
-
-    @property
-    def version(self) -> Ints:
-        """4 or 6."""
-        return self._common["version"]
-
-    @property
-    def protocol(self) -> Ints:
-        """What IP carries, past IPv6's extension headers; -1 without IP."""
-        return self._common["protocol"]
-
-    @property
-    def tcp(self) -> Bools:
-        """Whether the packet has a TCP header, whole in the capture."""
-        return self._common["tcp"]
-
-    @property
-    def udp(self) -> Bools:
-        """Whether the packet has a UDP header, whole in the capture."""
-        return self._common["udp"]
-
-    @property
-    def source_port(self) -> Ints:
-        """Of TCP or UDP."""
-        return self._common["source_port"]
-
-    @property
-    def destination_port(self) -> Ints:
-        """Of TCP or UDP."""
-        return self._common["destination_port"]
-
-    @property
-    def seq(self) -> Ints:
-        """TCP's sequence number as sent, 32 bits."""
-        return self._common["seq"]
-
-    @property
-    def ack(self) -> Ints:
-        """TCP's acknowledgement number as sent, 32 bits."""
-        return self._common["ack"]
-
-    @property
-    def header_length(self) -> Ints:
-        """Bytes of the TCP header, options included."""
-        return self._common["header_length"]
-
-    @property
-    def flags(self) -> Ints:
-        """TCP's flags: FIN, SYN, RST, PSH, ACK and up."""
-        return self._common["flags"]
-
-    @property
-    def window(self) -> Ints:
-        """TCP's window as sent, unscaled."""
-        return self._common["window"]
-
-    @property
-    def payload(self) -> Ints:
-        """Bytes above the TCP or UDP header, by the IP length."""
-        return self._common["payload"]
-
-    @property
-    def timestamped(self) -> Bools:
-        """Whether the TCP timestamp option is there, laid out as RFC 7323 appendix A recommends: NOP NOP TS."""
-        return self._rare["timestamped"]
-
-    @property
-    def ts_value(self) -> Ints:
-        """TSval of the TCP timestamp option."""
-        return self._rare["ts_value"]
-
-    @property
-    def ts_echo(self) -> Ints:
-        """TSecr of the TCP timestamp option."""
-        return self._rare["ts_echo"]
-
-    @property
-    def sack(self) -> Bools:
-        """Whether there are SACK blocks, laid out NOP NOP SACK, first or after the timestamps, as Linux does."""
-        return self._rare["sack"]
 
     def options(self, packet: int) -> Options:
         """All TCP options of the packet at that index, as far as captured."""
@@ -184,6 +122,10 @@ class Capture:
                     flows += [flow] if flow else []
             number[start : start + _BLOCK] = np.array([known[key] for key in keys.tolist()], np.int32)[inverse]
         return number, tuple(flows)
+
+    def column(self, name: str) -> Ints:
+        """The column called `name`; it is read with the others of its kind, once."""
+        return self._common[name] if name in _COMMON else self._rare[name]
 
     @cached_property
     def _common(self) -> dict[str, Ints]:

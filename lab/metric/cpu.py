@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from lab import outputs
 from lab.metric.flow import MetricError
 from lab.metric.metrics import Metric
 from lab.record import Record
@@ -16,8 +17,8 @@ def cpu_per_gb() -> Metric:
     def measure(record: Record) -> Value:
         if record.trial.clock == "virtual":
             raise MetricError("in virtual time computing takes no time: its cost needs clock='real'")
-        account = record.json("cpu.json")
+        account = record.json(outputs.CPU)
         busy = sum(seconds for kind, seconds in account.items() if kind != "elapsed")
-        return Value(1e9 * busy / record.json("bulk.json")["bytes"], "s")
+        return Value(1e9 * busy / record.json(outputs.BULK)["bytes"], "s")
 
     return measure

@@ -10,6 +10,7 @@ from typing import Any
 
 import msgspec
 
+from lab import outputs
 from lab.metric.flow import MetricError
 from lab.record import Record
 from lab.units import Value
@@ -22,7 +23,7 @@ _PING = "Ping (ms) ICMP"
 
 def flent_file(record: Record) -> Path:
     """The data file that Flent left. Raises MetricError when there is none."""
-    names = [name for name in record.outputs if name.endswith(".flent.gz")]
+    names = [name for name in record.outputs if name.endswith(outputs.FLENT_SUFFIX)]
     if len(names) != 1:
         raise MetricError(f"Flent left {len(names)} data files: see flent.log")
     return record.path(names[0])

@@ -5,7 +5,6 @@ Sequence numbers are unwrapped to 64 bits, relative to the first one seen, so th
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, TypeAlias
@@ -16,7 +15,7 @@ import numpy.typing as npt
 from lab.errors import LabError
 from lab.metric.capture import ACK, FIN, RST, SYN, TCP, Capture, Flow
 
-__all__ = ["Connection", "MetricError", "Segments", "bulk", "connections"]
+__all__ = ["Connection", "MetricError", "Segments", "bulk"]
 
 Ints: TypeAlias = npt.NDArray[Any]
 Bools: TypeAlias = npt.NDArray[np.bool_]
@@ -87,13 +86,6 @@ class Connection:
     back: Segments
 
     @cached_property
-    def duplicate_acks(self) -> Bools:
-        """Of `back`: repeats of the last ACK, with its window, while data is outstanding (RFC 5681 2)."""
-        back = self.back
-        same = (np.diff(back.ack) == 0) & (np.diff(back.window) == 0) & back.pure_ack[1:]
-        return np.concatenate(([False], same))[: len(back)] & (self._sent_before(back.packet) > back.ack)
-
-    @cached_property
     def inflight(self) -> Ints:
         """Bytes sent and not acknowledged after each segment of `forward`, as its sender saw it there."""
         acked = np.maximum.accumulate(self.back.ack) if len(self.back) else self.back.ack
@@ -158,27 +150,9 @@ class Connection:
             raise MetricError(f"the handshake of {_name(self.flow)} was not captured")
         return int(answering[0] - opening[0])
 
-    def _sent_before(self, packet: Ints) -> Ints:
-        return np.concatenate(([-1], self.forward.highest))[np.searchsorted(self.forward.packet, packet)]
-
     def _acked_at(self, when: Ints) -> Ints:
         times, acked = self.acked
         return np.concatenate(([0], acked))[np.searchsorted(times, when, side="right")]
-
-
-def connections(capture: Capture) -> Iterator[Connection]:
-    """Every TCP connection of the capture, by first appearance."""
-    numbers = {flow: number for number, flow in enumerate(capture.flows) if flow.protocol == TCP}
-    seen: set[Flow] = set()
-    for flow in numbers:
-        if flow not in seen:
-            seen |= {flow, flow.reverse}
-            ways = [
-                np.flatnonzero(capture.tcp & (capture.flow == numbers.get(way, -2))) for way in (flow, flow.reverse)
-            ]
-            if capture.payload[ways[1]].sum() > capture.payload[ways[0]].sum():
-                flow, ways = flow.reverse, ways[::-1]
-            yield _connection(capture, flow, ways[0], ways[1])
 
 
 def bulk(capture: Capture) -> Connection:

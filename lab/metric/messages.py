@@ -12,6 +12,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from lab import outputs
 from lab.metric.flow import Bools, Ints, MetricError
 from lab.metric.metrics import Metric, connection_of
 from lab.record import Record
@@ -118,6 +119,6 @@ def _median(of: Callable[[Counts], Any], unit: str, node: str, interface: str | 
 
 def _output(record: Record, name: str) -> Any:
     try:
-        return record.json("small_writes.json")[name]
+        return record.json(outputs.SMALL_WRITES)[name]
     except KeyError:
         raise MetricError(f"small_writes.json has no '{name}'") from None

@@ -6,11 +6,11 @@ All raise MetricError, or RecordError, when the record does not hold what they n
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import Literal, TypeAlias
 
 import numpy as np
 
+from lab import outputs
 from lab.metric import tcp_info
 from lab.metric.capture import Capture
 from lab.metric.flow import Connection, MetricError, bulk
@@ -39,13 +39,11 @@ __all__ = [
     "expert_retransmits",
     "header_length",
     "idle_share",
-    "inflight_max",
     "iperf3_goodput",
     "iperf_goodput",
     "ping_rtt",
     "qperf_goodput",
     "retransmits",
-    "tcp_info_max",
     "tcp_info_of",
     "window_plateau",
 ]
@@ -56,19 +54,19 @@ Way = Literal["forward", "back"]
 
 def iperf3_goodput(side: Side = "received") -> Metric:
     """iperf3's own mean, as its receiver or its sender counts it; the sender's includes what is only buffered."""
-    return lambda record: Value(iperf3_bits_per_second(record.json("iperf3.json"), side), "bit/s")
+    return lambda record: Value(iperf3_bits_per_second(record.json(outputs.IPERF3), side), "bit/s")
 
 
 def iperf_goodput() -> Metric:
     """The mean that iperf 2's server counts; its client's includes what is only buffered."""
-    return lambda record: Value(iperf_bits_per_second(record.text("iperf.server.csv")), "bit/s")
+    return lambda record: Value(iperf_bits_per_second(record.text(outputs.IPERF_SERVER)), "bit/s")
 
 
 def qperf_goodput() -> Metric:
     """Qperf's bandwidth: "bw", of tcp_bw."""
 
     def measure(record: Record) -> Value:
-        results = qperf_results(record.text("qperf.txt"))
+        results = qperf_results(record.text(outputs.QPERF))
         if "bw" not in results:
             raise MetricError(f"qperf measured {', '.join(results)}, but no bandwidth")
         return results["bw"]
@@ -80,7 +78,7 @@ def bulk_goodput() -> Metric:
     """Of our own transfer: what the receiver read after its first read, over the time from that to the last."""
 
     def measure(record: Record) -> Value:
-        output = record.json("bulk.json")
+        output = record.json(outputs.BULK)
         elapsed = output["last_ns"] - output["first_ns"]
         if elapsed <= 0:
             raise MetricError("the transfer was read at once: there is no time to divide by")
@@ -92,7 +90,7 @@ def bulk_goodput() -> Metric:
 def ping_rtt(which: Literal["min", "max", "last"] = "min") -> Metric:
     """A round trip that ping printed, in seconds."""
     choose: dict[str, Callable[[list[float]], float]] = {"min": min, "max": max, "last": lambda rtts: rtts[-1]}
-    return lambda record: Value(choose[which](ping_rtts(record.text("ping.txt"))), "s")
+    return lambda record: Value(choose[which](ping_rtts(record.text(outputs.PING))), "s")
 
 
 def drops(link: str = "path", way: Way = "forward") -> Metric:
@@ -104,7 +102,7 @@ def drops(link: str = "path", way: Way = "forward") -> Metric:
             raise MetricError(f"{name} has no qdisc of link '{link}' {way}")
         return sum(int(row["drops"]) for row in rows)
 
-    return lambda record: Value(count(record, "qdiscs.after.json") - count(record, "qdiscs.before.json"), "1")
+    return lambda record: Value(count(record, outputs.QDISCS_AFTER) - count(record, outputs.QDISCS_BEFORE), "1")
 
 
 def any_drops(link: str = "path", way: Way = "forward") -> Metric:
@@ -118,7 +116,7 @@ def counted(name: str, node: str = "sender") -> Metric:
 
     def measure(record: Record) -> Value:
         before, after = (
-            netstat_counters(record.text(f"netstat.{node}.{when}.txt")).get(name) for when in ("before", "after")
+            netstat_counters(record.text(outputs.netstat(node, when))).get(name) for when in ("before", "after")
         )
         if before is None or after is None:
             raise MetricError(f"the kernel of '{node}' does not count {name}")
@@ -136,7 +134,7 @@ def expert_retransmits(node: str = "sender", interface: str = "eth0") -> Metric:
     """Frames that Wireshark's Expert Info suspects of being a retransmission, of any kind."""
 
     def measure(record: Record) -> Value:
-        summaries = expert_summaries(record.text(f"expert.{node}.{interface}.txt"))
+        summaries = expert_summaries(record.text(outputs.expert(node, interface)))
         return Value(sum(frames for summary, frames in summaries.items() if "retransmission" in summary.lower()), "1")
 
     return measure
@@ -173,11 +171,6 @@ def window_plateau(node: str = "sender", interface: str | None = None) -> Metric
     return measure
 
 
-def inflight_max(node: str = "sender", interface: str | None = None) -> Metric:
-    """The most bytes sent and not acknowledged, at the sender."""
-    return lambda record: Value(int(connection_of(record, node, interface).inflight.max(initial=0)), "B")
-
-
 def capture_goodput(start: float, end: float, node: str = "sender", interface: str | None = None) -> Metric:
     """Bytes acknowledged between two times, in seconds since the first data segment, per second."""
 
@@ -202,11 +195,6 @@ def idle_share(
     return measure
 
 
-def tcp_info_max(field: str, unit: str = "1", scale: float = 1, node: str = "sender") -> Metric:
-    """The largest sample of a tcp_info field of the connection that sends most, times `scale`, in `unit`."""
-    return lambda record: Value(float(tcp_info_of(record, node)[field].max()) * scale, unit)
-
-
 def acked_goodput(start: float, end: float, node: str = "sender") -> Metric:
     """Bytes acknowledged by the kernel's own count (tcp_info), per second, between two times since its first sample."""
 
@@ -224,8 +212,8 @@ def acked_goodput(start: float, end: float, node: str = "sender") -> Metric:
 def capture_of(record: Record, node: str, interface: str | None = None) -> Capture:
     """The capture of an interface; of the only one captured on `node` when none is named."""
     if interface is not None:
-        return Capture(record.path(f"capture.{node}.{interface}.pcap"))
-    names = [name for name in record.outputs if name.startswith(f"capture.{node}.") and Path(name).suffix == ".pcap"]
+        return Capture(record.path(outputs.capture(node, interface)))
+    names = outputs.captures(record.outputs, node)
     if len(names) != 1:
         how_many = f"{len(names)} captures: name an interface" if names else "no capture"
         raise MetricError(f"node '{node}' has {how_many}")
@@ -239,7 +227,7 @@ def connection_of(record: Record, node: str, interface: str | None = None) -> Co
 
 def tcp_info_of(record: Record, node: str) -> tcp_info.Samples:
     """The samples of the connection of `node` that sent most."""
-    samples = tcp_info.read(record.path(f"tcp_info.{node}.bin"))
+    samples = tcp_info.read(record.path(outputs.tcp_info(node)))
     if not samples:
         raise MetricError(f"the tcp_info probe of '{node}' saw no connection")
     return max(samples, key=lambda each: int(each["bytes_acked"].max()))

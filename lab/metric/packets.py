@@ -245,7 +245,7 @@ class Packets:
         protocol[~(four | six)] = -1
         first = ~four | (header["fragment"] % 0x2000 == 0)
         transport = network + size
-        for _ in range(_DEPTH * bool(six.any())):
+        for _ in range(_DEPTH if six.any() else 0):
             long = six & np.isin(protocol, _EXTENSIONS)
             fragment = six & (protocol == _FRAGMENT) & first
             if not (long | fragment).any():

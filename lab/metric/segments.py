@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Literal, TypeAlias
 
+from lab import outputs
 from lab.metric.flow import MetricError
 from lab.metric.metrics import connection_of
 from lab.record import Record
@@ -24,7 +25,7 @@ def mss_in(kind: Literal["SYN", "SYN-ACK"], node: str = "sender", interface: str
         from scapy.layers.inet import TCP  # half a second, for those alone that ask
         from scapy.utils import PcapReader
 
-        with PcapReader(str(record.path(f"capture.{node}.{interface}.pcap"))) as packets:
+        with PcapReader(str(record.path(outputs.capture(node, interface)))) as packets:
             syn = next((each[TCP] for each in packets if TCP in each and each[TCP].flags == _SYN[kind]), None)
         if syn is None:
             raise MetricError(f"the capture of '{node}' has no {kind}")
@@ -56,7 +57,7 @@ def fragments(node: str = "sender", interface: str = "eth0") -> Metric:
         from scapy.layers.inet import IP
         from scapy.utils import PcapReader
 
-        with PcapReader(str(record.path(f"capture.{node}.{interface}.pcap"))) as packets:
+        with PcapReader(str(record.path(outputs.capture(node, interface)))) as packets:
             return Value(sum(1 for each in packets if IP in each and (each[IP].flags.MF or each[IP].frag)), "1")
 
     return count
@@ -66,9 +67,9 @@ def transfer_time() -> Metric:
     """Of one transfer, in seconds: from before its client connects until the last byte was read."""
 
     def measure(record: Record) -> Value:
-        if "netcat.json" in record.outputs:
-            output = record.json("netcat.json")
+        if outputs.NETCAT in record.outputs:
+            output = record.json(outputs.NETCAT)
             return Value((output["end_ns"] - output["start_ns"]) / 1e9, "s")
-        return Value((record.json("bulk.json")["last_ns"] - record.json("bulk.sender.json")["start_ns"]) / 1e9, "s")
+        return Value((record.json(outputs.BULK)["last_ns"] - record.json(outputs.BULK_SENDER)["start_ns"]) / 1e9, "s")
 
     return measure

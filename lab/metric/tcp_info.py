@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,12 +11,11 @@ import numpy as np
 import numpy.typing as npt
 
 from lab.errors import LabError
+from lab.outputs import TCP_INFO_RECORD
 
 __all__ = ["FIELDS", "Samples", "TcpInfoError", "read"]
 
 Ints: TypeAlias = npt.NDArray[Any]
-
-_RECORD = struct.Struct("<qII")  # as lab.probe.tcp_info writes: time, local port << 16 | remote port, length
 
 _EIGHTS = "state ca_state retransmits probes backoff options wscale delivery_rate_app_limited"
 _WORDS = (  # from offset 8, 32 bits each
@@ -84,10 +82,10 @@ def read(path: Path) -> list[Samples]:
     found: dict[tuple[int, int], list[tuple[int, bytes]]] = {}
     at = 0
     while at < len(data):
-        if at + _RECORD.size > len(data):
+        if at + TCP_INFO_RECORD.size > len(data):
             raise TcpInfoError(f"{path} ends within a sample")
-        time_ns, ports, length = _RECORD.unpack_from(data, at)
-        at += _RECORD.size
+        time_ns, ports, length = TCP_INFO_RECORD.unpack_from(data, at)
+        at += TCP_INFO_RECORD.size
         if at + length > len(data):
             raise TcpInfoError(f"{path} ends within a sample")
         found.setdefault((ports, length), []).append((time_ns, data[at : at + length]))

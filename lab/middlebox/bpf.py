@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from lab.errors import LabError
 
-R0, R1, R2, R3, R4, R5, R6, R7 = range(8)
+R0, R1, R2, R3, R4, R5, R6 = range(7)
 PACKET = R6  # load_byte() and load_half() expect the packet's context there, and overwrite R0 to R5
 STACK = 10
 

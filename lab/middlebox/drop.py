@@ -5,13 +5,14 @@ from __future__ import annotations
 import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import ClassVar
 
 import msgspec
 
 from lab.middlebox import bpf
 from lab.middlebox.bpf import PACKET, R1, Counter, Line
 from lab.middlebox.program import ETHERTYPE, PROTOCOL, running
-from lab.place import Place, WorkloadError
+from lab.testbed import Testbed, WorkloadError
 
 LENGTH = 16  # where a frame over IPv4 has the length of its packet
 HEADERS = 120  # bytes of IPv4 and TCP at most: a longer packet carries data
@@ -23,6 +24,8 @@ class DropSegment(msgspec.Struct, frozen=True, tag="drop_segment", tag_field="ki
     Not on a sender: its TCP would notice, and count the segment as never sent.
     """
 
+    tools: ClassVar[tuple[str, ...]] = ()
+
     node: str
     number: int
     interface: str = "eth1"
@@ -31,16 +34,12 @@ class DropSegment(msgspec.Struct, frozen=True, tag="drop_segment", tag_field="ki
         if self.number < 1:
             raise ValueError(f"segments are counted from 1: there is no {self.number}")
 
-    def tools(self) -> tuple[str, ...]:
-        """No tool of another's."""
-        return ()
-
     @contextmanager
-    def installed(self, place: Place) -> Iterator[None]:
+    def installed(self, testbed: Testbed) -> Iterator[None]:
         """In force within this context. Raises as MssProgram does; WorkloadError also when fewer segments passed."""
         with (
             bpf.counting() as counter,
-            running("drop", drop(self.number, counter), place, self.node, self.interface, "out"),
+            running("drop", drop(self.number, counter), testbed, self.node, self.interface, "out"),
         ):
             yield
             if counter.value < self.number:

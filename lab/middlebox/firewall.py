@@ -8,42 +8,45 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import msgspec
 
-from lab.place import Place, WorkloadError
+from lab.testbed import Testbed, WorkloadError
 from lab.units import Size
 
-Way = Literal["out", "in"]
+Hook = Literal["out", "in"]
+
+
+class MssSetter(msgspec.Struct, frozen=True):
+    """What sets the MSS of SYNs that leave `node` by `interface`, or come `in` there."""
+
+    node: str
+    mss: Size
+    way: Hook = "out"
+    interface: str = "eth0"
+
 
 TABLE, CHAIN = "replab", "syn"
 
 
-class TcpMss(msgspec.Struct, frozen=True, tag="tcp_mss", tag_field="kind", forbid_unknown_fields=True):
+class TcpMss(MssSetter, frozen=True, tag="tcp_mss", tag_field="kind", forbid_unknown_fields=True):
     """`iptables -t mangle -j TCPMSS --set-mss` for SYNs that leave `node` by `interface`, or come `in` there.
 
     Leaves iptables.NODE.txt: the rule as the kernel has it, with its counters after the workload.
     """
 
-    node: str
-    mss: Size
-    way: Way = "out"
-    interface: str = "eth0"
-
-    def tools(self) -> tuple[str, ...]:
-        """What must be installed."""
-        return ("iptables",)
+    tools: ClassVar[tuple[str, ...]] = ("iptables",)
 
     @contextmanager
-    def installed(self, place: Place) -> Iterator[None]:
+    def installed(self, testbed: Testbed) -> Iterator[None]:
         """In force within this context. Raises WorkloadError when the kernel does not take it as it is."""
         chain, side = ("POSTROUTING", "-o") if self.way == "out" else ("PREROUTING", "-i")
         rule = [chain, side, self.interface, "-p", "tcp", "-m", "tcp", "--tcp-flags", "SYN,RST", "SYN"]
         rule += ["-j", "TCPMSS", "--set-mss", str(self.mss.bytes)]
 
         def iptables(*argv: str) -> str:
-            return place.run(self.node, ["iptables", "-t", "mangle", *argv], f"iptables.{self.node}.txt")
+            return testbed.run(self.node, ["iptables", "-t", "mangle", *argv], f"iptables.{self.node}.txt")
 
         iptables("-A", *rule)
         listed = iptables("-S", chain).splitlines()
@@ -55,40 +58,33 @@ class TcpMss(msgspec.Struct, frozen=True, tag="tcp_mss", tag_field="kind", forbi
             iptables("-D", *rule)
 
 
-class NftMaxseg(msgspec.Struct, frozen=True, tag="nft_maxseg", tag_field="kind", forbid_unknown_fields=True):
+class NftMaxseg(MssSetter, frozen=True, tag="nft_maxseg", tag_field="kind", forbid_unknown_fields=True):
     """nftables' `tcp option maxseg size set` for SYNs that leave `node` by `interface`, or come `in` there.
 
     Leaves nft.NODE.json: the chain as the kernel has it.
     """
 
-    node: str
-    mss: Size
-    way: Way = "out"
-    interface: str = "eth0"
-
-    def tools(self) -> tuple[str, ...]:
-        """What must be installed."""
-        return ("nft",)
+    tools: ClassVar[tuple[str, ...]] = ("nft",)
 
     @contextmanager
-    def installed(self, place: Place) -> Iterator[None]:
+    def installed(self, testbed: Testbed) -> Iterator[None]:
         """In force within this context. Raises WorkloadError when the kernel does not take it as it is."""
         key = {"tcp option": {"name": "maxseg", "field": "size"}}
         wanted = {"mangle": {"key": key, "value": self.mss.bytes}}
         statement = f"tcp option maxseg size set {self.mss.bytes}"
-        with for_syns(place, self.node, self.way, self.interface, statement, wanted):
+        with for_syns(testbed, self.node, self.way, self.interface, statement, wanted):
             yield
 
 
 @contextmanager
 def for_syns(
-    place: Place, node: str, way: Way, interface: str, statement: str, wanted: dict[str, Any]
+    testbed: Testbed, node: str, way: Hook, interface: str, statement: str, wanted: dict[str, Any]
 ) -> Iterator[None]:
     """An nftables chain that applies `statement`, in JSON `wanted`, to SYNs over `interface`. Raises WorkloadError."""
     hook, key = ("postrouting", "oifname") if way == "out" else ("prerouting", "iifname")
 
     def nft(*argv: str) -> str:
-        return place.run(node, ["nft", *argv], f"nft.{node}.json")
+        return testbed.run(node, ["nft", *argv], f"nft.{node}.json")
 
     nft(
         f"add table ip {TABLE}; "

@@ -5,16 +5,14 @@ from __future__ import annotations
 import socket
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-
-import msgspec
+from typing import ClassVar
 
 from lab.fabric import device
 from lab.fabric.netlink import Netlink
 from lab.middlebox import bpf
 from lab.middlebox.bpf import PACKET, R1, R2, R3, R4, R5, STACK, Line
-from lab.middlebox.firewall import Way
-from lab.place import Place, WorkloadError
-from lab.units import Size
+from lab.middlebox.firewall import Hook, MssSetter
+from lab.testbed import Testbed, WorkloadError
 
 # Where things are in a frame with an IPv4 header of 20 bytes. Linux puts the MSS first among a SYN's options.
 ETHERTYPE, VERSION, FRAGMENT, PROTOCOL, FLAGS, CHECKSUM, OPTION, MSS = 12, 14, 20, 23, 47, 50, 54, 56
@@ -22,30 +20,23 @@ SYN, SYN_RST = 0x02, 0x06
 KIND_2_LENGTH_4 = 0x0204  # RFC 9293 3.2: how the MSS option starts
 
 
-class MssProgram(msgspec.Struct, frozen=True, tag="mss_program", tag_field="kind", forbid_unknown_fields=True):
+class MssProgram(MssSetter, frozen=True, tag="mss_program", tag_field="kind", forbid_unknown_fields=True):
     """A tc-bpf program that sets the MSS of SYNs over IPv4 which leave `node` by `interface`, or come `in` there."""
 
-    node: str
-    mss: Size
-    way: Way = "out"
-    interface: str = "eth0"
-
-    def tools(self) -> tuple[str, ...]:
-        """No tool of another's."""
-        return ()
+    tools: ClassVar[tuple[str, ...]] = ()
 
     @contextmanager
-    def installed(self, place: Place) -> Iterator[None]:
+    def installed(self, testbed: Testbed) -> Iterator[None]:
         """In force within this context. Raises BpfError, NetlinkError; WorkloadError when another program is there."""
-        with running("set_mss", set_mss(self.mss.bytes), place, self.node, self.interface, self.way):
+        with running("set_mss", set_mss(self.mss.bytes), testbed, self.node, self.interface, self.way):
             yield
 
 
 @contextmanager
-def running(name: str, lines: Sequence[Line], place: Place, node: str, interface: str, way: Way) -> Iterator[None]:
+def running(name: str, lines: Sequence[Line], testbed: Testbed, node: str, interface: str, way: Hook) -> Iterator[None]:
     """A program that sees every packet there, within this context. Raises as `MssProgram.installed`."""
     with bpf.loaded(name, lines) as program:
-        with place.spaces[node].entered():
+        with testbed.spaces[node].entered():
             netlink = Netlink()
         with netlink:
             device.add_program(netlink, interface, way, program.fd)

@@ -12,13 +12,11 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-
-import msgspec
+from typing import ClassVar
 
 from lab.fabric.netlink import Netlink, attribute, attributes
-from lab.middlebox.firewall import Way, for_syns
-from lab.place import Child, Place, WorkloadError
-from lab.units import Size
+from lab.middlebox.firewall import MssSetter, for_syns
+from lab.testbed import Child, Testbed, WorkloadError
 
 QUEUE = 0
 NETLINK_NETFILTER = 12
@@ -35,27 +33,20 @@ _HEADER = struct.pack(">BBH", socket.AF_UNSPEC, 0, QUEUE)  # nfgenmsg
 _FAMILY = 4  # bytes of it
 
 
-class MssQueue(msgspec.Struct, frozen=True, tag="mss_queue", tag_field="kind", forbid_unknown_fields=True):
+class MssQueue(MssSetter, frozen=True, tag="mss_queue", tag_field="kind", forbid_unknown_fields=True):
     """Scapy sets the MSS of SYNs over IPv4 that leave `node` by `interface`, or come `in` there.
 
     Leaves nft.NODE.json: the chain that queues them, as the kernel has it.
     """
 
-    node: str
-    mss: Size
-    way: Way = "out"
-    interface: str = "eth0"
-
-    def tools(self) -> tuple[str, ...]:
-        """What must be installed."""
-        return ("nft",)
+    tools: ClassVar[tuple[str, ...]] = ("nft",)
 
     @contextmanager
-    def installed(self, place: Place) -> Iterator[None]:
+    def installed(self, testbed: Testbed) -> Iterator[None]:
         """In force within this context. Raises WorkloadError when the queue is not read, or no longer at the end."""
-        child = place.spawn(self.node, self._serve)
+        child = testbed.spawn(self.node, self._serve)
         _wait_for_reader(child)
-        with for_syns(place, self.node, self.way, self.interface, f"queue num {QUEUE}", {"queue": {"num": QUEUE}}):
+        with for_syns(testbed, self.node, self.way, self.interface, f"queue num {QUEUE}", {"queue": {"num": QUEUE}}):
             yield
         if child.poll() is not None:
             raise WorkloadError(f"whoever reads the queue of {self.node} ended before the trial: see the console log")

@@ -1,6 +1,7 @@
 """What a trial watches while its workload runs.
 
-A probe is a frozen declaration whose `watch` is a context; `Probe` is the union of all of them, told apart by `kind`.
+A probe is a frozen declaration whose `watch` is a context; `tools` are the programs that it needs. `Probe` is the union
+of all of them, told apart by `kind`.
 """
 
 from lab.probe.capture import Capture

@@ -7,10 +7,12 @@ import signal
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import ClassVar
 
 import msgspec
 
-from lab.place import Place, WorkloadError
+from lab import outputs
+from lab.testbed import Testbed, WorkloadError
 from lab.units import Size
 
 READY_SECONDS = 20.0
@@ -27,24 +29,22 @@ class Capture(msgspec.Struct, frozen=True, tag="capture", tag_field="kind", forb
     Leaves capture.NODE.INTERFACE.pcap. The trial is invalid when a packet escaped the capture.
     """
 
+    tools: ClassVar[tuple[str, ...]] = ("tcpdump",)
+
     node: str = "receiver"
     interface: str = "eth0"
     snap: Size = Size(96)
     filter: str = ""
 
-    def tools(self) -> tuple[str, ...]:
-        """What must be installed."""
-        return ("tcpdump",)
-
     @property
-    def stem(self) -> str:
-        """The name of the files that it leaves, without their ending."""
-        return f"capture.{self.node}.{self.interface}"
+    def file(self) -> str:
+        """The capture that it leaves."""
+        return outputs.capture(self.node, self.interface)
 
     @contextmanager
-    def watch(self, place: Place) -> Iterator[None]:
+    def watch(self, testbed: Testbed) -> Iterator[None]:
         """Capture within this context. Raises WorkloadError when tcpdump does not start or loses packets."""
-        log = place.out / f"{self.stem}.log"
+        log = (testbed.out / self.file).with_suffix(".log")
         argv = [
             "stdbuf",
             "-o1M",
@@ -58,7 +58,7 @@ class Capture(msgspec.Struct, frozen=True, tag="capture", tag_field="kind", forb
             str(BUFFER_KIB),
         ]
         argv += ["-Z", "root", "--time-stamp-precision=nano", "-w", "-"]
-        process = place.start(self.node, [*argv, *self.filter.split()], f"{self.stem}.pcap", log.name)
+        process = testbed.start(self.node, [*argv, *self.filter.split()], self.file, log.name)
         deadline = time.monotonic() + READY_SECONDS
         while "listening on" not in log.read_text():
             if process.poll() is not None or time.monotonic() > deadline:
@@ -67,7 +67,7 @@ class Capture(msgspec.Struct, frozen=True, tag="capture", tag_field="kind", forb
         yield
         time.sleep(FLUSH_SECONDS)
         process.send_signal(signal.SIGINT)
-        place.wait(process, STOP_SECONDS, log.name)
+        testbed.wait(process, STOP_SECONDS, log.name)
         lost = re.search(r"(\d+) packets? dropped by kernel", log.read_text())
         if lost is None or int(lost.group(1)):
             raise WorkloadError(f"the capture on {self.node} lost packets: {log.read_text().strip()}")

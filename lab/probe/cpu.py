@@ -6,18 +6,18 @@
 from __future__ import annotations
 
 import json
-import os
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
+from typing import ClassVar
 
 import msgspec
 
-from lab.place import Place
+from lab import outputs
+from lab.probe import proc_stat
+from lab.testbed import Testbed
 
-IDLE = ("idle", "iowait")
-FIELDS = ("user", "nice", "system", "idle", "iowait", "irq", "softirq")  # proc_stat(5), in its order
+BUSY = ("user", "nice", "system", "irq", "softirq")
 
 
 class CpuTime(msgspec.Struct, frozen=True, tag="cpu_time", tag_field="kind", forbid_unknown_fields=True):
@@ -26,21 +26,17 @@ class CpuTime(msgspec.Struct, frozen=True, tag="cpu_time", tag_field="kind", for
     In virtual time nothing takes CPU time, and the account stays empty.
     """
 
-    def tools(self) -> tuple[str, ...]:
-        """No tool of another's."""
-        return ()
+    tools: ClassVar[tuple[str, ...]] = ()
 
     @contextmanager
-    def watch(self, place: Place) -> Iterator[None]:
+    def watch(self, testbed: Testbed) -> Iterator[None]:
         """Account within this context."""
         before, start = _account(), time.monotonic()
         yield
         after, end = _account(), time.monotonic()
-        spent = {name: round(after[name] - before[name], 2) for name in FIELDS if name not in IDLE}
-        (place.out / "cpu.json").write_text(json.dumps({**spent, "elapsed": round(end - start, 3)}) + "\n")
+        spent = {name: round(after[name] - before[name], 2) for name in BUSY}
+        (testbed.out / outputs.CPU).write_text(json.dumps({**spent, "elapsed": round(end - start, 3)}) + "\n")
 
 
 def _account() -> dict[str, float]:
-    words = Path("/proc/stat").read_text().split("\n", 1)[0].split()[1:]
-    tick = os.sysconf("SC_CLK_TCK")
-    return {name: int(word) / tick for name, word in zip(FIELDS, words, strict=False)}
+    return {kind: count / proc_stat.ticks_a_second() for kind, count in proc_stat.ticks().items() if kind in BUSY}

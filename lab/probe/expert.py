@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
+from typing import ClassVar
 
 import msgspec
 
-from lab.place import Place
+from lab import outputs
 from lab.probe.capture import Capture
+from lab.testbed import Testbed
 
 SECONDS = 600.0
 
@@ -20,19 +23,18 @@ class ExpertInfo(msgspec.Struct, frozen=True, tag="expert_info", tag_field="kind
     were not tried.
     """
 
+    tools: ClassVar[tuple[str, ...]] = ("tcpdump", "tshark")
+
     node: str = "sender"
     interface: str = "eth0"
 
-    def tools(self) -> tuple[str, ...]:
-        """What must be installed."""
-        return ("tcpdump", "tshark")
-
     @contextmanager
-    def watch(self, place: Place) -> Iterator[None]:
+    def watch(self, testbed: Testbed) -> Iterator[None]:
         """Capture within this context, and ask tshark after it. Raises WorkloadError."""
         capture = Capture(node=self.node, interface=self.interface)
-        with capture.watch(place):
+        with capture.watch(testbed):
             yield
-        name = f"expert.{self.node}.{self.interface}"
-        argv = ["tshark", "-q", "-z", "expert", "-r", str(place.out / f"{capture.stem}.pcap")]
-        place.wait(place.start(self.node, argv, f"{name}.txt", f"{name}.log"), SECONDS, f"{name}.log")
+        said = outputs.expert(self.node, self.interface)
+        log = Path(said).with_suffix(".log").name
+        argv = ["tshark", "-q", "-z", "expert", "-r", str(testbed.out / capture.file)]
+        testbed.wait(testbed.start(self.node, argv, said, log), SECONDS, log)

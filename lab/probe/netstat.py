@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import ClassVar
 
 import msgspec
 
-from lab.place import Place
+from lab import outputs
+from lab.testbed import Testbed
 
 SECONDS = 10.0
 
@@ -16,23 +18,21 @@ SECONDS = 10.0
 class Netstat(msgspec.Struct, frozen=True, tag="netstat", tag_field="kind", forbid_unknown_fields=True):
     """What `node` counts in /proc/net/netstat and /proc/net/snmp. Leaves netstat.NODE.before.txt and .after.txt."""
 
+    tools: ClassVar[tuple[str, ...]] = ()
+
     node: str = "sender"
 
-    def tools(self) -> tuple[str, ...]:
-        """No tool of another's."""
-        return ()
-
     @contextmanager
-    def watch(self, place: Place) -> Iterator[None]:
+    def watch(self, testbed: Testbed) -> Iterator[None]:
         """Read the counters around this context. Raises WorkloadError."""
-        self._read(place, "before")
+        self._read(testbed, "before")
         yield
-        self._read(place, "after")
+        self._read(testbed, "after")
 
-    def _read(self, place: Place, when: str) -> None:
-        target = place.out / f"netstat.{self.node}.{when}.txt"
+    def _read(self, testbed: Testbed, when: str) -> None:
+        target = testbed.out / outputs.netstat(self.node, when)
 
         def read() -> None:
             target.write_text("".join(Path(f"/proc/net/{name}").read_text() for name in ("netstat", "snmp")))
 
-        place.spawn(self.node, read).wait("the netstat probe", SECONDS)
+        testbed.spawn(self.node, read).wait("the netstat probe", SECONDS)

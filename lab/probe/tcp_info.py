@@ -11,10 +11,12 @@ import struct
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import ClassVar
 
 import msgspec
 
-from lab.place import Place
+from lab import outputs
+from lab.testbed import Testbed
 from lab.units import Duration
 
 SOCK_DIAG_BY_FAMILY = 20
@@ -27,27 +29,24 @@ _HEADER = struct.Struct("=IHHII")
 _MESSAGE = struct.Struct(">4xHH")  # inet_diag_msg: family, state, timer, retrans, then the two ports
 _MESSAGE_BYTES = 72
 _ATTRIBUTE = struct.Struct("=HH")
-RECORD = struct.Struct("<qII")  # time in ns, local port << 16 | remote port, bytes of tcp_info that follow
 
 
 class TcpInfo(msgspec.Struct, frozen=True, tag="tcp_info", tag_field="kind", forbid_unknown_fields=True):
-    """Every connection of `node`, each `interval`. Leaves tcp_info.NODE.bin, a sequence of RECORDs."""
+    """Every connection of `node`, each `interval`. Leaves tcp_info.NODE.bin, of TCP_INFO_RECORDs."""
+
+    tools: ClassVar[tuple[str, ...]] = ()
 
     node: str = "sender"
     interval: Duration = Duration.of("10 ms")
 
-    def tools(self) -> tuple[str, ...]:
-        """No tool of another's."""
-        return ()
-
     @contextmanager
-    def watch(self, place: Place) -> Iterator[None]:
+    def watch(self, testbed: Testbed) -> Iterator[None]:
         """Sample within this context. Raises WorkloadError when sampling failed."""
-        child = place.spawn(self.node, lambda: self._sample(place))
+        child = testbed.spawn(self.node, lambda: self._sample(testbed))
         yield
         child.stop("the tcp_info probe")
 
-    def _sample(self, place: Place) -> None:
+    def _sample(self, testbed: Testbed) -> None:
         stopped = False
 
         def stop(*_: object) -> None:
@@ -58,7 +57,7 @@ class TcpInfo(msgspec.Struct, frozen=True, tag="tcp_info", tag_field="kind", for
         request = _request()
         with (
             socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, NETLINK_SOCK_DIAG) as diag,
-            open(place.out / f"tcp_info.{self.node}.bin", "wb") as file,
+            open(testbed.out / outputs.tcp_info(self.node), "wb") as file,
         ):
             due = time.monotonic_ns()
             while not stopped:
@@ -66,7 +65,7 @@ class TcpInfo(msgspec.Struct, frozen=True, tag="tcp_info", tag_field="kind", for
                 for family in (socket.AF_INET, socket.AF_INET6):
                     diag.send(request[family])
                     for ports, info in _answers(diag):
-                        file.write(RECORD.pack(now, ports, len(info)) + info)
+                        file.write(outputs.TCP_INFO_RECORD.pack(now, ports, len(info)) + info)
                 due += self.interval.ns
                 time.sleep(max(0, due - time.monotonic_ns()) / 1e9)
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 
+from lab.spec.case import CaseKey
 from lab.units import to_plain
 
 __all__ = ["FABRIC", "Trial", "canonical"]
@@ -18,9 +19,9 @@ class Trial(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaul
     """The inputs of one run. Two trials with equal inputs are the same trial, wherever and whenever they run.
 
     `network`, `workload`, `probes`, `middleboxes` and `kernel` are in plain form (`lab.units.to_plain`); `point` is ""
-    outside a sweep; `source_sha256` covers the experiment file and its patches; `on` and `clock` say where it runs
-    ("uml", "virtual"); `tools` maps each tool that touches the packets to its version; `fabric` makes the network, and
-    is left out where it is the usual one.
+    outside a sweep; `source_sha256` covers what the experiment file means, and its patches; `on` and `clock` say where
+    it runs ("uml", "virtual"); `tools` maps each tool that touches the packets to its version; `fabric` makes the
+    network, and is left out where it is the usual one.
     """
 
     claim: str
@@ -38,6 +39,11 @@ class Trial(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaul
     repeat: int
     tools: dict[str, str]
     fabric: str = FABRIC
+
+    @property
+    def key(self) -> CaseKey:
+        """Which case of its claim it is a trial of."""
+        return CaseKey(self.arm, self.point)
 
     @property
     def address(self) -> str:

@@ -10,7 +10,7 @@ from typing import get_args
 from lab.report import html, notebooks
 from lab.report.claim import Claim
 from lab.report.claims import Claims
-from lab.report.judged import Article as Source
+from lab.spec.loaded import Article as Source
 from lab.verdict import Kind, Result
 
 __all__ = ["Article", "Overview"]

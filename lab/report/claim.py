@@ -3,167 +3,39 @@
 from __future__ import annotations
 
 import inspect
-import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property
+from dataclasses import dataclass
 from html import escape
-from pathlib import Path
 from typing import Any
 
-from lab.errors import InputError, LabError
-from lab.record import Record
+from lab.errors import InputError
 from lab.report import html, text
 from lab.report.diagram import diagram
 from lab.report.html import Html
-from lab.report.judged import Case, Judged, network_path
-from lab.report.traffic import Traffic, traffic_of
+from lab.report.tested import TestedCase, TestedClaim
 from lab.units import to_plain
-from lab.verdict import Result, Verdict
 
-__all__ = ["Claim", "NotRun", "Tested"]
+__all__ = ["Claim"]
 
 _MANY = 6  # rows of a table that are more than a reader wants to see at once
 
 
-class NotRun(LabError):
-    """There is no record of what a figure should show."""
-
-
-@dataclass(frozen=True)
-class Tested:
-    """One case, its result and the record of its (first) trial; None when it was not run."""
-
-    case: Case
-    result: Result
-    record: Record | None
-
-    @property
-    def label(self) -> str:
-        """What to call it in a figure."""
-        return f"{self.case.arm} at {self.case.point}" if self.case.point else self.case.arm
-
-    @cached_property
-    def traffic(self) -> Traffic:
-        """Its capture, the sender's or else the receiver's, read once. Raises NotRun, MetricError."""
-        if self.record is None:
-            raise NotRun(f"{self.label} was not run")
-        captured = {name.split(".")[1] for name in self.record.outputs if name.startswith("capture.")}
-        return traffic_of(self.record, next((node for node in self.case.path if node in captured), self.case.path[0]))
-
-
 @dataclass(frozen=True, repr=False)
-class Claim:
-    """A judged claim; `page` is the folder of the page that shows it, so that links can be relative.
-
-    Shows itself: as its section of the page in a notebook, as text in a terminal.
-    """
-
-    judged: Judged
-    page: Path
-
-    @property
-    def id(self) -> str:
-        """article/claim."""
-        return self.judged.declared.id
-
-    @property
-    def article(self) -> str:
-        """The article's part of the id."""
-        return self.id.split("/")[0]
-
-    @property
-    def name(self) -> str:
-        """The claim's part of the id; its section's anchor."""
-        return self.id.split("/")[1]
-
-    @property
-    def verdict(self) -> Verdict:
-        """On the article's claim."""
-        return self.judged.result.verdict
-
-    @property
-    def passed(self) -> bool:
-        """Whether the verdict is the expected one, and every prediction as accurate as declared."""
-        return self.judged.passed
-
-    @property
-    def results(self) -> tuple[Result, ...]:
-        """Reported, predicted and measured: every arm at every point, in the experiment's order."""
-        return self.judged.result.results
-
-    @property
-    def records(self) -> tuple[Record, ...]:
-        """The records that the results rest on."""
-        return self.judged.records
-
-    def only(self, arm: str | None = None, point: str | None = None) -> Claim:
-        """This claim with the results of that arm, of that point, or both."""
-        kept = [
-            (case, result)
-            for case, result in zip(self.judged.cases, self.results, strict=True)
-            if arm in (None, case.arm) and point in (None, case.point)
-        ]
-        addresses = {address for _, result in kept for address in result.trials}
-        judged = replace(
-            self.judged,
-            cases=tuple(case for case, _ in kept),
-            result=replace(self.judged.result, results=tuple(result for _, result in kept)),
-            records=tuple(record for record in self.records if record.address in addresses),
-        )
-        return replace(self, judged=judged)
+class Claim(TestedClaim):
+    """A judged claim that shows itself: as its section of the page in a notebook, as text in a terminal."""
 
     def plot(self, kind: str = "", **options: Any) -> Html:
         """The figure of `lab.report.figures` called `kind`, with its `options`; unless named, the one that suits.
 
         Raises InputError for a name that is none.
         """
-        from lab.report import figures
+        from lab.report import figures  # brings matplotlib, which a verdict has no use for
 
         name = kind or ("sweep" if any(case.value for case in self.judged.cases) else "bars")
         if name not in figures.__all__:
             raise InputError(f"no figure is called '{name}'; there is {', '.join(figures.__all__)}")
         drawn: Html = getattr(figures, name)(self, **options)
         return drawn
-
-    @cached_property
-    def tested(self) -> tuple[Tested, ...]:
-        """Every arm at every point, in the experiment's order."""
-        first: dict[tuple[str, str, str], Record] = {}
-        for record in self.judged.records:
-            name = record.trial.arm, record.trial.point, record.address
-            if record.trial.repeat == 0 or name not in first:
-                first[name] = record
-        return tuple(
-            Tested(case, result, next((first[name] for name in names if name in first), None))
-            for case, result in zip(self.judged.cases, self.judged.result.results, strict=True)
-            for names in [[(case.arm, case.point, trial) for trial in result.trials]]
-        )
-
-    @property
-    def run(self) -> tuple[Tested, ...]:
-        """Those that have a record. Raises NotRun when there is none."""
-        having = tuple(each for each in self.tested if each.record)
-        if not having:
-            raise NotRun(f"not run (run `lab run {self.id}`)")
-        return having
-
-    def arms(self, *names: str) -> tuple[Tested, ...]:
-        """Those of the named arms, of all without a name, that have a record. Raises NotRun."""
-        having = tuple(each for each in self.run if not names or {each.case.arm, each.label} & {*names})
-        if not having:
-            raise NotRun(f"{' and '.join(names)} not run (run `lab run {self.id}`)")
-        return having
-
-    def path_of(self, tested: Tested) -> Any:
-        """The path that a prediction for it is about."""
-        kernel = tested.record.trial.kernel if tested.record else self.judged.kernel
-        return network_path(tested.case, kernel)
-
-    def trial_link(self, record: Record) -> str:
-        """A link to the record's folder, by the first digits of its address."""
-        target = os.path.relpath(record.folder.resolve(), self.page.resolve())
-        return f'<a class="trial" href="{escape(target)}/" title="{record.address}">{record.address[:12]}</a>'
 
     @property
     def why(self) -> str:
@@ -219,7 +91,7 @@ class Claim:
             yield "Claimed", html.prose(declared.source)
         workload = dict(to_plain(case.workload))
         yield (
-            "Tested",
+            "TestedCase",
             diagram(to_plain(case.network), case.path[0])
             + f"<p>{_workload(workload)}</p>"
             + self._changes()
@@ -250,7 +122,7 @@ class Claim:
         points = list(dict.fromkeys(case.point for case in self.judged.cases if case.point))
         if not points:
             return ""
-        return f"<p>Swept, {html.prose(self.judged.declared.experiment.sweep.axis)}: {escape(', '.join(points))}</p>"
+        return f"<p>Swept, {html.prose(self.judged.declared.experiment.axis)}: {escape(', '.join(points))}</p>"
 
     def _provenance(self) -> str:
         if not self.judged.records:
@@ -264,7 +136,7 @@ class Claim:
         head = ["Arm", "Sets", "Reported", "Predicted", "Measured", "Model error", "Verdict", "Trial"]
         points = any(each.case.point for each in self.tested)
         if points:
-            head[1] = self.judged.declared.experiment.sweep.axis.capitalize()
+            head[1] = self.judged.declared.experiment.axis.capitalize()
         arms = {arm.name: arm for arm in self.judged.declared.experiment.arms}
         rows = []
         for each in self.tested:
@@ -324,7 +196,7 @@ def describe(changes: Any) -> str:
     return ", ".join(html.code(part) for part in parts)
 
 
-def _against(tested: Tested) -> str:
+def _against(tested: TestedCase) -> str:
     """One arm's figures and what they had to be."""
     result, how = tested.result, escape(str(tested.case.tolerance))
     verdict = how if result.verdict and result.verdict.kind == "reproduced" else f"not {how}"

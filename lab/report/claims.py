@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from html import escape
 from typing import Any
 
-from lab.errors import InputError
+from lab.errors import InputError, LabError
 from lab.record import Record
 from lab.report import html
 from lab.report.claim import Claim
@@ -19,9 +19,13 @@ __all__ = ["Claims"]
 
 @dataclass(frozen=True, repr=False)
 class Claims:
-    """Judged claims in order. Shows itself: as a table in a notebook, as text in a terminal."""
+    """JudgedClaim claims in order, and the errors that their trials ended with, if they were run just now.
+
+    Shows itself: as a table in a notebook, as text in a terminal.
+    """
 
     claims: tuple[Claim, ...]
+    errors: tuple[LabError, ...] = ()
 
     def __iter__(self) -> Iterator[Claim]:
         return iter(self.claims)
@@ -51,6 +55,19 @@ class Claims:
         """Whether every verdict is the expected one, and every model as accurate as declared."""
         return all(claim.passed for claim in self)
 
+    @property
+    def exit_code(self) -> int:
+        """3 where the machine could not run a trial, 1 where a verdict or a model is not as expected, else 0."""
+        if any(error.exit_code == 3 for error in self.errors):
+            return 3
+        if any(claim.verdict.kind == "skipped" for claim in self):
+            return 3
+        return 0 if self.passed else 1
+
+    def plain(self) -> dict[str, Any]:
+        """As `lab run --json` prints it."""
+        return {"claims": [claim.judged.result.plain() for claim in self]}
+
     def filter(
         self,
         *,
@@ -74,7 +91,8 @@ class Claims:
             and (where is None or where(claim))
         ]
         if arm is not None or point is not None:
-            kept = [part for claim in kept for part in [claim.only(arm, point)] if part.results]
+            parts = (claim.only(arm, point) for claim in kept)
+            kept = [part for part in parts if part.results]
         return Claims(tuple(kept))
 
     def rows(self) -> list[dict[str, Any]]:

@@ -17,8 +17,8 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
 from lab.errors import LabError
-from lab.report.claim import Claim, NotRun, Tested
 from lab.report.html import Html, badge, folded, prose
+from lab.report.tested import NotRun, TestedCase, TestedClaim
 
 __all__ = ["ARMS", "INK", "MUTED", "PREDICTED", "REPORTED", "Label", "Picture", "axes", "draw", "labels", "picture"]
 
@@ -87,12 +87,12 @@ class Picture(Html):
 
 def draw(
     kind: str,
-) -> Callable[[Callable[Concatenate[Claim, _P], Html]], Callable[Concatenate[Claim, _P], Html]]:
+) -> Callable[[Callable[Concatenate[TestedClaim, _P], Html]], Callable[Concatenate[TestedClaim, _P], Html]]:
     """Makes a figure function show a sentence where its record is missing or lacks what it draws; `kind` names it."""
 
-    def wrap(function: Callable[Concatenate[Claim, _P], Html]) -> Callable[Concatenate[Claim, _P], Html]:
+    def wrap(function: Callable[Concatenate[TestedClaim, _P], Html]) -> Callable[Concatenate[TestedClaim, _P], Html]:
         @wraps(function)
-        def figure(claim: Claim, /, *args: _P.args, **kwargs: _P.kwargs) -> Html:
+        def figure(claim: TestedClaim, /, *args: _P.args, **kwargs: _P.kwargs) -> Html:
             try:
                 with mpl.rc_context():
                     mpl.rcdefaults()  # whatever the user has set
@@ -133,7 +133,9 @@ def labels(target: Axes, wanted: Iterable[Label], room: float = 0.075) -> None:
         )
 
 
-def picture(claim: Claim, kind: str, figure: Figure, alt: str, caption: str, shown: Sequence[Tested]) -> Picture:
+def picture(
+    claim: TestedClaim, kind: str, figure: Figure, alt: str, caption: str, shown: Sequence[TestedCase]
+) -> Picture:
     """The figure as a page has it: `alt` for those who do not see it, `caption` as HTML, and the trials it shows."""
     name = f"{claim.id.replace('/', '.')}.{kind}"
     svg, png = io.BytesIO(), io.BytesIO()
@@ -143,7 +145,7 @@ def picture(claim: Claim, kind: str, figure: Figure, alt: str, caption: str, sho
     return Picture(name, svg.getvalue(), png.getvalue(), alt, traced)
 
 
-def _trace(claim: Claim, shown: Sequence[Tested]) -> str:
+def _trace(claim: TestedClaim, shown: Sequence[TestedCase]) -> str:
     """Which trials a figure shows, on which kernel and with which seed."""
     records = {each.record.address: each.record for each in shown if each.record}
     links = ", ".join(claim.trial_link(record) for record in records.values())

@@ -8,7 +8,7 @@ from html import escape
 from pathlib import Path
 
 from lab.errors import InputError
-from lab.units import Value
+from lab.units import SCALES, Value
 from lab.verdict import Kind, Result
 
 __all__ = ["DASH", "Html", "badge", "code", "figure", "folded", "model_error", "percent", "prose", "quoted", "table"]
@@ -16,6 +16,7 @@ __all__ = ["DASH", "Html", "badge", "code", "figure", "folded", "model_error", "
 DASH = "—"  # where there is no figure
 
 # A sign beside the colour, for those who do not see it.
+_TOO_SMALL = ("bit/s", "ns")  # less than the next larger unit is written with an exponent
 _SIGNS: dict[Kind, str] = {
     "reproduced": "✓",
     "not reproduced": "✗",
@@ -65,9 +66,8 @@ def figure(value: Value | None) -> str:
     if unit in ("1", "B"):
         text = f"{number:,.0f}" if float(number).is_integer() else f"{number:,.4g}"
         return text if unit == "1" else f"{text} B"
-    scales = {"bit/s": ((1e9, "Gbit/s"), (1e6, "Mbit/s"), (1e3, "kbit/s")), "s": ((1, "s"), (1e-3, "ms"), (1e-6, "us"))}
-    for scale, name in scales[unit]:
-        if abs(number) >= scale:
+    for name, scale in SCALES[unit].items():
+        if abs(number) >= scale and name not in _TOO_SMALL:
             return f"{number / scale:#.4g}".rstrip(".") + f" {name}"
     return f"{number:.4g} {unit}"
 

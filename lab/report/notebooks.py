@@ -155,7 +155,7 @@ def _execute(path: Path, environment: Mapping[str, str], kernels: _Kernels) -> A
     from nbclient.exceptions import CellExecutionError, CellTimeoutError, DeadKernelError
 
     try:
-        notebook = nbformat.read(path, as_version=4)  # type: ignore[no-untyped-call]
+        notebook = nbformat.read(path, as_version=4)
     except (OSError, ValueError, nbformat.ValidationError) as error:
         raise InputError(f"{path} cannot be read as a notebook: {error}") from error
     with tempfile.TemporaryDirectory(prefix="lab-") as private:

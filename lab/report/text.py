@@ -13,7 +13,7 @@ from lab.verdict import ClaimResult, Kind, Result
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-__all__ = ["block", "plain", "remarks"]
+__all__ = ["block", "blocks", "plain", "remarks"]
 
 _COLOURS: Mapping[Kind, str] = {
     "reproduced": "green",
@@ -40,6 +40,13 @@ def block(claim: ClaimResult) -> RenderableType:
         table.add_row(*_row(result))
     reason = [Text(claim.verdict.reason, style="dim")] if claim.verdict.kind in ("invalid", "skipped") else []
     return Group(title, *reason, table, Text(""))
+
+
+def blocks(claims: Iterable[ClaimResult]) -> RenderableType:
+    """A block for each."""
+    from rich.console import Group
+
+    return Group(*map(block, claims))
 
 
 def remarks(claim: ClaimResult) -> Iterable[str]:

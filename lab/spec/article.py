@@ -2,22 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from pathlib import Path
 
 from lab.spec import document
 from lab.spec.errors import SpecError, suggestion
-
-
-@dataclass(frozen=True)
-class Article:
-    """Where the claims of a folder come from. `name` is the folder's."""
-
-    name: str
-    title: str
-    author: str
-    date: str
-    url: str
+from lab.spec.loaded import Article
 
 
 def load(folder: Path) -> Article:

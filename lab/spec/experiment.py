@@ -180,6 +180,11 @@ class Experiment(Changes):
         """The points of the sweep; without one, None once."""
         return self.sweep.points if self.sweep else (None,)
 
+    @property
+    def axis(self) -> str:
+        """The sweep's axis, as its plot names it; '' without a sweep."""
+        return self.sweep.axis if self.sweep else ""
+
     def reported(self, arm: Arm, point: Point | None) -> Value | None:
         """The article's figure for `arm` at `point`: the arm's for that point, else the point's, else the arm's."""
         if isinstance(arm.reported, Mapping):

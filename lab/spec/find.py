@@ -16,7 +16,7 @@ from lab.spec import article, topo
 from lab.spec import load as loader
 from lab.spec import topology as topology_files
 from lab.spec.errors import Problem, SpecError, display, suggestion
-from lab.spec.load import Loaded
+from lab.spec.loaded import LoadedExperiment
 from lab.spec.topology import Topology
 
 TOPOLOGY_SUFFIXES = (".yaml", ".yml")
@@ -64,7 +64,7 @@ def topology(name: str) -> Topology:
     return topology_files.load(known[name])
 
 
-def find(selectors: Iterable[str] = ()) -> tuple[Loaded, ...]:
+def find(selectors: Iterable[str] = ()) -> tuple[LoadedExperiment, ...]:
     """The experiments that `selectors` name, each an id, an article or a FILE.py; all of them without any.
 
     Each once, in the order asked for. Raises InputError for an unknown one, SpecError for what is wrong in the files.
@@ -111,8 +111,8 @@ def check(files: Iterable[Path] = ()) -> list[Problem]:
     return sorted(problems)
 
 
-def _load_all(paths: Iterable[Path]) -> tuple[Loaded, ...]:
-    loaded: list[Loaded] = []
+def _load_all(paths: Iterable[Path]) -> tuple[LoadedExperiment, ...]:
+    loaded: list[LoadedExperiment] = []
     problems: list[Problem] = []
     for path in paths:
         try:
@@ -124,7 +124,7 @@ def _load_all(paths: Iterable[Path]) -> tuple[Loaded, ...]:
     return tuple(loaded)
 
 
-def _load(path: Path) -> Loaded:
+def _load(path: Path) -> LoadedExperiment:
     return loader.load(path, _topology_of)
 
 

@@ -1,125 +1,22 @@
-"""An experiment file into what it declares, and that into cases ready to run."""
+"""An experiment file, run and read into what it declares."""
 
 from __future__ import annotations
 
-import ast
 import hashlib
 import inspect
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from lab.meaning import meaning
 from lab.spec import article, python
-from lab.spec.article import Article
-from lab.spec.errors import Problem, SpecError, display, suggestion
-from lab.spec.experiment import Arm, Clock, Experiment, Metric, Point, Prediction, Task, Tolerance, Variant
-from lab.spec.network import Network
-from lab.spec.tolerance import Figure, accuracy_for
+from lab.spec.errors import Problem, SpecError, display
+from lab.spec.experiment import Experiment
+from lab.spec.loaded import LoadedExperiment
 from lab.spec.topology import Topology
-from lab.units import Value
 
 
-@dataclass(frozen=True)
-class Case:
-    """One arm at one point of the sweep, with nothing left to inherit. `point` is '' without a sweep.
-
-    `kernel` is how its kernel differs from the run's, `patches` the files of that; None: not at all.
-    """
-
-    claim: str
-    arm: str
-    point: str
-    value: Value | None
-    network: Network
-    workload: Task
-    probes: tuple[Task, ...]
-    middleboxes: tuple[Task, ...]
-    kernel: Variant | None
-    patches: tuple[Path, ...]
-    clock: Clock
-    samples: int
-    path: tuple[str, str]
-    metric: Metric
-    prediction: Prediction | None
-    tolerance: Tolerance
-    accuracy: Tolerance
-    reported: Value | None
-    explains: str
-    relative_to: str
-
-
-@dataclass(frozen=True)
-class Loaded:
-    """An experiment file. `id` is article/claim, `claim` its sentence, `source` where the article says so.
-
-    `source_sha256` covers the file, and the patches that it names.
-    """
-
-    id: str
-    article: Article
-    claim: str
-    source: str
-    path: Path
-    source_sha256: str
-    experiment: Experiment
-    topology: Topology
-
-    def cases(self) -> tuple[Case, ...]:
-        """Every arm at every point, in the file's order. Raises SpecError with what does not resolve."""
-        cases: list[Case] = []
-        problems: list[Problem] = []
-        for arm in self.experiment.arms:
-            for point in self.experiment.points:
-                try:
-                    cases.append(self._case(arm, point))
-                except SpecError as error:
-                    problems += error.problems
-        if problems:
-            raise SpecError(problems)
-        return tuple(cases)
-
-    def _case(self, arm: Arm, point: Point | None) -> Case:
-        experiment = self.experiment
-        label = point.label if point else ""
-        where = f"arm '{arm.name}'" + (f" at {label}" if label else "")
-
-        def blame(message: str) -> Problem:
-            return Problem(display(self.path), _line(self.path, arm, point), f"{where}: {message}")
-
-        changes = (experiment, arm) if point is None else (experiment, arm, point)
-        network = self.topology.resolve(*changes, blame=blame)
-        workload = (point and point.workload) or arm.workload or experiment.workload
-        probes = experiment.probes if arm.probes is None else arm.probes
-        middleboxes = experiment.middleboxes if arm.middleboxes is None else arm.middleboxes
-        kernel = arm.kernel or experiment.kernel
-        tolerance = arm.tolerance or experiment.tolerance
-        _check_nodes(network, [*experiment.path, *_nodes(workload, *probes, *middleboxes)], blame)
-        return Case(
-            claim=self.id,
-            arm=arm.name,
-            point=label,
-            value=Value.of(point.value) if point else None,
-            network=network,
-            workload=workload,
-            probes=probes,
-            middleboxes=middleboxes,
-            kernel=kernel,
-            patches=tuple(self.path.parent / name for name in kernel.patches) if kernel else (),
-            clock=arm.clock or experiment.clock,
-            samples=arm.samples or experiment.samples,
-            path=experiment.path,
-            metric=arm.metric or experiment.metric,
-            prediction=arm.prediction or experiment.prediction,
-            tolerance=tolerance,
-            accuracy=arm.accuracy or experiment.accuracy or accuracy_for(tolerance),
-            reported=experiment.reported(arm, point),
-            explains=arm.explains,
-            relative_to=arm.relative_to,
-        )
-
-
-def load(path: Path, topology: Callable[[str | Callable[[], Any], Path], Topology]) -> Loaded:
+def load(path: Path, topology: Callable[[str | Callable[[], Any], Path], Topology]) -> LoadedExperiment:
     """The experiment in `path`; `topology` finds the one that it asks for. Raises SpecError."""
     path = path.absolute()
     try:
@@ -137,7 +34,7 @@ def load(path: Path, topology: Callable[[str | Callable[[], Any], Path], Topolog
     if problems or not isinstance(experiment, Experiment):
         raise SpecError(problems)
     claim, _, where = text.partition("\n\n")
-    return Loaded(
+    return LoadedExperiment(
         id=f"{path.parent.name}/{path.stem}",
         article=article.load(path.parent),
         claim=" ".join(claim.split()),
@@ -150,8 +47,12 @@ def load(path: Path, topology: Callable[[str | Callable[[], Any], Path], Topolog
 
 
 def _digest(source: bytes, path: Path, experiment: Experiment) -> str:
-    """SHA-256 of the file and of every patch that it names. Raises SpecError for a patch that cannot be read."""
-    total = hashlib.sha256(source)
+    """SHA-256 of what the file means and of every patch that it names, to the byte.
+
+    The docstring says the claim and decides no packet, as a comment does not. Raises SpecError for a patch that cannot
+    be read.
+    """
+    total = hashlib.sha256(meaning(source))
     variants = [kernel for kernel in (experiment.kernel, *(arm.kernel for arm in experiment.arms)) if kernel]
     for name in dict.fromkeys(name for variant in variants for name in variant.patches):
         try:
@@ -159,29 +60,3 @@ def _digest(source: bytes, path: Path, experiment: Experiment) -> str:
         except OSError as error:
             raise SpecError([Problem(display(path), 1, f"patch '{name}': {error.strerror}")]) from error
     return total.hexdigest()
-
-
-def _nodes(*tasks: Task) -> list[str]:
-    named = [getattr(task, role, None) for task in tasks for role in ("client", "server", "node")]
-    return [node for node in named if isinstance(node, str) and node]
-
-
-def _check_nodes(network: Network, names: Iterable[str], blame: Callable[[str], Problem]) -> None:
-    known = [node.name for node in network.nodes]
-    unknown = [name for name in dict.fromkeys(names) if name not in known]
-    if unknown:
-        raise SpecError(blame(f"unknown host '{name}'{suggestion(name, known)}") for name in unknown)
-
-
-def _line(path: Path, arm: Arm, point: Point | None) -> int:
-    """Where the file declares the point, else the arm, else the experiment, as far as it writes their names out."""
-    calls = [node for node in ast.walk(ast.parse(path.read_bytes())) if isinstance(node, ast.Call)]
-    wanted: list[tuple[str, Figure | None]] = [("Arm", arm.name), ("Experiment", None)]
-    if point is not None:
-        wanted.insert(0, ("Point", point.value))
-    for word, first in wanted:
-        for call in calls:
-            written = [argument.value for argument in call.args[:1] if isinstance(argument, ast.Constant)]
-            if isinstance(call.func, ast.Name) and call.func.id == word and (first is None or first in written):
-                return call.lineno
-    return 1

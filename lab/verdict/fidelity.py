@@ -28,9 +28,8 @@ from itertools import pairwise
 from math import exp, lgamma, log, log1p
 from typing import Any
 
-__all__ = ["FILE", "faults"]
+__all__ = ["faults"]
 
-FILE = "fidelity.json"
 SHARE = 0.01
 CHANCE = 0.05  # of wake-ups that come late as often as these, though the share of time is no more than SHARE
 RTT = 0.2e-3  # seconds

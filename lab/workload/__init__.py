@@ -1,6 +1,7 @@
 """What a trial does on its network: the articles' own tools, and transfers and exchanges of ours.
 
-A workload is a frozen declaration with a `run`; `Workload` is the union of all of them, told apart by `kind`.
+A workload is a frozen declaration with a `run`; `tools` are the programs that it needs, `greedy` says whether it sends
+as fast as the network takes it. `Workload` is the union of all of them, told apart by `kind`.
 """
 
 from lab.workload.bulk import Bulk
@@ -8,7 +9,7 @@ from lab.workload.exchange import RequestResponse
 from lab.workload.flent import Flent
 from lab.workload.netcat import Netcat
 from lab.workload.paced import PacedReader
-from lab.workload.small_writes import SmallWrites
+from lab.workload.small_writes import SmallWrites, WriteStyle
 from lab.workload.tools import Iperf, Iperf3, Ping, Qperf
 
 Workload = Bulk | Flent | Iperf | Iperf3 | Netcat | PacedReader | Ping | Qperf | RequestResponse | SmallWrites
@@ -25,4 +26,5 @@ __all__ = [
     "RequestResponse",
     "SmallWrites",
     "Workload",
+    "WriteStyle",
 ]

@@ -15,15 +15,17 @@ import socket
 import sys
 import termios
 import time
+from typing import ClassVar
 
 import msgspec
 
-from lab.place import Place
+from lab import outputs
+from lab.testbed import Testbed
 from lab.units import Duration, Size
+from lab.workload.sockets import MARGIN_SECONDS, accept, stream
 
 PORT = 5001
 BLOCK = 1 << 20
-MARGIN_SECONDS = 60.0  # for what is queued to drain, on the slowest path that a claim uses
 
 
 class Bulk(msgspec.Struct, frozen=True, tag="bulk", tag_field="kind", forbid_unknown_fields=True):
@@ -37,6 +39,9 @@ class Bulk(msgspec.Struct, frozen=True, tag="bulk", tag_field="kind", forbid_unk
     sender connects.
     """
 
+    greedy: ClassVar[bool] = True
+    tools: ClassVar[tuple[str, ...]] = ()
+
     client: str = "sender"
     server: str = "receiver"
     duration: Duration = Duration.of("10 s")
@@ -48,32 +53,20 @@ class Bulk(msgspec.Struct, frozen=True, tag="bulk", tag_field="kind", forbid_unk
     watermark: Size = Size.of("16 KiB")
     maxseg: Size | None = None
 
-    @property
-    def greedy(self) -> bool:
-        """Whether it sends as fast as the network takes it."""
-        return True
-
-    def tools(self) -> tuple[str, ...]:
-        """No tool of another's."""
-        return ()
-
-    def run(self, place: Place) -> None:
+    def run(self, testbed: Testbed) -> None:
         """Transfer. Raises WorkloadError when it does not end in its time."""
-        address = place.address(self.server, self.ip)
-        receiver = place.spawn(self.server, lambda: self._receive(place))
-        place.wait_for_listener(receiver, PORT)
-        sender = place.spawn(self.client, lambda: self._send(place, address))
+        address = testbed.address(self.server, self.ip)
+        receiver = testbed.spawn(self.server, lambda: self._receive(testbed))
+        testbed.wait_for_listener(receiver, PORT)
+        sender = testbed.spawn(self.client, lambda: self._send(testbed, address))
         seconds = self.duration.seconds + MARGIN_SECONDS
         sender.wait("the bulk sender", seconds)
         receiver.wait("the bulk receiver", seconds)
 
-    def _family(self) -> socket.AddressFamily:
-        return socket.AF_INET6 if self.ip == 6 else socket.AF_INET
-
-    def _send(self, place: Place, address: str) -> None:
+    def _send(self, testbed: Testbed, address: str) -> None:
         block, size, effort = os.memfd_create("block"), self.block.bytes, self.effort.seconds
         os.truncate(block, size)
-        with socket.socket(self._family(), socket.SOCK_STREAM) as sock:
+        with stream(self.ip) as sock:
             sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, self.congestion.encode())
             if self.maxseg:
                 sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_MAXSEG, self.maxseg.bytes)
@@ -88,14 +81,10 @@ class Bulk(msgspec.Struct, frozen=True, tag="bulk", tag_field="kind", forbid_unk
                 left = self.size.bytes
                 while left:
                     left -= os.sendfile(sock.fileno(), block, 0, min(left, size))
-        (place.out / "bulk.sender.json").write_text(json.dumps({"start_ns": start_ns}) + "\n")
+        (testbed.out / outputs.BULK_SENDER).write_text(json.dumps({"start_ns": start_ns}) + "\n")
 
-    def _receive(self, place: Place) -> None:
-        with socket.socket(self._family(), socket.SOCK_STREAM) as listener:
-            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            listener.bind(("", PORT))
-            listener.listen(1)
-            sock, _ = listener.accept()
+    def _receive(self, testbed: Testbed) -> None:
+        sock = accept(self.ip, PORT)
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVLOWAT, self.watermark.bytes)
         scratch, flags = bytearray(BLOCK), socket.MSG_TRUNC | socket.MSG_WAITALL
         total = sock.recv_into(scratch, self.watermark.bytes, flags)
@@ -106,7 +95,7 @@ class Bulk(msgspec.Struct, frozen=True, tag="bulk", tag_field="kind", forbid_unk
             total += count
         sock.close()
         measured = {"bytes": total, "first_bytes": first_bytes, "first_ns": first_ns, "last_ns": last_ns}
-        (place.out / "bulk.json").write_text(json.dumps(measured) + "\n")
+        (testbed.out / outputs.BULK).write_text(json.dumps(measured) + "\n")
 
 
 def _waiting(sock: socket.socket) -> int:

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import socket
 import time
+from typing import ClassVar
 
 import msgspec
 
-from lab.place import Place
+from lab.testbed import Testbed
 from lab.units import Duration, Size
+from lab.workload.sockets import MARGIN_SECONDS, accept, stream
 
 PORT = 5003
-MARGIN_SECONDS = 60.0
 
 
 class RequestResponse(msgspec.Struct, frozen=True, tag="exchange", tag_field="kind", forbid_unknown_fields=True):
@@ -20,6 +21,9 @@ class RequestResponse(msgspec.Struct, frozen=True, tag="exchange", tag_field="ki
     Without a `response` it never answers, and it reads nothing before it has been `asleep`. A request waits for the
     answer to the one before. Both ends set TCP_NODELAY. What it leaves is in the captures; it has no output of its own.
     """
+
+    greedy: ClassVar[bool] = False
+    tools: ClassVar[tuple[str, ...]] = ()
 
     client: str = "sender"
     server: str = "receiver"
@@ -35,32 +39,18 @@ class RequestResponse(msgspec.Struct, frozen=True, tag="exchange", tag_field="ki
         if self.count < 1 or not self.request:
             raise ValueError(f"{self.count} requests of {self.request} are no exchange")
 
-    @property
-    def greedy(self) -> bool:
-        """Whether it sends as fast as the network takes it."""
-        return False
-
-    def tools(self) -> tuple[str, ...]:
-        """No tool of another's."""
-        return ()
-
-    def run(self, place: Place) -> None:
+    def run(self, testbed: Testbed) -> None:
         """Exchange. Raises WorkloadError when it does not end in its time."""
-        address = place.address(self.server, self.ip)
-        server = place.spawn(self.server, self._serve)
-        place.wait_for_listener(server, PORT)
-        client = place.spawn(self.client, lambda: self._ask(address))
+        address = testbed.address(self.server, self.ip)
+        server = testbed.spawn(self.server, self._serve)
+        testbed.wait_for_listener(server, PORT)
+        client = testbed.spawn(self.client, lambda: self._ask(address))
         seconds = self.count * (self.interval.seconds + self.think.seconds) + self.asleep.seconds + MARGIN_SECONDS
         client.wait("the client", seconds)
         server.wait("the server", seconds)
 
-    def _socket(self) -> socket.socket:
-        made = socket.socket(socket.AF_INET6 if self.ip == 6 else socket.AF_INET, socket.SOCK_STREAM)
-        made.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # an accepted socket has its listener's
-        return made
-
     def _ask(self, address: str) -> None:
-        with self._socket() as sock:
+        with stream(self.ip, nodelay=True) as sock:
             sock.connect((address, PORT))
             start = time.monotonic_ns()
             for turn in range(1, self.count + 1):
@@ -70,12 +60,7 @@ class RequestResponse(msgspec.Struct, frozen=True, tag="exchange", tag_field="ki
                     _read(sock, self.response.bytes)
 
     def _serve(self) -> None:
-        with self._socket() as listener:
-            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            listener.bind(("", PORT))
-            listener.listen(1)
-            sock, _ = listener.accept()
-        with sock:
+        with accept(self.ip, PORT, nodelay=True) as sock:
             time.sleep(self.asleep.seconds)
             while _read(sock, self.request.bytes):
                 if self.response:

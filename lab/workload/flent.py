@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import sys
-from typing import Literal
+from typing import ClassVar, Literal
 
 import msgspec
 
-from lab.place import Place
+from lab.testbed import Testbed
 from lab.units import Duration
+from lab.workload.sockets import MARGIN_SECONDS
 
 PORT = 12865
-MARGIN_SECONDS = 60.0
 
 
 class Flent(msgspec.Struct, frozen=True, tag="flent", tag_field="kind", forbid_unknown_fields=True):
@@ -20,6 +20,9 @@ class Flent(msgspec.Struct, frozen=True, tag="flent", tag_field="kind", forbid_u
     A download is what `server` sends. A point of its series is taken each `step`. Leaves flent.gz, Flent's own data
     file: the guest's clock and host name are the same in every trial, and so is its every byte.
     """
+
+    greedy: ClassVar[bool] = True
+    tools: ClassVar[tuple[str, ...]] = ("flent", "fping", "netperf")
 
     client: str = "sender"
     server: str = "receiver"
@@ -33,22 +36,13 @@ class Flent(msgspec.Struct, frozen=True, tag="flent", tag_field="kind", forbid_u
             if not each or each.ns % 10**9:
                 raise ValueError(f"flent counts whole seconds: {each} is not a {name} for it")
 
-    @property
-    def greedy(self) -> bool:
-        """Whether it sends as fast as the network takes it."""
-        return True
-
-    def tools(self) -> tuple[str, ...]:
-        """What must be installed."""
-        return ("flent", "fping", "netperf")
-
-    def run(self, place: Place) -> None:
+    def run(self, testbed: Testbed) -> None:
         """Measure. Raises WorkloadError, MachineError."""
-        server = place.start(self.server, ["netserver", "-D", "-4", "-p", str(PORT)])
-        place.wait_for_listener(server, PORT)
-        argv = [sys.executable, "-m", "flent", self.test, "-4", "-H", place.address(self.server)]
+        server = testbed.start(self.server, ["netserver", "-D", "-4", "-p", str(PORT)])
+        testbed.wait_for_listener(server, PORT)
+        argv = [sys.executable, "-m", "flent", self.test, "-4", "-H", testbed.address(self.server)]
         argv += ["-l", str(self.length.ns // 10**9), "-d", str(self.delay.ns // 10**9)]
-        argv += ["-s", f"{self.step.seconds:g}", "-r", "/dev/null", "-D", str(place.out), "-o", "/dev/null"]
-        client = place.start(self.client, argv, "flent.log")
+        argv += ["-s", f"{self.step.seconds:g}", "-r", "/dev/null", "-D", str(testbed.out), "-o", "/dev/null"]
+        client = testbed.start(self.client, argv, "flent.log")
         seconds = self.length.seconds + 2 * self.delay.seconds + MARGIN_SECONDS
-        place.wait(client, seconds, "flent.log")
+        testbed.wait(client, seconds, "flent.log")

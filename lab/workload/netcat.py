@@ -10,15 +10,17 @@ import json
 import os
 import subprocess
 import time
+from typing import ClassVar
 
 import msgspec
 
-from lab.place import Place
+from lab import outputs
+from lab.testbed import Testbed
 from lab.units import Size
+from lab.workload.sockets import MARGIN_SECONDS
 
 PORT = 1234
 SECONDS = 600.0  # the slowest transfer that a claim has, and to spare
-MARGIN_SECONDS = 60.0
 
 
 class Netcat(msgspec.Struct, frozen=True, tag="netcat", tag_field="kind", forbid_unknown_fields=True):
@@ -29,26 +31,20 @@ class Netcat(msgspec.Struct, frozen=True, tag="netcat", tag_field="kind", forbid
     trial's wall clock).
     """
 
+    greedy: ClassVar[bool] = True
+    tools: ClassVar[tuple[str, ...]] = ("nc.openbsd",)
+
     client: str = "receiver"
     server: str = "sender"
     size: Size = Size.of("200 MiB")
     back: Size = Size(0)
 
-    @property
-    def greedy(self) -> bool:
-        """Whether it sends as fast as the network takes it."""
-        return True
-
-    def tools(self) -> tuple[str, ...]:
-        """What must be installed."""
-        return ("nc.openbsd",)
-
-    def run(self, place: Place) -> None:
+    def run(self, testbed: Testbed) -> None:
         """Transfer. Raises WorkloadError when it does not end in its time."""
-        address = place.address(self.server)
-        server = place.spawn(self.server, self._serve)
-        place.wait_for_listener(server, PORT)
-        client = place.spawn(self.client, lambda: self._fetch(place, address))
+        address = testbed.address(self.server)
+        server = testbed.spawn(self.server, self._serve)
+        testbed.wait_for_listener(server, PORT)
+        client = testbed.spawn(self.client, lambda: self._fetch(testbed, address))
         client.wait("nc at the client", SECONDS)
         server.wait("nc at the server", MARGIN_SECONDS)
 
@@ -56,12 +52,12 @@ class Netcat(msgspec.Struct, frozen=True, tag="netcat", tag_field="kind", forbid
         # Not -q 0, as in the article: that one does not wait for what still comes back.
         subprocess.run(["nc.openbsd", "-l", "-N", "-p", str(PORT)], stdin=_zeroes(self.size), check=True)
 
-    def _fetch(self, place: Place, address: str) -> None:
+    def _fetch(self, testbed: Testbed, address: str) -> None:
         argv = ["nc.openbsd", address, str(PORT)]
         start_ns = time.time_ns()
         subprocess.run(argv, stdin=_zeroes(self.back), stdout=subprocess.DEVNULL, check=True)
         measured = {"start_ns": start_ns, "end_ns": time.time_ns()}
-        (place.out / "netcat.json").write_text(json.dumps(measured) + "\n")
+        (testbed.out / outputs.NETCAT).write_text(json.dumps(measured) + "\n")
 
 
 def _zeroes(size: Size) -> int:

@@ -5,14 +5,15 @@ from __future__ import annotations
 import os
 import socket
 import time
+from typing import ClassVar
 
 import msgspec
 
-from lab.place import Place
+from lab.testbed import Testbed
 from lab.units import Duration, Rate, Size
+from lab.workload.sockets import MARGIN_SECONDS, accept, stream
 
 PORT = 5002
-MARGIN_SECONDS = 60.0
 
 
 class PacedReader(msgspec.Struct, frozen=True, tag="paced_reader", tag_field="kind", forbid_unknown_fields=True):
@@ -20,6 +21,9 @@ class PacedReader(msgspec.Struct, frozen=True, tag="paced_reader", tag_field="ki
 
     What it leaves is in the captures; it has no output of its own.
     """
+
+    greedy: ClassVar[bool] = True
+    tools: ClassVar[tuple[str, ...]] = ()
 
     client: str = "sender"
     server: str = "receiver"
@@ -37,32 +41,20 @@ class PacedReader(msgspec.Struct, frozen=True, tag="paced_reader", tag_field="ki
         """How often it reads."""
         return self.duration.ns * self.rate.bps // (8 * 10**9 * self.block.bytes) if self.block else 0
 
-    @property
-    def greedy(self) -> bool:
-        """Whether it sends as fast as the network takes it."""
-        return True
-
-    def tools(self) -> tuple[str, ...]:
-        """No tool of another's."""
-        return ()
-
-    def run(self, place: Place) -> None:
+    def run(self, testbed: Testbed) -> None:
         """Transfer. Raises WorkloadError when it does not end in its time."""
-        address = place.address(self.server, self.ip)
-        receiver = place.spawn(self.server, self._receive)
-        place.wait_for_listener(receiver, PORT)
-        sender = place.spawn(self.client, lambda: self._send(address))
+        address = testbed.address(self.server, self.ip)
+        receiver = testbed.spawn(self.server, self._receive)
+        testbed.wait_for_listener(receiver, PORT)
+        sender = testbed.spawn(self.client, lambda: self._send(address))
         seconds = self.duration.seconds + MARGIN_SECONDS
         sender.wait("the sender", seconds)
         receiver.wait("the paced reader", seconds)
 
-    def _family(self) -> socket.AddressFamily:
-        return socket.AF_INET6 if self.ip == 6 else socket.AF_INET
-
     def _send(self, address: str) -> None:
         block = os.memfd_create("block")
         os.truncate(block, self.block.bytes)
-        with socket.socket(self._family(), socket.SOCK_STREAM) as sock:
+        with stream(self.ip) as sock:
             sock.connect((address, PORT))
             left = self.blocks * self.block.bytes
             while left:
@@ -70,11 +62,7 @@ class PacedReader(msgspec.Struct, frozen=True, tag="paced_reader", tag_field="ki
 
     def _receive(self) -> None:
         """Reads at fixed times from the first block's arrival on, whatever has come by then or later."""
-        with socket.socket(self._family(), socket.SOCK_STREAM) as listener:
-            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            listener.bind(("", PORT))
-            listener.listen(1)
-            sock, _ = listener.accept()
+        sock = accept(self.ip, PORT)
         scratch, pause = bytearray(self.block.bytes), 8 * 10**9 * self.block.bytes / self.rate.bps
         start = time.monotonic_ns()
         with sock:

@@ -7,19 +7,20 @@ import os
 import socket
 import time
 from collections.abc import Callable
-from typing import Literal
+from typing import ClassVar, Literal
 
 import msgspec
 
-from lab.place import Place
+from lab import outputs
+from lab.testbed import Testbed
 from lab.units import Size
+from lab.workload.sockets import MARGIN_SECONDS, accept, stream
 
 PORT = 5001
 REPLY = 2  # bytes
-MARGIN_SECONDS = 60.0
 MESSAGE_SECONDS = 1.0  # more than two delayed ACKs at their longest
 
-Way = Literal["plain", "nodelay", "cork", "writev", "one-buffer"]
+WriteStyle = Literal["plain", "nodelay", "cork", "writev", "one-buffer"]
 
 
 class SmallWrites(msgspec.Struct, frozen=True, tag="small-writes", tag_field="kind", forbid_unknown_fields=True):
@@ -33,12 +34,15 @@ class SmallWrites(msgspec.Struct, frozen=True, tag="small-writes", tag_field="ki
     each message `message_bytes`, `file_bytes` (a part of them) and `reply_bytes`.
     """
 
+    greedy: ClassVar[bool] = False
+    tools: ClassVar[tuple[str, ...]] = ()
+
     client: str = "sender"
     server: str = "receiver"
     messages: int = 10_000
     writes: int = 15
     size: Size = Size(2)
-    way: Way = "plain"
+    way: WriteStyle = "plain"
     file: Size = Size(0)
     ip: int = 4
 
@@ -51,33 +55,17 @@ class SmallWrites(msgspec.Struct, frozen=True, tag="small-writes", tag_field="ki
         """What the server answers."""
         return Size(self.writes * self.size.bytes + self.file.bytes)
 
-    @property
-    def greedy(self) -> bool:
-        """Whether it sends as fast as the network takes it."""
-        return False
-
-    def tools(self) -> tuple[str, ...]:
-        """No tool of another's."""
-        return ()
-
-    def run(self, place: Place) -> None:
+    def run(self, testbed: Testbed) -> None:
         """Exchange all messages. Raises WorkloadError when that does not end in its time."""
-        address = place.address(self.server, self.ip)
-        server = place.spawn(self.server, self._serve)
-        place.wait_for_listener(server, PORT)
-        client = place.spawn(self.client, lambda: self._ask(address, place))
+        address = testbed.address(self.server, self.ip)
+        server = testbed.spawn(self.server, self._serve)
+        testbed.wait_for_listener(server, PORT)
+        client = testbed.spawn(self.client, lambda: self._ask(address, testbed))
         client.wait("the client of small writes", self.messages * MESSAGE_SECONDS + MARGIN_SECONDS)
         server.wait("the server of small writes", MARGIN_SECONDS)
 
-    def _family(self) -> socket.AddressFamily:
-        return socket.AF_INET6 if self.ip == 6 else socket.AF_INET
-
     def _serve(self) -> None:
-        with socket.socket(self._family(), socket.SOCK_STREAM) as listener:
-            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            listener.bind(("", PORT))
-            listener.listen(1)
-            sock, _ = listener.accept()
+        sock = accept(self.ip, PORT)
         message, reply = self.message.bytes, bytes(REPLY)
         buffer = bytearray(message)
         with sock:
@@ -90,8 +78,8 @@ class SmallWrites(msgspec.Struct, frozen=True, tag="small-writes", tag_field="ki
                     left -= count
                 sock.sendall(reply)
 
-    def _ask(self, address: str, place: Place) -> None:
-        with socket.socket(self._family(), socket.SOCK_STREAM) as sock:
+    def _ask(self, address: str, testbed: Testbed) -> None:
+        with stream(self.ip) as sock:
             if self.way in ("nodelay", "writev", "one-buffer"):
                 sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             sock.connect((address, PORT))
@@ -103,7 +91,7 @@ class SmallWrites(msgspec.Struct, frozen=True, tag="small-writes", tag_field="ki
                 sock.recv(REPLY, socket.MSG_WAITALL)
                 stamps.append(now())
         sizes = {"message_bytes": self.message.bytes, "file_bytes": self.file.bytes, "reply_bytes": REPLY}
-        (place.out / "small_writes.json").write_text(json.dumps({**sizes, "stamps_ns": stamps}) + "\n")
+        (testbed.out / outputs.SMALL_WRITES).write_text(json.dumps({**sizes, "stamps_ns": stamps}) + "\n")
 
     def _writer(self, sock: socket.socket) -> Callable[[], None]:
         """What writes one message."""

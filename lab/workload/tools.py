@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import msgspec
 
-from lab.place import Place
+from lab import outputs
+from lab.testbed import Testbed
 from lab.units import Duration, Rate, Size
-
-MARGIN_SECONDS = 60.0
+from lab.workload.sockets import MARGIN_SECONDS
 
 
 def _check_whole_seconds(duration: Duration, tool: str) -> None:
@@ -18,6 +20,8 @@ def _check_whole_seconds(duration: Duration, tool: str) -> None:
 
 class Iperf3(msgspec.Struct, frozen=True, tag="iperf3", tag_field="kind", forbid_unknown_fields=True):
     """iperf3 from `client` to `server` for `duration`; UDP at `udp_rate` where given. Leaves iperf3.json."""
+
+    tools: ClassVar[tuple[str, ...]] = ("iperf3",)
 
     client: str = "sender"
     server: str = "receiver"
@@ -35,24 +39,20 @@ class Iperf3(msgspec.Struct, frozen=True, tag="iperf3", tag_field="kind", forbid
         """Whether it sends as fast as the network takes it."""
         return self.udp_rate is None
 
-    def tools(self) -> tuple[str, ...]:
-        """What must be installed."""
-        return ("iperf3",)
-
-    def run(self, place: Place) -> None:
+    def run(self, testbed: Testbed) -> None:
         """Measure. Raises WorkloadError, MachineError."""
         port = 5201
-        server = place.start(self.server, ["iperf3", "-s", "-1", "-p", str(port)])
-        place.wait_for_listener(server, port)
-        argv = ["iperf3", "-c", place.address(self.server, self.ip), "-p", str(port), "-J"]
+        server = testbed.start(self.server, ["iperf3", "-s", "-1", "-p", str(port)])
+        testbed.wait_for_listener(server, port)
+        argv = ["iperf3", "-c", testbed.address(self.server, self.ip), "-p", str(port), "-J"]
         argv += ["-t", str(self.duration.ns // 10**9), "-i", f"{self.interval.seconds:g}"]
         if self.udp_rate:
             argv += ["-u", "-b", str(self.udp_rate.bps)]
         if self.length:
             argv += ["-l", str(self.length.bytes)]
-        client = place.start(self.client, argv, "iperf3.json")
-        place.wait(client, self.duration.seconds + MARGIN_SECONDS, "iperf3.json")
-        place.wait(server, MARGIN_SECONDS)
+        client = testbed.start(self.client, argv, outputs.IPERF3)
+        testbed.wait(client, self.duration.seconds + MARGIN_SECONDS, outputs.IPERF3)
+        testbed.wait(server, MARGIN_SECONDS)
 
 
 class Iperf(msgspec.Struct, frozen=True, tag="iperf", tag_field="kind", forbid_unknown_fields=True):
@@ -61,34 +61,31 @@ class Iperf(msgspec.Struct, frozen=True, tag="iperf", tag_field="kind", forbid_u
     Its writer does not ask by select() before it writes, as iperf3's does: it sleeps in write().
     """
 
+    greedy: ClassVar[bool] = True
+    tools: ClassVar[tuple[str, ...]] = ("iperf",)
+
     client: str = "sender"
     server: str = "receiver"
     duration: Duration = Duration.of("10 s")
     ip: int = 4
 
-    @property
-    def greedy(self) -> bool:
-        """Whether it sends as fast as the network takes it."""
-        return True
-
-    def tools(self) -> tuple[str, ...]:
-        """What must be installed."""
-        return ("iperf",)
-
-    def run(self, place: Place) -> None:
+    def run(self, testbed: Testbed) -> None:
         """Measure. Raises WorkloadError, MachineError."""
         port = 5001
         version = ["-V"] if self.ip == 6 else []
-        server = place.start(self.server, ["iperf", "-s", "-P", "1", "-y", "C", *version], "iperf.server.csv")
-        place.wait_for_listener(server, port)
-        argv = ["iperf", "-c", place.address(self.server, self.ip), "-t", f"{self.duration.seconds:g}", "-y", "C"]
-        client = place.start(self.client, [*argv, *version], "iperf.csv")
-        place.wait(client, self.duration.seconds + MARGIN_SECONDS, "iperf.csv")
-        place.wait(server, MARGIN_SECONDS)
+        server = testbed.start(self.server, ["iperf", "-s", "-P", "1", "-y", "C", *version], outputs.IPERF_SERVER)
+        testbed.wait_for_listener(server, port)
+        argv = ["iperf", "-c", testbed.address(self.server, self.ip), "-t", f"{self.duration.seconds:g}", "-y", "C"]
+        client = testbed.start(self.client, [*argv, *version], outputs.IPERF)
+        testbed.wait(client, self.duration.seconds + MARGIN_SECONDS, outputs.IPERF)
+        testbed.wait(server, MARGIN_SECONDS)
 
 
 class Qperf(msgspec.Struct, frozen=True, tag="qperf", tag_field="kind", forbid_unknown_fields=True):
     """qperf's `test` from `client` to `server` for `duration`. Leaves qperf.txt."""
+
+    greedy: ClassVar[bool] = True
+    tools: ClassVar[tuple[str, ...]] = ("qperf",)
 
     client: str = "sender"
     server: str = "receiver"
@@ -99,28 +96,22 @@ class Qperf(msgspec.Struct, frozen=True, tag="qperf", tag_field="kind", forbid_u
     def __post_init__(self) -> None:
         _check_whole_seconds(self.duration, "qperf")
 
-    @property
-    def greedy(self) -> bool:
-        """Whether it sends as fast as the network takes it."""
-        return True
-
-    def tools(self) -> tuple[str, ...]:
-        """What must be installed."""
-        return ("qperf",)
-
-    def run(self, place: Place) -> None:
+    def run(self, testbed: Testbed) -> None:
         """Measure. Raises WorkloadError, MachineError."""
         port = 19765
-        server = place.start(self.server, ["qperf"])
-        place.wait_for_listener(server, port)
+        server = testbed.start(self.server, ["qperf"])
+        testbed.wait_for_listener(server, port)
         argv = ["qperf", "--use_bits_per_sec", "--precision", "6", "--time", str(self.duration.ns // 10**9)]
-        argv += [place.address(self.server, self.ip), self.test]
-        client = place.start(self.client, argv, "qperf.txt")
-        place.wait(client, self.duration.seconds + MARGIN_SECONDS, "qperf.txt")
+        argv += [testbed.address(self.server, self.ip), self.test]
+        client = testbed.start(self.client, argv, outputs.QPERF)
+        testbed.wait(client, self.duration.seconds + MARGIN_SECONDS, outputs.QPERF)
 
 
 class Ping(msgspec.Struct, frozen=True, tag="ping", tag_field="kind", forbid_unknown_fields=True):
     """`count` echo requests of `size` payload bytes, `interval` apart. Leaves ping.txt."""
+
+    greedy: ClassVar[bool] = False
+    tools: ClassVar[tuple[str, ...]] = ("ping",)
 
     client: str = "sender"
     server: str = "receiver"
@@ -129,17 +120,8 @@ class Ping(msgspec.Struct, frozen=True, tag="ping", tag_field="kind", forbid_unk
     size: Size = Size(56)
     ip: int = 4
 
-    @property
-    def greedy(self) -> bool:
-        """Whether it sends as fast as the network takes it."""
-        return False
-
-    def tools(self) -> tuple[str, ...]:
-        """What must be installed."""
-        return ("ping",)
-
-    def run(self, place: Place) -> None:
+    def run(self, testbed: Testbed) -> None:
         """Measure. Raises WorkloadError when no answer came at all."""
         argv = ["ping", "-n", "-c", str(self.count), "-i", f"{self.interval.seconds:g}", "-s", str(self.size.bytes)]
-        client = place.start(self.client, [*argv, place.address(self.server, self.ip)], "ping.txt")
-        place.wait(client, self.count * self.interval.seconds + MARGIN_SECONDS, "ping.txt")
+        client = testbed.start(self.client, [*argv, testbed.address(self.server, self.ip)], outputs.PING)
+        testbed.wait(client, self.count * self.interval.seconds + MARGIN_SECONDS, outputs.PING)

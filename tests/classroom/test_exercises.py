@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shutil
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -45,7 +46,7 @@ def do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Do:
             notebook = nbformat.read(book, as_version=4)
             for cell in notebook.cells:
                 if cell.cell_type == "code":
-                    cell.source = BLANK.sub(lambda blank, name=book.stem: _fill(blank, filled[name]), cell.source)
+                    cell.source = BLANK.sub(partial(_fill, filled[book.stem]), cell.source)
             nbformat.write(notebook, here / book.name)
         monkeypatch.chdir(here)
         paths = [here / book.name for book in BOOKS]
@@ -55,7 +56,7 @@ def do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Do:
     return run
 
 
-def _fill(blank: re.Match[str], values: Mapping[str, str]) -> str:
+def _fill(values: Mapping[str, str], blank: re.Match[str]) -> str:
     return f"{blank[1]} = {values.get(blank[1], blank[2])}"
 
 

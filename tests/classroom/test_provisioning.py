@@ -28,7 +28,7 @@ def project(tmp_path: Path) -> Path:
 
 def provision(project: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     environment = {**os.environ, "HOME": str(project.parent / "home")}
-    argv = [project / "tools" / "provision-vm", *arguments]
+    argv = [str(project / "tools" / "provision-vm"), *arguments]
     return subprocess.run(argv, env=environment, capture_output=True, text=True, timeout=60)
 
 

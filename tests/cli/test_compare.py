@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from lab.kernel import Kernel
+from lab.kernel import UmlKernel
 from lab.record import Store
 
 pytestmark = pytest.mark.guest
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.guest
 LAB = Path(sys.executable).with_name("lab")
 EXPERIMENT = '''"""A short transfer."""
 
-from lab.metric import bulk_goodput
+from lab import metric
 from lab.probe import Capture
 from lab.spec.experiment import Arm, Experiment, Within
 from lab.units import Duration
@@ -29,7 +29,7 @@ EXPERIMENT = Experiment(
     topology="lossy",
     workload=Bulk(duration=Duration.of("300 ms")),
     probes=(Capture(node="sender"),),
-    metric=bulk_goodput(),
+    metric=metric.bulk_goodput(),
     arms=(Arm("only", reported="50 Mbit/s"),),
     tolerance=Within(0.99, because="only the bytes matter here"),
 )
@@ -41,7 +41,7 @@ def lab(here: Path, *argv: str) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.fixture
-def here(kernel: Kernel, tmp_path: Path) -> Path:
+def here(kernel: UmlKernel, tmp_path: Path) -> Path:
     """A folder with an article of one claim, and its results with the default seed."""
     article = tmp_path / "experiments" / "short"
     article.mkdir(parents=True)
@@ -97,7 +97,7 @@ def test_a_damaged_record_is_named(here: Path) -> None:
     assert "bulk.json was altered" in trial["detail"]
 
 
-def test_a_kernel_beside_itself_is_identical(here: Path, kernel: Kernel) -> None:
+def test_a_kernel_beside_itself_is_identical(here: Path, kernel: UmlKernel) -> None:
     pair = ("--kernel", kernel.id, "--kernel", kernel.id)
     done = lab(here, "regress", *pair, "short", "--junit", "out.xml", "--page", "pages/out.html", "--json")
     (claim,) = json.loads(done.stdout)["claims"]
@@ -108,7 +108,7 @@ def test_a_kernel_beside_itself_is_identical(here: Path, kernel: Kernel) -> None
     assert "<code>tcp-bottleneck/window-plateau</code> was not run on both kernels" in page
 
 
-def test_a_baseline_outlives_what_it_was_made_from(here: Path, kernel: Kernel) -> None:
+def test_a_baseline_outlives_what_it_was_made_from(here: Path, kernel: UmlKernel) -> None:
     assert lab(here, "baseline", "save", "spring", "short").returncode == 0
     assert lab(here, "baseline", "save", "spring", "short").returncode == 2
     for record in Store(here / "results"):

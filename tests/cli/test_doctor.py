@@ -45,7 +45,8 @@ def test_a_missing_tool_is_named_with_its_package(tmp_path: Path, monkeypatch: p
 
 def test_make_setup_installs_whatever_the_doctor_can_miss() -> None:
     provision = (Path(__file__).parents[2] / "tools/provision").read_text()
-    packages = set(re.search(r'^run_packages="([^"]*)"', provision, re.MULTILINE)[1].split())
+    (listed,) = re.findall(r'^run_packages="([^"]*)"', provision, re.MULTILINE)
+    packages = set(listed.split())
     assert {package for _, package in doctor.TOOLS.values()} <= packages
 
 

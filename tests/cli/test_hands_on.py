@@ -9,7 +9,7 @@ import subprocess
 import sys
 import termios
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -32,9 +32,14 @@ class Terminal:
         self.mode = termios.tcgetattr(self.slave)
         self.temporary = temporary
         self.seen = b""
-        streams = {"stdin": self.slave, "stdout": self.slave, "stderr": self.slave}
-        environment = {**os.environ, "TMPDIR": str(temporary), "TERM": "dumb"}
-        self.program = subprocess.Popen([LAB, *args], **streams, env=environment, start_new_session=True)
+        self.program = subprocess.Popen(
+            [str(LAB), *args],
+            stdin=self.slave,
+            stdout=self.slave,
+            stderr=self.slave,
+            env={**os.environ, "TMPDIR": str(temporary), "TERM": "dumb"},
+            start_new_session=True,
+        )
 
     def until(self, text: str) -> str:
         """What appears up to `text`; what comes after it is for the next time."""
@@ -63,16 +68,15 @@ class Terminal:
 
 
 @pytest.fixture
-def terminal(tmp_path: Path) -> Iterator[type[Terminal]]:
+def terminal(tmp_path: Path) -> Iterator[Callable[..., Terminal]]:
     """Makes terminals whose programs end with the test."""
     opened: list[Terminal] = []
 
-    class Mine(Terminal):
-        def __init__(self, *args: str) -> None:
-            super().__init__(tmp_path, *args)
-            opened.append(self)
+    def opening(*args: str) -> Terminal:
+        opened.append(Terminal(tmp_path, *args))
+        return opened[-1]
 
-    yield Mine  # type: ignore[misc]
+    yield opening
     for each in opened:
         each.program.kill()
         each.program.wait()
@@ -80,8 +84,8 @@ def terminal(tmp_path: Path) -> Iterator[type[Terminal]]:
         os.close(each.slave)
 
 
-def test_a_person_types_in_a_host(terminal: type[Terminal]) -> None:
-    shell = terminal("shell", "delay-10ms", "receiver")  # type: ignore[call-arg]
+def test_a_person_types_in_a_host(terminal: Callable[..., Terminal]) -> None:
+    shell = terminal("shell", "delay-10ms", "receiver")
     assert "root of receiver" in shell.until("receiver:~# ")
     assert shell.changed(), "every key goes to the guest"
     shell.type("ping -c 1 sender\n")
@@ -96,15 +100,15 @@ def test_a_person_types_in_a_host(terminal: type[Terminal]) -> None:
     assert shell.left() == (7, [])
 
 
-def test_ctrl_d_ends_it(terminal: type[Terminal]) -> None:
-    shell = terminal("shell", "two-hosts")  # type: ignore[call-arg]
+def test_ctrl_d_ends_it(terminal: Callable[..., Terminal]) -> None:
+    shell = terminal("shell", "two-hosts")
     shell.until("sender:~# ")
     shell.type("\x04")
     assert shell.left() == (0, [])
 
 
-def test_a_person_types_at_mininets_prompt(terminal: type[Terminal]) -> None:
-    prompt = terminal("mn", "two-hosts")  # type: ignore[call-arg]
+def test_a_person_types_at_mininets_prompt(terminal: Callable[..., Terminal]) -> None:
+    prompt = terminal("mn", "two-hosts")
     prompt.until("mininet> ")
     prompt.type("sender ping receiver\n")
     prompt.until("icmp_seq=2")
@@ -116,8 +120,8 @@ def test_a_person_types_at_mininets_prompt(terminal: type[Terminal]) -> None:
 
 
 @pytest.mark.parametrize("number", [signal.SIGHUP, signal.SIGKILL])
-def test_a_session_that_is_killed_leaves_nothing(terminal: type[Terminal], number: signal.Signals) -> None:
-    shell = terminal("shell", "two-hosts")  # type: ignore[call-arg]
+def test_a_session_that_is_killed_leaves_nothing(terminal: Callable[..., Terminal], number: signal.Signals) -> None:
+    shell = terminal("shell", "two-hosts")
     shell.until("sender:~# ")
     shell.program.send_signal(number)
     assert shell.left() == (-number, [])

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from lab.kernel import Kernel
+from lab.kernel import UmlKernel
 
 pytestmark = pytest.mark.guest
 
@@ -29,7 +29,7 @@ links:
 """
 EXPERIMENT = '''"""A claim of the tests."""
 
-from lab.metric import bulk_goodput
+from lab import metric
 from lab.probe import Capture
 from lab.spec.experiment import Arm, Experiment, Within
 from lab.units import Duration, Value
@@ -49,14 +49,14 @@ Lab = Callable[..., subprocess.CompletedProcess[str]]
 
 
 @pytest.fixture
-def lab(kernel: Kernel, tmp_path: Path) -> Lab:
+def lab(kernel: UmlKernel, tmp_path: Path) -> Lab:
     """Runs `lab run` on an experiment made of these parts, in a folder of its own."""
 
     def run(
         *options: str,
         rate: str = "rate: 100 Mbit/s",
         workload: str = 'Bulk(duration=Duration.of("500 ms"))',
-        metric: str = "bulk_goodput()",
+        metric: str = "metric.bulk_goodput()",
         reported: str = "94.15 Mbit/s",
         more: str = "",
         environment: dict[str, str] | None = None,
@@ -157,10 +157,11 @@ def test_a_hung_workload_is_ended_and_explained(lab: Lab, tmp_path: Path) -> Non
     assert "the guest did not end within 4 s" in done.stderr or "the guest hangs" in done.stderr
     assert done.stderr.count("\n") == 1
     assert (tmp_path / done.stderr.rstrip().rpartition(" ")[2]).exists(), "the console log is kept"
-    assert guests(tmp_path) == [] == staged(tmp_path)
+    assert guests(tmp_path) == []
+    assert staged(tmp_path) == []
 
 
-def test_a_killed_guest_is_explained(lab: Lab, tmp_path: Path, kernel: Kernel) -> None:
+def test_a_killed_guest_is_explained(lab: Lab, tmp_path: Path, kernel: UmlKernel) -> None:
     import threading
 
     def kill() -> None:
@@ -178,7 +179,8 @@ def test_a_killed_guest_is_explained(lab: Lab, tmp_path: Path, kernel: Kernel) -
     killer.join()
     assert done.returncode == 1
     assert "the guest was killed by SIGKILL" in done.stderr
-    assert guests(tmp_path) == [] == staged(tmp_path)
+    assert guests(tmp_path) == []
+    assert staged(tmp_path) == []
 
 
 @pytest.mark.skipif(
@@ -235,7 +237,7 @@ def test_a_missing_tool_is_named(lab: Lab, tmp_path: Path) -> None:
     assert "Traceback" not in done.stderr
 
 
-def test_ctrl_c_ends_guests_and_keeps_what_is_done(lab: Lab, tmp_path: Path, kernel: Kernel) -> None:
+def test_ctrl_c_ends_guests_and_keeps_what_is_done(lab: Lab, tmp_path: Path, kernel: UmlKernel) -> None:
     lab()  # writes the files
     path = tmp_path / "mine" / "claim.py"
     path.write_text(
@@ -252,10 +254,11 @@ def test_ctrl_c_ends_guests_and_keeps_what_is_done(lab: Lab, tmp_path: Path, ker
     assert running.returncode == 130
     assert "interrupted" in said
     assert "Traceback" not in said
-    assert guests(tmp_path) == [] == staged(tmp_path)
+    assert guests(tmp_path) == []
+    assert staged(tmp_path) == []
 
 
-def test_a_killed_run_leaves_nothing_running(lab: Lab, tmp_path: Path, kernel: Kernel) -> None:
+def test_a_killed_run_leaves_nothing_running(lab: Lab, tmp_path: Path, kernel: UmlKernel) -> None:
     lab(rate="rate: 1 Gbit/s")
     path = tmp_path / "mine" / "claim.py"
     path.write_text(path.read_text().replace('"500 ms"', '"600 s"'))

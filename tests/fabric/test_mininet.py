@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from lab.kernel import Kernel, boot
+from lab.kernel import UmlKernel, boot
 from lab.record.record import Record
 from lab.spec import topology
 from lab.units import to_plain
@@ -59,7 +59,7 @@ json.dump({**found, "before": before, "after": state()}, open("found", "w"))
 
 
 @pytest.mark.parametrize("failure", [[], ["something fails"]])
-def test_a_network_with_switches_comes_and_goes(kernel: Kernel, tmp_path: Path, failure: list[str]) -> None:
+def test_a_network_with_switches_comes_and_goes(kernel: UmlKernel, tmp_path: Path, failure: list[str]) -> None:
     network = topology.parse(LAN, Path("lan.yaml")).network
     (tmp_path / "network.json").write_text(json.dumps(to_plain(network)))
     result = boot(kernel, tmp_path, [sys.executable, "-c", SCRIPT, *failure])
@@ -80,7 +80,7 @@ def test_a_host_alone_needs_no_wires(perform: Callable[..., Record]) -> None:
     assert "1 received" in record.text("ping.txt")
 
 
-def test_mininets_own_command_loads_our_topologies(kernel: Kernel, tmp_path: Path) -> None:
+def test_mininets_own_command_loads_our_topologies(kernel: UmlKernel, tmp_path: Path) -> None:
     command = "mn --custom {}/topologies/mininet.py --topo lab,shared-bottleneck --test pingall; ip netns; ip link"
     result = boot(kernel, tmp_path, ["bash", "-c", command.format(ROOT)])
     said = result.console.read_text()

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from lab.kernel import Kernel, boot
+from lab.kernel import UmlKernel, boot
 from lab.spec import find
 from lab.spec.changes import Changes
 from lab.units import to_plain
@@ -29,7 +29,7 @@ json.dump([before, after, subprocess.run(["ip", "netns"], capture_output=True, t
 """
 
 
-def spoiled(kernel: Kernel, folder: Path, command: str, **changes: object) -> tuple[list[str], list[str], str]:
+def spoiled(kernel: UmlKernel, folder: Path, command: str, **changes: object) -> tuple[list[str], list[str], str]:
     network = find.topology("delay-10ms").resolve(Changes(**changes))  # type: ignore[arg-type]
     (folder / "network.json").write_text(json.dumps(to_plain(network)))
     result = boot(kernel, folder, [sys.executable, "-c", SCRIPT, command])
@@ -54,7 +54,7 @@ def spoiled(kernel: Kernel, folder: Path, command: str, **changes: object) -> tu
         ("ip -n sender link set eth0 address 02:00:00:00:00:99", "MAC is 02:00:00:00:00:99"),
     ],
 )
-def test_a_change_behind_our_back_is_noticed(kernel: Kernel, tmp_path: Path, command: str, noticed: str) -> None:
+def test_a_change_behind_our_back_is_noticed(kernel: UmlKernel, tmp_path: Path, command: str, noticed: str) -> None:
     before, after, left = spoiled(kernel, tmp_path, command)
     assert before == []
     assert any(noticed in difference for difference in after), after
@@ -73,6 +73,6 @@ def test_a_change_behind_our_back_is_noticed(kernel: Kernel, tmp_path: Path, com
         {"links": {"path": {"back": {"mtu": "500 B"}}}},
     ],
 )
-def test_what_can_be_asked_for_reads_back(kernel: Kernel, tmp_path: Path, changes: dict[str, object]) -> None:
+def test_what_can_be_asked_for_reads_back(kernel: UmlKernel, tmp_path: Path, changes: dict[str, object]) -> None:
     before, after, _ = spoiled(kernel, tmp_path, "true", **changes)
     assert before == after == []

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from lab.kernel import Kernel, boot
+from lab.kernel import UmlKernel, boot
 from lab.spec import topology
 from lab.units import Size, to_plain
 
@@ -48,7 +48,7 @@ json.dump(found, open("found", "w"))
 """
 
 
-def test_a_thousand_hosts_come_and_go(kernel: Kernel, tmp_path: Path) -> None:
+def test_a_thousand_hosts_come_and_go(kernel: UmlKernel, tmp_path: Path) -> None:
     hosts = [f"h{number}" for number in range(1, HOSTS + 1)]
     wide = "{h1: {addresses: [10.0.0.1/16]}, switch: {}}"
     links = [f"  l{host}: {{ends: {wide if host == 'h1' else f'[{host}, switch]'}, {LINK}}}" for host in hosts]

@@ -13,7 +13,8 @@ from pathlib import Path
 import pytest
 
 from lab.errors import InputError
-from lab.kernel import BuildFailed, MissingTool, build, builder, cache, installed, recipe
+from lab.kernel import BuildFailed, MissingTool, build, folder, installed
+from lab.kernel.uml import recipe
 
 MAKEFILE = """\
 VERSION = 7
@@ -44,7 +45,8 @@ A variant.
 SCRIPT = """\
 import sys
 from pathlib import Path
-from lab.kernel import build, recipe
+from lab.kernel import build
+from lab.kernel.uml import recipe
 recipe.own_patches = lambda series: ()
 build(source_file=Path(sys.argv[1]))
 """
@@ -74,7 +76,7 @@ def builds(tree: Path) -> int:
 
 
 def leftovers() -> list[str]:
-    return sorted(path.name for path in cache.folder().glob("*") if path.name.startswith((".", "failed")))
+    return sorted(path.name for path in folder().glob("*") if path.name.startswith((".", "failed")))
 
 
 def test_built_once_and_known(tree: Path) -> None:
@@ -137,7 +139,7 @@ def test_names_and_sources_must_fit(tree: Path, tmp_path: Path) -> None:
 
 def test_a_missing_tool_names_its_package(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     found = shutil.which
-    monkeypatch.setattr(builder.shutil, "which", lambda tool: None if tool in ("flex", "xz") else found(tool))
+    monkeypatch.setattr(shutil, "which", lambda tool: None if tool in ("flex", "xz") else found(tool))
     with pytest.raises(MissingTool, match="needs flex, xz: run `sudo apt-get install flex xz-utils`") as info:
         build(source_file=packed(tree))
     assert info.value.exit_code == 3

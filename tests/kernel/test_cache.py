@@ -11,19 +11,20 @@ from typing import Any
 
 import pytest
 
-from lab.kernel import Kernel, KernelMissing, cache, find, installed
+from lab.kernel import KernelMissing, UmlKernel, find, folder, installed
+from lab.kernel.uml import cache
 
 
 @pytest.fixture
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    return cache.folder()
+    return folder()
 
 
-def put(home: Path, name: str, version: str, id: str, hz: int = 1000, **more: Any) -> Kernel:
+def put(home: Path, name: str, version: str, id: str, hz: int = 1000, **more: Any) -> UmlKernel:
     place = home / id
     place.mkdir(parents=True)
-    kernel = Kernel(name, version, id, hz, more.pop("patches", ()), place / "linux", 4096, True, **more)
+    kernel = UmlKernel(name, version, id, hz, more.pop("patches", ()), place / "linux", 4096, True, **more)
     cache.save(kernel)
     return kernel
 

@@ -30,11 +30,11 @@ from lab.kernel import (
     GuestLivelock,
     GuestMemory,
     GuestTimeout,
-    Kernel,
+    UmlKernel,
     boot,
-    usermode,
 )
 from lab.kernel.guest import PACKAGE
+from lab.kernel.uml import start
 from lab.units import Size
 
 pytestmark = pytest.mark.guest
@@ -60,8 +60,8 @@ SPIN = "while :; do :; done"
 SCRIPT = """\
 import sys
 from pathlib import Path
-from lab.kernel import Kernel, boot
-kernel = Kernel("7.2", "7", "0" * 16, 1000, (), Path(sys.argv[1]), int(sys.argv[2]), sys.argv[3] == "True")
+from lab.kernel import UmlKernel, boot
+kernel = UmlKernel("7.2", "7", "0" * 16, 1000, (), Path(sys.argv[1]), int(sys.argv[2]), sys.argv[3] == "True")
 boot(kernel, Path(sys.argv[4]), sys.argv[6:], seed=int(sys.argv[5]))
 """
 
@@ -73,7 +73,7 @@ def folder(tmp_path: Path) -> Path:
     return folder
 
 
-def sh(kernel: Kernel, folder: Path, script: str, **options: object) -> str:
+def sh(kernel: UmlKernel, folder: Path, script: str, **options: object) -> str:
     """What a script leaves in `folder`/out. Its status must be 0."""
     result = boot(kernel, folder, ["sh", "-ec", f"{{ {script}\n}} > out 2>&1"], **options)  # type: ignore[arg-type]
     text = (folder / "out").read_text()
@@ -81,7 +81,7 @@ def sh(kernel: Kernel, folder: Path, script: str, **options: object) -> str:
     return text
 
 
-def command(kernel: Kernel, folder: Path, *argv: str, seed: int = 1) -> list[str]:
+def command(kernel: UmlKernel, folder: Path, *argv: str, seed: int = 1) -> list[str]:
     start = [
         "env",
         f"PYTHONPATH={PACKAGE}",
@@ -118,7 +118,7 @@ def eventually(condition: object, seconds: float = 5.0) -> bool:
 # -- a machine of its own
 
 
-def test_exit_status_and_output_come_back(kernel: Kernel, folder: Path) -> None:
+def test_exit_status_and_output_come_back(kernel: UmlKernel, folder: Path) -> None:
     result = boot(kernel, folder, ["sh", "-c", "echo hello; echo kept > file; exit 7"])
     assert result.status == 7
     assert "\nhello\n" in result.console.read_text()
@@ -127,17 +127,17 @@ def test_exit_status_and_output_come_back(kernel: Kernel, folder: Path) -> None:
 
 
 @pytest.mark.parametrize(("script", "status"), [("kill -9 $$", 137), ("exec /absent", 127)])
-def test_status_is_as_a_shell_says_it(kernel: Kernel, folder: Path, script: str, status: int) -> None:
+def test_status_is_as_a_shell_says_it(kernel: UmlKernel, folder: Path, script: str, status: int) -> None:
     assert boot(kernel, folder, ["sh", "-c", script]).status == status
 
 
-def test_an_unknown_command_is_127(kernel: Kernel, folder: Path) -> None:
+def test_an_unknown_command_is_127(kernel: UmlKernel, folder: Path) -> None:
     result = boot(kernel, folder, ["no-such-command"])
     assert result.status == 127
     assert "no-such-command: No such file or directory" in result.console.read_text()
 
 
-def test_the_host_is_read_only_and_the_rest_is_private(kernel: Kernel, folder: Path) -> None:
+def test_the_host_is_read_only_and_the_rest_is_private(kernel: UmlKernel, folder: Path) -> None:
     script = """
     for place in /usr /etc /var /home; do ! touch $place/x 2>/dev/null; done
     for place in /tmp /run /dev/shm /run/lab /run/netns; do touch $place/x; done
@@ -154,11 +154,11 @@ def test_the_host_is_read_only_and_the_rest_is_private(kernel: Kernel, folder: P
     assert not Path("/run/netns/x").exists()
 
 
-def test_lab_and_its_libraries_are_there_in_the_guest(kernel: Kernel, folder: Path) -> None:
+def test_lab_and_its_libraries_are_there_in_the_guest(kernel: UmlKernel, folder: Path) -> None:
     sh(kernel, folder, f"{sys.executable} -c 'import lab.units, msgspec'")
 
 
-def test_environment_is_fixed(kernel: Kernel, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_environment_is_fixed(kernel: UmlKernel, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SECRET", "1")
     names = {line.partition("=")[0] for line in sh(kernel, folder, "env", environment={"MORE": "2"}).splitlines()}
     assert {"PATH", "HOME", "LANG", "TZ", "MORE"} <= names
@@ -168,13 +168,13 @@ def test_environment_is_fixed(kernel: Kernel, folder: Path, monkeypatch: pytest.
 # -- time
 
 
-def test_virtual_time_costs_nothing(kernel: Kernel, folder: Path) -> None:
+def test_virtual_time_costs_nothing(kernel: UmlKernel, folder: Path) -> None:
     result = boot(kernel, folder, ["sleep", "100"])
     assert 100 <= result.guest_seconds < 100.1
     assert result.wall_seconds < 5
 
 
-def test_real_time_is_real(kernel: Kernel, folder: Path) -> None:
+def test_real_time_is_real(kernel: UmlKernel, folder: Path) -> None:
     before = time.time()
     text = sh(kernel, folder, "sleep 0.5; date +%s; cat /proc/cmdline", clock="real")
     seconds, line = text.split(maxsplit=1)
@@ -182,7 +182,7 @@ def test_real_time_is_real(kernel: Kernel, folder: Path) -> None:
     assert "time-travel" not in line
 
 
-def test_an_empty_guest_is_quick(kernel: Kernel, folder: Path) -> None:
+def test_an_empty_guest_is_quick(kernel: UmlKernel, folder: Path) -> None:
     start = time.monotonic()
     boot(kernel, folder, ["true"])
     assert time.monotonic() - start < 1.5
@@ -191,12 +191,12 @@ def test_an_empty_guest_is_quick(kernel: Kernel, folder: Path) -> None:
 # -- determinism
 
 
-def dice(kernel: Kernel, folder: Path, seed: int) -> bytes:
+def dice(kernel: UmlKernel, folder: Path, seed: int) -> bytes:
     result = boot(kernel, folder, ["python3", "-c", DICE], seed=seed)
     return result.console.read_bytes().partition(b"as init process\n")[2]
 
 
-def test_same_seed_same_bytes_even_on_a_busy_machine(kernel: Kernel, tmp_path: Path, busy: Busy) -> None:
+def test_same_seed_same_bytes_even_on_a_busy_machine(kernel: UmlKernel, tmp_path: Path, busy: Busy) -> None:
     folders = [tmp_path / "one", tmp_path / "another-with-a-longer-name"]
     for folder in folders:
         folder.mkdir()
@@ -208,7 +208,7 @@ def test_same_seed_same_bytes_even_on_a_busy_machine(kernel: Kernel, tmp_path: P
     assert first.count(b"\n") > 10
 
 
-def test_another_seed_other_bytes(kernel: Kernel, tmp_path: Path) -> None:
+def test_another_seed_other_bytes(kernel: UmlKernel, tmp_path: Path) -> None:
     outputs = set()
     for seed in (1, 2, 2**64 - 1):
         folder = tmp_path / str(seed)
@@ -218,7 +218,7 @@ def test_another_seed_other_bytes(kernel: Kernel, tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can become somebody else")
-def test_an_ordinary_user_gets_the_same_bytes(kernel: Kernel, folder: Path) -> None:
+def test_an_ordinary_user_gets_the_same_bytes(kernel: UmlKernel, folder: Path) -> None:
     expected = dice(kernel, folder, 3)
     with tempfile.TemporaryDirectory(dir="/var/tmp") as name:
         open_folder = Path(name)
@@ -240,40 +240,40 @@ def test_an_ordinary_user_gets_the_same_bytes(kernel: Kernel, folder: Path) -> N
 # -- what goes wrong
 
 
-def test_a_livelock_is_noticed(kernel: Kernel, folder: Path) -> None:
+def test_a_livelock_is_noticed(kernel: UmlKernel, folder: Path) -> None:
     with pytest.raises(GuestLivelock, match=r"its clock still stood at .* its console is in .*console.log") as info:
         boot(kernel, folder, ["sh", "-c", SPIN], budget=Budget(stall=1))
     assert "as init process" in info.value.console.read_text()
     assert [path.name for path in folder.iterdir()] == ["console.log"]
 
 
-def test_real_time_has_a_wall_clock_budget(kernel: Kernel, folder: Path) -> None:
+def test_real_time_has_a_wall_clock_budget(kernel: UmlKernel, folder: Path) -> None:
     with pytest.raises(GuestTimeout, match=r"within 1 s;"):
         boot(kernel, folder, ["sleep", "60"], clock="real", budget=Budget(wall=1))
 
 
-def test_virtual_time_has_a_budget_too(kernel: Kernel, folder: Path) -> None:
+def test_virtual_time_has_a_budget_too(kernel: UmlKernel, folder: Path) -> None:
     with pytest.raises(GuestTimeout, match=r"within 3600 s of its time"):
         boot(kernel, folder, ["sleep", "infinity"], budget=Budget(guest=3600, wall=60))
 
 
-def test_memory_of_the_guest_runs_out(kernel: Kernel, folder: Path) -> None:
+def test_memory_of_the_guest_runs_out(kernel: UmlKernel, folder: Path) -> None:
     eat = "tail /dev/zero"
     with pytest.raises(GuestMemory, match=r"more memory than its 64 MiB"):
         boot(kernel, folder, ["sh", "-c", eat], memory=Size.of("64 MiB"), budget=Budget(stall=60))
 
 
-def test_memory_of_the_host_is_looked_at_first(kernel: Kernel, folder: Path) -> None:
+def test_memory_of_the_host_is_looked_at_first(kernel: UmlKernel, folder: Path) -> None:
     with pytest.raises(MachineError, match=r"no room for the guest's memory of 1048576 GiB"):
         boot(kernel, folder, ["true"], memory=Size.of("1048576 GiB"))
 
 
-def test_a_panic_is_quoted(kernel: Kernel, folder: Path) -> None:
+def test_a_panic_is_quoted(kernel: UmlKernel, folder: Path) -> None:
     with pytest.raises(GuestCrash, match=r"panicked: Attempted to kill init!"):
         boot(kernel, folder, ["python3", "-c", WRECK])
 
 
-def test_a_killed_guest_is_a_crash(kernel: Kernel, folder: Path) -> None:
+def test_a_killed_guest_is_a_crash(kernel: UmlKernel, folder: Path) -> None:
     with Guest(kernel, folder, ["sh", "-c", SPIN]) as guest:
         assert eventually(lambda: processes(folder))
         os.kill(min(processes(folder)), signal.SIGKILL)
@@ -293,23 +293,23 @@ def small_disk(folder: Path, size: str) -> Iterator[None]:
 
 
 def test_memory_of_the_host_runs_out(
-    kernel: Kernel, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    kernel: UmlKernel, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     small = tmp_path / "small"
     small.mkdir()
-    monkeypatch.setattr(usermode, "_memory_folder", lambda *_: small)
+    monkeypatch.setattr(start, "_memory_folder", lambda *_: small)
     with small_disk(small, "60m"), pytest.raises(GuestMemory, match="host has no room left"):
         boot(kernel, folder, ["tail", "/dev/zero"])
 
 
-def test_a_full_disk_is_an_error(kernel: Kernel, folder: Path) -> None:
+def test_a_full_disk_is_an_error(kernel: UmlKernel, folder: Path) -> None:
     with small_disk(folder, "1m"):
         with pytest.raises(GuestDisk, match=r"could not write to .*: No space left") as info:
             boot(kernel, folder, ["sh", "-c", "head -c 4M /dev/zero > file"])
         assert info.value.exit_code == 3
 
 
-def test_impossible_requests_are_refused(kernel: Kernel, folder: Path) -> None:
+def test_impossible_requests_are_refused(kernel: UmlKernel, folder: Path) -> None:
     with pytest.raises(InputError, match="64 bits"):
         boot(kernel, folder, ["true"], seed=-1)
     with pytest.raises(InputError, match="does not exist"):
@@ -319,7 +319,7 @@ def test_impossible_requests_are_refused(kernel: Kernel, folder: Path) -> None:
 # -- nothing is left
 
 
-def test_guests_side_by_side_from_threads_that_end(kernel: Kernel, tmp_path: Path) -> None:
+def test_guests_side_by_side_from_threads_that_end(kernel: UmlKernel, tmp_path: Path) -> None:
     folders = [tmp_path / str(number) for number in range(4)]
     for folder in folders:
         folder.mkdir()
@@ -334,7 +334,7 @@ def test_guests_side_by_side_from_threads_that_end(kernel: Kernel, tmp_path: Pat
         assert guest.wait().status == 0
 
 
-def test_another_thread_can_end_a_guest(kernel: Kernel, folder: Path) -> None:
+def test_another_thread_can_end_a_guest(kernel: UmlKernel, folder: Path) -> None:
     with Guest(kernel, folder, ["sleep", "60"], clock="real") as guest:
         threading.Timer(0.5, guest.end).start()
         with pytest.raises(GuestEnded):
@@ -342,14 +342,14 @@ def test_another_thread_can_end_a_guest(kernel: Kernel, folder: Path) -> None:
     assert [path.name for path in folder.iterdir()] == ["console.log"]
 
 
-def test_leaving_the_context_ends_the_guest(kernel: Kernel, folder: Path) -> None:
+def test_leaving_the_context_ends_the_guest(kernel: UmlKernel, folder: Path) -> None:
     with Guest(kernel, folder, ["sh", "-c", SPIN]):
         assert eventually(lambda: processes(folder))
     assert not processes(folder)
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
-def test_a_dead_parent_leaves_nothing(kernel: Kernel, folder: Path, number: int) -> None:
+def test_a_dead_parent_leaves_nothing(kernel: UmlKernel, folder: Path, number: int) -> None:
     shared = set(Path("/dev/shm").iterdir())
     spin = f"for i in 1 2 3; do sleep 1000 & done; sleep 1; {SPIN}"
     parent = subprocess.Popen(command(kernel, folder, "sh", "-c", spin), stderr=subprocess.DEVNULL, cwd="/")
@@ -363,7 +363,7 @@ def test_a_dead_parent_leaves_nothing(kernel: Kernel, folder: Path, number: int)
     assert set(Path("/dev/shm").iterdir()) <= shared
 
 
-def test_a_guest_reports_its_job_as_plain_data(kernel: Kernel, folder: Path) -> None:
+def test_a_guest_reports_its_job_as_plain_data(kernel: UmlKernel, folder: Path) -> None:
     result = boot(kernel, folder, ["true"])
     figures = (result.wall_seconds, result.cpu_seconds, result.guest_seconds)
     assert all(figure > 0 for figure in figures)

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lab.errors import InputError
-from lab.kernel.history import Commit, History, Outcome
+from lab.kernel.uml.history import Commit, History, Outcome
 
 NAMES = {"GIT_AUTHOR_NAME": "A", "GIT_AUTHOR_EMAIL": "a@b", "GIT_COMMITTER_NAME": "A", "GIT_COMMITTER_EMAIL": "a@b"}
 LENGTH = 12

@@ -1,4 +1,4 @@
-"""The running kernel as a ground: what a trial makes there stays there, and it never outlives us."""
+"""The running kernel carries guests: what a trial makes there stays there, and it never outlives us."""
 
 from __future__ import annotations
 
@@ -13,12 +13,13 @@ from pathlib import Path
 import pytest
 
 from lab.errors import InputError, LabError, MachineError
-from lab.kernel import Budget, Guest, GuestCrash, GuestEnded, GuestResult, GuestTimeout, Kernel, boot, choose, host
-from lab.kernel.host import Blocked, Host
+from lab.kernel import Budget, Guest, GuestCrash, GuestEnded, GuestResult, GuestTimeout, UmlKernel, boot, choose
+from lab.kernel.host import running
+from lab.kernel.host.running import Blocked, RunningKernel
 
 ROOT = Path(__file__).parents[2]
 LAB = Path(sys.executable).with_name("lab")
-HERE = Host("6.1 #1", "0" * 16, 250)
+HERE = RunningKernel("6.1 #1", "0" * 16, 250)
 REAL = {"clock": "real", "budget": Budget(wall=60.0)}
 
 
@@ -102,9 +103,9 @@ DEAF = "trap '' TERM INT HUP; (setsid sleep 98.{0} &); sleep 99.{0}"
 def test_nothing_outlives_it(tmp_path: Path, how: str, behind: bool) -> None:
     """Through sudo no death of a parent is told; env plays it here, and only a pipe reaches past it."""
     mark = f"{os.getpid()}{len(how)}{int(behind)}"
-    ground = Host("6.1 #1", "0" * 16, 250, ("setsid", "--wait", "env", "-u", "NOBODY") if behind else ())
+    kernel = RunningKernel("6.1 #1", "0" * 16, 250, ("setsid", "--wait", "env", "-u", "NOBODY") if behind else ())
     budget = Budget(wall=1.0 if how == "out of time" else 60.0)
-    with Guest(ground, tmp_path, ["sh", "-c", DEAF.format(mark)], clock="real", budget=budget) as guest:
+    with Guest(kernel, tmp_path, ["sh", "-c", DEAF.format(mark)], clock="real", budget=budget) as guest:
         assert until(lambda: len(working(f".{mark}")) >= 3)
         if how == "ended":
             guest.end()
@@ -130,43 +131,43 @@ def test_it_is_the_running_kernel_and_has_no_variants() -> None:
 
 
 def test_a_blocker_comes_with_its_cure(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(host, "boot", lambda _, folder, __, **___: ended(folder, "it lacks sch_netem"))
+    monkeypatch.setattr(running, "boot", lambda _, folder, __, **___: ended(folder, "it lacks sch_netem"))
     with pytest.raises(Blocked, match=r"it lacks sch_netem.*--on uml --clock real") as blocked:
-        host.running()
+        running.find()
     assert blocked.value.exit_code == 3
     assert "sch_netem" in blocked.value.cure or "no modules" in blocked.value.cure
 
 
 def test_what_forbids_user_namespaces_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(_: Host, folder: Path, *__: object, **___: object) -> GuestResult:
+    def refuse(_: RunningKernel, folder: Path, *__: object, **___: object) -> GuestResult:
         console = folder / "console.log"
         console.write_text("no user namespace for this user: Operation not permitted\n")
         raise GuestCrash("the guest ended before its command did", console)
 
     switch = Path("/proc/sys/kernel/ostype")
-    monkeypatch.setattr(host, "boot", refuse)
-    monkeypatch.setattr(host, "SWITCHES", {"kernel/ostype": (switch.read_text().strip(), "sysctl kernel.ostype=0")})
+    monkeypatch.setattr(running, "boot", refuse)
+    monkeypatch.setattr(running, "SWITCHES", {"kernel/ostype": (switch.read_text().strip(), "sysctl kernel.ostype=0")})
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
     monkeypatch.setenv("PATH", "/nonexistent")  # no sudo
     with pytest.raises(Blocked) as blocked:
-        host.running()
+        running.find()
     assert blocked.value.blocker == "no user namespace for this user: Operation not permitted"
     assert blocked.value.cure == "sysctl kernel.ostype=0"
 
 
 def test_where_ourselves_may_not_sudo_may(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    def refuse_all_but_sudo(ground: Host, folder: Path, *_: object, **__: object) -> GuestResult:
+    def refuse_all_but_sudo(kernel: RunningKernel, folder: Path, *_: object, **__: object) -> GuestResult:
         console = folder / "console.log"
         console.touch()
-        if ground.become:
+        if kernel.become:
             return GuestResult(0, console, 0.1, 0.1, 0.1)
         raise GuestCrash("the guest ended before its command did", console)
 
     (tmp_path / "sudo").touch(mode=0o755)
-    monkeypatch.setattr(host, "boot", refuse_all_but_sudo)
+    monkeypatch.setattr(running, "boot", refuse_all_but_sudo)
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
     monkeypatch.setenv("PATH", str(tmp_path))
-    found = host.running()
+    found = running.find()
     assert (found.become, found.way) == ((str(tmp_path / "sudo"), "-n"), "by sudo")
 
 
@@ -178,7 +179,7 @@ def ended(folder: Path, said: str) -> GuestResult:
 
 CLAIM = '''"""A claim of the tests."""
 
-from lab.metric import bulk_goodput
+from lab import metric
 from lab.spec.experiment import Arm, Experiment, Within
 from lab.units import Duration
 from lab.workload import Bulk
@@ -186,7 +187,7 @@ from lab.workload import Bulk
 EXPERIMENT = Experiment(
     topology="two.yaml",
     workload=Bulk(duration=Duration.of("1 s")),
-    metric=bulk_goodput(),
+    metric=metric.bulk_goodput(),
     arms=(Arm("only", reported="9.4 Mbit/s"),),
     tolerance=Within(0.05, because="it is a test"),
 )
@@ -200,7 +201,7 @@ setpriv --reuid=65534 --regid=65534 --clear-groups {PYTHON} -c 'from lab.cli imp
 
 @pytest.mark.guest
 @pytest.mark.parametrize("user", ["root", "nobody"])
-def test_a_kernel_with_netem_carries_trials(kernel: Kernel, tmp_path: Path, user: str) -> None:
+def test_a_kernel_with_netem_carries_trials(kernel: UmlKernel, tmp_path: Path, user: str) -> None:
     """Inside a guest whose own kernel has what a wire needs: as root, and in a user namespace."""
     (tmp_path / "two.yaml").write_text(TWO)
     (tmp_path / "claim.py").write_text(CLAIM)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from lab.kernel import Budget, GuestLivelock, Kernel, boot
+from lab.kernel import Budget, GuestLivelock, GuestTimeout, UmlKernel, boot
 
 pytestmark = pytest.mark.guest
 
@@ -51,7 +51,7 @@ for size in (100, 3000, 1, 20000, 7):
 """
 
 
-def sent(kernel: Kernel, folder: Path, looks: str, python: str = sys.executable, **environment: str) -> bytes:
+def sent(kernel: UmlKernel, folder: Path, looks: str, python: str = sys.executable, **environment: str) -> bytes:
     """The capture of a conversation whose sender looks so often between two sends."""
     folder.mkdir()
     environment |= {"SERVE": SERVE, "SEND": SEND, "LOOKS": looks, "PYTHON": python}
@@ -61,12 +61,12 @@ def sent(kernel: Kernel, folder: Path, looks: str, python: str = sys.executable,
 
 
 @pytest.fixture(scope="module")
-def unhindered(kernel: Kernel, tmp_path_factory: pytest.TempPathFactory) -> bytes:
+def unhindered(kernel: UmlKernel, tmp_path_factory: pytest.TempPathFactory) -> bytes:
     return sent(kernel, tmp_path_factory.mktemp("only-waiting") / "none", "none 0")
 
 
 @pytest.mark.parametrize("looks", [f"{look} {count}" for look in ("clock", "failure", "yield") for count in (1, 5000)])
-def test_looking_leaves_no_trace(kernel: Kernel, tmp_path: Path, unhindered: bytes, looks: str) -> None:
+def test_looking_leaves_no_trace(kernel: UmlKernel, tmp_path: Path, unhindered: bytes, looks: str) -> None:
     assert len(unhindered) > 20_000
     assert sent(kernel, tmp_path / "looks", looks) == unhindered
 
@@ -81,7 +81,7 @@ def test_looking_leaves_no_trace(kernel: Kernel, tmp_path: Path, unhindered: byt
     ids=["without bytecode", "in a locale that is not there", "by the system's Python"],
 )
 def test_the_way_leaves_no_trace(
-    kernel: Kernel, tmp_path: Path, unhindered: bytes, environment: dict[str, str]
+    kernel: UmlKernel, tmp_path: Path, unhindered: bytes, environment: dict[str, str]
 ) -> None:
     assert sent(kernel, tmp_path / "way", "none 0", **environment) == unhindered
 
@@ -90,16 +90,16 @@ def test_the_way_leaves_no_trace(
 
 SPINS = """
 import json
-from lab.run.perform import spins
+from lab.runner.perform import spins
 with open("spins.json", "w") as file:
     json.dump([value, spins()], file)
 """
 BUSY_WAIT = """
 import time
 end = time.monotonic_ns() + 20_000_000
-while time.monotonic_ns() < end:
+while (now := time.monotonic_ns()) < end:
     pass
-value = time.monotonic_ns() - end
+value = now - end
 """
 SPENT = """
 import os, time, {imports}
@@ -109,7 +109,7 @@ value = time.monotonic() - start
 """
 
 
-def spin(kernel: Kernel, folder: Path, script: str) -> tuple[float, list[dict[str, object]]]:
+def spin(kernel: UmlKernel, folder: Path, script: str) -> tuple[float, list[dict[str, object]]]:
     """What the script leaves in `value`, and the kernel's list of who spun."""
     folder.mkdir()
     result = boot(kernel, folder, [sys.executable, "-c", script + SPINS])
@@ -118,12 +118,12 @@ def spin(kernel: Kernel, folder: Path, script: str) -> tuple[float, list[dict[st
     return value, spins
 
 
-def test_a_busy_wait_ends_soon_after_its_time(kernel: Kernel, tmp_path: Path) -> None:
+def test_a_busy_wait_ends_soon_after_its_time(kernel: UmlKernel, tmp_path: Path) -> None:
     late, (spun,) = spin(kernel, tmp_path / "spin", BUSY_WAIT)
-    assert 0 <= late <= 20_000_000 / 63
+    assert 0 <= late <= 20_000_000 / 127
     assert spun["call"] == "clock_gettime"
     assert spun["times"] == 1
-    assert spun["seconds"] == pytest.approx(0.02, rel=1 / 60)
+    assert 0.02 <= float(str(spun["seconds"])) < 0.025
     assert str(spun["program"]).startswith("python")
 
 
@@ -167,16 +167,16 @@ if not os.fork():
 while not memory[0]: pass""",
     ),
     "another thread's flag": (
-        "threading",
+        "sys, threading",
         """flag = []
-threading.Timer(0.05, flag.append, [1]).start()
+threading.Timer(0.05 - sys.getswitchinterval(), flag.append, [1]).start()  # which it waits for Python's lock
 while not flag: pass""",
     ),
 }
 
 
 @pytest.mark.parametrize("name", SPINNERS)
-def test_spinning_ends_when_what_it_waits_for_comes(kernel: Kernel, tmp_path: Path, name: str) -> None:
+def test_spinning_ends_when_what_it_waits_for_comes(kernel: UmlKernel, tmp_path: Path, name: str) -> None:
     imports, body = SPINNERS[name]
     spent, (spun,) = spin(kernel, tmp_path / "spin", SPENT.format(imports=imports, body=body))
     assert spent == pytest.approx(0.05, rel=0.02)
@@ -184,27 +184,27 @@ def test_spinning_ends_when_what_it_waits_for_comes(kernel: Kernel, tmp_path: Pa
     assert (spun["call"] is None) == ("flag" in name)
 
 
-def test_two_that_spin_do_not_wait_for_each_other(kernel: Kernel, tmp_path: Path) -> None:
+def test_two_that_spin_do_not_wait_for_each_other(kernel: UmlKernel, tmp_path: Path) -> None:
     late, spins = spin(
         kernel, tmp_path / "spin", "import os\nchild = os.fork()" + BUSY_WAIT + "if not child: os._exit(0)"
     )
-    assert 0 <= late <= 20_000_000 / 32
+    assert 0 <= late <= 20_000_000 / 63
     assert [spun["times"] for spun in spins] == [2]
 
 
-def test_a_server_of_python_waits_without_spinning(kernel: Kernel, tmp_path: Path) -> None:
+def test_a_server_of_python_waits_without_spinning(kernel: UmlKernel, tmp_path: Path) -> None:
     body = "server = socketserver.UDPServer(('127.0.0.1', 0), None)\nserver.timeout = 0.5\nserver.handle_request()"
     spent, spins = spin(kernel, tmp_path / "spin", SPENT.format(imports="socketserver", body=body))
     assert spent == pytest.approx(0.5, rel=0.01)
     assert spins == []
 
 
-@pytest.mark.parametrize(
-    ("argv", "words"),
-    [
-        (["sh", "-c", "while :; do :; done"], r"sh spins without a system call without ever waiting"),
-    ],
-)
-def test_who_never_ends_is_named(kernel: Kernel, tmp_path: Path, argv: list[str], words: str) -> None:
-    with pytest.raises(GuestLivelock, match=words):
-        boot(kernel, tmp_path, argv, budget=Budget(stall=7))
+def test_who_looks_at_memory_for_ever_is_named(kernel: UmlKernel, tmp_path: Path) -> None:
+    with pytest.raises(GuestLivelock, match=r"its clock still stood at 60\.\d+ s: sh spins without a system call;"):
+        boot(kernel, tmp_path, ["sh", "-c", "while :; do :; done"], budget=Budget(stall=7))
+
+
+def test_who_looks_at_the_clock_for_ever_is_named(kernel: UmlKernel, tmp_path: Path) -> None:
+    script = "import time\nwhile True: time.time()"
+    with pytest.raises(GuestTimeout, match=r"within 1 s of its time: python\S* spins in clock_gettime;"):
+        boot(kernel, tmp_path, [sys.executable, "-c", script], budget=Budget(guest=1))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 
-from lab.kernel.progress import shown
+from lab.kernel.uml.progress import shown
 
 
 class Terminal(io.StringIO):

@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 from lab.errors import InputError, MachineError
-from lab.kernel import apt, source
+from lab.kernel import apt
 from lab.kernel.apt import Package
+from lab.kernel.uml import source
 
 PACKAGE = Package("7.2", "linux-source-7.2", "7.2.13-1", "a" * 64)
 

@@ -12,9 +12,10 @@ from pathlib import Path
 import pytest
 
 from lab.errors import InputError
-from lab.kernel import BuildFailed, Checkout, build, cache, installed, recipe, revision
-from lab.kernel.builder import Silent
-from lab.kernel.git import git
+from lab.kernel import BuildFailed, Checkout, build, installed, revision
+from lab.kernel.uml import cache, recipe
+from lab.kernel.uml.builder import Silent
+from lab.kernel.uml.git import git
 
 MAKEFILE = """\
 VERSION = 7
@@ -50,7 +51,8 @@ Ours.
 SCRIPT = """\
 import sys
 from pathlib import Path
-from lab.kernel import build, recipe
+from lab.kernel import build
+from lab.kernel.uml import recipe
 recipe.own_patches = lambda series: ()
 build(tree=Path(sys.argv[1]))
 """

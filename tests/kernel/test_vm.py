@@ -63,7 +63,8 @@ SHA256: 15
 
 def entries(data: bytes) -> dict[str, tuple[int, bytes]]:
     """Name -> mode and content, read as the kernel reads them."""
-    found, at = {}, 0
+    found: dict[str, tuple[int, bytes]] = {}
+    at = 0
     while True:
         assert data[at : at + 6] == b"070701"
         field = [int(data[at + 6 + 8 * n : at + 14 + 8 * n], 16) for n in range(13)]

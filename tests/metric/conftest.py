@@ -11,8 +11,7 @@ from scapy.layers.l2 import Ether
 from scapy.packet import Raw
 
 from lab.record import Record, Store, Trial
-
-Save = Callable[..., Path]
+from tests.kinds import Save
 
 
 @pytest.fixture(scope="session")
@@ -75,7 +74,7 @@ def packet(
     mss: int = 0,
 ) -> bytes:
     ends = ("10.0.0.1", 1, "10.0.0.2", 2) if forward else ("10.0.0.2", 2, "10.0.0.1", 1)
-    options = [("MSS", mss)] * bool(mss) + [("WScale", wscale)] * (wscale >= 0)
+    options = [*([("MSS", mss)] if mss else []), *([("WScale", wscale)] if wscale >= 0 else [])]
     tcp = TCP(
         sport=ends[1], dport=ends[3], seq=seq % 2**32, ack=ack % 2**32, flags=flags, window=window, options=options
     )

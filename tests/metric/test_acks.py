@@ -1,6 +1,6 @@
 """ACKs counted and timed on a capture made by hand: a packet a second, segments of 100 bytes."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -11,10 +11,7 @@ from lab.metric import Capture, MetricError, bulk
 from lab.metric.acks import ack_delays, hole
 from lab.record import Record
 from lab.units import Value
-
-Save = Callable[..., Path]
-Segment = Callable[..., bytes]
-Keep = Callable[[Mapping[str, bytes]], Record]
+from tests.kinds import Keep, Save, Segment
 
 
 @pytest.fixture

@@ -3,7 +3,6 @@
 import shutil
 import struct
 import subprocess
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -18,9 +17,9 @@ from scapy.packet import Packet, Raw
 from lab.metric import capture
 from lab.metric.capture import ACK, SYN, Capture, CaptureError, Flow
 from lab.metric.options import Options
+from tests.kinds import Save
 
 ETHER = Ether(src="02:00:00:00:00:01", dst="02:00:00:00:00:02")
-Save = Callable[..., Path]
 
 FOUR, SIX = IP(src="10.0.0.1", dst="10.0.0.2"), IPv6(src="fd00::1", dst="fd00::2")
 STAMPS = [("NOP", None), ("NOP", None), ("Timestamp", (7, 9))]

@@ -3,7 +3,6 @@
 import gzip
 import json
 import struct
-from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
@@ -11,12 +10,10 @@ import pytest
 from lab import metric
 from lab.metric import MetricError
 from lab.metric.tcp_info import FIELDS
-from lab.record import Record
 from lab.units import Value
+from tests.kinds import Keep
 
 UPLOAD = Path(__file__).parents[1] / "data" / "tcp_upload.flent.gz"
-
-Keep = Callable[[Mapping[str, bytes]], Record]
 
 
 def test_flent(record: Keep) -> None:

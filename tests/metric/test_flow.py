@@ -2,7 +2,6 @@
 
 import shutil
 import subprocess
-from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
 
@@ -11,10 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lab.metric import Capture, MetricError, bulk, connections
-
-Save = Callable[..., Path]
-Segment = Callable[..., bytes]
+from lab.metric import Capture, MetricError, bulk
+from tests.kinds import Save, Segment
 
 RECORDED = Path(__file__).parents[1] / "data" / "transfer.pcap"  # 100 ms of delay, one gigabit, Linux 7.2, -s 80
 
@@ -39,22 +36,19 @@ def test_recorded_transfer_agrees_with_tshark() -> None:
             assert connection.inflight[row] == int(rows[at][4])
 
 
-def test_recorded_transfer_has_a_handshake_and_a_control_connection() -> None:
+def test_recorded_transfer_has_a_handshake() -> None:
     capture = Capture(RECORDED)
     connection = bulk(capture)
     assert connection.handshake_ns() == pytest.approx(100.003e6, rel=1e-4)
-    assert [each.flow.destination_port for each in connections(capture)] == [5201, 5201]
     assert not connection.forward.retransmitted.any()
-    assert not connection.duplicate_acks.any()
     assert set(connection.forward.header_length[connection.forward.data]) == {32}
 
 
-def test_retransmission_and_duplicate_acks(save: Save, segment: Segment, handshake: list[bytes]) -> None:
+def test_retransmission_and_inflight(save: Save, segment: Segment, handshake: list[bytes]) -> None:
     lost = [segment(True, 101 + 1000 * i, 501, size=1000) for i in range(4)]
     acks = [segment(False, 501, 1101)] * 3
     connection = bulk(Capture(save([*handshake, *lost, *acks, lost[1], segment(False, 501, 4101)])))
     assert connection.forward.retransmitted.sum() == 1
-    assert connection.duplicate_acks.tolist() == [False, False, True, True, False]
     assert connection.inflight.max() == 4000
     assert connection.inflight[-1] == 3000
     assert connection.back.window.tolist() == [1000, *[1000 << 4] * 4]

@@ -1,7 +1,6 @@
 """Messages of small writes out of a record of 20 of them: plain writes over 0.2 ms, on Linux 7.2 at 1,000 Hz."""
 
 import json
-from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import numpy as np
@@ -9,11 +8,10 @@ import pytest
 
 from lab import metric
 from lab.metric import MetricError, counts_of
-from lab.record import Record
 from lab.units import Value
+from tests.kinds import Keep
 
 DATA = Path(__file__).parents[1] / "data"
-Keep = Callable[[Mapping[str, bytes]], Record]
 
 
 @pytest.fixture

@@ -2,7 +2,6 @@
 
 import json
 import struct
-from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
@@ -11,15 +10,11 @@ from lab import metric
 from lab.metric import MetricError
 from lab.metric.tcp_info import FIELDS, TcpInfoError, read
 from lab.metric.tools import iperf_bits_per_second, qperf_results
-from lab.record import Record
 from lab.units import Value
+from tests.kinds import Keep, Save, Segment
 
 DATA = Path(__file__).parents[1] / "data"
 RECORDED = DATA / "transfer.pcap"
-
-Save = Callable[..., Path]
-Segment = Callable[..., bytes]
-Keep = Callable[[Mapping[str, bytes]], Record]
 
 
 def test_iperf3(record: Keep) -> None:
@@ -96,7 +91,6 @@ def test_capture_metrics(record: Keep) -> None:
     done = record({"capture.sender.eth0.pcap": RECORDED.read_bytes()})
     assert metric.header_length()(done) == Value(32, "B")
     assert metric.retransmits("sender", "eth0")(done) == Value(0, "1")
-    assert metric.inflight_max()(done).number > 10 * 1448
     with pytest.raises(MetricError, match="still grew"):
         metric.window_plateau()(done)
     with pytest.raises(MetricError, match="'receiver' has no capture"):
@@ -128,7 +122,6 @@ def test_tcp_info(record: Keep) -> None:
     assert (samples.local_port, samples.remote_port, len(samples)) == (2, 5201, 5)
     assert samples["snd_cwnd"].tolist() == [0, 1, 2, 3, 4]
     assert samples.time_ns.tolist() == [0, 10, 20, 30, 40]
-    assert metric.tcp_info_max("snd_cwnd")(done) == Value(4, "1")
     assert len(FIELDS) >= 50
     with pytest.raises(TcpInfoError, match="no field 'total_rto'"):
         samples["total_rto"]

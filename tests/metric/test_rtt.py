@@ -1,6 +1,6 @@
 """Round trips that ACKs give: a connection of little by hand, and one that Linux recorded with its own average."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -14,12 +14,11 @@ from lab.metric import Capture, MetricError, RoundTrips, bulk, sack_blocks
 from lab.metric.rtt import round_trips
 from lab.record import Record
 from lab.units import Value
+from tests.kinds import Keep, Save
 
 DATA = Path(__file__).parents[1] / "data"
 SECOND = 10**9  # `save` writes a packet a second, each a microsecond later within it
 
-Save = Callable[..., Path]
-Keep = Callable[[Mapping[str, bytes]], Record]
 Option = tuple[str, object]
 
 

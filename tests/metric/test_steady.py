@@ -1,7 +1,6 @@
 """Metrics of the second half of a transfer."""
 
 import struct
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -11,9 +10,7 @@ from lab.metric import MetricError
 from lab.metric.tcp_info import FIELDS
 from lab.record import Record, Store, Trial
 from lab.units import Value
-
-Save = Callable[..., Path]
-Segment = Callable[..., bytes]
+from tests.kinds import Save, Segment
 
 MS = 1_000_000
 

@@ -84,9 +84,9 @@ def test_the_kernel_sends_the_very_packets(
 ) -> None:
     """Of every message, the first ones too, which meet quick ACKs and a small congestion window."""
     links = NEAR if topology == "symmetric-1g" else {}
-    where = {"node": "host", "interface": "lo"} if topology == "loopback" else {"node": "sender"}
-    record = perform(topology, workload, (Capture(**where),), links=links)
-    counts, played = counts_of(record, where["node"]), model.exchange(path(workload, topology=topology, links=links))
+    where = Capture(node="host", interface="lo") if topology == "loopback" else Capture(node="sender")
+    record = perform(topology, workload, (where,), links=links)
+    counts, played = counts_of(record, where.node), model.exchange(path(workload, topology=topology, links=links))
     assert list(played.data) == counts.client_data.tolist()
     assert list(played.acks) == counts.server_acks.tolist()
     assert list(played.first) == counts.first.tolist()

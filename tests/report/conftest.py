@@ -12,14 +12,15 @@ from lab.metric.tcp_info import FIELDS
 from lab.record import Record, Store, Trial
 from lab.report.article import Article
 from lab.spec import find
+from lab.spec.case import Case
+from lab.spec.loaded import LoadedExperiment
 from lab.units import to_plain
 
 DATA = Path(__file__).parents[1] / "data"
 KERNEL = {"name": "7.2", "version": "7.2.13-1", "id": "k1", "hz": 1000, "patches": []}
 
 HEAD = """
-from lab.metric import any_drops, drops, header_length, iperf3_goodput, qperf_goodput
-from lab.model import any_drops as drops_expected, goodput_line_rate, tcp_header_length
+from lab import metric, model
 from lab.probe import Capture, TcpInfo
 from lab.spec.experiment import Arm, Exactly, Experiment, Point, Sweep, Within
 from lab.units import Duration
@@ -35,7 +36,8 @@ EXPERIMENTS = {
 `Page` one.
 """
 EXPERIMENT = Experiment(
-    topology="delay-100ms", workload=SHORT, probes=CAPTURE, metric=header_length(), prediction=tcp_header_length,
+    topology="delay-100ms", workload=SHORT, probes=CAPTURE,
+    metric=metric.header_length(), prediction=model.tcp_header_length,
     arms=(
         Arm("on", reported="20 B"),
         Arm("longer", reported="32 B", sysctls={"net.ipv4.tcp_rmem": "1 2 3"}, explains="it was `another` header"),
@@ -45,14 +47,14 @@ EXPERIMENT = Experiment(
 ''',
     "rate": '''"""A tool says 9.4 Gbit/s."""
 EXPERIMENT = Experiment(
-    topology="symmetric-10g", workload=Qperf(), probes=(TcpInfo(node="sender"),), metric=qperf_goodput(),
-    prediction=goodput_line_rate, arms=(Arm("only", reported="9.4 Gbit/s"),),
+    topology="symmetric-10g", workload=Qperf(), probes=(TcpInfo(node="sender"),), metric=metric.qperf_goodput(),
+    prediction=model.goodput_line_rate, arms=(Arm("only", reported="9.4 Gbit/s"),),
     tolerance=Within(0.9, because="it is made up"),
 )
 ''',
     "sweep": '''"""A limit of 2 frames is too small."""
 EXPERIMENT = Experiment(
-    topology="delay-100ms", workload=SHORT, metric=any_drops(), prediction=drops_expected, arms=(Arm("only"),),
+    topology="delay-100ms", workload=SHORT, metric=metric.any_drops(), prediction=model.any_drops, arms=(Arm("only"),),
     sweep=Sweep("limit, frames", (
         Point(2, 1, links={"path": {"forward": {"limit": 2}}}), Point(5000, 0),
     )),
@@ -61,15 +63,15 @@ EXPERIMENT = Experiment(
 ''',
     "unrun": '''"""Nobody has run this."""
 EXPERIMENT = Experiment(
-    topology="symmetric-1g", workload=Iperf3(), probes=CAPTURE, metric=iperf3_goodput(),
-    prediction=goodput_line_rate, arms=(Arm("only", reported="1 Gbit/s"),), tolerance=Within(0.1, because="so"),
+    topology="symmetric-1g", workload=Iperf3(), probes=CAPTURE, metric=metric.iperf3_goodput(),
+    prediction=model.goodput_line_rate, arms=(Arm("only", reported="1 Gbit/s"),), tolerance=Within(0.1, because="so"),
 )
 ''',
 }
 
 ARTICLE = "title: A toy & more\nauthor: Nobody\ndate: 1 May 2020\nurl: unknown\n"
 
-Keep = Callable[..., Record]
+Keep = Callable[..., list[Record]]
 
 
 @pytest.fixture
@@ -105,7 +107,7 @@ def toy(keep: Keep) -> Callable[[], Article]:
     return lambda: lab.article("toy", "results")
 
 
-def _keep(store: Store, loaded: find.Loaded, case: object, text: str, changed: dict[str, object]) -> Record:
+def _keep(store: Store, loaded: LoadedExperiment, case: Case, text: str, changed: dict[str, object]) -> Record:
     inputs = {
         "claim": case.claim,
         "arm": case.arm,

@@ -17,8 +17,7 @@ from lab.report.traffic import traffic_of
 from lab.units import Duration, Rate, Size
 
 SMALL_WRITES = """
-from lab.metric import message_latency
-from lab.model import message_latency as predicted
+from lab import metric, model
 from lab.probe import Capture
 from lab.spec.experiment import Arm, Experiment, Within
 from lab.workload import SmallWrites
@@ -28,8 +27,8 @@ EXPERIMENT = Experiment(
     links={"path": {"delay": "200 us"}},
     workload=SmallWrites(messages=20),
     probes=(Capture(node="sender"),),
-    metric=message_latency(),
-    prediction=predicted,
+    metric=metric.message_latency(),
+    prediction=model.message_latency,
     arms=(Arm("plain", reported="40 ms"),),
     tolerance=Within(0.05, because="it is made up"),
 )
@@ -115,9 +114,10 @@ def test_between_two_paths_every_number_lies_between() -> None:
     assert between(low, high, 0.5) == Hop(Rate.of("2 Mbit/s"), Duration.of("15 ms"), Size(1500), 100, 0.25)
     assert between({"rmem": "4096 100 200"}, {"rmem": "4096 100 400"}, 0.25) == {"rmem": "4096 100 250"}
     assert between((1, "0.5 s"), (3, "1.5 s"), 0.5) == (2, "1.0 s")
-    for pair in (("1 ms", "1 s"), (False, True), ((1,), (1, 2)), (None, 1)):
+    apart: tuple[tuple[object, object], ...] = (("1 ms", "1 s"), (False, True), ((1,), (1, 2)), (None, 1))
+    for one, other in apart:
         with pytest.raises(NotBetween, match="nothing lies between"):
-            between(*pair, 0.5)
+            between(one, other, 0.5)
 
 
 def test_counters(toy: Toy) -> None:

@@ -25,30 +25,34 @@ def python(program: str) -> str:
     return done.stdout
 
 
-@pytest.mark.parametrize(
-    "before",
-    [
-        "import lab",
-        "import lab, lab.run.perform",
-        "import lab.run.perform, lab",
-        "from lab.run import perform; import lab",
-        "import lab; lab.run; import lab.run.plan",
-    ],
-)
-def test_lab_run_is_the_function_and_the_folder(before: str) -> None:
-    said = python(f"{before}\nimport lab.run.plan\nprint(callable(lab.run), lab.run.plan.Settings.__name__)")
-    assert said == "True Settings\n"
-
-
 def test_a_guest_imports_nothing_of_it() -> None:
-    program = "import sys, lab.run.perform; print(*(name for name in sys.modules if name.startswith('lab.')))"
+    program = "import sys, lab.runner.perform; print(*(name for name in sys.modules if name.startswith('lab.')))"
     layers = {name.split(".")[1] for name in python(program).split()}
-    assert layers <= {"errors", "units", "spec", "place", "fabric", "workload", "probe", "middlebox", "run"}
+    assert layers <= {
+        "errors",
+        "outputs",
+        "units",
+        "spec",
+        "testbed",
+        "fabric",
+        "workload",
+        "probe",
+        "middlebox",
+        "runner",
+    }
 
 
-def test_help_says_what_it_takes() -> None:
-    assert "kernel" in inspect.signature(lab.run).parameters
-    assert "InputError" in (inspect.getdoc(lab.run.run) or "")
+@pytest.mark.parametrize("name", lab.__all__)
+def test_help_says_what_it_takes(name: str) -> None:
+    function = getattr(lab, name)
+    assert inspect.isfunction(function)
+    assert (inspect.getdoc(function) or "").splitlines()[0].endswith((".", "here."))
+    assert inspect.signature(function).parameters.keys() & {"results", "claims"}
+
+
+def test_help_of_run_begins_with_its_signature() -> None:
+    said = python("import lab; help(lab.run)").split("\n\n")[1]
+    assert said.startswith("run(*claims: 'str | Path', on: 'str' = 'uml', kernel:")
 
 
 @pytest.mark.parametrize("call", [lab.run, lab.load])

@@ -6,7 +6,7 @@ from pathlib import Path
 import lab
 from lab.record import Record
 from lab.report.article import Article
-from lab.report.judged import Judged
+from lab.verdict.judged import JudgedClaim
 
 Keep = Callable[..., list[Record]]
 KERNEL = {"name": "7.2", "version": "7.2.13-1", "id": "k1", "hz": 1000, "patches": []}
@@ -14,7 +14,7 @@ OLD = {"name": "6.12", "version": "6.12.9-1", "id": "k0", "hz": 1000, "patches":
 NEW = {"name": "7.10", "version": "7.10.1-1", "id": "k2", "hz": 1000, "patches": []}
 
 
-def judged(claim: str = "header") -> Judged:
+def judged(claim: str = "header") -> JudgedClaim:
     return lab.article("toy", "results")[claim].judged
 
 
@@ -53,7 +53,9 @@ def test_the_usual_fabric_counts(keep: Keep) -> None:
 def test_an_experiment_that_changed_was_not_run(here: Path, keep: Keep) -> None:
     keep("header")
     source = here / "experiments" / "toy" / "header.py"
-    source.write_text(source.read_text() + "\n")
+    source.write_text(source.read_text() + "# a comment\n")
+    assert judged().result.verdict.kind == "not reproduced"
+    source.write_text(source.read_text() + "MORE = 1\n")
     assert judged().result.verdict.kind == "skipped"
 
 

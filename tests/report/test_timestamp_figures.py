@@ -23,14 +23,13 @@ FILES = {
 COUNTERS = "TcpExt: Other TCPDSACKUndo\nTcpExt: 0 {}\n"
 EXPERIMENT = '''"""A lossy path still gives round trips."""
 
-from lab.metric import rtt_samples
-from lab.model import rtt_for_new_data
+from lab import metric, model
 from lab.probe import Capture
 from lab.spec.experiment import Arm, Exactly, Experiment
 from lab.workload import Flent
 
 EXPERIMENT = Experiment(
-    topology="lossy", workload=Flent(), metric=rtt_samples(), prediction=rtt_for_new_data,
+    topology="lossy", workload=Flent(), metric=metric.rtt_samples(), prediction=model.rtt_for_new_data,
     arms=(Arm("on", reported=1), Arm("more", relative_to="on")), tolerance=Exactly(because="they are counted"),
 )
 '''

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import subprocess
 import sys
 from collections.abc import Callable
@@ -101,11 +102,22 @@ def test_loading_leaves_nothing_behind(write: Write) -> None:
     assert [each.name for each in path.parent.iterdir()] == ["tenth.py"]
 
 
-def test_the_hash_is_the_files(write: Write) -> None:
-    one = find.find([str(write())])[0].source_sha256
-    same = find.find([str(write())])[0].source_sha256
-    other = find.find([str(write(ONE + "# a remark\n"))])[0].source_sha256
-    assert one == same != other
+@pytest.mark.parametrize(
+    ("old", "new", "is_same"),
+    [
+        ("", "", True),
+        ("One flow fills", "A single flow fills", True),  # the claim's words decide no packet
+        ("def goodput(record):\n", "def goodput(record):  # of a record\n    'Made up.'\n\n", True),
+        ("CLOSE = Within(0.05,", "CLOSE = Within(\n    0.05,\n   ", True),
+        ("Within(0.05,", "Within(0.06,", False),
+        ('client: str = "sender"', 'client: str = "receiver"', False),
+        ("94e6", "95e6", False),
+    ],
+)
+def test_the_hash_is_of_what_the_file_means(write: Write, old: str, new: str, is_same: bool) -> None:
+    before = find.find([str(write())])[0].source_sha256
+    after = find.find([str(write(head=HEAD.replace(old, new)))])[0].source_sha256
+    assert (after == before) is is_same
 
 
 def test_article_yaml_names_the_source(write: Write) -> None:
@@ -288,3 +300,10 @@ def test_kernel_clock_and_samples_are_the_arms_or_the_experiments(write: Write) 
 def test_mistakes_in_variants_clocks_and_samples(write: Write, body: str, message: str) -> None:
     (problem,) = find.check([varied(write, body)])
     assert message in problem.message
+
+
+@pytest.mark.parametrize("path", sorted(find.experiments().values()), ids=lambda path: path.stem)
+def test_the_projects_own_rename_nothing_that_they_import(path: Path) -> None:
+    """`metric.x` and `model.x` of one name stand next to each other: a reader need not look up which is which."""
+    imports = [node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Import | ast.ImportFrom)]
+    assert [alias.asname for node in imports for alias in node.names if alias.asname] == []

@@ -48,7 +48,7 @@ EXPERIMENT = '''"""A claim over somebody else's network."""
 
 from mininet.topo import Topo
 
-from lab.metric import ping_rtt
+from lab import metric
 from lab.spec.experiment import Absolute, Arm, Experiment
 from lab.workload import Ping
 
@@ -61,7 +61,7 @@ class Pair(Topo):
 EXPERIMENT = Experiment(
     topology=Pair,
     workload=Ping(count=3),
-    metric=ping_rtt(),
+    metric=metric.ping_rtt(),
     arms=(
         Arm("as-it-is", reported="10 ms"),
         Arm("slower", reported="20 ms", links={"sender-receiver": {"delay": "10 ms"}}),

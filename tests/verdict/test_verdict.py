@@ -1,6 +1,6 @@
 """Verdicts: on the interval, never on what was not tested."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -9,15 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lab.errors import LabError
-from lab.spec.tolerance import STEADY, AtLeast, AtMost, Exactly, Tolerance, Within, accuracy_for
+from lab.spec.case import Case, CaseKey
+from lab.spec.tolerance import AtLeast, AtMost, Exactly, Tolerance, accuracy_for
 from lab.units import UnitError, Value
 from lab.verdict import Verdict, combine, evaluate, judge, mean, model_error
-
-FIVE = Within(0.05, because="the article rounds")
-
-
-def bps(number: float, low: float | None = None, high: float | None = None) -> Value:
-    return Value(number, "bit/s", low, high)
+from tests.verdict.cases import FIVE, bps, case
 
 
 @pytest.mark.parametrize(
@@ -94,7 +90,8 @@ def test_model_error(predicted: Value | None, measured: Value | None, error: flo
 
 
 def test_untested_arms_keep_a_claim_from_being_reproduced() -> None:
-    good, gone, void, bad = (Verdict(kind, kind) for kind in ("reproduced", "skipped", "invalid", "not reproduced"))  # type: ignore[arg-type]
+    good, gone = Verdict("reproduced", "as it says"), Verdict("skipped", "not run")
+    void, bad = Verdict("invalid", "wrong rate"), Verdict("not reproduced", "by far")
     assert combine([("a", good), ("b", good)]).kind == "reproduced"
     assert combine([("a", good), ("b", gone)]).kind == "skipped"
     assert combine([("a", good), ("b", void)]).kind == "invalid"
@@ -102,39 +99,21 @@ def test_untested_arms_keep_a_claim_from_being_reproduced() -> None:
     assert combine([]).kind == "skipped"
 
 
-HUNDRED = bps(100)
-
-
-def value_of(record: Any) -> Value:
-    return record.value  # type: ignore[no-any-return]
-
-
-@dataclass(frozen=True)
-class Case:
-    arm: str = "baseline"
-    claim: str = "article/claim"
-    point: str = ""
-    reported: Value | None = HUNDRED
-    tolerance: Tolerance = FIVE
-    accuracy: Tolerance = STEADY
-    clock: str = "virtual"
-    explains: str = ""
-    relative_to: str = ""
-    metric: Any = value_of
-    prediction: Any = bps
-
-
 def recorded(value: float, arm: str = "baseline", invalid: tuple[str, ...] = (), address: str = "a1") -> Any:
-    trial = SimpleNamespace(arm=arm, point="")
+    trial = SimpleNamespace(key=CaseKey(arm))
     return SimpleNamespace(trial=trial, value=bps(value), invalid=invalid, address=address, outputs={})
 
 
 def run(cases: list[Case], records: list[Any]) -> Any:
-    return evaluate(cases, records, lambda case: case.prediction(101.0), "7.2", "virtual")
+    def predict(asked: Case) -> Value:
+        assert asked.prediction
+        return asked.prediction(101.0)
+
+    return evaluate(cases, records, predict, "7.2", "virtual")
 
 
 def test_plain_form_is_the_command_lines_contract() -> None:
-    assert run([Case()], [recorded(100)]).plain() == {
+    assert run([case()], [recorded(100)]).plain() == {
         "claim": "article/claim",
         "verdict": "reproduced",
         "reason": "baseline: 100 bit/s measured, 100 bit/s reported, within 5 %",
@@ -157,7 +136,7 @@ def test_plain_form_is_the_command_lines_contract() -> None:
 
 def test_a_zero_is_a_figure_and_nothing_is_null() -> None:
     result = run(
-        [Case(reported=bps(0), tolerance=Exactly(because="none")), Case("other", reported=None)], [recorded(0)]
+        [case(reported=bps(0), tolerance=Exactly(because="none")), case("other", reported=None)], [recorded(0)]
     )
     zero, none = result.plain()["results"]
     assert (zero["reported"], zero["measured"]) == (0, 0)
@@ -165,13 +144,13 @@ def test_a_zero_is_a_figure_and_nothing_is_null() -> None:
 
 
 def test_arms_that_explain_do_not_count() -> None:
-    cases = [Case(), Case("era", explains="the era's window")]
+    cases = [case(), case("era", explains="the era's window")]
     assert run(cases, [recorded(100), recorded(50, "era")]).verdict.kind == "reproduced"
 
 
 def test_invalid_trials_do_not_count() -> None:
-    assert run([Case()], [recorded(50, invalid=("wrong rate",)), recorded(100)]).verdict.kind == "reproduced"
-    only = run([Case()], [recorded(100, invalid=("wrong rate",))])
+    assert run([case()], [recorded(50, invalid=("wrong rate",)), recorded(100)]).verdict.kind == "reproduced"
+    only = run([case()], [recorded(100, invalid=("wrong rate",))])
     assert (only.verdict.kind, only.verdict.reason) == ("invalid", "baseline: wrong rate")
     assert only.results[0].measured is None
 
@@ -180,34 +159,37 @@ def test_a_metric_or_a_model_that_fails_is_said() -> None:
     def fail(_: Any) -> Value:
         raise LabError("no capture")
 
-    assert run([replace(Case(), metric=fail)], [recorded(1)]).verdict == Verdict("invalid", "baseline: no capture")
-    (result,) = run([replace(Case(), prediction=fail)], [recorded(100)]).results
+    assert run([replace(case(), metric=fail)], [recorded(1)]).verdict == Verdict("invalid", "baseline: no capture")
+    (result,) = run([replace(case(), prediction=fail)], [recorded(100)]).results
     assert (result.predicted, result.note) == (None, "no capture")
 
 
-@pytest.mark.parametrize("part", ["metric", "prediction"])
-def test_a_mistake_in_a_metric_or_a_model_is_invalid_and_named(part: str) -> None:
-    broken = replace(Case(), **{part: lambda _: {}["nothing"]})
+def mistaken(_: Any) -> Value:
+    raise KeyError("nothing")
+
+
+@pytest.mark.parametrize("broken", [case(metric=mistaken), case(prediction=mistaken)], ids=["metric", "prediction"])
+def test_a_mistake_in_a_metric_or_a_model_is_invalid_and_named(broken: Case) -> None:
     assert run([broken], [recorded(100)]).verdict == Verdict("invalid", "baseline: KeyError: 'nothing'")
 
 
 def test_what_was_not_run_is_skipped() -> None:
-    assert run([Case()], []).verdict == Verdict("skipped", "baseline: not run")
+    assert run([case()], []).verdict == Verdict("skipped", "baseline: not run")
 
 
 def test_an_arm_relative_to_another_has_ratios() -> None:
-    half = Case("half", reported=Value(0.5, "1"), relative_to="baseline")
-    result = run([Case(reported=None), half], [recorded(100, address="a1"), recorded(49, "half", address="a2")])
+    half = case("half", reported=Value(0.5, "1"), relative_to="baseline")
+    result = run([case(reported=None), half], [recorded(100, address="a1"), recorded(49, "half", address="a2")])
     assert result.verdict.kind == "reproduced"
     ratio = result.results[1]
     assert (ratio.measured, ratio.predicted, ratio.trials) == (Value(0.49, "1"), Value(1, "1"), ("a1", "a2"))
 
 
 def test_without_the_arm_that_it_is_relative_to_there_is_no_ratio() -> None:
-    half = Case("half", reported=Value(0.5, "1"), relative_to="baseline")
+    half = case("half", reported=Value(0.5, "1"), relative_to="baseline")
     spoiled = [recorded(100, invalid=("wrong rate",)), recorded(49, "half")]
-    assert run([Case(reported=None), half], spoiled).verdict == Verdict("invalid", "half: wrong rate")
-    assert run([Case(reported=None), half], [recorded(49, "half")]).verdict.kind == "skipped"
+    assert run([case(reported=None), half], spoiled).verdict == Verdict("invalid", "half: wrong rate")
+    assert run([case(reported=None), half], [recorded(49, "half")]).verdict.kind == "skipped"
 
 
 @pytest.mark.parametrize(
@@ -221,11 +203,11 @@ def test_without_the_arm_that_it_is_relative_to_there_is_no_ratio() -> None:
     ],
 )
 def test_a_model_is_held_to_its_accuracy(predicted: Value | None, measured: list[float], off: bool) -> None:
-    (result,) = run([Case(prediction=lambda _: predicted)], [recorded(each) for each in measured]).results
+    (result,) = run([case(prediction=lambda _: predicted)], [recorded(each) for each in measured]).results
     assert result.model_is_off is off
 
 
 def test_a_count_is_exact_and_real_time_is_nobodys_to_predict() -> None:
-    count = Case(accuracy=accuracy_for(Exactly(because="a count")))
-    for case, off in ((count, True), (replace(count, clock="real"), False), (Case(), False)):
-        assert run([case], [recorded(101.1)]).results[0].model_is_off is off
+    count = case(accuracy=accuracy_for(Exactly(because="a count")))
+    for asked, off in ((count, True), (replace(count, clock="real"), False), (case(), False)):
+        assert run([asked], [recorded(101.1)]).results[0].model_is_off is off

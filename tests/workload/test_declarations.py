@@ -65,10 +65,11 @@ def test_tools_that_count_whole_seconds_say_so(tool: type[Iperf3] | type[Qperf],
         tool(duration=Duration.of(duration))
 
 
-@pytest.mark.parametrize("wrong", [{"length": Duration.of("1500 ms")}, {"delay": Duration(0)}])
-def test_flent_counts_whole_seconds(wrong: dict[str, Duration]) -> None:
-    with pytest.raises(ValueError, match=f"is not a {next(iter(wrong))} for it"):
-        Flent(**wrong)
+def test_flent_counts_whole_seconds() -> None:
+    with pytest.raises(ValueError, match="is not a length for it"):
+        Flent(length=Duration.of("1500 ms"))
+    with pytest.raises(ValueError, match="is not a delay for it"):
+        Flent(delay=Duration(0))
 
 
 def test_a_reader_that_would_read_nothing_is_refused() -> None:

@@ -43,7 +43,7 @@ UNUSED = {  # of Python's library
 }
 UNCHECKED_HASH = py_compile.PycInvalidationMode.UNCHECKED_HASH
 LIBRARY = re.compile(r"(?:=>\s+|^\s+)(/\S+) \(0x", re.MULTILINE)  # what ldd says of one
-OUTSIDE = {"cli", "metric", "model", "record", "regress", "report", "verdict"}  # layers that no guest ever needs
+OUTSIDE = {"cli", "metric", "model", "record", "comparison", "report", "verdict"}  # layers that no guest ever needs
 WEEK = 7 * 24 * 3600
 # Python would draw a seed for its hashes, and wait for the kernel's randomness to be enough, which `init` says first.
 INIT = """#!/bin/sh

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
-import re
 import subprocess
 import tempfile
 from collections.abc import Callable, Sequence
@@ -13,23 +12,23 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
+from lab import version
 from lab.errors import InputError, MachineError
-from lab.kernel import apt, cache, configuration
-from lab.kernel.cache import KernelMissing
-from lab.kernel.ground import Clock, Start
+from lab.kernel import apt, base, configuration
+from lab.kernel.base import Clock, KernelMissing, Start
 from lab.kernel.vm import initrd, qemu
 from lab.kernel.vm.cpio import Archive
 from lab.kernel.vm.image import release, unpacked
 from lab.kernel.vm.modules import load_order, modules
 from lab.units import Size
 
-__all__ = ["Stock", "adopt", "fetch", "find", "installed"]
+__all__ = ["StockKernel", "adopt", "fetch", "find", "installed"]
 
 Say = Callable[[str], None]
 
 
 @dataclass(frozen=True, slots=True)
-class Stock:
+class StockKernel:
     """A distribution's kernel image, as it is shipped, under QEMU."""
 
     on: ClassVar[str] = "vm"
@@ -66,7 +65,7 @@ class Stock:
             "machine": _machine(),
         }
 
-    def variant(self, patches: Sequence[Path] = (), hz: int | None = None) -> Stock:
+    def variant(self, patches: Sequence[Path] = (), hz: int | None = None) -> StockKernel:
         """Itself where nothing differs. Raises MachineError elsewhere: it is what the distribution made it."""
         if not patches and hz is None:
             return self
@@ -79,20 +78,20 @@ class Stock:
         return Start(qemu.command(self.folder / "kernel", inside, seed, clock, memory))
 
 
-def installed() -> list[Stock]:
+def installed() -> list[StockKernel]:
     """Every kernel fetched here, the newest version first; of equal versions the last one fetched."""
     found = []
     for record in _home().glob("*/kernel.json"):
         try:
             plain = json.loads(record.read_text(encoding="utf-8"))
-            kernel = Stock(**plain, folder=record.parent)
+            kernel = StockKernel(**plain, folder=record.parent)
         except (OSError, ValueError, TypeError):
             continue
-        found.append(([int(part) for part in re.findall(r"\d+", kernel.version)], record.stat().st_mtime_ns, kernel))
+        found.append((version.order(kernel.version), record.stat().st_mtime_ns, kernel))
     return [kernel for *_, kernel in sorted(found, key=lambda entry: entry[:2], reverse=True)]
 
 
-def find(name: str | None = None) -> Stock:
+def find(name: str | None = None) -> StockKernel:
     """The fetched kernel called `name`, or with that version, release or id (at least 8 characters); None: the newest.
 
     A name with a slash is the path of an image, whose modules are in /lib/modules if anywhere.
@@ -110,14 +109,14 @@ def find(name: str | None = None) -> Stock:
     raise KernelMissing(f"{what} is not here{there}: run `lab kernel fetch{f' {name}' if name else ''}`")
 
 
-def fetch(series: str | None, say: Say) -> Stock:
+def fetch(series: str | None, say: Say) -> StockKernel:
     """The newest kernel that the machine's mirror has of a series (None: of all); from the cache when it is there.
 
     Nothing is installed. Raises MachineError when there is none, or no network.
     """
     home = _home()
     say("looking for the distribution's kernels")
-    offers = apt.images(cache.folder() / "apt")
+    offers = apt.images(base.folder() / "apt")
     offer = next((each for each in offers if series in (None, each.series)), None)
     if offer is None:
         known = ", ".join(each.series for each in offers)
@@ -130,13 +129,13 @@ def fetch(series: str | None, say: Say) -> Stock:
         tree = Path(scratch, "tree")
         for package in offer.packages:
             say(f"fetching {package.name} {package.version}")
-            file = apt.download(cache.folder() / "apt", package, Path(scratch))
+            file = apt.download(base.folder() / "apt", package, Path(scratch))
             _extract(file, package.sha256, tree)
         image, config, inside = (_first(tree, name) for name in ("vmlinuz*", "config*", "lib/modules/*/kernel"))
         return _keep(offer.series, offer.version, image, config, inside.parent)
 
 
-def adopt(image: Path, tree: Path | None = None) -> Stock:
+def adopt(image: Path, tree: Path | None = None) -> StockKernel:
     """The kernel in a bzImage, with the modules below `tree`; None: those that this machine has of its release.
 
     Its configuration is beside it as config-RELEASE, among the modules as `config`, or in the tree that built it.
@@ -151,7 +150,7 @@ def adopt(image: Path, tree: Path | None = None) -> Stock:
     return _keep(name, name, image, config, tree)
 
 
-def _keep(name: str, version: str, image: Path, config: Path, tree: Path) -> Stock:
+def _keep(name: str, version: str, image: Path, config: Path, tree: Path) -> StockKernel:
     """In the cache, whole or not at all."""
     home = _home()
     home.mkdir(parents=True, exist_ok=True)
@@ -186,7 +185,7 @@ def _keep(name: str, version: str, image: Path, config: Path, tree: Path) -> Sto
         final = home / plain["id"]
         with contextlib.suppress(OSError):  # it is there already
             place.rename(final)
-    return Stock(**plain, folder=final)
+    return StockKernel(**plain, folder=final)
 
 
 def _machine() -> str:
@@ -215,4 +214,4 @@ def _extract(package: Path, sha256: str, tree: Path) -> None:
 
 
 def _home() -> Path:
-    return cache.folder().parent / "images"
+    return base.folder().parent / "images"

@@ -12,9 +12,9 @@ from lab.metric import Connection, capture_of
 from lab.metric.acks import ack_delays, full_segment, hole
 from lab.metric.flow import Floats, bulk
 from lab.report import html
-from lab.report.claim import Claim, NotRun, Tested
 from lab.report.drawing import ARMS, PREDICTED, REPORTED, Label, axes, draw, labels, picture
 from lab.report.html import Html
+from lab.report.tested import NotRun, TestedCase, TestedClaim
 
 __all__ = ["ack_delay_series", "ack_rates", "acks_behind_hole"]
 
@@ -24,7 +24,7 @@ _SINCE = "time since the first data segment, ms"
 
 @draw("ACKs against data")
 def ack_rates(
-    claim: Claim, *arms: str, point: str = "", start: float = 0.1, end: float = 0.2, tick: float = 0.01
+    claim: TestedClaim, *arms: str, point: str = "", start: float = 0.1, end: float = 0.2, tick: float = 0.01
 ) -> Html:
     """Full data segments and ACKs in ticks of `tick` s from `start` to `end`, an arm a panel, on one scale."""
     shown = _those(claim, arms, point)
@@ -62,7 +62,7 @@ def ack_rates(
 
 
 @draw("delays of ACKs")
-def ack_delay_series(claim: Claim, *arms: str) -> Html:
+def ack_delay_series(claim: TestedClaim, *arms: str) -> Html:
     """How long each data segment waited for its ACK, an arm a panel."""
     shown = _those(claim, arms, "")
     figure, panels = axes(len(shown), size=(6.1, 1.45 * len(shown) + 0.6))
@@ -89,7 +89,7 @@ def ack_delay_series(claim: Claim, *arms: str) -> Html:
 
 
 @draw("ACKs behind a hole")
-def acks_behind_hole(claim: Claim, *arms: str) -> Html:
+def acks_behind_hole(claim: TestedClaim, *arms: str) -> Html:
     """The segments that arrive behind a lost one, and the ACKs that they cause, an arm a panel."""
     shown = _those(claim, arms, "")
     figure, panels = axes(len(shown), size=(6.1, 2.0 * len(shown) + 0.6), sharey=True)
@@ -115,7 +115,7 @@ def acks_behind_hole(claim: Claim, *arms: str) -> Html:
     return picture(claim, "hole", figure, "; ".join(said), caption, shown)
 
 
-def _those(claim: Claim, arms: Sequence[str], point: str) -> tuple[Tested, ...]:
+def _those(claim: TestedClaim, arms: Sequence[str], point: str) -> tuple[TestedCase, ...]:
     """Those of the arms, at that point of a sweep, that have a record. Raises NotRun."""
     having = tuple(each for each in claim.arms(*arms) if each.case.point == point)
     if not having:
@@ -123,7 +123,7 @@ def _those(claim: Claim, arms: Sequence[str], point: str) -> tuple[Tested, ...]:
     return having
 
 
-def _received(each: Tested) -> tuple[Connection, int]:
+def _received(each: TestedCase) -> tuple[Connection, int]:
     """The connection as its receiver saw it, and the payload of a full segment."""
     if each.record is None:
         raise NotRun(f"{each.label} was not run")

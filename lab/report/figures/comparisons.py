@@ -7,21 +7,22 @@ from collections.abc import Iterator
 from matplotlib.axes import Axes
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
+from lab import outputs
 from lab.metric import drops
 from lab.metric.tools import expert_summaries
 from lab.model import frames_in_flight, goodput_formula
 from lab.record import Record
 from lab.report import html
-from lab.report.claim import Claim
 from lab.report.drawing import ARMS, MUTED, PREDICTED, REPORTED, axes, draw, picture
 from lab.report.figures.scale import scale_of
 from lab.report.html import Html
+from lab.report.tested import TestedClaim
 
 __all__ = ["bars", "counters", "limits"]
 
 
 @draw("drops against the limit")
-def limits(claim: Claim) -> Html:
+def limits(claim: TestedClaim) -> Html:
     """Frames that the wire dropped, against the limit that it holds, with the threshold that the model predicts."""
     shown = claim.run
     count = drops()
@@ -47,7 +48,7 @@ def limits(claim: Claim) -> Html:
     panel.yaxis.set_major_locator(FixedLocator([0, 1, 10, 100, 1000, 10000]))
     panel.yaxis.set_minor_locator(NullLocator())
     panel.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
-    panel.set(ylim=(0, top), xlabel=claim.judged.declared.experiment.sweep.axis, ylabel="frames dropped")
+    panel.set(ylim=(0, top), xlabel=claim.judged.declared.experiment.axis, ylabel="frames dropped")
     alt = "Frames dropped by limit: " + ", ".join(f"{label}: {number:g}" for label, number in dropped.items())
     caption = (
         "Frames that the delaying queue dropped in a transfer of each limit. Dashed: the most frames that the model "
@@ -56,7 +57,7 @@ def limits(claim: Claim) -> Html:
     return picture(claim, "limits", figure, alt, caption, shown)
 
 
-def _settings_of_the_article(claim: Claim, panel: Axes) -> None:
+def _settings_of_the_article(claim: TestedClaim, panel: Axes) -> None:
     """The limits that the article speaks of, and whether it saw drops there."""
     said = {each.case.value.number: each.result.reported for each in claim.tested if each.case.value}
     for limit, reported in said.items():
@@ -68,7 +69,7 @@ def _settings_of_the_article(claim: Claim, panel: Axes) -> None:
             )
 
 
-def _ticks(claim: Claim) -> list[float]:
+def _ticks(claim: TestedClaim) -> list[float]:
     """The points of the sweep with room between them on a logarithmic axis; those of the article first."""
     points = {each.case.value.number: each.result.reported for each in claim.tested if each.case.value}
     chosen: list[float] = []
@@ -79,7 +80,7 @@ def _ticks(claim: Claim) -> list[float]:
 
 
 @draw("reported, predicted and measured")
-def bars(claim: Claim, *arms: str, of: str = "", formula: bool = False) -> Html:
+def bars(claim: TestedClaim, *arms: str, of: str = "", formula: bool = False) -> Html:
     """The article's figure beside the prediction and the measurement, an arm a group; `of` names what was measured.
 
     With `formula`, window / RTT too. Arms whose figures have another unit than the first one's are left out.
@@ -122,18 +123,18 @@ def bars(claim: Claim, *arms: str, of: str = "", formula: bool = False) -> Html:
 
 
 @draw("counters")
-def counters(claim: Claim) -> Html:
+def counters(claim: TestedClaim) -> Html:
     """What the queue, the capture and Wireshark's Expert Info counted, a row a witness."""
     rows = []
     for each in claim.run:
         record = each.record
         for name in record.outputs if record else ():
-            if record and name == "qdiscs.after.json":
+            if record and name == outputs.QDISCS_AFTER:
                 rows += [[*row, claim.trial_link(record)] for row in _queues(record)]
-            if record and name.endswith(".pcap"):
+            if record and outputs.captures([name]):
                 lost = f"{each.traffic.retransmitted:,} retransmitted"
                 rows.append([name, f"{each.traffic.segments:,} data segments", lost, claim.trial_link(record)])
-            if record and name.startswith("expert.") and name.endswith(".txt"):
+            if record and outputs.is_expert(name):
                 said = expert_summaries(record.text(name))
                 text = "; ".join(f"{html.prose(summary)}: {frames:,}" for summary, frames in said.items())
                 again = sum(frames for summary, frames in said.items() if "retransmission" in summary.lower())
@@ -143,7 +144,7 @@ def counters(claim: Claim) -> Html:
 
 def _queues(record: Record) -> Iterator[list[str]]:
     """Each of the wire's queues: packets through it, and drops."""
-    for queue in record.json("qdiscs.after.json"):
+    for queue in record.json(outputs.QDISCS_AFTER):
         if queue["direction"] == "forward":
             name = f"{queue['kind']} on link {queue['node']}"
             seen = f"{queue['packets']:,} packets, {queue['bytes']:,} bytes"

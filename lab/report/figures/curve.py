@@ -11,10 +11,10 @@ from matplotlib.ticker import FuncFormatter, NullLocator
 
 from lab.errors import LabError
 from lab.report import html
-from lab.report.claim import Claim, Tested
 from lab.report.drawing import ARMS, REPORTED, Label, axes, draw, labels, picture
 from lab.report.figures.scale import NotBetween, between, scale_of
 from lab.report.html import Html
+from lab.report.tested import TestedCase, TestedClaim
 
 __all__ = ["sweep"]
 
@@ -24,7 +24,7 @@ _WIDE = 20  # the ratio of the largest to the smallest above which an axis is lo
 
 
 @draw("a sweep")
-def sweep(claim: Claim, *arms: str, of: str = "measured", steps: int = 1) -> Html:
+def sweep(claim: TestedClaim, *arms: str, of: str = "measured", steps: int = 1) -> Html:
     """What was measured at the points of the sweep, an arm a colour, with the prediction as a curve.
 
     `of` names what was measured. The curve is predicted `steps` times from point to point, on paths whose numbers lie
@@ -62,14 +62,14 @@ def sweep(claim: Claim, *arms: str, of: str = "measured", steps: int = 1) -> Htm
         panel.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
     panel.set_ylim(0, None)
     panel.margins(x=0.04)
-    panel.set(xlabel=_named(claim.judged.declared.experiment.sweep.axis, across[1]), ylabel=_named(of, up[1]))
+    panel.set(xlabel=_named(claim.judged.declared.experiment.axis, across[1]), ylabel=_named(of, up[1]))
     labels(panel, ends)
     alt = f"{of}: " + "; ".join(f"{each.label}: {html.figure(each.result.measured)}" for each in shown)
     caption = f"Points: measured. Dashed: predicted.{' Crosses: what the article reports.' if said else ''}"
     return picture(claim, "sweep", figure, alt, caption, shown)
 
 
-def _at(each: Tested) -> float:
+def _at(each: TestedCase) -> float:
     return each.case.value.number if each.case.value else inf
 
 
@@ -90,7 +90,7 @@ def _named(text: str, unit: str) -> str:
     return f"{text}, {unit}" if unit else text
 
 
-def _curve(claim: Claim, mine: Sequence[Tested], steps: int, logarithmic: bool) -> list[tuple[float, float]]:
+def _curve(claim: TestedClaim, mine: Sequence[TestedCase], steps: int, logarithmic: bool) -> list[tuple[float, float]]:
     """(value of the sweep, prediction) along one arm."""
     known = [(_at(each), claim.path_of(each), each) for each in mine if each.result.predicted]
     curve = [(at, each.result.predicted.number) for at, _, each in known if each.result.predicted]

@@ -8,9 +8,9 @@ from typing import Any, Literal
 import matplotlib as mpl
 
 from lab.metric import flent_file
-from lab.report.claim import Claim, Tested
 from lab.report.drawing import draw, picture
 from lab.report.html import Html
+from lab.report.tested import TestedCase, TestedClaim
 
 __all__ = ["flent_plot"]
 
@@ -19,7 +19,7 @@ _FILE = "plot.png"  # by its ending, Flent chooses a way to draw that needs no d
 
 
 @draw("Flent's plot")
-def flent_plot(claim: Claim, arm: str, plot: Plot = "totals") -> Html:
+def flent_plot(claim: TestedClaim, arm: str, plot: Plot = "totals") -> Html:
     """The plot that `flent -p PLOT` makes of the arm's data file."""
     shown = claim.arms(arm)
     figure, about = _plotted(shown[0], plot)
@@ -30,7 +30,7 @@ def flent_plot(claim: Claim, arm: str, plot: Plot = "totals") -> Html:
     return picture(claim, f"flent-{arm}-{plot}", figure, alt, caption, shown)
 
 
-def _plotted(tested: Tested, plot: Plot) -> tuple[Any, str]:
+def _plotted(tested: TestedCase, plot: Plot) -> tuple[Any, str]:
     """Flent's figure, and what it says of this kind of plot."""
     from flent import plotters, resultset  # takes half a second, and pages without such a plot need it not
     from flent.settings import load

@@ -5,9 +5,9 @@ from __future__ import annotations
 from matplotlib.axes import Axes
 from matplotlib.ticker import EngFormatter
 
-from lab.report.claim import Claim, Tested
 from lab.report.drawing import ARMS, PREDICTED, REPORTED, axes, draw, picture
 from lab.report.html import Html
+from lab.report.tested import TestedCase, TestedClaim
 
 __all__ = ["header_lengths"]
 
@@ -15,7 +15,7 @@ _LENGTHS = range(20, 61, 4)  # bytes: all that TCP's data offset can say
 
 
 @draw("header lengths")
-def header_lengths(claim: Claim) -> Html:
+def header_lengths(claim: TestedClaim) -> Html:
     """Every data segment by the length of its TCP header, an arm a panel."""
     shown = claim.run
     figure, panels = axes(len(shown), size=(6.1, 1.6 * len(shown) + 0.4), sharey=True)
@@ -36,7 +36,7 @@ def header_lengths(claim: Claim) -> Html:
     return picture(claim, "header-lengths", figure, alt, caption, shown)
 
 
-def _mark(panel: Axes, each: Tested, top: float) -> None:
+def _mark(panel: Axes, each: TestedCase, top: float) -> None:
     """Where prediction and article say that the bar stands, as far as the claim is about lengths."""
     for value, name, colour, height in (
         (each.result.predicted, "predicted", PREDICTED, 1.14 * top),
@@ -48,7 +48,7 @@ def _mark(panel: Axes, each: Tested, top: float) -> None:
             panel.annotate(text, (value.number + 1.6, height), color=colour, va="center", annotation_clip=False)
 
 
-def _setting(claim: Claim, each: Tested) -> str:
+def _setting(claim: TestedClaim, each: TestedCase) -> str:
     """What the arm sets; its name where that is nothing."""
     arm = next(arm for arm in claim.judged.declared.experiment.arms if arm.name == each.case.arm)
     return ", ".join(f"{name} = {value}" for name, value in arm.sysctls.items()) or each.label

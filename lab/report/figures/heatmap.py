@@ -8,10 +8,10 @@ from matplotlib.collections import QuadMesh
 from matplotlib.patches import Rectangle
 
 from lab.report import html
-from lab.report.claim import Claim, Tested
 from lab.report.drawing import MUTED, REPORTED, axes, draw, picture
 from lab.report.figures.scale import scale_of
 from lab.report.html import Html
+from lab.report.tested import TestedCase, TestedClaim
 
 __all__ = ["heatmap"]
 
@@ -20,7 +20,7 @@ _LUMA, _DARK = (0.299, 0.587, 0.114), 0.5  # weights of red, green, blue (ITU-R 
 
 
 @draw("a heat map")
-def heatmap(claim: Claim, *arms: str, rows: str = "arm", of: str = "measured") -> Html:
+def heatmap(claim: TestedClaim, *arms: str, rows: str = "arm", of: str = "measured") -> Html:
     """A cell an arm and point: what was measured, how far the model is off it, and what the article says.
 
     Arms are the rows, from below, and `rows` says what they set; the points of the sweep are the columns; `of` names
@@ -29,7 +29,7 @@ def heatmap(claim: Claim, *arms: str, rows: str = "arm", of: str = "measured") -
     shown = claim.arms(*arms)
     names = list(dict.fromkeys(each.case.arm for each in shown))
     points = list(dict.fromkeys(each.case.point for each in shown))
-    axis = claim.judged.declared.experiment.sweep.axis if any(points) else ""
+    axis = claim.judged.declared.experiment.axis if any(points) else ""
     factor, unit = scale_of(each.result.measured for each in shown)
     grid = np.full((len(names), len(points)), np.nan)
     drawing, (panel,) = axes(size=(_BESIDE[0] + _CELL[0] * len(points), _BESIDE[1] + _CELL[1] * len(names)))
@@ -56,7 +56,7 @@ def heatmap(claim: Claim, *arms: str, rows: str = "arm", of: str = "measured") -
     return picture(claim, ".".join(["heatmap", *arms[:1]]), drawing, alt, caption, shown)
 
 
-def _say(panel: Axes, mesh: QuadMesh, corner: tuple[int, int], each: Tested, number: float, factor: float) -> None:
+def _say(panel: Axes, mesh: QuadMesh, corner: tuple[int, int], each: TestedCase, number: float, factor: float) -> None:
     """The texts of one cell."""
     column, row = corner
     if np.isnan(number):

@@ -13,9 +13,9 @@ from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 from lab.metric import Segments, connection_of, counts_of, latencies
 from lab.model import exchange
 from lab.record import Record
-from lab.report.claim import Claim, NotRun, Tested
 from lab.report.drawing import ARMS, INK, MUTED, PREDICTED, REPORTED, axes, draw, picture
 from lab.report.html import Html, code
+from lab.report.tested import NotRun, TestedCase, TestedClaim
 
 __all__ = ["message_latencies", "message_packets", "message_sequence"]
 
@@ -31,7 +31,7 @@ _KINDS = (  # of packets, with their field of a measured and of a predicted exch
 
 
 @draw("message latencies")
-def message_latencies(claim: Claim, *arms: str) -> Html:
+def message_latencies(claim: TestedClaim, *arms: str) -> Html:
     """The share of messages that were answered within a time, an arm a curve, with its median.
 
     Times that are predicted or reported for a whole exchange are marked as their part for each message.
@@ -74,7 +74,7 @@ def message_latencies(claim: Claim, *arms: str) -> Html:
     return picture(claim, "message-latencies", figure, alt, caption, shown)
 
 
-def _mark(panel: Axes, each: Tested) -> None:
+def _mark(panel: Axes, each: TestedCase) -> None:
     """What is predicted and reported for the exchange, a message."""
     messages = each.case.workload.messages
     for value, colour, style in (
@@ -89,7 +89,7 @@ def _mark(panel: Axes, each: Tested) -> None:
 
 
 @draw("packets for a message")
-def message_packets(claim: Claim, *arms: str) -> Html:
+def message_packets(claim: TestedClaim, *arms: str) -> Html:
     """What a message takes on the wire, in the median, an arm a group: data, answer, and ACKs that came alone."""
     shown = claim.arms(*arms)
     rows = []
@@ -126,7 +126,7 @@ def message_packets(claim: Claim, *arms: str) -> Html:
 
 
 @draw("the packets of one message")
-def message_sequence(claim: Claim, arm: str, message: int = 10) -> Html:
+def message_sequence(claim: TestedClaim, arm: str, message: int = 10) -> Html:
     """The packets of one message between client and server, one below the other, with the times at the client."""
     each = claim.arms(arm)[0]
     path = claim.path_of(each)
@@ -187,7 +187,7 @@ def _draw(panel: Axes, arrow: _Arrow, place: float) -> None:
     panel.annotate(f"{at:.3f} ms ", (0, y), ha="right", va="center", color=MUTED, fontsize=9, annotation_clip=False)
 
 
-def _record(each: Tested) -> Record:
+def _record(each: TestedCase) -> Record:
     if each.record is None:
         raise NotRun(f"{each.label} was not run")
     return each.record

@@ -9,11 +9,12 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.ticker import EngFormatter, FuncFormatter
 
+from lab import outputs
 from lab.model import base_rtt
-from lab.report.claim import Claim, NotRun, Tested
 from lab.report.drawing import ARMS, MUTED, PREDICTED, REPORTED, Label, axes, draw, labels, picture
 from lab.report.figures.scale import scale_of
 from lab.report.html import Html, code
+from lab.report.tested import NotRun, TestedCase, TestedClaim
 from lab.report.traffic import BIN, TICK, Series, goodput_of_samples
 from lab.units import Value
 
@@ -26,7 +27,7 @@ _ROUND_TRIPS = 4  # that an IO graph shows
 
 
 @draw("goodput over time")
-def goodput(claim: Claim, *arms: str, zoom: bool = False) -> Html:
+def goodput(claim: TestedClaim, *arms: str, zoom: bool = False) -> Html:
     """Goodput in bins of 100 ms and steps of 1 s, with what was predicted and reported for the whole transfer.
 
     From captures; from tcp_info samples where nothing was captured. `zoom` leaves out what is far below the rest.
@@ -63,7 +64,7 @@ def goodput(claim: Claim, *arms: str, zoom: bool = False) -> Html:
     return picture(claim, "goodput", figure, alt, caption, shown)
 
 
-def _bounds(panel: Axes, shown: Iterable[Tested], scale: float) -> list[Label]:
+def _bounds(panel: Axes, shown: Iterable[TestedCase], scale: float) -> list[Label]:
     """Lines for the figures predicted and reported, each once, and their labels."""
     predicted = {each.result.predicted.number: each for each in shown if each.result.predicted}
     reported = {each.result.reported.number: each for each in shown if each.result.reported}
@@ -78,10 +79,10 @@ def _bounds(panel: Axes, shown: Iterable[Tested], scale: float) -> list[Label]:
     return found
 
 
-def _goodput(each: Tested) -> Series:
+def _goodput(each: TestedCase) -> Series:
     if each.record is None:
         raise NotRun(f"{each.label} was not run")
-    if any(name.endswith(".pcap") for name in each.record.outputs):
+    if outputs.captures(each.record.outputs):
         return each.traffic.goodput
     return goodput_of_samples(each.record, each.case.path[0])
 
@@ -92,7 +93,7 @@ def _closed(series: Series, end: float) -> tuple[Any, Any]:
 
 
 @draw("windows")
-def windows(claim: Claim, *arms: str) -> Html:
+def windows(claim: TestedClaim, *arms: str) -> Html:
     """Wireshark's window scaling graph: the receiver's window and the bytes in flight, an arm a panel."""
     shown = claim.arms(*arms)
     figure, panels = axes(len(shown), size=(6.1, 2.5 * len(shown) + 0.6), sharey=True)
@@ -114,13 +115,13 @@ def windows(claim: Claim, *arms: str) -> Html:
     return picture(claim, "windows", figure, alt, caption, shown)
 
 
-def _full(claim: Claim, each: Tested) -> float:
+def _full(claim: TestedClaim, each: TestedCase) -> float:
     """Bytes that fill the path: rate x RTT."""
     path = claim.path_of(each)
     return path.rate.bps * base_rtt(path).number / 8 if path.rate else float("inf")
 
 
-def _windows(each: Tested, panel: Axes) -> list[Label]:
+def _windows(each: TestedCase, panel: Axes) -> list[Label]:
     ends = []
     for name, series, colour in (("in flight", each.traffic.inflight, ARMS[1]), ("rwnd", each.traffic.rwnd, ARMS[0])):
         panel.step(series.time, series.value, where="post", color=colour, linewidth=1.6)
@@ -140,7 +141,7 @@ def _windows(each: Tested, panel: Axes) -> list[Label]:
     return ends
 
 
-def _buffers(each: Tested) -> str:
+def _buffers(each: TestedCase) -> str:
     """The largest buffers of both ends, which the windows come from."""
     sysctls = {node.name: node.sysctls for node in each.case.network.nodes}
     sender, receiver = each.case.path
@@ -152,7 +153,7 @@ def _buffers(each: Tested) -> str:
 
 
 @draw("packets a tick")
-def io_graph(claim: Claim, arm: str | None = None, start: float = 5.0) -> Html:
+def io_graph(claim: TestedClaim, arm: str | None = None, start: float = 5.0) -> Html:
     """Wireshark's IO graph: data and ACK packets in ticks of 10 ms, for some round trips from `start` (s) on."""
     each = claim.arms(*([arm] if arm else []))[0]
     rtt = base_rtt(claim.path_of(each)).number

@@ -8,9 +8,9 @@ from matplotlib.ticker import FixedLocator, NullLocator
 
 from lab.metric import counted
 from lab.report import html
-from lab.report.claim import Claim
 from lab.report.drawing import ARMS, INK, MUTED, PREDICTED, axes, draw, picture
 from lab.report.html import Html
+from lab.report.tested import TestedClaim
 
 __all__ = ["kernel_counts", "ratios"]
 
@@ -18,7 +18,7 @@ _TICKS = (0.1, 0.2, 0.5, 1, 2, 5, 10)
 
 
 @draw("ratios")
-def ratios(claim: Claim, quantity: str = "goodput") -> Html:
+def ratios(claim: TestedClaim, quantity: str = "goodput") -> Html:
     """The ratio of each relative arm, with its 95 % interval, beside its prediction."""
     shown = tuple(each for each in claim.run if each.case.relative_to)
     figure, (panel,) = axes(size=(6.1, 0.5 * len(shown) + 1.0))
@@ -57,7 +57,7 @@ def ratios(claim: Claim, quantity: str = "goodput") -> Html:
 
 
 @draw("kernel counts")
-def kernel_counts(claim: Claim, names: Mapping[str, str]) -> Html:
+def kernel_counts(claim: TestedClaim, names: Mapping[str, str]) -> Html:
     """What the sender's kernel counted in the first trial of each arm; `names`: counter -> heading."""
     rows = []
     for each in claim.run:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from lab.metric import RoundTrips, round_trips_of, tcp_info_of
-from lab.report.claim import Claim, Tested
 from lab.report.drawing import ARMS, INK, MUTED, Label, axes, draw, labels, picture
 from lab.report.html import Html, code
+from lab.report.tested import TestedCase, TestedClaim
 
 __all__ = ["rtt_samples", "rtt_sources"]
 
@@ -16,7 +16,7 @@ _COLOURS = (*ARMS[:3], "#bdbdbd")
 
 
 @draw("the sources of round-trip times")
-def rtt_sources(claim: Claim, *arms: str) -> Html:
+def rtt_sources(claim: TestedClaim, *arms: str) -> Html:
     """ACKs by what the kernel takes a round-trip time from, an arm a bar; with how many a time stamp could give."""
     shown = claim.arms(*arms)
     figure, (panel,) = axes(size=(6.1, 0.62 * len(shown) + 1.3))
@@ -47,7 +47,7 @@ def rtt_sources(claim: Claim, *arms: str) -> Html:
 
 
 @draw("round-trip times")
-def rtt_samples(claim: Claim, arm: str, seconds: float = 0.5) -> Html:
+def rtt_samples(claim: TestedClaim, arm: str, seconds: float = 0.5) -> Html:
     """Round-trip times of the first ACKs, by time stamp and as the kernel takes them, and its own average of these."""
     shown = claim.arms(arm)[:1]
     found, record = _round_trips(shown[0]), shown[0].record
@@ -75,7 +75,7 @@ def rtt_samples(claim: Claim, arm: str, seconds: float = 0.5) -> Html:
     return picture(claim, f"rtt-samples-{arm}", figure, alt, caption, shown)
 
 
-def _round_trips(tested: Tested) -> RoundTrips:
+def _round_trips(tested: TestedCase) -> RoundTrips:
     assert tested.record is not None
     return round_trips_of(tested.record, tested.case.path[0])
 

@@ -8,16 +8,10 @@ from dataclasses import fields, is_dataclass, replace
 from typing import Any
 
 from lab.errors import LabError
-from lab.units import Quantity, Value
+from lab.units import SCALES, Quantity, Value
 
 __all__ = ["NotBetween", "between", "scale_of"]
 
-_SCALES: Mapping[str, tuple[tuple[float, str], ...]] = {
-    "bit/s": ((1e9, "Gbit/s"), (1e6, "Mbit/s"), (1e3, "kbit/s"), (1, "bit/s")),
-    "s": ((1, "s"), (1e-3, "ms"), (1e-6, "us")),
-    "B": ((2**30, "GiB"), (2**20, "MiB"), (2**10, "KiB"), (1, "B")),
-    "1": ((1, ""),),
-}
 _NUMBER = re.compile(r"\d+(?:\.\d+)?")
 
 
@@ -37,7 +31,7 @@ def scale_of(values: Iterable[Value | None]) -> tuple[float, str]:
     if not known:
         return 1, ""
     most = max(abs(value.number) for value in known)
-    units = _SCALES[known[0].unit]
+    units = tuple((scale, name) for name, scale in SCALES[known[0].unit].items() if name != "ns")  # 0 s is 0 us
     if known[0].unit == "B":
         units = tuple(unit for unit in units if all(value.number % unit[0] == 0 for value in known)) or units[-1:]
     return next((unit for unit in units if most >= unit[0]), units[-1])

@@ -11,9 +11,9 @@ from matplotlib.collections import LineCollection
 from matplotlib.ticker import FuncFormatter
 
 from lab.metric import Connection, MetricError, bulk, capture_of, sack_blocks
-from lab.report.claim import Claim, Tested
 from lab.report.drawing import ARMS, INK, MUTED, axes, draw, picture
 from lab.report.html import Html, code
+from lab.report.tested import TestedCase, TestedClaim
 
 __all__ = ["sequence"]
 
@@ -35,7 +35,7 @@ class _Marks:
 
 
 @draw("the time-sequence graph")
-def sequence(claim: Claim, arm: str, at: float | None = None, span: float | None = None) -> Html:
+def sequence(claim: TestedClaim, arm: str, at: float | None = None, span: float | None = None) -> Html:
     """Segments, retransmissions, ACKs and SACK blocks of an arm's bulk connection, as captured at its sender.
 
     `span` seconds from `at`, since the first data segment; by default around the first retransmission.
@@ -66,7 +66,7 @@ def sequence(claim: Claim, arm: str, at: float | None = None, span: float | None
     return picture(claim, f"sequence-{arm}", figure, alt, caption, shown)
 
 
-def _marks(tested: Tested, at: float | None, span: float | None) -> tuple[_Marks, float, float]:
+def _marks(tested: TestedCase, at: float | None, span: float | None) -> tuple[_Marks, float, float]:
     """What was captured between two times; and these. Raises MetricError when nothing was sent between them."""
     assert tested.record is not None
     capture = capture_of(tested.record, tested.case.path[0])

@@ -11,9 +11,9 @@ from matplotlib.ticker import FuncFormatter
 from lab.metric import Segments, connection_of
 from lab.model import base_rtt, largest_payload, largest_payload_back
 from lab.report import html
-from lab.report.claim import Claim, NotRun, Tested
 from lab.report.drawing import ARMS, MUTED, PREDICTED, REPORTED, Label, axes, draw, labels, picture
 from lab.report.html import Html
+from lab.report.tested import NotRun, TestedCase, TestedClaim
 
 __all__ = ["segment_sizes", "times_by_delay", "transfer_times"]
 
@@ -23,7 +23,7 @@ _LONGEST = 1560  # bytes, and room for a label
 
 
 @draw("segment lengths")
-def segment_sizes(claim: Claim, *arms: str) -> Html:
+def segment_sizes(claim: TestedClaim, *arms: str) -> Html:
     """Segments by the bytes of their payload, an arm a panel: to the receiver upwards, from it downwards."""
     shown = claim.arms(*arms)
     figure, panels = axes(len(shown), size=(6.1, 1.55 * len(shown) + 0.5))
@@ -66,7 +66,7 @@ def _direction(panel: Axes, sizes: Mapping[int, int], full: float, colour: str, 
 
 
 @draw("transfer times")
-def transfer_times(claim: Claim) -> Html:
+def transfer_times(claim: TestedClaim) -> Html:
     """The article's time, the predicted and the measured one, an arm a group."""
     shown = claim.run
     rows = [
@@ -99,7 +99,7 @@ def transfer_times(claim: Claim) -> Html:
 
 
 @draw("times by delay")
-def times_by_delay(claim: Claim, *others: Claim, names: Mapping[str, str]) -> Html:
+def times_by_delay(claim: TestedClaim, *others: TestedClaim, names: Mapping[str, str]) -> Html:
     """Time over round trip, a line for each arm that `names` names, through these claims; and the article's two."""
     claims = (claim, *others)
     figure, (panel,) = axes(size=(6.1, 4.2))
@@ -124,6 +124,6 @@ def times_by_delay(claim: Claim, *others: Claim, names: Mapping[str, str]) -> Ht
     return picture(claim, "times-by-delay", figure, alt, caption, shown)
 
 
-def _rtt(claim: Claim, each: Tested) -> float:
+def _rtt(claim: TestedClaim, each: TestedCase) -> float:
     """In milliseconds."""
     return 1e3 * base_rtt(claim.path_of(each)).number

@@ -8,6 +8,7 @@ import json
 import sys
 from pathlib import Path
 
+from lab import outputs
 from lab.record import Store
 from lab.verdict import fidelity
 
@@ -22,7 +23,9 @@ def main(answer: Path, results: Path) -> None:
     assert not [record for record in trials if record.invalid], "the network was not the one that was asked for"
     if claim["verdict"] != "reproduced":
         assert (claim["verdict"], claim["clock"]) == ("invalid", "real")
-        assert any(fidelity.faults(record.json(fidelity.FILE)) for record in trials), "nothing was seen that spoilt it"
+        assert any(fidelity.faults(record.json(outputs.FIDELITY)) for record in trials), (
+            "nothing was seen that spoilt it"
+        )
 
 
 main(Path(sys.argv[1]), Path(sys.argv[2]))

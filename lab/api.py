@@ -1,0 +1,255 @@
+"""What the lab does for its users, one function each: the command line and notebooks (`import lab`) share them.
+
+What takes long to import is imported by the function that needs it: a command should start at once.
+"""
+
+from __future__ import annotations
+
+import os
+from itertools import groupby
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from lab.errors import InputError, LabError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from lab.comparison.page import Changes
+    from lab.record import Store
+    from lab.report.article import Article, Overview
+    from lab.report.claims import Claims
+    from lab.runner.plan import Settings
+    from lab.usecases.baselines import Baseline
+    from lab.usecases.bisection import Bisection
+    from lab.usecases.verification import Verification
+    from lab.verdict.judged import JudgedClaim
+
+__all__ = ["article", "articles", "bisect", "compare", "load", "regress", "run", "save_baseline", "verify"]
+
+Folder = Path | str | None
+
+
+def run(
+    *claims: str | Path,
+    on: str = "uml",
+    kernel: str | None = None,
+    clock: str | None = None,
+    fabric: str = "netlink",
+    seed: int = 1,
+    repeat: int = 1,
+    jobs: int | None = None,
+    budget: float = 900.0,
+    stall: float = 60.0,
+    results: Folder = None,
+) -> Claims:
+    """Run and judge claims: ids, articles or FILE.py, all of them without any. What the store has is not run again.
+
+    The options are those of `lab run`. Records go to the store `results`; unless given, where LAB_RESULTS says, else
+    to results/ of the current directory. Raises InputError, SpecError (with every mistake in the files), MachineError;
+    a trial that fails makes its claim `invalid`, one that cannot be run here `skipped`.
+    """
+    from lab.kernel import Budget, choose
+    from lab.runner.plan import Settings
+    from lab.spec import find
+    from lab.usecases import running
+
+    experiments = find.find(map(str, claims))
+    chosen = choose(on, kernel, clock)
+    settings = Settings(chosen, clock or chosen.clocks[0], seed, repeat, fabric)
+    done = running.run(experiments, settings, _written(results), jobs, Budget(wall=budget, stall=stall))
+    return _claims(done.judged, done.errors)
+
+
+def load(*claims: str | Path, kernel: str | None = None, clock: str | None = None, results: Folder = None) -> Claims:
+    """Claims (ids, articles or FILE.py, all of them without any) judged by the records in `results`. Runs nothing.
+
+    Of records on several kernels the newest counts, unless one is named (name, version or id); of both clocks the
+    virtual one. Without `results`, as LAB_RESULTS says; else results/ of the current directory or of the project.
+    Raises InputError for an unknown claim, SpecError for a mistake in its files.
+    """
+    from lab.spec import find
+    from lab.verdict.judged import judge_stored, records_on
+
+    store = _store(results)
+    return _claims(judge_stored(find.find(map(str, claims)), records_on(kernel, clock, store), store.predictions))
+
+
+def article(name: str, results: Folder = None) -> Article:
+    """An article as its page shows it: `load(name)` with its title and author.
+
+    Raises InputError for an unknown article, SpecError for a mistake in its files.
+    """
+    from lab.report.article import Article
+
+    return Article(load(name, results=results).claims)
+
+
+def articles(results: Folder = None) -> Overview:
+    """All articles, as the index shows them."""
+    from lab.report.article import Article, Overview
+
+    groups = groupby(load(results=results), key=lambda claim: claim.article)
+    return Overview(tuple(Article(tuple(claims)) for _, claims in groups))
+
+
+def verify(results: Folder = None, jobs: int | None = None, budget: float = 900.0) -> Verification:
+    """Run the recorded trials of a store again, here, and say which bytes differ.
+
+    Raises InputError when there is no record, MachineError when the machine cannot run any.
+    """
+    from lab.kernel import Budget
+    from lab.usecases import verification
+
+    return verification.verify(_read(results), jobs, Budget(wall=budget))
+
+
+def compare(
+    base: str | None = None, new: str | None = None, *claims: str | Path, results: Folder = None, against: Folder = None
+) -> Changes:
+    """What changed in claims (all of them without any) from the kernel `base` to `new` (name, version or id).
+
+    The records are those of `load`; `base`'s are in the store `against`, if given. In the page that `lab compare` or
+    `lab regress` writes, kernels and stores not named are theirs. Raises InputError, SpecError, and Incomparable where
+    an experiment changed in between.
+    """
+    from lab.comparison.compare import compare as changes
+    from lab.comparison.page import Changes
+    from lab.report.notebooks import compared_there
+    from lab.spec import find
+    from lab.verdict.judged import judge_stored, records_on
+
+    there = compared_there()
+    declared = find.find(map(str, claims))
+
+    def judged(kernel: str | None, folder: Folder) -> tuple[JudgedClaim, ...]:
+        store = _store(folder)
+        return judge_stored(declared, records_on(kernel, None, store), store.predictions)
+
+    before = judged(base or there.base, against or there.against or results)
+    return Changes(changes(before, judged(new or there.new, results)))
+
+
+def regress(
+    base: str | None = None,
+    new: str | None = None,
+    *claims: str | Path,
+    on: str = "uml",
+    baseline: str | None = None,
+    clock: str | None = None,
+    seed: int = 1,
+    repeat: int = 1,
+    jobs: int | None = None,
+    budget: float = 900.0,
+    results: Folder = None,
+) -> Changes:
+    """Run claims (all of them without any) on two kernels and say what changed; what the store has is not run again.
+
+    With a kept `baseline`, its records are what `new` (None: the usual kernel) is compared with, and no `base` is
+    named. Raises InputError,
+    SpecError, MachineError, and Incomparable where an experiment changed since the baseline.
+    """
+    from lab.comparison.compare import compare as changes
+    from lab.comparison.page import Changes
+    from lab.kernel import Budget
+    from lab.spec import find
+    from lab.usecases import baselines, running
+
+    if (base is None) != (baseline is not None):
+        raise InputError("regress compares two kernels, or a baseline and one kernel")
+    experiments, limits, store = find.find(map(str, claims)), Budget(wall=budget), _written(results)
+    if baseline is not None:
+        settings = _settings(new, on, clock, seed, repeat)
+        before = baselines.held(experiments, baseline, store)
+        known = {claim.declared.id for claim in before}
+        held = [loaded for loaded in experiments if loaded.id in known]
+        return Changes(changes(before, running.run(held, settings, store, jobs, limits).judged))
+    pair = [_settings(kernel, on, clock, seed, repeat) for kernel in (base, new)]
+    then, now = running.run_beside(experiments, pair, store, jobs, limits)
+    return Changes(changes(then.judged, now.judged))
+
+
+def save_baseline(
+    name: str,
+    *claims: str | Path,
+    kernel: str | None = None,
+    on: str = "uml",
+    seed: int = 1,
+    results: Folder = None,
+) -> Baseline:
+    """Keep the records that the store has of claims on a kernel as the baseline `name`, for `regress`.
+
+    Raises InputError when there is a baseline of that name, or nothing to keep.
+    """
+    from lab.kernel import choose
+    from lab.spec import find
+    from lab.usecases import baselines
+
+    return baselines.save(find.find(map(str, claims)), choose(on, kernel), seed, _read(results), name)
+
+
+def bisect(
+    claim: str | Path,
+    tree: str | Path,
+    good: str,
+    bad: str,
+    *,
+    seed: int = 1,
+    jobs: int | None = None,
+    budget: float = 900.0,
+    results: Folder = None,
+) -> Bisection:
+    """Find the commit between two revisions of a kernel `tree` that changed a claim.
+
+    Works in a scratch folder of `results`. Raises InputError for unknown revisions and where the claim is the same on
+    both, BuildFailed for one of these two.
+    """
+    from lab.kernel import Budget, shown
+    from lab.spec import find
+    from lab.usecases import bisection
+
+    experiments = find.find([str(claim)])
+    if len(experiments) != 1:
+        raise InputError(f"{claim} is an article: bisect one of {', '.join(each.id for each in experiments)}")
+    with shown() as progress:
+        search = bisection.Search(experiments[0], seed, jobs, Budget(wall=budget), progress)
+        return bisection.bisect(search, Path(tree), good, bad, _written(results))
+
+
+def _claims(judged: Iterable[JudgedClaim], errors: tuple[LabError, ...] = ()) -> Claims:
+    from lab.report.claim import Claim
+    from lab.report.claims import Claims
+    from lab.report.notebooks import page
+
+    return Claims(tuple(Claim(claim, page()) for claim in judged), errors)
+
+
+def _settings(kernel: str | None, on: str, clock: str | None, seed: int, repeat: int) -> Settings:
+    from lab.kernel import choose
+    from lab.runner.plan import Settings
+
+    chosen = choose(on, kernel)
+    return Settings(chosen, clock or chosen.clocks[0], seed, repeat)
+
+
+def _written(results: Folder) -> Path:
+    """The store that a run writes to."""
+    from lab.report.notebooks import RESULTS
+
+    return Path(results or os.environ.get(RESULTS) or "results")
+
+
+def _read(results: Folder) -> Path:
+    """The store that is read: also the project's, where the current directory has none."""
+    from lab.report.notebooks import RESULTS
+    from lab.spec import find
+
+    given = results or os.environ.get(RESULTS)
+    likely = [Path(given)] if given else [root / "results" for root in find.roots()]
+    return next((path for path in likely if path.is_dir()), likely[0])
+
+
+def _store(results: Folder) -> Store:
+    from lab.record import Store
+
+    return Store(_read(results))

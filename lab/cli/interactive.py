@@ -1,0 +1,47 @@
+"""Networks to touch: which host, on which kernel, by which clock."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from lab.errors import InputError
+from lab.kernel import Clock, choose
+from lab.runner.interactive import HandsOn
+from lab.runner.session import Session
+from lab.spec import find
+from lab.spec.errors import suggestion
+from lab.spec.network import Kind
+
+__all__ = ["hand_over"]
+
+
+def hand_over(
+    tool: Literal["shell", "mininet"],
+    topology: str,
+    host: str | None,
+    command: str | None,
+    kernel: str | None,
+    clock: str,
+    seed: int,
+) -> int:
+    """A shell in `host` (the first one unless named) or Mininet's command line; the exit status is theirs.
+
+    Raises InputError, SpecError, SessionFailed, MachineError.
+    """
+    network = find.topology(topology).network
+    hosts = [node.name for node in network.nodes if node.kind is not Kind.SWITCH]
+    if host is not None and host not in hosts:
+        raise InputError(f"{topology} has no host '{host}'{suggestion(host, hosts)}; it has {', '.join(hosts)}")
+    wanted = HandsOn(network, tool, host or hosts[0], command, _clock(clock, command))
+    return Session(choose("uml", kernel), seed).run(wanted)
+
+
+def _clock(clock: str, command: str | None) -> Clock:
+    match clock:
+        case "real":
+            return "real"
+        case "virtual" if command is None:
+            raise InputError("--clock virtual: nobody types that fast; give a command with -c")
+        case "virtual":
+            return "virtual"
+    raise InputError(f"--clock {clock}: it is virtual or real")

@@ -1,0 +1,56 @@
+"""What the captures of a trial, on two kernels, say of its packets."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Literal
+
+from lab.comparison.packets import PacketDifference, first_packet_difference
+from lab.metric.capture import Capture
+from lab.record import Record
+
+__all__ = ["PacketChange", "Sameness", "captured", "together"]
+
+Sameness = Literal["identical", "same", "differ"]
+
+
+@dataclass(frozen=True, slots=True)
+class PacketChange:
+    """`identical`: every capture is the same to the byte. `same`: in all but what chance decides, which
+    `first_packet_difference` leaves out. `differ`: `divergence` is where, in the file `capture`. None: no capture can
+    tell.
+    """
+
+    said: Sameness | None
+    capture: str = ""
+    divergence: PacketDifference | None = None
+
+
+def captured(base: Record, new: Record) -> PacketChange:
+    """The packets of two records of one trial; of the captures that part, the first by name is said.
+
+    In real time no two runs have the same packets, so they say nothing of a kernel. Nor does a capture without TCP that
+    differs in bytes, or one that only one side has. Raises RecordError, CaptureError.
+    """
+    if new.trial.clock != "virtual":
+        return PacketChange(None)
+    names = sorted(name for name in base.outputs.keys() | new.outputs.keys() if name.endswith(".pcap"))
+    common = [name for name in names if name in base.outputs and name in new.outputs]
+    changed = [name for name in common if base.outputs[name] != new.outputs[name]]
+    tells = len(changed) < len(common)
+    for name in changed:
+        ours, theirs = Capture(base.path(name)), Capture(new.path(name))
+        if where := first_packet_difference(ours, theirs):
+            return PacketChange("differ", name, where)
+        tells |= bool(ours.tcp.any())
+    if not tells or common != names:
+        return PacketChange(None)
+    return PacketChange("same" if changed else "identical")
+
+
+def together(trials: Iterable[PacketChange]) -> PacketChange:
+    """What all of a case's trials say: the first that differs, or what holds of every one."""
+    found = {each.said: each for each in reversed([*trials])}
+    order: tuple[Sameness | None, ...] = ("differ", None, "same", "identical")
+    return next((found[said] for said in order if said in found), PacketChange(None))

@@ -1,0 +1,133 @@
+"""The first packet at which two captures of the same trial, on different kernels, part.
+
+What a seed or a kernel's own randomness decides is left out: ports, initial sequence numbers, time stamps' values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from lab.metric.capture import ACK, FIN, PSH, RST, SYN, Capture, Flow
+from lab.metric.options import Options
+
+__all__ = ["PacketDifference", "first_packet_difference"]
+
+Ints: TypeAlias = npt.NDArray[Any]  # of any integer type
+
+_FLAGS = {SYN: "SYN", FIN: "FIN", RST: "RST", PSH: "PSH", ACK: "ACK", 0x20: "URG", 0x40: "ECE", 0x80: "CWR"}
+_FIELDS = ("flow", "flags", "seq", "ack", "window", "payload", "header", "options", "time")
+
+
+@dataclass(frozen=True, slots=True)
+class PacketDifference:
+    """Packet `number`, counted from 1 among the TCP packets, in words, on either side; "" where one side has ended.
+
+    `what` names the fields that differ: flags, seq, ack, window, payload, header, options and time, as "window, time".
+    It is "flow" alone where the other direction's packet, or another connection's, comes first on one side: such two
+    packets have no field to compare. It is "end" where one side has no more packets.
+    """
+
+    number: int
+    what: str
+    base: str
+    new: str
+
+
+@dataclass(frozen=True)
+class _Segments:
+    """The TCP packets of a capture, without what is random: in columns; and by index the options of those whose do
+    not follow from the header's length.
+    """
+
+    columns: Mapping[str, Ints]
+    options: Mapping[int, str]
+
+    def __len__(self) -> int:
+        return len(self.columns["time"])
+
+    def say(self, index: int) -> str:
+        """A packet in a line, as tcpdump would put it; "" past the last one."""
+        if index >= len(self):
+            return ""
+        here = {name: int(column[index]) for name, column in self.columns.items()}
+        flags = "+".join(name for bit, name in _FLAGS.items() if here["flags"] & bit)
+        parts = [f"{here['time'] / 1e9:.9f} s", f"flow {here['flow'] + 1}", flags, f"seq {here['seq']}"]
+        parts += [f"ack {here['ack']}"] if here["flags"] & ACK else []
+        parts += [f"win {here['window']}", f"len {here['payload']}", f"header {here['header']}"]
+        return " ".join([*parts, *filter(None, [self.options.get(index)])])
+
+
+def first_packet_difference(base: Capture, new: Capture) -> PacketDifference | None:
+    """Where the packets part, in content or in time; None where they never do.
+
+    A packet's content is its direction, flags, payload's length, window, options and its relative numbers; its time
+    counts from the first packet, and is another one from a nanosecond on, or what the file resolves.
+    """
+    ours, theirs = _segments(base), _segments(new)
+    common = min(len(ours), len(theirs))
+    apart = {name: ours.columns[name][:common] != theirs.columns[name][:common] for name in _FIELDS}
+    found = np.flatnonzero(np.logical_or.reduce([*apart.values()]))
+    if not len(found) and len(ours) == len(theirs):
+        return None
+    index = int(found[0]) if len(found) else common
+    differing = [name for name in _FIELDS if index < common and apart[name][index]] or ["end"]
+    what = "flow" if "flow" in differing else ", ".join(differing)
+    return PacketDifference(index + 1, what, ours.say(index), theirs.say(index))
+
+
+def _segments(capture: Capture) -> _Segments:
+    tcp = np.flatnonzero(capture.tcp)
+    flow, flags, time = capture.flow[tcp], capture.flags[tcp], capture.time_ns[tcp]
+    seq, ack = capture.seq[tcp].astype(np.int64), capture.ack[tcp].astype(np.int64)
+    first = np.zeros(len(capture.flows) + 1, np.int64)  # the first sequence number of each flow; 0 of one not seen
+    numbers, at = np.unique(flow, return_index=True)
+    first[numbers] = seq[at]
+    turn = np.zeros_like(first)  # of each flow: in which order TCP's appear, whatever else there is between them
+    turn[numbers[np.argsort(at)]] = np.arange(len(numbers))
+    theirs = _acknowledged(capture.flows, first, flow, np.where(flags & ACK, ack, -1))
+    said = {
+        index: _say(capture.options(int(tcp[index])), int(theirs[flow[index]]))
+        for index in np.flatnonzero((flags & SYN != 0) | capture.sack[tcp]).tolist()
+    }
+    options = np.zeros(len(tcp), np.int64)
+    options[[*said]] = [hash(text) for text in said.values()]  # 64 bits: a collision is out of the question
+    columns = {
+        "time": time - (time[0] if len(time) else 0),
+        "flow": turn[flow],
+        "seq": (seq - first[flow]) % 2**32,
+        "ack": np.where(flags & ACK, (ack - theirs[flow]) % 2**32, 0),
+        "flags": flags,
+        "window": capture.window[tcp].astype(np.int64),
+        "payload": capture.payload[tcp].astype(np.int64),
+        "header": capture.header_length[tcp],
+        "options": options,
+    }
+    return _Segments(columns, said)
+
+
+def _acknowledged(flows: Sequence[Flow], first: Ints, flow: Ints, ack: Ints) -> Ints:
+    """Of each flow the number from which its ACKs count (-1 in `ack`: there is none): the first one of the other
+    direction, or of its own ACKs where the capture has no other direction.
+    """
+    known = {each: number for number, each in enumerate(flows)}
+    reverse = np.array([known.get(each.reverse, -1) for each in flows], np.int64)
+    acks = np.flatnonzero(ack >= 0)
+    numbers, at = np.unique(flow[acks], return_index=True)
+    own = np.zeros(len(flows), np.int64)
+    own[numbers] = ack[acks[at]]
+    theirs: Ints = np.where(reverse >= 0, first[reverse], own)
+    return theirs
+
+
+def _say(options: Options, first: int) -> str:
+    """The options, without time stamps; SACK's edges count from the sequence number `first`."""
+    parts = [] if options.mss is None else [f"mss {options.mss}"]
+    parts += [] if options.window_scale is None else [f"wscale {options.window_scale}"]
+    parts += ["sackOK"] if options.sack_permitted else []
+    parts += [f"sack {(left - first) % 2**32}-{(right - first) % 2**32}" for left, right in options.sack]
+    return " ".join(parts)

@@ -1,0 +1,140 @@
+"""What changed between two kernels, as a notebook shows it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from html import escape
+
+from lab.comparison.compare import CaseChange, Change, ClaimChange
+from lab.comparison.summary import causes, sentence
+from lab.errors import InputError
+from lab.report import html
+from lab.report.html import Html
+from lab.verdict import Result
+
+__all__ = ["Changes"]
+
+_KINDS: tuple[Change, ...] = ("regressed", "moved", "undecided", "same figures", "same packets", "identical")
+
+
+@dataclass(frozen=True, repr=False)
+class Changes:
+    """Claims on two kernels. Shows itself as a table of them all, those that changed most first."""
+
+    changes: tuple[ClaimChange, ...]
+
+    def __iter__(self) -> Iterator[ClaimChange]:
+        return iter(self.changes)
+
+    def __len__(self) -> int:
+        return len(self.changes)
+
+    def __getitem__(self, claim: str) -> ClaimChange:
+        """By its id. Raises InputError for one that was not run on both."""
+        for each in self:
+            if each.claim == claim:
+                return each
+        raise InputError(f"{claim} was not run on both kernels")
+
+    def section(self, *claims: str) -> Html:
+        """These claims, case by case, with the first packets that differ; a remark in place of one not run on both."""
+        known = {each.claim: each for each in self}
+        return Html(*(_section(known[claim]) if claim in known else _missing(claim) for claim in claims))
+
+    def sections(self) -> Html:
+        """All claims that are not identical, those that changed most first."""
+        parts = (
+            f'<section id="{escape(each.claim)}">{_section(each)}</section>'
+            for each in self._ordered()
+            if each.change != "identical"
+        )
+        return Html(*parts)
+
+    def causes(self) -> Html:
+        """In what the first packets differ, and of which claims they are: those of one cause stand together."""
+        found = causes(self.changes)
+        if not found:
+            return Html("<p>No capture differs in a packet.</p>")
+        rows = ([escape(what), str(len(names)), ", ".join(map(_link, names))] for what, names in found.items())
+        return Html(html.table(["First packets differ in", "Claims", "Which"], rows, "changes"))
+
+    def _ordered(self) -> list[ClaimChange]:
+        return sorted(self, key=lambda each: _KINDS.index(each.change))
+
+    def __repr__(self) -> str:
+        return "\n".join(f"{each.claim}: {each.change}" for each in self)
+
+    def _repr_html_(self) -> str:
+        if not self.changes:
+            return "<p>No claim was run on both kernels.</p>"
+        base, new = self.changes[0].kernels
+        rows = (_row(each) for each in self._ordered())
+        return "\n".join(
+            [
+                f'<p class="sum">{escape(base)} beside {escape(new)}. {sentence(self.changes)}.</p>',
+                html.table(["Claim", "Base", "New", "Change", "Largest change of a figure"], rows, "changes"),
+            ]
+        )
+
+
+def _row(change: ClaimChange) -> list[str]:
+    ratios = [case.ratio - 1 for case in change.cases if case.ratio is not None]
+    return [
+        escape(change.claim) if change.change == "identical" else _link(change.claim),
+        html.badge(change.base.kind),
+        html.badge(change.new.kind),
+        escape(change.change),
+        html.percent(max(ratios, key=abs)) if ratios else html.DASH,
+    ]
+
+
+def _link(claim: str) -> str:
+    """To its section."""
+    return f'<a href="#{escape(claim)}">{escape(claim)}</a>'
+
+
+def _section(change: ClaimChange) -> str:
+    head = f"<h3>{escape(change.claim)}: {escape(change.change)}</h3>"
+    verdicts = f"<p>{html.badge(change.base.kind)} on {escape(change.kernels[0])}, "
+    verdicts += f"{html.badge(change.new.kind)} on {escape(change.kernels[1])}.</p>"
+    columns = ["Arm", "Base", "New", "Change", "Predicted change"]
+    table = html.table(columns, (_case(case) for case in change.cases), "changes")
+    return "\n".join([head, verdicts, table, *filter(None, map(_parting, change.cases))])
+
+
+def _case(case: CaseChange) -> list[str]:
+    said = html.percent(case.ratio - 1) if case.ratio is not None else html.DASH
+    if case.shift:
+        said += f" (p {case.shift.p:.2g}, effect {case.shift.effect:+.2f})"
+    return [
+        html.code(f"{case.new.arm} {case.new.point}".strip()),
+        html.figure(case.base.measured),
+        html.figure(case.new.measured),
+        said,
+        _predicted(case.base, case.new),
+    ]
+
+
+def _predicted(base: Result, new: Result) -> str:
+    """What the model, which knows both kernels' rules, makes of it; a dash where it says nothing."""
+    if not (base.predicted and new.predicted and base.predicted.number):
+        return html.DASH
+    return html.percent(new.predicted.number / base.predicted.number - 1)
+
+
+def _parting(case: CaseChange) -> str:
+    """The first packet that differs, else the files that do; "" of real time, where all files differ."""
+    arm = html.code(f"{case.new.arm} {case.new.point}".strip())
+    if where := case.packets.divergence:
+        lines = f"base  {where.base or 'has ended'}\nnew   {where.new or 'has ended'}"
+        said = f"packet {where.number} of {html.code(case.packets.capture)} is the first that differs, in {where.what}"
+        return f"<p>{arm}: {said}.</p>\n<pre>{escape(lines)}</pre>"
+    if case.real_time or not case.files:
+        return ""
+    same = "the same packets" if case.packets.said else "no packets to compare"
+    return f"<p>{arm}: {same}, other bytes in {escape('; '.join(map(str, case.files)))}.</p>"
+
+
+def _missing(claim: str) -> str:
+    return f"<p>{html.code(claim)} was not run on both kernels.</p>"

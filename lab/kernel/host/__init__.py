@@ -1,0 +1,1 @@
+"""The running kernel, in namespaces."""

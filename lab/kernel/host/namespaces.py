@@ -1,0 +1,176 @@
+"""Makes a small machine of namespaces in the running kernel, and runs the job of boot/job.json in it.
+
+`python -m lab.kernel.host.namespaces`, in the trial's folder, as root or as a user who may make user namespaces. With
+arguments (`sudo -n ...`) it lets that command do it instead.
+
+Everything lives in mount, network, PID, UTS and IPC namespaces made here, so it is gone with them, and they are gone
+with their first process, which dies when this one does (PR_SET_PDEATHSIG). A privileged one cannot be told so across
+sudo: it watches a pipe instead that this process holds. Of the host's files the trial can write to its own folder
+alone, and of the sysctls to those of its network namespaces: no other can change.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import os
+import select
+import signal
+import stat
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NoReturn
+
+from lab.kernel.init import LAB, MS_BIND, leave, libc, loopback_up, mount, run
+
+CLONE_NEWNS, CLONE_NEWUTS, CLONE_NEWIPC = 0x20000, 0x4000000, 0x8000000
+CLONE_NEWUSER, CLONE_NEWPID, CLONE_NEWNET = 0x10000000, 0x20000000, 0x40000000
+MS_REC, MS_PRIVATE = 0x4000, 0x40000
+PR_SET_PDEATHSIG = 1
+SYS_MOUNT_SETATTR = 442  # the same on every architecture
+AT_FDCWD, AT_RECURSIVE, MOUNT_ATTR_RDONLY = -100, 0x8000, 1
+MOUNTS = (
+    ("proc", "/proc", "proc", ""),
+    ("sysfs", "/sys", "sysfs", ""),
+    ("devpts", "/dev/pts", "devpts", "newinstance,mode=620,ptmxmode=666"),
+    ("tmpfs", "/dev/shm", "tmpfs", "mode=1777"),
+    ("tmpfs", "/tmp", "tmpfs", "mode=1777"),
+    ("tmpfs", "/run", "tmpfs", "mode=755"),
+)
+
+
+def main(become: Sequence[str]) -> int:
+    """The exit status; `become` is the command that does it as another user, () to do it here."""
+    try:
+        return _behind(become) if become else _alone()
+    except OSError as error:
+        _say(error)
+        return 127
+
+
+def _say(error: OSError) -> None:
+    """To the trial's console."""
+    sys.stderr.write(f"{error.strerror}{f': {error.filename}' if error.filename else ''}\n")
+
+
+def _behind(become: Sequence[str]) -> int:
+    """Run the command with a pipe for standard input: its other end closes when this process ends, however it does."""
+    theirs, ours = os.pipe()
+    child = os.posix_spawnp(become[0], list(become), os.environ, file_actions=[(os.POSIX_SPAWN_DUP2, theirs, 0)])
+    os.close(theirs)
+    _, status = os.waitpid(child, 0)
+    os.close(ours)
+    return os.waitstatus_to_exitcode(status)
+
+
+def _alone() -> int:
+    job: dict[str, Any] = json.loads(Path("boot/job.json").read_text(encoding="utf-8"))
+    _leave_the_host()
+    lifeline, ours = os.pipe()
+    init = os.fork()
+    if not init:
+        os.close(ours)
+        libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+        if select.select([lifeline], [], [], 0)[0]:  # too late to be told: its parent is gone already
+            os._exit(1)
+        _first_process(job)
+    status = _watch(init)
+    if os.WIFSIGNALED(status):  # so that whoever watches this process learns how that one ended
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {os.WTERMSIG(status)})
+        os.kill(os.getpid(), os.WTERMSIG(status))
+    return os.waitstatus_to_exitcode(status)
+
+
+def _watch(init: int) -> int:
+    """The wait status of the first process, killed when standard input is a pipe and its other end closes."""
+    ended = os.pidfd_open(init)
+    poll = select.poll()
+    poll.register(ended, select.POLLIN)
+    if stat.S_ISFIFO(os.fstat(0).st_mode):
+        poll.register(0, select.POLLHUP)
+    if ended not in {fd for fd, _ in poll.poll()}:
+        os.kill(init, signal.SIGKILL)
+    return os.waitpid(init, 0)[1]
+
+
+def _leave_the_host() -> None:
+    """New namespaces for the next child. Raises OSError that says which the system forbids."""
+    user, group = os.geteuid(), os.getegid()
+    if user:
+        _unshare(CLONE_NEWUSER, "no user namespace")
+        Path("/proc/self/setgroups").write_text("deny")
+        Path("/proc/self/uid_map").write_text(f"0 {user} 1")
+        Path("/proc/self/gid_map").write_text(f"0 {group} 1")
+    _unshare(CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWNET | CLONE_NEWUTS | CLONE_NEWIPC, "no namespaces")
+
+
+def _unshare(flags: int, blocker: str) -> None:
+    if libc.unshare(flags):
+        error = ctypes.get_errno()
+        raise OSError(error, f"{blocker} for this user: {os.strerror(error)}")
+
+
+def _first_process(job: dict[str, Any]) -> NoReturn:
+    status = 1
+    try:
+        _build(job["keep"])
+        leave(run(job["command"], job["environment"]))
+        _give_back()
+        status = 0
+    except OSError as error:
+        _say(error)
+    finally:
+        os._exit(status)
+
+
+def _build(keep: list[str]) -> None:
+    """As `lab.kernel.init` does it: /tmp, /run, /proc and /sys of its own, the trial's folder in /run/lab."""
+    mount("none", "/", "", MS_REC | MS_PRIVATE, "")
+    held = {folder: os.open(folder, os.O_PATH | os.O_DIRECTORY) for folder in keep}
+    trial = os.open(".", os.O_PATH | os.O_DIRECTORY)
+    _read_only("/", True, AT_RECURSIVE)
+    for source, target, kind, options in MOUNTS:
+        mount(source, target, kind, 0, options)
+    for folder, fd in held.items():
+        os.makedirs(folder, exist_ok=True)
+        mount(f"/proc/self/fd/{fd}", folder, "", MS_BIND, "")
+        os.close(fd)
+    for folder in (LAB, "/run/netns", "/run/lock"):
+        os.makedirs(folder)
+    mount(f"/proc/self/fd/{trial}", LAB, "", MS_BIND, "")
+    _read_only(LAB, False)
+    os.close(trial)
+    mount("/proc/sys", "/proc/sys", "", MS_BIND, "")
+    _read_only("/proc/sys", True)
+    mount("/proc/sys/net", "/proc/sys/net", "", MS_BIND, "")
+    _read_only("/proc/sys/net", False)
+    libc.sethostname(b"lab", 3)
+    loopback_up()
+
+
+class _MountAttributes(ctypes.Structure):
+    _fields_ = tuple((name, ctypes.c_uint64) for name in ("set", "clear", "propagation", "userns"))
+
+
+def _read_only(target: str, on: bool, flags: int = 0) -> None:
+    """Let nobody write to the mount at `target`, or let them again."""
+    attributes = _MountAttributes(*((MOUNT_ATTR_RDONLY, 0) if on else (0, MOUNT_ATTR_RDONLY)))
+    where = (ctypes.c_int(AT_FDCWD), target.encode(), ctypes.c_uint(flags))
+    if libc.syscall(SYS_MOUNT_SETATTR, *where, ctypes.byref(attributes), ctypes.sizeof(attributes)):
+        error = ctypes.get_errno()
+        raise OSError(error, f"cannot protect {target} (Linux 5.12 or newer can): {os.strerror(error)}")
+
+
+def _give_back() -> None:
+    """What root made in a user's folder becomes the user's. Inside a user namespace it is so already."""
+    owner = os.stat(LAB)
+    if not owner.st_uid:
+        return
+    for folder, _, files in os.walk(LAB):
+        for name in (folder, *(f"{folder}/{file}" for file in files)):
+            os.chown(name, owner.st_uid, owner.st_gid, follow_symlinks=False)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,156 @@
+"""The running kernel, in namespaces: `--on host`."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import os
+import shutil
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar
+
+from lab.errors import InputError, MachineError
+from lab.kernel.base import Clock, Kernel, Start
+from lab.kernel.configuration import max_header
+from lab.kernel.guest import PACKAGE, Budget, GuestError, boot, scratch_guest_folder
+from lab.units import Size
+
+__all__ = ["Blocked", "RunningKernel", "find"]
+
+INSTEAD = "--on uml --clock real"
+CLOCK_MONOTONIC_COARSE = 6  # moves at each tick
+MODULES = "sch_netem sch_tbf sch_ingress cls_matchall act_mirred veth"
+SWITCHES = {  # what forbids user namespaces, its value when it does, and the cure
+    "kernel/unprivileged_userns_clone": ("0", "sudo sysctl kernel.unprivileged_userns_clone=1"),
+    "kernel/apparmor_restrict_unprivileged_userns": ("1", "sudo sysctl kernel.apparmor_restrict_unprivileged_userns=0"),
+    "user/max_user_namespaces": ("0", "sudo sysctl user.max_user_namespaces=10000"),
+}
+TRY = Budget(wall=30.0)
+
+
+class Blocked(MachineError):
+    """The running kernel cannot carry trials. `blocker` says why, `cure` what to do about it."""
+
+    def __init__(self, blocker: str, cure: str) -> None:
+        super().__init__(f"--on host cannot run here: {blocker} (cure: {cure}); {INSTEAD} can")
+        self.blocker, self.cure = blocker, cure
+
+
+@dataclass(frozen=True, slots=True)
+class RunningKernel:
+    """The running kernel, in namespaces that `become` (a command to put before; () to do it ourselves) may make."""
+
+    on: ClassVar[str] = "host"
+    clocks: ClassVar[tuple[Clock, ...]] = ("real",)
+    name: ClassVar[str] = "running"
+
+    version: str  # release and version as the kernel says them, "6.12.9-amd64 #1 SMP ..."
+    id: str  # hash of that, the architecture and, where one can read it, the configuration
+    hz: int  # ticks a second
+    become: tuple[str, ...] = ()
+    max_header: int | None = None  # MAX_HEADER of that configuration
+
+    def describe(self) -> dict[str, Any]:
+        """What a trial records of its kernel: the same at every boot of it."""
+        plain = {"name": self.name, "version": self.version, "id": self.id, "hz": self.hz, "patches": []}
+        return plain if self.max_header is None else {**plain, "max_header": self.max_header}
+
+    def variant(self, patches: Sequence[Path] = (), hz: int | None = None) -> Kernel:
+        """Itself where nothing differs. Raises MachineError elsewhere: it is what it is."""
+        if not patches and hz in (None, self.hz):
+            return self
+        what = " and ".join([f"patch {file.name}" for file in patches] + ([f"HZ {hz}"] if hz else []))
+        raise MachineError(f"the running kernel has no variant with {what}: {INSTEAD} has")
+
+    def start(self, folder: Path, seed: int, clock: Clock, memory: Size) -> Start:  # noqa: ARG002
+        """A small machine of namespaces. Its random numbers and its memory are the host's: nothing is limited."""
+        script = ("-B", "-P", "-m", "lab.kernel.host.namespaces")
+        own = (os.path.realpath(sys.executable), *script)
+        search = {"PYTHONPATH": str(PACKAGE)}
+        if not self.become:
+            return Start(own, search)
+        other = (*self.become, "env", *(f"{name}={value}" for name, value in search.items()), *own)
+        return Start((*own, *other), search)
+
+    @property
+    def way(self) -> str:
+        """How its trials get their namespaces."""
+        if self.become:
+            return f"by {Path(self.become[0]).name}"
+        return "in a user namespace" if os.geteuid() else "as root"
+
+
+def find(name: str | None = None) -> RunningKernel:
+    """The running kernel, after a wire was really made in it.
+
+    Raises InputError for a `name` of another kernel, Blocked with the first blocker met and its cure.
+    """
+    system = os.uname()
+    if name not in (None, RunningKernel.name, system.release):
+        raise InputError(f"--kernel {name}: --on host has the running kernel alone, {system.release}")
+    version = f"{system.release} {system.version}"
+    configured = _configuration(system.release)
+    total = hashlib.sha256(f"{version} {system.machine}\0".encode() + configured)
+    headers = max_header(configured.decode()) if configured else None
+    hz = round(1 / time.clock_getres(CLOCK_MONOTONIC_COARSE))
+    blocked = None
+    for become in _ways():
+        host = RunningKernel(version, total.hexdigest()[:16], hz, become, headers)
+        try:
+            _try(host)
+        except Blocked as error:
+            blocked = blocked or error
+        else:
+            return host
+    assert blocked is not None
+    raise blocked
+
+
+def _configuration(release: str) -> bytes:
+    for file, read in ((Path("/proc/config.gz"), gzip.decompress), (Path(f"/boot/config-{release}"), bytes)):
+        try:
+            return read(file.read_bytes())
+        except OSError:
+            continue
+    return b""
+
+
+def _ways() -> list[tuple[str, ...]]:
+    """As ourselves; and where that is not root, by a sudo that asks for no password."""
+    sudo = shutil.which("sudo") if os.geteuid() else None
+    return [(), (sudo, "-n")] if sudo else [()]
+
+
+def _try(host: RunningKernel) -> None:
+    """Make a wire in namespaces of the kernel. Raises Blocked."""
+    with scratch_guest_folder() as folder:
+        command = [sys.executable, "-m", "lab.fabric.selftest"]
+        try:
+            result = boot(host, folder, command, clock="real", budget=TRY)
+        except GuestError as error:
+            raise Blocked(_last_line(error.console) or error.args[0], _namespace_cure()) from None
+        if result.status:
+            raise Blocked(f"{host.version.split()[0]}: {_last_line(result.console)}", _module_cure())
+
+
+def _last_line(console: Path) -> str:
+    lines = console.read_text(encoding="utf-8", errors="replace").splitlines()
+    return next((line.strip() for line in reversed(lines) if line.strip()), "")
+
+
+def _namespace_cure() -> str:
+    for switch, (forbids, cure) in SWITCHES.items():
+        file = Path("/proc/sys") / switch
+        if os.geteuid() and file.exists() and file.read_text().strip() == forbids:
+            return cure
+    return "run as root outside of a container" if os.geteuid() == 0 else "run as root, or allow sudo without password"
+
+
+def _module_cure() -> str:
+    if not Path("/lib/modules", os.uname().release).is_dir():
+        return "none, it loads no modules"
+    return f"sudo modprobe -a {MODULES} (on Ubuntu, of linux-modules-extra)"

@@ -1,0 +1,281 @@
+"""Builds a kernel under test: a user-mode Linux with virtual time, once for each recipe."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import hashlib
+import re
+import shutil
+import signal
+import subprocess
+import threading
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from types import FrameType
+from typing import IO, NoReturn, Protocol
+
+from lab.errors import InputError, MachineError
+from lab.kernel.base import folder
+from lab.kernel.uml import cache, compiling, recipe, source
+from lab.kernel.uml.cache import UmlKernel
+from lab.kernel.uml.checkout import Checkout
+from lab.kernel.uml.compiling import BuildFailed
+from lab.kernel.uml.recipe import Patch, Recipe
+from lab.kernel.uml.source import Source
+
+__all__ = ["BuildFailed", "MissingTool", "Progress", "build", "revision"]
+
+TOOLS = {  # program -> the Debian package that holds it
+    "gcc": "gcc",
+    "ld": "binutils",
+    "make": "make",
+    "flex": "flex",
+    "bison": "bison",
+    "bc": "bc",
+    "patch": "patch",
+    "tar": "tar",
+    "xz": "xz-utils",
+    "nm": "binutils",
+    "setpriv": "util-linux",
+}
+FETCH_TOOLS = {"apt-get": "apt", "dpkg-deb": "dpkg"}
+TREE_TOOLS = {"git": "git"}
+HEADER = Path("/usr/include/stdio.h")  # UML is a program of the host
+ROOM = 3 << 30  # bytes that a build takes for a while
+
+
+class MissingTool(MachineError):
+    """Programs that a build needs are not installed; the message names their packages."""
+
+
+class Progress(Protocol):
+    """Hears how a build goes on."""
+
+    def say(self, message: str) -> None:
+        """A new stage begins."""
+
+    def step(self, done: int, total: int) -> None:
+        """`done` objects of about `total` are compiled."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Wanted:
+    """A kernel to build: `base` is the id of the plain one where this is a variant with the user's `extra` patches."""
+
+    name: str
+    recipe: Recipe
+    base: str
+    extra: tuple[Patch, ...]
+    hz: int
+
+
+class Silent:
+    """A progress that nobody looks at."""
+
+    def say(self, message: str) -> None: ...
+
+    def step(self, done: int, total: int) -> None: ...
+
+
+def build(
+    name: str | None = None,
+    patches: Sequence[Path] = (),
+    hz: int = recipe.HZ,
+    *,
+    source_file: Path | None = None,
+    tree: Path | None = None,
+    refresh: bool = False,
+    progress: Progress | None = None,
+) -> UmlKernel:
+    """The kernel of this recipe, from the cache or built now (minutes, and the network the first time).
+
+    `name` is a series ("7.2"), or a variant's name that starts with one ("7.2-mss"); None means the newest series.
+    A variant without a name of its own gets one from its patches and `hz` (ticks a second, 100 to 1000).
+    Instead of fetching, `source_file` (a .deb or a tar file) or `tree` (a folder, as it stands) is the source; what is
+    built from a tree is called by its folder. `refresh` looks for a newer source; without it the one found last is
+    used and a kernel that is built needs no network.
+
+    Raises MissingTool, BuildFailed, InputError (bad name, patch, tree or hz) and MachineError (no source, no room).
+    """
+    progress = progress or Silent()
+    series = cache.series(name) if name else None
+    if name and not series:
+        raise InputError(f"kernel '{name}': a name starts with a series, as in '7.2' or '7.2-mine'")
+    extra = recipe.read_patches(patches)
+    _need(TOOLS)
+    home = folder()
+    if tree is not None:
+        _need(TREE_TOOLS)
+        checkout = Checkout.of(tree, home)
+        with _lock(home, progress):
+            progress.say(f"looking for what changed in {checkout.tree}")
+            found = source.from_tree(checkout, checkout.snapshot())
+    elif source_file is not None:
+        found = source.from_file(source_file)
+    else:
+        _need(FETCH_TOOLS)
+        found = source.resolve(home, series, refresh, progress.say)
+    if series not in (None, found.series):
+        raise InputError(f"{source_file or tree} is {found.version}, not {series}")
+    stem = f"{found.series}-{found.checkout.tree.name}" if found.checkout else found.series
+    full_name = name if name and name != found.series else _variant(stem, extra, hz)
+    return _find_or_build(home, found, full_name, extra, hz, progress)
+
+
+def revision(checkout: Checkout, commit: str, home: Path, progress: Progress) -> UmlKernel:
+    """The kernel of a commit in the history of a tree, built in `home` and kept there. Raises as `build` does.
+
+    It is called by its content: a commit that takes another one back has the kernel from before that.
+    """
+    _need(TOOLS | TREE_TOOLS)
+    found = source.from_tree(checkout, checkout.revision(commit))
+    return _find_or_build(home, found, f"{found.series}-{found.sha256[:12]}", (), recipe.HZ, progress)
+
+
+def _find_or_build(
+    home: Path, found: Source, name: str, extra: tuple[Patch, ...], hz: int, progress: Progress
+) -> UmlKernel:
+    plain = Recipe(
+        found.series,
+        found.sha256,
+        recipe.config(found.series, recipe.HZ),
+        recipe.own_patches(found.series),
+        recipe.compiler(),
+    )
+    made = replace(plain, config=recipe.config(found.series, hz), patches=plain.patches + extra)
+    base = "" if made.id == plain.id else plain.id
+    ready = cache.load(home / made.id)
+    if ready is None:
+        with _lock(home, progress):
+            wanted = _Wanted(name, made, base, extra, hz)
+            ready = cache.load(home / made.id) or _build(home, found, wanted, progress)
+    if ready.name != name:
+        raise InputError(f"this kernel is built already, as '{ready.name}'")
+    return ready
+
+
+def _variant(stem: str, extra: Sequence[Patch], hz: int) -> str:
+    marks = [patch.name for patch in extra] + ([f"hz{hz}"] if hz != recipe.HZ else [])
+    return "-".join([stem, *marks])
+
+
+def _need(tools: dict[str, str]) -> None:
+    missing = {package: tool for tool, package in tools.items() if shutil.which(tool) is None}
+    if "gcc" in tools and not HEADER.exists():
+        missing["libc6-dev"] = "the C library's headers"
+    if missing:
+        raise MissingTool(
+            f"a kernel build needs {', '.join(missing.values())}: run `sudo apt-get install {' '.join(missing)}`"
+        )
+
+
+@contextlib.contextmanager
+def _lock(home: Path, progress: Progress) -> Iterator[None]:
+    """One build at a time. Whatever temporary folder exists once we hold the lock was left by a crash."""
+    home.mkdir(parents=True, exist_ok=True)
+    with (home / "lock").open("w") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            progress.say("waiting for another build")
+            fcntl.flock(file, fcntl.LOCK_EX)
+        for stale in home.glob(".build-*"):
+            shutil.rmtree(stale)
+        yield
+
+
+def _build(home: Path, found: Source, wanted: _Wanted, progress: Progress) -> UmlKernel:
+    made, name = wanted.recipe, wanted.name
+    if shutil.disk_usage(home).free < ROOM:
+        raise MachineError(f"a kernel build takes {ROOM >> 30} GiB for a while, and {home} has less")
+    place = home / f".build-{made.id}"
+    log = place / "build.log"
+    with _terminable():
+        try:
+            place.mkdir()
+            with log.open("wb") as output, _tree(home, place, found, made.patches, output, progress) as tree:
+                progress.say(f"configuring {name}")
+                compiling.configure(tree, made, output)
+                progress.say(f"compiling {name}")
+                compiling.make(tree, ["linux"], output, progress.step, folder() / "ccache")
+                _collect(place, tree, found, wanted)
+            progress.say("cleaning up")
+            shutil.rmtree(place / "tree", ignore_errors=True)
+            shutil.rmtree(home / made.id, ignore_errors=True)
+            place.rename(home / made.id)
+        except BuildFailed as error:
+            kept = home / f"failed-{made.id}.log"
+            log.replace(kept)
+            raise BuildFailed(f"kernel {name} ({found.version}): {error}", kept) from None
+        except OSError as error:
+            raise MachineError(f"cannot build kernel {name} in {home}: {error.strerror}") from None
+        finally:
+            shutil.rmtree(place, ignore_errors=True)
+    (home / f"failed-{made.id}.log").unlink(missing_ok=True)
+    ready = cache.load(home / made.id)
+    if ready is None:
+        raise MachineError(f"{home / made.id} vanished while it was built")
+    return ready
+
+
+@contextlib.contextmanager
+def _tree(
+    home: Path, place: Path, found: Source, patches: Sequence[Patch], log: IO[bytes], progress: Progress
+) -> Iterator[Path]:
+    """The patched source to build in: unpacked into `place`, or a tree's kept copy with what was compiled in it."""
+    if found.checkout is not None:
+        progress.say(f"copying what changed in {found.checkout.tree}")
+        with found.checkout.at(found.content, patches, log) as tree:
+            yield tree
+    else:
+        file = source.fetch(home, found, progress.say)
+        progress.say(f"unpacking {found.version}")
+        tree = place / "tree"
+        source.unpack(file, tree)
+        compiling.patch(tree, patches, log)
+        yield tree
+
+
+def _collect(place: Path, tree: Path, found: Source, wanted: _Wanted) -> None:
+    """Keep what a kernel is: the program, its configuration, its record; and read what the boot has to know."""
+    linux = place / "linux"
+    shutil.copyfile(tree / "linux", linux)  # a copy: UML's "linux" is a hard link to vmlinux
+    linux.chmod(0o755)
+    shutil.copyfile(tree / ".config", place / "config")
+    symbols = subprocess.run(["nm", str(linux)], capture_output=True, text=True, check=True).stdout
+    clock = re.search(r"^([0-9a-f]+) \w time_travel_time$", symbols, re.MULTILINE)
+    if clock is None:
+        raise BuildFailed("it has no virtual clock (time_travel_time)")
+    usage = subprocess.run([str(linux), "--help"], capture_output=True, text=True).stdout
+    kernel = UmlKernel(
+        name=wanted.name,
+        version=found.version,
+        id=wanted.recipe.id,
+        hz=wanted.hz,
+        patches=tuple(patch.name for patch in wanted.extra),
+        path=linux,
+        clock=int(clock.group(1), 16),
+        seccomp="seccomp=" in usage,
+        base=wanted.base,
+        digests=tuple(hashlib.sha256(patch.text).hexdigest() for patch in wanted.extra),
+    )
+    cache.save(kernel)
+
+
+@contextlib.contextmanager
+def _terminable() -> Iterator[None]:
+    """SIGTERM cleans up like Ctrl-C does. Only the main thread can see to it."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def stop(number: int, _: FrameType | None) -> NoReturn:
+        raise SystemExit(128 + number)
+
+    before = signal.signal(signal.SIGTERM, stop)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)

@@ -1,0 +1,119 @@
+"""The kernels that were built, each in a folder of its own, found again by name or by id."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar
+
+from lab import version
+from lab.kernel.base import Clock, KernelMissing, Start, folder
+from lab.kernel.uml.start import start
+from lab.units import Size
+
+__all__ = ["UmlKernel", "find", "installed", "load", "save", "series"]
+
+
+@dataclass(frozen=True, slots=True)
+class UmlKernel:
+    """A user-mode kernel, built and ready to boot: what trials usually run on."""
+
+    on: ClassVar[str] = "uml"
+    clocks: ClassVar[tuple[Clock, ...]] = ("virtual", "real")
+
+    name: str  # the series, "7.2"; a variant has its own name, "7.2-hz250"
+    version: str  # of the source package, "7.2.13-1"
+    id: str  # hash of source, configuration, patches and compiler
+    hz: int  # ticks a second
+    patches: tuple[str, ...]  # names of the user's patches, in order; the lab's own are not listed
+    path: Path  # the program to run
+    clock: int  # address of its virtual clock (u64, nanoseconds since boot)
+    seccomp: bool  # has the fast way to run processes (since 6.16)
+    base: str = ""  # of a variant: the id of the kernel that differs by the user's patches and HZ alone
+    digests: tuple[str, ...] = ()  # SHA-256 of each of the user's patches
+
+    def describe(self) -> dict[str, Any]:
+        """What a trial records of its kernel: no paths, the same on every machine."""
+        plain = {
+            "name": self.name,
+            "version": self.version,
+            "id": self.id,
+            "hz": self.hz,
+            "patches": list(self.patches),
+        }
+        return {**plain, "base": self.base} if self.base else plain
+
+    def variant(self, patches: Sequence[Path] = (), hz: int | None = None) -> UmlKernel:
+        """The built kernel that differs by these patches and this HZ alone. Raises KernelMissing, naming the cure."""
+        digests = tuple(hashlib.sha256(file.read_bytes()).hexdigest() for file in patches)
+        for kernel in installed():
+            if (kernel.base, kernel.digests, kernel.hz) == (self.id, digests, hz or self.hz):
+                return kernel
+        marks = [f"patch {file.name}" for file in patches] + ([f"HZ {hz}"] if hz else [])
+        what = f"{self.name} with {' and '.join(marks)}"
+        raise KernelMissing(f"{what} is not built here: run `lab kernel build --variants`")
+
+    def start(self, folder: Path, seed: int, clock: Clock, memory: Size) -> Start:
+        """A guest of it. Raises MachineError when the host lacks room for the guest's memory."""
+        return start(self.path, self.clock, self.seccomp, folder, seed, clock, memory)
+
+
+def installed() -> list[UmlKernel]:
+    """Every kernel built here; the newest version first, of equal versions the last one built."""
+    found = []
+    for record in folder().glob("*/kernel.json"):
+        kernel = load(record.parent)
+        if kernel is not None:
+            found.append((version.order(kernel.version), record.stat().st_mtime_ns, kernel))
+    return [kernel for *_, kernel in sorted(found, key=lambda entry: entry[:2], reverse=True)]
+
+
+def find(name: str | None = None) -> UmlKernel:
+    """The built kernel called `name`, or with that version or id (at least 8 characters of it).
+
+    None means the newest plain one. Raises KernelMissing, which names the cure.
+    """
+    kernels = installed()
+    for kernel in kernels:
+        if name is None and kernel.name == series(kernel.name):
+            return kernel
+        if name is not None and (
+            name in (kernel.name, kernel.version) or (len(name) >= 8 and kernel.id.startswith(name))
+        ):
+            return kernel
+    known = f" (there are {', '.join(dict.fromkeys(kernel.name for kernel in kernels))})" if kernels else ""
+    what = f"kernel '{name}' is not built here" if name else "no kernel is built here"
+    raise KernelMissing(f"{what}{known}: run `lab kernel build{f' {name}' if name else ''}`")
+
+
+def load(place: Path) -> UmlKernel | None:
+    """The kernel in a folder of the cache, or None when there is none whole."""
+    try:
+        plain = json.loads((place / "kernel.json").read_text(encoding="utf-8"))
+        return UmlKernel(
+            **{
+                **plain,
+                "patches": tuple(plain["patches"]),
+                "digests": tuple(plain.get("digests", ())),
+                "path": place.absolute() / "linux",  # guests start in the folders of their trials
+            },
+        )
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+
+
+def save(kernel: UmlKernel) -> None:
+    """Write the record that makes a folder of the cache a kernel."""
+    plain = {**kernel.describe(), "clock": kernel.clock, "seccomp": kernel.seccomp}
+    if kernel.digests:
+        plain["digests"] = list(kernel.digests)
+    (kernel.path.parent / "kernel.json").write_text(json.dumps(plain, indent=1) + "\n", encoding="utf-8")
+
+
+def series(name: str) -> str:
+    """The X.Y that a kernel's name starts with, or '' when it starts with none."""
+    found = version.series(name)
+    return "" if name.startswith(f"{found}.") else found

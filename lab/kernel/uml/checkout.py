@@ -1,0 +1,125 @@
+"""A private copy of a kernel tree, kept with what was compiled in it: the next build compiles what has changed.
+
+The copy is a work tree of a git repository of its own, whether or not the user's tree is one. So a tree has a name by
+its content alone (git's), an update touches only files that differ, and the user's tree is read and never written to.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import shutil
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO
+
+from lab.errors import InputError, LabError
+from lab.kernel.uml import compiling
+from lab.kernel.uml.git import GitFailed, git
+from lab.kernel.uml.recipe import Patch
+
+__all__ = ["Checkout"]
+
+# What a build leaves in a tree that git does not tell us about. Debian's .gitignore hides the whole kernel.
+PRODUCTS = ".*\n*.a\n*.cmd\n*.ko\n*.mod\n*.o\n*.order\n*.symvers\n/vmlinux*\n/linux\n/System.map\n"
+GENERATED = "/include/config/\n/include/generated/\n/arch/*/include/generated/\n"
+
+
+@dataclass(frozen=True, slots=True)
+class Checkout:
+    """The copy of `tree` in `folder`, which one process may use at a time. Trees have git's names for them."""
+
+    tree: Path
+    folder: Path
+
+    @classmethod
+    def of(cls, tree: Path, home: Path) -> Checkout:
+        """The copy of a kernel tree below `home`. Raises InputError for a folder that is none."""
+        tree = Path(tree).resolve()
+        for needed in ("Makefile", "arch/um"):
+            if not (tree / needed).exists():
+                raise InputError(f"{tree}: no kernel tree, it has no {needed}")
+        key = hashlib.sha256(bytes(tree)).hexdigest()[:12]
+        return cls(tree, home.absolute() / "trees" / f"{tree.name}-{key}")
+
+    @property
+    def source(self) -> Path:
+        """The copy itself."""
+        return self.folder / "source"
+
+    def snapshot(self) -> str:
+        """The name of all that the user's tree holds now, committed or not. Raises GitFailed."""
+        self._prepare()
+        known = self._git("ls-files", "-z", "--cached", tree=self.tree)
+        names = "\0".join([known, self._files()])
+        self._git("update-index", "-z", "--add", "--remove", "--stdin", tree=self.tree, stdin=names)
+        return self._git("write-tree")
+
+    def revision(self, name: str) -> str:
+        """The tree of a commit of the user's. Raises GitFailed."""
+        self._prepare()
+        return self._git("rev-parse", "--verify", "--quiet", f"{name}^{{tree}}")
+
+    def version(self, name: str) -> str:
+        """The version that the Makefile of the tree `name` says, "7.2.13". Raises InputError, GitFailed."""
+        parts = dict(
+            re.findall(r"^(VERSION|PATCHLEVEL|SUBLEVEL) = (\d+)$", self._git("show", f"{name}:Makefile"), re.M)
+        )
+        if len(parts) < 3:
+            raise InputError(f"{self.tree / 'Makefile'}: says no kernel's version")
+        return ".".join(parts[part] for part in ("VERSION", "PATCHLEVEL", "SUBLEVEL"))
+
+    @contextmanager
+    def at(self, name: str, patches: Sequence[Patch], log: IO[bytes]) -> Iterator[Path]:
+        """The copy, holding the tree `name` with `patches`, to build in. Raises BuildFailed, GitFailed.
+
+        Should the building be cut short, the next begins anew: what was being written then may be half of it.
+        """
+        building = self.folder / "building"
+        if building.exists():
+            shutil.rmtree(self.source, ignore_errors=True)
+            (self.folder / "ours").unlink(missing_ok=True)
+        self.source.mkdir(exist_ok=True)
+        building.touch()
+        try:
+            self._git("read-tree", "--reset", "-u", name, index="ours", tree=self.source)
+            compiling.patch(self.source, patches, log)
+            # Known to git, what patches changed or added is put back by the next read-tree.
+            patched = [
+                path for patch in patches for path in re.findall(r"^\+\+\+ [^/]+/(\S+)", patch.text.decode(), re.M)
+            ]
+            stdin = "\0".join(patched)
+            self._git("update-index", "-z", "--add", "--remove", "--stdin", index="ours", tree=self.source, stdin=stdin)
+            yield self.source
+        except LabError:  # it came to its end
+            building.unlink()
+            raise
+        building.unlink()
+
+    def _files(self) -> str:
+        """The files of the user's tree, each ended by a NUL: as git has them there, else all but a build's products."""
+        ours = f"--exclude-from={self.folder / 'git' / 'info' / 'exclude'}"
+        with suppress(GitFailed):
+            if Path(git("rev-parse", "--show-toplevel", where=self.tree)) == self.tree:
+                return git("ls-files", "-z", "--cached", "--others", "--exclude-standard", ours, where=self.tree)
+        return self._git("ls-files", "-z", "--others", ours, tree=self.tree)
+
+    def _prepare(self) -> None:
+        """A repository that reads the user's objects, too. Locks were left by a crash: we are alone here."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        if not (self.folder / "git" / "HEAD").exists():
+            git("init", "--quiet", "--bare", "git", where=self.folder)
+        for stale in self.folder.glob("*.lock"):
+            stale.unlink()
+        (self.folder / "git" / "info" / "exclude").write_text(PRODUCTS + GENERATED, encoding="utf-8")
+        with suppress(GitFailed):  # not a git tree
+            objects = git("rev-parse", "--path-format=absolute", "--git-path", "objects", where=self.tree)
+            (self.folder / "git" / "objects" / "info" / "alternates").write_text(f"{objects}\n", encoding="utf-8")
+
+    def _git(self, *arguments: str, index: str = "theirs", tree: Path | None = None, stdin: str = "") -> str:
+        environment = {"GIT_DIR": str(self.folder / "git"), "GIT_INDEX_FILE": str(self.folder / index)}
+        if tree is not None:
+            environment["GIT_WORK_TREE"] = str(tree)
+        return git(*arguments, where=tree or self.folder, environment=environment, stdin=stdin)

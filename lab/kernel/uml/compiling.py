@@ -1,0 +1,100 @@
+"""A kernel tree patched, configured and compiled: what `patch` and `make` do, and what they say when they fail."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import shutil
+import signal
+import subprocess
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import IO
+
+from lab.errors import LabError
+from lab.kernel.uml import recipe
+from lab.kernel.uml.recipe import Patch, Recipe
+
+__all__ = ["BuildFailed", "configure", "make", "patch"]
+
+STEPS = 1370  # objects compiled and archived: an estimate for the progress display
+
+
+class BuildFailed(LabError):
+    """The kernel does not build; `log` is what was kept of the attempt."""
+
+    def __init__(self, message: str, log: Path | None = None) -> None:
+        super().__init__(message)
+        self.log = log
+
+    def __str__(self) -> str:
+        return f"{self.args[0]}; the log is {self.log}" if self.log else str(self.args[0])
+
+
+def patch(tree: Path, patches: Sequence[Patch], log: IO[bytes]) -> None:
+    """Apply patches in order. Raises BuildFailed for one that does not apply."""
+    for each in patches:
+        log.write(f"patch {each.name}\n".encode())
+        log.flush()
+        command = ["patch", "-p1", "--batch", "--forward", "--no-backup-if-mismatch"]
+        if subprocess.run(command, cwd=tree, input=each.text, stdout=log, stderr=log).returncode:
+            raise BuildFailed(f"patch {each.name} does not apply")
+
+
+def configure(tree: Path, made: Recipe, log: IO[bytes]) -> None:
+    """Give the tree the recipe's configuration. Raises BuildFailed when kconfig does not keep all of it."""
+    (tree / "lab.config").write_text(made.config, encoding="utf-8")
+    make(tree, ["allnoconfig", "KCONFIG_ALLCONFIG=lab.config"], log)
+    lost = recipe.lost_options(made.config, (tree / ".config").read_text(encoding="utf-8"))
+    if lost:
+        log.write("".join(f"lost: {line}\n" for line in lost).encode())
+        raise BuildFailed(f"the configuration did not keep {', '.join(lost)}")
+
+
+def make(
+    tree: Path,
+    goals: Sequence[str],
+    log: IO[bytes],
+    step: Callable[[int, int], None] | None = None,
+    compiled: Path | None = None,
+) -> None:
+    """Run make; `step` counts what it compiles. However this ends, make and its children have ended too.
+
+    What ccache, where it is installed, keeps in `compiled` makes a variant of a kernel a matter of a minute.
+    Raises BuildFailed.
+    """
+    jobs = len(os.sched_getaffinity(0))
+    settings = dict(recipe.SETTINGS)
+    environment = {"PATH": os.environ["PATH"], "HOME": str(tree), "LC_ALL": "C", "TZ": "UTC"}
+    if compiled is not None and shutil.which("ccache"):
+        settings["CC"] = "ccache gcc"
+        environment |= {"CCACHE_DIR": str(compiled), "CCACHE_MAXSIZE": "1G", "CCACHE_BASEDIR": str(tree)}
+    command = ["make", f"-j{jobs}", *(f"{name}={value}" for name, value in settings.items()), *goals]
+    process = subprocess.Popen(
+        ["setpriv", "--pdeathsig", "KILL", *command],
+        cwd=tree,
+        env=environment,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        start_new_session=True,
+    )
+    assert process.stdout is not None
+    done = 0
+    problem = ""
+    try:
+        for line in process.stdout:
+            log.write(line)
+            if re.match(rb"  (CC|AS|AR|LD) ", line) and step is not None:
+                done += 1
+                step(done, max(STEPS, done))
+            if not problem and re.search(rb"\berror\b|\*\*\*|fatal:|\bld:(?!.*warning)", line, re.IGNORECASE):
+                problem = line.decode(errors="replace").strip()
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.stdout.close()
+        process.wait()
+    if process.returncode:
+        raise BuildFailed(f"make {goals[0]} failed: {problem or f'exit status {process.returncode}'}")

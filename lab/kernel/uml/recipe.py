@@ -1,0 +1,125 @@
+"""What a kernel is made from besides its source: the configuration, the lab's patches, the compiler."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import subprocess
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from lab.errors import InputError
+
+__all__ = ["HZ", "SETTINGS", "Patch", "Recipe", "compiler", "config", "lost_options", "own_patches", "read_patches"]
+
+UML = Path(__file__).parent
+HZ = 1000  # ticks a second, as most distributions have it
+SETTINGS = {  # of make. Most replace what a build would take from the machine and the hour.
+    "ARCH": "um",
+    "LOCALVERSION": "",
+    "KBUILD_BUILD_TIMESTAMP": "2026-01-01",
+    "KBUILD_BUILD_USER": "lab",
+    "KBUILD_BUILD_HOST": "lab",
+    "KBUILD_BUILD_VERSION": "1",
+    "RUSTC": "false",  # not needed, but the kernel's record of its configuration would name the one found
+    "BINDGEN": "false",
+    "PAHOLE": "false",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Patch:
+    """One patch in the unified format, applied with `patch -p1`."""
+
+    name: str  # the file's name without its suffix
+    text: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Recipe:
+    """Everything that decides what the built kernel is. Two equal recipes build the same kernel."""
+
+    series: str  # "7.2"
+    source_sha256: str
+    config: str
+    patches: tuple[Patch, ...]  # the lab's own, then the user's
+    compiler: str
+
+    @property
+    def id(self) -> str:
+        """16 hex digits, the same on every machine."""
+        patches = [(patch.name, hashlib.sha256(patch.text).hexdigest()) for patch in self.patches]
+        parts = [self.source_sha256, self.config, patches, self.compiler, SETTINGS]
+        return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:16]
+
+
+def config(series: str, hz: int) -> str:
+    """The configuration for a series such as "7.2", one option a line, without those that are for others.
+
+    Raises InputError for an `hz` that no kernel takes.
+    """
+    if not 100 <= hz <= 1000:
+        raise InputError(f"HZ {hz} is not from 100 to 1000")
+    options = []
+    fits = True
+    for line in (UML / "config").read_text(encoding="utf-8").splitlines():
+        if line.startswith("CONFIG_"):
+            if fits:
+                options.append(f"CONFIG_HZ={hz}" if line.startswith("CONFIG_HZ=") else line)
+            fits = True
+        elif match := re.fullmatch(r"# (Since|Until): (\d+\.\d+)", line):
+            bound = _number(match.group(2))
+            fits = _number(series) >= bound if match.group(1) == "Since" else _number(series) <= bound
+    return "\n".join(options) + "\n"
+
+
+def lost_options(wanted: str, resolved: str) -> list[str]:
+    """The lines of the `wanted` configuration that kconfig's `resolved` one does not hold."""
+    kept = set(resolved.splitlines())
+    return [line for line in wanted.splitlines() if line not in kept]
+
+
+def own_patches(series: str) -> tuple[Patch, ...]:
+    """The lab's patches for a series, in order: those that no "Since: " or "Until: " in their headers excludes."""
+    patches = read_patches(sorted((UML / "patches").glob("*.patch")))
+    number = _number(series)
+    return tuple(
+        patch for patch in patches if _bound(patch, "Since", "0.0") <= number <= _bound(patch, "Until", "9999.0")
+    )
+
+
+def read_patches(files: Iterable[Path]) -> tuple[Patch, ...]:
+    """The patches in these files. Raises InputError for one that cannot be read or holds no patch."""
+    patches = []
+    for file in files:
+        try:
+            text = Path(file).read_bytes()
+        except OSError as error:
+            raise InputError(f"{file}: {error.strerror}") from None
+        if not re.search(rb"^\+\+\+ ", text, re.MULTILINE):
+            raise InputError(f"{file}: not a patch in the unified format")
+        patches.append(Patch(Path(file).stem, text))
+    return tuple(patches)
+
+
+def compiler() -> str:
+    """Compiler and linker with their versions. They must be there."""
+    return "; ".join(_first_line([tool, "--version"]) for tool in ("gcc", "ld"))
+
+
+def _first_line(command: Sequence[str]) -> str:
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout.partition("\n")[0]
+
+
+def _bound(patch: Patch, word: str, otherwise: str) -> tuple[int, int]:
+    """The series that the patch's header names behind "Since: " or "Until: "."""
+    header = patch.text.partition(b"\n--- ")[0].decode(errors="replace")
+    match = re.search(rf"^{word}: (\d+\.\d+)$", header, re.MULTILINE)
+    return _number(match.group(1) if match else otherwise)
+
+
+def _number(series: str) -> tuple[int, int]:
+    major, minor = series.split(".")
+    return int(major), int(minor)

@@ -1,0 +1,46 @@
+"""How a user-mode Linux starts as a guest."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from pathlib import Path
+
+from lab.errors import MachineError
+from lab.kernel.base import Clock, Start
+from lab.units import Size
+
+START = 1_750_000_000_000_000_000  # ns: the date at a guest's boot in virtual time, 2025-06-15 15:06:40 UTC
+
+
+def start(
+    program: Path, clock_address: int, seccomp: bool, folder: Path, seed: int, clock: Clock, memory: Size
+) -> Start:
+    """The kernel `program` on `clock`. Raises MachineError when the host lacks room for the guest's memory."""
+    return Start(
+        command=_command_line(program, seccomp, seed, clock, memory),
+        environment={"TMPDIR": str(_memory_folder(memory, folder))},
+        clock=clock_address if clock == "virtual" else None,
+    )
+
+
+def _command_line(program: Path, seccomp: bool, seed: int, clock: Clock, memory: Size) -> tuple[str, ...]:
+    """The first line does not reach the guest's own command line; the rest does, and is constant."""
+    hidden = [f"mem={memory.bytes >> 10}K", f"seed={seed}", "umid=guest", "uml_dir=boot"]
+    if seccomp:
+        hidden.append("seccomp=on")
+    virtual = ["time-travel=inf-cpu", f"time-travel-start={START}"] if clock == "virtual" else []
+    root = ["root=/dev/root", "rootfstype=hostfs", "rootflags=/", "ro"]
+    # init: the host's own /proc, seen through the root file system, leads to the folder that the kernel started in
+    consoles = ["con=null", "con0=null,fd:1", "con1=fd:0"]  # the kernel's log; the command's terminal, where it has one
+    return (str(program), *hidden, *root, *consoles, *virtual, "init=/proc/self/cwd/boot/init")
+
+
+def _memory_folder(memory: Size, folder: Path) -> Path:
+    """Where the guest's memory lives: in the host's memory if that has the room, else beside the trial."""
+    for place in (Path("/dev/shm"), folder):
+        with contextlib.suppress(OSError):
+            room = os.statvfs(place)
+            if room.f_bavail * room.f_frsize >= memory.bytes and not room.f_flag & os.ST_NOEXEC:
+                return place
+    raise MachineError(f"no room for the guest's memory of {memory}, neither in /dev/shm nor in {folder}")

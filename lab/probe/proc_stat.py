@@ -1,0 +1,28 @@
+"""/proc/stat: what the CPUs did since boot, in clock ticks by kind of work."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Collection
+from pathlib import Path
+
+__all__ = ["KINDS", "ticks", "ticks_a_second"]
+
+KINDS = ("user", "nice", "system", "idle", "iowait", "irq", "softirq", "steal")  # proc_stat(5), in its order
+
+
+def ticks(cpus: Collection[int] | None = None) -> dict[str, int]:
+    """Of all CPUs together, by the kernel's own sum; or the sum of those numbers."""
+    names = {"cpu"} if cpus is None else {f"cpu{number}" for number in cpus}
+    total = dict.fromkeys(KINDS, 0)
+    for line in Path("/proc/stat").read_text().splitlines():
+        name, *counts = line.split()
+        if name in names:
+            for kind, count in zip(KINDS, counts, strict=False):
+                total[kind] += int(count)
+    return total
+
+
+def ticks_a_second() -> int:
+    """What a second of one CPU has of them: USER_HZ."""
+    return os.sysconf("SC_CLK_TCK")

@@ -1,0 +1,30 @@
+"""What crashed or failed runs left, in a store and where temporary files are."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+from lab.kernel import SCRATCH_PREFIX
+from lab.owner import is_dead, remove
+from lab.record.store import Store
+from lab.runner.guest import KEPT
+
+
+def clean(results: Path) -> Iterator[str]:
+    """Remove folders of dead runs and the consoles of failed trials; yields what was removed. Records stay.
+
+    Nothing else needs it: namespaces, wires, mounts and processes end with their trial, however it ends.
+    """
+    yield from map(str, Store(results).swept)
+    for folder in Path(tempfile.gettempdir()).glob(f"{SCRATCH_PREFIX}~*"):
+        if is_dead(folder.name):
+            remove(folder)
+            yield str(folder)
+    kept = results / KEPT
+    if kept.is_dir():
+        count = sum(1 for _ in kept.iterdir())
+        shutil.rmtree(kept)
+        yield f"the consoles of {count} failed trials in {kept}"

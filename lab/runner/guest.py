@@ -1,0 +1,84 @@
+"""One trial in a guest of its own: from inputs to a record in the store."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sys
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, cast
+
+from lab.errors import LabError, MachineError
+from lab.kernel import Budget, Guest, GuestError, Kernel
+from lab.record.record import Record
+from lab.record.store import Store
+from lab.record.trial import Trial, canonical
+from lab.units import Size
+
+MEMORY = Size.of("1 GiB")  # a full wire of 100 ms at 10 Gbit/s holds 125 MB of frames, and what the kernel adds to each
+KEPT = "failed"  # where the consoles of trials that came to nothing stay, below the store
+
+
+class TrialFailed(LabError):
+    """The trial ran and came to nothing: a tool failed, or the fabric could not be built."""
+
+    def __init__(self, message: str, exit_code: int) -> None:
+        super().__init__(message)
+        self.exit_code = exit_code
+
+
+def run(
+    trial: Trial, store: Store, kernel: Kernel, cpu: int, budget: Budget, started: Callable[[Guest], None]
+) -> Record:
+    """Perform `trial` in a guest on host CPU `cpu` and keep its record; `started` is told of the guest.
+
+    Raises TrialFailed, GuestError (its console is kept), MachineError.
+    """
+    with store.stage(trial) as stage:
+        (stage.path / "trial.json").write_bytes(canonical(trial))
+        command = [sys.executable, "-m", "lab.runner.perform", "."]
+        clock = cast(Any, trial.clock)
+        try:
+            with Guest(
+                kernel, stage.path, command, seed=trial.seed, clock=clock, memory=MEMORY, cpu=cpu, budget=budget
+            ) as guest:
+                started(guest)
+                ended = guest.wait()
+        except GuestError as error:
+            error.console = _keep(error.console, store, trial)
+            raise
+        result = _result(stage.path)
+        if result is None or "error" in result:
+            _keep(ended.console, store, trial)
+        if result is None:
+            raise TrialFailed(f"the trial ended with status {ended.status} and no result", 1)
+        if "error" in result:
+            raise TrialFailed(result["error"], result["exit_code"])
+        host = {
+            "wall_seconds": round(ended.wall_seconds, 3),
+            "cpu_seconds": round(ended.cpu_seconds, 3),
+            "guest_seconds": ended.guest_seconds,
+        }
+        (stage.path / "result.json").unlink()
+        return stage.commit(result["environment"], result["invalid"], host)
+
+
+def _result(folder: Path) -> dict[str, Any] | None:
+    try:
+        result: dict[str, Any] = json.loads((folder / "result.json").read_text())
+    except FileNotFoundError:
+        return None
+    except ValueError:
+        raise MachineError(f"the trial's result did not reach {folder} whole: is its disk full?") from None
+    return result
+
+
+def _keep(console: Path, store: Store, trial: Trial) -> Path:
+    """Move the console of a failed trial out of its folder, which is about to go."""
+    kept = store.root / KEPT / f"{trial.claim.replace('/', '.')}.{trial.arm}.{trial.address[:12]}.log"
+    with suppress(OSError):  # on a full disk, say: then the message is all there is
+        kept.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(console, kept)
+    return kept

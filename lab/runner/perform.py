@@ -1,0 +1,187 @@
+"""One trial, performed where the kernel under test runs: `python -m lab.runner.perform FOLDER`.
+
+FOLDER holds trial.json; the trial leaves FOLDER/out and, last of all, FOLDER/result.json:
+`{"environment": {...}, "invalid": [reason, ...]}` or `{"error": message, "exit_code": n}`.
+Everything that it imports is light: it runs in a guest that boots in a tenth of a second.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import fcntl
+import json
+import os
+import sys
+import time
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any, cast
+
+from lab import outputs
+from lab.errors import LabError
+from lab.fabric import FABRICS, choose
+from lab.fabric.fabric import Fabric
+from lab.middlebox import Middlebox
+from lab.probe import Probe
+from lab.runner import saturation
+from lab.spec.network import Kind, Network
+from lab.testbed import Testbed
+from lab.units import from_plain, to_plain
+from lab.workload import Workload
+
+# What the report shows of a host, beside the sysctls that the trial sets itself.
+SHOWN_SYSCTLS = (
+    "net.core.rmem_max",
+    "net.core.wmem_max",
+    "net.ipv4.tcp_congestion_control",
+    "net.ipv4.tcp_ecn",
+    "net.ipv4.tcp_no_metrics_save",
+    "net.ipv4.tcp_rmem",
+    "net.ipv4.tcp_sack",
+    "net.ipv4.tcp_timestamps",
+    "net.ipv4.tcp_window_scaling",
+    "net.ipv4.tcp_wmem",
+)
+
+
+# Since boot, on the guest's clock: getting there takes a user-mode kernel next to nothing, one under QEMU some 4 s.
+# More than a second: in the first one the kernel may put off what it learns of links, and ping takes a second for 0.
+START_NS = {"uml": 1_500_000_000, "vm": 8_000_000_000}
+LATE_NS = 200_000  # where instructions take time, waking takes some
+TFD_TIMER_ABSTIME = 1
+RNDRESEEDCRNG = 0x5207  # linux/random.h
+
+
+def main(folder: Path) -> int:
+    """Perform the trial in `folder`; the exit code is the error's, 0 when the trial ran."""
+    try:
+        trial = json.loads((folder / "trial.json").read_text())
+        if trial["clock"] == "virtual":
+            _start(START_NS[trial["on"]])
+        if trial["on"] == "uml":
+            _draw_afresh()
+        result = perform(trial, folder / "out")
+        status = 0
+    except (LabError, OSError) as error:
+        status = error.exit_code if isinstance(error, LabError) else 1
+        result = {"error": str(error), "exit_code": status}
+    (folder / "result.json").write_text(json.dumps(result, indent=1, sort_keys=True) + "\n")
+    return status
+
+
+def _start(start_ns: int) -> None:
+    """Wait for a fixed moment, so that uptime is the same whatever the way here waited for.
+
+    Raises LabError when the moment has passed.
+    """
+    # A timerfd expires to the nanosecond; a sleep has a timer slack of 50 us.
+    libc = ctypes.CDLL(None, use_errno=True)
+    timer = libc.timerfd_create(time.CLOCK_MONOTONIC, os.O_CLOEXEC)
+    if timer < 0 or libc.timerfd_settime(
+        timer, TFD_TIMER_ABSTIME, (ctypes.c_long * 4)(0, 0, *divmod(start_ns, 10**9)), None
+    ):
+        raise OSError(ctypes.get_errno(), "cannot wait for the trial's start")
+    os.read(timer, 8)
+    os.close(timer)
+    if time.monotonic_ns() > start_ns + LATE_NS:
+        late = f"the guest took more than {start_ns / 1e9:g} s of its own time to start"
+        raise LabError(f"{late}: no trial can be repeated so")
+
+
+def _draw_afresh() -> None:
+    """Let the kernel take its next key for random numbers: a seeded one's does not depend on what was drawn before.
+
+    The way here draws more or fewer of them: one for each folder that is made in memory, say.
+    """
+    random = os.open("/dev/urandom", os.O_RDONLY)
+    try:
+        fcntl.ioctl(random, RNDRESEEDCRNG)
+    finally:
+        os.close(random)
+
+
+def perform(trial: dict[str, Any], out: Path) -> dict[str, Any]:
+    """Build the network, watch, work, read back. Raises LabError or OSError."""
+    network = from_plain(trial["network"], Network)
+    workload: Workload = from_plain(trial["workload"], cast(Any, Workload))
+    probes: list[Probe] = from_plain(trial["probes"], cast(Any, list[Probe]))
+    middleboxes: list[Middlebox] = from_plain(trial["middleboxes"], cast(Any, list[Middlebox]))
+    counted = (trial["on"], trial["clock"]) == ("vm", "virtual")
+    out.mkdir(exist_ok=True)
+    with choose(trial.get("fabric", FABRICS[0]))(network) as fabric:
+        environment = _environment(fabric)
+        before = fabric.differences()
+        if real := trial["clock"] == "real":
+            from lab.runner import monitor  # virtual time has no use for it, and its guests start quicker without
+
+            wires = monitor.measure(fabric)
+        _write(out / outputs.QDISCS_BEFORE, fabric.qdiscs())
+        with ExitStack() as undo:
+            spaces = {node.name: fabric.namespace(node.name) for node in network.nodes}
+            testbed = Testbed(spaces, _addresses(network), out, undo)
+            with ExitStack() as standing:
+                for middlebox in middleboxes:
+                    standing.enter_context(middlebox.installed(testbed))
+                for probe in probes:
+                    standing.enter_context(probe.watch(testbed))
+                if real:
+                    standing.enter_context(monitor.watching(testbed, fabric, wires, workload.greedy))
+                load = standing.enter_context(saturation.measured()) if counted else None
+                workload.run(testbed)
+        _write(out / outputs.QDISCS_AFTER, fabric.qdiscs())
+        after = [f"after the run, {each}" for each in fabric.differences() if each not in before]
+    environment["spins"] = spins()
+    if load is not None:
+        environment["cpu_busy"] = load.busy
+        after += saturation.reasons(load, probes)
+    return {"environment": environment, "invalid": before + after}
+
+
+def _addresses(network: Network) -> dict[tuple[str, int], str]:
+    found = {}
+    for node in network.nodes:
+        for version in (4, 6):
+            try:
+                found[node.name, version] = network.address(node.name, version)
+            except KeyError:
+                continue
+    return found
+
+
+def _environment(fabric: Fabric) -> dict[str, Any]:
+    """What the kernel says of itself and of each host; nothing of the machine around it."""
+    hosts = {}
+    for node in fabric.network.nodes:
+        if node.kind is Kind.SWITCH:
+            continue
+        with fabric.namespace(node.name).entered():
+            names = sorted({*SHOWN_SYSCTLS, *node.sysctls})
+            hosts[node.name] = {name: _sysctl(name) for name in names}
+    system = os.uname()
+    return {"kernel": f"{system.sysname} {system.release} {system.version}", "sysctls": hosts}
+
+
+def spins() -> list[dict[str, Any]]:
+    """Programs for which virtual time passed though they did not wait: which, in what system call (None: in none), how
+    often, and for how many seconds in all. Written by the kernel patch "only waiting takes time".
+    """
+    file = Path("/proc/spins")
+    found = []
+    for line in file.read_text().splitlines() if file.exists() else ():
+        call, times, ns, program = line.split(" ", 3)
+        name = None if call == "-" else call.rpartition("sys_")[2]
+        found.append({"program": program, "call": name, "times": int(times), "seconds": int(ns) / 1e9})
+    return found
+
+
+def _sysctl(name: str) -> str | None:
+    file = Path("/proc/sys") / name.replace(".", "/")
+    return " ".join(file.read_text().split()) if file.exists() else None
+
+
+def _write(file: Path, plain: Any) -> None:
+    file.write_text(json.dumps(to_plain(plain), indent=1, sort_keys=True) + "\n")
+
+
+if __name__ == "__main__":
+    sys.exit(main(Path(sys.argv[1])))

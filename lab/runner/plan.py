@@ -1,0 +1,113 @@
+"""From experiments to trials: every arm, point and repeat, with the kernel and the tools that it will run on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from lab.errors import InputError, MachineError
+from lab.fabric import FABRICS
+from lab.kernel import Kernel
+from lab.record.trial import Trial
+from lab.runner import tools
+from lab.spec.case import Case
+from lab.spec.errors import Problem, SpecError, display
+from lab.spec.loaded import LoadedExperiment
+from lab.spec.network import Network
+from lab.units import to_plain
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What the command line decides about a run, for all of its trials. Raises InputError."""
+
+    kernel: Kernel
+    clock: str = "virtual"
+    seed: int = 1
+    repeat: int = 1
+    fabric: str = FABRICS[0]
+
+    def __post_init__(self) -> None:
+        if self.clock not in ("virtual", "real"):
+            raise InputError(f"--clock {self.clock}: it is virtual or real")
+        if self.clock not in self.kernel.clocks:
+            raise InputError(f"--clock {self.clock}: --on {self.kernel.on} has the {self.kernel.clocks[0]} clock alone")
+        if self.fabric not in FABRICS:
+            raise InputError(f"--fabric {self.fabric}: it is {' or '.join(FABRICS)}")
+        if self.repeat < 1:
+            raise InputError(f"--repeat {self.repeat}: at least once")
+        if not 0 <= self.seed < 1 << 64:
+            raise InputError(f"--seed {self.seed}: a whole number of 64 bits")
+
+
+@dataclass(frozen=True)
+class PlannedCase:
+    """One case of an experiment and its trials on `kernel`: every sample, every repeat.
+
+    None when it cannot run here; `skipped` says why.
+    """
+
+    case: Case
+    kernel: Kernel
+    trials: tuple[Trial, ...]
+    skipped: str = ""
+
+
+def plan(experiments: Iterable[LoadedExperiment], settings: Settings) -> list[PlannedCase]:
+    """All trials, in the experiments' order. Raises SpecError for an experiment that does not resolve."""
+    return [_planned(loaded, case, settings) for loaded in experiments for case in loaded.cases()]
+
+
+def _planned(loaded: LoadedExperiment, case: Case, settings: Settings) -> PlannedCase:
+    clock = _clock(case, settings)
+    standing = clock == "virtual" and settings.kernel.on == "uml"  # where computing takes no time
+    if standing and case.workload.greedy and not _limited(case.network):
+        where = f"arm '{case.arm}'" + (f" at {case.point}" if case.point else "")
+        message = "a flow that sends all it can needs a link with a rate: without one, virtual time hardly moves"
+        raise SpecError([Problem(display(loaded.path), 1, f"{where}: {message}")])
+    try:
+        kernel = settings.kernel.variant(case.patches, case.kernel.hz) if case.kernel else settings.kernel
+        wanted = tools.needed((case.workload, *case.probes, *case.middleboxes)) | tools.of_fabric(settings.fabric)
+        versions = tools.versions(wanted)
+    except MachineError as missing:
+        return PlannedCase(case, settings.kernel, (), str(missing))
+    plain = {
+        "network": to_plain(case.network),
+        "workload": to_plain(case.workload),
+        "probes": to_plain(list(case.probes)),
+        "middleboxes": to_plain(list(case.middleboxes)),
+    }
+    trials = tuple(
+        Trial(
+            claim=case.claim,
+            arm=case.arm,
+            point=case.point,
+            source_sha256=loaded.source_sha256,
+            **plain,
+            kernel=kernel.describe(),
+            on=kernel.on,
+            clock=clock,
+            seed=seed,
+            repeat=repeat,
+            tools=versions,
+            fabric=settings.fabric,
+        )
+        for seed, repeat in _samples(case, clock, settings)
+    )
+    return PlannedCase(case, kernel, trials)
+
+
+def _clock(case: Case, settings: Settings) -> str:
+    """What the experiment asks for where there is that. Counted instructions, too, are time that computing takes."""
+    asked = "real" if settings.clock == "real" else case.clock
+    return asked if asked in settings.kernel.clocks else settings.kernel.clocks[0]
+
+
+def _samples(case: Case, clock: str, settings: Settings) -> list[tuple[int, int]]:
+    """(seed, repeat) of each trial: another seed moves virtual time's figures, real time moves by itself."""
+    seeds, repeats = (case.samples, settings.repeat) if clock == "virtual" else (1, case.samples * settings.repeat)
+    return [(settings.seed + seed, repeat) for seed in range(seeds) for repeat in range(repeats)]
+
+
+def _limited(network: Network) -> bool:
+    return any(direction.rate for link in network.links for _, direction, _ in link.directions())

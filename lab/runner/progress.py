@@ -1,0 +1,87 @@
+"""What a person sees while trials run: bars on a terminal, plain lines elsewhere; always on standard error."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import TracebackType
+from typing import TYPE_CHECKING, Self, TextIO
+
+from lab.errors import LabError
+from lab.record.record import Record
+from lab.record.trial import Trial
+from lab.runner.schedule import Progress
+
+if TYPE_CHECKING:
+    from rich.progress import TaskID
+
+
+def name(trial: Trial) -> str:
+    """The trial as a person calls it: claim, arm, point."""
+    return " ".join(part for part in (trial.claim, trial.arm, trial.point) if part)
+
+
+class Lines:
+    """One line for each trial that ends."""
+
+    def __init__(self, total: int, stream: TextIO) -> None:
+        self._total, self._done, self._stream = total, 0, stream
+
+    def started(self, trial: Trial) -> None:
+        """Nothing: a log wants results."""
+
+    def ended(self, trial: Trial, outcome: Record | LabError, stored: bool) -> None:
+        """`[3/14] claim arm point: 4.1 s`."""
+        self._done += 1
+        print(f"[{self._done}/{self._total}] {name(trial)}: {_said(outcome, stored)}", file=self._stream, flush=True)
+
+
+class Bars:
+    """A bar for all, and a spinner for each trial that runs."""
+
+    def __init__(self, total: int) -> None:
+        from rich.console import Console
+        from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+        columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(24), MofNCompleteColumn())
+        self._bars = Progress(*columns, TimeElapsedColumn(), console=Console(stderr=True), transient=True)
+        self._all = self._bars.add_task("trials", total=total)
+        self._running: dict[str, TaskID] = {}
+
+    def __enter__(self) -> Self:
+        self._bars.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._bars.stop()
+
+    def started(self, trial: Trial) -> None:
+        """Its spinner appears."""
+        self._running[trial.address] = self._bars.add_task(name(trial), total=1)
+
+    def ended(self, trial: Trial, outcome: Record | LabError, stored: bool) -> None:
+        """Its spinner goes; a failure leaves a line."""
+        if trial.address in self._running:
+            self._bars.remove_task(self._running.pop(trial.address))
+        if isinstance(outcome, LabError):
+            self._bars.console.print(f"{name(trial)}: {_said(outcome, stored)}", markup=False)
+        self._bars.advance(self._all)
+
+
+@contextmanager
+def shown(total: int) -> Iterator[Progress]:
+    """The display that fits standard error, for `total` trials."""
+    if sys.stderr.isatty():
+        with Bars(total) as bars:
+            yield bars
+    else:
+        yield Lines(total, sys.stderr)
+
+
+def _said(outcome: Record | LabError, stored: bool) -> str:
+    if isinstance(outcome, LabError):
+        return f"failed: {outcome}"
+    return "in the store" if stored else f"{outcome.host.get('wall_seconds', 0):.1f} s"

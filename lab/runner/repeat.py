@@ -1,0 +1,74 @@
+"""Trials of a store run once more, here: by their recorded inputs alone, without the experiments that made them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from lab.errors import LabError, MachineError
+from lab.kernel import Budget, Kernel, installed_kernels
+from lab.record.record import Record
+from lab.record.store import Store
+from lab.record.trial import Trial
+from lab.runner import tools
+from lab.runner.schedule import Progress, Runner
+from lab.runner.tools import ToolMissing
+
+__all__ = ["CannotRepeat", "other_tools", "repeat", "repeatable"]
+
+
+class CannotRepeat(MachineError):
+    """This machine lacks the kernel or a tool of the trial."""
+
+
+def repeatable(trial: Trial) -> bool:
+    """Whether another run owes the same bytes: in virtual time alone."""
+    return trial.clock == "virtual"
+
+
+def repeat(
+    records: Iterable[Record], scratch: Path, jobs: int | None, budget: Budget, progress: Progress
+) -> dict[str, Record | LabError]:
+    """Address -> the new record in a store at `scratch`, or why there is none. Raises RecordError.
+
+    The trials are `repeatable` ones.
+    """
+    kernels = {kernel.id: kernel for kernel in installed_kernels()}
+    outcomes: dict[str, Record | LabError] = {}
+    todo = []
+    for record in records:
+        try:
+            _check(record, kernels)
+            todo.append(record.trial)
+        except CannotRepeat as error:
+            outcomes[record.address] = error
+            progress.ended(record.trial, error, False)
+    return {**outcomes, **Runner(Store(scratch), list(kernels.values()), jobs, budget).run(todo, progress)}
+
+
+def _check(record: Record, kernels: dict[str, Kernel]) -> None:
+    trial = record.trial
+    if trial.kernel.get("id") not in kernels:
+        name, version, ident = (trial.kernel.get(key, "?") for key in ("name", "version", "id"))
+        lacks, cure = ("fetched", "fetch") if trial.on == "vm" else ("built", "build")
+        what = f"kernel {name} ({version}, id {ident})"
+        raise CannotRepeat(f"{what} is not {lacks} here: `lab kernel {cure}`, then again")
+    here = kernels[trial.kernel["id"]].describe()
+    if trial.on == "vm" and here != trial.kernel:
+        raise CannotRepeat(f"it ran under {trial.kernel.get('machine')}, and here is {here['machine']}")
+    try:
+        tools.versions(_named(trial))
+    except ToolMissing as missing:
+        raise CannotRepeat(str(missing)) from None
+
+
+def other_tools(trial: Trial) -> tuple[str, ...]:
+    """The tools that are of another version here, the lab's own code among them. Raises MachineError."""
+    here = tools.versions(_named(trial))
+    return tuple(
+        f"{name} {here[name]} instead of {version}" for name, version in trial.tools.items() if here[name] != version
+    )
+
+
+def _named(trial: Trial) -> Iterable[str]:
+    return trial.tools.keys() - {"lab", "python"}

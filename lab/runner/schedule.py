@@ -1,0 +1,133 @@
+"""Trials over cores: one guest on each, side by side, and nothing run that the store already has."""
+
+from __future__ import annotations
+
+import os
+import queue
+import random
+import threading
+from collections.abc import Callable, Collection, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from lab.errors import LabError
+from lab.kernel import Budget, Guest, Kernel
+from lab.record.record import Record
+from lab.record.store import Store
+from lab.record.trial import Trial
+from lab.runner.guest import run as run_in_guest
+
+POLL_SECONDS = 0.2  # how long a Ctrl-C may wait
+
+
+class Progress(Protocol):
+    """Told of each trial as it starts and ends."""
+
+    def started(self, trial: Trial) -> None:
+        """`trial` has a core now."""
+
+    def ended(self, trial: Trial, outcome: Record | LabError, stored: bool) -> None:
+        """`trial` has its outcome; `stored` when the store had it already."""
+
+
+@dataclass(frozen=True)
+class Runner:
+    """Runs trials into `store`, each on the one of `kernels` that it names.
+
+    `jobs` at a time in virtual time (None: one for each core that we may use). In real time one after another, when
+    those have ended: each repeat of all before the next repeat of any, in an order of chance, so that what drifts falls
+    on every arm alike.
+    """
+
+    store: Store
+    kernels: Collection[Kernel]
+    jobs: int | None = None
+    budget: Budget = field(default_factory=Budget)
+
+    def run(self, trials: Sequence[Trial], progress: Progress) -> dict[str, Record | LabError]:
+        """Address -> record, or the error of a trial that came to none.
+
+        On KeyboardInterrupt every guest is ended, and finished trials stay in the store.
+        """
+        outcomes: dict[str, Record | LabError] = {}
+        todo: dict[str, Trial] = {}
+        for trial in trials:
+            stored = self.store.get(trial.address)
+            if stored is not None:
+                outcomes[trial.address] = stored
+                progress.ended(trial, stored, True)
+            else:
+                todo[trial.address] = trial
+        virtual = [trial for trial in todo.values() if trial.clock == "virtual"]
+        real = [trial for trial in todo.values() if trial.clock != "virtual"]
+        for trials, jobs in ((virtual, self.jobs), (_interleaved(real), 1)):
+            for trial, outcome in self._fresh(trials, jobs, progress.started):
+                outcomes[trial.address] = outcome
+                progress.ended(trial, outcome, False)
+        return outcomes
+
+    def _fresh(
+        self, trials: list[Trial], most: int | None, started: Callable[[Trial], None]
+    ) -> Iterator[tuple[Trial, Record | LabError]]:
+        cores = sorted(os.sched_getaffinity(0))
+        free: queue.SimpleQueue[int] = queue.SimpleQueue()
+        jobs = max(1, min(most or len(cores), len(trials)))
+        kernels = {kernel.id: kernel for kernel in self.kernels}
+        for number in range(jobs):
+            free.put(cores[number % len(cores)])
+        guests = _Guests()
+
+        def work(trial: Trial) -> Record | LabError:
+            cpu = free.get()
+            try:
+                started(trial)
+                return run_in_guest(trial, self.store, kernels[trial.kernel["id"]], cpu, self.budget, guests.add)
+            except LabError as error:
+                return error
+            finally:
+                free.put(cpu)
+
+        with ThreadPoolExecutor(jobs) as pool:
+            futures: dict[Future[Record | LabError], Trial] = {pool.submit(work, trial): trial for trial in trials}
+            try:
+                while futures:
+                    for future in wait(futures, POLL_SECONDS, FIRST_COMPLETED).done:
+                        yield futures.pop(future), future.result()
+            except BaseException:
+                for future in futures:
+                    future.cancel()
+                guests.end()
+                raise
+
+
+def _interleaved(trials: Sequence[Trial]) -> list[Trial]:
+    """By blocks, one a repeat, each shuffled: the same way every time."""
+    chance = random.Random(len(trials))
+    blocks: dict[int, list[Trial]] = {}
+    for trial in trials:
+        blocks.setdefault(trial.repeat, []).append(trial)
+    for block in blocks.values():
+        chance.shuffle(block)
+    return [trial for _, block in sorted(blocks.items()) for trial in block]
+
+
+class _Guests:
+    """The guests that run, so that all of them can be ended from another thread."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._running: list[Guest] = []
+        self._over = False
+
+    def add(self, guest: Guest) -> None:
+        with self._lock:
+            self._running.append(guest)
+            if self._over:
+                guest.end()
+
+    def end(self) -> None:
+        with self._lock:
+            self._over = True
+            for guest in self._running:
+                guest.end()

@@ -1,0 +1,106 @@
+"""A network in a guest, and the terminal or a command connected to it: what `lab shell` and `lab mn` are."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO
+
+from lab.errors import InputError, LabError
+from lab.kernel import Budget, Guest, GuestError, Kernel, scratch_guest_folder
+from lab.runner.interactive import HandsOn
+from lab.units import Size, to_plain
+
+MEMORY = Size.of("1 GiB")
+LOOK_SECONDS = 0.05  # between two looks at what a command has said
+KEPT_LINES = 20  # of the console of a guest that failed
+
+
+class SessionFailed(LabError):
+    """The network could not be brought up, or its guest died."""
+
+    def __init__(self, message: str, exit_code: int = 1) -> None:
+        super().__init__(message)
+        self.exit_code = exit_code
+
+
+@dataclass(frozen=True)
+class Session:
+    """Where a network is brought up."""
+
+    kernel: Kernel
+    seed: int = 1
+
+    def run(self, wanted: HandsOn) -> int:
+        """Until the person or the command has ended; the exit status is theirs. Nothing is left.
+
+        Raises InputError without a terminal or a command, SessionFailed, MachineError.
+        """
+        terminal = _terminal() if wanted.command is None else None
+        with scratch_guest_folder() as folder:
+            (folder / "hands-on.json").write_text(json.dumps(to_plain(wanted)))
+            command = [sys.executable, "-m", "lab.runner.interactive", "."]
+            budget = Budget(wall=None, stall=60.0 if wanted.clock == "virtual" else None)
+            environment = {"TERM": os.environ.get("TERM", "dumb")} if terminal else {}
+            try:
+                with (
+                    _passed_on(folder / "stdout", sys.stdout.buffer),
+                    _passed_on(folder / "stderr", sys.stderr.buffer),
+                    Guest(
+                        self.kernel,
+                        folder,
+                        command,
+                        seed=self.seed,
+                        clock=wanted.clock,
+                        memory=MEMORY,
+                        budget=budget,
+                        environment=environment,
+                        terminal=terminal,
+                        temporary=True,
+                    ) as guest,
+                ):
+                    status = guest.wait().status
+            except GuestError as error:
+                last = error.console.read_text(errors="replace").splitlines()[-KEPT_LINES:]
+                raise SessionFailed("\n".join([str(error.args[0]), *last])) from None
+            with suppress(FileNotFoundError):
+                failed = json.loads((folder / "error.json").read_text())
+                raise SessionFailed(failed["error"], failed["exit_code"])
+            return status
+
+
+def _terminal() -> str:
+    try:
+        return os.ttyname(0)
+    except OSError:
+        raise InputError("standard input is no terminal: say what to do with -c COMMAND") from None
+
+
+@contextmanager
+def _passed_on(file: Path, to: BinaryIO) -> Iterator[None]:
+    """What comes into `file` within this context goes to `to` at once."""
+    over = threading.Event()
+
+    def copy() -> None:
+        with file.open("rb") as source, suppress(BrokenPipeError):
+            last = False
+            while not last:
+                last = over.is_set()  # asked before the read: what came just before the end is read too
+                to.write(source.read())
+                to.flush()
+                over.wait(LOOK_SECONDS)
+
+    file.touch()
+    thread = threading.Thread(target=copy)
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()

@@ -1,0 +1,127 @@
+"""The versions of everything that touches a trial's packets beside the kernel; part of the trial's address."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import platform
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterable
+from functools import cache
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Protocol
+
+import lab
+from lab.errors import MachineError
+from lab.meaning import meaning
+from lab.spec.mininet import make_importable
+
+# What a guest runs of the lab itself: a change here may change packets, a change elsewhere cannot.
+_INSIDE = (
+    "errors.py",
+    "fabric",
+    "middlebox",
+    "outputs.py",
+    "testbed.py",
+    "probe",
+    "runner/monitor.py",
+    "runner/perform.py",
+    "runner/saturation.py",
+    "spec/mininet.py",
+    "spec/network.py",
+    "units.py",
+    "workload",
+)
+_VERSION_FLAG = {"fping": "-v", "nc.openbsd": "-h", "netperf": "-V", "ping": "-V"}
+_MODULES = {"flent"}  # tools of the lab's own Python, run by `python -m`: nobody's PATH decides
+_MININET = "from lab.spec.mininet import make_importable as so; so(); from mininet.net import VERSION; print(VERSION)"
+_SECONDS = 10
+
+
+class Tooled(Protocol):
+    """A workload, a probe or a middlebox."""
+
+    @property
+    def tools(self) -> tuple[str, ...]:
+        """The programs that it runs."""
+
+
+class ToolMissing(MachineError):
+    """A tool that an experiment needs is not installed."""
+
+
+def versions(tools: Iterable[str]) -> dict[str, str]:
+    """Name -> version of `tools`, of Python and of the lab's own code inside a guest. Raises ToolMissing."""
+    missing = sorted(tool for tool in set(tools) if not _installed(tool))
+    if missing:
+        names = " and ".join(f"'{tool}'" for tool in missing)
+        raise ToolMissing(f"{names} missing: `make setup` installs every tool, `lab doctor` says what else is wrong")
+    return {
+        "lab": own_code(),
+        "python": platform.python_version(),
+        **{tool: _version(tool) for tool in sorted(set(tools))},
+    }
+
+
+@cache
+def own_code(root: Path = Path(lab.__file__).parent) -> str:
+    """The hash of what a guest runs of the lab in `root`: of what each file means, not of how it is explained."""
+    total = hashlib.sha256()
+    for name in _INSIDE:
+        place = root / name
+        for file in sorted(place.glob("*.py")) if place.is_dir() else [place]:
+            total.update(f"{file.relative_to(root)}\0".encode() + meaning(file.read_bytes()) + b"\0")
+    return total.hexdigest()[:16]
+
+
+def _installed(tool: str) -> bool:
+    if tool == "mininet":
+        make_importable()
+        return bool(find_spec(tool) and _program("mnexec"))
+    return bool(find_spec(tool) if tool in _MODULES else _program(tool))
+
+
+def _program(tool: str) -> str | None:
+    """Where the tool is: an ordinary user's PATH lacks the folders of iptables and nft, a guest's has them."""
+    return shutil.which(tool, path=f"{os.environ.get('PATH', os.defpath)}:/usr/sbin:/sbin")
+
+
+@cache
+def _version(tool: str) -> str:
+    """The first number with a dot that the tool says of itself. Raises MachineError when it says none."""
+    try:
+        said = subprocess.run(
+            _asked(tool),
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=_SECONDS,
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise MachineError(f"'{tool}' does not run: {error}") from None
+    found = re.search(r"\d+(?:\.\d+)+\S*|\b\d{8}\b", said.stdout + said.stderr)
+    if found is None:
+        raise MachineError(f"'{tool}' does not tell its version")
+    return found.group().rstrip(",;)")
+
+
+def _asked(tool: str) -> list[str]:
+    """What makes the tool tell its version."""
+    if tool == "mininet":  # `mn` runs on whatever Python comes first in the PATH
+        return [sys.executable, "-c", _MININET]
+    run = [sys.executable, "-m", tool] if tool in _MODULES else [_program(tool) or tool]
+    return [*run, _VERSION_FLAG.get(tool, "--version")]
+
+
+def of_fabric(fabric: str) -> set[str]:
+    """The tools that make a network so."""
+    return {"mininet"} if fabric == "mininet" else set()
+
+
+def needed(tasks: Iterable[Tooled]) -> set[str]:
+    """The tools that these workloads, probes and middleboxes declare."""
+    return {tool for task in tasks for tool in task.tools}

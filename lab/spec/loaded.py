@@ -1,0 +1,125 @@
+"""An experiment file as it was read, and the cases that it stands for."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from lab.spec.case import Case
+from lab.spec.errors import Problem, SpecError, display, suggestion
+from lab.spec.experiment import Arm, Experiment, Point, Task
+from lab.spec.network import Network
+from lab.spec.tolerance import Figure, accuracy_for
+from lab.spec.topology import Topology
+from lab.units import Value
+
+__all__ = ["Article", "LoadedExperiment"]
+
+
+@dataclass(frozen=True)
+class Article:
+    """Where the claims of a folder come from. `name` is the folder's."""
+
+    name: str
+    title: str
+    author: str
+    date: str
+    url: str
+
+
+@dataclass(frozen=True)
+class LoadedExperiment:
+    """An experiment file. `id` is article/claim, `claim` its sentence, `source` where the article says so.
+
+    `source_sha256` covers what the file means (see `lab.meaning`), and the patches that it names.
+    """
+
+    id: str
+    article: Article
+    claim: str
+    source: str
+    path: Path
+    source_sha256: str
+    experiment: Experiment
+    topology: Topology
+
+    def cases(self) -> tuple[Case, ...]:
+        """Every arm at every point, in the file's order. Raises SpecError with what does not resolve."""
+        cases: list[Case] = []
+        problems: list[Problem] = []
+        for arm in self.experiment.arms:
+            for point in self.experiment.points:
+                try:
+                    cases.append(self._case(arm, point))
+                except SpecError as error:
+                    problems += error.problems
+        if problems:
+            raise SpecError(problems)
+        return tuple(cases)
+
+    def _case(self, arm: Arm, point: Point | None) -> Case:
+        experiment = self.experiment
+        label = point.label if point else ""
+        where = f"arm '{arm.name}'" + (f" at {label}" if label else "")
+
+        def blame(message: str) -> Problem:
+            return Problem(display(self.path), _line(self.path, arm, point), f"{where}: {message}")
+
+        changes = (experiment, arm) if point is None else (experiment, arm, point)
+        network = self.topology.resolve(*changes, blame=blame)
+        workload = (point and point.workload) or arm.workload or experiment.workload
+        probes = experiment.probes if arm.probes is None else arm.probes
+        middleboxes = experiment.middleboxes if arm.middleboxes is None else arm.middleboxes
+        kernel = arm.kernel or experiment.kernel
+        tolerance = arm.tolerance or experiment.tolerance
+        _check_nodes(network, [*experiment.path, *_nodes(workload, *probes, *middleboxes)], blame)
+        return Case(
+            claim=self.id,
+            arm=arm.name,
+            point=label,
+            value=Value.of(point.value) if point else None,
+            network=network,
+            workload=workload,
+            probes=probes,
+            middleboxes=middleboxes,
+            kernel=kernel,
+            patches=tuple(self.path.parent / name for name in kernel.patches) if kernel else (),
+            clock=arm.clock or experiment.clock,
+            samples=arm.samples or experiment.samples,
+            path=experiment.path,
+            metric=arm.metric or experiment.metric,
+            prediction=arm.prediction or experiment.prediction,
+            tolerance=tolerance,
+            accuracy=arm.accuracy or experiment.accuracy or accuracy_for(tolerance),
+            reported=experiment.reported(arm, point),
+            explains=arm.explains,
+            relative_to=arm.relative_to,
+        )
+
+
+def _nodes(*tasks: Task) -> list[str]:
+    named = [getattr(task, role, None) for task in tasks for role in ("client", "server", "node")]
+    return [node for node in named if isinstance(node, str) and node]
+
+
+def _check_nodes(network: Network, names: Iterable[str], blame: Callable[[str], Problem]) -> None:
+    known = [node.name for node in network.nodes]
+    unknown = [name for name in dict.fromkeys(names) if name not in known]
+    if unknown:
+        raise SpecError(blame(f"unknown host '{name}'{suggestion(name, known)}") for name in unknown)
+
+
+def _line(path: Path, arm: Arm, point: Point | None) -> int:
+    """Where the file declares the point, else the arm, else the experiment, as far as it writes their names out."""
+    calls = [node for node in ast.walk(ast.parse(path.read_bytes())) if isinstance(node, ast.Call)]
+    wanted: list[tuple[str, Figure | None]] = [("Arm", arm.name), ("Experiment", None)]
+    if point is not None:
+        wanted.insert(0, ("Point", point.value))
+    for word, first in wanted:
+        for call in calls:
+            written = [argument.value for argument in call.args[:1] if isinstance(argument, ast.Constant)]
+            if isinstance(call.func, ast.Name) and call.func.id == word and (first is None or first in written):
+                return call.lineno
+    return 1

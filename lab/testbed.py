@@ -1,0 +1,185 @@
+"""Where a workload or a probe acts: the hosts of one trial, and the folder that its outputs go to."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import select
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from lab.errors import LabError, MachineError
+
+LISTEN = "0A"  # TCP_LISTEN in /proc/net/tcp
+POLL_SECONDS = 0.005
+READY_SECONDS = 20.0
+STOP_SECONDS = 5.0
+SOON_SECONDS = 60.0
+
+
+class WorkloadError(LabError):
+    """A measuring tool failed, or did not end in its time."""
+
+
+class Joinable(Protocol):
+    """Anything that a thread can move into: a network namespace."""
+
+    def join(self) -> None:
+        """Move the calling thread inside."""
+
+    def entered(self) -> AbstractContextManager[None]:
+        """The calling thread is inside within this context."""
+
+
+@dataclass(frozen=True, slots=True)
+class Testbed:
+    """The hosts of one trial by name, each one's IPv4 and IPv6 address, and the folder `out`.
+
+    Processes started here end, at the latest, with `undo`.
+    """
+
+    spaces: Mapping[str, Joinable]
+    addresses: Mapping[tuple[str, int], str]
+    out: Path
+    undo: ExitStack
+
+    def address(self, node: str, version: int = 4) -> str:
+        """The first IPv4 (or IPv6) address of `node`. Raises KeyError."""
+        return self.addresses[node, version]
+
+    def start(
+        self, node: str, argv: Sequence[str], output: str | None = None, errors: str | None = None
+    ) -> subprocess.Popen[bytes]:
+        """Run a tool on `node`; its standard output goes to the file `output`, its errors to `errors` or there too.
+
+        Raises MachineError when the tool is not installed.
+        """
+        with ExitStack() as files:
+            target = files.enter_context(open(self.out / output, "wb")) if output else subprocess.DEVNULL
+            log = files.enter_context(open(self.out / errors, "wb")) if errors else subprocess.STDOUT
+            join = self.spaces[node].join
+            try:
+                process = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=target, stderr=log, preexec_fn=join)
+            except FileNotFoundError:
+                raise MachineError(f"the tool '{argv[0]}' is missing: install the package that has it") from None
+        self.undo.callback(_end, process)
+        return process
+
+    def run(self, node: str, argv: Sequence[str], output: str) -> str:
+        """Run a tool that is soon done on `node`; what it said, which the file `output` keeps.
+
+        Raises MachineError when it is not installed, WorkloadError when it fails.
+        """
+        self.wait(self.start(node, argv, output), SOON_SECONDS, output)
+        return (self.out / output).read_text()
+
+    def spawn(self, node: str, work: Callable[[], None]) -> Child:
+        """Run a function of ours on `node`, in a process of its own."""
+        child = Child.fork(self.spaces[node], work)
+        self.undo.callback(child.end)
+        return child
+
+    def wait(self, process: subprocess.Popen[bytes], seconds: float, output: str | None = None) -> None:
+        """Wait for a tool to end well. Raises WorkloadError with the last line it said when it does not."""
+        tool = Path(process.args[0]).name  # type: ignore[index,arg-type]  # always started with a list
+        if process.poll() is None and not _ended(process.pid, seconds):
+            raise WorkloadError(f"{tool} did not end within {seconds:g} s of the trial's clock")
+        status = process.wait()
+        if status != 0:
+            raise WorkloadError(f"{tool} failed with status {status}: {self._last_words(output)}")
+
+    def wait_for_listener(self, process: subprocess.Popen[bytes] | Child, port: int) -> None:
+        """Until something in the process's namespace listens on TCP `port`. Raises WorkloadError."""
+        wanted = f":{port:04X}"
+        deadline = time.monotonic() + READY_SECONDS
+        while time.monotonic() < deadline:
+            for file in ("tcp", "tcp6"):
+                with contextlib.suppress(OSError):
+                    for line in Path(f"/proc/{process.pid}/net/{file}").read_text().splitlines()[1:]:
+                        fields = line.split()
+                        if fields[1].endswith(wanted) and fields[3] == LISTEN:
+                            return
+            if process.poll() is not None:
+                raise WorkloadError(f"the server for port {port} ended before it listened")
+            time.sleep(POLL_SECONDS)
+        raise WorkloadError(f"nothing listens on port {port} after {READY_SECONDS:g} s")
+
+    def _last_words(self, output: str | None) -> str:
+        if output is None or not (self.out / output).exists():
+            return "it left no message"
+        lines = [line for line in (self.out / output).read_text(errors="replace").splitlines() if line.strip()]
+        return lines[-1].strip() if lines else "it left no message"
+
+
+class Child:
+    """A forked function of ours. Its traceback, if any, goes to standard error: the console log."""
+
+    def __init__(self, pid: int) -> None:
+        self.pid = pid
+        self._status: int | None = None
+
+    @classmethod
+    def fork(cls, space: Joinable, work: Callable[[], None]) -> Child:
+        """Start `work` in `space`."""
+        pid = os.fork()
+        if pid:
+            return cls(pid)
+        status = 1
+        try:
+            space.join()
+            work()
+            status = 0
+        except BaseException:  # noqa: BLE001  # the child's last words, whatever it dies of
+            import traceback
+
+            traceback.print_exc()
+        finally:
+            os._exit(status)
+
+    def poll(self) -> int | None:
+        """Its exit status, None while it runs."""
+        if self._status is None:
+            pid, status = os.waitpid(self.pid, os.WNOHANG)
+            self._status = os.waitstatus_to_exitcode(status) if pid else None
+        return self._status
+
+    def wait(self, what: str, seconds: float) -> None:
+        """Until it has ended well. Raises WorkloadError otherwise."""
+        if self._status is None and not _ended(self.pid, seconds):
+            raise WorkloadError(f"{what} did not end within {seconds:g} s of the trial's clock")
+        self.poll()
+        if self._status != 0:
+            raise WorkloadError(f"{what} failed with status {self._status}: see the console log")
+
+    def stop(self, what: str) -> None:
+        """Ask it to finish (SIGTERM), and wait until it has. Raises WorkloadError."""
+        os.kill(self.pid, signal.SIGTERM)
+        self.wait(what, STOP_SECONDS)
+
+    def end(self) -> None:
+        """Kill it if it still runs."""
+        if self.poll() is None:
+            os.kill(self.pid, signal.SIGKILL)
+            os.waitpid(self.pid, 0)
+            self._status = -signal.SIGKILL
+
+
+def _ended(pid: int, seconds: float) -> bool:
+    """Whether the child `pid` ends within `seconds`; sleeps, since polling would cost a guest's time."""
+    handle = os.pidfd_open(pid)
+    try:
+        return bool(select.select([handle], [], [], seconds)[0])
+    finally:
+        os.close(handle)
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    if process.poll() is None:
+        process.kill()
+        process.wait()

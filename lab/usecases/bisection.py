@@ -1,0 +1,155 @@
+"""A claim judged on commit after commit, until the first one is found that changes it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from lab.comparison.compare import ClaimChange, compare
+from lab.errors import InputError
+from lab.kernel import Budget, BuildFailed, Checkout, Progress, UmlKernel, revision
+from lab.kernel.uml.history import Commit, History, Outcome
+from lab.record.store import Store
+from lab.runner.plan import Settings
+from lab.spec.loaded import LoadedExperiment
+from lab.usecases import running
+from lab.verdict.judged import JudgedClaim
+
+__all__ = ["Bisection", "Search", "TestedCommit", "bisect", "search"]
+
+
+@dataclass(frozen=True)
+class TestedCommit:
+    """A commit, and what became of the claim on it."""
+
+    commit: Commit
+    outcome: Outcome
+    detail: str
+
+
+@dataclass(frozen=True)
+class Bisection:
+    """The commits that may be the first bad one (more than one where some could not be tested), the newest first.
+
+    `change` is the claim on the good revision and on the newest of them.
+    """
+
+    claim: str
+    found: tuple[Commit, ...]
+    tested: tuple[TestedCommit, ...]
+    change: ClaimChange
+
+    @property
+    def exit_code(self) -> int:
+        """0 when one commit is named, 1 where several may be it."""
+        return int(len(self.found) > 1)
+
+    def plain(self) -> dict[str, Any]:
+        """For JSON."""
+        return {
+            "claim": self.claim,
+            "commits": [_plain(each) for each in self.found],
+            "tested": [{**_plain(each.commit), "outcome": each.outcome, "detail": each.detail} for each in self.tested],
+            "change": self.change.plain(),
+        }
+
+
+@dataclass(frozen=True)
+class Search:
+    """What is asked of every commit: a claim, in virtual time; and who is told how it goes on."""
+
+    declared: LoadedExperiment
+    seed: int
+    jobs: int | None
+    budget: Budget
+    progress: Progress
+
+    def judged(self, kernel: UmlKernel, results: Path) -> JudgedClaim:
+        """The claim on a kernel. Raises what `running.run` raises."""
+        settings = Settings(kernel, seed=self.seed)
+        (judged,) = running.run((self.declared,), settings, results, self.jobs, self.budget).judged
+        return judged
+
+
+def bisect(asked: Search, tree: Path, good: str, bad: str, results: Path) -> Bisection:
+    """The commit between two revisions of `tree` that changed the claim. Works in a scratch folder of `results`.
+
+    Raises InputError for unknown revisions and where the claim is the same on both, BuildFailed for one of these two.
+    """
+    with Store(results).scratch() as scratch:
+        history = History.of(tree, scratch / "history")
+        ends = history.commit(good), history.commit(bad)
+        checkout = Checkout.of(tree, scratch)
+
+        def judged(commit: Commit) -> JudgedClaim:
+            kernel = revision(checkout, commit.id, scratch / "kernels", asked.progress)
+            return asked.judged(kernel, scratch / "records")
+
+        return search(asked.declared.id, history, ends, judged, asked.progress)
+
+
+def search(
+    claim: str,
+    history: History,
+    ends: tuple[Commit, Commit],
+    judged: Callable[[Commit], JudgedClaim],
+    progress: Progress,
+) -> Bisection:
+    """As `bisect`, with `judged` as the claim on a commit; one for which it raises BuildFailed is skipped.
+
+    A commit is bad where a verdict or a figure is another one than on the good revision; if the bad revision moves
+    packets alone, where packets part.
+    """
+    good, bad = ends
+    base = judged(good)
+    last = _change(base, judged(bad))
+    if last is None:
+        raise InputError(f"{claim} has no record on {good if not base.records else bad}: nothing to compare with")
+    if not (figures := _is_worse(last)) and not _parts(last):
+        raise InputError(f"{claim} is the same on {good} and on {bad} ({last.change}): there is nothing to look for")
+    changes = {bad.id: last}
+    tested = [TestedCommit(good, "good", ""), TestedCommit(bad, "bad", _detail(last))]
+
+    def judge(commit: Commit) -> Outcome:
+        progress.say(f"trying {commit}")
+        try:
+            change = _change(base, judged(commit))
+        except BuildFailed as error:
+            return note(commit, "skip", error.args[0])  # without its log, which goes with the scratch folder
+        if change is None or (change.new.kind == "invalid" != last.new.kind):
+            return note(commit, "skip", (change and change.new.reason) or "no trial came to an end")
+        changes[commit.id] = change
+        is_bad = _is_worse(change) if figures else _parts(change)
+        return note(commit, "bad" if is_bad else "good", _detail(change))
+
+    def note(commit: Commit, outcome: Outcome, detail: str) -> Outcome:
+        tested.append(TestedCommit(commit, outcome, detail))
+        progress.say(f"{commit.id[:12]} {outcome}: {detail}")
+        return outcome
+
+    found = history.bisect(good, bad, judge)
+    return Bisection(claim, found, tuple(tested), changes[found[0].id])
+
+
+def _change(base: JudgedClaim, new: JudgedClaim) -> ClaimChange | None:
+    """None where one of them came to nothing."""
+    return next(iter(compare((base,), (new,))), None)
+
+
+def _is_worse(change: ClaimChange) -> bool:
+    return change.change in ("moved", "regressed")
+
+
+def _parts(change: ClaimChange) -> bool:
+    return any(case.packets.divergence for case in change.cases)
+
+
+def _detail(change: ClaimChange) -> str:
+    where = next((found for case in change.cases if (found := case.packets.divergence)), None)
+    return change.change + (f", packets part at {where.number} in {where.what}" if where else "")
+
+
+def _plain(commit: Commit) -> dict[str, str]:
+    return {"commit": commit.id, "author": commit.author, "date": commit.date, "subject": commit.subject}

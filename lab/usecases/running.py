@@ -1,0 +1,111 @@
+"""Claims run and judged, on one kernel or on several next to each other."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from lab.errors import LabError
+from lab.kernel import Budget
+from lab.record.record import Record
+from lab.record.store import Store
+from lab.runner.plan import PlannedCase, Settings, plan
+from lab.runner.progress import shown
+from lab.runner.schedule import Runner
+from lab.spec.loaded import LoadedExperiment
+from lab.verdict import Verdict
+from lab.verdict.judged import JudgedClaim, judge_records
+from lab.verdict.predictions import Predictions
+
+__all__ = ["Interrupted", "Judgement", "run", "run_beside"]
+
+
+class Interrupted(LabError):
+    """Ctrl-C."""
+
+    exit_code = 130  # 128 + SIGINT, as shells say it
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """The judged claims in order, and the errors that trials ended with."""
+
+    judged: tuple[JudgedClaim, ...]
+    errors: tuple[LabError, ...]
+
+
+def run(
+    experiments: Sequence[LoadedExperiment],
+    settings: Settings,
+    results: Path,
+    jobs: int | None = None,
+    budget: Budget = Budget(),
+) -> Judgement:
+    """Run what the store lacks, and judge all. Raises SpecError, MachineError, Interrupted."""
+    (judgement,) = run_beside(experiments, [settings], results, jobs, budget)
+    return judgement
+
+
+def run_beside(
+    experiments: Sequence[LoadedExperiment],
+    all_settings: Sequence[Settings],
+    results: Path,
+    jobs: int | None = None,
+    budget: Budget = Budget(),
+) -> tuple[Judgement, ...]:
+    """As `run`, for several settings: their trials in real time are mixed, so that what drifts falls on all alike."""
+    plans = [plan(experiments, settings) for settings in all_settings]
+    everything = [each for planned in plans for each in planned]
+    trials = [trial for each in everything for trial in each.trials]
+    store = Store(results)
+    try:
+        with shown(len(trials)) as progress:
+            kernels = {each.kernel.id: each.kernel for each in everything}
+            outcomes = Runner(store, list(kernels.values()), jobs, budget).run(trials, progress)
+    except KeyboardInterrupt:
+        raise Interrupted("interrupted: finished trials are kept, run again to go on") from None
+    return tuple(
+        _judgement(experiments, planned, outcomes, settings, store.predictions)
+        for planned, settings in zip(plans, all_settings, strict=True)
+    )
+
+
+def _judgement(
+    experiments: Sequence[LoadedExperiment],
+    planned: Sequence[PlannedCase],
+    outcomes: Mapping[str, Record | LabError],
+    settings: Settings,
+    predictions: Path,
+) -> Judgement:
+    ended = [outcomes[trial.address] for each in planned for trial in each.trials]
+    errors = tuple(outcome for outcome in ended if isinstance(outcome, LabError))
+    by_claim: dict[str, list[PlannedCase]] = {loaded.id: [] for loaded in experiments}
+    for each in planned:
+        by_claim[each.case.claim].append(each)
+    judged = (_judge(loaded, by_claim[loaded.id], outcomes, settings, predictions) for loaded in experiments)
+    return Judgement(tuple(judged), errors)
+
+
+def _judge(
+    loaded: LoadedExperiment,
+    planned: Sequence[PlannedCase],
+    outcomes: Mapping[str, Record | LabError],
+    settings: Settings,
+    folder: Path,
+) -> JudgedClaim:
+    without = {}
+    records: list[Record] = []
+    for each in planned:
+        ended = [outcomes[trial.address] for trial in each.trials]
+        failed = [outcome for outcome in ended if isinstance(outcome, LabError)]
+        if each.skipped:
+            without[each.case.key] = Verdict("skipped", each.skipped)
+        elif failed:
+            without[each.case.key] = Verdict("invalid", str(failed[0]))
+        else:
+            records += [outcome for outcome in ended if isinstance(outcome, Record)]
+    cases = tuple(each.case for each in planned)
+    kernel = settings.kernel.describe()
+    result = judge_records(cases, records, kernel, settings.clock, Predictions(folder, loaded.source_sha256), without)
+    return JudgedClaim(loaded, cases, result, tuple(records), kernel)

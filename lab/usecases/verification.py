@@ -1,0 +1,92 @@
+"""Every recorded trial run again here, and what came out compared to the byte."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from lab.comparison.identity import first_byte_difference
+from lab.errors import InputError, LabError
+from lab.kernel import Budget
+from lab.record.record import Record, RecordError
+from lab.record.store import Store
+from lab.runner.progress import name, shown
+from lab.runner.repeat import CannotRepeat, other_tools, repeat, repeatable
+
+__all__ = ["CheckedTrial", "Verification", "verify"]
+
+
+@dataclass(frozen=True)
+class CheckedTrial:
+    """One trial: whether it gave the same bytes again, and where not."""
+
+    address: str
+    trial: str
+    outcome: Literal["identical", "differs", "damaged", "not repeated", "real time"]
+    detail: str = ""
+
+
+@dataclass(frozen=True)
+class Verification:
+    """What became of every trial."""
+
+    checked: tuple[CheckedTrial, ...]
+
+    @property
+    def exit_code(self) -> int:
+        """1 where a byte differs or a record is damaged, 3 where this machine could not repeat one, or none, else 0.
+
+        Trials in real time promised no bytes and take nothing away; a store of those alone proves nothing.
+        """
+        outcomes = {each.outcome for each in self.checked}
+        if outcomes & {"differs", "damaged"}:
+            return 1
+        return 3 if "not repeated" in outcomes or "identical" not in outcomes else 0
+
+    def plain(self) -> dict[str, Any]:
+        """For JSON."""
+        return {
+            "trials": [
+                {"address": each.address, "trial": each.trial, "outcome": each.outcome, "detail": each.detail}
+                for each in self.checked
+            ]
+        }
+
+
+def verify(results: Path, jobs: int | None, budget: Budget) -> Verification:
+    """Run the trials of the store again, in a scratch store beside it that goes afterwards.
+
+    Raises InputError when there is no record, MachineError when the machine cannot run any.
+    """
+    store = Store(results)
+    records = tuple(store)
+    if not records:
+        raise InputError(f"{results} holds no records")
+    whole, checked = [], {}
+    for record in records:
+        try:
+            record.verify()
+        except RecordError as error:
+            checked[record.address] = CheckedTrial(record.address, "", "damaged", str(error))
+            continue
+        if repeatable(record.trial):
+            whole.append(record)
+        else:
+            checked[record.address] = CheckedTrial(record.address, name(record.trial), "real time")
+    with store.scratch() as scratch, shown(len(whole)) as progress:
+        outcomes = repeat(whole, scratch, jobs, budget, progress)
+        for record in whole:
+            checked[record.address] = _compared(record, outcomes[record.address])
+    return Verification(tuple(checked[record.address] for record in records))
+
+
+def _compared(record: Record, outcome: Record | LabError) -> CheckedTrial:
+    who = name(record.trial)
+    if isinstance(outcome, CannotRepeat):
+        return CheckedTrial(record.address, who, "not repeated", str(outcome))
+    where = f"it failed: {outcome}" if isinstance(outcome, LabError) else first_byte_difference(record, outcome)
+    if where is None:
+        return CheckedTrial(record.address, who, "identical")
+    others = ", ".join(other_tools(record.trial))
+    return CheckedTrial(record.address, who, "differs", f"{where}" + (f"; here is {others}" if others else ""))

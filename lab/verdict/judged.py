@@ -1,0 +1,199 @@
+"""Claims judged by records: those that `lab run` has just got, or those that a store holds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+from lab import version
+from lab.model import ModelError
+from lab.model.path import Path as NetworkPath
+from lab.record import FABRIC, Record, RecordError, Trial, canonical
+from lab.spec.case import Case, CaseKey
+from lab.spec.loaded import LoadedExperiment
+from lab.units import to_plain
+from lab.verdict import ClaimResult, Verdict, evaluate
+from lab.verdict.predictions import Predictions
+
+__all__ = ["JudgedClaim", "judge_records", "judge_stored", "network_path", "records_on"]
+
+_NOTHING: Mapping[CaseKey, Verdict] = MappingProxyType({})
+
+
+@dataclass(frozen=True)
+class JudgedClaim:
+    """A claim, its result, and the records that it rests on. `kernel` as a trial describes it; None: no record."""
+
+    declared: LoadedExperiment
+    cases: tuple[Case, ...]
+    result: ClaimResult
+    records: tuple[Record, ...]
+    kernel: Mapping[str, Any] | None
+
+    @property
+    def passed(self) -> bool:
+        """Whether the verdict is the expected one, and no prediction further off than it may be."""
+        return self.result.verdict.kind == self.declared.experiment.expect and not self.result.model_is_off
+
+
+def judge_records(
+    cases: Sequence[Case],
+    records: Iterable[Record],
+    kernel: Mapping[str, Any] | None,
+    clock: str,
+    predictions: Predictions,
+    without: Mapping[CaseKey, Verdict] = _NOTHING,
+) -> ClaimResult:
+    """The result of one claim on one kernel, described as in a trial.
+
+    `without` says what becomes of a case that has no record. In virtual time the repeats of a trial must
+    not differ by a byte: a case whose do is invalid.
+    """
+    by_case: dict[CaseKey, list[Record]] = {}
+    for record in records:
+        by_case.setdefault(record.trial.key, []).append(record)
+    differing = {name for name, records in by_case.items() if _differ(records)}
+    chaos = Verdict("invalid", "the repeats of one trial differ: this kernel is not deterministic")
+    return evaluate(
+        cases,
+        [record for name, repeats in by_case.items() if name not in differing for record in repeats],
+        lambda case: predictions.of(case, network_path(case, kernel)),
+        kernel["name"] if kernel else "",
+        clock,
+        {**without, **dict.fromkeys(differing, chaos)},
+    )
+
+
+def network_path(case: Case, kernel: Mapping[str, Any] | None) -> NetworkPath:
+    """What the prediction of a case is about. Raises ModelError without a kernel, InputError without a path."""
+    if kernel is None:
+        raise ModelError("nothing was run, so there is no kernel to predict for")
+    own: dict[str, Any] = {"hz": case.kernel.hz} if case.kernel and case.kernel.hz else {}
+    if case.kernel and case.kernel.patches:
+        own["patches"] = [Path(file).stem for file in case.kernel.patches]
+    middleboxes = [dict(to_plain(each)) for each in case.middleboxes]
+    return NetworkPath.of(to_plain(case.network), *case.path, {**kernel, **own}, to_plain(case.workload), middleboxes)
+
+
+def records_on(kernel: str | None, clock: str | None, records: Iterable[Record]) -> Iterator[Record]:
+    """The records of trials on that kernel (by name, version or id; with its variants) and clock; None: on any."""
+    for record in records:
+        with suppress(RecordError):
+            trial = record.trial
+            names = [trial.kernel.get(key) for key in ("name", "version", "id", "base")]
+            if "base" in trial.kernel:
+                names.append(version.series(trial.kernel["version"]))
+            if (kernel is None or kernel in names) and clock in (None, trial.clock):
+                yield record
+
+
+def judge_stored(
+    experiments: Iterable[LoadedExperiment], records: Iterable[Record], folder: Path | None = None
+) -> tuple[JudgedClaim, ...]:
+    """The claims judged by these records, as far as they are of the experiments as they stand.
+
+    Of several kernels the newest counts, of several seeds the lowest (1 is the default), of several records of one
+    trial the last one. Predictions are kept in `folder`.
+    """
+    by_claim: dict[str, list[Record]] = {}
+    for record in records:
+        try:
+            by_claim.setdefault(record.trial.claim, []).append(record)
+        except RecordError:
+            continue  # nothing says whose it is: its trial counts as not run
+    return tuple(_judged(declared, by_claim.get(declared.id, ()), folder) for declared in experiments)
+
+
+def _judged(declared: LoadedExperiment, records: Iterable[Record], folder: Path | None) -> JudgedClaim:
+    cases = tuple(declared.cases())
+    by_name = {case.key: case for case in cases}
+    chosen = _chosen(by_name, _current(declared, by_name, records))
+    trial = min((each.trial for each in chosen), key=lambda trial: "base" in trial.kernel, default=None)
+    todo = Verdict("skipped", f"not run (run `lab run {declared.id}`)")
+    missing = {case.key: todo for case in cases}
+    kernel = _kernel(by_name[trial.key], trial) if trial else None
+    predictions = Predictions(folder, declared.source_sha256)
+    result = judge_records(cases, chosen, kernel, trial.clock if trial else "virtual", predictions, missing)
+    return JudgedClaim(declared, cases, result, chosen, kernel)
+
+
+def _current(declared: LoadedExperiment, cases: Mapping[CaseKey, Case], records: Iterable[Record]) -> list[Record]:
+    """Those whose trial is one of these cases, unchanged."""
+    wanted = {key: _inputs(case) for key, case in cases.items()}
+
+    def is_current(trial: Trial) -> bool:
+        same_file = trial.source_sha256 == declared.source_sha256
+        return same_file and _has_its_variant(cases, trial) and wanted.get(trial.key) == _inputs(trial)
+
+    return [record for record in records if is_current(record.trial)]
+
+
+def _has_its_variant(cases: Mapping[CaseKey, Case], trial: Trial) -> bool:
+    case, kernel = cases.get(trial.key), trial.kernel
+    if case is None or case.kernel is None:
+        return True
+    patches = [Path(name).stem for name in case.kernel.patches]
+    return kernel.get("patches") == patches and case.kernel.hz in (None, kernel.get("hz")) and "base" in kernel
+
+
+def _inputs(run: Case | Trial) -> bytes:
+    """What tells a case from the same one before its topology changed."""
+    return canonical([run.network, run.workload, list(run.probes), list(run.middleboxes)])
+
+
+def _chosen(cases: Mapping[CaseKey, Case], records: Sequence[Record]) -> tuple[Record, ...]:
+    """Of one kernel (with its variants), clock, fabric and seed (with the samples'); of each trial the last record."""
+    if not records:
+        return ()
+
+    def setting(record: Record) -> tuple[str, str, bool, str]:
+        trial = record.trial
+        case = cases[trial.key]
+        return _kernel(case, trial).get("id", ""), trial.on, trial.clock == case.clock, trial.fabric
+
+    best = setting(max(records, key=_rank))
+    having = [record for record in records if setting(record) == best]
+    seed = min(record.trial.seed for record in having)
+    last: dict[tuple[CaseKey, int, int], Record] = {}
+    for record in sorted(having, key=_age):
+        trial = record.trial
+        if trial.seed < seed + cases[trial.key].samples:
+            last[trial.key, trial.seed, trial.repeat] = record
+    return tuple(last.values())
+
+
+def _kernel(case: Case, trial: Trial) -> Mapping[str, Any]:
+    """The kernel that the run was for: a trial of a case with a variant of its own ran on that instead."""
+    kernel, variant = trial.kernel, case.kernel
+    if variant is None or "base" not in kernel:
+        return kernel
+    plain = {"name": version.series(kernel["version"]), "version": kernel["version"], "hz": kernel["hz"]}
+    return {**plain, "id": kernel["base"], "patches": []}
+
+
+def _rank(record: Record) -> tuple[bool, bool, bool, tuple[int, ...], int, tuple[float, str]]:
+    """The higher, the likelier what a reader means: virtual time, our own fabric, no patches, the newest version, the
+    lowest seed.
+    """
+    kernel = record.trial.kernel
+    virtual, ours = record.trial.clock == "virtual", record.trial.fabric == FABRIC
+    numbers = version.order(kernel.get("version", ""))
+    return virtual, ours, not kernel.get("patches"), numbers, -record.trial.seed, _age(record)
+
+
+def _age(record: Record) -> tuple[float, str]:
+    return record.folder.stat().st_mtime, record.address
+
+
+def _differ(records: Iterable[Record]) -> bool:
+    """Whether repeats in virtual time, of one seed, differ in a byte."""
+    outputs: dict[int, set[tuple[tuple[str, str], ...]]] = {}
+    for record in records:
+        if record.trial.clock == "virtual":
+            found = tuple(sorted((name, each.sha256) for name, each in record.outputs.items()))
+            outputs.setdefault(record.trial.seed, set()).add(found)
+    return any(len(each) > 1 for each in outputs.values())

@@ -1,0 +1,92 @@
+"""Predictions made once: a transfer is played ACK by ACK, and a page should not play it again to show it."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from tempfile import NamedTemporaryFile
+from typing import Any
+
+import lab.model
+from lab.meaning import meaning
+from lab.model import ModelError
+from lab.model.path import Path as NetworkPath
+from lab.record import canonical
+from lab.spec.case import Case
+from lab.units import Value
+
+__all__ = ["Predictions"]
+
+
+@dataclass(frozen=True)
+class Predictions:
+    """The predictions of one experiment file, kept in `folder` under the hash of all that decides them.
+
+    That is the model's own code, the experiment's, the arm, the point, and the path. None keeps nothing; nor does a
+    folder that cannot be written.
+    """
+
+    folder: Path | None
+    source_sha256: str
+
+    def of(self, case: Case, path: NetworkPath) -> Value:
+        """The case's prediction for this path. Raises ModelError, and what else the prediction raises."""
+        assert case.prediction is not None
+        if self.folder is None:
+            return case.prediction(path)
+        file = self.folder / self._key(case, path)
+        kept = _read(file)
+        if kept is None:
+            try:
+                kept = _plain(case.prediction(path))
+            except ModelError as error:
+                kept = {"error": str(error)}
+            _write(file, kept)
+        if "error" in kept:
+            raise ModelError(kept["error"])
+        return Value(**kept)
+
+    def _key(self, case: Case, path: NetworkPath) -> str:
+        decided = [_models(), self.source_sha256, case.claim, *case.key, repr(path)]
+        return hashlib.sha256(canonical(decided)).hexdigest()
+
+
+@cache
+def _models() -> str:
+    """SHA-256 of what everything means that a prediction may use."""
+    total = hashlib.sha256()
+    for file in _sources():
+        total.update(file.name.encode() + b"\0" + meaning(file.read_bytes()) + b"\0")
+    return total.hexdigest()
+
+
+def _sources() -> Iterator[Path]:
+    models = Path(lab.model.__file__).parent
+    yield from sorted(models.glob("*.py"))
+    yield models.parent / "units.py"
+
+
+def _plain(value: Value) -> dict[str, Any]:
+    return {"number": value.number, "unit": value.unit, "low": value.low, "high": value.high}
+
+
+def _read(file: Path) -> dict[str, Any] | None:
+    try:
+        kept = json.loads(file.read_text())
+    except (OSError, ValueError):
+        return None
+    return kept if isinstance(kept, dict) else None
+
+
+def _write(file: Path, kept: dict[str, Any]) -> None:
+    """Whole or not at all."""
+    with suppress(OSError):
+        file.parent.mkdir(parents=True, exist_ok=True)
+        with NamedTemporaryFile("w", dir=file.parent, delete=False) as fresh:
+            json.dump(kept, fresh)
+        Path(fresh.name).replace(file)

@@ -1,0 +1,222 @@
+"""The result of one claim: every arm at every point, and the verdict on the whole."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any
+
+from lab import outputs
+from lab.errors import LabError
+from lab.record import Record
+from lab.spec.case import Case, CaseKey
+from lab.units import UnitError, Value
+from lab.verdict import fidelity
+from lab.verdict.judge import Tolerance, Verdict, combine, judge, mean, median, model_error
+
+__all__ = ["ClaimResult", "Result", "evaluate"]
+
+_MISTAKES = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
+_NOT_RUN = Verdict("skipped", "not run")
+_NOTHING: Mapping[CaseKey, Verdict] = MappingProxyType({})
+
+
+@dataclass(frozen=True)
+class Result:
+    """One arm at one point. `verdict` is None where the article reported nothing; `note` says why a figure lacks.
+
+    `accuracy` is how far the prediction may lie from the measurement; None where nothing is asked of it: in real time,
+    which the models say nothing about.
+    """
+
+    arm: str
+    point: str
+    reported: Value | None
+    predicted: Value | None
+    measured: Value | None
+    verdict: Verdict | None
+    counts: bool
+    trials: tuple[str, ...]
+    note: str = ""
+    accuracy: Tolerance | None = None
+
+    @property
+    def key(self) -> CaseKey:
+        """Which case of its claim it is about."""
+        return CaseKey(self.arm, self.point)
+
+    @property
+    def model_is_off(self) -> bool:
+        """Whether the prediction is further from the measurement than its declared accuracy."""
+        if self.accuracy is None or self.predicted is None or self.measured is None:
+            return False
+        if self.predicted.unit != self.measured.unit:
+            return True
+        return judge(self.predicted, self.measured, self.accuracy).kind == "not reproduced"
+
+    @property
+    def model_error(self) -> float | None:
+        """(predicted - measured) / measured."""
+        return model_error(self.predicted, self.measured)
+
+    @property
+    def unit(self) -> str | None:
+        """The base unit of its figures: bit/s, s, B or 1; None without any."""
+        return next((each.unit for each in (self.measured, self.predicted, self.reported) if each), None)
+
+    def plain(self) -> dict[str, Any]:
+        """As `lab run --json` prints it: figures as numbers in the base unit, null where there is none."""
+        figures = {name: getattr(self, name) for name in ("reported", "predicted", "measured")}
+        return {
+            "arm": self.arm,
+            "point": self.point,
+            **{name: value.number if value else None for name, value in figures.items()},
+            "unit": self.unit,
+            "model_error": self.model_error,
+            "trials": list(self.trials),
+        }
+
+
+@dataclass(frozen=True)
+class ClaimResult:
+    """A claim as one kernel answered it."""
+
+    claim: str
+    verdict: Verdict
+    kernel: str
+    clock: str
+    results: tuple[Result, ...]
+
+    @property
+    def model_is_off(self) -> tuple[Result, ...]:
+        """Those of its results whose prediction is."""
+        return tuple(result for result in self.results if result.model_is_off)
+
+    def plain(self) -> dict[str, Any]:
+        """As `lab run --json` prints it."""
+        return {
+            "claim": self.claim,
+            "verdict": self.verdict.kind,
+            "reason": self.verdict.reason,
+            "kernel": self.kernel,
+            "clock": self.clock,
+            "results": [result.plain() for result in self.results],
+        }
+
+
+def evaluate(
+    cases: Sequence[Case],
+    records: Iterable[Record],
+    predict: Callable[[Case], Value],
+    kernel: str,
+    clock: str,
+    without: Mapping[CaseKey, Verdict] = _NOTHING,
+) -> ClaimResult:
+    """Judges the cases of one claim by the records of their trials, all with that kernel and clock.
+
+    `predict(case)` is its prediction, asked of those that have one. A case without a record has the verdict that
+    `without` gives for its key, invalid say because its trial failed; else it is skipped.
+    """
+    by_case: dict[CaseKey, list[Record]] = {}
+    for record in records:
+        by_case.setdefault(record.trial.key, []).append(record)
+    figures = {}
+    for case in cases:
+        missing, real = without.get(case.key, _NOT_RUN), "real" in (case.clock, clock)
+        figures[case.key] = _figures(case, by_case.get(case.key, []), predict, missing, real)
+    results = tuple(_result(case, figures, clock) for case in cases)
+    counted = [(_name(result), result.verdict) for result in results if result.counts and result.verdict]
+    return ClaimResult(cases[0].claim, combine(counted), kernel, clock, results)
+
+
+@dataclass(frozen=True)
+class _Figures:
+    """What is known of a case: `missing` says why nothing was measured, `note` why nothing is predicted."""
+
+    trials: tuple[str, ...]
+    predicted: Value | None
+    note: str
+    measured: Value | None
+    missing: Verdict | None
+
+    def relative_to(self, base: _Figures) -> _Figures:
+        """The ratios of these to `base`'s."""
+        return _Figures(
+            (*base.trials, *self.trials),
+            self.predicted.over(base.predicted) if self.predicted and base.predicted else None,
+            self.note or base.note,
+            self.measured.over(base.measured) if self.measured and base.measured else None,
+            self.missing or base.missing,
+        )
+
+
+def _figures(
+    case: Case, records: Sequence[Record], predict: Callable[[Case], Value], without: Verdict, real: bool
+) -> _Figures:
+    predicted, measured, note = None, None, ""
+    missing = None if records else without
+    try:
+        predicted, note = _predicted(case, predict)
+        if missing is None:
+            spoiled = [(record, _spoiled(record)) for record in records]
+            usable = [case.metric(record) for record, reasons in spoiled if not reasons]
+            if usable:
+                measured = median(usable) if real else mean(usable)
+            else:
+                missing = Verdict("invalid", _why([reasons for _, reasons in spoiled]))
+    except LabError as error:
+        missing = Verdict("invalid", str(error))
+    except _MISTAKES as error:  # of whoever wrote the metric or the prediction: it should not hide the other claims
+        missing = Verdict("invalid", f"{type(error).__name__}: {error}")
+    return _Figures(tuple(record.address for record in records), predicted, note, measured, missing)
+
+
+def _result(case: Case, figures: Mapping[CaseKey, _Figures], clock: str) -> Result:
+    found = figures[case.key]
+    verdict = found.missing
+    try:
+        if case.relative_to:
+            found = found.relative_to(figures[CaseKey(case.relative_to, case.point)])
+            verdict = found.missing
+        if found.measured is not None and case.reported is not None:
+            verdict = judge(case.reported, found.measured, case.tolerance)
+    except UnitError as error:
+        verdict = Verdict("invalid", str(error))
+    return Result(
+        arm=case.arm,
+        point=case.point,
+        reported=case.reported,
+        predicted=found.predicted,
+        measured=found.measured,
+        verdict=verdict,
+        counts=case.reported is not None and not case.explains,
+        trials=found.trials,
+        note=found.note,
+        accuracy=case.accuracy if case.clock == clock == "virtual" else None,
+    )
+
+
+def _predicted(case: Case, predict: Callable[[Case], Value]) -> tuple[Value | None, str]:
+    if case.prediction is None:
+        return None, ""
+    try:
+        return predict(case), ""
+    except LabError as error:
+        return None, str(error)
+
+
+def _why(repeats: Sequence[tuple[str, ...]]) -> str:
+    """The first one's reasons in full: each repeat has its own figures."""
+    more = f" (and so were {len(repeats) - 1} more repeats)" if len(repeats) > 1 else ""
+    return "; ".join(repeats[0]) + more
+
+
+def _spoiled(record: Record) -> tuple[str, ...]:
+    """Why it does not count: the network was another one, or the machine too slow for real time."""
+    watched = outputs.FIDELITY in record.outputs
+    return (*record.invalid, *(fidelity.faults(record.json(outputs.FIDELITY)) if watched else ()))
+
+
+def _name(result: Result) -> str:
+    return f"{result.arm} at {result.point}" if result.point else result.arm

@@ -1,0 +1,27 @@
+"""What our own workloads share: a TCP socket of either IP version, and the one connection that a server waits for."""
+
+from __future__ import annotations
+
+import socket
+
+__all__ = ["MARGIN_SECONDS", "accept", "stream"]
+
+MARGIN_SECONDS = 60.0  # beyond its own time, for what is queued to drain on the slowest path that a claim uses
+
+
+def stream(ip: int, nodelay: bool = False) -> socket.socket:
+    """A TCP socket over IPv4 or IPv6."""
+    made = socket.socket(socket.AF_INET6 if ip == 6 else socket.AF_INET, socket.SOCK_STREAM)
+    if nodelay:
+        made.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    return made
+
+
+def accept(ip: int, port: int, nodelay: bool = False) -> socket.socket:
+    """The first connection to `port`; nobody listens there any more."""
+    with stream(ip, nodelay) as listener:  # what it accepts has its TCP_NODELAY
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind(("", port))
+        listener.listen(1)
+        sock, _ = listener.accept()
+    return sock

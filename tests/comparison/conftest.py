@@ -1,0 +1,87 @@
+"""Claims judged by records that nobody ran: outputs in, what `lab compare` is given out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+import pytest
+from scapy.layers.inet import IP, TCP, UDP
+from scapy.layers.l2 import Ether
+from scapy.packet import Raw
+from scapy.utils import wrpcap
+
+from lab.record import Store
+from lab.record.trial import Trial
+from lab.spec import find
+from lab.units import to_plain
+from lab.verdict.judged import JudgedClaim, judge_stored
+from tests.kinds import Judge
+
+HEAD = """
+from lab import metric, model
+from lab.probe import Capture
+from lab.spec.experiment import Arm, Exactly, Experiment, Within
+from lab.units import Size
+from lab.workload import Netcat, RequestResponse
+"""
+
+
+@pytest.fixture(scope="session")
+def syn(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., bytes]:
+    """A capture of one SYN; or of one datagram, with that content."""
+    path = tmp_path_factory.mktemp("captures") / "it"
+
+    def syn(isn: int = 1, window: int = 8192, mss: int = 1460, datagram: bytes = b"") -> bytes:
+        segment = TCP(dport=1234, seq=isn, flags="S", window=window, options=[("MSS", mss)])
+        frame = Ether() / IP(src="10.0.0.1", dst="10.0.0.2") / (UDP() / Raw(datagram) if datagram else segment)
+        frame.time = 1
+        wrpcap(str(path), [frame], linktype=1)
+        return path.read_bytes()
+
+    return syn
+
+
+@pytest.fixture
+def judge(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Judge:
+    """Judges the experiment `declaration` by outputs: of each arm, those of every repeat (file name -> content)."""
+    article = tmp_path / "experiments" / "toy"
+    article.mkdir(parents=True)
+    (article / "article.yaml").write_text("title: Toy\nauthor: nobody\ndate: 2026\nurl: unknown\n")
+    monkeypatch.chdir(tmp_path)
+
+    def judge(
+        declaration: str,
+        outputs: Mapping[str, Sequence[Mapping[str, bytes]]],
+        kernel: str,
+        clock: str | Mapping[str, str] = "virtual",
+    ) -> JudgedClaim:
+        (article / "claim.py").write_text(f'"""A claim."""\n{HEAD}\nEXPERIMENT = Experiment({declaration})\n')
+        (loaded,) = find.find(["toy/claim"])
+        store = Store(tmp_path / kernel)
+        for case in loaded.cases():
+            for repeat, files in enumerate(outputs[case.arm]):
+                trial = Trial(
+                    claim=case.claim,
+                    arm=case.arm,
+                    point=case.point,
+                    source_sha256=loaded.source_sha256,
+                    network=to_plain(case.network),
+                    workload=to_plain(case.workload),
+                    probes=to_plain(list(case.probes)),
+                    middleboxes=[],
+                    kernel={"name": kernel, "version": "7.2.13-1", "id": kernel, "hz": 1000, "patches": []},
+                    on="uml",
+                    clock=clock if isinstance(clock, str) else clock.get(case.arm, "virtual"),
+                    seed=1,
+                    repeat=repeat,
+                    tools={},
+                )
+                with store.stage(trial) as stage:
+                    for name, content in files.items():
+                        (stage.out / name).write_bytes(content)
+                    stage.commit({})
+        (judged,) = judge_stored((loaded,), store)
+        return judged
+
+    return judge

@@ -1,0 +1,162 @@
+"""The commit that changed a claim is named, whatever else does not build or does not run."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from lab.errors import InputError
+from lab.kernel import BuildFailed
+from lab.kernel.uml.history import Commit, History
+from lab.runner import cleaning
+from lab.usecases.bisection import search
+from lab.verdict.judged import JudgedClaim
+from tests.kinds import Judge
+
+NAMES = {"GIT_AUTHOR_NAME": "A", "GIT_AUTHOR_EMAIL": "a@b", "GIT_COMMITTER_NAME": "A", "GIT_COMMITTER_EMAIL": "a@b"}
+CLAIM = """
+    topology="symmetric-1g", workload=Netcat(), metric=metric.transfer_time(), arms=(Arm("only", reported="1 s"),),
+    tolerance=Within(0.1, because="it is made up"),
+"""
+
+
+class Quiet:
+    def say(self, message: str) -> None: ...
+
+    def step(self, done: int, total: int) -> None: ...
+
+
+@pytest.fixture
+def history(tmp_path: Path) -> History:
+    """Commits 0 to 8."""
+    where = tmp_path / "linux"
+    where.mkdir()
+    subprocess.run(["git", "init", "--quiet"], cwd=where, check=True)
+    for number in range(9):
+        command = ["git", "commit", "--quiet", "--allow-empty", "-m", f"{number}"]
+        subprocess.run(command, cwd=where, env=NAMES, check=True)
+    return History.of(where, tmp_path / "ours")
+
+
+@pytest.fixture
+def ends(history: History) -> tuple[Commit, Commit]:
+    return history.commit("HEAD~8"), history.commit("HEAD")
+
+
+def times(judge: Judge, seconds: Callable[[int], float | None]) -> Callable[[Commit], JudgedClaim]:
+    """The claim on commit N takes `seconds(N)`; None: it does not build."""
+
+    def judged(commit: Commit) -> JudgedClaim:
+        found = seconds(int(commit.subject))
+        if found is None:
+            raise BuildFailed("make linux failed")
+        output = json.dumps({"start_ns": 0, "end_ns": round(found * 1e9)}).encode()
+        return judge(CLAIM, {"only": [{"netcat.json": output}]}, f"k{commit.subject}")
+
+    return judged
+
+
+@pytest.mark.parametrize("first", range(1, 9))
+def test_the_commit_is_named(judge: Judge, history: History, ends: tuple[Commit, Commit], first: int) -> None:
+    answer = search("toy/claim", history, ends, times(judge, lambda n: 1.0 + (n >= first)), Quiet())
+    assert [each.subject for each in answer.found] == [str(first)]
+    assert (answer.exit_code, answer.change.change) == (0, "regressed")
+    assert len(answer.tested) <= 2 + 3
+
+
+def test_what_does_not_build_is_skipped(judge: Judge, history: History, ends: tuple[Commit, Commit]) -> None:
+    broken = times(judge, lambda n: None if n in (3, 4) else 1.0 + (n >= 4))
+    answer = search("toy/claim", history, ends, broken, Quiet())
+    assert [each.subject for each in answer.found] == ["5", "4", "3"]
+    assert answer.exit_code == 1
+    skipped = {each.commit.subject: each.detail for each in answer.tested if each.outcome == "skip"}
+    assert skipped == {"3": "make linux failed", "4": "make linux failed"}
+
+
+def test_a_claim_that_is_the_same_on_both(judge: Judge, history: History, ends: tuple[Commit, Commit]) -> None:
+    with pytest.raises(InputError, match=r"the same on .* \(identical\): there is nothing to look for"):
+        search("toy/claim", history, ends, times(judge, lambda _: 1.0), Quiet())
+
+
+def captures(judge: Judge, capture: Callable[[int], bytes]) -> Callable[[Commit], JudgedClaim]:
+    """The claim on commit N takes a second and leaves `capture(N)`."""
+    output = json.dumps({"start_ns": 0, "end_ns": 10**9}).encode()
+    declaration = CLAIM.replace("metric=", 'probes=(Capture(node="sender"),), metric=')
+
+    def judged(commit: Commit) -> JudgedClaim:
+        number = int(commit.subject)
+        files = {"netcat.json": output, "capture.sender.eth0.pcap": capture(number)}
+        return judge(declaration, {"only": [files]}, f"k{number}")
+
+    return judged
+
+
+def test_packets_alone(judge: Judge, syn: Callable[..., bytes], history: History, ends: tuple[Commit, Commit]) -> None:
+    """What chance alone decides is the same packets, and good; where they part is bad, by the field that is said."""
+    judged = captures(judge, lambda n: syn(isn=n, window=8192 + (n >= 3)))
+    answer = search("toy/claim", history, ends, judged, Quiet())
+    assert [each.subject for each in answer.found] == ["3"]
+    details = {each.outcome: each.detail for each in answer.tested if each.detail}
+    assert details == {"good": "same packets", "bad": "same figures, packets part at 1 in window"}
+
+
+def test_the_same_packets_are_nothing_to_look_for(
+    judge: Judge, syn: Callable[..., bytes], history: History, ends: tuple[Commit, Commit]
+) -> None:
+    with pytest.raises(InputError, match=r"\(same packets\): there is nothing to look for"):
+        search("toy/claim", history, ends, captures(judge, lambda n: syn(isn=n)), Quiet())
+
+
+def test_an_end_that_does_not_build_is_said(judge: Judge, history: History, ends: tuple[Commit, Commit]) -> None:
+    with pytest.raises(BuildFailed):
+        search("toy/claim", history, ends, times(judge, lambda n: 1.0 if n else None), Quiet())
+
+
+MAKEFILE = """\
+VERSION = 7
+PATCHLEVEL = 2
+SUBLEVEL = 1
+allnoconfig:
+\tcp $(KCONFIG_ALLCONFIG) .config
+linux:
+\techo started > STARTED
+\tsleep 60
+"""
+SCRIPT = """\
+import sys
+from pathlib import Path
+import lab
+from lab.kernel.uml import recipe
+recipe.own_patches = lambda series: ()
+lab.bisect("tcp-nodelay/piggyback", Path("linux"), "HEAD~1", "HEAD", results="results")
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+def test_an_interrupted_search_leaves_nothing(history: History, tmp_path: Path, number: int) -> None:
+    started = tmp_path / "started"
+    (history.tree / "arch" / "um").mkdir(parents=True)
+    (history.tree / "arch" / "um" / "Kconfig").touch()
+    (history.tree / "Makefile").write_text(MAKEFILE.replace("STARTED", str(started)))
+    for command in (["add", "."], ["commit", "-qm", "9"], ["commit", "-qm", "10", "--allow-empty"]):
+        subprocess.run(["git", *command], cwd=history.tree, env=NAMES, check=True)
+    before = {path: path.read_bytes() for path in history.tree.rglob("*") if path.is_file()}
+    with subprocess.Popen([sys.executable, "-c", SCRIPT], cwd=tmp_path, stderr=subprocess.PIPE) as process:
+        for _ in range(1000):
+            if started.exists() or process.poll() is not None:
+                break
+            time.sleep(0.02)
+        process.send_signal(number)
+        said = process.communicate()[1].decode()
+    assert started.exists(), said
+    if number == signal.SIGKILL:
+        assert list(cleaning.clean(tmp_path / "results"))
+    assert not list((tmp_path / "results" / ".staging").iterdir())
+    assert {path: path.read_bytes() for path in history.tree.rglob("*") if path.is_file()} == before

@@ -1,0 +1,109 @@
+"""The proof on real kernels: changes that we planted are caught, an identical rebuild differs nowhere.
+
+Four kernels are built and a history is searched: too much for every change of the lab. `make test-kernels` runs it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import lab.kernel
+from lab.kernel import UmlKernel, folder
+from lab.kernel.uml import source
+
+pytestmark = [pytest.mark.guest, pytest.mark.kernels]
+
+LAB = Path(sys.executable).with_name("lab")
+PATCHES = Path(__file__).parent / "patches"
+COMMITS = (  # (file of net/ipv4, what stands there, what then does, subject): the third is the one to find
+    ("tcp_input.c", "\n", "\n/* one */\n", "a remark"),
+    ("tcp_timer.c", "\n", "\n/* two */\n", "another remark"),
+    ("tcp_output.c", "\tato = min_t(u32, ato, tcp_delack_max(sk));", "\tato = HZ * 3 / 50;", "wait a little longer"),
+    ("tcp_cubic.c", "\n", "\nint broken\n", "a typing mistake"),
+    ("tcp_cubic.c", "\nint broken\n", "\n", "put it right"),
+)
+
+
+def lab_says(where: Path, *argv: str, **environment: str) -> tuple[int, Any]:
+    """Exit code and JSON document."""
+    done = subprocess.run(
+        [LAB, *argv, "--json"], cwd=where, env={**os.environ, **environment}, stdout=subprocess.PIPE, text=True
+    )
+    return done.returncode, json.loads(done.stdout)
+
+
+@pytest.fixture(scope="module")
+def here(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a store that all of these share."""
+    return tmp_path_factory.mktemp("planted")
+
+
+@pytest.mark.parametrize(
+    ("patch", "claim", "base", "new"),
+    [
+        ("delack-60ms", "ack-rate/quickack-interactive", "flow 2 ACK seq 1 ack 18", "flow 2 ACK seq 1 ack 18"),  # later
+        ("initial-window-3", "tcp-bottleneck/delay-100ms", "flow 1 PSH+ACK seq 1509", "flow 1 ACK seq 1509"),
+        ("mss-less-4", "asymmetric-mtu/reverse-unaffected", "len 448", "len 444"),
+    ],
+)
+def test_a_planted_change_is_caught(kernel: UmlKernel, here: Path, patch: str, claim: str, base: str, new: str) -> None:
+    planted = lab.kernel.build(kernel.name, [PATCHES / f"{patch}.patch"])
+    code, answer = lab_says(here, "regress", "--kernel", kernel.id, "--kernel", planted.id, claim)
+    (found,) = answer["claims"]
+    packets = [case["divergence"] for case in found["cases"] if case["divergence"]]
+    assert code == 1
+    assert found["change"] in ("moved", "regressed")
+    assert any(base in packet["base"] and new in packet["new"] for packet in packets)
+
+
+def test_an_identical_rebuild_differs_nowhere(kernel: UmlKernel, here: Path, tmp_path: Path) -> None:
+    sources = tmp_path / "replab" / "kernels" / "sources"
+    sources.parent.mkdir(parents=True)
+    sources.symlink_to(folder() / "sources")  # all else, ccache's objects too, is new
+    elsewhere = {"XDG_CACHE_HOME": str(tmp_path)}
+    subprocess.run([LAB, "kernel", "build", kernel.name], env={**os.environ, **elsewhere}, check=True)
+    rebuilt = sources.parent / kernel.id / "linux"
+    assert rebuilt.read_bytes() == kernel.path.read_bytes()
+    command = [str(LAB), "run", "--kernel", kernel.id, "ack-rate/quickack-interactive", "--results", "before"]
+    assert subprocess.run(command, cwd=here).returncode == 0
+    code, answer = lab_says(here, "verify", "before", **elsewhere)
+    assert (code, {trial["outcome"] for trial in answer["trials"]}) == (0, {"identical"})
+
+
+@pytest.fixture(scope="module")
+def history(kernel: UmlKernel, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The packaged source in git, and five commits on top of it: HEAD~5 to HEAD."""
+    tree = tmp_path_factory.mktemp("history") / "linux"
+    found = source.resolve(folder(), kernel.name, False, print)
+    source.unpack(source.fetch(folder(), found, print), tree)
+    git(tree, "init", "--quiet")
+    git(tree, "add", "--all", "--force", ".")  # Debian's .gitignore hides the whole kernel
+    git(tree, "commit", "--quiet", "--message", "the packaged source")
+    for name, old, new, subject in COMMITS:
+        file = tree / "net" / "ipv4" / name
+        text = file.read_text()
+        assert old in text
+        file.write_text(text.replace(old, new, 1))
+        git(tree, "commit", "--quiet", "--all", "--message", subject)
+    return tree
+
+
+def git(where: Path, *arguments: str) -> None:
+    names = {f"GIT_{who}_{what}": "lab@lab" for who in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")}
+    subprocess.run(["git", "-c", "core.compression=1", *arguments], cwd=where, env={**os.environ, **names}, check=True)
+
+
+def test_bisect_names_the_commit(history: Path, here: Path) -> None:
+    ends = ("--tree", str(history), "--good", "HEAD~5", "--bad", "HEAD")
+    code, answer = lab_says(here, "bisect", *ends, "ack-rate/quickack-interactive")
+    assert (code, [each["subject"] for each in answer["commits"]]) == (0, ["wait a little longer"])
+    assert {each["subject"]: each["outcome"] for each in answer["tested"]}["a typing mistake"] == "skip"
+    assert any(case["divergence"] for case in answer["change"]["cases"])
+    assert not list((here / "results" / ".staging").iterdir())

@@ -1,0 +1,134 @@
+"""A distribution's kernel, unmodified, performs the same trials: in counted instructions, to the byte."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from lab import model, outputs
+from lab.comparison.identity import first_byte_difference
+from lab.kernel import Budget, boot
+from lab.kernel.vm import qemu, stock
+from lab.metric import bulk_goodput, window_plateau
+from lab.model.mss import mss
+from lab.probe import Capture
+from lab.runner.saturation import SATURATED
+from lab.spec import find
+from lab.spec.changes import Changes
+from lab.units import Duration, Size, to_plain
+from lab.verdict import fidelity
+from lab.workload import Bulk, Ping
+from tests.kinds import Perform
+
+pytestmark = [
+    pytest.mark.guest,
+    pytest.mark.skipif(shutil.which(qemu.PROGRAM) is None, reason="qemu-system-x86 is not installed"),
+]
+
+
+@pytest.fixture(scope="module")
+def shipped() -> stock.StockKernel:
+    """The newest kernel that was fetched, else the newest that the machine's mirror has."""
+    return next(iter(stock.installed()), None) or stock.fetch(None, print)
+
+
+def test_a_transfer_is_the_networks_and_the_same_to_the_byte(
+    perform: Perform, shipped: stock.StockKernel, tmp_path: Path
+) -> None:
+    first, second = (
+        perform(
+            "two-hosts",
+            Bulk(duration=Duration.of("500 ms")),
+            [Capture(node="sender")],
+            links={"path": {"rate": "50 Mbit/s"}},
+            on=shipped,
+            clock="virtual",
+            into=tmp_path / name,
+        )
+        for name in ("first", "second")
+    )
+    assert first.invalid == ()
+    assert shipped.release in first.environment["kernel"]
+    assert first.environment["cpu_busy"] < SATURATED
+    assert bulk_goodput()(first).number == pytest.approx(50e6 * 1448 / 1538, rel=0.002)
+    assert first_byte_difference(first, second) is None
+
+
+def test_a_flow_faster_than_the_cpu_does_not_count(
+    perform: Perform, shipped: stock.StockKernel, tmp_path: Path
+) -> None:
+    record = perform(
+        "two-hosts",
+        Bulk(duration=Duration.of("100 ms")),
+        links={"path": {"rate": "40 Gbit/s", "delay": "0 ms"}},
+        on=shipped,
+        clock="virtual",
+        into=tmp_path / "results",
+    )
+    assert any("CPU was busy" in reason for reason in record.invalid)
+
+
+def test_the_window_is_that_of_its_configuration(perform: Perform, shipped: stock.StockKernel, tmp_path: Path) -> None:
+    """A distribution's kernel leaves more room for headers than a user-mode one, so its packets cost more memory."""
+    record = perform(
+        "two-hosts",
+        Bulk(duration=Duration.of("1 s")),
+        [Capture(node="sender", snap=Size(96))],
+        links={"path": {"rate": "100 Mbit/s", "delay": "10 ms"}},
+        sysctls={"net.ipv4.tcp_rmem": "4096 131072 262144"},
+        on=shipped,
+        clock="virtual",
+        into=tmp_path / "results",
+    )
+    trial = record.trial
+    assert trial.kernel["max_header"] == shipped.max_header > 32
+    path = model.Path.of(trial.network, "sender", "receiver", trial.kernel, trial.workload)
+    segment = mss(path)  # as much as may lie queued when the window grows for the last time
+    assert window_plateau()(record).number == pytest.approx(model.window_plateau(path).number, abs=segment)
+    assert model.window_plateau(replace(path, max_header=32)).number > window_plateau()(record).number + 5 * segment
+
+
+# As `lab run --on host` does it, but for the command line: a guest has no use for that.
+ON_HOST = """
+import sys
+from pathlib import Path
+from lab.kernel import Budget, boot
+from lab.kernel.host import running
+
+command = [sys.executable, "-m", "lab.runner.perform", "."]
+ended = boot(running.find(), Path("trial"), command, clock="real", budget=Budget(wall=60.0))
+sys.exit(ended.status)
+"""
+
+
+def test_its_own_namespaces_carry_trials(shipped: stock.StockKernel, tmp_path: Path) -> None:
+    """--on host, where the running kernel is a distribution's: the doctor's probe, then a trial that is watched."""
+    trial = {
+        "network": to_plain(find.topology("two-hosts").resolve(Changes(links={"path": {"delay": "10 ms"}}))),
+        "workload": to_plain(Ping(count=5, interval=Duration.of("100 ms"))),
+        "probes": [],
+        "middleboxes": [],
+        "on": "host",
+        "clock": "real",
+    }
+    folder = tmp_path / "trial"
+    folder.mkdir()
+    (folder / "trial.json").write_text(json.dumps(trial))
+    ended = boot(shipped, tmp_path, [sys.executable, "-c", ON_HOST], budget=Budget(wall=300.0))
+    assert ended.status == 0, ended.console.read_text()
+    result = json.loads((folder / "result.json").read_text())
+    assert result["invalid"] == []
+    assert shipped.release in result["environment"]["kernel"]
+    assert fidelity.faults(json.loads((folder / "out" / outputs.FIDELITY).read_text())) == ()
+    times = [
+        float(line.split("time=")[1].split()[0])
+        for line in (folder / "out/ping.txt").read_text().splitlines()
+        if "time=" in line
+    ]
+    assert len(times) == 5
+    assert sorted(times)[2] == pytest.approx(20, abs=0.2)

@@ -1,0 +1,44 @@
+"""The tools of a trial are found as its guest finds them."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+import lab
+from lab.runner import tools
+
+
+def test_an_ordinary_users_path_has_all_that_a_guest_has(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "/usr/bin:/bin")
+    found = tools.versions(["iptables", "nft"])
+    assert all(found[tool][0].isdigit() or found[tool][0] == "v" for tool in ("iptables", "nft"))
+
+
+def test_what_is_nowhere_is_missing() -> None:
+    with pytest.raises(tools.ToolMissing, match="'no-such-tool'"):
+        tools.versions(["no-such-tool"])
+
+
+@pytest.mark.parametrize(
+    ("file", "old", "new", "is_same"),
+    [
+        ("workload/bulk.py", "import msgspec\n", "import msgspec  # light\n\n", True),
+        ("workload/bulk.py", "class Bulk(", "class Bulk(\n    ", True),
+        ("runner/perform.py", '"""Perform the trial in `folder`;', '"""Perform it;', True),
+        ("units.py", '"""', '"""Of units. ', True),
+        ("runner/perform.py", "LATE_NS = 200_000", "LATE_NS = 200000", True),
+        ("runner/perform.py", "LATE_NS = 200_000", "LATE_NS = 300_000", False),
+        ("fabric/device.py", "import ", "import this\nimport ", False),
+        ("metric/capture.py", "import ", "import this\nimport ", True),  # no guest runs it
+    ],
+)
+def test_an_address_knows_what_guest_code_means(tmp_path: Path, file: str, old: str, new: str, is_same: bool) -> None:
+    copy = tmp_path / "lab"
+    shutil.copytree(Path(lab.__file__).parent, copy, ignore=shutil.ignore_patterns("__pycache__"))
+    source = (copy / file).read_text()
+    assert old in source
+    changed = source.replace(f"\n{old}", f"\n{new}", 1) if old.startswith("import") else source.replace(old, new, 1)
+    assert changed != source
+    (copy / file).write_text(changed)
+    assert (tools.own_code(copy) == tools.own_code()) is is_same

@@ -1,0 +1,78 @@
+"""Sources that do the same mean the same, and none that may do something else."""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+from lab.meaning import meaning
+
+ROOT = Path(__file__).parent.parent
+SOURCE = '''"""Says what it does."""
+import os
+
+LIMIT = 10  # frames
+
+
+class Queue:
+    """Of frames."""
+
+    size: int = 0
+
+    def room(self, *, spare=1):
+        """How much is left."""
+        return {**{}, "a": LIMIT - self.size - spare, None: [None]}
+'''
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("Says what it does.", "Says something else."),
+        ('"""Says what it does."""\n', ""),
+        ("  # frames", ""),
+        ("\n\n\n", "\n"),
+        ('        """How much is left."""\n', ""),
+        ("    size: int = 0\n", '    size: int = 0\n    """Frames that wait."""\n'),
+        ('"a"', "u'a'"),
+        ("LIMIT - self.size - spare", "((LIMIT - self.size)\n - spare)"),
+        ("[None]", "[None,]"),
+    ],
+)
+def test_how_it_is_laid_out_and_explained_is_no_part_of_it(old: str, new: str) -> None:
+    assert old in SOURCE
+    assert meaning(SOURCE.replace(old, new).encode()) == meaning(SOURCE.encode())
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("10", "11"),
+        ("10", "10.0"),
+        ("10", "'10'"),
+        ('"a"', 'b"a"'),
+        ("import os\n", ""),
+        ("import os", "import os as system"),
+        ("LIMIT", "MOST"),
+        ("size: int", "size: float"),
+        ("*, spare=1", "spare=1"),
+        ("spare=1", "spare=None"),
+        ("spare=1", "spare"),
+        ("LIMIT - self.size - spare", "LIMIT - (self.size - spare)"),
+        ("[None]", "[]"),
+        ("None: [None]", "False: [None]"),
+        ("**{}, ", ""),
+        ("def room", "async def room"),
+        ("class Queue:", "class Queue(list):"),
+        ("    def room", "    @property\n    def room"),
+    ],
+)
+def test_everything_else_is(old: str, new: str) -> None:
+    assert old in SOURCE
+    assert meaning(SOURCE.replace(old, new).encode()) != meaning(SOURCE.encode())
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "lab" / "workload").glob("*.py")), ids=lambda path: path.stem)
+def test_what_is_written_anew_from_its_tree_means_the_same(path: Path) -> None:
+    source = path.read_bytes()
+    assert meaning(ast.unparse(ast.parse(source)).encode()) == meaning(source)
