@@ -102,7 +102,13 @@ def test_goodput_of_a_sender_that_waits_for_window(rcvbuf: int, measured: float)
     ],
 )
 def test_goodput_of_the_own_transfer(delay: str, sndbuf: int, measured: float, within: float) -> None:
-    bulk = {"writes_per_poll": None, "control": False, "write_size": 1 << 20, "rcvlowat": 16 << 10, "sendfile": True}
+    bulk: dict[str, Any] = {
+        "writes_per_poll": None,
+        "control": False,
+        "write_size": 1 << 20,
+        "rcvlowat": 16 << 10,
+        "sendfile": True,
+    }
     tested = path(delay, sndbuf_max=sndbuf, **bulk)
     assert model.goodput_bulk(tested).number / 1e6 == pytest.approx(measured, rel=within)
 
