@@ -18,6 +18,10 @@ from lab.units import Rate, Size
 
 SETTLE_SECONDS = 10
 
+# Of what only passes frames on. It would look for IPv6 neighbours, routers and listeners by itself, in the middle of a
+# trial, and its frames would wait in the wires' queues with those of the hosts.
+SILENT = {"net.ipv6.conf.default.disable_ipv6": "1"}
+
 
 class FabricError(LabError):
     """The kernel refused a setting, or the network was built and did not come alive."""
@@ -28,6 +32,8 @@ def prepare(spaces: Spaces, node: Node) -> None:
     own = {end.name for end in spaces.interfaces[node.name]}
     with spaces.inside(node.name) as netlink:
         _set({name: value for name, value in node.sysctls.items() if _interface_of(name) not in own})
+        if node.kind is Kind.SWITCH:
+            _set(SILENT)
         device.up(netlink, "lo")
         if node.kind is Kind.SWITCH:
             device.bridge(netlink, _bridge(node))
@@ -37,6 +43,7 @@ def connect(spaces: Spaces, number: int, link: Link) -> None:
     """Two veth pairs, end to end through the wires' namespace; `number` is the link's, from 0."""
     inner = tuple(wire_end(number, side) for side in (0, 1))
     with spaces.inside(WIRES) as wires:
+        _set(SILENT)
         for end, name in zip(link.ends, inner, strict=True):
             device.veth(wires, name, end, spaces.of(end.node))
             offload.write(wires, name, Offloads())

@@ -120,8 +120,10 @@ class DelayedAck:
         pushed = self.pushed == 2 or (self.pushed == 1 and not self.pingpong)
         return self.scheduled and (unacked > self.rcv_mss or (pushed and emptied))
 
-    def delay(self, now: int) -> None:
-        """Sets the timer, or keeps an earlier one: tcp_send_delayed_ack()."""
+    def delay(self, now: int) -> bool:
+        """Sets the timer, or keeps an earlier one; returns whether that is so near that the ACK goes at once:
+        tcp_send_delayed_ack().
+        """
         timers, jiffies = self.timers, self.timers.jiffies(now)
         ato = self.ato
         if ato > timers.ato_min:
@@ -129,8 +131,12 @@ class DelayedAck:
             ato = min(ato, timers.delack_max, max(rtt, timers.ato_min))
         timeout = jiffies + ato
         if self.due < NEVER:
-            timeout = min(timeout, self.timeout)
+            if self.timeout <= jiffies + (ato >> 2):
+                return True
+            if timeout >= self.timeout:
+                return False
         self.timeout, self.due = timeout, timers.time_of(timers.expiry(timeout, jiffies))
+        return False
 
     def expire(self) -> None:
         """The timer fires, before the ACK goes: tcp_delack_timer_handler()."""

@@ -144,10 +144,8 @@ class Receiver:
         wider = self._unacked() > self.icsk_ack.rcv_mss and (
             self.rcv_nxt - self.copied_seq < self.config.rcvlowat or self._select_window() >= self.rcv_wnd
         )
-        if wider or self.icsk_ack.quickack_mode:
+        if wider or self.icsk_ack.quickack_mode or self.icsk_ack.delay(self.now):
             self.send_ack()
-        else:
-            self.icsk_ack.delay(self.now)
         self.awake |= self._epollin_ready()
 
     def read(self, now: int) -> None:

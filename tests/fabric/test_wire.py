@@ -5,14 +5,17 @@ from __future__ import annotations
 import pytest
 
 from lab import outputs
+from lab.fabric import FABRICS
 from lab.metric import tcp_info
-from lab.probe import TcpInfo
+from lab.probe import Capture, TcpInfo
 from lab.units import Duration, Size
 from lab.workload import Bulk
 from tests.fabric.cases import CASES, held_by
 from tests.kinds import Perform
 
 pytestmark = pytest.mark.guest
+
+PCAP_HEADER = 24  # bytes of a capture without a packet
 
 
 @pytest.mark.parametrize(("name", "fabric"), held_by("virtual"))
@@ -34,6 +37,19 @@ def test_the_limit_drops_what_the_wire_cannot_hold(perform: Perform) -> None:
 
     assert drops(10) > 0
     assert drops(100) == 0
+
+
+@pytest.mark.parametrize("fabric", FABRICS)
+def test_a_wire_says_nothing_of_its_own(perform: Perform, fabric: str) -> None:
+    """Where hosts speak IPv4 only, nothing else is on the wire: a frame of 90 bytes would delay their segments."""
+    record = perform(
+        "asymmetric-mtu",
+        Bulk(duration=Duration.of("6 s"), size=Size.of("20 MiB")),
+        (Capture(node="sender", filter="ip6"),),
+        fabric=fabric,
+        links={"path": {"rate": "20 Mbit/s"}},
+    )
+    assert record.path(outputs.capture("sender", "eth0")).stat().st_size == PCAP_HEADER
 
 
 def test_a_network_card_pushes_back_and_a_path_does_not(perform: Perform) -> None:

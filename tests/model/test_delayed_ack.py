@@ -138,3 +138,10 @@ def test_each_ack_that_the_timer_sends_lets_the_next_wait_twice_as_long() -> Non
     ack = settled(1000, rtt=SECOND)
     delays = [delay(ack, second * SECOND) for second in range(1, 6)]
     assert delays == [41 * MS, 88 * MS, 168 * MS, 208 * MS, 208 * MS]  # beyond 63 ticks, to the next of 8
+
+
+@pytest.mark.parametrize(("later", "at_once"), [(29, False), (30, True)])
+def test_an_ack_goes_at_once_where_its_timer_would_fire_within_a_quarter_of_the_ato(later: int, at_once: bool) -> None:
+    ack = settled(1000)
+    ack.delay(SECOND)  # for 40 ms
+    assert ack.delay(SECOND + later * MS) == at_once
