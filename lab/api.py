@@ -228,7 +228,7 @@ def _settings(kernel: str | None, on: str, clock: str | None, seed: int, repeat:
     from lab.kernel import choose
     from lab.runner.plan import Settings
 
-    chosen = choose(on, kernel)
+    chosen = choose(on, kernel, clock)
     return Settings(chosen, clock or chosen.clocks[0], seed, repeat)
 
 

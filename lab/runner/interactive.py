@@ -14,7 +14,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Literal
@@ -30,7 +29,6 @@ from lab.units import from_plain
 
 HOSTS = Path("/etc/hosts")
 MS_BIND = 4096
-UNCHARGED_SECONDS = 1.0  # in virtual time; until then the CPU is not shared, and what spins, as Mininet does, keeps it
 
 
 class HandsOn(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -54,8 +52,6 @@ class HandsOn(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 def main(folder: Path) -> int:
     """Bring it up, hand it over, take it down; the exit status is the command's, or the error's."""
     wanted = from_plain(json.loads((folder / "hands-on.json").read_text()), HandsOn)
-    if wanted.clock == "virtual":
-        time.sleep(UNCHARGED_SECONDS)
     try:
         with ExitStack() as undo:
             fabric = undo.enter_context(choose(wanted.fabric)(wanted.network))
