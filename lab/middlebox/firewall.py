@@ -40,7 +40,7 @@ class TcpMss(MssSetter, frozen=True, tag="tcp_mss", tag_field="kind", forbid_unk
 
     @contextmanager
     def installed(self, testbed: Testbed) -> Iterator[None]:
-        """Keep the rule in force within this context. Raises WorkloadError when the kernel has another one than this."""
+        """Keep the rule in force within this context. Raises WorkloadError when the kernel has another one."""
         chain, side = ("POSTROUTING", "-o") if self.way == "out" else ("PREROUTING", "-i")
         rule = [chain, side, self.interface, "-p", "tcp", "-m", "tcp", "--tcp-flags", "SYN,RST", "SYN"]
         rule += ["-j", "TCPMSS", "--set-mss", str(self.mss.bytes)]
@@ -68,7 +68,7 @@ class NftMaxseg(MssSetter, frozen=True, tag="nft_maxseg", tag_field="kind", forb
 
     @contextmanager
     def installed(self, testbed: Testbed) -> Iterator[None]:
-        """Keep the rule in force within this context. Raises WorkloadError when the kernel has another one than this."""
+        """Keep the rule in force within this context. Raises WorkloadError when the kernel has another one."""
         key = {"tcp option": {"name": "maxseg", "field": "size"}}
         wanted = {"mangle": {"key": key, "value": self.mss.bytes}}
         statement = f"tcp option maxseg size set {self.mss.bytes}"
