@@ -1,6 +1,6 @@
-"""What Python source means: the same bytes for sources that do the same, however they are laid out and explained.
+"""Reduce Python source to what it means: sources that do the same give the same bytes, whatever layout and comments.
 
-An address of a trial, or of a prediction, covers the code that decides it. A comment, a docstring or a line break
+The address of a trial, or of a prediction, covers the code that decides it. A comment, a docstring or a line break
 decides nothing, and must not send anybody's trials back to the machine; any other change of the code may.
 """
 
@@ -10,15 +10,15 @@ import ast
 
 __all__ = ["meaning"]
 
-# Says nothing that the rest of the tree does not: load or store, the u of u"text".
+# These fields say nothing that the rest of the tree does not: load or store, the u of u"text".
 _IMPLIED = frozenset({"ctx", "kind", "type_comment", "type_ignores"})
 
 
 def meaning(source: bytes) -> bytes:
-    """The syntax tree of `source` without texts that stand by themselves, as docstrings do.
+    """Return the syntax tree of `source`, without strings that are statements by themselves, as docstrings are.
 
-    It is written out here, and not by `ast.dump`, whose form is another one in each version of Python. Raises
-    SyntaxError.
+    It is written out here, and not by `ast.dump`, whose form differs between versions of Python. Raises SyntaxError
+    when `source` is not Python.
     """
     parts: list[str] = []
     _write(ast.parse(source), parts)

@@ -1,4 +1,4 @@
-"""The files that a trial leaves in its out/, named once: whoever writes one and whoever reads it asks here."""
+"""Name the files that a trial leaves in its out/, once for those who write them and those who read them."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ QDISCS_BEFORE, QDISCS_AFTER = "qdiscs.before.json", "qdiscs.after.json"
 QPERF = "qperf.txt"
 SMALL_WRITES = "small_writes.json"
 
-# What `tcp_info` holds one after another: time in ns, local port << 16 | remote port, bytes of tcp_info that follow.
+# Precedes each sample in `tcp_info`: time in ns, local port << 16 | remote port, how many bytes of tcp_info follow.
 TCP_INFO_RECORD = struct.Struct("<qII")
 
 _CAPTURE, _PCAP = "capture.", ".pcap"
@@ -49,31 +49,31 @@ _EXPERT, _TEXT = "expert.", ".txt"
 
 
 def capture(node: str, interface: str) -> str:
-    """The packets that passed an interface."""
+    """Return the name of the file with the packets that passed an interface."""
     return f"{_CAPTURE}{node}.{interface}{_PCAP}"
 
 
 def captures(names: Iterable[str], node: str | None = None) -> list[str]:
-    """Those of the names that are captures; of one node, if it is given."""
+    """Return the names that are captures; only those of `node`, if it is given."""
     start = _CAPTURE if node is None else f"{_CAPTURE}{node}."
     return [name for name in names if name.startswith(start) and name.endswith(_PCAP)]
 
 
 def expert(node: str, interface: str) -> str:
-    """Tshark's Expert Info on what passed an interface."""
+    """Return the name of the file with tshark's Expert Info on what passed an interface."""
     return f"{_EXPERT}{node}.{interface}{_TEXT}"
 
 
 def is_expert(name: str) -> bool:
-    """Whether the file is of Expert Info."""
+    """Return whether the file holds Expert Info."""
     return name.startswith(_EXPERT) and name.endswith(_TEXT)
 
 
 def netstat(node: str, when: str) -> str:
-    """The kernel's counters on a node, "before" or "after" the workload."""
+    """Return the name of the file with the kernel's counters on a node, "before" or "after" the workload."""
     return f"netstat.{node}.{when}.txt"
 
 
 def tcp_info(node: str) -> str:
-    """The samples of a node's connections."""
+    """Return the name of the file with the samples of a node's connections."""
     return f"tcp_info.{node}.bin"

@@ -1,4 +1,4 @@
-"""Where a workload or a probe acts: the hosts of one trial, and the folder that its outputs go to."""
+"""Give workloads and probes what they act on: the hosts of one trial, and the folder that its outputs go to."""
 
 from __future__ import annotations
 
@@ -24,39 +24,36 @@ SOON_SECONDS = 60.0
 
 
 class WorkloadError(LabError):
-    """A measuring tool failed, or did not end in its time."""
+    """Raised when a measuring tool fails, or does not end in its time."""
 
 
 class Joinable(Protocol):
-    """Anything that a thread can move into: a network namespace."""
+    """Stands for anything that a thread can move into: a network namespace."""
 
     def join(self) -> None:
         """Move the calling thread inside."""
 
     def entered(self) -> AbstractContextManager[None]:
-        """The calling thread is inside within this context."""
+        """Keep the calling thread inside within this context."""
 
 
 @dataclass(frozen=True, slots=True)
 class Testbed:
-    """The hosts of one trial by name, each one's IPv4 and IPv6 address, and the folder `out`.
+    """Gives access to the hosts of one trial by name, and to the folder for its outputs."""
 
-    Processes started here end, at the latest, with `undo`.
-    """
-
-    spaces: Mapping[str, Joinable]
-    addresses: Mapping[tuple[str, int], str]
-    out: Path
-    undo: ExitStack
+    spaces: Mapping[str, Joinable]  # host -> its network namespace
+    addresses: Mapping[tuple[str, int], str]  # (host, IP version) -> its address
+    out: Path  # where the outputs go
+    undo: ExitStack  # ends, at the latest, the processes started here
 
     def address(self, node: str, version: int = 4) -> str:
-        """The first IPv4 (or IPv6) address of `node`. Raises KeyError."""
+        """Return the first IPv4 (or IPv6) address of `node`. Raises KeyError when it has none."""
         return self.addresses[node, version]
 
     def start(
         self, node: str, argv: Sequence[str], output: str | None = None, errors: str | None = None
     ) -> subprocess.Popen[bytes]:
-        """Run a tool on `node`; its standard output goes to the file `output`, its errors to `errors` or there too.
+        """Start a tool on `node`; its standard output goes to the file `output`, its errors to `errors` or there too.
 
         Raises MachineError when the tool is not installed.
         """
@@ -72,7 +69,7 @@ class Testbed:
         return process
 
     def run(self, node: str, argv: Sequence[str], output: str) -> str:
-        """Run a tool that is soon done on `node`; what it said, which the file `output` keeps.
+        """Run a short-lived tool on `node` and return what it said, which the file `output` keeps.
 
         Raises MachineError when it is not installed, WorkloadError when it fails.
         """
@@ -86,7 +83,7 @@ class Testbed:
         return child
 
     def wait(self, process: subprocess.Popen[bytes], seconds: float, output: str | None = None) -> None:
-        """Wait for a tool to end well. Raises WorkloadError with the last line it said when it does not."""
+        """Wait for a tool to succeed. Raises WorkloadError when it is late, or fails (with the last line it said)."""
         tool = Path(process.args[0]).name  # type: ignore[index,arg-type]  # always started with a list
         if process.poll() is None and not _ended(process.pid, seconds):
             raise WorkloadError(f"{tool} did not end within {seconds:g} s of the trial's clock")
@@ -95,7 +92,7 @@ class Testbed:
             raise WorkloadError(f"{tool} failed with status {status}: {self._last_words(output)}")
 
     def wait_for_listener(self, process: subprocess.Popen[bytes] | Child, port: int) -> None:
-        """Until something in the process's namespace listens on TCP `port`. Raises WorkloadError."""
+        """Wait for a listener on TCP `port` in the process's namespace. Raises WorkloadError when none comes."""
         wanted = f":{port:04X}"
         deadline = time.monotonic() + READY_SECONDS
         while time.monotonic() < deadline:
@@ -118,7 +115,7 @@ class Testbed:
 
 
 class Child:
-    """A forked function of ours. Its traceback, if any, goes to standard error: the console log."""
+    """Runs a function of ours in a forked process. A traceback goes to standard error: the console log."""
 
     def __init__(self, pid: int) -> None:
         self.pid = pid
@@ -126,7 +123,7 @@ class Child:
 
     @classmethod
     def fork(cls, space: Joinable, work: Callable[[], None]) -> Child:
-        """Start `work` in `space`."""
+        """Start `work` in `space`, in a process of its own."""
         pid = os.fork()
         if pid:
             return cls(pid)
@@ -143,14 +140,14 @@ class Child:
             os._exit(status)
 
     def poll(self) -> int | None:
-        """Its exit status, None while it runs."""
+        """Return the exit status, or None while the process runs."""
         if self._status is None:
             pid, status = os.waitpid(self.pid, os.WNOHANG)
             self._status = os.waitstatus_to_exitcode(status) if pid else None
         return self._status
 
     def wait(self, what: str, seconds: float) -> None:
-        """Until it has ended well. Raises WorkloadError otherwise."""
+        """Wait until the process has succeeded. Raises WorkloadError, naming it `what`, when it fails or is late."""
         if self._status is None and not _ended(self.pid, seconds):
             raise WorkloadError(f"{what} did not end within {seconds:g} s of the trial's clock")
         self.poll()
@@ -158,12 +155,12 @@ class Child:
             raise WorkloadError(f"{what} failed with status {self._status}: see the console log")
 
     def stop(self, what: str) -> None:
-        """Ask it to finish (SIGTERM), and wait until it has. Raises WorkloadError."""
+        """Ask the process to finish (SIGTERM), and wait until it has. Raises WorkloadError when it fails or is late."""
         os.kill(self.pid, signal.SIGTERM)
         self.wait(what, STOP_SECONDS)
 
     def end(self) -> None:
-        """Kill it if it still runs."""
+        """Kill the process if it still runs."""
         if self.poll() is None:
             os.kill(self.pid, signal.SIGKILL)
             os.waitpid(self.pid, 0)
@@ -171,7 +168,7 @@ class Child:
 
 
 def _ended(pid: int, seconds: float) -> bool:
-    """Whether the child `pid` ends within `seconds`; sleeps, since polling would cost a guest's time."""
+    """Return whether the child `pid` ends within `seconds`. Sleeps until then: polling would cost the guest time."""
     handle = os.pidfd_open(pid)
     try:
         return bool(select.select([handle], [], [], seconds)[0])

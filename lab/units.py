@@ -1,4 +1,4 @@
-"""Quantities that a network is made of: parsed exactly, printed exactly, compared and computed with.
+"""Parse, print, compare and compute with the quantities that a network is made of, all of it exactly.
 
 A `Rate` is whole bits per second, a `Duration` whole nanoseconds, a `Size` whole bytes. `str()` and `of()` are
 inverse to each other, so a quantity survives YAML, JSON and the command line unchanged.
@@ -23,12 +23,12 @@ _NUMBER = re.compile(r"\s*([+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d{1,2})?)\s*
 
 
 class UnitError(ValueError):
-    """A text is not a quantity of the kind wanted; the message says which units are."""
+    """Raised when a text is not a quantity of the kind wanted; the message lists the units that are."""
 
 
 @total_ordering
 class Quantity:
-    """An immutable, non-negative whole number of base units. Subclasses name the units."""
+    """Holds an immutable, non-negative whole number of base units. Subclasses name the units."""
 
     __slots__ = ("base",)
     base: int
@@ -61,7 +61,7 @@ class Quantity:
 
     @classmethod
     def of(cls, text: str | Self) -> Self:
-        """The quantity that `text` ("1 Gbit/s", "10ms", "1.5 KiB") means.
+        """Return the quantity that `text` ("1 Gbit/s", "10ms", "1.5 KiB") means.
 
         Raises UnitError for an unknown or missing unit, a negative value, or one finer than the base unit.
         """
@@ -83,7 +83,7 @@ class Quantity:
         return cls(int(exact))
 
     def __str__(self) -> str:
-        """The shortest exact text, in the largest unit of at most three decimals."""
+        """Return the shortest exact text, in the largest unit that needs at most three decimals."""
         for unit, factor in self.units.items():
             if self.base >= factor and (1000 * self.base) % factor == 0:
                 whole, thousandths = divmod(1000 * self.base // factor, 1000)
@@ -95,7 +95,7 @@ class Quantity:
 
 
 class Rate(Quantity):
-    """A capacity in bits per second."""
+    """Holds a capacity in bits per second."""
 
     __slots__ = ()
     kind = "rate"
@@ -104,16 +104,16 @@ class Rate(Quantity):
 
     @property
     def bps(self) -> int:
-        """Bits per second."""
+        """The rate in bits per second."""
         return self.base
 
     def time_for(self, size: Size) -> Fraction:
-        """Seconds that `size` takes at this rate, exactly. Raises ZeroDivisionError at rate zero."""
+        """Return the exact seconds that `size` takes at this rate. Raises ZeroDivisionError when the rate is zero."""
         return Fraction(8 * size.bytes, self.base)
 
 
 class Duration(Quantity):
-    """A length of time in nanoseconds."""
+    """Holds a length of time in nanoseconds."""
 
     __slots__ = ()
     kind = "duration"
@@ -122,17 +122,17 @@ class Duration(Quantity):
 
     @property
     def ns(self) -> int:
-        """Nanoseconds."""
+        """The duration in nanoseconds."""
         return self.base
 
     @property
     def seconds(self) -> float:
-        """Seconds."""
+        """The duration in seconds."""
         return self.base / 10**9
 
 
 class Size(Quantity):
-    """A number of bytes. Decimal (kB, MB) and binary (KiB, MiB) units differ, as in the standards."""
+    """Holds a number of bytes. Decimal (kB, MB) and binary (KiB, MiB) units differ, as in the standards."""
 
     __slots__ = ()
     kind = "size"
@@ -149,11 +149,11 @@ class Size(Quantity):
 
     @property
     def bytes(self) -> int:
-        """Bytes."""
+        """The size in bytes."""
         return self.base
 
     def __str__(self) -> str:
-        """In KiB or more only when whole: '1500 B', never '1.5 kB'."""
+        """Return the text in KiB or a larger unit only when it is whole there: '1500 B', never '1.5 kB'."""
         for unit in ("GiB", "MiB", "KiB"):
             if self.base and self.base % self.units[unit] == 0:
                 return f"{self.base // self.units[unit]} {unit}"
@@ -162,14 +162,11 @@ class Size(Quantity):
 
 @dataclass(frozen=True, slots=True)
 class Value:
-    """A measured, predicted or reported figure: `number` in `unit`, one of 'bit/s', 's', 'B', '1'.
-
-    `low` and `high` bound it where it is uncertain; both None means exact.
-    """
+    """Holds a measured, predicted or reported figure, with bounds where it is uncertain."""
 
     number: float
-    unit: str
-    low: float | None = None
+    unit: str  # one of 'bit/s', 's', 'B', '1'
+    low: float | None = None  # the lower bound; None on both sides means exact
     high: float | None = None
 
     def __post_init__(self) -> None:
@@ -178,7 +175,7 @@ class Value:
 
     @classmethod
     def of(cls, figure: Self | Quantity | float | str) -> Self:
-        """A figure as an experiment writes it: '927 Mbit/s', '32 B', 0, or a quantity.
+        """Read a figure as an experiment writes it: '927 Mbit/s', '32 B', 0, or a quantity.
 
         Raises UnitError when a text is no quantity at all.
         """
@@ -200,9 +197,9 @@ class Value:
         raise UnitError(f"'{figure}' is not a rate, a duration or a size")
 
     def over(self, other: Value) -> Value | None:
-        """The ratio of two figures, None over zero; from the least to the most that their bounds allow.
+        """Return the ratio to another figure, from the least to the most that their bounds allow; None over zero.
 
-        Raises UnitError for different units.
+        Raises UnitError when the units differ.
         """
         if self.unit != other.unit:
             raise UnitError(f"no ratio of {self.unit} and {other.unit}")
@@ -225,7 +222,7 @@ class Value:
         return f"{self.number:.4g} {self.unit}"
 
 
-SCALES: Mapping[str, Mapping[str, float]] = {  # base unit -> the units that a figure is read in, largest first
+SCALES: Mapping[str, Mapping[str, float]] = {  # base unit -> the units that people read it in, largest first
     "bit/s": Rate.units,
     "s": {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9},
     "B": {name: Size.units[name] for name in ("GiB", "MiB", "KiB", "B")},
@@ -234,12 +231,12 @@ SCALES: Mapping[str, Mapping[str, float]] = {  # base unit -> the units that a f
 
 
 def to_plain(value: Any) -> Any:
-    """Frozen structs and quantities as JSON's own types; quantities become their text."""
+    """Turn frozen structs and quantities into JSON's own types; a quantity becomes its text."""
     return msgspec.to_builtins(value, enc_hook=_encode)
 
 
 def from_plain(plain: Any, kind: type[_T]) -> _T:
-    """The inverse of `to_plain` for a struct type. Raises msgspec.ValidationError, which names the place."""
+    """Turn what `to_plain` made back into a struct. Raises msgspec.ValidationError, which names the place."""
     return msgspec.convert(plain, kind, dec_hook=_decode)
 
 

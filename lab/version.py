@@ -1,4 +1,4 @@
-"""Versions of kernels, as packages write them: "7.2.13-1"."""
+"""Read kernel versions as packages write them: "7.2.13-1"."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ __all__ = ["order", "series"]
 
 
 def series(version: str) -> str:
-    """The X.Y that it starts with, or '' when it starts with none."""
+    """Return the X.Y that a version starts with, or '' when it starts with none."""
     found = re.match(r"\d+\.\d+", version)
     return found.group() if found else ""
 
 
 def order(version: str) -> tuple[int, ...]:
-    """What sorts versions: their numbers, so that 6.12 comes after 6.9."""
+    """Return the numbers of a version, as a sort key: 6.12 comes after 6.9."""
     return tuple(int(number) for number in re.findall(r"\d+", version))

@@ -1,4 +1,4 @@
-"""Networks made real: namespaces and wires, every setting read back."""
+"""Make networks real: namespaces and wires, with every setting read back."""
 
 from __future__ import annotations
 
@@ -15,7 +15,10 @@ FABRICS = ("netlink", "mininet")  # the usual one first
 
 
 def choose(name: str) -> type[Fabric]:
-    """The fabric called so; it is imported only then. Raises InputError, MachineError where Mininet is missing."""
+    """Return the fabric of that name, imported only now.
+
+    Raises InputError when there is none, MachineError when Mininet is missing.
+    """
     match name:
         case "netlink":
             from lab.fabric.fabric import Fabric

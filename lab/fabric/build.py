@@ -1,6 +1,6 @@
-"""The steps by which namespaces become a network, whoever made the namespaces. Each undoes itself with them.
+"""Turn namespaces into a network, step by step, whoever made them. Removing the namespaces undoes every step.
 
-`prepare` a node, `connect` its links, `finish` it, and, when all are, `settle`. Every step raises NetlinkError,
+`prepare` a node, `connect` its links, `finish` it and, when all are finished, `settle`. Every step raises NetlinkError,
 NamespaceError, FabricError or OSError when the kernel refuses.
 """
 
@@ -24,11 +24,11 @@ SILENT = {"net.ipv6.conf.default.disable_ipv6": "1"}
 
 
 class FabricError(LabError):
-    """The kernel refused a setting, or the network was built and did not come alive."""
+    """Raised when the kernel refuses a setting, or the network was built but did not come alive."""
 
 
 def prepare(spaces: Spaces, node: Node) -> None:
-    """The node's own sysctls first: some are the defaults of what is to come."""
+    """Set the node's own sysctls first, since some are the defaults of what is to come; then bring lo and bridge up."""
     own = {end.name for end in spaces.interfaces[node.name]}
     with spaces.inside(node.name) as netlink:
         _set({name: value for name, value in node.sysctls.items() if _interface_of(name) not in own})
@@ -40,7 +40,7 @@ def prepare(spaces: Spaces, node: Node) -> None:
 
 
 def connect(spaces: Spaces, number: int, link: Link) -> None:
-    """Two veth pairs, end to end through the wires' namespace; `number` is the link's, from 0."""
+    """Make two veth pairs, end to end through the wires' namespace; `number` is the link's, from 0."""
     inner = tuple(wire_end(number, side) for side in (0, 1))
     with spaces.inside(WIRES) as wires:
         _set(SILENT)
@@ -61,7 +61,7 @@ def connect(spaces: Spaces, number: int, link: Link) -> None:
 
 
 def finish(spaces: Spaces, node: Node) -> None:
-    """Routes, and the neighbours' hardware addresses, so that ARP never takes part in a measurement."""
+    """Add routes, and the neighbours' hardware addresses, so that ARP never takes part in a measurement."""
     with spaces.inside(node.name) as netlink:
         for route in node.routes:
             device.add_route(netlink, route)
@@ -70,7 +70,7 @@ def finish(spaces: Spaces, node: Node) -> None:
 
 
 def settle(spaces: Spaces) -> None:
-    """Until every carrier is noticed: the kernel does so lazily, and loses frames before."""
+    """Wait until the kernel has noticed every carrier: it does so lazily, and loses frames before."""
     deadline = time.monotonic() + SETTLE_SECONDS
     inner = [wire_end(number, side) for number in range(len(spaces.network.links)) for side in (0, 1)]
     outer = {node: [end.name for end in ends] for node, ends in spaces.interfaces.items()}
@@ -83,24 +83,24 @@ def settle(spaces: Spaces) -> None:
 
 
 def wire_end(number: int, side: int) -> str:
-    """The name of a wire's inner end: side 0 faces the link's first interface."""
+    """Return the name of a wire's inner end: side 0 faces the link's first interface."""
     return f"w{number}{'ab'[side]}"
 
 
 def nic(direction: Direction) -> tuple[Rate, Size, int] | None:
-    """(rate, MTU, limit) of the network card that shapes this direction, where one does."""
+    """Return (rate, MTU, limit) of the network card that shapes this direction, or None."""
     if direction.shaper is Shaper.NIC and direction.rate:
         return direction.rate, direction.mtu, direction.limit
     return None
 
 
 def sysctl(name: str) -> Path:
-    """Its file, which shows the namespace that the caller is in."""
+    """Return a sysctl's file, which shows the namespace that the caller is in."""
     return Path("/proc/sys") / name.replace(".", "/")
 
 
 def coalescing(end: Interface) -> dict[str, str]:
-    """The files below an interface's sysfs folder that set it, and their content; none where it is off."""
+    """Return the files in an interface's sysfs folder that set coalescing, with their content; none when it is off."""
     if not end.gro_flush_timeout:
         return {}
     return {
@@ -115,7 +115,7 @@ def _without_carrier(netlink: Netlink, interfaces: list[str]) -> list[str]:
 
 
 def _bridge(node: Node) -> str:
-    """A switch's name, as far as an interface's goes (IFNAMSIZ)."""
+    """Return a switch's name, cut to the length of an interface's (IFNAMSIZ)."""
     return node.name[:15]
 
 
@@ -135,7 +135,7 @@ def _configure(spaces: Spaces, netlink: Netlink, end: Interface) -> None:
 
 
 def _set(sysctls: dict[str, str]) -> None:
-    """Write them in the caller's namespace. Raises FabricError that names the one the kernel refuses."""
+    """Write sysctls in the caller's namespace. Raises FabricError, which names the one that the kernel refuses."""
     for name, value in sysctls.items():
         try:
             sysctl(name).write_text(value)
@@ -144,6 +144,6 @@ def _set(sysctls: dict[str, str]) -> None:
 
 
 def _interface_of(name: str) -> str | None:
-    """The interface in a name like net.ipv6.conf.eth0.accept_dad."""
+    """Return the interface in a name like net.ipv6.conf.eth0.accept_dad, or None."""
     parts = name.split(".")
     return parts[3] if len(parts) == 5 and parts[2] in ("conf", "neigh") else None

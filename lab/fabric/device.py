@@ -1,4 +1,4 @@
-"""Interfaces, addresses, routes and qdiscs: one function a thing, each one netlink request.
+"""Set up interfaces, addresses, routes and qdiscs: one function per thing, each one netlink request.
 
 Every function takes the Netlink socket of the namespace that it acts in and raises NetlinkError.
 """
@@ -49,7 +49,7 @@ IF_OPER_UP = b"\x06"
 
 @dataclass(frozen=True, slots=True)
 class LinkState:
-    """What the kernel says of an interface."""
+    """Holds what the kernel says about an interface."""
 
     index: int
     mtu: int
@@ -59,7 +59,7 @@ class LinkState:
 
 
 def links(netlink: Netlink) -> dict[str, LinkState]:
-    """Every interface of the namespace by name."""
+    """Return every interface of the namespace, by name."""
     found = {}
     for body in netlink.dump("listing interfaces", RTM_GETLINK, _IFINFO.pack(0, 0, 0, 0, 0)):
         index = _IFINFO.unpack_from(body)[2]
@@ -76,12 +76,12 @@ def links(netlink: Netlink) -> dict[str, LinkState]:
 
 
 def index(netlink: Netlink, name: str) -> int:
-    """The number of `name`: of one interface among thousands, without listing them. Raises OSError."""
+    """Return an interface's number without listing all, perhaps thousands. Raises OSError when there is none."""
     return int(_IFREQ.unpack(netlink.ioctl(SIOCGIFINDEX, _IFREQ.pack(name.encode(), 0)))[1])
 
 
 def veth(netlink: Netlink, name: str, outer: Interface, space: Namespace) -> None:
-    """A veth pair: `name` here, its peer as `outer` in `space`. One queue each, so that order is kept."""
+    """Make a veth pair: `name` here, its peer as `outer` in `space`. Each has one queue, so that order is kept."""
     queues = [attribute(IFLA_NUM_TX_QUEUES, 1), attribute(IFLA_NUM_RX_QUEUES, 1)]
     handle = os.open(space.path, os.O_RDONLY | os.O_CLOEXEC)
     try:
@@ -109,7 +109,7 @@ def veth(netlink: Netlink, name: str, outer: Interface, space: Namespace) -> Non
 
 
 def bridge(netlink: Netlink, name: str) -> None:
-    """A learning bridge without spanning tree, up."""
+    """Make a learning bridge without spanning tree, and bring it up."""
     info = attribute(IFLA_LINKINFO, [attribute(IFLA_INFO_KIND, "bridge")])
     body = _IFINFO.pack(0, 0, 0, IFF_UP, IFF_UP) + attribute(IFLA_IFNAME, name) + info
     netlink.do(f"making bridge {name}", RTM_NEWLINK, body, NLM_F_CREATE | NLM_F_EXCL)
@@ -155,7 +155,7 @@ def add_route(netlink: Netlink, route: Route) -> None:
 
 
 def add_neighbours(netlink: Netlink, name: str, neighbours: Iterable[tuple[str, str]]) -> None:
-    """Permanent neighbour entries, (address, MAC) each."""
+    """Add permanent neighbour entries, each (address, MAC)."""
     number, flags = index(netlink, name), NLM_F_CREATE | NLM_F_REPLACE
     requests = []
     for address, mac in neighbours:
@@ -167,7 +167,7 @@ def add_neighbours(netlink: Netlink, name: str, neighbours: Iterable[tuple[str, 
 
 @cache
 def _neighbour(address: str, mac: str) -> tuple[int, bytes]:
-    """(family, NDA_DST and NDA_LLADDR): the same in each of n hosts, which makes n x n of them."""
+    """Return (family, NDA_DST and NDA_LLADDR), cached: they are the same in each of n hosts, n x n in all."""
     family, packed, _ = _packed(address)
     return family, attribute(1, packed) + attribute(2, bytes.fromhex(mac.replace(":", "")))
 
@@ -213,7 +213,7 @@ def add_program(netlink: Netlink, name: str, way: str, program: int) -> None:
 
 
 def programs(netlink: Netlink, name: str, way: str) -> list[int]:
-    """The numbers of the BPF programs that run there, first to last."""
+    """Return the numbers of the BPF programs that run there, first to last."""
     request = _TCMSG.pack(0, index(netlink, name), 0, TC_HOOKS[way], 0)
     filters = netlink.dump(f"listing the programs of {name}", RTM_GETTFILTER, request)
     options = [attributes(attributes(body[_TCMSG.size :]).get(qdisc.TCA_OPTIONS, b"")) for body in filters]
@@ -227,7 +227,7 @@ def remove_programs(netlink: Netlink, name: str) -> None:
 
 
 def qdiscs(netlink: Netlink) -> dict[str, dict[str, Any]]:
-    """The root qdisc of every interface, described."""
+    """Return the root qdisc of every interface, described."""
     names = {state.index: name for name, state in links(netlink).items()}
     found = {}
     for body in netlink.dump("listing qdiscs", RTM_GETQDISC, _TCMSG.pack(0, 0, 0, 0, 0)):
@@ -238,7 +238,7 @@ def qdiscs(netlink: Netlink) -> dict[str, dict[str, Any]]:
 
 
 def _packed(address: str) -> tuple[socket.AddressFamily, bytes, int]:
-    """(family, address bytes, prefix length) of an address with or without a length."""
+    """Return (family, address bytes, prefix length) of an address with or without a length."""
     text, _, length = address.partition("/")
     family = socket.AF_INET6 if ":" in text else socket.AF_INET
     packed = socket.inet_pton(family, text)

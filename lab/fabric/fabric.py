@@ -1,7 +1,7 @@
-"""A network made of namespaces and veth pairs, with its wires in a namespace of their own.
+"""Make a network of namespaces and veth pairs, with its wires in a namespace of their own.
 
 A wire's two inner ends meet there: what arrives on one is redirected to the other, through its netem. Offloads are
-off on all four ends unless the link says otherwise, so what enters the wire is frames, not super-packets.
+off on all four ends unless the link says otherwise, so that frames enter the wire, not super-packets.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from lab.spec.network import Network
 
 
 class Fabric:
-    """The network, up while the context lasts. `prefix` keeps two fabrics on one kernel apart.
+    """Keeps the network up while the context lasts. `prefix` keeps two fabrics on one kernel apart.
 
     Raises NetlinkError, NamespaceError, FabricError or OSError when the kernel cannot build it; what was built is
-    undone then, last in first out.
+    then undone, last in first out.
     """
 
     def __init__(self, network: Network, prefix: str = "") -> None:
@@ -29,7 +29,7 @@ class Fabric:
         self._undo = ExitStack()
 
     def namespace(self, node: str) -> Namespace:
-        """Where `node` lives."""
+        """Return the namespace of `node`."""
         return self.spaces.of(node)
 
     def __enter__(self) -> Self:
@@ -44,7 +44,7 @@ class Fabric:
         self._undo.close()
 
     def _build(self, undo: ExitStack) -> None:
-        """Make it all; how to take it down again goes to `undo`."""
+        """Make the whole network; how to take it down again goes to `undo`."""
         for name in (*self.spaces.nodes, WIRES):
             undo.callback(Namespace.create(self.spaces.of(name).name).remove)
         for node in self.network.nodes:
@@ -56,9 +56,9 @@ class Fabric:
         build.settle(self.spaces)
 
     def qdiscs(self) -> list[dict[str, Any]]:
-        """Every qdisc that shapes, with its counters (see `readback.qdiscs`)."""
+        """Return every qdisc that shapes, with its counters (see `readback.qdiscs`)."""
         return readback.qdiscs(self.spaces)
 
     def differences(self) -> list[str]:
-        """What the kernel does differently from what the network asks for; empty when the fabric is exact."""
+        """Return what the kernel does differently from what the network asks for; empty when the fabric is exact."""
         return readback.differences(self.spaces)

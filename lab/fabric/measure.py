@@ -1,8 +1,8 @@
-"""What the wires really do, measured by frames of our own before a trial in real time starts.
+"""Measure what the wires really do, with frames of our own, before a trial in real time starts.
 
 Each direction of each link carries a few short frames apart, for its delay, and a burst of full ones, for its rate.
 They go from interface to interface, past IP, routes and bridges (an experimental EtherType, sent to the address that no
-bridge forwards), so that nothing learns from them. Both ends are timed by one clock, so one way can be measured.
+bridge forwards), so that nothing learns from them. One clock times both ends, so that one way can be measured.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _TIME = struct.Struct("=qq")
 
 @dataclass(frozen=True, slots=True)
 class _Way:
-    """One direction of a link, and the sockets at its ends."""
+    """Holds one direction of a link, and the sockets at its ends."""
 
     direction: Direction
     sender: socket.socket
@@ -45,22 +45,23 @@ class _Way:
     source: bytes
 
     def frame_seconds(self, size: int) -> float:
-        """How long the wire is busy with a frame of `size` bytes as the kernel counts them; 0 without a rate."""
+        """Return how long the wire is busy with a frame of `size` bytes as the kernel counts them; 0 without a rate."""
         rate = self.direction.rate
         return 8 * (size + FRAME_OVERHEAD.bytes) / rate.bps if rate else 0.0
 
     def frame(self, number: int, size: int) -> bytes:
-        """The frame with that number in it."""
+        """Return a frame of `size` bytes with that number in it."""
         head = NEAREST_BRIDGE + self.source + struct.pack(">H", ETHERTYPE) + _NUMBER.pack(number)
         return head.ljust(size, b"\0")
 
 
 def measure(fabric: Fabric) -> list[dict[str, Any]]:
-    """Each direction of each link: `link`, `direction`, and in seconds what was found beside what the network asks for.
+    """Measure each direction of each link: `link`, `direction`, and in seconds what was found and what was asked for.
 
-    `delay` is the median of a short frame's ways, `delay_wanted` delay and frame time; `burst` the time from the first
-    to the last of `frames` full frames, sent within `sending`, and `burst_wanted` what the rate makes of it. None: no
-    frame came, or nothing can be expected: without a rate, and where jitter or reordering move frames at will.
+    `delay` is the median delay of the short frames, `delay_wanted` the delay plus the frame time. `burst` is the time
+    from the first to the last of `frames` full frames, sent within `sending`, and `burst_wanted` what the rate makes of
+    it. None means that no frame came, or that nothing can be expected: without a rate, or where jitter or reordering
+    move frames at will.
     """
     found = []
     for link in fabric.network.links:
@@ -121,7 +122,7 @@ def _measured(way: _Way) -> dict[str, Any]:
 
 
 def _burst(way: _Way, size: int) -> int:
-    """The full frames that take the wire a while: no more than it, or the receiver's buffer, holds."""
+    """Return how many full frames keep the wire busy for a while: no more than it, or the receiver's buffer, holds."""
     if not way.direction.rate:
         return 0
     room = way.receiver.getsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF) // (TRUESIZE + size)
@@ -130,7 +131,7 @@ def _burst(way: _Way, size: int) -> int:
 
 
 def _received(receiver: socket.socket, count: int, seconds: float) -> list[tuple[int, int]]:
-    """(number, the kernel's time of arrival in ns) of up to `count` frames, as they came."""
+    """Return (number, the kernel's time of arrival in ns) of up to `count` frames, as they came."""
     deadline = time.monotonic() + seconds + PATIENCE_SECONDS
     came: list[tuple[int, int]] = []
     while len(came) < count and select.select([receiver], [], [], max(0.0, deadline - time.monotonic()))[0]:
@@ -146,7 +147,7 @@ class _Vector(ctypes.Structure):
 
 
 class _Header(ctypes.Structure):
-    """struct msghdr."""
+    """Mirrors struct msghdr."""
 
     _fields_ = (
         ("name", ctypes.c_void_p),
@@ -160,13 +161,13 @@ class _Header(ctypes.Structure):
 
 
 class _Message(ctypes.Structure):
-    """struct mmsghdr."""
+    """Mirrors struct mmsghdr."""
 
     _fields_ = (("header", _Header), ("sent", ctypes.c_uint))
 
 
 def _send_all(sender: socket.socket, frames: list[bytes]) -> None:
-    """All in one system call, sendmmsg(2), so that the wire and not Python sets the pace. Raises OSError."""
+    """Send all in one call of sendmmsg(2), so that the wire and not Python sets the pace. Raises OSError on failure."""
     vectors = (_Vector * len(frames))(*(_Vector(frame, len(frame)) for frame in frames))
     messages = (_Message * len(frames))()
     for message, vector in zip(messages, vectors, strict=True):

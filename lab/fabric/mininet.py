@@ -1,9 +1,7 @@
-"""The network as Mininet's own: its nodes, its command line, its graph, with our wires and every setting ours.
+"""Make the network as Mininet's own, with its nodes, command line and graph, but our wires and every setting ours.
 
 Mininet makes the hosts and switches; what `lab.fabric.build` does to them is the same as elsewhere, and is read back
-the same way.
-
-Raises ImportError where Mininet is not installed.
+the same way. Importing this module raises ImportError when Mininet is not installed.
 """
 
 from __future__ import annotations
@@ -30,12 +28,12 @@ from mininet.net import Mininet  # noqa: E402
 from mininet.node import Host, Switch  # noqa: E402
 from mininet.topo import Topo  # noqa: E402
 
-# Or its first network raises the machine's limits and buffers for good (fixLimits). A trial's are its own.
+# Otherwise Mininet's first network raises the machine's limits and buffers for good (fixLimits). A trial sets its own.
 Mininet.inited = True
 
 
 class MininetFabric(Fabric):
-    """The network, made by Mininet: `net` is its object, for its command line."""
+    """Has Mininet make the network; `net` is Mininet's object, for its command line."""
 
     def __init__(self, network: Network, prefix: str = "") -> None:
         super().__init__(network, prefix)
@@ -47,10 +45,10 @@ class MininetFabric(Fabric):
 
 
 class LabTopo(Topo):  # type: ignore[misc]
-    """The network's graph. Its nodes and links bring their own classes, so that any Mininet can build it."""
+    """Describes the network's graph. Its nodes and links bring their own classes, so that any Mininet can build it."""
 
     def build(self, spaces: Spaces) -> None:
-        """Mininet's name for it."""
+        """Add all nodes and links; Mininet calls it by this name."""
         site = Site(spaces)
         for number, node in enumerate(spaces.network.nodes, 1):
             if node.kind is Kind.SWITCH:
@@ -62,7 +60,7 @@ class LabTopo(Topo):  # type: ignore[misc]
 
 
 class Site:
-    """Where a network is made: the nodes' namespaces and, from the first node to the last, the wires'."""
+    """Manages the namespaces of a network: its nodes' and, from the first node to the last, its wires'."""
 
     def __init__(self, spaces: Spaces) -> None:
         self.spaces = spaces
@@ -70,7 +68,7 @@ class Site:
         self._unfinished = {node.name for node in spaces.network.nodes if node.kind is not Kind.SWITCH}
 
     def settle(self, node: Node, process: int) -> None:
-        """`process` of Mininet's is the node from now on."""
+        """Take the namespace of Mininet's `process` as the node's, and prepare it."""
         with ExitStack() as undo:
             if not self._settled:
                 undo.callback(Namespace.create(self.spaces.of(WIRES).name).remove)
@@ -80,7 +78,7 @@ class Site:
         self._settled.add(node.name)
 
     def finish(self, node: Node) -> None:
-        """Mininet has made all links. After the last node nothing is missing but time."""
+        """Finish a node, once Mininet has made all links. After the last node nothing is missing but time."""
         build.finish(self.spaces, node)
         self._unfinished.discard(node.name)
         if not self._unfinished:
@@ -95,7 +93,7 @@ class Site:
 
 
 class _Settled:
-    """What a host and a switch have in common: a namespace with a name, and our settings in it."""
+    """Gives hosts and switches what they have in common: a namespace with a name, and our settings in it."""
 
     def __init__(self, name: str, *, site: Site, **params: Any) -> None:
         super().__init__(name, **params)  # type: ignore[call-arg]  # Mininet's node
@@ -108,35 +106,35 @@ class _Settled:
             raise
 
     def config(self, **_: Any) -> dict[str, Any]:
-        """What Mininet asks of every host when all links are there."""
+        """Finish the node; Mininet asks this of every host when all links are there."""
         self.site.finish(self.lab)
         return {}
 
     def terminate(self) -> None:
-        """The name goes first; the namespace with the shell."""
+        """Remove the namespace's name first; the namespace goes with the shell."""
         if self.shell:  # type: ignore[attr-defined]
             self.site.leave(self.lab)
         super().terminate()  # type: ignore[misc]
 
 
 class Station(_Settled, Host):  # type: ignore[misc]
-    """A host or a router."""
+    """Represents a host or a router."""
 
 
 class Bridge(_Settled, Switch):  # type: ignore[misc]
-    """A switch: a Linux bridge in a namespace of its own, complete as soon as its links are."""
+    """Represents a switch: a Linux bridge in a namespace of its own, complete as soon as its links are."""
 
     controlIntf = None  # noqa: N815  # Mininet's name
 
     def start(self, controllers: object) -> None:
-        """Nothing: it learns by itself."""
+        """Do nothing: the bridge learns by itself."""
 
     def stop(self, deleteIntfs: bool = True) -> None:  # noqa: N803
-        """Nothing: it goes with its namespace."""
+        """Do nothing: the bridge goes with its namespace."""
 
 
 class Wire(MininetLink):  # type: ignore[misc]
-    """A wire of ours: both directions with their own rate, delay and loss, exact to the frame."""
+    """Represents a wire of ours: both directions have their own rate, delay and loss, exact to the frame."""
 
     def __init__(self, node1: Any, node2: Any, *, site: Site, number: int, **params: Any) -> None:
         link = site.spaces.network.links[number]
@@ -150,17 +148,17 @@ class Wire(MininetLink):  # type: ignore[misc]
 
     @classmethod
     def makeIntfPair(cls, *_: object, **__: object) -> None:  # noqa: N802
-        """Nothing: they are made."""
+        """Do nothing: the interfaces are made already."""
 
     def stop(self) -> None:
-        """The network ends: its namespaces take the ends with them."""
+        """Do nothing: when the network ends, its namespaces take the ends with them."""
 
 
 class End(Intf):  # type: ignore[misc]
-    """One end of a wire."""
+    """Represents one end of a wire."""
 
     def config(self, *, end: Interface, **_: Any) -> dict[str, Any]:
-        """Nothing to set; what Mininet's commands want to know of it."""
+        """Set nothing; note the IPv4 address, which Mininet's commands want to know."""
         ipv4 = next((address for address in end.addresses if ":" not in address), None)
         if ipv4:
             self.ip, self.prefixLen = ipv4.split("/")
@@ -168,7 +166,7 @@ class End(Intf):  # type: ignore[misc]
 
 
 def command_line(net: Mininet, commands: str | None) -> None:
-    """Mininet's own, for a person; or `commands`, a line each. What it says goes to standard output."""
+    """Run Mininet's own command line, for a person, or `commands`, one per line. It writes to standard output."""
     lg.ch.setStream(sys.stdout)
     if commands is None:
         CLI(net)

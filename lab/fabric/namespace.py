@@ -1,4 +1,4 @@
-"""Network namespaces: made, entered and removed, each under a name of its own.
+"""Make, enter and remove network namespaces, each under a name of its own.
 
 They are the ones that `ip netns` knows (bind mounts under /run/netns), so a person can look inside with it.
 """
@@ -23,7 +23,7 @@ _libc = ctypes.CDLL(None, use_errno=True)
 
 
 class NamespaceError(LabError):
-    """A namespace could not be made, entered or removed."""
+    """Raised when a namespace cannot be made, entered or removed."""
 
 
 def _call(what: str, result: int) -> None:
@@ -33,25 +33,25 @@ def _call(what: str, result: int) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Namespace:
-    """A named network namespace."""
+    """Represents a named network namespace."""
 
     name: str
 
     @property
     def path(self) -> Path:
-        """The file that holds it."""
+        """The file that holds the namespace."""
         return FOLDER / self.name
 
     @classmethod
     def create(cls, name: str) -> Namespace:
-        """A new namespace called `name`. Raises NamespaceError when it exists or the caller may not make one."""
+        """Make a namespace called `name`. Raises NamespaceError when it exists or the caller may not make one."""
         with _restored():
             _call(f"making network namespace {name}", _libc.unshare(CLONE_NEWNET))
             return cls.adopt(name, "thread-self")
 
     @classmethod
     def adopt(cls, name: str, process: int | str) -> Namespace:
-        """The namespace that `process` is in, called `name` from now on. Raises NamespaceError when that exists."""
+        """Call the namespace that `process` is in `name` from now on. Raises NamespaceError when that exists."""
         made = cls(name)
         FOLDER.mkdir(parents=True, exist_ok=True)
         try:
@@ -67,12 +67,12 @@ class Namespace:
         return made
 
     def remove(self) -> None:
-        """Unmount and delete it; the kernel takes down what is inside once no process uses it."""
+        """Unmount and delete the namespace; the kernel takes down what is inside once no process uses it."""
         _call(f"removing network namespace {self.name}", _libc.umount2(bytes(self.path), MNT_DETACH))
         self.path.unlink()
 
     def join(self) -> None:
-        """Move the calling thread into it, for good. For a child between fork and exec."""
+        """Move the calling thread into the namespace, for good. This is for a child between fork and exec."""
         handle = os.open(self.path, os.O_RDONLY | os.O_CLOEXEC)
         try:
             _call(f"entering network namespace {self.name}", _libc.setns(handle, CLONE_NEWNET))
@@ -81,14 +81,14 @@ class Namespace:
 
     @contextmanager
     def entered(self) -> Iterator[None]:
-        """The calling thread is inside within this context."""
+        """Keep the calling thread inside within this context."""
         with _restored():
             self.join()
             yield
 
     @contextmanager
     def sysfs(self) -> Iterator[Path]:
-        """Its own view of /sys within this context: a sysfs shows the interfaces of where it was mounted."""
+        """Mount the namespace's own /sys within this context: a sysfs shows the interfaces of where it was mounted."""
         folder = Path(f"/run/sysfs-{self.name}")
         what = f"showing /sys of network namespace {self.name}"
         with self.entered():
@@ -105,7 +105,7 @@ class Namespace:
 
 @contextmanager
 def _restored() -> Iterator[None]:
-    """Whatever namespace the thread goes to, it comes back to the one it is in now."""
+    """Bring the thread back to the namespace that it is in now, whichever it goes to within this context."""
     home = os.open("/proc/thread-self/ns/net", os.O_RDONLY | os.O_CLOEXEC)
     try:
         yield

@@ -1,4 +1,4 @@
-"""Rtnetlink, as much of it as wires need: requests, attributes, and errors that name what was asked.
+"""Speak as much of rtnetlink as wires need: requests, attributes, and errors that name what was asked.
 
 pyroute2 speaks all of netlink, but importing it takes a guest 0.45 s, a third of what an empty trial may take;
 the dozen messages below take none. Constants and layouts are those of the kernel's uapi headers
@@ -22,14 +22,14 @@ NLM_F_REQUEST, NLM_F_ACK, NLM_F_DUMP = 0x1, 0x4, 0x300
 NLM_F_REPLACE, NLM_F_EXCL, NLM_F_CREATE = 0x100, 0x200, 0x400
 NLMSG_ERROR, NLMSG_DONE = 2, 3
 NLA_TYPE = 0x3FFF
-BATCH = 64  # requests sent at once: should all be refused, so many answers fit a socket's buffer
+BATCH = 64  # requests sent at once: should all be refused, that many answers fit a socket's buffer
 
 _HEADER = struct.Struct("=IHHII")
 _ATTRIBUTE = struct.Struct("=HH")
 
 
 class NetlinkError(LabError):
-    """The kernel refused a request. `code` is its errno."""
+    """Raised when the kernel refuses a request. `code` is its errno."""
 
     def __init__(self, what: str, code: int) -> None:
         super().__init__(f"{what}: {os.strerror(code)} ({errno.errorcode.get(code, code)})")
@@ -37,7 +37,7 @@ class NetlinkError(LabError):
 
 
 def attribute(kind: int, value: bytes | int | str | Iterable[bytes]) -> bytes:
-    """One attribute, padded. An int is 32 bits wide, a str ends in NUL, an iterable of attributes nests."""
+    """Return one attribute, padded. An int is 32 bits wide, a str ends in NUL, an iterable of attributes nests."""
     match value:
         case bytes():
             payload = value
@@ -51,7 +51,7 @@ def attribute(kind: int, value: bytes | int | str | Iterable[bytes]) -> bytes:
 
 
 def attributes(data: bytes) -> dict[int, bytes]:
-    """The attributes in `data` by type. Raises struct.error when it is cut short."""
+    """Return the attributes in `data` by type. Raises struct.error when it is cut short."""
     found: dict[int, bytes] = {}
     offset = 0
     while offset + 4 <= len(data):
@@ -62,16 +62,16 @@ def attributes(data: bytes) -> dict[int, bytes]:
 
 
 class Request(NamedTuple):
-    """Something to ask of the kernel; `what` is how an error quotes it."""
+    """Holds something to ask of the kernel."""
 
-    what: str
+    what: str  # how an error quotes it
     message: int
     body: bytes
     flags: int = 0
 
 
 class Netlink:
-    """A netlink socket in the network namespace that the caller is in when it makes one."""
+    """Holds a netlink socket in the network namespace that the caller is in when it makes one."""
 
     def __init__(self, protocol: int = socket.NETLINK_ROUTE) -> None:
         self._socket = socket.socket(socket.AF_NETLINK, socket.SOCK_RAW | socket.SOCK_CLOEXEC, protocol)
@@ -95,7 +95,7 @@ class Netlink:
         self.do_all([Request(what, message, body, flags)])
 
     def do_all(self, requests: Sequence[Request]) -> None:
-        """The same for many, in order. Raises NetlinkError for the first that the kernel refuses.
+        """Send many requests in order, and wait. Raises NetlinkError for the first that the kernel refuses.
 
         Only the last of a batch is acknowledged: the kernel names those that it refuses anyway.
         """
@@ -114,7 +114,7 @@ class Netlink:
                     raise NetlinkError(batch[sequence - first].what, code)
 
     def dump(self, what: str, message: int, body: bytes) -> list[bytes]:
-        """The bodies of all answers to a dump request. Raises NetlinkError."""
+        """Return the bodies of all answers to a dump request. Raises NetlinkError when the kernel refuses it."""
         return list(self._replies(Request(what, message, body), NLM_F_DUMP))
 
     def tell(self, message: int, body: bytes) -> None:
@@ -122,18 +122,18 @@ class Netlink:
         self._socket.send(self._packed(Request("", message, body)))
 
     def ioctl(self, command: int, request: bytes) -> bytes:
-        """A device ioctl in the socket's namespace, wherever the caller is. Raises OSError."""
+        """Make a device ioctl in the socket's namespace, wherever the caller is. Raises OSError when it fails."""
         return fcntl.ioctl(self._socket, command, request)
 
     def unasked(self) -> Iterator[bytes]:
-        """The bodies of what the kernel sends of its own accord, as they come, for ever."""
+        """Yield the bodies of what the kernel sends of its own accord, as they come, for ever."""
         while True:
             for _, sequence, payload in self._received():
                 if sequence == 0:
                     yield payload
 
     def _packed(self, request: Request, flags: int = 0) -> bytes:
-        """The message, numbered and padded."""
+        """Return the request as a message, numbered and padded."""
         self._sequence += 1
         length = _HEADER.size + len(request.body)
         header = _HEADER.pack(length, request.message, flags | NLM_F_REQUEST, self._sequence, 0)
@@ -152,7 +152,7 @@ class Netlink:
                 yield payload
 
     def _received(self) -> Iterator[tuple[int, int, bytes]]:
-        """(type, sequence number, body) of each message in the next datagram."""
+        """Yield (type, sequence number, body) of each message in the next datagram."""
         data = self._socket.recv(1 << 18)
         offset = 0
         while offset < len(data):

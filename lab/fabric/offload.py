@@ -1,4 +1,4 @@
-"""Segmentation and receive offloads of an interface, by the ethtool ioctl (uapi linux/ethtool.h)."""
+"""Read and set the segmentation and receive offloads of an interface, by the ethtool ioctl (uapi linux/ethtool.h)."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ _GET_SET = {"tso": (0x1E, 0x1F), "gso": (0x23, 0x24), "gro": (0x2B, 0x2C)}
 
 
 def read(netlink: Netlink, interface: str) -> Offloads:
-    """The offloads of `interface` where `netlink` is. Raises OSError."""
+    """Return the offloads of `interface` in the namespace of `netlink`. Raises OSError when the ioctl fails."""
     return Offloads(**{name: bool(_ethtool(netlink, interface, get)) for name, (get, _) in _GET_SET.items()})
 
 
 def write(netlink: Netlink, interface: str, wanted: Offloads) -> None:
-    """Set all of them. Raises OSError where the device cannot."""
+    """Set all offloads of `interface`. Raises OSError when the device cannot."""
     for name, (_, put) in _GET_SET.items():
         _ethtool(netlink, interface, put, int(getattr(wanted, name)))
 

@@ -37,7 +37,7 @@ _TBF_BURST_FRAMES = 2  # one on its way, one so that a timer late by the clock's
 
 
 def netem_wanted(direction: Direction) -> dict[str, Any]:
-    """What netem must report for this direction, in `describe`'s form."""
+    """Return what netem must report for this direction, in `describe`'s form."""
     rate = direction.rate if direction.shaper is Shaper.PATH else None
     return {
         "rate": str(rate) if rate else None,
@@ -52,7 +52,7 @@ def netem_wanted(direction: Direction) -> dict[str, Any]:
 
 
 def netem(direction: Direction) -> list[bytes]:
-    """The netlink attributes of that netem."""
+    """Return the netlink attributes of this direction's netem."""
     gap = 1 if direction.reorder else 0
     options = _NETEM_QOPT.pack(0, direction.limit, _chance(direction.loss), gap, _chance(direction.duplicate), 0)
     nested = [
@@ -70,13 +70,13 @@ def netem(direction: Direction) -> list[bytes]:
 
 
 def tbf_wanted(rate: Rate, mtu: Size, limit: int) -> dict[str, Any]:
-    """What the tbf of a network card must report, in `describe`'s form."""
+    """Return what the tbf of a network card must report, in `describe`'s form."""
     frame = mtu.bytes + ETHERNET_HEADER.bytes
     return {"rate": str(rate), "overhead": str(FRAME_OVERHEAD), "limit": str(Size(limit * frame))}
 
 
 def tbf(rate: Rate, mtu: Size, limit: int) -> list[bytes]:
-    """The netlink attributes of that tbf: `limit` frames of queue, a burst of two."""
+    """Return the netlink attributes of a network card's tbf: `limit` frames of queue, a burst of two."""
     frame = mtu.bytes + ETHERNET_HEADER.bytes
     bytes_per_second = rate.bps // 8
     burst = _TBF_BURST_FRAMES * (frame + FRAME_OVERHEAD.bytes)
@@ -90,10 +90,10 @@ def tbf(rate: Rate, mtu: Size, limit: int) -> list[bytes]:
 
 
 def describe(found: dict[int, bytes]) -> dict[str, Any]:
-    """A qdisc's attributes as plain data: kind, options and counters since it was made.
+    """Return a qdisc's attributes as plain data: kind, options and counters since it was made.
 
-    `packets` and `bytes` are what it let go (bytes without the 24 of FRAME_OVERHEAD), `drops` and `overlimits` as
-    `tc -s` counts them, `backlog` the packets that it holds.
+    `packets` and `bytes` are what it let go (bytes without the 24 of FRAME_OVERHEAD), `drops` and `overlimits` are as
+    `tc -s` counts them, `backlog` is the packets that it holds.
     """
     kind = found[TCA_KIND].rstrip(b"\0").decode()
     stats = attributes(found.get(TCA_STATS2, b""))

@@ -1,4 +1,4 @@
-"""What the kernel says a network does, beside what was asked for; the same for every fabric."""
+"""Compare what the kernel says a network does with what was asked for; the same for every fabric."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from lab.spec.network import Node, Offloads
 
 
 def qdiscs(spaces: Spaces) -> list[dict[str, Any]]:
-    """Every qdisc that shapes, with its counters, wires first (see `qdisc.describe` for the fields)."""
+    """Return every qdisc that shapes, with its counters, wires first (see `qdisc.describe` for the fields)."""
     found = []
     with spaces.inside(WIRES) as netlink:
         by_end = device.qdiscs(netlink)
@@ -29,14 +29,14 @@ def qdiscs(spaces: Spaces) -> list[dict[str, Any]]:
 
 
 def differences(spaces: Spaces) -> list[str]:
-    """What the kernel says it does and the network does not ask for; empty when the fabric is exact."""
+    """Return what the kernel says it does and the network does not ask for; empty when the fabric is exact."""
     compared = [each for node in spaces.network.nodes for each in _of_node(spaces, node)]
     compared += _of_wires(spaces)
     return [f"{what} is {actual}, not {wanted}" for what, wanted, actual in compared if wanted != actual]
 
 
 def _of_node(spaces: Spaces, node: Node) -> Iterator[tuple[str, object, object]]:
-    """(what, as wanted, as it is)"""
+    """Yield (what, as wanted, as it is) for every setting of a node."""
     ends = spaces.interfaces[node.name]
     with spaces.inside(node.name) as netlink:
         for name, value in node.sysctls.items():
@@ -75,6 +75,6 @@ def _of_wires(spaces: Spaces) -> Iterator[tuple[str, object, object]]:
 
 
 def _offloads(netlink: Netlink, links: int) -> dict[str, Offloads]:
-    """Of both inner ends of every wire."""
+    """Return the offloads of both inner ends of every wire."""
     ends = [build.wire_end(number, side) for number in range(links) for side in (0, 1)]
     return {end: offload.read(netlink, end) for end in ends}

@@ -1,6 +1,6 @@
-"""Whether the kernel has the parts of a wire: `python -m lab.fabric.selftest`, as root of a network namespace.
+"""Tell whether the kernel has the parts of a wire: `python -m lab.fabric.selftest`, as root of a network namespace.
 
-Makes a wire in namespaces of its own and removes it. Says which part is missing and exits with 1; with 0 when none is.
+It makes a wire in its own namespaces and removes it. It says which part is missing and exits with 1, or else with 0.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ END = Interface("parts", "eth0", "02:00:00:00:00:01", MTU, (), Offloads())
 
 
 def missing() -> str:
-    """The kernel's module that it lacks, "" when it has all. Raises NetlinkError, NamespaceError for another reason."""
+    """Return the kernel module that is missing, or "". Raises NetlinkError or NamespaceError for any other reason."""
     with _namespace("parts") as outer, _namespace("parts-wire") as inner:
         with inner.entered():
             netlink = Netlink()

@@ -1,4 +1,4 @@
-"""Where a network is: a namespace for each node and one for the wires, and who is whose neighbour."""
+"""Say where a network is: a namespace for each node and one for the wires, and who is whose neighbour."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ LARGEST = 254  # ends of a subnet that know one another from the start; n of the
 
 @dataclass(frozen=True)
 class Spaces:
-    """The namespaces of `network`, each called by `prefix` and the node; the prefix keeps two fabrics apart."""
+    """Names the namespaces of `network`, each by `prefix` and the node; the prefix keeps two fabrics apart."""
 
     network: Network
     prefix: str = ""
 
     def of(self, node: str) -> Namespace:
-        """Where `node` lives, or `WIRES` do."""
+        """Return the namespace of `node`, or of the wires (`WIRES`)."""
         return Namespace(self.prefix + node)
 
     @contextmanager
     def inside(self, node: str) -> Iterator[Netlink]:
-        """The calling thread is there within this context, with a socket. Raises NamespaceError."""
+        """Keep the calling thread there within this context, with a socket. Raises NamespaceError when it cannot go."""
         with self.of(node).entered(), Netlink() as netlink:
             yield netlink
 
@@ -40,7 +40,7 @@ class Spaces:
 
     @cached_property
     def interfaces(self) -> Mapping[str, list[Interface]]:
-        """Those of every node, in link order."""
+        """The interfaces of every node, in link order."""
         found: dict[str, list[Interface]] = {node: [] for node in self.nodes}
         for link in self.network.links:
             for end in link.ends:
@@ -48,7 +48,7 @@ class Spaces:
         return found
 
     def neighbours(self, end: Interface) -> list[tuple[str, str]]:
-        """(address, MAC) of all others in the subnets of `end`; none where a subnet has more than `LARGEST`.
+        """Return (address, MAC) of all others in the subnets of `end`; none of a subnet with more than `LARGEST` ends.
 
         There ARP and neighbour discovery find them, as on real networks.
         """

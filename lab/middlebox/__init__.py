@@ -1,4 +1,4 @@
-"""What changes packets on their way: set up on one node before a trial's workload, read back, and undone after it.
+"""Change packets on their way, by what is set up on one node before a workload, read back, and undone after it.
 
 A middlebox is a frozen declaration whose `installed` is a context; `Middlebox` is the union of all of them, told apart
 by `kind`.

@@ -1,4 +1,4 @@
-"""BPF programs for tc, written as lists of instructions and loaded by bpf(2).
+"""Write BPF programs for tc as lists of instructions, and load them by bpf(2).
 
 A dozen instructions need neither clang nor libbpf. Codes, helpers and layouts are those of linux/bpf.h.
 """
@@ -35,11 +35,11 @@ _libc = ctypes.CDLL(None, use_errno=True)
 
 
 class BpfError(LabError):
-    """The kernel refused a program."""
+    """Raised when the kernel refuses a program, or to tell about one."""
 
 
 class Line(NamedTuple):
-    """One instruction; one that `leaves` jumps to the program's end, where the packet goes on its way."""
+    """Holds one instruction. One that `leaves` jumps to the program's end, where the packet goes on its way."""
 
     code: int
     to: int = 0
@@ -50,42 +50,42 @@ class Line(NamedTuple):
 
 
 def move(to: int, source: int) -> Line:
-    """`to` = `source`."""
+    """Copy register `source` to register `to`."""
     return Line(0xBF, to, source)
 
 
 def put(to: int, value: int) -> Line:
-    """`to` = a constant."""
+    """Set register `to` to a constant."""
     return Line(0xB7, to, value=value)
 
 
 def add(to: int, value: int) -> Line:
-    """`to` += a constant."""
+    """Add a constant to register `to`."""
     return Line(0x07, to, value=value)
 
 
 def mask(value: int) -> Line:
-    """R0 &= a constant."""
+    """Mask R0 with a constant: R0 &= `value`."""
     return Line(0x57, R0, value=value)
 
 
 def load_byte(offset: int) -> Line:
-    """R0 = the frame's byte there."""
+    """Load the frame's byte at `offset` into R0."""
     return Line(0x30, value=offset)
 
 
 def load_half(offset: int) -> Line:
-    """R0 = the frame's 16 bits there, in the machine's order."""
+    """Load the frame's 16 bits at `offset` into R0, in the machine's order."""
     return Line(0x28, value=offset)
 
 
 def network_order(register: int) -> Line:
-    """The lower 16 bits of a register as they are in a packet."""
+    """Turn the lower 16 bits of a register into network order, as they are in a packet."""
     return Line(0xDC, register, value=16)
 
 
 def store_half(below: int, source: int) -> Line:
-    """The 16 bits that lie `below` bytes under the stack's top = `source`."""
+    """Store 16 bits of register `source` at `below` bytes under the stack's top."""
     return Line(0x6B, STACK, source, -below)
 
 
@@ -100,7 +100,7 @@ def leave_below(value: int) -> Line:
 
 
 def count(counter: Counter) -> list[Line]:
-    """R0 = how often the program came by here before."""
+    """Set R0 to how often the program came by here before, and count this time."""
     key = 4  # bytes, under the stack's top
     return [
         Line(0x62, STACK, offset=-key, value=0),
@@ -112,17 +112,17 @@ def count(counter: Counter) -> list[Line]:
 
 
 def drop() -> list[Line]:
-    """End the program here, and the packet's way."""
+    """End the program here, and drop the packet."""
     return [put(R0, TC_ACT_SHOT), Line(0x95)]
 
 
 def call(helper: int) -> Line:
-    """R0 = helper(R1, ... R5)."""
+    """Call a helper: R0 = helper(R1, ... R5)."""
     return Line(0x85, value=helper)
 
 
 def assembled(lines: Sequence[Line]) -> bytes:
-    """The program in the kernel's form, with an end that lets the packet go on its way."""
+    """Return the program in the kernel's form, with an end that lets the packet go on its way."""
     whole = [*lines, put(R0, TC_ACT_OK), Line(0x95)]
     ends = [line._replace(offset=len(lines) - at - 1) if line.leaves else line for at, line in enumerate(whole)]
     return b"".join(_INSTRUCTION.pack(it.code, it.source << 4 | it.to, it.offset, it.value) for it in ends)
@@ -130,13 +130,13 @@ def assembled(lines: Sequence[Line]) -> bytes:
 
 @dataclass(frozen=True, slots=True)
 class Counter:
-    """A number in the kernel that a program counts up: an array map with one element."""
+    """Reads a number in the kernel that a program counts up: an array map with one element."""
 
     fd: int
 
     @property
     def value(self) -> int:
-        """What it has come to. Raises BpfError."""
+        """The count so far. Raises BpfError when the kernel does not tell it."""
         key, value = ctypes.create_string_buffer(4), ctypes.create_string_buffer(8)
         if _bpf(MAP_LOOKUP, struct.pack("=I4xQQQ", self.fd, ctypes.addressof(key), ctypes.addressof(value), 0)) < 0:
             raise BpfError(f"the kernel does not tell a BPF counter: {os.strerror(ctypes.get_errno())}")
@@ -145,7 +145,7 @@ class Counter:
 
 @contextmanager
 def counting() -> Iterator[Counter]:
-    """A counter at zero, within this context. Raises BpfError."""
+    """Keep a counter, zero at first, within this context. Raises BpfError when the kernel refuses it."""
     fd = _bpf(MAP_CREATE, struct.pack("=IIIII", ARRAY, 4, 8, 1, 0))
     if fd < 0:
         raise BpfError(f"the kernel refuses a BPF map: {os.strerror(ctypes.get_errno())}")
@@ -157,15 +157,15 @@ def counting() -> Iterator[Counter]:
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """A program in the kernel: the descriptor that holds it, and the number that the kernel knows it by."""
+    """Identifies a program in the kernel."""
 
-    fd: int
-    id: int
+    fd: int  # the descriptor that holds it
+    id: int  # the number that the kernel knows it by
 
 
 @contextmanager
 def loaded(name: str, lines: Sequence[Line]) -> Iterator[Program]:
-    """A classifier for tc, in the kernel within this context. Raises BpfError, with what the verifier says."""
+    """Keep a classifier for tc in the kernel within this context. Raises BpfError with what the verifier says."""
     code = assembled(lines)
     text, log = ctypes.create_string_buffer(code, len(code)), ctypes.create_string_buffer(_LOG_BYTES)
     licence = ctypes.create_string_buffer(b"GPL")
@@ -187,7 +187,7 @@ def loaded(name: str, lines: Sequence[Line]) -> Iterator[Program]:
 
 
 def _id(fd: int) -> int:
-    """Its number: the second word of struct bpf_prog_info."""
+    """Return a program's number: the second word of struct bpf_prog_info."""
     info = ctypes.create_string_buffer(_INFO_BYTES)
     if _bpf(OBJ_GET_INFO_BY_FD, struct.pack("=IIQ", fd, _INFO_BYTES, ctypes.addressof(info))) < 0:
         raise BpfError(f"the kernel does not tell a BPF program's number: {os.strerror(ctypes.get_errno())}")

@@ -1,4 +1,4 @@
-"""One chosen segment lost, and no other: by a BPF program of ours that counts, where dice would not do."""
+"""Drop one chosen segment and no other, by a BPF program of ours that counts: dice would not do."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ HEADERS = 120  # bytes of IPv4 and TCP at most: a longer packet carries data
 class DropSegment(msgspec.Struct, frozen=True, tag="drop_segment", tag_field="kind", forbid_unknown_fields=True):
     """Drops the `number`th packet of over 120 bytes with TCP over IPv4 that leaves `node`, a router, by `interface`.
 
-    Not on a sender: its TCP would notice, and count the segment as never sent.
+    It does not suit a sender, whose TCP would notice, and count the segment as never sent.
     """
 
     tools: ClassVar[tuple[str, ...]] = ()
@@ -36,7 +36,10 @@ class DropSegment(msgspec.Struct, frozen=True, tag="drop_segment", tag_field="ki
 
     @contextmanager
     def installed(self, testbed: Testbed) -> Iterator[None]:
-        """In force within this context. Raises as MssProgram does; WorkloadError also when fewer segments passed."""
+        """Keep it in force within this context.
+
+        Raises as MssProgram does, and WorkloadError also when fewer segments passed.
+        """
         with (
             bpf.counting() as counter,
             running("drop", drop(self.number, counter), testbed, self.node, self.interface, "out"),
@@ -47,7 +50,7 @@ class DropSegment(msgspec.Struct, frozen=True, tag="drop_segment", tag_field="ki
 
 
 def drop(number: int, counter: Counter) -> list[Line]:
-    """The program: counts data segments, and leaves every packet as it is but one."""
+    """Return a program that counts data segments and drops one; it leaves every other packet as it is."""
     return [
         bpf.move(PACKET, R1),
         *(bpf.load_half(ETHERTYPE), bpf.leave_unless(0x0800)),

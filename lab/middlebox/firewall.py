@@ -1,6 +1,6 @@
-"""The MSS of SYNs rewritten by the kernel's firewalls, set up by their own tools.
+"""Rewrite the MSS of SYNs by the kernel's firewalls, set up by their own tools.
 
-Both only ever lower it: net/netfilter/xt_TCPMSS.c and nft_exthdr.c leave an MSS alone that is the smaller one already.
+Both only ever lower it: net/netfilter/xt_TCPMSS.c and nft_exthdr.c leave an MSS alone that is already the smaller one.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ Hook = Literal["out", "in"]
 
 
 class MssSetter(msgspec.Struct, frozen=True):
-    """What sets the MSS of SYNs that leave `node` by `interface`, or come `in` there."""
+    """Describes what sets the MSS of SYNs that leave `node` by `interface`, or come `in` there."""
 
     node: str
     mss: Size
@@ -31,7 +31,7 @@ TABLE, CHAIN = "replab", "syn"
 
 
 class TcpMss(MssSetter, frozen=True, tag="tcp_mss", tag_field="kind", forbid_unknown_fields=True):
-    """`iptables -t mangle -j TCPMSS --set-mss` for SYNs that leave `node` by `interface`, or come `in` there.
+    """Runs `iptables -t mangle -j TCPMSS --set-mss` for SYNs that leave `node` by `interface`, or come `in` there.
 
     Leaves iptables.NODE.txt: the rule as the kernel has it, with its counters after the workload.
     """
@@ -40,7 +40,7 @@ class TcpMss(MssSetter, frozen=True, tag="tcp_mss", tag_field="kind", forbid_unk
 
     @contextmanager
     def installed(self, testbed: Testbed) -> Iterator[None]:
-        """In force within this context. Raises WorkloadError when the kernel does not take it as it is."""
+        """Keep the rule in force within this context. Raises WorkloadError when the kernel has another one."""
         chain, side = ("POSTROUTING", "-o") if self.way == "out" else ("PREROUTING", "-i")
         rule = [chain, side, self.interface, "-p", "tcp", "-m", "tcp", "--tcp-flags", "SYN,RST", "SYN"]
         rule += ["-j", "TCPMSS", "--set-mss", str(self.mss.bytes)]
@@ -59,7 +59,7 @@ class TcpMss(MssSetter, frozen=True, tag="tcp_mss", tag_field="kind", forbid_unk
 
 
 class NftMaxseg(MssSetter, frozen=True, tag="nft_maxseg", tag_field="kind", forbid_unknown_fields=True):
-    """nftables' `tcp option maxseg size set` for SYNs that leave `node` by `interface`, or come `in` there.
+    """Applies nftables' `tcp option maxseg size set` to SYNs that leave `node` by `interface`, or come `in` there.
 
     Leaves nft.NODE.json: the chain as the kernel has it.
     """
@@ -68,7 +68,7 @@ class NftMaxseg(MssSetter, frozen=True, tag="nft_maxseg", tag_field="kind", forb
 
     @contextmanager
     def installed(self, testbed: Testbed) -> Iterator[None]:
-        """In force within this context. Raises WorkloadError when the kernel does not take it as it is."""
+        """Keep the rule in force within this context. Raises WorkloadError when the kernel has another one."""
         key = {"tcp option": {"name": "maxseg", "field": "size"}}
         wanted = {"mangle": {"key": key, "value": self.mss.bytes}}
         statement = f"tcp option maxseg size set {self.mss.bytes}"
@@ -80,7 +80,10 @@ class NftMaxseg(MssSetter, frozen=True, tag="nft_maxseg", tag_field="kind", forb
 def for_syns(
     testbed: Testbed, node: str, way: Hook, interface: str, statement: str, wanted: dict[str, Any]
 ) -> Iterator[None]:
-    """An nftables chain that applies `statement`, in JSON `wanted`, to SYNs over `interface`. Raises WorkloadError."""
+    """Apply `statement`, in JSON `wanted`, to SYNs over `interface`, by nftables, within this context.
+
+    Raises WorkloadError when the kernel has another rule than was set.
+    """
     hook, key = ("postrouting", "oifname") if way == "out" else ("prerouting", "iifname")
 
     def nft(*argv: str) -> str:

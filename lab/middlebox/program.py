@@ -1,4 +1,4 @@
-"""The MSS of SYNs rewritten by a BPF program of ours in tc's hooks (clsact), loaded without a compiler."""
+"""Rewrite the MSS of SYNs by a BPF program of ours in tc's hooks (clsact), loaded without a compiler."""
 
 from __future__ import annotations
 
@@ -14,27 +14,30 @@ from lab.middlebox.bpf import PACKET, R1, R2, R3, R4, R5, STACK, Line
 from lab.middlebox.firewall import Hook, MssSetter
 from lab.testbed import Testbed, WorkloadError
 
-# Where things are in a frame with an IPv4 header of 20 bytes. Linux puts the MSS first among a SYN's options.
+# Offsets in a frame with an IPv4 header of 20 bytes. Linux puts the MSS first among a SYN's options.
 ETHERTYPE, VERSION, FRAGMENT, PROTOCOL, FLAGS, CHECKSUM, OPTION, MSS = 12, 14, 20, 23, 47, 50, 54, 56
 SYN, SYN_RST = 0x02, 0x06
 KIND_2_LENGTH_4 = 0x0204  # RFC 9293 3.2: how the MSS option starts
 
 
 class MssProgram(MssSetter, frozen=True, tag="mss_program", tag_field="kind", forbid_unknown_fields=True):
-    """A tc-bpf program that sets the MSS of SYNs over IPv4 which leave `node` by `interface`, or come `in` there."""
+    """Has a tc-bpf program set the MSS of SYNs over IPv4 that leave `node` by `interface`, or come `in` there."""
 
     tools: ClassVar[tuple[str, ...]] = ()
 
     @contextmanager
     def installed(self, testbed: Testbed) -> Iterator[None]:
-        """In force within this context. Raises BpfError, NetlinkError; WorkloadError when another program is there."""
+        """Keep the program in force within this context.
+
+        Raises BpfError or NetlinkError when the kernel refuses it, WorkloadError when another program is there.
+        """
         with running("set_mss", set_mss(self.mss.bytes), testbed, self.node, self.interface, self.way):
             yield
 
 
 @contextmanager
 def running(name: str, lines: Sequence[Line], testbed: Testbed, node: str, interface: str, way: Hook) -> Iterator[None]:
-    """A program that sees every packet there, within this context. Raises as `MssProgram.installed`."""
+    """Run a program on every packet there, within this context. Raises as `MssProgram.installed` does."""
     with bpf.loaded(name, lines) as program:
         with testbed.spaces[node].entered():
             netlink = Netlink()
@@ -50,7 +53,7 @@ def running(name: str, lines: Sequence[Line], testbed: Testbed, node: str, inter
 
 
 def set_mss(mss: int) -> list[Line]:
-    """The program: leaves every packet but a SYN as it is, and keeps the checksum right."""
+    """Return a program that sets the MSS of a SYN, keeps the checksum right, and leaves every other packet as it is."""
     return [
         bpf.move(PACKET, R1),
         *(bpf.load_half(ETHERTYPE), bpf.leave_unless(0x0800)),

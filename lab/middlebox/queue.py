@@ -1,4 +1,4 @@
-"""The MSS of SYNs rewritten in user space: nftables queues them (NFQUEUE), and scapy dissects and rebuilds them.
+"""Rewrite the MSS of SYNs in user space: nftables queues them (NFQUEUE), and scapy dissects and rebuilds them.
 
 Debian's and PyPI's bindings need a library or a compiler of their own; the four messages below need neither.
 Constants and layouts are those of linux/netfilter/nfnetlink_queue.h.
@@ -30,11 +30,11 @@ READY_SECONDS = 20.0
 POLL_SECONDS = 0.005
 
 _HEADER = struct.pack(">BBH", socket.AF_UNSPEC, 0, QUEUE)  # nfgenmsg
-_FAMILY = 4  # bytes of it
+_FAMILY = 4  # its length in bytes
 
 
 class MssQueue(MssSetter, frozen=True, tag="mss_queue", tag_field="kind", forbid_unknown_fields=True):
-    """Scapy sets the MSS of SYNs over IPv4 that leave `node` by `interface`, or come `in` there.
+    """Has scapy set the MSS of SYNs over IPv4 that leave `node` by `interface`, or come `in` there.
 
     Leaves nft.NODE.json: the chain that queues them, as the kernel has it.
     """
@@ -43,7 +43,7 @@ class MssQueue(MssSetter, frozen=True, tag="mss_queue", tag_field="kind", forbid
 
     @contextmanager
     def installed(self, testbed: Testbed) -> Iterator[None]:
-        """In force within this context. Raises WorkloadError when the queue is not read, or no longer at the end."""
+        """Keep the queue within this context. Raises WorkloadError when nobody reads it, or no longer at the end."""
         child = testbed.spawn(self.node, self._serve)
         _wait_for_reader(child)
         with for_syns(testbed, self.node, self.way, self.interface, f"queue num {QUEUE}", {"queue": {"num": QUEUE}}):
@@ -53,7 +53,7 @@ class MssQueue(MssSetter, frozen=True, tag="mss_queue", tag_field="kind", forbid
         child.end()
 
     def _serve(self) -> None:
-        import scapy.layers.inet  # noqa: F401  # half a second that no packet should wait for
+        import scapy.layers.inet  # noqa: F401  # takes half a second, for which no packet should wait
 
         with Netlink(NETLINK_NETFILTER) as netlink:
             for what, kind, value in (
@@ -70,8 +70,8 @@ class MssQueue(MssSetter, frozen=True, tag="mss_queue", tag_field="kind", forbid
 
 
 def with_mss(packet: bytes, mss: int) -> bytes:
-    """An IPv4 packet with the MSS option of its TCP header set, where it has one, and the checksum made good."""
-    from scapy.layers.inet import IP, TCP  # half a second, for those trials alone that need it
+    """Return an IPv4 packet with the MSS option of its TCP header set, where it has one, and the checksum made good."""
+    from scapy.layers.inet import IP, TCP  # takes half a second, only in the trials that need it
 
     dissected = IP(packet)
     tcp = dissected[TCP]
@@ -81,7 +81,7 @@ def with_mss(packet: bytes, mss: int) -> bytes:
 
 
 def _wait_for_reader(child: Child) -> None:
-    """Until the child reads the queue, as the kernel says. Raises WorkloadError."""
+    """Wait until the child reads the queue, as the kernel tells. Raises WorkloadError when it does not."""
     deadline = time.monotonic() + READY_SECONDS
     while time.monotonic() < deadline and child.poll() is None:
         with suppress(OSError):

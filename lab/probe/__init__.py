@@ -1,4 +1,4 @@
-"""What a trial watches while its workload runs.
+"""Watch a trial while its workload runs.
 
 A probe is a frozen declaration whose `watch` is a context; `tools` are the programs that it needs. `Probe` is the union
 of all of them, told apart by `kind`.

@@ -1,4 +1,4 @@
-"""Packets as they pass an interface, by tcpdump, with the kernel's nanosecond time stamps."""
+"""Capture packets as they pass an interface, by tcpdump, with the kernel's nanosecond time stamps."""
 
 from __future__ import annotations
 
@@ -22,9 +22,7 @@ BUFFER_KIB = 8 * 1024
 
 
 class Capture(msgspec.Struct, frozen=True, tag="capture", tag_field="kind", forbid_unknown_fields=True):
-    """`snap` bytes of each packet on `interface` of `node` that passes `filter` (pcap-filter syntax).
-
-    96 bytes hold every header of a TCP segment over IPv4 (14 + 20 + 60); over IPv6 it takes 114.
+    """Captures `snap` bytes of each packet on `interface` of `node` that passes `filter` (pcap-filter syntax).
 
     Leaves capture.NODE.INTERFACE.pcap. The trial is invalid when a packet escaped the capture.
     """
@@ -33,12 +31,12 @@ class Capture(msgspec.Struct, frozen=True, tag="capture", tag_field="kind", forb
 
     node: str = "receiver"
     interface: str = "eth0"
-    snap: Size = Size(96)
+    snap: Size = Size(96)  # holds every header of a TCP segment over IPv4 (14 + 20 + 60); over IPv6 it takes 114
     filter: str = ""
 
     @property
     def file(self) -> str:
-        """The capture that it leaves."""
+        """The name of the capture that it leaves."""
         return outputs.capture(self.node, self.interface)
 
     @contextmanager

@@ -1,4 +1,4 @@
-"""The CPU time of the whole kernel under test, both hosts and the wires between them, by its own accounts.
+"""Account for the CPU time of the whole kernel under test, both hosts and the wires between them, by its own counts.
 
 /proc/stat counts clock ticks (USER_HZ, 10 ms): whom the timer interrupt finds at work, a HZth of a second at a time.
 """
@@ -21,7 +21,7 @@ BUSY = ("user", "nice", "system", "irq", "softirq")
 
 
 class CpuTime(msgspec.Struct, frozen=True, tag="cpu_time", tag_field="kind", forbid_unknown_fields=True):
-    """CPU time while the workload runs. Leaves cpu.json: seconds by kind of work, and the `elapsed` ones.
+    """Counts CPU time while the workload runs. Leaves cpu.json: seconds per kind of work, and those `elapsed`.
 
     In virtual time nothing takes CPU time, and the account stays empty.
     """
@@ -30,7 +30,7 @@ class CpuTime(msgspec.Struct, frozen=True, tag="cpu_time", tag_field="kind", for
 
     @contextmanager
     def watch(self, testbed: Testbed) -> Iterator[None]:
-        """Account within this context."""
+        """Count within this context."""
         before, start = _account(), time.monotonic()
         yield
         after, end = _account(), time.monotonic()

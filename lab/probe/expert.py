@@ -1,4 +1,4 @@
-"""Wireshark's opinion of a connection: tshark's Expert Info on what passed an interface."""
+"""Ask Wireshark's opinion of a connection: tshark's Expert Info on what passed an interface."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ SECONDS = 600.0
 
 
 class ExpertInfo(msgspec.Struct, frozen=True, tag="expert_info", tag_field="kind", forbid_unknown_fields=True):
-    """A capture of `interface` on `node`, and `tshark -z expert` on it. Leaves expert.NODE.INTERFACE.txt too.
+    """Captures `interface` on `node`, and runs `tshark -z expert` on it. Leaves expert.NODE.INTERFACE.txt too.
 
     tshark remembers every packet, so keep the transfer short: 10 s at 1 Gbit/s fit into a guest's memory, longer ones
     were not tried.
@@ -30,7 +30,7 @@ class ExpertInfo(msgspec.Struct, frozen=True, tag="expert_info", tag_field="kind
 
     @contextmanager
     def watch(self, testbed: Testbed) -> Iterator[None]:
-        """Capture within this context, and ask tshark after it. Raises WorkloadError."""
+        """Capture within this context, and ask tshark after it. Raises WorkloadError when either fails."""
         capture = Capture(node=self.node, interface=self.interface)
         with capture.watch(testbed):
             yield

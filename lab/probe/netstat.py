@@ -1,4 +1,4 @@
-"""The kernel's own counters of TCP events, before and after the workload."""
+"""Read the kernel's own counters of TCP events, before and after the workload."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ SECONDS = 10.0
 
 
 class Netstat(msgspec.Struct, frozen=True, tag="netstat", tag_field="kind", forbid_unknown_fields=True):
-    """What `node` counts in /proc/net/netstat and /proc/net/snmp. Leaves netstat.NODE.before.txt and .after.txt."""
+    """Keeps the counts of `node` in /proc/net/netstat and snmp. Leaves netstat.NODE.before.txt and .after.txt."""
 
     tools: ClassVar[tuple[str, ...]] = ()
 
@@ -24,7 +24,7 @@ class Netstat(msgspec.Struct, frozen=True, tag="netstat", tag_field="kind", forb
 
     @contextmanager
     def watch(self, testbed: Testbed) -> Iterator[None]:
-        """Read the counters around this context. Raises WorkloadError."""
+        """Read the counters before and after this context. Raises WorkloadError when reading fails."""
         self._read(testbed, "before")
         yield
         self._read(testbed, "after")

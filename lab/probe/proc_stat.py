@@ -1,4 +1,4 @@
-"""/proc/stat: what the CPUs did since boot, in clock ticks by kind of work."""
+"""Read /proc/stat: what the CPUs did since boot, in clock ticks per kind of work."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ KINDS = ("user", "nice", "system", "idle", "iowait", "irq", "softirq", "steal") 
 
 
 def ticks(cpus: Collection[int] | None = None) -> dict[str, int]:
-    """Of all CPUs together, by the kernel's own sum; or the sum of those numbers."""
+    """Return the ticks per kind of work: the kernel's own sum over all CPUs, or the sum over those numbered `cpus`."""
     names = {"cpu"} if cpus is None else {f"cpu{number}" for number in cpus}
     total = dict.fromkeys(KINDS, 0)
     for line in Path("/proc/stat").read_text().splitlines():
@@ -24,5 +24,5 @@ def ticks(cpus: Collection[int] | None = None) -> dict[str, int]:
 
 
 def ticks_a_second() -> int:
-    """What a second of one CPU has of them: USER_HZ."""
+    """Return how many ticks one CPU makes per second: USER_HZ."""
     return os.sysconf("SC_CLK_TCK")

@@ -1,4 +1,4 @@
-"""The kernel's own account of each TCP connection (struct tcp_info), by sock_diag netlink at a fixed interval.
+"""Sample the kernel's own account of each TCP connection (struct tcp_info), by sock_diag netlink, at an interval.
 
 The struct is kept raw, as long as the running kernel makes it; `lab.metric` names its fields.
 """
@@ -32,7 +32,7 @@ _ATTRIBUTE = struct.Struct("=HH")
 
 
 class TcpInfo(msgspec.Struct, frozen=True, tag="tcp_info", tag_field="kind", forbid_unknown_fields=True):
-    """Every connection of `node`, each `interval`. Leaves tcp_info.NODE.bin, of TCP_INFO_RECORDs."""
+    """Samples every connection of `node` once per `interval`. Leaves tcp_info.NODE.bin, of TCP_INFO_RECORDs."""
 
     tools: ClassVar[tuple[str, ...]] = ()
 
@@ -82,7 +82,7 @@ def _request() -> dict[int, bytes]:
 
 
 def _answers(diag: socket.socket) -> Iterator[tuple[int, bytes]]:
-    """(local port << 16 | remote port, tcp_info) of each connection."""
+    """Yield (local port << 16 | remote port, tcp_info) for each connection."""
     while True:
         data = diag.recv(1 << 17)
         offset = 0

@@ -1,4 +1,4 @@
-"""Trials and their records: what went in, what came out, kept under the hash of what went in."""
+"""Keep trials and their records: what went in and what came out, under the hash of what went in."""
 
 from lab.record.record import FORMAT, Output, Record, RecordError
 from lab.record.store import Stage, Store

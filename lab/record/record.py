@@ -1,4 +1,4 @@
-"""A finished trial, read from its folder. Nothing is read before it is asked for."""
+"""Read a finished trial from its folder. Nothing is read before it is asked for."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ _T = TypeVar("_T")
 
 
 class RecordError(LabError):
-    """A record is missing a part, damaged, or of a format that this version does not read."""
+    """Raised when a record is missing a part, damaged, or of a format that this version does not read."""
 
 
 class Output(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """One file that the trial left in out/."""
+    """Describes one file that the trial left in out/."""
 
     sha256: str
     bytes: int
 
 
 class Contents(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What record.json holds: identical, byte for byte, for identical trials. Host, user and time are in host.json."""
+    """Holds what is in record.json, the same to the byte for identical trials. Host, user and time are in host.json."""
 
     format: int
     environment: dict[str, Any]
@@ -40,7 +40,7 @@ class Contents(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Record:
-    """One trial's inputs, environment and outputs, in `folder`. Every reader raises RecordError for a damaged part."""
+    """Reads one trial's inputs, environment and outputs from `folder`. Readers raise RecordError for a damaged part."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -50,12 +50,12 @@ class Record:
 
     @property
     def address(self) -> str:
-        """The trial's address, as the folder is named."""
+        """The trial's address, which is the folder's name."""
         return self.folder.name
 
     @cached_property
     def trial(self) -> Trial:
-        """The inputs."""
+        """The trial's inputs."""
         return self._load("trial.json", Trial)
 
     @cached_property
@@ -67,12 +67,12 @@ class Record:
 
     @property
     def environment(self) -> dict[str, Any]:
-        """What was read back inside the trial: kernel, sysctls, offloads, qdiscs."""
+        """The environment as read back inside the trial: kernel, sysctls, offloads, qdiscs."""
         return self._contents.environment
 
     @property
     def invalid(self) -> tuple[str, ...]:
-        """Why the trial does not count; empty when it does."""
+        """The reasons why the trial does not count; empty when it does."""
         return tuple(self._contents.invalid)
 
     @property
@@ -82,31 +82,31 @@ class Record:
 
     @cached_property
     def host(self) -> dict[str, Any]:
-        """Where and when it ran. Differs between identical trials: never compare or judge by it."""
+        """The place and time of the run. It differs between identical trials: never compare or judge by it."""
         return self._load("host.json", dict[str, Any])
 
     def path(self, name: str) -> Path:
-        """The file of the output `name`. Raises RecordError when the trial left none."""
+        """Return the path of the output `name`. Raises RecordError when the trial left none."""
         if name not in self.outputs:
             raise RecordError(f"{self.folder}: no output '{name}'; there is {', '.join(self.outputs) or 'none'}")
         return self.folder / "out" / name
 
     def text(self, name: str) -> str:
-        """The output `name` as text."""
+        """Return the output `name` as text."""
         try:
             return self.path(name).read_text(encoding="utf-8")
         except (OSError, UnicodeDecodeError) as error:
             raise RecordError(f"{self.folder}: output '{name}' is unreadable: {_reason(error)}") from error
 
     def json(self, name: str) -> Any:
-        """The output `name`, parsed as JSON."""
+        """Return the output `name`, parsed as JSON."""
         try:
             return msgspec.json.decode(self.text(name))
         except msgspec.DecodeError as error:
             raise RecordError(f"{self.folder}: output '{name}' is not JSON: {error}") from error
 
     def verify(self) -> None:
-        """Recomputes every hash. Raises RecordError that names all that is missing, altered or too much."""
+        """Recompute every hash. Raises RecordError when files are missing, altered or unexpected, naming them all."""
         faults = [] if self.trial.address == self.address else ["trial.json is another trial's"]
         out = self.folder / "out"
         for name, output in self.outputs.items():
@@ -127,7 +127,7 @@ class Record:
 
 
 def digest(path: Path) -> Output:
-    """Hash and size of one file."""
+    """Return the hash and size of one file."""
     with path.open("rb") as file:
         return Output(hashlib.file_digest(file, "sha256").hexdigest(), path.stat().st_size)
 

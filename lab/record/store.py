@@ -1,4 +1,4 @@
-"""The content-addressed store of records: `root/<first two digits>/<address>/`, each written whole or not at all."""
+"""Store records by address in `root/<first two digits>/<address>/`, each written whole or not at all."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 class Stage:
-    """A trial's private folder while it runs: fill `out`, write `console.log` beside it, then `commit` once."""
+    """Holds a trial's private folder while it runs: fill `out`, write `console.log` next to it, then `commit` once."""
 
     def __init__(self, trial: Trial, path: Path, final: Path) -> None:
         self.trial = trial
@@ -39,15 +39,15 @@ class Stage:
     def commit(
         self, environment: Mapping[str, Any], invalid: Sequence[str] = (), host: Mapping[str, Any] | None = None
     ) -> Record:
-        """Turns the folder into the trial's record, durably. A record that the same trial got meanwhile stays.
+        """Turn the folder into the trial's record, durably. A record that the same trial got meanwhile stays.
 
-        `environment` and `invalid` must follow from the trial alone; what does not (time, user, paths) goes in `host`.
+        `environment` and `invalid` must follow from the trial only; what does not (time, user, paths) goes in `host`.
         """
         files = sorted(path for path in self.out.rglob("*") if path.is_file())
-        with ThreadPoolExecutor(1) as disk:  # it writes them while they are hashed
+        with ThreadPoolExecutor(1) as disk:  # flushes the files while they are hashed
             written = disk.map(_fsync, files)
             outputs = {path.relative_to(self.out).as_posix(): digest(path) for path in files}
-            list(written)  # raises what it met
+            list(written)  # raises what flushing them raised
         self._write("trial.json", self.trial)
         self._write("host.json", dict(host or {}))
         self._write("record.json", Contents(FORMAT, dict(environment), list(invalid), outputs))
@@ -67,7 +67,7 @@ class Stage:
 
 
 class Store:
-    """Records under `root`.
+    """Keeps records under `root`.
 
     Opening it removes what crashed processes of this machine left (`swept` names it), and nothing else.
     """
@@ -83,25 +83,25 @@ class Store:
         return dead
 
     def get(self, address: str) -> Record | None:
-        """The record at `address`, or None. It may be damaged: reading it then says so."""
+        """Return the record at `address`, or None. It may be damaged: reading it then says so."""
         path = self._place(address)
         return Record(path) if path.is_dir() else None
 
     def __iter__(self) -> Iterator[Record]:
-        """Every record, by address."""
+        """Yield every record, sorted by address."""
         for path in sorted(self.root.glob("[0-9a-f][0-9a-f]/*")):
             if re.fullmatch("[0-9a-f]{64}", path.name):
                 yield Record(path)
 
     def remove(self, address: str) -> None:
-        """Removes a record (a damaged one, say) so that its trial runs again. Without one, nothing happens."""
+        """Remove a record (a damaged one, say) so that its trial runs again. Without one, nothing happens."""
         path = self._place(address)
         if path.is_dir():
             with self._private(address) as doomed:
                 path.rename(doomed / "record")
 
     def adopt(self, record: Record) -> Record:
-        """Another store's record in this one too: linked where the file system allows, else copied.
+        """Add another store's record to this one: linked where the file system allows, else copied.
 
         Raises MachineError when the disk is full.
         """
@@ -121,13 +121,13 @@ class Store:
 
     @contextmanager
     def scratch(self) -> Iterator[Path]:
-        """A private folder beside the records; gone afterwards, at the latest when the store is next opened."""
+        """Make a private folder next to the records; it is gone afterwards, or when the store is next opened."""
         with self._private("scratch") as path:
             yield path
 
     @contextmanager
     def stage(self, trial: Trial) -> Iterator[Stage]:
-        """A private folder for `trial`; gone afterwards unless committed.
+        """Make a private folder for `trial`; it is gone afterwards unless committed.
 
         Raises MachineError when the disk is full, and then leaves nothing behind.
         """
@@ -141,7 +141,7 @@ class Store:
 
     @property
     def predictions(self) -> Path:
-        """Where the predictions for its trials are kept."""
+        """The folder with the predictions for the store's trials."""
         return self.root / ".predictions"
 
     @property

@@ -1,4 +1,4 @@
-"""Which links form a subnet, and every address and MAC in it."""
+"""Find which links form a subnet, and give out every address and MAC in it."""
 
 from __future__ import annotations
 
@@ -19,29 +19,29 @@ WAYS: tuple[Literal["forward"], Literal["back"]] = ("forward", "back")
 
 @dataclass(frozen=True)
 class Subnet:
-    """Links that switches join, or one by itself. `members` are the ends on hosts and routers."""
+    """Describes links that switches join, or one link by itself."""
 
     links: tuple[str, ...]
-    members: tuple[End, ...]
+    members: tuple[End, ...]  # the ends on hosts and routers
     ipv6: bool
     prefixes: dict[int, Prefix] = field(default_factory=dict)  # IP version -> prefix
     addresses: dict[End, dict[int, str]] = field(default_factory=dict)  # CIDR form, by IP version
 
 
 def mtu(topology: TopologyPart, link: str, way: Literal["forward", "back"]) -> Size:
-    """The largest IP packet in that direction."""
+    """Return the largest IP packet that the link carries in that direction."""
     return topology.links[link].way(way, "mtu") or MTU
 
 
 def mac(link: int, end: int) -> str:
-    """A locally administered address, from the places of the link and of the end in it."""
+    """Return a locally administered address, made from the number of the link and of the end in it."""
     return f"02:00:00:{link >> 8:02x}:{link & 255:02x}:{end:02x}"
 
 
 def subnets(topology: TopologyPart) -> tuple[Subnet, ...]:
-    """The addressed subnets, in the order of their first links: 10.0.1.0/24 and fd00:1::/64, then 2 and so on.
+    """Return the addressed subnets in the order of their first links: 10.0.1.0/24 and fd00:1::/64, then 2 and so on.
 
-    An address given in the file decides its subnet's prefix. Raises Mistakes.
+    An address given in the file decides its subnet's prefix. Raises Mistakes when addresses or MTUs do not fit.
     """
     found = tuple(_subnet(topology, links) for links in _joined(topology))
     mistakes = [mistake for subnet in found for mistake in _switched(topology, subnet)]
@@ -58,7 +58,7 @@ def subnets(topology: TopologyPart) -> tuple[Subnet, ...]:
 
 
 def _joined(topology: TopologyPart) -> list[tuple[str, ...]]:
-    """Links grouped by the switches that join them."""
+    """Group links by the switches that join them."""
     groups: list[tuple[set[str], list[str]]] = []
     for name, link in topology.links.items():
         switches = {end for end in link.ends if end in topology.switches}
@@ -78,7 +78,7 @@ def _subnet(topology: TopologyPart, links: tuple[str, ...]) -> Subnet:
 
 
 def _switched(topology: TopologyPart, subnet: Subnet) -> Iterator[tuple[Place, str]]:
-    """A switch neither fragments nor answers 'too big', so that one MTU must hold throughout."""
+    """Check that a switched subnet has one MTU throughout: a switch neither fragments nor answers 'too big'."""
     if len(subnet.links) > 1:
         wanted = mtu(topology, subnet.links[0], "forward")
         for link in subnet.links:

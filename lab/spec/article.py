@@ -1,4 +1,4 @@
-"""The article that a folder of experiments tests: its article.yaml."""
+"""Read the article that a folder of experiments tests: its article.yaml."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from lab.spec.loaded import Article
 
 
 def load(folder: Path) -> Article:
-    """The article of `folder`; one without article.yaml has only its name. Raises SpecError."""
+    """Read the article of `folder`; one without article.yaml has only its name. Raises SpecError for mistakes in it."""
     path = folder / "article.yaml"
     if not path.exists():
         return Article(folder.name, title=folder.name, author="", date="", url="")

@@ -1,7 +1,7 @@
-"""The sysctls that every experiment starts from, so that no result depends on whose machine it ran on.
+"""Pin the sysctls that every experiment starts from, so that no result depends on whose machine it ran on.
 
-Like packetdrill's: what a topology, an arm or a host sets goes above them. They are set before a namespace has
-interfaces, so that `default` is theirs.
+They work as packetdrill's do: what a topology, an arm or a host sets overrides them. They are set before a namespace
+has interfaces, so that every interface starts with its `default`.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ HOST: Mapping[str, str] = {
     "net.ipv4.tcp_congestion_control": "cubic",
     # A path remembered from an earlier connection would make the second one start differently.
     "net.ipv4.tcp_no_metrics_save": "1",
-    # What decides the header's length and the window: kernel defaults, pinned because predictions read them.
+    # These decide the header's length and the window: kernel defaults, pinned because predictions read them.
     "net.ipv4.tcp_timestamps": "1",
     "net.ipv4.tcp_window_scaling": "1",
     "net.ipv4.tcp_sack": "1",
@@ -28,7 +28,7 @@ HOST: Mapping[str, str] = {
 
 ROUTER: Mapping[str, str] = {"net.ipv4.ip_forward": "1", "net.ipv6.conf.all.forwarding": "1"}
 
-# Of a node whose links are all too narrow for IPv6: no stray packets of it either.
+# For a node whose links are all too narrow for IPv6, so that it sends no stray IPv6 packets either.
 IPV4_ONLY: Mapping[str, str] = {"net.ipv6.conf.default.disable_ipv6": "1"}
 
 WINDOW = int(HOST["net.ipv4.tcp_rmem"].split()[2])  # bytes: no receiver of this baseline advertises more

@@ -1,4 +1,4 @@
-"""A case: one arm at one point of the sweep, as it runs and as it is judged."""
+"""Define a case: one arm at one point of the sweep, as it runs and as it is judged."""
 
 from __future__ import annotations
 
@@ -14,29 +14,26 @@ __all__ = ["Case", "CaseKey"]
 
 
 class CaseKey(NamedTuple):
-    """What tells the cases of one claim apart. `point` is '' without a sweep."""
+    """Tells the cases of one claim apart."""
 
     arm: str
-    point: str = ""
+    point: str = ""  # '' without a sweep
 
 
 @dataclass(frozen=True)
 class Case:
-    """One arm at one point of the sweep, with nothing left to inherit. `point` is '' without a sweep.
-
-    `kernel` is how its kernel differs from the run's, `patches` the files of that; None: not at all.
-    """
+    """Holds one arm at one point of the sweep, with nothing left to inherit."""
 
     claim: str
     arm: str
-    point: str
+    point: str  # '' without a sweep
     value: Value | None
     network: Network
     workload: Task
     probes: tuple[Task, ...]
     middleboxes: tuple[Task, ...]
-    kernel: Variant | None
-    patches: tuple[Path, ...]
+    kernel: Variant | None  # how its kernel differs from the run's; None: not at all
+    patches: tuple[Path, ...]  # the variant's files
     clock: Clock
     samples: int
     path: tuple[str, str]
@@ -50,5 +47,5 @@ class Case:
 
     @property
     def key(self) -> CaseKey:
-        """Which case of its claim it is."""
+        """The key that tells this case from the others of its claim."""
         return CaseKey(self.arm, self.point)

@@ -1,4 +1,4 @@
-"""What an arm or a point of a sweep changes in a topology, and its application to the topology's plain data."""
+"""Say what an arm or a point of a sweep changes in a topology, and apply it to the topology's plain data."""
 
 from __future__ import annotations
 
@@ -13,26 +13,27 @@ Fields = Mapping[str, Any]
 
 
 class UnknownName(LookupError):
-    """A change names a link or a host that the topology does not have."""
+    """Raised when a change names a link or a host that the topology does not have."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Changes:
-    """Changes in the words of a topology file; quantities as text or as themselves, None for "not set".
+    """Holds changes in the words of a topology file; quantities as text or as themselves, None for "not set".
 
-    `links`: {link: {field: value}}, with `forward`, `back` and `ends` as in the file.
-    `sysctls`: of every host and router. `hosts`: {host or router: {"sysctls": {...}, "offloads": {...}, ...}}.
     A change to what many share holds for all of them, whatever each had set for itself.
     """
 
+    # {link: {field: value}}, with `forward`, `back` and `ends` as in the file
     links: Mapping[str, Fields] = field(default_factory=dict)
+    # of every host and router
     sysctls: Mapping[str, int | str] = field(default_factory=dict)
+    # {host or router: {"sysctls": {...}, "offloads": {...}, ...}}
     hosts: Mapping[str, Fields] = field(default_factory=dict)
 
     def apply(self, data: Fields) -> dict[str, Any]:
-        """The topology data with these changes. `data` has the long form: mappings where names alone would do.
+        """Return the topology data with these changes. `data` has the long form: mappings, even where names would do.
 
-        Raises UnknownName.
+        Raises UnknownName when the topology has no such link or host.
         """
         changed: dict[str, Any] = copy.deepcopy(dict(data))
         links = changed.get("links", {})

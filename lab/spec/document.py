@@ -1,4 +1,4 @@
-"""A YAML file as plain data, with the line of every key and element."""
+"""Read a YAML file as plain data, with the line of every key and element."""
 
 from __future__ import annotations
 
@@ -20,25 +20,25 @@ MERGE_KEY = "tag:yaml.org,2002:merge"
 
 @dataclass(frozen=True)
 class Document:
-    """The mapping that a file holds: `data`, and the line at which each place of it stands."""
+    """Holds the mapping in a file, and the line of each place in it."""
 
     path: Path
     data: Mapping[str, Any]
-    lines: Mapping[Place, int]
+    lines: Mapping[Place, int]  # from 1
 
     def line(self, place: Place) -> int:
-        """The line of `place`, or of the nearest part around it."""
+        """Return the line of `place`, or of the nearest part around it."""
         while place not in self.lines and place:
             place = place[:-1]
         return self.lines.get(place, 1)
 
     def problem(self, place: Place, message: str) -> Problem:
-        """A mistake at `place`."""
+        """Return a mistake at `place`."""
         return Problem(display(self.path), self.line(place), message)
 
 
 def read(path: Path) -> Document:
-    """The document in `path`. Raises SpecError: unreadable, not YAML, not a mapping, or a key given twice."""
+    """Read the document in `path`. Raises SpecError when it is unreadable, no YAML mapping, or gives a key twice."""
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
@@ -48,7 +48,7 @@ def read(path: Path) -> Document:
 
 
 def parse(text: str, path: Path) -> Document:
-    """The document that `text` is; `path` only names it. Raises SpecError."""
+    """Parse the document `text`; `path` only names it. Raises SpecError when it is no YAML mapping or repeats a key."""
     yaml = YAML(typ="safe", pure=True)
     try:
         root = yaml.compose(io.StringIO(text))

@@ -1,4 +1,4 @@
-"""What is wrong with a file that a user wrote, and where."""
+"""Report what is wrong with a file that a user wrote, and where."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from lab.errors import InputError
 
 @dataclass(frozen=True, order=True, slots=True)
 class Problem:
-    """One mistake. `file` as the user would type it, `line` from 1."""
+    """Describes one mistake."""
 
-    file: str
-    line: int
+    file: str  # as the user would type it
+    line: int  # from 1
     message: str
 
     def __str__(self) -> str:
@@ -23,7 +23,7 @@ class Problem:
 
 
 class SpecError(InputError):
-    """All mistakes found in topologies and experiments, in the order of file and line."""
+    """Raised with all mistakes found in topologies and experiments, sorted by file and line."""
 
     def __init__(self, problems: Iterable[Problem]) -> None:
         self.problems = tuple(sorted(set(problems)))
@@ -31,12 +31,12 @@ class SpecError(InputError):
 
 
 def display(path: Path) -> str:
-    """`path` from the current directory where it is inside, else whole."""
+    """Return `path` relative to the current directory when it is inside, else the absolute path."""
     path = path.absolute()
     return str(path.relative_to(Path.cwd())) if path.is_relative_to(Path.cwd()) else str(path)
 
 
 def suggestion(word: str, known: Iterable[str]) -> str:
-    """', did you mean ...?' where `known` has something like `word`, else nothing."""
+    """Return ', did you mean ...?' when `known` has something like `word`, else ''."""
     close = difflib.get_close_matches(word, list(known), n=1)
     return f", did you mean '{close[0]}'?" if close else ""

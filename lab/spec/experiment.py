@@ -1,4 +1,4 @@
-"""The words in which an experiment declares a claim: what to build, to run, to measure, to predict and to expect.
+"""Provide the words in which an experiment declares a claim: what to build, run, measure, predict and expect.
 
 An experiment file says its claim in its docstring and defines one `EXPERIMENT`. Nothing here runs anything.
 """
@@ -35,8 +35,8 @@ __all__ = [
     "Within",
 ]
 
-Metric = Callable[[Any], Value]  # of a record
-Prediction = Callable[[Any], Value]  # of a path
+Metric = Callable[[Any], Value]  # takes a record
+Prediction = Callable[[Any], Value]  # takes a path
 Task = Any  # a workload, probe or middlebox: its fields `client`, `server` and `node` name nodes of the topology
 Clock = Literal["virtual", "real"]
 Expected = Literal["reproduced", "not reproduced"]
@@ -44,23 +44,23 @@ Expected = Literal["reproduced", "not reproduced"]
 
 @dataclass(frozen=True)
 class Variant:
-    """A kernel that differs from the run's by patches, files in the experiment's own folder, or by its HZ alone."""
+    """Describes a kernel that differs from the run's only by patches or by its HZ."""
 
-    patches: tuple[str, ...] = ()
+    patches: tuple[str, ...] = ()  # files in the experiment's own folder
     hz: int | None = None
 
 
 @dataclass(frozen=True)
 class Arm(Changes):
-    """One variant of the experiment: what it changes in the topology, and the article's figure for it.
+    """Describes one variant of the experiment: what it changes in the topology, and the article's figure for it.
 
-    What it leaves out (`workload` ... `tolerance`) is the experiment's. An arm that `explains` says why it is
-    there, and does not count for the verdict. `reported` is one figure, or one for each value of the sweep that the
-    article has. The figures of one `relative_to` another arm are ratios to that one's, at the same point.
+    What is left at None from `workload` on is the experiment's.
     """
 
     name: str
+    # the article's figure, or one for each value of the sweep that the article has
     reported: Figure | Mapping[Figure, Figure] | None = None
+    # why the arm is there, when it does not count for the verdict
     explains: str = ""
     workload: Task | None = None
     probes: tuple[Task, ...] | None = None
@@ -69,6 +69,7 @@ class Arm(Changes):
     prediction: Prediction | None = None
     tolerance: Tolerance | None = None
     accuracy: Tolerance | None = None
+    # the arm whose figures, at the same point, this one's are ratios to
     relative_to: str = ""
     kernel: Variant | None = None
     clock: Clock | None = None
@@ -82,7 +83,7 @@ class Arm(Changes):
 
 @dataclass(frozen=True)
 class Point(Changes):
-    """One value of a sweep, what it changes in the topology or which workload runs, and the article's figure there."""
+    """Describes one value of a sweep: its changes to the topology, or its workload, and the article's figure there."""
 
     value: Figure
     reported: Figure | None = None
@@ -94,15 +95,15 @@ class Point(Changes):
 
     @property
     def label(self) -> str:
-        """The value as the experiment wrote it, to name the point."""
+        """The value as the experiment wrote it, which names the point."""
         return str(self.value)
 
 
 @dataclass(frozen=True)
 class Sweep:
-    """Points along `axis`, as its plot names it: 'limit, frames'."""
+    """Varies one quantity: every arm runs at every point."""
 
-    axis: str
+    axis: str  # as the plot names it: 'limit, frames'
     points: tuple[Point, ...]
 
     def __post_init__(self) -> None:
@@ -113,37 +114,38 @@ class Sweep:
 
     @property
     def unit(self) -> str:
-        """The unit of its values: bit/s, s, B or 1."""
+        """The unit of the sweep's values: bit/s, s, B or 1."""
         return Value.of(self.points[0].value).unit
 
 
 @dataclass(frozen=True, kw_only=True)
 class Experiment(Changes):
-    """A claim as a trial can test it.
+    """Declares a claim as a trial can test it. Every arm runs at every point of the sweep.
 
-    `topology` names a file of topologies/, or gives a path from the experiment's own folder, or is a Topo class of
-    Mininet's (or a function that makes one). What it changes there holds for every arm. Every arm runs at every
-    point of the sweep. `path` is the way from sender to receiver that the prediction is about. `middleboxes` change
-    packets on their way. A trial runs `samples` times: in virtual time with as many seeds, in real time as it is.
-    `accuracy` is how far the prediction may lie from the measurement, in virtual time: exactly at it where the
-    tolerance is exact, else within 0.5 %, unless said.
-    Raises ValueError: no arm, two of one name, one relative to none, or none that counts and has a figure of the
+    What the experiment itself changes in the topology holds for every arm. Raises ValueError when there is no arm, two
+    arms share a name, an arm is relative to one that does not exist, or no arm that counts has a figure of the
     article.
     """
 
+    # a file of topologies/, a path from the experiment's own folder, or Mininet's Topo class (or a function making one)
     topology: str | Callable[[], Any]
     workload: Task
     metric: Metric
     tolerance: Tolerance
     prediction: Prediction | None = None
+    # how far the prediction may lie from the measurement, in virtual time; None: it must be exact where the tolerance
+    # is exact, and within 0.5 % elsewhere
     accuracy: Tolerance | None = None
     probes: tuple[Task, ...] = ()
+    # what changes packets on their way
     middleboxes: tuple[Task, ...] = ()
     arms: tuple[Arm, ...]
     sweep: Sweep | None = None
     kernel: Variant | None = None
     clock: Clock = "virtual"
+    # how often a trial runs: in virtual time with as many seeds, in real time as it is
     samples: int = 1
+    # from sender to receiver: what the prediction is about
     path: tuple[str, str] = ("sender", "receiver")
     expect: Expected = "reproduced"
 
@@ -177,7 +179,7 @@ class Experiment(Changes):
 
     @property
     def points(self) -> tuple[Point | None, ...]:
-        """The points of the sweep; without one, None once."""
+        """The points of the sweep; (None,) without a sweep."""
         return self.sweep.points if self.sweep else (None,)
 
     @property
@@ -186,7 +188,7 @@ class Experiment(Changes):
         return self.sweep.axis if self.sweep else ""
 
     def reported(self, arm: Arm, point: Point | None) -> Value | None:
-        """The article's figure for `arm` at `point`: the arm's for that point, else the point's, else the arm's."""
+        """Return the article's figure: the arm's for that point, else the point's, else the arm's, else None."""
         if isinstance(arm.reported, Mapping):
             figure = arm.reported.get(point.value) if point else None
         else:

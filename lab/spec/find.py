@@ -1,6 +1,6 @@
-"""Where topologies and experiments are: in the current directory's own folders first, then the project's.
+"""Find topologies and experiments: in the current directory's own folders first, then the project's.
 
-A topology's name is its file's; an experiment's id is article/claim, its folder and its file's name.
+A topology is named by its file; an experiment's id is article/claim, its folder and its file's name.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ TOPOLOGY_SUFFIXES = (".yaml", ".yml")
 
 
 def roots() -> tuple[Path, ...]:
-    """The directories that may hold topologies/ and experiments/, the nearest first."""
+    """Return the directories that may hold topologies/ and experiments/, the nearest first."""
     return tuple(dict.fromkeys((Path.cwd(), Path(__file__).resolve().parents[2])))
 
 
 def topologies(near: Iterable[Path] = ()) -> dict[str, Path]:
-    """Name -> file of every topology, sorted; `near` are directories to look into before all others."""
+    """Return name -> file of every topology, sorted; `near` are directories to look into before all others."""
     found: dict[str, Path] = {}
     for root in (*near, *roots()):
         for path in sorted((root / "topologies").glob("*")):
@@ -38,7 +38,7 @@ def topologies(near: Iterable[Path] = ()) -> dict[str, Path]:
 
 
 def experiments() -> dict[str, Path]:
-    """Id -> file of every experiment, sorted as people count: delay-10ms before delay-100ms."""
+    """Return id -> file of every experiment, sorted as people count: delay-10ms before delay-100ms."""
     found: dict[str, Path] = {}
     for root in roots():
         for path in sorted((root / "experiments").glob("*/*.py")):
@@ -52,9 +52,9 @@ def _natural(text: str) -> list[tuple[int, str]]:
 
 
 def topology(name: str) -> Topology:
-    """The topology of that name or file, ours or Mininet's (FILE.py or FILE.py:ENTRY).
+    """Load the topology of that name or file, ours or Mininet's (FILE.py or FILE.py:ENTRY).
 
-    Raises InputError if there is none, SpecError if it is wrong.
+    Raises InputError when there is none, SpecError when it is wrong.
     """
     if found := _in_file(name, Path()):
         return found
@@ -65,9 +65,9 @@ def topology(name: str) -> Topology:
 
 
 def find(selectors: Iterable[str] = ()) -> tuple[LoadedExperiment, ...]:
-    """The experiments that `selectors` name, each an id, an article or a FILE.py; all of them without any.
+    """Load the experiments that `selectors` name, each an id, an article or a FILE.py; all experiments without any.
 
-    Each once, in the order asked for. Raises InputError for an unknown one, SpecError for what is wrong in the files.
+    Each comes once, in the order asked for. Raises InputError for an unknown selector, SpecError for mistakes in files.
     """
     known = experiments()
     articles: dict[str, list[Path]] = {}
@@ -87,13 +87,13 @@ def find(selectors: Iterable[str] = ()) -> tuple[LoadedExperiment, ...]:
 
 
 def variants() -> list[tuple[tuple[Path, ...], int | None]]:
-    """(patches, HZ) of every kernel that an experiment wants beside the run's own. Raises SpecError."""
+    """Return (patches, HZ) of all kernels that experiments want besides the run's. Raises SpecError for mistakes."""
     cases = (case for loaded in find() for case in loaded.cases())
     return list(dict.fromkeys((case.patches, case.kernel.hz) for case in cases if case.kernel))
 
 
 def check(files: Iterable[Path] = ()) -> list[Problem]:
-    """Everything wrong in these topologies and experiments, or in all of them, every arm and point resolved."""
+    """Return every mistake in these topologies and experiments, or in all of them, every arm and point resolved."""
     paths = list(files) or [*topologies().values(), *experiments().values()]
     problems: set[Problem] = set()
     for path in paths:
@@ -129,7 +129,7 @@ def _load(path: Path) -> LoadedExperiment:
 
 
 def _in_file(name: str, folder: Path) -> Topology | None:
-    """The topology in the file that `name` is, from `folder` on; None where it names no file."""
+    """Load the topology from the file that `name` is, relative to `folder`; None when it names no file."""
     if Path(name).suffix in TOPOLOGY_SUFFIXES:
         return topology_files.load(folder / name)
     file, _, entry = name.partition(":")
@@ -137,7 +137,7 @@ def _in_file(name: str, folder: Path) -> Topology | None:
 
 
 def _topology_of(wanted: str | Callable[[], Any], experiment: Path) -> Topology:
-    """The topology that an experiment asks for: a path from its folder, one of its own tree's or of all, or a Topo."""
+    """Load the topology that an experiment asks for: a path from its folder, a name (its own tree first), or a Topo."""
     if not isinstance(wanted, str):
         return topo.convert(wanted, experiment)
     if found := _in_file(wanted, experiment.parent):

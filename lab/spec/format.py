@@ -1,4 +1,4 @@
-"""The format of a topology file: its keys, their types, and what one part of it can get wrong by itself."""
+"""Define the format of a topology file: its keys, their types, and what one part of it can get wrong by itself."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ MTU_MIN_IPV6 = 1280  # bytes, RFC 8200 section 5
 
 
 class Mistakes(ValueError):
-    """Several mistakes in one part; each with its place, relative to that part."""
+    """Raised with all mistakes in one part, each with its place relative to that part."""
 
     def __init__(self, found: Iterable[tuple[Place, str]]) -> None:
         self.found = tuple(dict.fromkeys(found))
@@ -38,11 +38,11 @@ class Mistakes(ValueError):
 
 
 class Percent(float):
-    """A probability from 0 to 1, written in percent."""
+    """Holds a probability from 0 to 1, written in percent."""
 
     @classmethod
     def of(cls, text: object) -> Self:
-        """The probability that '0.5 %' means. Raises ValueError."""
+        """Return the probability that '0.5 %' means. Raises ValueError when it is no share from 0 % to 100 %."""
         if isinstance(text, cls):
             return text
         match = re.fullmatch(r"\s*([+-]?(?:\d+(?:\.\d*)?|\.\d+))\s*(%?)\s*", str(text))
@@ -74,7 +74,7 @@ def _mtu(size: Size) -> Size:
 
 
 def _by_name(value: Any) -> Any:
-    """[a, b] as {a: {}, b: {}}, and what was left empty as {}; a name given twice is found by `wiring`."""
+    """Turn [a, b] into {a: {}, b: {}}, and what was left empty into {}; `wiring` finds a name given twice."""
     if isinstance(value, list | tuple):
         if not all(isinstance(name, str) for name in value):
             raise ValueError("should be names, or names with their settings")
@@ -145,7 +145,7 @@ Segments = Annotated[int, Field(ge=1, le=65535)]
 
 
 class Part(BaseModel):
-    """A mapping of the file: only known keys, exact types, never changed."""
+    """Checks a mapping of the file: it takes only known keys and exact types, and never changes."""
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
@@ -162,7 +162,7 @@ class OffloadsPart(Part):
 
 
 class EndPart(Part):
-    """What one end of a link has of its own; it goes above what its node has."""
+    """The settings of one end of a link; they override those of its node."""
 
     addresses: Addresses = ()
     """At most one IPv4 and one IPv6 address, with prefix lengths; automatic otherwise."""
@@ -180,7 +180,7 @@ class NodePart(Part):
     """A host or a router, and what all its ends share."""
 
     sysctls: Sysctls = {}
-    """Its own sysctls, above those of all."""
+    """Its own sysctls, which override those of all nodes."""
     offloads: OffloadsPart = OffloadsPart()
     """The offloads of all its ends."""
     gso_max_segs: Segments | None = None
@@ -194,12 +194,12 @@ class SwitchPart(Part):
 
 
 class DirectionPart(Part):
-    """One way of a link, or what both share."""
+    """The settings of one direction of a link, or of both."""
 
     rate: RateText | None = None
-    """Bits of whole Ethernet frames a second: preamble, FCS and gap included. Unlimited when left out."""
+    """Bits of whole Ethernet frames per second: preamble, FCS and gap included. Unlimited when left out."""
     delay: DurationText | None = None
-    """One way, without the time that the rate takes."""
+    """The one-way delay, without the time that the rate takes."""
     jitter: DurationText | None = None
     """The delay varies by up to this much either way."""
     loss: PercentText | None = None
@@ -217,7 +217,7 @@ class DirectionPart(Part):
 
 
 class LinkPart(DirectionPart):
-    """A wire between two nodes. What it says holds for both directions; `forward` and `back` go above it."""
+    """A wire between two nodes. What it says holds for both directions; `forward` and `back` override it."""
 
     ends: Annotated[
         dict[Name, EndPart],
@@ -234,7 +234,7 @@ class LinkPart(DirectionPart):
     """What the second end sends."""
 
     def way(self, way: Literal["forward", "back"], key: str) -> Any:
-        """What holds in that direction for `key`, None if nothing was said."""
+        """Return what holds for `key` in that direction, or None if nothing was said."""
         own = getattr(getattr(self, way), key)
         return getattr(self, key) if own is None else own
 

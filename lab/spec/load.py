@@ -1,4 +1,4 @@
-"""An experiment file, run and read into what it declares."""
+"""Run an experiment file and read what it declares."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from lab.spec.topology import Topology
 
 
 def load(path: Path, topology: Callable[[str | Callable[[], Any], Path], Topology]) -> LoadedExperiment:
-    """The experiment in `path`; `topology` finds the one that it asks for. Raises SpecError."""
+    """Load the experiment in `path`; `topology` finds the one that it asks for. Raises SpecError for any mistake."""
     path = path.absolute()
     try:
         source = path.read_bytes()
@@ -47,10 +47,9 @@ def load(path: Path, topology: Callable[[str | Callable[[], Any], Path], Topolog
 
 
 def _digest(source: bytes, path: Path, experiment: Experiment) -> str:
-    """SHA-256 of what the file means and of every patch that it names, to the byte.
+    """Return the SHA-256 of what the file means and of every patch that it names, to the byte.
 
-    The docstring says the claim and decides no packet, as a comment does not. Raises SpecError for a patch that cannot
-    be read.
+    The docstring says the claim and, like a comment, decides no packet. Raises SpecError when a patch cannot be read.
     """
     total = hashlib.sha256(meaning(source))
     variants = [kernel for kernel in (experiment.kernel, *(arm.kernel for arm in experiment.arms)) if kernel]

@@ -1,4 +1,4 @@
-"""An experiment file as it was read, and the cases that it stands for."""
+"""Represent an experiment file as it was read, and derive the cases that it stands for."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ __all__ = ["Article", "LoadedExperiment"]
 
 @dataclass(frozen=True)
 class Article:
-    """Where the claims of a folder come from. `name` is the folder's."""
+    """Says where the claims of a folder come from."""
 
-    name: str
+    name: str  # the folder's
     title: str
     author: str
     date: str
@@ -31,22 +31,19 @@ class Article:
 
 @dataclass(frozen=True)
 class LoadedExperiment:
-    """An experiment file. `id` is article/claim, `claim` its sentence, `source` where the article says so.
+    """Holds an experiment file as it was read."""
 
-    `source_sha256` covers what the file means (see `lab.meaning`), and the patches that it names.
-    """
-
-    id: str
+    id: str  # article/claim
     article: Article
-    claim: str
-    source: str
+    claim: str  # its sentence
+    source: str  # where the article says so
     path: Path
-    source_sha256: str
+    source_sha256: str  # covers what the file means (see `lab.meaning`), and the patches that it names
     experiment: Experiment
     topology: Topology
 
     def cases(self) -> tuple[Case, ...]:
-        """Every arm at every point, in the file's order. Raises SpecError with what does not resolve."""
+        """Return every arm at every point, in the file's order. Raises SpecError with all that does not resolve."""
         cases: list[Case] = []
         problems: list[Problem] = []
         for arm in self.experiment.arms:
@@ -112,7 +109,7 @@ def _check_nodes(network: Network, names: Iterable[str], blame: Callable[[str], 
 
 
 def _line(path: Path, arm: Arm, point: Point | None) -> int:
-    """Where the file declares the point, else the arm, else the experiment, as far as it writes their names out."""
+    """Return the line that declares the point, else the arm, else the experiment, as far as their names are literal."""
     calls = [node for node in ast.walk(ast.parse(path.read_bytes())) if isinstance(node, ast.Call)]
     wanted: list[tuple[str, Figure | None]] = [("Arm", arm.name), ("Experiment", None)]
     if point is not None:

@@ -1,4 +1,4 @@
-"""From what pydantic found wrong to sentences that a networking person reads."""
+"""Turn what pydantic found wrong into sentences for a networking person."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ MISSING = {
 
 
 def explain(error: ValidationError) -> Iterator[tuple[Place, str]]:
-    """(place, message) of everything wrong in a topology's data."""
+    """Yield (place, message) for everything wrong in a topology's data."""
     for detail in error.errors(include_url=False):
         place: Place = tuple(step for step in detail["loc"] if step != "[key]")
         cause = detail.get("ctx", {}).get("error")
@@ -52,7 +52,7 @@ def _sentence(kind: str, detail: Any, place: Place, cause: Exception | None) -> 
 
 
 def _keys(place: Place) -> tuple[str, ...]:
-    """The keys that a mapping at `place` may have."""
+    """Return the keys that a mapping at `place` may have."""
     part: type[BaseModel] | None = TopologyPart
     named: type[BaseModel] | None = None  # set while the next step is a name that the user chose
     for step in place:

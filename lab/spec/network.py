@@ -1,6 +1,6 @@
-"""A resolved network: every address, rate and limit decided, nothing left to default. What a fabric realises.
+"""Describe a resolved network, which a fabric realises: every address, rate and limit decided, nothing left to default.
 
-Frozen and plain, so that a trial carries it into its guest and a record keeps it (`lab.units.to_plain`).
+It is frozen and plain, so that a trial carries it into its guest and a record keeps it (`lab.units.to_plain`).
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from lab.units import Duration, Rate, Size
 
 
 class Kind(str, Enum):
-    """What a node is."""
+    """Says what a node is."""
 
     HOST = "host"
     ROUTER = "router"
@@ -21,7 +21,7 @@ class Kind(str, Enum):
 
 
 class Shaper(str, Enum):
-    """Where a direction's rate acts.
+    """Says where a direction's rate acts.
 
     PATH: on the wire; frames queue there and the sender does not feel it until a packet is lost or an ACK late.
     NIC: in the sender's own interface, which pushes back on its TCP (TCP small queues), as a network card does.
@@ -32,7 +32,7 @@ class Shaper(str, Enum):
 
 
 class Offloads(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Segmentation and receive offloads of one end. All off, a wire carries frames; on, super-packets."""
+    """Switches one end's segmentation and receive offloads. With all off a wire carries frames, else super-packets."""
 
     tso: bool = False
     gso: bool = False
@@ -40,96 +40,88 @@ class Offloads(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Direction(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """One way of a link.
+    """Describes one direction of a link."""
 
-    `rate` None is unlimited. `limit` is the number of frames that the wire holds, queued and in flight together,
-    as netem counts them. `loss`, `reorder` and `duplicate` are probabilities from 0 to 1.
-    """
-
-    rate: Rate | None
+    rate: Rate | None  # None: unlimited
     delay: Duration
     jitter: Duration
-    loss: float
+    loss: float  # this and the next two are probabilities from 0 to 1
     reorder: float
     duplicate: float
     mtu: Size
-    limit: int
+    limit: int  # frames that the wire holds, queued and in flight together, as netem counts them
     shaper: Shaper
 
 
 class Interface(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """One end of a link. `mtu` is the device's; `addresses` are in CIDR form, none on a switch's port.
-
-    `gso_max_segs` bounds the segments of one super-packet that TCP builds (None: the kernel's default).
-    `gro_flush_timeout` and `napi_defer_hard_irqs` are the interrupt coalescing that GRO needs.
-    """
+    """Describes one end of a link."""
 
     node: str
     name: str
     mac: str
-    mtu: Size
-    addresses: tuple[str, ...]
+    mtu: Size  # the device's
+    addresses: tuple[str, ...]  # in CIDR form; none on a switch's port
     offloads: Offloads
-    gso_max_segs: int | None = None
-    gro_flush_timeout: Duration = Duration(0)
+    gso_max_segs: int | None = None  # the most segments in a super-packet that TCP builds; None: the kernel's default
+    gro_flush_timeout: Duration = Duration(0)  # this and the next are the interrupt coalescing that GRO needs
     napi_defer_hard_irqs: int = 0
 
 
 class Link(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A wire between two interfaces; `forward` carries what `ends[0]` sends, `back` what `ends[1]` sends."""
+    """Describes a wire between two interfaces."""
 
     name: str
     ends: tuple[Interface, Interface]
-    forward: Direction
-    back: Direction
+    forward: Direction  # carries what `ends[0]` sends
+    back: Direction  # carries what `ends[1]` sends
 
     def directions(self) -> tuple[tuple[Interface, Direction, Interface], ...]:
-        """(sending end, direction, receiving end), both ways."""
+        """Return (sending end, direction, receiving end) for both ways."""
         first, second = self.ends
         return (first, self.forward, second), (second, self.back, first)
 
 
 class Route(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A route of one node. `via` None means on-link; `mtu` and `advmss` only where they differ from the device's."""
+    """Describes a route of one node."""
 
     to: str
     interface: str
-    via: str | None = None
-    mtu: Size | None = None
+    via: str | None = None  # None: on-link
+    mtu: Size | None = None  # only where it differs from the device's, as the next
     advmss: Size | None = None
 
 
 class Node(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A host, router or switch with its own network namespace. `sysctls` are set in that namespace."""
+    """Describes a host, router or switch with its own network namespace."""
 
     name: str
     kind: Kind
-    sysctls: dict[str, str]
+    sysctls: dict[str, str]  # set in that namespace
     routes: tuple[Route, ...]
 
 
 class Network(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The whole. Node and link names are unique; every interface's node is in `nodes`."""
+    """Describes a whole network. Node and link names are unique; every interface's node is in `nodes`."""
 
     name: str
     nodes: tuple[Node, ...]
     links: tuple[Link, ...]
 
     def node(self, name: str) -> Node:
-        """The node called `name`. Raises KeyError."""
+        """Return the node called `name`. Raises KeyError when there is none."""
         for node in self.nodes:
             if node.name == name:
                 return node
         raise KeyError(name)
 
     def interfaces(self, node: str) -> tuple[Interface, ...]:
-        """The interfaces of `node`, in link order."""
+        """Return the interfaces of `node`, in link order."""
         return tuple(end for link in self.links for end in link.ends if end.node == node)
 
     def address(self, node: str, version: int = 4) -> str:
-        """The first address of `node` of that IP version, without the prefix length; the loopback's where no link is.
+        """Return a node's first address of that IP version, without prefix length; the loopback's if nothing is linked.
 
-        Raises KeyError.
+        Raises KeyError when the node has none.
         """
         if not self.links and any(each.name == node for each in self.nodes):
             return "::1" if version == 6 else "127.0.0.1"

@@ -1,4 +1,4 @@
-"""A user's Python file, run: what it raises is a mistake in it, with its line."""
+"""Run a user's Python file; whatever it raises is a mistake in it, reported with its line."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ __all__ = ["blamed", "run"]
 
 
 def run(source: bytes, path: Path) -> ModuleType:
-    """The module that `source` is. Compiled here: what is hashed is what runs, and no bytecode is left beside it.
+    """Run `source` and return its module. Compiling it here runs what is hashed, and leaves no bytecode next to it.
 
-    Raises SpecError.
+    Raises SpecError for whatever it raises.
     """
     make_importable()
     module = ModuleType(path.stem)
@@ -29,7 +29,7 @@ def run(source: bytes, path: Path) -> ModuleType:
 
 @contextmanager
 def blamed(path: Path) -> Iterator[None]:
-    """Whatever is raised within this context is a SpecError, at the line of `path` that led to it."""
+    """Turn whatever is raised within this context into a SpecError, at the line of `path` that led to it."""
     try:
         yield
     except SyntaxError as error:

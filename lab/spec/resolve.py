@@ -1,4 +1,4 @@
-"""From what a topology file says to a `Network` with nothing left to decide."""
+"""Resolve what a topology file says to a `Network` with nothing left to decide."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ UNLIMITED = 1_000_000  # frames; a link without a rate never queues, and has a w
 
 
 def derived_limit(rate: Rate | None, delay: Duration, jitter: Duration, mtu: Size) -> int:
-    """Frames that a wire holds so that it loses none by accident: netem counts those queued and in flight together.
+    """Return how many frames a wire must hold to lose none by accident: netem counts queued and in flight together.
 
     In flight: rate x (delay + jitter) of the smallest frames. Queued: one window as large as the baseline's
     receive buffer, in full frames, since a path does not push back on its sender and a single flow puts all of it
     into the queue when the delay is short. That is 4195 frames of 1500 B: 52 ms at 1 Gbit/s but 5 s at 10 Mbit/s.
-    An over-buffered path, then; set `limit` where the queue is what matters. Memory is taken only by frames there.
+    Such a path is over-buffered; set `limit` where the queue is what matters. Only frames that are there take memory.
     """
     if rate is None:
         return UNLIMITED
@@ -33,7 +33,7 @@ def derived_limit(rate: Rate | None, delay: Duration, jitter: Duration, mtu: Siz
 
 
 def network(name: str, topology: TopologyPart) -> Network:
-    """The network that `topology` means. Raises Mistakes: addresses or MTUs that contradict one another."""
+    """Resolve `topology` to its network. Raises Mistakes when addresses or MTUs contradict one another."""
     found = subnets(topology)
     addresses = {end: texts for subnet in found for end, texts in subnet.addresses.items()}
     names = _interface_names(topology)

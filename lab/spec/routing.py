@@ -1,4 +1,4 @@
-"""Routes of every host and router to every subnet, over the fewest routers."""
+"""Route every host and router to every subnet, over the fewest routers."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ from lab.units import Size
 
 @dataclass(frozen=True)
 class Routing:
-    """Finds routes; `interfaces` names the interface of every end."""
+    """Finds the routes of a topology."""
 
     topology: TopologyPart
     subnets: tuple[Subnet, ...]
-    interfaces: Mapping[End, str]
+    interfaces: Mapping[End, str]  # the interface of every end
 
     def of(self, node: str) -> tuple[Route, ...]:
-        """The routes of `node`. Ties go to the subnet and the router that the file names first."""
+        """Return the routes of `node`. Ties go to the subnet and the router that the file names first."""
         both = (chain(self._local(node, version), self._remote(node, version)) for version in (4, 6))
         return tuple(chain.from_iterable(both))
 
     def _local(self, node: str, version: int) -> Iterator[Route]:
-        """On-link ones, which the kernel makes itself, where they need an MTU or an MSS of their own."""
+        """Yield on-link routes, which the kernel makes itself, where they need an MTU or an MSS of their own."""
         for subnet, end in self._attached(node, version):
             sends, advertises = self._metrics(end)
             if sends or advertises:
@@ -62,8 +62,10 @@ class Routing:
                     yield subnet, end
 
     def _metrics(self, end: End) -> tuple[Size | None, Size | None]:
-        """(mtu, advmss) of routes over that end. A device takes in frames up to its own MTU only, so that the sender
-        of the smaller direction keeps the larger MTU and sends by its routes' (a veth drops longer frames).
+        """Return (mtu, advmss) of routes over that end.
+
+        A device accepts only frames up to its own MTU (a veth drops longer ones). So the sender of the smaller
+        direction keeps the larger MTU on its device, and sends by the smaller one of its routes.
         """
         name, node = end
         link = self.topology.links[name]

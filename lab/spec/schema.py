@@ -1,7 +1,7 @@
-"""The JSON schema of topology files, with a sentence on every key.
+"""Make the JSON schema of topology files, with a sentence on every key.
 
 The sentences are the docstrings under the keys in format.py. They are read here, not by pydantic as it makes the
-classes: reading source takes a tenth of the time in which `lab` starts, and only an editor wants them.
+classes: reading source takes a tenth of the time in which `lab` starts, and only an editor needs them.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ __all__ = ["json_schema"]
 
 
 def json_schema() -> dict[str, Any]:
-    """The JSON schema (draft 2020-12) of a topology file, for editors."""
+    """Return the JSON schema (draft 2020-12) of a topology file, for editors."""
     schema = files.TopologyPart.model_json_schema()
     said = _sentences()
     for name, part in {files.TopologyPart.__name__: schema, **schema["$defs"]}.items():
@@ -27,7 +27,7 @@ def json_schema() -> dict[str, Any]:
 
 
 def _sentences() -> dict[str, dict[str, str]]:
-    """Class -> key -> the docstring under it, those of its bases included."""
+    """Return class -> key -> the docstring under it, those of its bases included."""
     found: dict[str, dict[str, str]] = {}
     for part in ast.parse(inspect.getsource(files)).body:
         if isinstance(part, ast.ClassDef):

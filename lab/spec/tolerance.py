@@ -1,4 +1,4 @@
-"""How far a measurement may lie from the figure that a claim reports, and why that far."""
+"""Say how far a measurement may lie from the figure that a claim reports, and why that far."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Figure = Value | Quantity | float | str  # as an experiment writes it; `Value.of
 
 @dataclass(frozen=True)
 class Within:
-    """Within `ratio` of the figure: 0.05 for 5 % either way."""
+    """Accepts what lies within `ratio` of the figure: 0.05 for 5 % either way."""
 
     ratio: float
     because: str
@@ -23,7 +23,7 @@ class Within:
             raise ValueError(f"a tolerance within {self.ratio} should be a ratio above 0 and below 1")
 
     def bounds(self, figure: Value) -> tuple[float, float]:
-        """The least and the most that agrees with `figure`, in its unit."""
+        """Return the least and the most that agree with `figure`, in its unit."""
         room = abs(figure.number) * self.ratio
         return figure.number - room, figure.number + room
 
@@ -33,7 +33,7 @@ class Within:
 
 @dataclass(frozen=True)
 class Exactly:
-    """The figure itself."""
+    """Accepts only the figure itself."""
 
     because: str
 
@@ -41,7 +41,7 @@ class Exactly:
         _reasoned(self.because)
 
     def bounds(self, figure: Value) -> tuple[float, float]:
-        """The figure twice."""
+        """Return (figure, figure)."""
         return figure.number, figure.number
 
     def __str__(self) -> str:
@@ -50,7 +50,7 @@ class Exactly:
 
 @dataclass(frozen=True)
 class Absolute:
-    """Within `room` of the figure, a quantity of the same unit: '2 us'."""
+    """Accepts what lies within `room` of the figure, a quantity of the same unit: '2 us'."""
 
     room: Figure
     because: str
@@ -61,7 +61,7 @@ class Absolute:
             raise ValueError(f"a tolerance of {self.room} should be above zero")
 
     def bounds(self, figure: Value) -> tuple[float, float]:
-        """The least and the most that agrees with `figure`, in its unit. Raises ValueError if that is another."""
+        """Return the least and the most that agree with `figure`. Raises ValueError when `room` is in another unit."""
         room = Value.of(self.room)
         if room.unit != figure.unit:
             raise ValueError(f"a tolerance in {room.unit} does not suit a figure in {figure.unit}")
@@ -73,7 +73,7 @@ class Absolute:
 
 @dataclass(frozen=True)
 class AtLeast:
-    """The figure or more: where an article gives a bound or a direction."""
+    """Accepts the figure or more, where an article gives a bound or a direction."""
 
     because: str
 
@@ -81,7 +81,7 @@ class AtLeast:
         _reasoned(self.because)
 
     def bounds(self, figure: Value) -> tuple[float, float]:
-        """From the figure on."""
+        """Return (figure, inf)."""
         return figure.number, inf
 
     def __str__(self) -> str:
@@ -90,7 +90,7 @@ class AtLeast:
 
 @dataclass(frozen=True)
 class AtMost:
-    """The figure or less: where an article gives a bound or a direction."""
+    """Accepts the figure or less, where an article gives a bound or a direction."""
 
     because: str
 
@@ -98,7 +98,7 @@ class AtMost:
         _reasoned(self.because)
 
     def bounds(self, figure: Value) -> tuple[float, float]:
-        """Up to the figure."""
+        """Return (-inf, figure)."""
         return -inf, figure.number
 
     def __str__(self) -> str:
@@ -107,7 +107,7 @@ class AtMost:
 
 @dataclass(frozen=True)
 class Below:
-    """Less than the figure, for a claim that says worse and not how much."""
+    """Accepts only less than the figure, for a claim that says worse and not how much."""
 
     because: str
 
@@ -115,7 +115,7 @@ class Below:
         _reasoned(self.because)
 
     def bounds(self, figure: Value) -> tuple[float, float]:
-        """Anything less."""
+        """Return -inf and the largest number below the figure."""
         return -inf, nextafter(figure.number, -inf)
 
     def __str__(self) -> str:
@@ -134,5 +134,5 @@ STEADY = Within(0.005, because="a model that has the kernel's rules right is off
 
 
 def accuracy_for(tolerance: Tolerance) -> Tolerance:
-    """How far a prediction may lie from the measurement where an experiment does not say: a count is exact."""
+    """Return how far a prediction may lie from the measurement where an experiment does not say: a count is exact."""
     return tolerance if isinstance(tolerance, Exactly) else STEADY

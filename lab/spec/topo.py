@@ -1,8 +1,8 @@
-"""Mininet's `Topo` as a topology of ours: what a topology file would say of it, checked and resolved like one.
+"""Turn Mininet's `Topo` into a topology of ours: what a topology file would say, checked and resolved like one.
 
 Hosts, switches and links come over, with what a TCLink can do in each direction: bw, delay, jitter, loss and
 max_queue_size. What has no equivalent is a mistake, at the line that asked for it. Two things are ours, not Mininet's:
-a rate counts the whole frame, and hosts without an `ip` get an address of the subnet's own.
+a rate counts the whole frame, and hosts without an `ip` get an address from their subnet.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from lab.spec.topology import Topology, checked
 
 __all__ = ["convert", "load"]
 
-PREFIX_LENGTH = 8  # of an address without one: Mininet's
-# tc's units of time, in ours; a number alone is in microseconds.
+PREFIX_LENGTH = 8  # Mininet's, for an address that gives none
+# tc's units of time, in ours; a bare number is in microseconds.
 TIMES = {"": "us", "us": "us", "usec": "us", "usecs": "us", "ms": "ms", "msec": "ms", "msecs": "ms"}
 TIMES |= {"s": "s", "sec": "s", "secs": "s"}
-# What says nothing of the frames on a link, or what is so here anyway.
+# These settings say nothing about the frames on a link, or what holds here anyway.
 NEUTRAL: Mapping[str, tuple[Any, ...]] = {
     "use_htb": (True, False),
     "use_tbf": (False,),
@@ -44,7 +44,7 @@ IGNORED = {"node1", "node2", "port1", "port2", "port", "isSwitch", "dpid", "prot
 
 
 def load(path: Path, entry: str = "") -> Topology:
-    """The entry of `topos` in a file for `mn --custom`; its only one unless named. Raises SpecError."""
+    """Load an entry of `topos`, its only one unless named, from a file for `mn --custom`. Raises SpecError if wrong."""
     path = path.absolute()
     try:
         source = path.read_bytes()
@@ -65,7 +65,7 @@ def load(path: Path, entry: str = "") -> Topology:
 
 
 def convert(make: Callable[[], Any], path: Path) -> Topology:
-    """What `make`, a Topo class or a function that returns one, builds; `path` is the file that it is from.
+    """Convert what `make`, a Topo class or a function that returns one, builds; `path` is the file that it is from.
 
     Raises SpecError with everything in it that has no equivalent.
     """
@@ -82,7 +82,7 @@ def convert(make: Callable[[], Any], path: Path) -> Topology:
 
 @contextmanager
 def _noted(path: Path) -> Iterator[dict[object, int]]:
-    """Node, or (node, node, key) of a link -> the line of `path` that adds it, in the order of their coming."""
+    """Note, for each node and each link's (node, node, key), the line of `path` that adds it, in that order."""
     lines: dict[object, int] = {}
     base = getattr(sys.modules.get("mininet.topo"), "Topo", None)
     if base is None:  # nothing of Mininet's was imported: `convert` says so
@@ -137,7 +137,7 @@ class _Conversion:
             self._link(number, *link[:2], links[link], self.lines[link])
 
     def _node(self, name: str) -> str | None:
-        """Checks its parameters; its address, if it was given one."""
+        """Check a node's parameters, and return its address if it was given one."""
         params = dict(self.topo.nodeInfo(name))
         address: str | None = params.pop("ip", None)
         self._refuse(params, self.lines.get(name, 1), f"node '{name}'")
@@ -156,7 +156,7 @@ class _Conversion:
         self.places["links", name] = line
 
     def _direction(self, params: dict[str, Any], line: int, where: str) -> dict[str, Any]:
-        """What a TCLink's parameters say of one direction, in a topology file's words."""
+        """Return what a TCLink's parameters say about one direction, in a topology file's words."""
         words: dict[str, tuple[str, Callable[[Any], Any]]] = {
             "bw": ("rate", lambda bw: f"{bw} Mbit/s"),
             "delay": ("delay", _duration),

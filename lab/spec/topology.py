@@ -1,4 +1,4 @@
-"""Topology files: read, checked, changed by an experiment, and resolved to networks."""
+"""Read topology files, check them, apply an experiment's changes, and resolve them to networks."""
 
 from __future__ import annotations
 
@@ -22,20 +22,20 @@ __all__ = ["Topology", "checked", "load", "parse"]
 
 @dataclass(frozen=True)
 class Topology:
-    """A topology file that has been checked. `about` is its sentence, `network` what it means unchanged."""
+    """Holds a topology file that has been checked."""
 
     name: str
-    about: str
+    about: str  # its sentence
     path: Path
-    network: Network
+    network: Network  # what it means unchanged
     part: TopologyPart
     document: Document
 
     def resolve(self, *changes: Changes, blame: Callable[[str], Problem] | None = None) -> Network:
-        """The network with `changes` applied one after another.
+        """Return the network with `changes` applied one after another.
 
-        Raises SpecError. `blame` turns a message into a problem of the file that asked for the changes; without
-        it they are this file's.
+        Raises SpecError when they do not resolve. `blame` turns a message into a problem of the file that asked for
+        the changes; without it the problems are this file's.
         """
         data: dict[str, Any] = self.part.model_dump(exclude_unset=True)
         try:
@@ -52,17 +52,17 @@ class Topology:
 
 
 def load(path: Path) -> Topology:
-    """The topology in `path`. Raises SpecError with every mistake in it."""
+    """Load the topology in `path`. Raises SpecError with every mistake in it."""
     return checked(document.read(path))
 
 
 def parse(text: str, path: Path) -> Topology:
-    """The topology that `text` is; `path` only names it. Raises SpecError with every mistake in it."""
+    """Parse the topology `text`; `path` only names it. Raises SpecError with every mistake in it."""
     return checked(document.parse(text, path))
 
 
 def checked(read: Document) -> Topology:
-    """The topology that a document describes, wherever it came from. Raises SpecError with every mistake in it."""
+    """Check the topology in a document, wherever that came from. Raises SpecError with every mistake in it."""
     name = read.path.stem
     try:
         part = _validate(read.data)
@@ -72,7 +72,7 @@ def checked(read: Document) -> Topology:
 
 
 def _validate(data: Mapping[str, Any]) -> TopologyPart:
-    """The data's model. Raises Mistakes with everything wrong that shows before addresses are given."""
+    """Return the data's model. Raises Mistakes with everything wrong that shows before addresses are given."""
     mistakes = list(wiring.mistakes(data))
     try:
         part = TopologyPart.model_validate(data)

@@ -1,4 +1,4 @@
-"""What a trial does on its network: the articles' own tools, and transfers and exchanges of ours.
+"""Make a trial's traffic, with the articles' own tools, and with transfers and exchanges of ours.
 
 A workload is a frozen declaration with a `run`; `tools` are the programs that it needs, `greedy` says whether it sends
 as fast as the network takes it. `Workload` is the union of all of them, told apart by `kind`.

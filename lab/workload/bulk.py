@@ -1,9 +1,9 @@
-"""A bulk TCP transfer of ours: as much as the network carries for a while, with the fewest wake-ups.
+"""Transfer bulk data over TCP: as much as the network carries for a while, with the fewest wake-ups.
 
 What costs in a guest is handing over to a process, not the packet. So the sender gives the kernel pages instead of
 bytes to copy (sendfile), and the receiver sleeps inside one long read (MSG_WAITALL) of data that the kernel discards
-(MSG_TRUNC), woken for every `watermark` bytes (SO_RCVLOWAT). With 64 KiB, most of the first window
-that it offers, the window closed and the sender cut segments short at its edge.
+(MSG_TRUNC), woken once per `watermark` bytes (SO_RCVLOWAT). 64 KiB were too many: most of the first window that it
+offers, so that the window closed and the sender cut segments short at its edge.
 """
 
 from __future__ import annotations
@@ -29,14 +29,11 @@ BLOCK = 1 << 20
 
 
 class Bulk(msgspec.Struct, frozen=True, tag="bulk", tag_field="kind", forbid_unknown_fields=True):
-    """`client` sends to `server` for `duration`, or `size` bytes where that is given, `block` by `block`.
+    """Sends from `client` to `server` for `duration`, or `size` bytes where that is given, `block` by `block`.
 
-    `effort` is the time that each block takes its writer: virtual time counts no CPU's.
-
-    Its sending socket sets TCP_MAXSEG to `maxseg` before it connects, where that is given.
     Leaves bulk.json: `bytes` received, of which `first_bytes` had come at `first_ns`, a watermark's worth or more;
-    the last came at `last_ns` (nanoseconds of the trial's wall clock). And bulk.sender.json: `start_ns`, before the
-    sender connects.
+    the last came at `last_ns` (nanoseconds of the trial's wall clock). Also leaves bulk.sender.json: `start_ns`, from
+    before the sender connects.
     """
 
     greedy: ClassVar[bool] = True
@@ -47,14 +44,14 @@ class Bulk(msgspec.Struct, frozen=True, tag="bulk", tag_field="kind", forbid_unk
     duration: Duration = Duration.of("10 s")
     size: Size | None = None
     block: Size = Size.of("1 MiB")
-    effort: Duration = Duration(0)
+    effort: Duration = Duration(0)  # what each block takes its writer, since virtual time counts no CPU time
     ip: int = 4
     congestion: str = "cubic"
     watermark: Size = Size.of("16 KiB")
-    maxseg: Size | None = None
+    maxseg: Size | None = None  # where given, the sending socket sets TCP_MAXSEG to it before it connects
 
     def run(self, testbed: Testbed) -> None:
-        """Transfer. Raises WorkloadError when it does not end in its time."""
+        """Run the transfer. Raises WorkloadError when it does not end in its time."""
         address = testbed.address(self.server, self.ip)
         receiver = testbed.spawn(self.server, lambda: self._receive(testbed))
         testbed.wait_for_listener(receiver, PORT)
@@ -99,5 +96,5 @@ class Bulk(msgspec.Struct, frozen=True, tag="bulk", tag_field="kind", forbid_unk
 
 
 def _waiting(sock: socket.socket) -> int:
-    """Bytes that have arrived and are not read yet."""
+    """Return how many bytes have arrived and are not read yet."""
     return int.from_bytes(fcntl.ioctl(sock, termios.FIONREAD, bytes(4)), sys.byteorder)

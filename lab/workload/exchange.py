@@ -1,4 +1,4 @@
-"""Small messages at a human pace: what telnet, ssh and remote procedure calls do, answered or not."""
+"""Exchange small messages at a human pace, as telnet, ssh and remote procedure calls do, answered or not."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ PORT = 5003
 
 
 class RequestResponse(msgspec.Struct, frozen=True, tag="exchange", tag_field="kind", forbid_unknown_fields=True):
-    """`client` sends `count` requests, one every `interval`; `server` answers each after it has thought for `think`.
+    """Sends `count` requests from `client`, one per `interval`; `server` answers each after it has thought for `think`.
 
-    Without a `response` it never answers, and it reads nothing before it has been `asleep`. A request waits for the
-    answer to the one before. Both ends set TCP_NODELAY. What it leaves is in the captures; it has no output of its own.
+    The server reads nothing before it has been `asleep`, and never answers without a `response`. A request waits for
+    the answer to the one before. Both ends set TCP_NODELAY. The captures hold the result; there is no other output.
     """
 
     greedy: ClassVar[bool] = False
@@ -40,7 +40,7 @@ class RequestResponse(msgspec.Struct, frozen=True, tag="exchange", tag_field="ki
             raise ValueError(f"{self.count} requests of {self.request} are no exchange")
 
     def run(self, testbed: Testbed) -> None:
-        """Exchange. Raises WorkloadError when it does not end in its time."""
+        """Run the exchange. Raises WorkloadError when it does not end in its time."""
         address = testbed.address(self.server, self.ip)
         server = testbed.spawn(self.server, self._serve)
         testbed.wait_for_listener(server, PORT)
@@ -69,5 +69,5 @@ class RequestResponse(msgspec.Struct, frozen=True, tag="exchange", tag_field="ki
 
 
 def _read(sock: socket.socket, size: int) -> bytes:
-    """So many bytes; fewer when the other end has closed."""
+    """Read `size` bytes; fewer when the other end has closed."""
     return sock.recv(size, socket.MSG_WAITALL)

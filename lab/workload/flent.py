@@ -1,4 +1,4 @@
-"""Flent, the tool of the article on timestamps: netperf fills the path while fping measures its round trip."""
+"""Run Flent, the tool of the article on timestamps: netperf fills the path while fping measures its round trip."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ PORT = 12865
 
 
 class Flent(msgspec.Struct, frozen=True, tag="flent", tag_field="kind", forbid_unknown_fields=True):
-    """Flent's `test` on `client`, with netperf's server on `server`: `length` of load, `delay` before and after it.
+    """Runs Flent's `test` on `client` against netperf's server on `server`.
 
-    A download is what `server` sends. A point of its series is taken each `step`. Leaves flent.gz, Flent's own data
-    file: the guest's clock and host name are the same in every trial, and so is its every byte.
+    In a download `server` sends. Leaves Flent's own data file, *.flent.gz: the guest's clock and host name are the same
+    in every trial, and so is its every byte.
     """
 
     greedy: ClassVar[bool] = True
@@ -27,9 +27,9 @@ class Flent(msgspec.Struct, frozen=True, tag="flent", tag_field="kind", forbid_u
     client: str = "sender"
     server: str = "receiver"
     test: Literal["tcp_download", "tcp_upload"] = "tcp_upload"
-    length: Duration = Duration.of("2 s")
-    delay: Duration = Duration.of("1 s")
-    step: Duration = Duration.of("50 ms")
+    length: Duration = Duration.of("2 s")  # of load
+    delay: Duration = Duration.of("1 s")  # before the load, and again after it
+    step: Duration = Duration.of("50 ms")  # between two points of the series
 
     def __post_init__(self) -> None:
         for name, each in (("length", self.length), ("delay", self.delay)):
@@ -37,7 +37,7 @@ class Flent(msgspec.Struct, frozen=True, tag="flent", tag_field="kind", forbid_u
                 raise ValueError(f"flent counts whole seconds: {each} is not a {name} for it")
 
     def run(self, testbed: Testbed) -> None:
-        """Measure. Raises WorkloadError, MachineError."""
+        """Run the test. Raises WorkloadError when it fails or is late, MachineError when a tool is missing."""
         server = testbed.start(self.server, ["netserver", "-D", "-4", "-p", str(PORT)])
         testbed.wait_for_listener(server, PORT)
         argv = [sys.executable, "-m", "flent", self.test, "-4", "-H", testbed.address(self.server)]

@@ -1,7 +1,7 @@
-"""A file of zeroes through netcat, timed as `time nc` does.
+"""Send a file of zeroes through netcat, timed as `time nc` does.
 
 The file is in memory, so that no disk takes part. A pipe from dd would do as well, but for its end: once dd is gone,
-nc's poll() returns at once for as long as the socket is full, and virtual time does not move while it spins.
+nc's poll() returns at once for as long as the socket is full, and virtual time does not move while nc spins.
 """
 
 from __future__ import annotations
@@ -20,12 +20,11 @@ from lab.units import Size
 from lab.workload.sockets import MARGIN_SECONDS
 
 PORT = 1234
-SECONDS = 600.0  # the slowest transfer that a claim has, and to spare
+SECONDS = 600.0  # enough for the slowest transfer of any claim, with time to spare
 
 
 class Netcat(msgspec.Struct, frozen=True, tag="netcat", tag_field="kind", forbid_unknown_fields=True):
-    """`server` sends `size` bytes of zeroes to `client`, which connects to it, sends it `back` bytes and throws away
-    what it gets.
+    """Sends `size` zeroes from `server` to `client`, which connects, sends `back` bytes and throws away what it gets.
 
     Leaves netcat.json: `start_ns`, before the client's nc starts, and `end_ns`, once it has ended (nanoseconds of the
     trial's wall clock).
@@ -40,7 +39,7 @@ class Netcat(msgspec.Struct, frozen=True, tag="netcat", tag_field="kind", forbid
     back: Size = Size(0)
 
     def run(self, testbed: Testbed) -> None:
-        """Transfer. Raises WorkloadError when it does not end in its time."""
+        """Run the transfer. Raises WorkloadError when it does not end in its time."""
         address = testbed.address(self.server)
         server = testbed.spawn(self.server, self._serve)
         testbed.wait_for_listener(server, PORT)
@@ -49,7 +48,7 @@ class Netcat(msgspec.Struct, frozen=True, tag="netcat", tag_field="kind", forbid
         server.wait("nc at the server", MARGIN_SECONDS)
 
     def _serve(self) -> None:
-        # Not -q 0, as in the article: that one does not wait for what still comes back.
+        # The article's -q 0 does not wait for what still comes back.
         subprocess.run(["nc.openbsd", "-l", "-N", "-p", str(PORT)], stdin=_zeroes(self.size), check=True)
 
     def _fetch(self, testbed: Testbed, address: str) -> None:
@@ -61,7 +60,7 @@ class Netcat(msgspec.Struct, frozen=True, tag="netcat", tag_field="kind", forbid
 
 
 def _zeroes(size: Size) -> int:
-    """A file in memory that holds so many."""
+    """Return the descriptor of a file in memory that holds `size` zeroes."""
     file = os.memfd_create("zeroes")
     os.truncate(file, size.bytes)
     return file

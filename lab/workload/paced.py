@@ -1,4 +1,4 @@
-"""A bulk TCP transfer to a reader who takes his time: the receive buffer fills, and the sender follows the reader."""
+"""Transfer bulk data over TCP to a slow reader: the receive buffer fills, and the sender follows the reader."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ PORT = 5002
 
 
 class PacedReader(msgspec.Struct, frozen=True, tag="paced_reader", tag_field="kind", forbid_unknown_fields=True):
-    """`client` sends as much as `server` reads in `duration`: `block` bytes at a time, so often that it is `rate`.
+    """Sends from `client` what `server` reads in `duration`: `block` bytes at a time, often enough to make up `rate`.
 
-    What it leaves is in the captures; it has no output of its own.
+    The captures hold the result; there is no other output.
     """
 
     greedy: ClassVar[bool] = True
@@ -38,11 +38,11 @@ class PacedReader(msgspec.Struct, frozen=True, tag="paced_reader", tag_field="ki
 
     @property
     def blocks(self) -> int:
-        """How often it reads."""
+        """The number of blocks that the server reads."""
         return self.duration.ns * self.rate.bps // (8 * 10**9 * self.block.bytes) if self.block else 0
 
     def run(self, testbed: Testbed) -> None:
-        """Transfer. Raises WorkloadError when it does not end in its time."""
+        """Run the transfer. Raises WorkloadError when it does not end in its time."""
         address = testbed.address(self.server, self.ip)
         receiver = testbed.spawn(self.server, self._receive)
         testbed.wait_for_listener(receiver, PORT)
@@ -61,7 +61,7 @@ class PacedReader(msgspec.Struct, frozen=True, tag="paced_reader", tag_field="ki
                 left -= os.sendfile(sock.fileno(), block, 0, min(left, self.block.bytes))
 
     def _receive(self) -> None:
-        """Reads at fixed times from the first block's arrival on, whatever has come by then or later."""
+        """Read the blocks at fixed times after the connection is accepted, or later, once a late block is there."""
         sock = accept(self.ip, PORT)
         scratch, pause = bytearray(self.block.bytes), 8 * 10**9 * self.block.bytes / self.rate.bps
         start = time.monotonic_ns()

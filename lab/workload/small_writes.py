@@ -1,4 +1,4 @@
-"""Messages written in small pieces, each answered before the next: the pair of programs that TCP_NODELAY is about."""
+"""Write messages in small pieces, each answered before the next: the pair of programs that TCP_NODELAY is about."""
 
 from __future__ import annotations
 
@@ -24,14 +24,10 @@ WriteStyle = Literal["plain", "nodelay", "cork", "writev", "one-buffer"]
 
 
 class SmallWrites(msgspec.Struct, frozen=True, tag="small-writes", tag_field="kind", forbid_unknown_fields=True):
-    """`client` sends `messages` of `writes` pieces of `size` each to `server`, and waits for 2 bytes after each.
+    """Sends `messages`, each of `writes` pieces of `size`, from `client` to `server`, and waits for 2 bytes after each.
 
-    The `way` of writing: `plain` and `nodelay` write piece by piece, without and with TCP_NODELAY; `cork` too, within
-    TCP_CORK; `writev` and `one-buffer` write once with TCP_NODELAY, a vector of the pieces or a copy of them in a row.
-    With `file`, so many bytes of one follow by sendfile, within the cork where there is one.
-
-    Leaves small_writes.json: `stamps_ns`, the client's clock before the first message and after each answer, and of
-    each message `message_bytes`, `file_bytes` (a part of them) and `reply_bytes`.
+    Leaves small_writes.json: `stamps_ns`, the client's clock before the first message and after each answer, and per
+    message `message_bytes`, `file_bytes` (a part of them) and `reply_bytes`.
     """
 
     greedy: ClassVar[bool] = False
@@ -42,7 +38,10 @@ class SmallWrites(msgspec.Struct, frozen=True, tag="small-writes", tag_field="ki
     messages: int = 10_000
     writes: int = 15
     size: Size = Size(2)
+    # `plain` and `nodelay` write piece by piece, without and with TCP_NODELAY; `cork` too, within TCP_CORK;
+    # `writev` and `one-buffer` write once with TCP_NODELAY, a vector of the pieces or a copy of them in a row
     way: WriteStyle = "plain"
+    # this much of a file follows each message's pieces by sendfile, within the cork where there is one
     file: Size = Size(0)
     ip: int = 4
 
@@ -52,11 +51,11 @@ class SmallWrites(msgspec.Struct, frozen=True, tag="small-writes", tag_field="ki
 
     @property
     def message(self) -> Size:
-        """What the server answers."""
+        """The size of a message, after which the server answers."""
         return Size(self.writes * self.size.bytes + self.file.bytes)
 
     def run(self, testbed: Testbed) -> None:
-        """Exchange all messages. Raises WorkloadError when that does not end in its time."""
+        """Exchange all messages. Raises WorkloadError when this does not end in its time."""
         address = testbed.address(self.server, self.ip)
         server = testbed.spawn(self.server, self._serve)
         testbed.wait_for_listener(server, PORT)
@@ -94,7 +93,7 @@ class SmallWrites(msgspec.Struct, frozen=True, tag="small-writes", tag_field="ki
         (testbed.out / outputs.SMALL_WRITES).write_text(json.dumps({**sizes, "stamps_ns": stamps}) + "\n")
 
     def _writer(self, sock: socket.socket) -> Callable[[], None]:
-        """What writes one message."""
+        """Return the function that writes one message."""
         pieces = [bytes(self.size.bytes)] * self.writes
         block = os.memfd_create("file")
         os.truncate(block, self.file.bytes)

@@ -1,4 +1,4 @@
-"""What our own workloads share: a TCP socket of either IP version, and the one connection that a server waits for."""
+"""Make what our own workloads share: a TCP socket of either IP version, and a server's one connection."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ import socket
 
 __all__ = ["MARGIN_SECONDS", "accept", "stream"]
 
-MARGIN_SECONDS = 60.0  # beyond its own time, for what is queued to drain on the slowest path that a claim uses
+MARGIN_SECONDS = 60.0  # beyond a workload's own time: what is queued drains on the slowest path of any claim
 
 
 def stream(ip: int, nodelay: bool = False) -> socket.socket:
-    """A TCP socket over IPv4 or IPv6."""
+    """Make a TCP socket over IPv4 or IPv6."""
     made = socket.socket(socket.AF_INET6 if ip == 6 else socket.AF_INET, socket.SOCK_STREAM)
     if nodelay:
         made.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -18,8 +18,8 @@ def stream(ip: int, nodelay: bool = False) -> socket.socket:
 
 
 def accept(ip: int, port: int, nodelay: bool = False) -> socket.socket:
-    """The first connection to `port`; nobody listens there any more."""
-    with stream(ip, nodelay) as listener:  # what it accepts has its TCP_NODELAY
+    """Accept the first connection to `port`, and stop listening there."""
+    with stream(ip, nodelay) as listener:  # what it accepts inherits its TCP_NODELAY
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listener.bind(("", port))
         listener.listen(1)

@@ -1,4 +1,4 @@
-"""The articles' own measuring tools, run as they are; their output is kept raw."""
+"""Run the articles' own measuring tools as they are, and keep their output raw."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from lab.workload.sockets import MARGIN_SECONDS
 
 
 def _check_whole_seconds(duration: Duration, tool: str) -> None:
-    """Half a second would be cut to none, which to iperf3 means for ever. Raises ValueError."""
+    """Raise ValueError unless `duration` is whole seconds: half a second would be cut to 0, to iperf3 for ever."""
     if not duration or duration.ns % 10**9:
         raise ValueError(f"{tool} counts whole seconds: {duration} is not a duration for it")
 
 
 class Iperf3(msgspec.Struct, frozen=True, tag="iperf3", tag_field="kind", forbid_unknown_fields=True):
-    """iperf3 from `client` to `server` for `duration`; UDP at `udp_rate` where given. Leaves iperf3.json."""
+    """Runs iperf3 from `client` to `server` for `duration`; UDP at `udp_rate` where given. Leaves iperf3.json."""
 
     tools: ClassVar[tuple[str, ...]] = ("iperf3",)
 
@@ -36,11 +36,11 @@ class Iperf3(msgspec.Struct, frozen=True, tag="iperf3", tag_field="kind", forbid
 
     @property
     def greedy(self) -> bool:
-        """Whether it sends as fast as the network takes it."""
+        """True when it sends as fast as the network takes it."""
         return self.udp_rate is None
 
     def run(self, testbed: Testbed) -> None:
-        """Measure. Raises WorkloadError, MachineError."""
+        """Run the tool. Raises WorkloadError when it fails or is late, MachineError when it is not installed."""
         port = 5201
         server = testbed.start(self.server, ["iperf3", "-s", "-1", "-p", str(port)])
         testbed.wait_for_listener(server, port)
@@ -56,9 +56,9 @@ class Iperf3(msgspec.Struct, frozen=True, tag="iperf3", tag_field="kind", forbid
 
 
 class Iperf(msgspec.Struct, frozen=True, tag="iperf", tag_field="kind", forbid_unknown_fields=True):
-    """iperf 2 from `client` to `server` for `duration`. Leaves iperf.csv, of the client, and iperf.server.csv.
+    """Runs iperf 2 from `client` to `server` for `duration`. Leaves iperf.csv, the client's, and iperf.server.csv.
 
-    Its writer does not ask by select() before it writes, as iperf3's does: it sleeps in write().
+    Unlike iperf3's, its writer does not ask select() before it writes: it sleeps in write().
     """
 
     greedy: ClassVar[bool] = True
@@ -70,7 +70,7 @@ class Iperf(msgspec.Struct, frozen=True, tag="iperf", tag_field="kind", forbid_u
     ip: int = 4
 
     def run(self, testbed: Testbed) -> None:
-        """Measure. Raises WorkloadError, MachineError."""
+        """Run the tool. Raises WorkloadError when it fails or is late, MachineError when it is not installed."""
         port = 5001
         version = ["-V"] if self.ip == 6 else []
         server = testbed.start(self.server, ["iperf", "-s", "-P", "1", "-y", "C", *version], outputs.IPERF_SERVER)
@@ -82,7 +82,7 @@ class Iperf(msgspec.Struct, frozen=True, tag="iperf", tag_field="kind", forbid_u
 
 
 class Qperf(msgspec.Struct, frozen=True, tag="qperf", tag_field="kind", forbid_unknown_fields=True):
-    """qperf's `test` from `client` to `server` for `duration`. Leaves qperf.txt."""
+    """Runs qperf's `test` from `client` to `server` for `duration`. Leaves qperf.txt."""
 
     greedy: ClassVar[bool] = True
     tools: ClassVar[tuple[str, ...]] = ("qperf",)
@@ -97,7 +97,7 @@ class Qperf(msgspec.Struct, frozen=True, tag="qperf", tag_field="kind", forbid_u
         _check_whole_seconds(self.duration, "qperf")
 
     def run(self, testbed: Testbed) -> None:
-        """Measure. Raises WorkloadError, MachineError."""
+        """Run the tool. Raises WorkloadError when it fails or is late, MachineError when it is not installed."""
         port = 19765
         server = testbed.start(self.server, ["qperf"])
         testbed.wait_for_listener(server, port)
@@ -108,7 +108,7 @@ class Qperf(msgspec.Struct, frozen=True, tag="qperf", tag_field="kind", forbid_u
 
 
 class Ping(msgspec.Struct, frozen=True, tag="ping", tag_field="kind", forbid_unknown_fields=True):
-    """`count` echo requests of `size` payload bytes, `interval` apart. Leaves ping.txt."""
+    """Sends `count` echo requests of `size` payload bytes, `interval` apart. Leaves ping.txt."""
 
     greedy: ClassVar[bool] = False
     tools: ClassVar[tuple[str, ...]] = ("ping",)
@@ -121,7 +121,7 @@ class Ping(msgspec.Struct, frozen=True, tag="ping", tag_field="kind", forbid_unk
     ip: int = 4
 
     def run(self, testbed: Testbed) -> None:
-        """Measure. Raises WorkloadError when no answer came at all."""
+        """Run the tool. Raises WorkloadError when no answer came at all."""
         argv = ["ping", "-n", "-c", str(self.count), "-i", f"{self.interval.seconds:g}", "-s", str(self.size.bytes)]
         client = testbed.start(self.client, [*argv, testbed.address(self.server, self.ip)], outputs.PING)
         testbed.wait(client, self.count * self.interval.seconds + MARGIN_SECONDS, outputs.PING)
