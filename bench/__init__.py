@@ -1,1 +1,1 @@
-"""How fast the lab is: `make bench`."""
+"""Measure how fast the lab is: `make bench`."""

@@ -1,8 +1,8 @@
-"""Prints how long whole trials take against the time that passes in them, what reading a capture takes, and how fast
-networks come up beside Mininet's.
+"""Measure how long whole trials and reading a capture take, and how fast networks come up, also next to Mininet's.
 
-Every figure is the least, the median and the most of several runs, all on one CPU. A trial is timed as a user sees
-it: one `lab run` with empty results, from its start to its verdict; boot, capture and analysis included.
+Trials are compared with the time that passes in them. Every figure is the least, the median and the most of several
+runs, all on one CPU. A trial is timed as a user sees it: one `lab run` with empty results, from its start to its
+verdict; boot, capture and analysis included.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ SCRATCH = Path("build")  # not /tmp: where that is memory, captures would fill i
 
 
 def main() -> int:
-    """Run everything; the exit code is that of the first failure."""
+    """Run everything; return the exit code of the first failure."""
     os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
     SCRATCH.mkdir(exist_ok=True)
     console = Console(highlight=False)

@@ -1,4 +1,4 @@
-"""Networks up and down: ours, and Mininet's own, in one guest and in real time, one after another.
+"""Bring networks up and down in one guest in real time: ours and Mininet's own, one after another.
 
 As a module it runs in the guest: `python -m bench.fabrics FOLDER` leaves FOLDER/times.json.
 """
@@ -28,12 +28,12 @@ Times = dict[str, list[float]]  # what came up and down -> seconds of each run
 
 
 def time(scratch: Path) -> tuple[Times, Times]:
-    """(seconds up and down, how many times faster than Mininet's own). Raises LabError, MachineError."""
+    """Return (seconds up and down, how many times faster than Mininet's own). Raises LabError, MachineError."""
     if not shutil.which("brctl", path=f"{os.environ.get('PATH', os.defpath)}:/usr/sbin:/sbin"):
         raise MachineError("Mininet's own bridge needs brctl: sudo apt-get install bridge-utils")
     folder = scratch / "fabrics"
     folder.mkdir()
-    # The larger without IPv6: what it reports to multicast routers, a switch would send a million times.
+    # The larger one is without IPv6: a switch would send IPv6's reports to multicast routers a million times.
     for count, link in ((HOSTS, "rate: 1 Gbit/s"), (MANY, "rate: 1 Gbit/s, mtu: 1200 B")):
         (folder / f"{count}.json").write_text(json.dumps(to_plain(_network(count, link))))
     command = [sys.executable, "-m", "bench.fabrics", "."]
@@ -47,7 +47,7 @@ def time(scratch: Path) -> tuple[Times, Times]:
 
 
 def _network(count: int, link: str) -> Network:
-    """So many hosts on a switch, each by such a link."""
+    """Make a network of `count` hosts on a switch, each connected by `link`."""
     hosts = [f"h{number}" for number in range(1, count + 1)]
     wide = "{h1: {addresses: [10.0.0.1/16]}, s1: {}}"
     links = [f"  {host}-s1: {{ends: {wide if host == 'h1' else f'[{host}, s1]'}, {link}}}" for host in hosts]
@@ -70,7 +70,7 @@ def _ours(folder: Path, count: int) -> tuple[float, float]:
 
 
 def _theirs(_: Path, count: int) -> tuple[float, float]:
-    """Plain links without a rate, and a Linux bridge: the least that Mininet can make."""
+    """Use plain links without a rate and a Linux bridge: the least that Mininet can make."""
     make_importable()
     from mininet.net import Mininet
     from mininet.nodelib import LinuxBridge
@@ -85,7 +85,7 @@ def _theirs(_: Path, count: int) -> tuple[float, float]:
 
 
 def main(folder: Path) -> None:
-    """All of them in turn, each run in a process of its own."""
+    """Run all of them in turn, each run in a process of its own."""
     runs: list[tuple[str, int, Callable[[Path, int], tuple[float, float]]]] = []
     for _ in range(RUNS):
         runs += [("the lab", HOSTS, _ours), ("Mininet's own", HOSTS, _theirs)]
@@ -98,7 +98,7 @@ def main(folder: Path) -> None:
 
 
 def _apart(work: Callable[[], Any]) -> Any:
-    """What `work` returns in a child process: what it leaves in memory goes with it."""
+    """Return what `work` returns in a child process, so that what it leaves in memory goes with it."""
     reader, writer = os.pipe()
     if not os.fork():
         os.write(writer, json.dumps(work()).encode())

@@ -1,4 +1,4 @@
-"""Three ways to the same columns of one capture: the lab's reader, tshark, scapy."""
+"""Read the same columns of one capture in three ways: with the lab's reader, tshark and scapy."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ from lab.metric.capture import Capture
 PACKETS = 100_000  # scapy takes its time
 RUNS = 3
 
-Columns = tuple[int, int, int, int]  # packets, and the sums of seq, ack and payload: equal for all, or one is wrong
+Columns = tuple[int, int, int, int]  # packets, and the sums of seq, ack and payload: the same for all, or one is wrong
 
 
 def lab(capture: Path) -> Columns:
-    """By the lab's reader."""
+    """Read with the lab's reader."""
     read = Capture(capture)
     columns = (read.seq, read.ack, read.payload)
     return (len(read.time_ns), *(int(column.sum(dtype=np.int64)) for column in columns))  # type: ignore[return-value]
 
 
 def tshark(capture: Path) -> Columns:
-    """By tshark, its start included."""
+    """Read with tshark, its start included."""
     fields = ("frame.time_epoch", "tcp.seq_raw", "tcp.ack_raw", "tcp.len")
     argv = ["tshark", "-n", "-r", str(capture), "-Y", "tcp", "-T", "fields", *(w for f in fields for w in ("-e", f))]
     rows = [line.split("\t") for line in _output(argv).splitlines()]
@@ -36,7 +36,7 @@ def tshark(capture: Path) -> Columns:
 
 
 def scapy(capture: Path) -> Columns:
-    """By scapy, packet by packet."""
+    """Read with scapy, packet by packet."""
     packets = seq = ack = payload = 0
     with PcapReader(str(capture)) as read:
         for packet in read:
@@ -49,7 +49,7 @@ def scapy(capture: Path) -> Columns:
 
 
 def compare(capture: Path, scratch: Path) -> dict[str, list[float]]:
-    """Thousand packets a second of every reader on the same first packets, the lab's on the whole file too.
+    """Return thousand packets per second of every reader on the same first packets; the lab's on the whole file, too.
 
     Raises MachineError without tshark or tcpdump, LabError when two readers do not see the same.
     """

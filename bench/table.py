@@ -1,4 +1,4 @@
-"""The least, the median and the most of several measurements, one row a thing measured."""
+"""Show the least, the median and the most of several measurements, one row per thing measured."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from rich.table import Table
 
 
 def table(caption: str, rows: Mapping[str, Sequence[float]], form: str) -> Table:
-    """A table for 80 columns; `form` prints one figure, `caption` says its unit."""
+    """Make a table for 80 columns; `form` prints one figure, `caption` says its unit."""
     made = Table("", "min", "median", "max", "runs", box=None, padding=(0, 2, 0, 0), title=f"\n{caption}")
     made.title_justify = "left"
     for column in made.columns[1:]:

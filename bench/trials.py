@@ -1,4 +1,4 @@
-"""Whole trials, timed from outside: one `lab run` each, with empty results."""
+"""Time whole trials from outside: one `lab run` each, with empty results."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ EXPERIMENTS = Path(__file__).parent / "experiments"
 
 @dataclass(frozen=True, slots=True)
 class Timed:
-    """An experiment of bench/experiments, and how much time passes in its trial (0: no matter)."""
+    """Name an experiment of bench/experiments."""
 
     name: str
     title: str
-    seconds: float
+    seconds: float  # that pass in its trial; 0: no matter
     runs: int
 
 
-# The first one is run once more beforehand: the disk cache is as warm for it as for the others.
+# The first one is run once beforehand, so that the disk cache is as warm for it as for the others.
 TRIALS = (
     Timed("empty", "empty trial: two hosts, one ping", 0, 10),
     Timed("bulk-10g", "bulk, 2 s at 10 Gbit/s in frames", 2, 3),
@@ -35,14 +35,14 @@ TRIALS = (
 
 
 def time(trial: Timed, scratch: Path) -> list[float]:
-    """Seconds of wall time of every run; the last one's results stay. Raises LabError."""
+    """Return the seconds of wall time of every run; the last run's results stay. Raises LabError."""
     if trial is TRIALS[0]:
         _run(trial, scratch)
     return [_run(trial, scratch) for _ in range(trial.runs)]
 
 
 def capture(scratch: Path) -> Path:
-    """The capture that the last run left. Raises LabError."""
+    """Return the capture that the last run left. Raises LabError."""
     for file in (scratch / "results").rglob("capture.*.pcap"):
         return file
     raise LabError("the last trial left no capture")
@@ -62,7 +62,7 @@ def _run(trial: Timed, scratch: Path) -> float:
 
 
 def _reason(answer: str) -> str:
-    """Why the claim was not reproduced, from what `lab run --json` said."""
+    """Say why the claim was not reproduced, from what `lab run --json` said."""
     try:
         return "; ".join(f"{claim['verdict']}: {claim['reason']}" for claim in json.loads(answer)["claims"])
     except (ValueError, KeyError):

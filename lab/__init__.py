@@ -1,4 +1,4 @@
-"""A network lab whose results anyone can reproduce to the byte. `import lab` is the interface of notebooks.
+"""Run a network lab whose results anyone can reproduce to the byte. `import lab` is the interface of notebooks.
 
 Nothing is imported before it is asked for: guests import this package too, and a trial starts with that.
 """

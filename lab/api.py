@@ -1,4 +1,4 @@
-"""What the lab does for its users, one function each: the command line and notebooks (`import lab`) share them.
+"""Do what the lab does for its users, one function each: the command line and notebooks (`import lab`) share them.
 
 What takes long to import is imported by the function that needs it: a command should start at once.
 """
@@ -43,11 +43,11 @@ def run(
     stall: float = 60.0,
     results: Folder = None,
 ) -> Claims:
-    """Run and judge claims: ids, articles or FILE.py, all of them without any. What the store has is not run again.
+    """Run and judge claims: ids, articles or FILE.py. Without any, run all claims.
 
-    The options are those of `lab run`. Records go to the store `results`; unless given, where LAB_RESULTS says, else
-    to results/ of the current directory. Raises InputError, SpecError (with every mistake in the files), MachineError;
-    a trial that fails makes its claim `invalid`, one that cannot be run here `skipped`.
+    What the store has is not run again. The options are those of `lab run`. Records go to the store `results`; unless
+    given, to LAB_RESULTS, else to results/ of the current directory. A trial that fails makes its claim `invalid`, one
+    that cannot be run here `skipped`. Raises InputError, SpecError (with every mistake in the files), MachineError.
     """
     from lab.kernel import Budget, choose
     from lab.runner.plan import Settings
@@ -62,11 +62,11 @@ def run(
 
 
 def load(*claims: str | Path, kernel: str | None = None, clock: str | None = None, results: Folder = None) -> Claims:
-    """Claims (ids, articles or FILE.py, all of them without any) judged by the records in `results`. Runs nothing.
+    """Judge claims (ids, articles or FILE.py; all when none is named) by the records in `results`. Runs nothing.
 
-    Of records on several kernels the newest counts, unless one is named (name, version or id); of both clocks the
-    virtual one. Without `results`, as LAB_RESULTS says; else results/ of the current directory or of the project.
-    Raises InputError for an unknown claim, SpecError for a mistake in its files.
+    When there are records on several kernels, the newest kernel counts unless one is named (name, version or id); of
+    both clocks, the virtual one. Without `results` the store is LAB_RESULTS, else results/ of the current directory or
+    of the project. Raises InputError when a claim is unknown, SpecError when its files have a mistake.
     """
     from lab.spec import find
     from lab.verdict.judged import judge_stored, records_on
@@ -76,9 +76,9 @@ def load(*claims: str | Path, kernel: str | None = None, clock: str | None = Non
 
 
 def article(name: str, results: Folder = None) -> Article:
-    """An article as its page shows it: `load(name)` with its title and author.
+    """Return an article as its page shows it: `load(name)` with its title and author.
 
-    Raises InputError for an unknown article, SpecError for a mistake in its files.
+    Raises InputError when the article is unknown, SpecError when its files have a mistake.
     """
     from lab.report.article import Article
 
@@ -86,7 +86,7 @@ def article(name: str, results: Folder = None) -> Article:
 
 
 def articles(results: Folder = None) -> Overview:
-    """All articles, as the index shows them."""
+    """Return all articles, as the index shows them."""
     from lab.report.article import Article, Overview
 
     groups = groupby(load(results=results), key=lambda claim: claim.article)
@@ -107,11 +107,11 @@ def verify(results: Folder = None, jobs: int | None = None, budget: float = 900.
 def compare(
     base: str | None = None, new: str | None = None, *claims: str | Path, results: Folder = None, against: Folder = None
 ) -> Changes:
-    """What changed in claims (all of them without any) from the kernel `base` to `new` (name, version or id).
+    """Say what changed in claims (all when none is named) from the kernel `base` to `new` (name, version or id).
 
     The records are those of `load`; `base`'s are in the store `against`, if given. In the page that `lab compare` or
-    `lab regress` writes, kernels and stores not named are theirs. Raises InputError, SpecError, and Incomparable where
-    an experiment changed in between.
+    `lab regress` writes, kernels and stores that are not named are that command's. Raises InputError, SpecError, and
+    Incomparable when an experiment changed in between.
     """
     from lab.comparison.compare import compare as changes
     from lab.comparison.page import Changes
@@ -143,11 +143,10 @@ def regress(
     budget: float = 900.0,
     results: Folder = None,
 ) -> Changes:
-    """Run claims (all of them without any) on two kernels and say what changed; what the store has is not run again.
+    """Run claims (all when none is named) on two kernels and say what changed. What the store has is not run again.
 
     With a kept `baseline`, its records are what `new` (None: the usual kernel) is compared with, and no `base` is
-    named. Raises InputError,
-    SpecError, MachineError, and Incomparable where an experiment changed since the baseline.
+    named. Raises InputError, SpecError, MachineError, and Incomparable when an experiment changed since the baseline.
     """
     from lab.comparison.compare import compare as changes
     from lab.comparison.page import Changes
@@ -179,7 +178,7 @@ def save_baseline(
 ) -> Baseline:
     """Keep the records that the store has of claims on a kernel as the baseline `name`, for `regress`.
 
-    Raises InputError when there is a baseline of that name, or nothing to keep.
+    Raises InputError when a baseline has that name already, or when there is nothing to keep.
     """
     from lab.kernel import choose
     from lab.spec import find
@@ -201,8 +200,8 @@ def bisect(
 ) -> Bisection:
     """Find the commit between two revisions of a kernel `tree` that changed a claim.
 
-    Works in a scratch folder of `results`. Raises InputError for unknown revisions and where the claim is the same on
-    both, BuildFailed for one of these two.
+    It works in a scratch folder of `results`. Raises InputError when a revision is unknown or the claim is the same on
+    both, BuildFailed when one of the two does not build.
     """
     from lab.kernel import Budget, shown
     from lab.spec import find
@@ -233,14 +232,14 @@ def _settings(kernel: str | None, on: str, clock: str | None, seed: int, repeat:
 
 
 def _written(results: Folder) -> Path:
-    """The store that a run writes to."""
+    """Return the store that a run writes to."""
     from lab.report.notebooks import RESULTS
 
     return Path(results or os.environ.get(RESULTS) or "results")
 
 
 def _read(results: Folder) -> Path:
-    """The store that is read: also the project's, where the current directory has none."""
+    """Return the store to read: the project's, too, when the current directory has none."""
     from lab.report.notebooks import RESULTS
     from lab.spec import find
 

@@ -1,4 +1,4 @@
-"""The command line: `lab`. What it says and the codes it ends with are a contract (docs/command-line.md)."""
+"""Run the command line, `lab`. What it says and its exit codes are a contract (docs/command-line.md)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from lab.errors import LabError
 
 def main() -> None:
     """Run the command line. Every error is one message; a traceback would be a mistake of ours."""
-    gc.set_threshold(100_000)  # most of what a start makes stays: looking for garbage in it took a tenth of that time
+    gc.set_threshold(100_000)  # most objects of a start stay: looking for garbage among them took a tenth of its time
     from lab.cli.app import app
 
     try:
@@ -24,7 +24,7 @@ def main() -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(0)
     finally:
-        gc.freeze()  # nor is there any to look for in what goes with the process
+        gc.freeze()  # nor is there garbage to look for in what goes with the process
 
 
 def _report(error: LabError) -> None:

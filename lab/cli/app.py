@@ -1,4 +1,4 @@
-"""The commands. Each one asks a layer, shows its answer, and ends with the contract's exit code."""
+"""Define the commands. Each one asks a layer, shows its answer, and ends with the contract's exit code."""
 
 from __future__ import annotations
 
@@ -25,24 +25,37 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 app.add_typer(kernels, name="kernel")
-baselines = typer.Typer(help="Records kept to compare with.", no_args_is_help=True)
+baselines = typer.Typer(help="Keep records to compare later kernels with.", no_args_is_help=True)
 app.add_typer(baselines, name="baseline")
 
-Results = Annotated[Path, typer.Option("--results", help="The store of records.", metavar="DIR")]
+Results = Annotated[Path, typer.Option("--results", help="The store: the folder of records.", metavar="DIR")]
 STORE = Path("results")
-Claims = Annotated[list[str] | None, typer.Argument(metavar="[CLAIM | ARTICLE | FILE.py]...")]
-On = Annotated[str, typer.Option("--on", help="Where trials run: uml, host, vm or auto.")]
-Seed = Annotated[int, typer.Option(help="Where every random number starts from.")]
-Jobs = Annotated[int | None, typer.Option(help="Trials side by side; one a core unless set.")]
-Seconds = Annotated[float, typer.Option(help="Seconds of wall time after which a trial is given up.")]
-TopologyName = Annotated[str, typer.Argument(metavar="TOPOLOGY", help="Its name in topologies/, or its file.")]
-Junit = Annotated[Path | None, typer.Option(help="A file for JUnit XML, too.", metavar="FILE")]
-Page = Annotated[Path | None, typer.Option(help="A file for a page that shows and explains it, too.", metavar="FILE")]
+Claims = Annotated[
+    list[str] | None,
+    typer.Argument(metavar="CLAIM | ARTICLE | FILE.py", help="Claims by name, article or file; all unless named."),
+]
+On = Annotated[
+    str,
+    typer.Option(
+        "--on",
+        help="The kernel under test: uml (built here), host (the running one), vm (a distribution's, under QEMU), "
+        "or auto (one that works here).",
+    ),
+]
+Seed = Annotated[int, typer.Option(help="Random seed.")]
+Jobs = Annotated[int | None, typer.Option(help="Trials to run at once in virtual time; one per core unless given.")]
+Seconds = Annotated[float, typer.Option(help="Give a trial up after so many seconds of wall-clock time.")]
+TopologyName = Annotated[str, typer.Argument(metavar="TOPOLOGY", help="A name in topologies/, or a file.")]
+Junit = Annotated[Path | None, typer.Option(help="Write JUnit XML to FILE, too.", metavar="FILE")]
+Page = Annotated[
+    Path | None,
+    typer.Option(help="Write an HTML page to FILE, too, that shows and explains what changed.", metavar="FILE"),
+]
 
 
 @app.command()
 def doctor(results: Results = STORE, as_json: Json = False) -> None:
-    """What works on this machine and what does not, with the cure."""
+    """Check what works on this machine, and say how to cure the rest."""
     from dataclasses import asdict
 
     from lab.cli import doctor as checks
@@ -55,9 +68,13 @@ def doctor(results: Results = STORE, as_json: Json = False) -> None:
 
 @app.command()
 def check(
-    files: Annotated[list[Path] | None, typer.Argument(metavar="[FILE]...")] = None, as_json: Json = False
+    files: Annotated[list[Path] | None, typer.Argument(metavar="FILE", help="A topology or an experiment.")] = None,
+    as_json: Json = False,
 ) -> None:
-    """Validate topologies and experiments: these files, or all of them."""
+    """Check topologies and experiments for mistakes.
+
+    Without FILE, all of them are checked.
+    """
     from lab.spec import find
     from lab.spec.errors import SpecError
 
@@ -67,12 +84,12 @@ def check(
     if as_json:
         output.emit({"errors": []})
     else:
-        output.say("no mistakes found")  # a remark: who wants an answer asks for JSON
+        output.say("no mistakes found")  # only a remark: the answer is what --json prints
 
 
 @app.command("list")
 def list_all(as_json: Json = False) -> None:
-    """Articles, claims, topologies and kernels."""
+    """List articles, claims, topologies and kernels."""
     from lab.cli import listing
 
     plain = listing.everything()
@@ -83,18 +100,25 @@ def list_all(as_json: Json = False) -> None:
 def run(
     claims: Claims = None,
     on: On = "uml",
-    kernel: Annotated[str | None, typer.Option(help="A built kernel: name, version or id.")] = None,
-    clock: Annotated[str | None, typer.Option(help="virtual or real.")] = None,
-    fabric: Annotated[str, typer.Option(help="What makes the network: netlink or mininet.")] = "netlink",
+    kernel: Annotated[str | None, typer.Option(help="A kernel's name, version or id; the newest unless given.")] = None,
+    clock: Annotated[str | None, typer.Option(help="virtual or real; the kernel's usual one unless given.")] = None,
+    fabric: Annotated[str, typer.Option(help="What makes the network: netlink (our own) or mininet.")] = "netlink",
     seed: Seed = 1,
-    repeat: Annotated[int, typer.Option(help="How often to run each trial; in virtual time to the same bytes.")] = 1,
+    repeat: Annotated[
+        int, typer.Option(help="How many times to run each trial. In virtual time all give the same bytes.")
+    ] = 1,
     jobs: Jobs = None,
     budget: Seconds = 900.0,
-    stall: Annotated[float, typer.Option(help="Seconds of CPU without progress in the guest's time: a hang.")] = 60.0,
+    stall: Annotated[
+        float, typer.Option(help="Seconds of CPU without progress in virtual time that count as a hang.")
+    ] = 60.0,
     results: Results = STORE,
     as_json: Json = False,
 ) -> None:
-    """Run claims (all of them unless named), judge them, and keep the records."""
+    """Run claims, judge them, and keep the records.
+
+    Trials whose records are in the store are not run again.
+    """
     from lab import api
     from lab.report import text
 
@@ -121,10 +145,13 @@ def run(
 @app.command()
 def report(
     results: Results = STORE,
-    out: Annotated[Path, typer.Option("-o", "--output", help="Where the pages go.", metavar="DIR")] = Path("report"),
+    out: Annotated[Path, typer.Option("-o", "--output", help="Folder for the pages.", metavar="DIR")] = Path("report"),
     as_json: Json = False,
 ) -> None:
-    """Render the notebooks to HTML pages, from the records of earlier runs."""
+    """Render the notebooks to HTML pages.
+
+    The pages show the records of earlier runs.
+    """
     from lab.report import site
 
     pages = site.build(results, out, say=output.say)
@@ -134,7 +161,7 @@ def report(
 
 @app.command()
 def verify(
-    results: Annotated[Path, typer.Argument(help="The store of records.", metavar="[RESULTS]")] = STORE,
+    results: Annotated[Path, typer.Argument(help="The store: the folder of records.", metavar="RESULTS")] = STORE,
     jobs: Jobs = None,
     budget: Seconds = 900.0,
     as_json: Json = False,
@@ -150,13 +177,13 @@ def verify(
 
 @app.command()
 def compare(
-    base: Annotated[Path, typer.Argument(help="A store of records.", metavar="BASE")],
-    new: Annotated[Path, typer.Argument(help="Another one.", metavar="NEW")],
+    base: Annotated[Path, typer.Argument(help="A store: the records from before.", metavar="BASE")],
+    new: Annotated[Path, typer.Argument(help="Another store: the records from after.", metavar="NEW")],
     junit: Junit = None,
     page: Page = None,
     as_json: Json = False,
 ) -> None:
-    """What changed between two stores, claim by claim and packet by packet."""
+    """Compare two stores, claim by claim and packet by packet."""
     from lab import api
     from lab.report.notebooks import Compared
 
@@ -171,13 +198,18 @@ def compare(
 
 @app.command()
 def regress(
-    kernel: Annotated[list[str] | None, typer.Option(help="Given twice: the base, then the new one.")] = None,
+    kernel: Annotated[
+        list[str] | None,
+        typer.Option(help="A kernel's name, version or id. Give it twice: the base, then the new one."),
+    ] = None,
     on: On = "uml",
-    baseline: Annotated[str | None, typer.Option(help="A kept baseline, in place of the first kernel.")] = None,
+    baseline: Annotated[str | None, typer.Option(help="A kept baseline, in place of the base kernel.")] = None,
     claims: Claims = None,
-    clock: Annotated[str | None, typer.Option(help="virtual or real.")] = None,
+    clock: Annotated[str | None, typer.Option(help="virtual or real; the kernel's usual one unless given.")] = None,
     seed: Seed = 1,
-    repeat: Annotated[int, typer.Option(help="How often to run each trial; in real time, mixed.")] = 1,
+    repeat: Annotated[
+        int, typer.Option(help="How many times to run each trial. In real time both kernels' runs are mixed.")
+    ] = 1,
     jobs: Jobs = None,
     budget: Seconds = 900.0,
     results: Results = STORE,
@@ -185,7 +217,10 @@ def regress(
     page: Page = None,
     as_json: Json = False,
 ) -> None:
-    """Run claims on two kernels, or on one beside a kept baseline, and say what changed."""
+    """Run claims on two kernels and say what changed.
+
+    Give --kernel twice. Or give --baseline, whose records stand in for the base kernel, and --kernel at most once.
+    """
     from lab import api
     from lab.kernel import choose
     from lab.report.notebooks import Compared
@@ -219,17 +254,17 @@ def regress(
 
 @app.command()
 def bisect(
-    claim: Annotated[str, typer.Argument(help="The claim that changed.", metavar="CLAIM | FILE.py")],
-    tree: Annotated[Path, typer.Option(help="A kernel tree in git.", metavar="DIR")],
-    good: Annotated[str, typer.Option(help="A revision from before.", metavar="REV")],
-    bad: Annotated[str, typer.Option(help="A later revision, where the claim is another.", metavar="REV")],
+    claim: Annotated[str, typer.Argument(help="The claim that changed, or its file.", metavar="CLAIM | FILE.py")],
+    tree: Annotated[Path, typer.Option(help="The kernel's source tree, in git.", metavar="DIR")],
+    good: Annotated[str, typer.Option(help="A revision from before the change.", metavar="REV")],
+    bad: Annotated[str, typer.Option(help="A later revision, from after the change.", metavar="REV")],
     seed: Seed = 1,
     jobs: Jobs = None,
     budget: Seconds = 900.0,
     results: Results = STORE,
     as_json: Json = False,
 ) -> None:
-    """Find the commit that changed a claim, in the history of a kernel tree."""
+    """Find the commit in a kernel tree that changed a claim."""
     from lab import api
     from lab.cli import bisecting
 
@@ -240,15 +275,15 @@ def bisect(
 
 @baselines.command("save")
 def save_baseline(
-    name: Annotated[str, typer.Argument(help="What to call it.")],
+    name: Annotated[str, typer.Argument(help="A name for the baseline.")],
     claims: Claims = None,
-    kernel: Annotated[str | None, typer.Option(help="A kernel: name, version or id.")] = None,
+    kernel: Annotated[str | None, typer.Option(help="A kernel's name, version or id; the newest unless given.")] = None,
     on: On = "uml",
     seed: Seed = 1,
     results: Results = STORE,
     as_json: Json = False,
 ) -> None:
-    """Keep the records of a kernel, to compare later ones with."""
+    """Keep a kernel's records, to compare later kernels with."""
     from lab import api
 
     kept = api.save_baseline(name, *claims or (), kernel=kernel, on=on, seed=seed, results=results)
@@ -258,10 +293,12 @@ def save_baseline(
 @app.command()
 def graph(
     topology: TopologyName,
-    out: Annotated[Path | None, typer.Option("-o", "--output", help="An SVG file, too.", metavar="FILE.svg")] = None,
+    out: Annotated[
+        Path | None, typer.Option("-o", "--output", help="Write the drawing to a file, too.", metavar="FILE.svg")
+    ] = None,
     as_json: Json = False,
 ) -> None:
-    """Draw a topology: in the terminal, and as SVG."""
+    """Draw a topology in the terminal, and as SVG."""
     from lab.cli import drawing
 
     drawn = drawing.draw(topology, out)
@@ -272,16 +309,18 @@ def graph(
 def shell(
     topology: TopologyName,
     host: Annotated[
-        str | None, typer.Argument(metavar="[HOST]", help="Whose shell; the first host's unless named.")
+        str | None, typer.Argument(metavar="HOST", help="The host to be in; the first one unless named.")
     ] = None,
     command: Annotated[
-        str | None, typer.Option("-c", help="Run this instead of asking for it.", metavar="COMMAND")
+        str | None, typer.Option("-c", help="Run this command instead of an interactive shell.", metavar="COMMAND")
     ] = None,
-    kernel: Annotated[str | None, typer.Option(help="A built kernel: name, version or id.")] = None,
-    clock: Annotated[str, typer.Option(help="real, or virtual with -c.")] = "real",
+    kernel: Annotated[
+        str | None, typer.Option(help="A built kernel's name, version or id; the newest unless given.")
+    ] = None,
+    clock: Annotated[str, typer.Option(help="real, or virtual, which needs -c.")] = "real",
     seed: Seed = 1,
 ) -> None:
-    """Bring a topology up and type commands in one of its hosts."""
+    """Bring up a topology and open a shell in one of its hosts."""
     from lab.cli.interactive import hand_over
 
     raise typer.Exit(hand_over("shell", topology, host, command, kernel, clock, seed))
@@ -291,13 +330,18 @@ def shell(
 def mn(
     topology: TopologyName,
     command: Annotated[
-        str | None, typer.Option("-c", help="Mininet's commands, a line each.", metavar="COMMAND")
+        str | None,
+        typer.Option(
+            "-c", help="Run these commands of Mininet, one per line, instead of asking for them.", metavar="COMMAND"
+        ),
     ] = None,
-    kernel: Annotated[str | None, typer.Option(help="A built kernel: name, version or id.")] = None,
-    clock: Annotated[str, typer.Option(help="real, or virtual with -c.")] = "real",
+    kernel: Annotated[
+        str | None, typer.Option(help="A built kernel's name, version or id; the newest unless given.")
+    ] = None,
+    clock: Annotated[str, typer.Option(help="real, or virtual, which needs -c.")] = "real",
     seed: Seed = 1,
 ) -> None:
-    """Bring a topology up by Mininet, and open Mininet's own command line."""
+    """Bring up a topology in Mininet, and open Mininet's command line."""
     from lab.cli.interactive import hand_over
 
     raise typer.Exit(hand_over("mininet", topology, None, command, kernel, clock, seed))
@@ -305,9 +349,12 @@ def mn(
 
 @app.command()
 def new(
-    name: Annotated[str, typer.Argument(metavar="ARTICLE/CLAIM", help="What to call it.")], as_json: Json = False
+    name: Annotated[str, typer.Argument(metavar="ARTICLE/CLAIM", help="Name of the new claim.")], as_json: Json = False
 ) -> None:
-    """Write an experiment that runs as it is, and its test, to start from."""
+    """Write an experiment that runs as it is, and its test.
+
+    They are a start: write your own claim into them.
+    """
     from lab.cli import new as scaffold
 
     claim, files = scaffold.create(name)
@@ -317,7 +364,7 @@ def new(
 
 @app.command()
 def schema() -> None:
-    """The JSON schema of topologies, for editors."""
+    """Print the JSON schema of topologies, for editors."""
     from lab.spec.schema import json_schema
 
     output.emit(json_schema())
@@ -325,7 +372,7 @@ def schema() -> None:
 
 @app.command()
 def clean(results: Results = STORE) -> None:
-    """Remove what crashed or failed runs left in the store, and nothing else."""
+    """Remove what crashed and failed runs left; keep all records."""
     from lab.runner import cleaning
 
     for removed in cleaning.clean(results):

@@ -1,4 +1,4 @@
-"""How `lab bisect` shows what it found."""
+"""Show what `lab bisect` found."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _COLOURS = {"good": "green", "bad": "red", "skip": "magenta"}
 
 
 def render(found: Bisection) -> RenderableType:
-    """What was tested, the commit, and the first packets that differ."""
+    """Show what was tested, the commit that was found, and the first packets that differ."""
     table = Table(box=None, show_header=False, pad_edge=False)
     for tested in found.tested:
         table.add_row(tested.commit.id[:12], Text(tested.outcome, _COLOURS[tested.outcome]), tested.detail)

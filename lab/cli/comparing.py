@@ -1,4 +1,4 @@
-"""How `lab compare` and `lab regress` show what changed: for a person, and as JUnit XML."""
+"""Show what `lab compare` and `lab regress` found: for a person, and as JUnit XML."""
 
 from __future__ import annotations
 
@@ -30,17 +30,17 @@ _COLOURS: dict[Change, str] = {
 
 @dataclass(frozen=True)
 class Answer:
-    """What changed, claim by claim."""
+    """Show what changed, claim by claim."""
 
     changes: tuple[ClaimChange, ...]
 
     @property
     def exit_code(self) -> int:
-        """1 where a verdict or a figure changed, else 0."""
+        """Return 1 when a verdict or a figure changed, else 0."""
         return int(any(each.change in ("moved", "regressed") for each in self.changes))
 
     def plain(self) -> dict[str, Any]:
-        """For JSON."""
+        """Return this for JSON."""
         return {
             "claims": [each.plain() for each in self.changes],
             "counts": counts(self.changes),
@@ -48,7 +48,7 @@ class Answer:
         }
 
     def render(self) -> RenderableType:
-        """A block for each claim that is not identical, in what their first packets differ, and a sentence on all."""
+        """Show a block per claim that is not identical, what first packets differ in, and a sentence on all claims."""
         blocks = [block(each) for each in self.changes if each.change != "identical"]
         table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2))
         for what, names in causes(self.changes).items():
@@ -58,7 +58,7 @@ class Answer:
         return Group(*blocks, *parted, Text(sentence(self.changes), "bold"))
 
     def junit(self) -> bytes:
-        """As JUnit XML: a test case for each claim, failed where something changed, skipped where nobody can tell."""
+        """Write JUnit XML: a test case per claim, failed when something changed, skipped when nobody can tell."""
         failed = sum(each.change in ("moved", "regressed") for each in self.changes)
         skipped = sum(each.change == "undecided" for each in self.changes)
         totals = {"tests": str(len(self.changes)), "failures": str(failed), "skipped": str(skipped)}
@@ -82,7 +82,7 @@ class Answer:
 
 
 def block(change: ClaimChange) -> RenderableType:
-    """A claim's change: its figures on both sides, and the first packets that differ."""
+    """Show a claim's change: its figures on both sides, and the first packets that differ."""
     title = Text.assemble((change.claim, "bold"), "  ", (change.change, _COLOURS[change.change]))
     lines = Text("\n".join(_lines(change)))
     table = Table(box=None, pad_edge=False, padding=(0, 2))
@@ -95,7 +95,7 @@ def block(change: ClaimChange) -> RenderableType:
 
 
 def _lines(change: ClaimChange) -> list[str]:
-    """Both verdicts where they differ; and of each case that differs the first packet that does, or the files."""
+    """Write both verdicts if they differ and, for each case that differs, the first packet that does, or the files."""
     lines = []
     if change.base.kind != change.new.kind:
         lines.append(f"{change.base.kind} on {change.kernels[0]}, {change.new.kind} on {change.kernels[1]}")
@@ -107,7 +107,7 @@ def _lines(change: ClaimChange) -> list[str]:
 
 
 def _parting(case: CaseChange) -> list[str]:
-    """The first packet of a case that differs, else the files that do; nothing of real time, where all files differ."""
+    """Write the first packet of a case that differs, else the files that do; nothing in real time, where all differ."""
     if where := case.packets.divergence:
         return [
             f"{_name(case)}: packet {where.number} of {case.packets.capture} differs in {where.what}",

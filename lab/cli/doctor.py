@@ -1,4 +1,4 @@
-"""What works on this machine and what does not, with the exact blocker and its cure. All of it tried, not guessed."""
+"""Find out what works on this machine, and the exact blocker and cure of what does not. All is tried, not guessed."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ from lab.units import Size
 
 __all__ = ["Check", "render", "report"]
 
-MEMORY = Size.of("512 MiB")  # of one guest, beside one per CPU
+MEMORY = Size.of("512 MiB")  # of one guest; there is one per CPU
 DISK = Size.of("1 GiB")  # for the captures of all claims
-SECONDS = 60.0  # for anything that may hang; a guest is up in a tenth of a second, but for an emulated processor
-TOOLS = {  # how each says its version; the Debian package that has it
+SECONDS = 60.0  # for anything that may hang; a guest is up in a tenth of a second, unless its processor is emulated
+TOOLS = {  # the option that prints the version, and the Debian package
     "iperf3": ("--version", "iperf3"),
     "qperf": ("--version", "qperf"),
     "ping": ("-V", "iputils-ping"),
@@ -42,25 +42,21 @@ TOOLS = {  # how each says its version; the Debian package that has it
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One thing that was looked at.
-
-    `ok` is False when the default way of running a trial (`--on uml`) fails for it, and None when only something else
-    does. `detail` says what was found or the exact blocker, `cure` what to do about it ("" when nothing is amiss).
-    """
+    """Say what one check found."""
 
     name: str
-    ok: bool | None
-    detail: str
-    cure: str = ""
+    ok: bool | None  # False: the default way to run trials (`--on uml`) fails for it; None: only something else does
+    detail: str  # what was found, or the exact blocker
+    cure: str = ""  # what to do about it; "" when nothing is amiss
 
 
 def report(results: Path = Path("results")) -> list[Check]:
-    """Every check, in the order in which a person would mend things. `results` is where records will be kept."""
+    """Run every check, in the order in which a person would mend things. `results` is where records will be kept."""
     return [_python(), _cpus(), *_tools(), _mininet(), _memory(), _disk(results), *_kernel(), _host(), *_vm()]
 
 
 def render(checks: Sequence[Check]) -> Table:
-    """The checks for a terminal of 80 columns; a cure stands below what it cures."""
+    """Show the checks on a terminal of 80 columns; a cure stands below what it cures."""
     table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))
     table.add_column(no_wrap=True)
     table.add_column(no_wrap=True)
@@ -128,7 +124,7 @@ def _disk(results: Path) -> Check:
 
 
 def _kernel() -> list[Check]:
-    """Whether a kernel under test is built, and whether it boots."""
+    """Check whether a kernel under test is built, and whether it boots."""
     try:
         kernel = cache.find()
     except LabError as error:
@@ -147,7 +143,7 @@ def _kernel() -> list[Check]:
 
 
 def _last_words(error: LabError) -> str:
-    """The error, with the last line of the console instead of the way to it: the folder is about to go."""
+    """Return the error with the console's last line instead of the log's path: the folder is about to go."""
     if not isinstance(error, guest.GuestError):
         return str(error)
     said = str(error).partition("; its console is in")[0]
@@ -157,7 +153,7 @@ def _last_words(error: LabError) -> str:
 
 
 def _host() -> Check:
-    """Whether the running kernel itself carries trials: namespaces, and the parts of a wire."""
+    """Check whether the running kernel itself carries trials: namespaces, and the parts of a wire."""
     try:
         kernel = running.find()
     except running.Blocked as blocked:
@@ -166,7 +162,7 @@ def _host() -> Check:
 
 
 def _vm() -> list[Check]:
-    """Whether distribution kernels run under QEMU, and by which clock: tried, a device alone proves nothing."""
+    """Check whether distribution kernels run under QEMU, and by which clock. A device by itself proves nothing."""
     try:
         found, blocker = qemu.version(), qemu.counted()
     except LabError as error:
@@ -186,7 +182,7 @@ def _vm() -> list[Check]:
 
 
 def _ask(argv: Sequence[str]) -> tuple[int | None, str]:
-    """A command's exit status and what it said; status None when it is missing or does not end in time."""
+    """Run a command; return its exit status and what it said. The status is None when it is missing or too slow."""
     with tempfile.TemporaryFile("w+") as said:
         try:
             process = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=said, stderr=subprocess.STDOUT)

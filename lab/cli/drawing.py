@@ -1,4 +1,4 @@
-"""A topology drawn: text for the terminal, SVG for a file."""
+"""Draw a topology: as text for the terminal, as SVG for a file."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ __all__ = ["Drawing", "draw"]
 
 @dataclass(frozen=True)
 class Drawing:
-    """A topology to look at, and the file that holds its picture, if one was wanted."""
+    """Hold a topology to look at, and the file of its picture, if one was wanted."""
 
     topology: Topology
     file: Path | None
     exit_code = 0
 
     def plain(self) -> dict[str, Any]:
-        """The network as a trial gets it, every address and limit decided."""
+        """Return the network as a trial gets it, every address and limit decided."""
         network = to_plain(self.topology.network)
         return {"topology": network, "about": self.topology.about, "svg": str(self.file) if self.file else None}
 
     def render(self) -> RenderableType:
-        """Its sentence, then the tree of its links."""
+        """Show the topology's sentence, then the tree of its links."""
         from rich.console import Group
         from rich.text import Text
 
@@ -42,7 +42,7 @@ class Drawing:
 
 
 def draw(name: str, file: Path | None) -> Drawing:
-    """The topology of that name; written to `file` as SVG where one is given. Raises InputError, SpecError."""
+    """Draw the topology of that name, and write it to `file` as SVG if given. Raises InputError, SpecError."""
     topology = find.topology(name)
     if file is not None:
         from lab.report.diagram import diagram

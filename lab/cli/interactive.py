@@ -1,4 +1,4 @@
-"""Networks to touch: which host, on which kernel, by which clock."""
+"""Bring up a network to work in: choose its host, kernel and clock."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def hand_over(
     clock: str,
     seed: int,
 ) -> int:
-    """A shell in `host` (the first one unless named) or Mininet's command line; the exit status is theirs.
+    """Open a shell in `host` (None: the first one) or Mininet's command line; return the exit status.
 
     Raises InputError, SpecError, SessionFailed, MachineError.
     """

@@ -1,4 +1,4 @@
-"""The commands about kernels under test: `lab kernel ...`."""
+"""Define the commands about kernels under test: `lab kernel ...`."""
 
 from __future__ import annotations
 
@@ -14,18 +14,25 @@ from lab.errors import InputError
 if TYPE_CHECKING:
     from lab.kernel import UmlKernel
 
-kernels = typer.Typer(help="Kernels under test.", no_args_is_help=True)
+kernels = typer.Typer(help="Build, fetch and list kernels under test.", no_args_is_help=True)
 
 
 @kernels.command("build")
 def build_kernel(
-    name: Annotated[str | None, typer.Argument(help="A series such as 7.2; the newest unless named.")] = None,
-    patch: Annotated[list[Path] | None, typer.Option(help="A patch to apply; may be given again.")] = None,
-    hz: Annotated[int, typer.Option(help="Timer ticks a second, 100 to 1000.")] = 1000,
-    source: Annotated[Path | None, typer.Option(help="A .deb or tar file instead of the packaged source.")] = None,
-    tree: Annotated[Path | None, typer.Option(help="A kernel tree, as it stands, instead.", metavar="DIR")] = None,
-    variants: Annotated[bool, typer.Option("--variants", help="Its variants that experiments name, too.")] = False,
-    refresh: Annotated[bool, typer.Option(help="Look for a newer source.")] = False,
+    name: Annotated[
+        str | None,
+        typer.Argument(help="A series such as 7.2, or a name that starts with one; the newest unless named."),
+    ] = None,
+    patch: Annotated[list[Path] | None, typer.Option(help="A patch to apply. Repeatable.")] = None,
+    hz: Annotated[int, typer.Option(help="Timer ticks per second, 100 to 1000.")] = 1000,
+    source: Annotated[Path | None, typer.Option(help="Build this .deb or tar file, not the packaged source.")] = None,
+    tree: Annotated[
+        Path | None, typer.Option(help="Build this source tree, as it stands, instead.", metavar="DIR")
+    ] = None,
+    variants: Annotated[
+        bool, typer.Option("--variants", help="Also build the variants that experiments need.")
+    ] = False,
+    refresh: Annotated[bool, typer.Option(help="Look for a newer source first.")] = False,
     as_json: Json = False,
 ) -> None:
     """Build a kernel under test, or find it in the cache."""
@@ -51,14 +58,17 @@ def build_kernel(
 @kernels.command("fetch")
 def fetch_kernel(
     name: Annotated[
-        str | None, typer.Argument(help="A series such as 6.12 (the newest unless named), or the path of an image.")
+        str | None, typer.Argument(help="A series such as 6.12, the newest unless named; or the path of an image.")
     ] = None,
     modules: Annotated[
-        Path | None, typer.Option(help="The modules of an image: /lib/modules/RELEASE unless given.", metavar="DIR")
+        Path | None, typer.Option(help="The image's modules; /lib/modules/RELEASE unless given.", metavar="DIR")
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Fetch a distribution's kernel for --on vm, without installing it, or find it in the cache."""
+    """Fetch a distribution's kernel for --on vm.
+
+    The kernel is not installed. One that was fetched before is found in the cache.
+    """
     from lab.kernel.vm import stock
 
     if name is not None and "/" in name:
@@ -73,7 +83,7 @@ def fetch_kernel(
 
 @kernels.command("list")
 def list_kernels(as_json: Json = False) -> None:
-    """The kernels that were built or fetched here."""
+    """List the kernels that were built or fetched here."""
     from lab.cli import listing
 
     plain = listing.kernels()

@@ -1,4 +1,4 @@
-"""What there is to run: articles, claims, topologies, kernels."""
+"""List what there is to run: articles, claims, topologies, kernels."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from lab.spec import find
 
 
 def everything() -> dict[str, Any]:
-    """The answer of `lab list --json`. Raises SpecError when an experiment or topology is wrong."""
+    """Return the answer of `lab list --json`. Raises SpecError when an experiment or topology is wrong."""
     loaded = find.find()
     articles = {each.article.name: each.article for each in loaded}
     return {
@@ -28,7 +28,7 @@ def everything() -> dict[str, Any]:
 
 
 def render(plain: dict[str, Any]) -> RenderableType:
-    """The same for a person."""
+    """Show the same to a person."""
     parts: list[RenderableType] = []
     for title, key, name, text in (
         ("Articles", "articles", "article", "title"),
@@ -43,12 +43,12 @@ def render(plain: dict[str, Any]) -> RenderableType:
 
 
 def kernels() -> list[dict[str, Any]]:
-    """The kernels that are ready here."""
+    """Return the kernels that are ready here."""
     return [{"on": kernel.on, **kernel.describe()} for kernel in installed_kernels()]
 
 
 def render_kernels(plain: Sequence[dict[str, Any]]) -> RenderableType:
-    """The kernels for a person."""
+    """Show the kernels to a person."""
     table = _table("Kernels")
     for kernel in plain:
         about = [kernel["version"]]

@@ -1,4 +1,4 @@
-"""`lab new`: an experiment that runs as it is, and its test, for their author to change."""
+"""Write, for `lab new`, an experiment that runs as it is, and its test, for their author to change."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ EXPERIMENT = Experiment(
     workload=Bulk(duration=Duration.of("1 s")),  # what makes traffic: see lab/workload
     probes=(Capture(node="sender"),),  # what watches it: see lab/probe
     metric=metric.bulk_goodput(),  # from the trial's record to a figure: see lab/metric
-    prediction=model.goodput_bulk,  # from the path alone to the same figure: see lab/model
+    prediction=model.goodput_bulk,  # from the path, and nothing else, to the same figure: see lab/model
     arms=(  # what is compared, each with the figure that the article reports
         Arm("defaults", reported="941 Mbit/s"),
         Arm("no-timestamps", reported="949 Mbit/s", sysctls={"net.ipv4.tcp_timestamps": 0}),
@@ -57,9 +57,10 @@ _MARK = ("\nimport pytest\n", "\npytestmark = pytest.mark.guest\n")  # the proje
 
 
 def create(name: str) -> tuple[str, list[str]]:
-    """Writes article/claim below the current directory; the id, and the files as a user would type them.
+    """Write article/claim below the current directory; return its id, and the files as a user would type them.
 
-    Raises InputError for what is no such name, and rather than overwrite anything; MachineError.
+    Raises InputError when `name` is no such name or a file would be overwritten, MachineError when it cannot be
+    written.
     """
     match = _NAME.fullmatch(name)
     if match is None:
@@ -90,7 +91,7 @@ def create(name: str) -> tuple[str, list[str]]:
 
 
 def _about(article: str) -> str:
-    """What is known of the article elsewhere, else as good as nothing."""
+    """Return the article.yaml that another root has for this article, else one that says next to nothing."""
     for root in find.roots():
         known = root / "experiments" / article / "article.yaml"
         if known.exists():

@@ -1,4 +1,4 @@
-"""How answers leave: one JSON document, or a table that fits 80 columns."""
+"""Print answers: one JSON document, or a table that fits 80 columns."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ import typer
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-Json = Annotated[bool, typer.Option("--json", help="One JSON document on standard output.")]
+Json = Annotated[bool, typer.Option("--json", help="Print the answer as one JSON document.")]
 
 
 def answer(plain: Any, shown: Callable[[], RenderableType], as_json: bool) -> None:
-    """What a command found out: `plain` as JSON, or what `shown` makes of it for a person. A text is shown as it is."""
+    """Print what a command found out: `plain` as JSON, or what `shown` makes of it for a person, a text as it is."""
     if as_json:
         emit(plain)
     elif isinstance(found := shown(), str):
@@ -26,18 +26,18 @@ def answer(plain: Any, shown: Callable[[], RenderableType], as_json: bool) -> No
 
 
 def emit(plain: Any) -> None:
-    """`plain` as the one JSON document on standard output."""
+    """Print `plain` as the one JSON document on standard output."""
     json.dump(plain, sys.stdout, indent=1, allow_nan=False)
     print()
 
 
 def show(what: RenderableType) -> None:
-    """`what` on standard output; as wide as the terminal, 80 columns elsewhere."""
+    """Print `what` on standard output, as wide as the terminal; 80 columns elsewhere."""
     from rich.console import Console  # a twelfth of a start, and JSON needs none of it
 
     Console(width=None if sys.stdout.isatty() else 80, highlight=False).print(what)
 
 
 def say(text: str) -> None:
-    """A remark for the person, on standard error."""
+    """Print a remark for a person on standard error."""
     print(text, file=sys.stderr)

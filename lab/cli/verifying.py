@@ -1,4 +1,4 @@
-"""How `lab verify` shows what it found."""
+"""Show what `lab verify` found."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _COLOURS = {"differs": "red", "damaged": "red", "not repeated": "magenta"}
 
 
 def render(found: Verification) -> RenderableType:
-    """A line for each trial that should be identical and is not, and a sentence on all."""
+    """Show a line for each trial that should be identical and is not, and a sentence on all trials."""
     table = Table(box=None, show_header=False, pad_edge=False)
     for trial in found.checked:
         if trial.outcome in _COLOURS:

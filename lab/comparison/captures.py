@@ -1,4 +1,4 @@
-"""What the captures of a trial, on two kernels, say of its packets."""
+"""Compare the captures of a trial on two kernels, packet by packet."""
 
 from __future__ import annotations
 
@@ -17,18 +17,19 @@ Sameness = Literal["identical", "same", "differ"]
 
 @dataclass(frozen=True, slots=True)
 class PacketChange:
-    """`identical`: every capture is the same to the byte. `same`: in all but what chance decides, which
-    `first_packet_difference` leaves out. `differ`: `divergence` is where, in the file `capture`. None: no capture can
-    tell.
+    """Say how the packets of two records compare.
+
+    `said` is "identical" when every capture is the same to the byte; "same" when they differ only in what chance
+    decides, which `first_packet_difference` leaves out; "differ" when packets differ; None when no capture can tell.
     """
 
     said: Sameness | None
-    capture: str = ""
-    divergence: PacketDifference | None = None
+    capture: str = ""  # the file that differs
+    divergence: PacketDifference | None = None  # where in that file
 
 
 def captured(base: Record, new: Record) -> PacketChange:
-    """The packets of two records of one trial; of the captures that part, the first by name is said.
+    """Compare the packets of two records of one trial; when several captures differ, report the first by name.
 
     In real time no two runs have the same packets, so they say nothing of a kernel. Nor does a capture without TCP that
     differs in bytes, or one that only one side has. Raises RecordError, CaptureError.
@@ -50,7 +51,7 @@ def captured(base: Record, new: Record) -> PacketChange:
 
 
 def together(trials: Iterable[PacketChange]) -> PacketChange:
-    """What all of a case's trials say: the first that differs, or what holds of every one."""
+    """Sum up all of a case's trials: the first that differs, or what holds for every one."""
     found = {each.said: each for each in reversed([*trials])}
     order: tuple[Sameness | None, ...] = ("differ", None, "same", "identical")
     return next((found[said] for said in order if said in found), PacketChange(None))

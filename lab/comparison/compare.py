@@ -1,4 +1,4 @@
-"""Two judgements of the same claims: what changed between them, case by case."""
+"""Compare two judgements of the same claims, case by case."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from lab.verdict.judged import JudgedClaim
 
 __all__ = ["MOVED", "CaseChange", "Change", "ClaimChange", "Incomparable", "compare"]
 
-MOVED = 0.005  # the part of a figure that the models are good for: less than that is no change of a claim
+MOVED = 0.005  # the relative accuracy of the models: a smaller step is no change of a claim
 
 Change = Literal["identical", "same packets", "same figures", "moved", "regressed", "undecided"]
 
@@ -29,36 +29,31 @@ class Incomparable(LabError):
 
 @dataclass(frozen=True)
 class CaseChange:
-    """One arm at one point, then and now.
-
-    `files` are the outputs that differ, each where it first does in one of the trials. In virtual time, `packets` is
-    what the captures say; in real time, `shift` is how the figures of all repeats lie to those of before; None: there
-    are none to set beside each other.
-    """
+    """Compare one arm at one point, then and now."""
 
     base: Result
     new: Result
     identical: bool
-    files: tuple[ByteDifference, ...]
-    packets: PacketChange
+    files: tuple[ByteDifference, ...]  # outputs that differ, each where it first does in one of the trials
+    packets: PacketChange  # in virtual time, what the captures say
     real_time: bool = False
-    shift: MannWhitney | None = None
+    shift: MannWhitney | None = None  # in real time, all repeats' figures against the base's; None: nothing to compare
 
     @property
     def has_same_packets(self) -> bool:
-        """Whether a capture says that no packet differs, and the figure does not, by anything."""
+        """Say whether a capture shows that no packet differs, and the figure is exactly the same."""
         return self.packets.said in ("identical", "same") and self.base.measured == self.new.measured
 
     @property
     def is_skipped(self) -> bool:
-        """Whether neither side ran it, for want of the kernel's variant, say: nothing of it was compared."""
+        """Say whether neither side ran it, because the kernel's variant is missing, say: nothing of it was compared."""
         verdicts = [result.verdict for result in (self.base, self.new)]
         ran = self.identical or self.files
         return not ran and all(verdict and verdict.kind == "skipped" for verdict in verdicts)
 
     @property
     def ratio(self) -> float | None:
-        """Of the measured figures, new over base; None without such a ratio."""
+        """Return the measured figures' ratio, new over base; None when there is none."""
         then, now = self.base.measured, self.new.measured
         if then is None or now is None:
             return None
@@ -68,9 +63,9 @@ class CaseChange:
 
     @property
     def moved(self) -> bool:
-        """Whether the figure is another one, by more than the models' accuracy and than chance; a lost figure is.
+        """Say whether the figure differs by more than the models' accuracy and than chance; a lost figure counts.
 
-        What was skipped on one side was not compared: its kernel's variant was not built, say.
+        A case that one side skipped was not compared: its kernel's variant was not built, say.
         """
         if any(result.verdict and result.verdict.kind == "skipped" for result in (self.base, self.new)):
             return False
@@ -83,23 +78,23 @@ class CaseChange:
 
     @property
     def is_spoilt(self) -> bool:
-        """Whether the machine was too slow for it, on either side: in real time that says nothing about a kernel."""
+        """Say whether the machine was too slow on either side: in real time, that says nothing about a kernel."""
         verdicts = [result.verdict for result in (self.base, self.new)]
         return self.real_time and any(verdict and verdict.kind == "invalid" for verdict in verdicts)
 
     @property
     def is_judged_anew(self) -> bool:
-        """Whether its own verdict is another one: a small step may cross the tolerance's bound."""
+        """Say whether the case's own verdict differs: a small step may cross the tolerance's bound."""
         then, now = self.base.verdict, self.new.verdict
         return then is not None and now is not None and then.kind != now.kind and "skipped" not in (then.kind, now.kind)
 
     @property
     def is_chance(self) -> bool:
-        """Whether the figures, of real time, differ by no more than they do among themselves."""
+        """Say whether real-time figures differ between the two by no more than among themselves."""
         return self.shift is not None and not self.shift.significant
 
     def plain(self) -> dict[str, Any]:
-        """For JSON."""
+        """Return this for JSON."""
         figures = {
             name: result.measured.number if result.measured else None
             for name, result in (("base", self.base), ("new", self.new))
@@ -134,21 +129,22 @@ class CaseChange:
 
 @dataclass(frozen=True)
 class ClaimChange:
-    """A claim, then and now; the kernels' names and the verdict that the experiment expects."""
+    """Compare a claim, then and now."""
 
     claim: str
-    expected: str
-    kernels: tuple[str, str]
+    expected: str  # the verdict that the experiment expects
+    kernels: tuple[str, str]  # their names
     base: Verdict
     new: Verdict
     cases: tuple[CaseChange, ...]
 
     @property
     def change(self) -> Change:
-        """`regressed`: the verdict was the expected one and is not now; `moved`: a figure is another one.
+        """Sum up in one word what changed.
 
-        `undecided`: nothing in virtual time changed, and in real time the machine was too slow to tell. `identical`: no
-        byte differs; `same packets`: bytes do, of no trial a packet. What neither side ran does not count.
+        `regressed`: the verdict was the expected one and is not now. `moved`: a figure differs. `undecided`: nothing in
+        virtual time changed, and in real time the machine was too slow to tell. `identical`: no byte differs. `same
+        packets`: bytes differ, but packets in no trial. What neither side ran does not count.
         """
         counted = [case for case in self.cases if not case.real_time]
         if any(case.is_spoilt for case in self.cases) and not any(
@@ -167,7 +163,7 @@ class ClaimChange:
         return "same packets" if all(case.identical or case.has_same_packets for case in ran) else "same figures"
 
     def plain(self) -> dict[str, Any]:
-        """For JSON."""
+        """Return this for JSON."""
         return {
             "claim": self.claim,
             "change": self.change,
@@ -179,7 +175,7 @@ class ClaimChange:
 
 
 def compare(base: Iterable[JudgedClaim], new: Iterable[JudgedClaim]) -> tuple[ClaimChange, ...]:
-    """What changed in every claim that both sides have run. Raises Incomparable, RecordError, CaptureError."""
+    """Say what changed in every claim that both sides have run. Raises Incomparable, RecordError, CaptureError."""
     then = {judged.declared.id: judged for judged in base if judged.records}
     return tuple(
         _claim(then[judged.declared.id], judged) for judged in new if judged.records and judged.declared.id in then
@@ -199,7 +195,7 @@ def _claim(base: JudgedClaim, new: JudgedClaim) -> ClaimChange:
 
 
 def _check(base: JudgedClaim, new: JudgedClaim) -> None:
-    """Only trials that differ in their kernel, and in what follows from it, can be compared."""
+    """Make sure that trials differ only in their kernel and in what follows from it. Raises Incomparable otherwise."""
     if base.declared.source_sha256 != new.declared.source_sha256:
         raise Incomparable(f"{new.declared.id}: the experiment changed in between: run both with the same file")
     then = {_name(record): record for record in base.records}
@@ -230,7 +226,7 @@ def _cases(base: JudgedClaim, new: JudgedClaim) -> Iterator[CaseChange]:
 
 
 def _files(pairs: Iterable[tuple[Record, Record]]) -> tuple[ByteDifference, ...]:
-    """Every output that differs in one of the trials, by name: where it does in the first of them."""
+    """List every output that differs in one of the trials, by name, with where it differs in the first of them."""
     found: dict[str, ByteDifference] = {}
     for pair in pairs:
         for each in byte_differences(*pair):
@@ -239,7 +235,7 @@ def _files(pairs: Iterable[tuple[Record, Record]]) -> tuple[ByteDifference, ...]
 
 
 def _shift(base: JudgedClaim, new: JudgedClaim, key: CaseKey) -> MannWhitney | None:
-    """Of a case in real time; None of one in virtual time, or without figures on either side."""
+    """Test a case in real time; return None in virtual time, or when one side has no figures."""
     clocks = {record.trial.clock for record in new.records if record.trial.key == key}
     if "virtual" in clocks:
         return None
@@ -248,7 +244,10 @@ def _shift(base: JudgedClaim, new: JudgedClaim, key: CaseKey) -> MannWhitney | N
 
 
 def _sample(judged: JudgedClaim, key: CaseKey) -> list[float]:
-    """The figure of every valid trial of a case; relative to that of the same repeat where the case is to another."""
+    """Return the figure of every valid trial of a case.
+
+    When the case is relative to another, each is divided by the other's figure of the same repeat.
+    """
     case = next(each for each in judged.cases if each.key == key)
     figures = _figures(judged, case)
     if not case.relative_to:
@@ -258,7 +257,7 @@ def _sample(judged: JudgedClaim, key: CaseKey) -> list[float]:
 
 
 def _figures(judged: JudgedClaim, case: Case) -> dict[tuple[int, int], float]:
-    """(seed, repeat) -> what a case's metric says of it, where it says something."""
+    """Return (seed, repeat) -> what a case's metric says of it, when it says something."""
     figures = {}
     for record in judged.records:
         if record.trial.key == case.key and not record.invalid:

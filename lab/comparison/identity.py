@@ -1,4 +1,4 @@
-"""Whether two records of one trial are the same, to the byte; else where they part."""
+"""Say whether two records of one trial are the same to the byte, and if not, where they differ."""
 
 from __future__ import annotations
 
@@ -16,30 +16,26 @@ _CHUNK = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class ByteDifference:
-    """An output that is not the same, and the first byte there that differs.
-
-    `offset` counts from 0; it is the shorter file's length where one is the start of the other, and None where only
-    one of the records has that output.
-    """
+    """Name an output that is not the same, and the first byte that differs."""
 
     output: str
-    offset: int | None
+    offset: int | None  # from 0; the shorter file's length if it begins the other; None: only one record has the output
 
     def __str__(self) -> str:
         return f"{self.output} is missing on one side" if self.offset is None else f"{self.output}, byte {self.offset}"
 
     def plain(self) -> dict[str, Any]:
-        """For JSON."""
+        """Return this for JSON."""
         return {"file": self.output, "byte": self.offset}
 
 
 def first_byte_difference(first: Record, second: Record) -> ByteDifference | None:
-    """Where two records part, in the first output by name; None when every output is the same. Raises RecordError."""
+    """Say where two records first differ, outputs by name; None when every output is the same. Raises RecordError."""
     return next(byte_differences(first, second), None)
 
 
 def byte_differences(first: Record, second: Record) -> Iterator[ByteDifference]:
-    """Where each output that differs does, by name. Raises RecordError."""
+    """Yield where each output that differs does so, by name. Raises RecordError."""
     for name in sorted({*first.outputs, *second.outputs}):
         if name not in first.outputs or name not in second.outputs:
             yield ByteDifference(name, None)

@@ -1,4 +1,4 @@
-"""The first packet at which two captures of the same trial, on different kernels, part.
+"""Find the first packet that differs between two captures of the same trial on different kernels.
 
 What a seed or a kernel's own randomness decides is left out: ports, initial sequence numbers, time stamps' values.
 """
@@ -25,33 +25,31 @@ _FIELDS = ("flow", "flags", "seq", "ack", "window", "payload", "header", "option
 
 @dataclass(frozen=True, slots=True)
 class PacketDifference:
-    """Packet `number`, counted from 1 among the TCP packets, in words, on either side; "" where one side has ended.
+    """Describe the first packet that differs, on either side.
 
     `what` names the fields that differ: flags, seq, ack, window, payload, header, options and time, as "window, time".
-    It is "flow" alone where the other direction's packet, or another connection's, comes first on one side: such two
-    packets have no field to compare. It is "end" where one side has no more packets.
+    It is only "flow" when the other direction's packet, or another connection's, comes first on one side: two such
+    packets have no field to compare. It is "end" when one side has no more packets.
     """
 
-    number: int
+    number: int  # counted from 1, TCP packets only
     what: str
-    base: str
+    base: str  # the packet in words; "" when this side has ended
     new: str
 
 
 @dataclass(frozen=True)
 class _Segments:
-    """The TCP packets of a capture, without what is random: in columns; and by index the options of those whose do
-    not follow from the header's length.
-    """
+    """Hold the TCP packets of a capture, without what is random."""
 
     columns: Mapping[str, Ints]
-    options: Mapping[int, str]
+    options: Mapping[int, str]  # by index, for packets whose options do not follow from the header's length
 
     def __len__(self) -> int:
         return len(self.columns["time"])
 
     def say(self, index: int) -> str:
-        """A packet in a line, as tcpdump would put it; "" past the last one."""
+        """Describe a packet in one line, as tcpdump would; "" past the last one."""
         if index >= len(self):
             return ""
         here = {name: int(column[index]) for name, column in self.columns.items()}
@@ -63,10 +61,10 @@ class _Segments:
 
 
 def first_packet_difference(base: Capture, new: Capture) -> PacketDifference | None:
-    """Where the packets part, in content or in time; None where they never do.
+    """Find the first packet that differs, in content or in time; return None when none does.
 
-    A packet's content is its direction, flags, payload's length, window, options and its relative numbers; its time
-    counts from the first packet, and is another one from a nanosecond on, or what the file resolves.
+    A packet's content is its direction, flags, payload length, window, options and its relative numbers. Its time
+    counts from the first packet, and differs from one nanosecond on, or from what the file resolves.
     """
     ours, theirs = _segments(base), _segments(new)
     common = min(len(ours), len(theirs))
@@ -84,10 +82,10 @@ def _segments(capture: Capture) -> _Segments:
     tcp = np.flatnonzero(capture.tcp)
     flow, flags, time = capture.flow[tcp], capture.flags[tcp], capture.time_ns[tcp]
     seq, ack = capture.seq[tcp].astype(np.int64), capture.ack[tcp].astype(np.int64)
-    first = np.zeros(len(capture.flows) + 1, np.int64)  # the first sequence number of each flow; 0 of one not seen
+    first = np.zeros(len(capture.flows) + 1, np.int64)  # the first sequence number of each flow; 0 when not seen
     numbers, at = np.unique(flow, return_index=True)
     first[numbers] = seq[at]
-    turn = np.zeros_like(first)  # of each flow: in which order TCP's appear, whatever else there is between them
+    turn = np.zeros_like(first)  # the order in which TCP flows appear, whatever else there is between them
     turn[numbers[np.argsort(at)]] = np.arange(len(numbers))
     theirs = _acknowledged(capture.flows, first, flow, np.where(flags & ACK, ack, -1))
     said = {
@@ -111,8 +109,9 @@ def _segments(capture: Capture) -> _Segments:
 
 
 def _acknowledged(flows: Sequence[Flow], first: Ints, flow: Ints, ack: Ints) -> Ints:
-    """Of each flow the number from which its ACKs count (-1 in `ack`: there is none): the first one of the other
-    direction, or of its own ACKs where the capture has no other direction.
+    """Return for each flow the number from which its ACKs count (-1 in `ack`: there is none).
+
+    That is the first number of the other direction, or of the flow's own ACKs when the capture has no other direction.
     """
     known = {each: number for number, each in enumerate(flows)}
     reverse = np.array([known.get(each.reverse, -1) for each in flows], np.int64)
@@ -125,7 +124,7 @@ def _acknowledged(flows: Sequence[Flow], first: Ints, flow: Ints, ack: Ints) -> 
 
 
 def _say(options: Options, first: int) -> str:
-    """The options, without time stamps; SACK's edges count from the sequence number `first`."""
+    """Describe the options, without time stamps; SACK's edges count from the sequence number `first`."""
     parts = [] if options.mss is None else [f"mss {options.mss}"]
     parts += [] if options.window_scale is None else [f"wscale {options.window_scale}"]
     parts += ["sackOK"] if options.sack_permitted else []

@@ -1,4 +1,4 @@
-"""What changed between two kernels, as a notebook shows it."""
+"""Show in a notebook what changed between two kernels."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _KINDS: tuple[Change, ...] = ("regressed", "moved", "undecided", "same figures",
 
 @dataclass(frozen=True, repr=False)
 class Changes:
-    """Claims on two kernels. Shows itself as a table of them all, those that changed most first."""
+    """Show claims on two kernels as one table, those that changed most first."""
 
     changes: tuple[ClaimChange, ...]
 
@@ -31,19 +31,19 @@ class Changes:
         return len(self.changes)
 
     def __getitem__(self, claim: str) -> ClaimChange:
-        """By its id. Raises InputError for one that was not run on both."""
+        """Return a claim by its id. Raises InputError when it was not run on both kernels."""
         for each in self:
             if each.claim == claim:
                 return each
         raise InputError(f"{claim} was not run on both kernels")
 
     def section(self, *claims: str) -> Html:
-        """These claims, case by case, with the first packets that differ; a remark in place of one not run on both."""
+        """Show these claims, case by case, with the first packets that differ; a remark if one was not run on both."""
         known = {each.claim: each for each in self}
         return Html(*(_section(known[claim]) if claim in known else _missing(claim) for claim in claims))
 
     def sections(self) -> Html:
-        """All claims that are not identical, those that changed most first."""
+        """Show all claims that are not identical, those that changed most first."""
         parts = (
             f'<section id="{escape(each.claim)}">{_section(each)}</section>'
             for each in self._ordered()
@@ -52,7 +52,7 @@ class Changes:
         return Html(*parts)
 
     def causes(self) -> Html:
-        """In what the first packets differ, and of which claims they are: those of one cause stand together."""
+        """Show in what the first packets differ, and in which claims: claims with one cause stand together."""
         found = causes(self.changes)
         if not found:
             return Html("<p>No capture differs in a packet.</p>")
@@ -90,7 +90,7 @@ def _row(change: ClaimChange) -> list[str]:
 
 
 def _link(claim: str) -> str:
-    """To its section."""
+    """Link to the claim's section."""
     return f'<a href="#{escape(claim)}">{escape(claim)}</a>'
 
 
@@ -117,14 +117,14 @@ def _case(case: CaseChange) -> list[str]:
 
 
 def _predicted(base: Result, new: Result) -> str:
-    """What the model, which knows both kernels' rules, makes of it; a dash where it says nothing."""
+    """Return the change that the model, which knows both kernels' rules, predicts; a dash when it predicts none."""
     if not (base.predicted and new.predicted and base.predicted.number):
         return html.DASH
     return html.percent(new.predicted.number / base.predicted.number - 1)
 
 
 def _parting(case: CaseChange) -> str:
-    """The first packet that differs, else the files that do; "" of real time, where all files differ."""
+    """Show the first packet that differs, else the files that do; "" in real time, where all files differ."""
     arm = html.code(f"{case.new.arm} {case.new.point}".strip())
     if where := case.packets.divergence:
         lines = f"base  {where.base or 'has ended'}\nnew   {where.new or 'has ended'}"

@@ -1,4 +1,4 @@
-"""Whether two samples differ by more than chance: for real time, where every run gives another figure."""
+"""Test whether two samples differ by more than chance: for real time, where every run gives another figure."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ SIGNIFICANT = 0.05
 
 @dataclass(frozen=True, slots=True)
 class MannWhitney:
-    """How a new sample lies to a base one.
+    """Say how a new sample compares with a base one.
 
-    `p` is the chance of a difference at least as large, up or down, if nothing changed. `effect` is from -1 (every new
-    figure below every old one) to 1 (above), 0 where neither is likelier: the rank-biserial correlation.
+    `p` is the chance of a difference at least as large, up or down, if nothing changed. `effect` is the rank-biserial
+    correlation: from -1 (every new figure below every old one) to 1 (above), 0 when neither is likelier.
     """
 
     p: float
@@ -23,14 +23,14 @@ class MannWhitney:
 
     @property
     def significant(self) -> bool:
-        """Whether chance alone is an unlikely reason. No samples of less than four and four can show that."""
+        """Say whether chance is an unlikely reason. Samples of fewer than four and four can never show that."""
         return self.p < SIGNIFICANT
 
 
 def mann_whitney(base: Sequence[float], new: Sequence[float]) -> MannWhitney:
-    """The exact test of Mann and Whitney (1947), two-sided, with the mean rank for ties. Both need a value.
+    """Run the exact test of Mann and Whitney (1947), two-sided, with the mean rank for ties. Both samples need a value.
 
-    All ways to share the ranks out are counted, which is exact with ties, too. The effect: Kerby, 2014.
+    All ways to share out the ranks are counted, which is exact with ties, too. The effect is Kerby's (2014).
     """
     ranks = _doubled_ranks([*base, *new])
     observed = sum(ranks[len(base) :])
@@ -41,14 +41,14 @@ def mann_whitney(base: Sequence[float], new: Sequence[float]) -> MannWhitney:
 
 
 def _doubled_ranks(values: Sequence[float]) -> list[int]:
-    """The rank of each, from 1, twice: the mean of equal ones' is then whole."""
+    """Return the rank of each value, from 1, doubled: the mean of equal values' ranks is then whole."""
     ordered = sorted(values)
     first = {value: at for at, value in reversed([*enumerate(ordered, 1)])}
     return [2 * first[value] + ordered.count(value) - 1 for value in values]
 
 
 def _sums(ranks: Sequence[int], size: int) -> dict[int, int]:
-    """Sum -> in how many ways `size` of the ranks have it."""
+    """Return sum -> in how many ways `size` of the ranks add up to it."""
     ways: list[dict[int, int]] = [{0: 1}, *({} for _ in range(size))]
     for rank in ranks:
         for chosen in range(size, 0, -1):

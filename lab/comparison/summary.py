@@ -1,4 +1,4 @@
-"""What changed in all claims together: how many of each kind, and in what their first packets differ."""
+"""Sum up what changed in all claims: how many of each kind, and in what their first packets differ."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ __all__ = ["causes", "counts", "sentence"]
 
 
 def counts(changes: Sequence[ClaimChange]) -> dict[Change, int]:
-    """How many claims changed in each way, zeros included: from none, identical, to regressed, then undecided."""
+    """Count the claims that changed in each way, zeros included: from identical to regressed, then undecided."""
     kinds = [each.change for each in changes]
     return {kind: kinds.count(kind) for kind in get_args(Change)}
 
 
 def sentence(changes: Sequence[ClaimChange]) -> str:
-    """The same in words: '3 claims: 2 identical, 1 moved'."""
+    """Say the same in words: '3 claims: 2 identical, 1 moved'."""
     said = ", ".join(f"{count} {kind}" for kind, count in counts(changes).items() if count)
     return f"{len(changes)} claim{'' if len(changes) == 1 else 's'}: {said}"
 
 
 def causes(changes: Sequence[ClaimChange]) -> dict[str, tuple[str, ...]]:
-    """In what first packets differ (`PacketDifference.what`) -> the claims of which one does; most claims first.
+    """Return what first packets differ in (`PacketDifference.what`) -> the claims where they do; most claims first.
 
-    A claim stands in several places where its cases part in several ways.
+    A claim stands in several places when its cases differ in several ways.
     """
     found: dict[str, dict[str, None]] = {}
     for change in changes:

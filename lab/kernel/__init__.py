@@ -1,4 +1,4 @@
-"""Kernels under test: built once, kept, and booted one guest a trial.
+"""Kernels under test are built once, kept, and booted as one guest per trial.
 
     kernel = build()                       # the newest; from the cache when it is there
     result = boot(kernel, folder, ["sh", "-c", "ip link"], seed=1)

@@ -1,7 +1,7 @@
-"""Fetches a distribution's kernels, source or image, and touches nothing else of the machine's packages.
+"""Fetch a distribution's kernels, as source or image, without touching the machine's own packages.
 
-apt runs with a state of its own, so no root is needed and nothing gets upgraded. The mirror is the one that the
-machine itself uses; the suites that may hold a newer kernel are added to the machine's own.
+apt runs with a state of its own, so it needs no root and upgrades nothing. The mirror is the machine's own; the suites
+that may hold a newer kernel are added to the machine's suites.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ __all__ = [
     "render",
 ]
 
-PARTS = ("image", "binary", "modules", "base")  # of a kernel: all in the first up to 6.12, spread over the others since
+PARTS = ("image", "binary", "modules", "base")  # of a kernel: up to 6.12 all in the first, since then spread over all
 SUITES = ("sid", "stable")  # besides the machine's own: the newest kernel, and the one that stays
 KEYRING = Path("/usr/share/keyrings/debian-archive-keyring.gpg")
 ETC = Path("/etc/apt")
@@ -38,7 +38,7 @@ ETC = Path("/etc/apt")
 
 @dataclass(frozen=True, slots=True)
 class Archive:
-    """One entry of apt's sources."""
+    """Describe one entry of apt's sources."""
 
     uris: tuple[str, ...]
     suites: tuple[str, ...]
@@ -48,7 +48,7 @@ class Archive:
 
 @dataclass(frozen=True, slots=True)
 class Package:
-    """A package that an archive offers."""
+    """Describe a package that an archive offers."""
 
     series: str
     name: str
@@ -58,7 +58,7 @@ class Package:
 
 @dataclass(frozen=True, slots=True)
 class Image:
-    """A kernel as the distribution ships it, by the packages that hold its image and its modules."""
+    """Describe a kernel as the distribution ships it, by the packages that hold its image and its modules."""
 
     series: str  # "6.12"
     release: str  # as the kernel says it, "6.12.107+deb13-amd64"
@@ -67,7 +67,7 @@ class Image:
 
 
 def parse_sources(text: str) -> Iterator[Archive]:
-    """The archives in a file of the deb822 format (`*.sources`)."""
+    """Yield the archives in a file of the deb822 format (`*.sources`)."""
     lines = [line for line in text.splitlines() if not line.startswith("#")]
     for stanza in re.split(r"\n[ \t]*\n", "\n".join(lines)):
         fields = {
@@ -80,7 +80,7 @@ def parse_sources(text: str) -> Iterator[Archive]:
 
 
 def parse_list(text: str) -> Iterator[Archive]:
-    """The archives in a file of the one-line format (`*.list`)."""
+    """Yield the archives in a file of the one-line format (`*.list`)."""
     for line in text.splitlines():
         match = re.match(r"\s*deb\s+(?:\[([^]]*)\]\s+)?(\S+)\s+(\S+)\s*([^#]*)", line)
         if match:
@@ -90,7 +90,7 @@ def parse_list(text: str) -> Iterator[Archive]:
 
 
 def archives(etc: Path = ETC) -> list[Archive]:
-    """The archives that this machine's apt uses."""
+    """Return the archives that this machine's apt uses."""
     found: list[Archive] = []
     for file in sorted([etc / "sources.list", *(etc / "sources.list.d").glob("*")]):
         parse = {".list": parse_list, ".sources": parse_sources}.get(file.suffix)
@@ -100,9 +100,9 @@ def archives(etc: Path = ETC) -> list[Archive]:
 
 
 def render(found: Sequence[Archive], codename: str) -> str:
-    """Sources (deb822) of the distribution's own archives, with the suites that may hold a newer kernel added.
+    """Write sources (deb822) for the distribution's own archives, with the suites that may hold a newer kernel.
 
-    `codename` is the distribution release's: an archive that carries it is the distribution's main one.
+    `codename` names the distribution's release: an archive that carries it is the distribution's main one.
     """
     stanzas = []
     for archive in found:
@@ -122,9 +122,9 @@ def render(found: Sequence[Archive], codename: str) -> str:
 
 
 def newest(state: Path, series: str | None) -> Package:
-    """The newest kernel source (of a series, if given) that the machine's mirror offers. Takes the network.
+    """Return the newest kernel source (of a series, if given) that the machine's mirror offers. Uses the network.
 
-    `state` is a folder for apt's lists. Raises MachineError when there is none, or no network.
+    `state` is a folder for apt's lists. Raises MachineError when there is no such source, or no network.
     """
     options = _prepare(state)
     update = _apt(options, "apt-get", "-q", "update")  # may fail for one suite and still serve
@@ -142,9 +142,9 @@ def newest(state: Path, series: str | None) -> Package:
 
 
 def images(state: Path) -> list[Image]:
-    """The kernel that each of the mirror's suites ships as its usual one, the newest first. Takes the network.
+    """Return the kernel that each of the mirror's suites ships as its usual one, the newest first. Uses the network.
 
-    `state` is a folder for apt's lists. Raises MachineError when there is none, or no network.
+    `state` is a folder for apt's lists. Raises MachineError when there is no kernel, or no network.
     """
     options = _prepare(state)
     update = _apt(options, "apt-get", "-q", "update")
@@ -157,7 +157,10 @@ def images(state: Path) -> list[Image]:
 
 
 def parse_images(usual: str, parts: str) -> list[Image]:
-    """The kernels that `apt-cache show` describes: of linux-image-amd64 in `usual`, of what it may need in `parts`."""
+    """Return the kernels that `apt-cache show` describes.
+
+    `usual` is what it says of linux-image-amd64, `parts` what it says of the packages that this may need.
+    """
     offered = {(each.name, each.version): each for each in map(_package, parts.split("\n\n")) if each}
     found: dict[str, Image] = {}
     for stanza in usual.split("\n\n"):
@@ -172,7 +175,7 @@ def parse_images(usual: str, parts: str) -> list[Image]:
 
 
 def download(state: Path, package: Package, folder: Path) -> Path:
-    """The package's file, fetched into `folder`. Raises MachineError when it cannot be had."""
+    """Fetch the package into `folder` and return its file. Raises MachineError when it cannot be had."""
     options = _prepare(state)
     result = _apt(options, "apt-get", "-q", "download", f"{package.name}={package.version}", cwd=folder)
     files = list(folder.glob(f"{package.name}_*.deb"))

@@ -1,4 +1,4 @@
-"""A kernel under test, whichever kind it is, and how a process becomes a guest of it."""
+"""Define a kernel under test, whichever kind it is, and how a process becomes its guest."""
 
 from __future__ import annotations
 
@@ -23,47 +23,49 @@ class KernelMissing(MachineError):
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """The program that becomes a guest, run in the trial's folder.
+    """Describe the program that becomes a guest, run in the trial's folder.
 
-    It runs the job in boot/job.json and leaves boot/status, as `lab.kernel.init` does. `clock` is the address, in its
-    memory, of the guest's virtual time (u64, nanoseconds since boot); None: there is none to watch.
+    The program runs the job in boot/job.json and leaves boot/status, as `lab.kernel.init` does.
     """
 
     command: tuple[str, ...]
     environment: Mapping[str, str] = field(default_factory=dict)
-    clock: int | None = None
+    clock: int | None = None  # where its memory holds virtual time (u64, ns since boot); None: there is none to watch
 
 
 class Kernel(Protocol):
-    """A kernel that is ready to run trials."""
+    """Every kernel that is ready to run trials offers this."""
 
     @property
     def on(self) -> str:
-        """Where it runs: one of `PLACES`."""
+        """Say where it runs: one of `PLACES`."""
 
     @property
     def name(self) -> str:
-        """What a person calls it."""
+        """Return what a person calls it."""
 
     @property
     def id(self) -> str:
-        """Of all that decides how it behaves."""
+        """Identify it by all that decides how it behaves."""
 
     @property
     def clocks(self) -> tuple[Clock, ...]:
-        """Those that it can run by, the usual one first."""
+        """Return the clocks that it can run by, the usual one first."""
 
     def describe(self) -> dict[str, Any]:
-        """What a trial records of it: no paths, the same on every machine."""
+        """Return what a trial records of it: no paths, and the same on every machine."""
 
     def variant(self, patches: Sequence[Path] = (), hz: int | None = None) -> Kernel:
-        """The one that differs by these patches and ticks a second alone. Raises MachineError where there is none."""
+        """Return the kernel that differs only by these patches and `hz` (ticks per second).
+
+        Raises MachineError when there is none.
+        """
 
     def start(self, folder: Path, seed: int, clock: Clock, memory: Size) -> Start:
-        """How a guest of it starts for the trial in `folder`. Raises MachineError where it cannot."""
+        """Say how a guest starts for the trial in `folder`. Raises MachineError when it cannot."""
 
 
 def folder() -> Path:
-    """Where kernels are kept: $XDG_CACHE_HOME/replab/kernels, by default below ~/.cache."""
+    """Return where kernels are kept: $XDG_CACHE_HOME/replab/kernels, by default below ~/.cache."""
     base = Path(os.environ.get("XDG_CACHE_HOME", ""))
     return (base if base.is_absolute() else Path.home() / ".cache") / "replab" / "kernels"

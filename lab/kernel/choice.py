@@ -1,6 +1,6 @@
-"""Which kernel trials run on: the one that a name and a place mean, of all that are kept here.
+"""Choose the kernel that trials run on, by its name and by where it runs.
 
-A wing is imported when it is asked for: the other two would take half of a start.
+A wing (uml, host or vm) is imported when it is asked for: the other two would take half of a start.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ __all__ = ["choose", "installed_kernels"]
 
 
 def choose(on: str, name: str | None = None, clock: str | None = None) -> Kernel:
-    """The kernel called `name` (None: the usual one) where trials run `on`.
+    """Return the kernel called `name` (None: the usual one) where trials run `on`.
 
-    "auto" picks what can run here: for real time the running kernel, a user-mode one otherwise and where that cannot.
-    Raises InputError, MachineError.
+    "auto" picks what can run here: the running kernel first for real time, else a user-mode kernel first. Raises
+    InputError when `on` is no such place, MachineError when no kernel can be had.
     """
     match on:
         case "uml":
@@ -47,7 +47,7 @@ def _best(name: str | None, clock: str | None) -> Kernel:
 
 
 def installed_kernels() -> list[Kernel]:
-    """Every kernel that is kept here: those built, then those of the distribution that were fetched."""
+    """Return every kernel kept here: first those that were built, then the distribution's that were fetched."""
     from lab.kernel.uml import cache
     from lab.kernel.vm import stock
 

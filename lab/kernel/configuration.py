@@ -1,4 +1,4 @@
-"""What a kernel's configuration (its .config, as text) says that trials record and models need."""
+"""Read from a kernel's configuration (its .config, as text) what trials record and models need."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ _TUNNELS = ("NET_IPIP", "NET_IPGRE", "IPV6_SIT", "IPV6_TUNNEL")
 
 
 def hz(configuration: str) -> int | None:
-    """Ticks a second; None where this is no configuration of a kernel."""
+    """Return CONFIG_HZ in ticks per second; None when the text is no kernel configuration."""
     found = re.search(r"^CONFIG_HZ=(\d+)$", configuration, re.MULTILINE)
     return int(found.group(1)) if found else None
 
 
 def max_header(configuration: str) -> int:
-    """MAX_HEADER (include/linux/netdevice.h): bytes that an skb keeps free for the headers of links and tunnels."""
+    """Return MAX_HEADER (include/linux/netdevice.h): bytes that an skb keeps free for link and tunnel headers."""
     builtin = set(re.findall(r"^CONFIG_(\w+)=y$", configuration, re.MULTILINE))
     enabled = builtin | set(re.findall(r"^CONFIG_(\w+)=m$", configuration, re.MULTILINE))
     if "HYPERV_NET" in builtin:

@@ -1,7 +1,7 @@
-"""Boots a kernel under test for one command, watches over it, and says how it ended.
+"""Boot a kernel under test for one command, watch over it, and say how it ended.
 
-The guest's kernel command line never holds a path, and nothing of the host reaches the guest's generator of random
-numbers: the same kernel, command and seed give the same bytes in any folder and under any user.
+The guest's kernel command line never holds a path, and nothing of the host feeds the guest's random number generator:
+the same kernel, command and seed give the same bytes in any folder and under any user.
 """
 
 from __future__ import annotations
@@ -46,8 +46,8 @@ __all__ = [
 
 HERE = Path(__file__).parent
 PACKAGE = HERE.parent.parent  # the folder to import `lab` from
-SCRATCH_PREFIX = "replab"  # how the names of folders start that guests without a record have
-HIDDEN = ("/tmp", "/run", "/dev")  # a guest has its own of these
+SCRATCH_PREFIX = "replab"  # begins the names of folders for guests that leave no record
+HIDDEN = ("/tmp", "/run", "/dev")  # a guest has its own
 ENVIRONMENT = {
     "PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
     "HOME": "/tmp",
@@ -61,13 +61,19 @@ ENVIRONMENT = {
 
 @contextlib.contextmanager
 def scratch_guest_folder() -> Iterator[Path]:
-    """A folder for a guest that leaves no record; gone afterwards, after a crash at the latest with `lab clean`."""
+    """Yield a folder for a guest that leaves no record, and remove it afterwards.
+
+    After a crash, `lab clean` removes it.
+    """
     with tempfile.TemporaryDirectory(prefix=f"{SCRATCH_PREFIX}~{owner()}~") as folder:
         yield Path(folder)
 
 
 class GuestError(LabError):
-    """A guest did not come to its end. `console` is its kept log; who moves it says so there."""
+    """The guest failed before its command finished.
+
+    `console` is the log's path; code that moves the log updates it.
+    """
 
     def __init__(self, message: str, console: Path) -> None:
         super().__init__(message)
@@ -78,7 +84,7 @@ class GuestError(LabError):
 
 
 class GuestLivelock(GuestError):
-    """The host's CPU burns while the guest's time stands."""
+    """The guest used CPU without its virtual clock advancing."""
 
 
 class GuestCrash(GuestError):
@@ -90,11 +96,11 @@ class GuestMemory(GuestError):
 
 
 class GuestTimeout(GuestError):
-    """The guest spent its budget of wall-clock or of guest time."""
+    """The guest used up its budget of wall-clock or guest time."""
 
 
 class GuestDisk(GuestError, MachineError):
-    """What the guest wrote did not all reach its folder."""
+    """Not everything that the guest wrote reached its folder."""
 
     exit_code = MachineError.exit_code
 
@@ -105,16 +111,16 @@ class GuestEnded(GuestError):
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """When to give a guest up, in seconds; None means never."""
+    """Set when a guest is given up, in seconds; None means never."""
 
     wall: float | None = 900.0  # since its start
-    stall: float | None = 60.0  # of host CPU while its virtual time all but stands; computing takes none of it
+    stall: float | None = 60.0  # of host CPU used while its virtual time hardly moves; computing takes no virtual time
     guest: float | None = None  # of virtual time since its boot
 
 
 @dataclass(frozen=True, slots=True)
 class GuestResult:
-    """How the command in a guest ended, and what it cost. Times in seconds."""
+    """Say how the command in a guest ended and what it cost. Times are in seconds."""
 
     status: int  # exit status; 128 + signal when killed, 127 when there is no such command
     console: Path
@@ -124,15 +130,14 @@ class GuestResult:
 
 
 class Guest:
-    """A running guest. Leaving the context ends it; `end` may be called from any thread.
+    """Run one command in a guest. Leaving the context ends the guest; `end` may be called from any thread.
 
-    `command` runs as root of the guest in /run/lab, which is `folder` on the host and the only place it can write to
-    for good; everything else of the host is read-only, /tmp, /run and /dev are its own. Its output goes to
-    `folder`/console.log. `memory` is the guest's, `cpu` the host CPU that it is pinned to (None: one that is allowed).
-    `terminal`, the path of one, is the command's in place of that, for all it reads and writes: raw until the guest
-    has ended, however it ends, and as it was from then on. A `temporary` folder goes even if we are killed.
+    The command runs as the guest's root in /run/lab, which is `folder` on the host. Only what it writes there lasts.
+    The rest of the host is read-only; /tmp, /run and /dev are the guest's own. Its output goes to `folder`/console.log.
+    With a `terminal`, the command reads and writes that instead. The terminal is raw until the guest has ended, however
+    it ends, and is then put back as it was.
 
-    Raises InputError for a folder that does not exist, MachineError when the host lacks room for the guest's memory.
+    Raises InputError when the folder does not exist, MachineError when the host lacks room for the guest's memory.
     """
 
     def __init__(
@@ -143,12 +148,12 @@ class Guest:
         *,
         seed: int = 1,
         clock: Clock = "virtual",
-        memory: Size = Size(512 << 20),
-        cpu: int | None = None,
+        memory: Size = Size(512 << 20),  # of the guest
+        cpu: int | None = None,  # host CPU that the guest is pinned to; None: one that we may use
         budget: Budget = Budget(),
         environment: Mapping[str, str] | None = None,
-        terminal: str | None = None,
-        temporary: bool = False,
+        terminal: str | None = None,  # path of the command's terminal
+        temporary: bool = False,  # remove the folder even if we are killed
     ) -> None:
         if not 0 <= seed < 1 << 64:
             raise InputError(f"seed {seed} does not fit 64 bits")
@@ -210,7 +215,7 @@ class Guest:
                 self._supervisor.stdin.close()
 
     def wait(self) -> GuestResult:
-        """The result once the guest's command has ended. Raises a GuestError when it never does."""
+        """Wait for the guest's command to end and return its result. Raises a GuestError when it never does."""
         assert self._supervisor.stdout is not None
         line = self._supervisor.stdout.readline()
         if not line:
@@ -245,7 +250,7 @@ class Guest:
         return self._crash(report["signal"])
 
     def _spun(self) -> str:
-        """Who spins, as the kernel last said on the console: ": sh spins in select", say; "" if it never did."""
+        """Name who spins, as the kernel last said on the console: ": sh spins in select", say; "" if it never did."""
         log = self.console.read_text(encoding="utf-8", errors="replace")
         said: list[str] = re.findall(r"time-travel: (.* spins (?:in \w+|without a system call))", log)
         return ": " + re.sub(r"\w*sys_", "", said[-1]) if said else ""
@@ -281,7 +286,7 @@ def boot(
     budget: Budget = Budget(),
     environment: Mapping[str, str] | None = None,
 ) -> GuestResult:
-    """Run one command in a fresh guest to its end. Arguments and errors: see `Guest`."""
+    """Run one command in a fresh guest to its end. `Guest` explains the arguments and errors."""
     options = {"seed": seed, "clock": clock, "memory": memory, "cpu": cpu, "budget": budget}
     with Guest(kernel, folder, command, **options, environment=environment) as guest:  # type: ignore[arg-type]
         return guest.wait()

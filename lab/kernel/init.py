@@ -1,8 +1,7 @@
-"""Process 1 of a guest: makes a small machine, runs one command in it, and turns it off.
+"""Run as process 1 of a guest: build a small machine, run one command in it, and power off.
 
-Run by path, isolated (`python -I -S`), and without a single fork but the command's own: the start of a guest is paid
-for by every trial. It sees the host's files read-only; /run/lab is the trial's folder, the only place that keeps what
-is written there.
+The file is run by its path, isolated (`python -I -S`), and forks only for the command: every trial pays for the start
+of a guest. It sees the host's files read-only. Only what is written to /run/lab, the trial's folder, is kept.
 """
 
 from __future__ import annotations
@@ -59,16 +58,16 @@ def main() -> None:
 
 
 def job(trial: str) -> dict[str, Any]:
-    """What is to be run, as `lab.kernel.guest` left it in the folder `trial`."""
+    """Return the job that `lab.kernel.guest` left in the folder `trial`."""
     with open(f"{trial}/boot/job.json", encoding="utf-8") as file:
         plain: dict[str, Any] = json.load(file)
     return plain
 
 
 def build(keep: list[str]) -> None:
-    """Mount everything but the trial's folder.
+    """Mount everything except the trial's folder.
 
-    `keep` are folders of the host that a fresh /tmp or /run would hide: they stay visible.
+    `keep` lists folders of the host that a fresh /tmp or /run would hide: they stay visible.
     """
     held = {folder: os.open(folder, os.O_PATH | os.O_DIRECTORY) for folder in keep}
     for source, target, kind, options in MOUNTS:
@@ -98,23 +97,23 @@ def mount(source: str, target: str, kind: str, flags: int, options: str) -> None
 
 
 def loopback_up() -> None:
-    """Bring `lo` of the network namespace up."""
+    """Bring up `lo` in this network namespace."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as any_socket:
         name, flags = struct.unpack("16sh", fcntl.ioctl(any_socket, SIOCGIFFLAGS, struct.pack("16sh", b"lo", 0)))
         fcntl.ioctl(any_socket, SIOCSIFFLAGS, struct.pack("16sh", name, flags | IFF_UP))
 
 
 def _plain_console() -> None:
-    """No carriage returns in the console's log."""
+    """Keep carriage returns out of the console's log."""
     mode = termios.tcgetattr(1)
     mode[1] &= ~termios.OPOST
     termios.tcsetattr(1, termios.TCSANOW, mode)
 
 
 def run(command: list[str], environment: dict[str, str], terminal: bool = False) -> int:
-    """The command's exit status, as a shell would say it; every orphan is reaped meanwhile.
+    """Run the command and return its exit status as a shell would say it; reap every orphan meanwhile.
 
-    With a terminal it is a session of its own, so that Ctrl-C reaches what runs in it.
+    With a terminal the command gets a session of its own, so that Ctrl-C reaches what runs in it.
     """
     os.chdir(LAB)
     streams: list[tuple[Any, ...]] = [(os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0)]
@@ -137,11 +136,14 @@ def run(command: list[str], environment: dict[str, str], terminal: bool = False)
 
 
 def leave(status: int, place: str = LAB, error: int = 0) -> None:
-    """Everything written to `place` reaches the host's disk cache, or the error that it met is reported."""
+    """Write `place`/boot/status once everything written to `place` has reached the host's disk cache.
+
+    The status holds the command's exit status and an errno: `error`, else the one met on the way, else 0.
+    """
     folder = os.open(place, os.O_RDONLY)
     error = error or (ctypes.get_errno() if libc.syncfs(folder) else 0)
     end = {"status": status, "guest_ns": time.monotonic_ns(), "error": error}
-    with open(f"{place}/boot/status", "r+b", buffering=0) as file:  # written over: a full disk has room for it
+    with open(f"{place}/boot/status", "r+b", buffering=0) as file:  # overwritten in place: a full disk has room
         file.write(json.dumps(end).encode())
 
 

@@ -1,12 +1,12 @@
-"""Starts one guest, watches it, ends it and says how it ended. Run as a script; standard library only.
+"""Start one guest, watch it, end it and report how it ended. Run as a script; standard library only.
 
-Why a process of its own: the kernel's "die with my parent" (PR_SET_PDEATHSIG) means the *thread* that forked, and a
-runner has many. This process has one thread, so the guest dies with it; and it ends when its parent does, however that
-died. Nothing is left then: the guest's processes die with the guest, and the scratch folder is removed, with a folder
-that its parent would have removed itself.
+It is a process of its own because the kernel's "die with my parent" (PR_SET_PDEATHSIG) means the *thread* that forked,
+and a runner has many. This process has one thread, so the guest dies with it; and it ends when its parent does, however
+that died. Nothing is left then: the guest's processes die with the guest, and the scratch folder is removed, as is a
+folder that its parent would have removed itself.
 
-It reads one line of JSON (a job) from standard input, and takes the end of that input as the order to stop.
-It writes one line of JSON (a report) to standard output.
+It reads one line of JSON (a job) from standard input, and takes the end of that input as the order to stop. It writes
+one line of JSON (a report) to standard output.
 """
 
 from __future__ import annotations
@@ -28,30 +28,30 @@ from typing import Any, NoReturn
 TICK = 200  # milliseconds between two looks at the guest
 PR_SET_PDEATHSIG = 1
 PR_SET_CHILD_SUBREAPER = 36
-SLOWEST = 1e-3  # guest time to CPU time; a bulk transfer over a link without a rate, which does get on, went at 0.04
-ALARM = 1.0  # seconds of CPU after which a process that time stands for is asked whether it spins
+SLOWEST = 1e-3  # guest time per CPU time; a bulk transfer over a link without a rate, which does progress, ran at 0.04
+ALARM = 1.0  # seconds of CPU without virtual time passing, after which a process is asked whether it spins
 WALL = 0x40000000  # __WALL: wait for clones of any kind
 
 
 class Watch:
-    """Tells a guest that works from one that hangs. Times in seconds; None as a budget means no limit.
+    """Tell a guest that works from one that hangs. Times are in seconds; None as a budget means no limit.
 
-    A guest hangs when `stall` seconds of host CPU bring its clock on by less than a thousandth of that. It need not
-    stand still: time passes slowly where only processes that spin can make it.
+    A guest hangs when `stall` seconds of host CPU advance its clock by less than a thousandth of that. The clock need
+    not stand still: where only processes that spin can make time pass, it passes slowly.
     """
 
     def __init__(self, wall: float | None, stall: float | None, guest: float | None) -> None:
         self.wall, self.stall, self.guest = wall, stall, guest
-        self.mark = -math.inf  # the clock when it last got on, and the CPU burnt since
+        self.mark = -math.inf  # the clock when it last advanced, and the CPU wasted since
         self.burnt = self.cpu = 0.0
 
     def judge(self, wall: float, cpu: float, clock: int | None) -> str | None:
-        """The budget that is spent, "livelock", "guest" or "wall", or None.
+        """Return the budget that is spent, "livelock", "guest" or "wall", or None.
 
         `wall` is the time since the start, `cpu` the host CPU that the guest has used, and `clock` the guest's
-        nanoseconds since its boot, None when unknown: a guest with a clock that cannot be seen never livelocks.
+        nanoseconds since its boot, None when unknown: a guest whose clock cannot be seen never livelocks.
         """
-        self.burnt += max(0.0, cpu - self.cpu)  # less when a process ended: its time went with it
+        self.burnt += max(0.0, cpu - self.cpu)  # `cpu` shrinks when a process ends: its time goes with it
         self.cpu = cpu
         if self.stall is not None and clock is not None:
             if clock - self.mark >= self.stall * SLOWEST * 1e9:
@@ -66,9 +66,9 @@ class Watch:
 
 
 class Alarms:
-    """Asks processes of a guest whether they spin: SIGALRM for each second of CPU while virtual time stands.
+    """Ask a guest's processes whether they spin, by one SIGALRM per second of CPU while virtual time stands still.
 
-    A process that looks at memory alone gives its kernel no chance to notice. The signal only hands the CPU to the
+    A process that only looks at memory gives its kernel no chance to notice. The signal only hands the CPU to the
     kernel, which counts how many came without a system call in between, and lets time pass after some of them.
     """
 
@@ -77,7 +77,7 @@ class Alarms:
         self.since: dict[int, float] = {}  # each process's CPU when time last moved, or when it was last asked
 
     def due(self, clock: int | None, cpu: dict[int, float]) -> list[int]:
-        """Which processes to ask, given the guest's clock and the CPU seconds of each of them."""
+        """Return the processes to ask, given the guest's clock and the CPU seconds of each process."""
         if clock is None or clock != self.clock:
             self.clock, self.since = clock, cpu
             return []
@@ -91,7 +91,7 @@ class Abandoned(Exception):
 
 
 def main() -> None:
-    """One job from standard input, one report to standard output."""
+    """Read one job from standard input and write one report to standard output."""
     parent = os.getppid()
     job: dict[str, Any] = json.loads(sys.stdin.readline())
     signal.signal(signal.SIGTERM, _abandon)
@@ -133,7 +133,7 @@ def _abandon(_number: int, _frame: object) -> NoReturn:
 
 @contextlib.contextmanager
 def _restored(terminal: str | None) -> Iterator[None]:
-    """The terminal is afterwards as it was: a guest makes it raw, and one that is killed leaves it so."""
+    """Put the terminal back as it was: a guest makes it raw, and one that is killed leaves it so."""
     if terminal is None:
         yield
         return
@@ -161,7 +161,7 @@ def _spawn(job: dict[str, Any], libc: ctypes.CDLL) -> int:
         os.sched_setaffinity(0, {job["cpu"]})
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
         os.chdir(job["folder"])
-        # Opened anew: what a guest does to it (not to block) is not for others who have it open.
+        # Opened anew: the guest makes it non-blocking, which others who have it open must not see.
         os.dup2(os.open(job["terminal"] or os.devnull, os.O_RDWR | os.O_NOCTTY), 0)
         console = os.open(job["console"], os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o666)
         os.dup2(console, 1)
@@ -174,7 +174,7 @@ def _spawn(job: dict[str, Any], libc: ctypes.CDLL) -> int:
 
 
 def _watch(job: dict[str, Any], guest: int, parent: int, start: float) -> tuple[str, int | None]:
-    """Why the guest has to end, or "exit" when it ended by itself; and its clock as last seen."""
+    """Return why the guest has to end, or "exit" when it ended by itself; and its clock as last seen."""
     watch = Watch(*(job["budget"][name] for name in ("wall", "stall", "guest")))
     alarms = Alarms()
     ended = os.pidfd_open(guest)
@@ -199,7 +199,10 @@ def _watch(job: dict[str, Any], guest: int, parent: int, start: float) -> tuple[
 
 
 def _clock(guest: int, address: int | None) -> int | None:
-    """The guest's virtual nanoseconds since its boot, read from its kernel's memory: it costs the guest nothing."""
+    """Read the guest's virtual nanoseconds since its boot from its kernel's memory: this costs the guest nothing.
+
+    Return None when they cannot be read.
+    """
     if address is None:
         return None
     try:
@@ -210,7 +213,7 @@ def _clock(guest: int, address: int | None) -> int | None:
 
 
 def _cpu(pid: int) -> float:
-    """Seconds of host CPU that a process and the children that it has reaped used; 0 of one that is gone."""
+    """Return the seconds of host CPU that a process and the children it reaped used; 0 when it is gone."""
     with contextlib.suppress(OSError), open(f"/proc/{pid}/stat", "rb") as file:
         return sum(map(int, file.read().rpartition(b")")[2].split()[11:15])) / os.sysconf("SC_CLK_TCK")
     return 0.0
@@ -226,7 +229,7 @@ def _children(pid: int) -> list[int]:
 
 
 def _end(guest: int) -> int:
-    """Kill what is left of the guest; its wait status. Orphans of the guest come to us, the nearest subreaper."""
+    """Kill what is left of the guest and return its wait status. Its orphans come to us, the nearest subreaper."""
     with contextlib.suppress(ProcessLookupError):
         os.kill(guest, signal.SIGKILL)
     _, status = os.waitpid(guest, 0)
@@ -241,7 +244,7 @@ def _end(guest: int) -> int:
 
 
 def _status(scratch: str) -> Any:
-    """What the guest's init left, or None when it never came to its end."""
+    """Return what the guest's init left, or None when it never finished."""
     try:
         with open(f"{scratch}/status", "rb") as file:
             return json.loads(file.read())

@@ -1,1 +1,1 @@
-"""The trials of claims: planned, performed in guests of their own, and kept. Guests import this package too."""
+"""Plan the trials of claims, perform them in guests of their own, and keep them. Guests import this package too."""

@@ -1,4 +1,4 @@
-"""What crashed or failed runs left, in a store and where temporary files are."""
+"""Remove what crashed or failed runs left, in a store and where temporary files are."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from lab.runner.guest import KEPT
 
 
 def clean(results: Path) -> Iterator[str]:
-    """Remove folders of dead runs and the consoles of failed trials; yields what was removed. Records stay.
+    """Remove folders of dead runs and the consoles of failed trials; yield what was removed. Records stay.
 
-    Nothing else needs it: namespaces, wires, mounts and processes end with their trial, however it ends.
+    Nothing else needs cleaning: namespaces, wires, mounts and processes end with their trial, however it ends.
     """
     yield from map(str, Store(results).swept)
     for folder in Path(tempfile.gettempdir()).glob(f"{SCRATCH_PREFIX}~*"):

@@ -1,4 +1,4 @@
-"""One trial in a guest of its own: from inputs to a record in the store."""
+"""Run one trial in a guest of its own, from its inputs to a record in the store."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from lab.record.trial import Trial, canonical
 from lab.units import Size
 
 MEMORY = Size.of("1 GiB")  # a full wire of 100 ms at 10 Gbit/s holds 125 MB of frames, and what the kernel adds to each
-KEPT = "failed"  # where the consoles of trials that came to nothing stay, below the store
+KEPT = "failed"  # the folder below the store that keeps the consoles of failed trials
 
 
 class TrialFailed(LabError):
-    """The trial ran and came to nothing: a tool failed, or the fabric could not be built."""
+    """The trial ran without a result: a tool failed, or the fabric could not be built."""
 
     def __init__(self, message: str, exit_code: int) -> None:
         super().__init__(message)
@@ -32,7 +32,7 @@ class TrialFailed(LabError):
 def run(
     trial: Trial, store: Store, kernel: Kernel, cpu: int, budget: Budget, started: Callable[[Guest], None]
 ) -> Record:
-    """Perform `trial` in a guest on host CPU `cpu` and keep its record; `started` is told of the guest.
+    """Perform `trial` in a guest on host CPU `cpu` and keep its record; `started` is called with the guest.
 
     Raises TrialFailed, GuestError (its console is kept), MachineError.
     """
@@ -76,9 +76,9 @@ def _result(folder: Path) -> dict[str, Any] | None:
 
 
 def _keep(console: Path, store: Store, trial: Trial) -> Path:
-    """Move the console of a failed trial out of its folder, which is about to go."""
+    """Copy the console of a failed trial out of its folder, which is about to go."""
     kept = store.root / KEPT / f"{trial.claim.replace('/', '.')}.{trial.arm}.{trial.address[:12]}.log"
-    with suppress(OSError):  # on a full disk, say: then the message is all there is
+    with suppress(OSError):  # on a full disk, say: then only the message is left
         kept.parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(console, kept)
     return kept

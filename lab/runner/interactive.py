@@ -1,9 +1,8 @@
-"""A network to touch, up in a guest: a shell in one of its hosts, or Mininet's command line.
+"""Bring up a network in a guest to work in: a shell in one of its hosts, or Mininet's command line.
 
-`python -m lab.runner.interactive FOLDER`, where FOLDER holds hands-on.json, a `HandsOn` in plain form. Its exit status
-is the command's. What the command says goes to the terminal or, where a command was given, to FOLDER/stdout and
-FOLDER/stderr.
-Where the network cannot be built, FOLDER/error.json says why: `{"error": message, "exit_code": n}`.
+It runs as `python -m lab.runner.interactive FOLDER`, where FOLDER holds hands-on.json, a `HandsOn` in plain form. Its
+exit status is the command's. The output goes to the terminal or, where a command was given, to FOLDER/stdout and
+FOLDER/stderr. When the network cannot be built, FOLDER/error.json says why: `{"error": message, "exit_code": n}`.
 """
 
 from __future__ import annotations
@@ -32,9 +31,9 @@ MS_BIND = 4096
 
 
 class HandsOn(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What to bring up, and who acts in it: a shell in `host`, or Mininet. Without a command a person does.
+    """Say what to bring up, and who acts in it: a shell in `host`, or Mininet. Without a command a person does.
 
-    By the real clock a person can type; a command can do with the virtual one.
+    A person types by the real clock; a command can run by the virtual one.
     """
 
     network: Network
@@ -45,12 +44,12 @@ class HandsOn(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     @property
     def fabric(self) -> str:
-        """What makes the network."""
+        """Name what makes the network."""
         return "mininet" if self.tool == "mininet" else "netlink"
 
 
 def main(folder: Path) -> int:
-    """Bring it up, hand it over, take it down; the exit status is the command's, or the error's."""
+    """Bring the network up, hand it over, and take it down; return the command's exit status, or the error's."""
     wanted = from_plain(json.loads((folder / "hands-on.json").read_text()), HandsOn)
     try:
         with ExitStack() as undo:
@@ -70,7 +69,7 @@ def main(folder: Path) -> int:
 
 
 def _shell(fabric: Fabric, wanted: HandsOn) -> int:
-    # Ctrl-C is for what runs in the shell. Not SIG_IGN: that, children would inherit.
+    # Ctrl-C is for what runs in the shell. Not SIG_IGN: children would inherit that.
     signal.signal(signal.SIGINT, lambda *_: None)
     others = [node.name for node in wanted.network.nodes if node.name != wanted.host]
     argv = ["bash", "-c", wanted.command] if wanted.command is not None else ["bash", "--norc", "--noprofile", "-i"]
@@ -96,7 +95,7 @@ def _mininet(fabric: Fabric, wanted: HandsOn) -> int:
 
 
 def _name_everyone(network: Network) -> None:
-    """Let /etc/hosts say where each node is; the guest's alone, whose root is read-only."""
+    """Write every node's addresses to /etc/hosts: only the guest's, whose root is read-only."""
     lines = ["127.0.0.1 localhost", "::1 localhost"]
     for node in network.nodes:
         addresses = [text.split("/")[0] for end in network.interfaces(node.name) for text in end.addresses]

@@ -1,6 +1,6 @@
-"""Watches the machine while a workload runs in real time: all that could have spoilt the trial is in its record.
+"""Watch the machine while a workload runs in real time, and record all that could have spoilt the trial.
 
-Leaves out/fidelity.json. Nothing is judged here; `lab.verdict.fidelity` does that, from the record.
+The monitor leaves out/fidelity.json. It judges nothing; `lab.verdict.fidelity` does that, from the record.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ PR_SET_TIMERSLACK, PR_GET_TIMERSLACK = 29, 30
 
 @contextmanager
 def watching(testbed: Testbed, fabric: Fabric, wires: list[dict[str, Any]], greedy: bool) -> Iterator[None]:
-    """Watch within this context. `wires` as measured before, `greedy` whether the workload fills them."""
+    """Watch within this context. `wires` are as measured before; `greedy` says whether the workload fills them."""
     monitor = _Monitor(fabric)
     child = testbed.spawn(
         fabric.network.nodes[0].name, lambda: monitor.run(testbed.out / outputs.FIDELITY, wires, greedy)
@@ -50,7 +50,7 @@ class _Monitor:
     samples: list[dict[str, Any]] = field(default_factory=list)
 
     def run(self, target: Path, wires: list[dict[str, Any]], greedy: bool) -> None:
-        """Until SIGTERM."""
+        """Watch until SIGTERM, then write what was seen to `target`."""
         signal.signal(signal.SIGTERM, self._stop)
         clock = _clock()
         policy = _urgent()
@@ -83,7 +83,10 @@ class _Monitor:
         self.samples.append(self._sample(rated))
 
     def _sample(self, rated: dict[tuple[str, str, str], dict[str, Any]]) -> dict[str, Any]:
-        """Counters since boot: CPU ticks of the trial's CPUs by kind of work, and of its own processes alone."""
+        """Read the counters since boot.
+
+        CPU ticks are those of the trial's CPUs, by kind of work, and separately those of its own processes.
+        """
         cpus = os.sched_getaffinity(0)
         wires = [
             {**rated[key], **{name: each[name] for name in ("bytes", "packets", "drops", "backlog")}}
@@ -101,7 +104,7 @@ class _Monitor:
 
 
 def _rated(fabric: Fabric) -> dict[tuple[str, str, str], dict[str, Any]]:
-    """The qdiscs that give a wire its rate, by where they are: a path's netem, or a card's tbf."""
+    """Find the qdiscs that give a wire its rate (a path's netem, or a card's tbf), by where they are."""
     rates = {
         (link.name, name): direction.rate.bps
         for link in fabric.network.links
@@ -123,7 +126,7 @@ def _rated(fabric: Fabric) -> dict[tuple[str, str, str], dict[str, Any]]:
 
 
 def _clock() -> dict[str, Any]:
-    """What time is made of here; the slack is that of the trial's processes, before this one is made urgent."""
+    """Say what time is made of here; the slack is that of the trial's processes, before this one is made urgent."""
     source = Path("/sys/devices/system/clocksource/clocksource0/current_clocksource")
     return {
         "source": source.read_text().strip() if source.exists() else None,
@@ -133,7 +136,10 @@ def _clock() -> dict[str, Any]:
 
 
 def _urgent() -> str:
-    """Ahead of ordinary processes, so that what delays us delays the wires too; where that is forbidden, as they."""
+    """Run at real-time priority, so that whatever delays the monitor would delay the wires too.
+
+    Return the policy: "fifo", or "other" where real-time priority is forbidden.
+    """
     ctypes.CDLL(None).prctl(PR_SET_TIMERSLACK, 1, 0, 0, 0)
     try:
         os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(1))
@@ -143,7 +149,7 @@ def _urgent() -> str:
 
 
 def _own() -> dict[str, int]:
-    """How many processes this PID namespace has, and the ticks that they and their children that ended have used."""
+    """Count the processes of this PID namespace, and the ticks used by them and by their children that ended."""
     count = ticks = 0
     for stat in Path("/proc").glob("[0-9]*/stat"):
         with contextlib.suppress(OSError):
@@ -153,7 +159,7 @@ def _own() -> dict[str, int]:
 
 
 def _softnet(cpus: set[int]) -> dict[str, int]:
-    """Frames that the CPUs' backlogs dropped, and how often the softirq had to stop with work left (squeezed)."""
+    """Count frames dropped by the CPUs' backlogs, and how often the softirq stopped with work left (squeezed)."""
     dropped = squeezed = 0
     for number, line in enumerate(Path("/proc/net/softnet_stat").read_text().splitlines()):
         words = [int(word, 16) for word in line.split()]

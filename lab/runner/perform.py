@@ -1,8 +1,8 @@
-"""One trial, performed where the kernel under test runs: `python -m lab.runner.perform FOLDER`.
+"""Perform one trial where the kernel under test runs: `python -m lab.runner.perform FOLDER`.
 
-FOLDER holds trial.json; the trial leaves FOLDER/out and, last of all, FOLDER/result.json:
-`{"environment": {...}, "invalid": [reason, ...]}` or `{"error": message, "exit_code": n}`.
-Everything that it imports is light: it runs in a guest that boots in a tenth of a second.
+FOLDER holds trial.json. The trial leaves FOLDER/out and, last of all, FOLDER/result.json: `{"environment": {...},
+"invalid": [reason, ...]}` or `{"error": message, "exit_code": n}`. Everything imported here is light: it runs in a
+guest that boots in a tenth of a second.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from lab.testbed import Testbed
 from lab.units import from_plain, to_plain
 from lab.workload import Workload
 
-# What the report shows of a host, beside the sysctls that the trial sets itself.
+# What the report shows of a host, besides the sysctls that the trial sets itself.
 SHOWN_SYSCTLS = (
     "net.core.rmem_max",
     "net.core.wmem_max",
@@ -44,16 +44,16 @@ SHOWN_SYSCTLS = (
 )
 
 
-# Since boot, on the guest's clock: getting there takes a user-mode kernel next to nothing, one under QEMU some 4 s.
-# More than a second: in the first one the kernel may put off what it learns of links, and ping takes a second for 0.
+# Since boot, on the guest's clock: a user-mode kernel gets there in next to no time, one under QEMU in some 4 s. More
+# than a second: in the first one the kernel may put off what it learns of links, and ping takes a second for 0.
 START_NS = {"uml": 1_500_000_000, "vm": 8_000_000_000}
-LATE_NS = 200_000  # where instructions take time, waking takes some
+LATE_NS = 200_000  # where instructions take time, so does waking up
 TFD_TIMER_ABSTIME = 1
 RNDRESEEDCRNG = 0x5207  # linux/random.h
 
 
 def main(folder: Path) -> int:
-    """Perform the trial in `folder`; the exit code is the error's, 0 when the trial ran."""
+    """Perform the trial in `folder`; return the error's exit code, or 0 when the trial ran."""
     try:
         trial = json.loads((folder / "trial.json").read_text())
         if trial["clock"] == "virtual":
@@ -70,7 +70,7 @@ def main(folder: Path) -> int:
 
 
 def _start(start_ns: int) -> None:
-    """Wait for a fixed moment, so that uptime is the same whatever the way here waited for.
+    """Wait for a fixed moment, so that uptime is the same however long the guest took to get here.
 
     Raises LabError when the moment has passed.
     """
@@ -89,9 +89,9 @@ def _start(start_ns: int) -> None:
 
 
 def _draw_afresh() -> None:
-    """Let the kernel take its next key for random numbers: a seeded one's does not depend on what was drawn before.
+    """Let the kernel take its next key for random numbers: a seeded one's does not depend on earlier draws.
 
-    The way here draws more or fewer of them: one for each folder that is made in memory, say.
+    The way here draws more or fewer random numbers: one for each folder that is made in memory, say.
     """
     random = os.open("/dev/urandom", os.O_RDONLY)
     try:
@@ -149,7 +149,7 @@ def _addresses(network: Network) -> dict[tuple[str, int], str]:
 
 
 def _environment(fabric: Fabric) -> dict[str, Any]:
-    """What the kernel says of itself and of each host; nothing of the machine around it."""
+    """Return what the kernel says of itself and of each host, and nothing of the machine around it."""
     hosts = {}
     for node in fabric.network.nodes:
         if node.kind is Kind.SWITCH:
@@ -162,8 +162,10 @@ def _environment(fabric: Fabric) -> dict[str, Any]:
 
 
 def spins() -> list[dict[str, Any]]:
-    """Programs for which virtual time passed though they did not wait: which, in what system call (None: in none), how
-    often, and for how many seconds in all. Written by the kernel patch "only waiting takes time".
+    """List the programs for which virtual time passed though they did not wait.
+
+    Each entry holds the program, its system call (None: it made none), how often, and for how many seconds in all. The
+    kernel patch "only waiting takes time" writes them.
     """
     file = Path("/proc/spins")
     found = []

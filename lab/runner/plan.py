@@ -1,4 +1,4 @@
-"""From experiments to trials: every arm, point and repeat, with the kernel and the tools that it will run on."""
+"""Plan trials from experiments: every arm, point and repeat, with the kernel and the tools that each will use."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from lab.units import to_plain
 
 @dataclass(frozen=True)
 class Settings:
-    """What the command line decides about a run, for all of its trials. Raises InputError."""
+    """Hold what the command line decides about all trials of a run. Raises InputError."""
 
     kernel: Kernel
     clock: str = "virtual"
@@ -42,9 +42,9 @@ class Settings:
 
 @dataclass(frozen=True)
 class PlannedCase:
-    """One case of an experiment and its trials on `kernel`: every sample, every repeat.
+    """Hold one case of an experiment and its trials on `kernel`: every sample, every repeat.
 
-    None when it cannot run here; `skipped` says why.
+    There are no trials when the case cannot run here; `skipped` says why.
     """
 
     case: Case
@@ -54,7 +54,7 @@ class PlannedCase:
 
 
 def plan(experiments: Iterable[LoadedExperiment], settings: Settings) -> list[PlannedCase]:
-    """All trials, in the experiments' order. Raises SpecError for an experiment that does not resolve."""
+    """Return all trials, in the experiments' order. Raises SpecError when an experiment does not resolve."""
     return [_planned(loaded, case, settings) for loaded in experiments for case in loaded.cases()]
 
 
@@ -98,13 +98,16 @@ def _planned(loaded: LoadedExperiment, case: Case, settings: Settings) -> Planne
 
 
 def _clock(case: Case, settings: Settings) -> str:
-    """What the experiment asks for where there is that. Counted instructions, too, are time that computing takes."""
+    """Return the clock that the experiment asks for, if the kernel has it, else the kernel's usual one.
+
+    Computing takes time in counted instructions, too.
+    """
     asked = "real" if settings.clock == "real" else case.clock
     return asked if asked in settings.kernel.clocks else settings.kernel.clocks[0]
 
 
 def _samples(case: Case, clock: str, settings: Settings) -> list[tuple[int, int]]:
-    """(seed, repeat) of each trial: another seed moves virtual time's figures, real time moves by itself."""
+    """Return (seed, repeat) of each trial: virtual time gives other figures for other seeds, real time on every run."""
     seeds, repeats = (case.samples, settings.repeat) if clock == "virtual" else (1, case.samples * settings.repeat)
     return [(settings.seed + seed, repeat) for seed in range(seeds) for repeat in range(repeats)]
 

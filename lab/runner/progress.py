@@ -1,4 +1,4 @@
-"""What a person sees while trials run: bars on a terminal, plain lines elsewhere; always on standard error."""
+"""Show a person how trials go on: bars on a terminal, plain lines elsewhere; always on standard error."""
 
 from __future__ import annotations
 
@@ -18,27 +18,27 @@ if TYPE_CHECKING:
 
 
 def name(trial: Trial) -> str:
-    """The trial as a person calls it: claim, arm, point."""
+    """Name the trial as a person does: claim, arm, point."""
     return " ".join(part for part in (trial.claim, trial.arm, trial.point) if part)
 
 
 class Lines:
-    """One line for each trial that ends."""
+    """Write one line for each trial that ends."""
 
     def __init__(self, total: int, stream: TextIO) -> None:
         self._total, self._done, self._stream = total, 0, stream
 
     def started(self, trial: Trial) -> None:
-        """Nothing: a log wants results."""
+        """Write nothing: a log wants results."""
 
     def ended(self, trial: Trial, outcome: Record | LabError, stored: bool) -> None:
-        """`[3/14] claim arm point: 4.1 s`."""
+        """Write `[3/14] claim arm point: 4.1 s`."""
         self._done += 1
         print(f"[{self._done}/{self._total}] {name(trial)}: {_said(outcome, stored)}", file=self._stream, flush=True)
 
 
 class Bars:
-    """A bar for all, and a spinner for each trial that runs."""
+    """Show a bar for all trials, and a spinner for each that runs."""
 
     def __init__(self, total: int) -> None:
         from rich.console import Console
@@ -59,11 +59,11 @@ class Bars:
         self._bars.stop()
 
     def started(self, trial: Trial) -> None:
-        """Its spinner appears."""
+        """Show the trial's spinner."""
         self._running[trial.address] = self._bars.add_task(name(trial), total=1)
 
     def ended(self, trial: Trial, outcome: Record | LabError, stored: bool) -> None:
-        """Its spinner goes; a failure leaves a line."""
+        """Remove the trial's spinner; write a line if the trial failed."""
         if trial.address in self._running:
             self._bars.remove_task(self._running.pop(trial.address))
         if isinstance(outcome, LabError):
@@ -73,7 +73,7 @@ class Bars:
 
 @contextmanager
 def shown(total: int) -> Iterator[Progress]:
-    """The display that fits standard error, for `total` trials."""
+    """Yield the display that fits standard error, for `total` trials."""
     if sys.stderr.isatty():
         with Bars(total) as bars:
             yield bars

@@ -1,4 +1,4 @@
-"""Trials of a store run once more, here: by their recorded inputs alone, without the experiments that made them."""
+"""Run trials of a store once more, here: from their recorded inputs only, without the experiments that made them."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ class CannotRepeat(MachineError):
 
 
 def repeatable(trial: Trial) -> bool:
-    """Whether another run owes the same bytes: in virtual time alone."""
+    """Say whether another run must give the same bytes: only in virtual time."""
     return trial.clock == "virtual"
 
 
 def repeat(
     records: Iterable[Record], scratch: Path, jobs: int | None, budget: Budget, progress: Progress
 ) -> dict[str, Record | LabError]:
-    """Address -> the new record in a store at `scratch`, or why there is none. Raises RecordError.
+    """Run `repeatable` trials again; return address -> the new record in a store at `scratch`, or why there is none.
 
-    The trials are `repeatable` ones.
+    Raises RecordError.
     """
     kernels = {kernel.id: kernel for kernel in installed_kernels()}
     outcomes: dict[str, Record | LabError] = {}
@@ -63,7 +63,7 @@ def _check(record: Record, kernels: dict[str, Kernel]) -> None:
 
 
 def other_tools(trial: Trial) -> tuple[str, ...]:
-    """The tools that are of another version here, the lab's own code among them. Raises MachineError."""
+    """Name the tools whose version here is another one, the lab's own code among them. Raises MachineError."""
     here = tools.versions(_named(trial))
     return tuple(
         f"{name} {here[name]} instead of {version}" for name, version in trial.tools.items() if here[name] != version

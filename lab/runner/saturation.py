@@ -1,4 +1,4 @@
-"""Whether a trial's figures are its network's or its CPU's, where computing takes time of the trial's clock."""
+"""Tell whether a trial's figures are its network's or its CPU's, where computing takes time of the trial's clock."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from lab.probe import CpuTime, Probe, proc_stat
 
 __all__ = ["SATURATED", "Load", "measured", "reasons"]
 
-SATURATED = 0.9  # of the workload's time: a CPU that idles less than the rest is what the packets waited for
+SATURATED = 0.9  # of the workload's time: above this, the packets waited for the CPU
 
 
 @dataclass
 class Load:
-    """The part of a workload's time that the guest's CPU was busy; known when it has ended."""
+    """Hold the part of a workload's time that the guest's CPU was busy; it is known when the workload has ended."""
 
     busy: float = 0.0
 
 
 @contextmanager
 def measured() -> Iterator[Load]:
-    """The load within this context."""
+    """Measure the load within this context."""
     load = Load()
     idle, start = _idle(), time.monotonic()
     yield load
@@ -32,13 +32,13 @@ def measured() -> Iterator[Load]:
 
 
 def reasons(load: Load, probes: Sequence[Probe]) -> list[str]:
-    """Why the trial does not count; nothing where CPU time is what it is about."""
+    """Say why the trial does not count; return no reason when CPU time is what it measures."""
     if load.busy < SATURATED or any(isinstance(probe, CpuTime) for probe in probes):
         return []
     return [f"the guest's CPU was busy {100 * load.busy:.0f} % of the time: its speed was measured, not the network's"]
 
 
 def _idle() -> float:
-    """Seconds since boot that no CPU time was used."""
+    """Return the seconds since boot in which the CPU was idle."""
     ticks = proc_stat.ticks()
     return (ticks["idle"] + ticks["iowait"]) / proc_stat.ticks_a_second()

@@ -1,4 +1,4 @@
-"""Trials over cores: one guest on each, side by side, and nothing run that the store already has."""
+"""Run trials on all cores, one guest per core, and run nothing that the store already has."""
 
 from __future__ import annotations
 
@@ -22,31 +22,30 @@ POLL_SECONDS = 0.2  # how long a Ctrl-C may wait
 
 
 class Progress(Protocol):
-    """Told of each trial as it starts and ends."""
+    """The runner tells this of each trial as it starts and ends."""
 
     def started(self, trial: Trial) -> None:
-        """`trial` has a core now."""
+        """Note that `trial` has a core now."""
 
     def ended(self, trial: Trial, outcome: Record | LabError, stored: bool) -> None:
-        """`trial` has its outcome; `stored` when the store had it already."""
+        """Note that `trial` has its outcome; `stored` when the store had it already."""
 
 
 @dataclass(frozen=True)
 class Runner:
-    """Runs trials into `store`, each on the one of `kernels` that it names.
+    """Run trials into `store`, each on the one of `kernels` that it names.
 
-    `jobs` at a time in virtual time (None: one for each core that we may use). In real time one after another, when
-    those have ended: each repeat of all before the next repeat of any, in an order of chance, so that what drifts falls
-    on every arm alike.
+    Virtual-time trials run `jobs` at a time. Real-time trials run one at a time, after the virtual ones. Their repeats
+    are interleaved in shuffled blocks, so that drift affects all arms equally.
     """
 
     store: Store
     kernels: Collection[Kernel]
-    jobs: int | None = None
+    jobs: int | None = None  # None: one for each core that we may use
     budget: Budget = field(default_factory=Budget)
 
     def run(self, trials: Sequence[Trial], progress: Progress) -> dict[str, Record | LabError]:
-        """Address -> record, or the error of a trial that came to none.
+        """Return address -> record, or the error of a trial that has none.
 
         On KeyboardInterrupt every guest is ended, and finished trials stay in the store.
         """
@@ -102,7 +101,7 @@ class Runner:
 
 
 def _interleaved(trials: Sequence[Trial]) -> list[Trial]:
-    """By blocks, one a repeat, each shuffled: the same way every time."""
+    """Order trials in blocks, one per repeat, each shuffled: the same way every time."""
     chance = random.Random(len(trials))
     blocks: dict[int, list[Trial]] = {}
     for trial in trials:
@@ -113,7 +112,7 @@ def _interleaved(trials: Sequence[Trial]) -> list[Trial]:
 
 
 class _Guests:
-    """The guests that run, so that all of them can be ended from another thread."""
+    """Keep the running guests, so that all of them can be ended from another thread."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()

@@ -1,4 +1,4 @@
-"""A network in a guest, and the terminal or a command connected to it: what `lab shell` and `lab mn` are."""
+"""Connect the terminal, or a command, to a network in a guest: this is what `lab shell` and `lab mn` do."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from lab.runner.interactive import HandsOn
 from lab.units import Size, to_plain
 
 MEMORY = Size.of("1 GiB")
-LOOK_SECONDS = 0.05  # between two looks at what a command has said
-KEPT_LINES = 20  # of the console of a guest that failed
+LOOK_SECONDS = 0.05  # between two looks at a command's output
+KEPT_LINES = 20  # of a failed guest's console
 
 
 class SessionFailed(LabError):
@@ -32,13 +32,13 @@ class SessionFailed(LabError):
 
 @dataclass(frozen=True)
 class Session:
-    """Where a network is brought up."""
+    """Say on which kernel and with which seed a network is brought up."""
 
     kernel: Kernel
     seed: int = 1
 
     def run(self, wanted: HandsOn) -> int:
-        """Until the person or the command has ended; the exit status is theirs. Nothing is left.
+        """Run until the person or the command has ended; return the exit status. Nothing is left behind.
 
         Raises InputError without a terminal or a command, SessionFailed, MachineError.
         """
@@ -84,14 +84,14 @@ def _terminal() -> str:
 
 @contextmanager
 def _passed_on(file: Path, to: BinaryIO) -> Iterator[None]:
-    """What comes into `file` within this context goes to `to` at once."""
+    """Pass on what is written to `file` within this context to `to`, at once."""
     over = threading.Event()
 
     def copy() -> None:
         with file.open("rb") as source, suppress(BrokenPipeError):
             last = False
             while not last:
-                last = over.is_set()  # asked before the read: what came just before the end is read too
+                last = over.is_set()  # asked before the read, so that output just before the end is read too
                 to.write(source.read())
                 to.flush()
                 over.wait(LOOK_SECONDS)

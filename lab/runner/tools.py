@@ -1,4 +1,4 @@
-"""The versions of everything that touches a trial's packets beside the kernel; part of the trial's address."""
+"""Find the versions of everything besides the kernel that touches a trial's packets; they are part of its address."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from lab.errors import MachineError
 from lab.meaning import meaning
 from lab.spec.mininet import make_importable
 
-# What a guest runs of the lab itself: a change here may change packets, a change elsewhere cannot.
+# The lab's own code that a guest runs: a change in it may change packets, a change elsewhere cannot.
 _INSIDE = (
     "errors.py",
     "fabric",
@@ -43,11 +43,11 @@ _SECONDS = 10
 
 
 class Tooled(Protocol):
-    """A workload, a probe or a middlebox."""
+    """A workload, a probe or a middlebox declares its tools like this."""
 
     @property
     def tools(self) -> tuple[str, ...]:
-        """The programs that it runs."""
+        """Name the programs that it runs."""
 
 
 class ToolMissing(MachineError):
@@ -55,7 +55,7 @@ class ToolMissing(MachineError):
 
 
 def versions(tools: Iterable[str]) -> dict[str, str]:
-    """Name -> version of `tools`, of Python and of the lab's own code inside a guest. Raises ToolMissing."""
+    """Return name -> version of `tools`, of Python, and of the lab's own code in a guest. Raises ToolMissing."""
     missing = sorted(tool for tool in set(tools) if not _installed(tool))
     if missing:
         names = " and ".join(f"'{tool}'" for tool in missing)
@@ -69,7 +69,7 @@ def versions(tools: Iterable[str]) -> dict[str, str]:
 
 @cache
 def own_code(root: Path = Path(lab.__file__).parent) -> str:
-    """The hash of what a guest runs of the lab in `root`: of what each file means, not of how it is explained."""
+    """Hash the lab's code in `root` that a guest runs: what each file means, not how it is explained."""
     total = hashlib.sha256()
     for name in _INSIDE:
         place = root / name
@@ -86,13 +86,13 @@ def _installed(tool: str) -> bool:
 
 
 def _program(tool: str) -> str | None:
-    """Where the tool is: an ordinary user's PATH lacks the folders of iptables and nft, a guest's has them."""
+    """Find a tool: an ordinary user's PATH lacks the folders of iptables and nft, a guest's has them."""
     return shutil.which(tool, path=f"{os.environ.get('PATH', os.defpath)}:/usr/sbin:/sbin")
 
 
 @cache
 def _version(tool: str) -> str:
-    """The first number with a dot that the tool says of itself. Raises MachineError when it says none."""
+    """Return the first number with a dot in what the tool says of itself. Raises MachineError when there is none."""
     try:
         said = subprocess.run(
             _asked(tool),
@@ -110,7 +110,7 @@ def _version(tool: str) -> str:
 
 
 def _asked(tool: str) -> list[str]:
-    """What makes the tool tell its version."""
+    """Return the command that makes the tool tell its version."""
     if tool == "mininet":  # `mn` runs on whatever Python comes first in the PATH
         return [sys.executable, "-c", _MININET]
     run = [sys.executable, "-m", tool] if tool in _MODULES else [_program(tool) or tool]
@@ -118,10 +118,10 @@ def _asked(tool: str) -> list[str]:
 
 
 def of_fabric(fabric: str) -> set[str]:
-    """The tools that make a network so."""
+    """Return the tools that this fabric needs."""
     return {"mininet"} if fabric == "mininet" else set()
 
 
 def needed(tasks: Iterable[Tooled]) -> set[str]:
-    """The tools that these workloads, probes and middleboxes declare."""
+    """Return the tools that these workloads, probes and middleboxes declare."""
     return {tool for task in tasks for tool in task.tools}

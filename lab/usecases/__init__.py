@@ -1,1 +1,1 @@
-"""What a user asks the lab to do, and how it is done: `lab.api` says it in one call each."""
+"""Do what a user asks of the lab: `lab.api` has one call for each of these."""

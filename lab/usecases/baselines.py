@@ -1,4 +1,4 @@
-"""Baselines: records of a kernel, kept to compare those of later ones with."""
+"""Keep records of a kernel as a baseline, to compare those of later kernels with."""
 
 from __future__ import annotations
 
@@ -17,26 +17,26 @@ from lab.verdict.judged import JudgedClaim, judge_stored
 
 __all__ = ["Baseline", "folder_of", "held", "save"]
 
-BASELINES = "baselines"  # below a store: stores of their own, whose records are links to its
+BASELINES = "baselines"  # below a store: stores of their own, whose records link to that store's
 
 
 @dataclass(frozen=True)
 class Baseline:
-    """What was kept: the folder, itself a store, and how many records it holds."""
+    """Say what was kept: the folder, itself a store, and how many records it holds."""
 
     folder: Path
     records: int
     exit_code = 0
 
     def plain(self) -> dict[str, Any]:
-        """For JSON."""
+        """Return this for JSON."""
         return {"baseline": str(self.folder), "records": self.records}
 
 
 def save(experiments: Iterable[LoadedExperiment], kernel: Kernel, seed: int, results: Path, name: str) -> Baseline:
     """Keep what the store has of these claims on `kernel`, from that seed on, as the baseline `name`.
 
-    Raises InputError when there is a baseline of that name, or nothing to keep.
+    Raises InputError when a baseline has that name already, or when there is nothing to keep.
     """
     folder = folder_of(results, name)
     if folder.exists():
@@ -52,7 +52,7 @@ def save(experiments: Iterable[LoadedExperiment], kernel: Kernel, seed: int, res
 
 
 def held(experiments: Sequence[LoadedExperiment], name: str, results: Path) -> list[JudgedClaim]:
-    """Those of the claims that the baseline `name` has records of. Raises InputError without a baseline."""
+    """Return the claims that the baseline `name` has records of. Raises InputError when there is no such baseline."""
     folder = folder_of(results, name)
     if not folder.is_dir():
         known = sorted(other.name for other in folder.parent.glob("*")) if folder.parent.is_dir() else []
@@ -63,14 +63,14 @@ def held(experiments: Sequence[LoadedExperiment], name: str, results: Path) -> l
 
 
 def folder_of(results: Path, name: str) -> Path:
-    """Where the baseline `name` is, or would be. Raises InputError for what is no name."""
+    """Return where the baseline `name` is, or would be. Raises InputError when `name` cannot name one."""
     if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]*", name):
         raise InputError(f"'{name}' does not name a baseline: use letters, digits, '.', '-' and '_'")
     return results / BASELINES / name
 
 
 def _of(kernel: Kernel, seed: int, store: Store) -> Iterator[Record]:
-    """The records of a kernel and of its variants, from that seed on."""
+    """Yield the records of a kernel and of its variants, from that seed on."""
     for record in store:
         ran = record.trial.kernel
         if kernel.id in (ran.get("id"), ran.get("base")) and record.trial.seed >= seed:

@@ -1,4 +1,4 @@
-"""A claim judged on commit after commit, until the first one is found that changes it."""
+"""Judge a claim on one commit after another, until the first one that changes it is found."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ __all__ = ["Bisection", "Search", "TestedCommit", "bisect", "search"]
 
 @dataclass(frozen=True)
 class TestedCommit:
-    """A commit, and what became of the claim on it."""
+    """Hold a commit, and what became of the claim on it."""
 
     commit: Commit
     outcome: Outcome
@@ -31,23 +31,20 @@ class TestedCommit:
 
 @dataclass(frozen=True)
 class Bisection:
-    """The commits that may be the first bad one (more than one where some could not be tested), the newest first.
-
-    `change` is the claim on the good revision and on the newest of them.
-    """
+    """Hold the commits that may be the first bad one, and what the search saw."""
 
     claim: str
-    found: tuple[Commit, ...]
+    found: tuple[Commit, ...]  # the newest first; more than one when some commits could not be tested
     tested: tuple[TestedCommit, ...]
-    change: ClaimChange
+    change: ClaimChange  # the claim on the good revision and on the newest of `found`
 
     @property
     def exit_code(self) -> int:
-        """0 when one commit is named, 1 where several may be it."""
+        """Return 0 when one commit is named, 1 when several may be it."""
         return int(len(self.found) > 1)
 
     def plain(self) -> dict[str, Any]:
-        """For JSON."""
+        """Return this for JSON."""
         return {
             "claim": self.claim,
             "commits": [_plain(each) for each in self.found],
@@ -58,7 +55,7 @@ class Bisection:
 
 @dataclass(frozen=True)
 class Search:
-    """What is asked of every commit: a claim, in virtual time; and who is told how it goes on."""
+    """Hold what is asked of every commit (a claim, in virtual time), and who is told how it goes on."""
 
     declared: LoadedExperiment
     seed: int
@@ -67,16 +64,17 @@ class Search:
     progress: Progress
 
     def judged(self, kernel: UmlKernel, results: Path) -> JudgedClaim:
-        """The claim on a kernel. Raises what `running.run` raises."""
+        """Judge the claim on a kernel. Raises what `running.run` raises."""
         settings = Settings(kernel, seed=self.seed)
         (judged,) = running.run((self.declared,), settings, results, self.jobs, self.budget).judged
         return judged
 
 
 def bisect(asked: Search, tree: Path, good: str, bad: str, results: Path) -> Bisection:
-    """The commit between two revisions of `tree` that changed the claim. Works in a scratch folder of `results`.
+    """Find the commit between two revisions of `tree` that changed the claim. Works in a scratch folder of `results`.
 
-    Raises InputError for unknown revisions and where the claim is the same on both, BuildFailed for one of these two.
+    Raises InputError when a revision is unknown or the claim is the same on both, BuildFailed when one of the two does
+    not build.
     """
     with Store(results).scratch() as scratch:
         history = History.of(tree, scratch / "history")
@@ -97,10 +95,10 @@ def search(
     judged: Callable[[Commit], JudgedClaim],
     progress: Progress,
 ) -> Bisection:
-    """As `bisect`, with `judged` as the claim on a commit; one for which it raises BuildFailed is skipped.
+    """Search as `bisect` does, where `judged` judges the claim on a commit. A commit that does not build is skipped.
 
-    A commit is bad where a verdict or a figure is another one than on the good revision; if the bad revision moves
-    packets alone, where packets part.
+    A commit is bad when a verdict or a figure differs from the good revision's. If the bad revision moves only packets,
+    a commit is bad when packets differ. A commit does not build when `judged` raises BuildFailed.
     """
     good, bad = ends
     base = judged(good)
@@ -134,7 +132,7 @@ def search(
 
 
 def _change(base: JudgedClaim, new: JudgedClaim) -> ClaimChange | None:
-    """None where one of them came to nothing."""
+    """Compare the claim on two kernels; return None when one of them has no records."""
     return next(iter(compare((base,), (new,))), None)
 
 

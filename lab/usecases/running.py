@@ -1,4 +1,4 @@
-"""Claims run and judged, on one kernel or on several next to each other."""
+"""Run and judge claims, on one kernel or on several next to each other."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ __all__ = ["Interrupted", "Judgement", "run", "run_beside"]
 
 
 class Interrupted(LabError):
-    """Ctrl-C."""
+    """The user pressed Ctrl-C."""
 
     exit_code = 130  # 128 + SIGINT, as shells say it
 
 
 @dataclass(frozen=True)
 class Judgement:
-    """The judged claims in order, and the errors that trials ended with."""
+    """Hold the judged claims in order, and the errors that trials ended with."""
 
     judged: tuple[JudgedClaim, ...]
     errors: tuple[LabError, ...]
@@ -42,7 +42,7 @@ def run(
     jobs: int | None = None,
     budget: Budget = Budget(),
 ) -> Judgement:
-    """Run what the store lacks, and judge all. Raises SpecError, MachineError, Interrupted."""
+    """Run what the store lacks, and judge all claims. Raises SpecError, MachineError, Interrupted."""
     (judgement,) = run_beside(experiments, [settings], results, jobs, budget)
     return judgement
 
@@ -54,7 +54,7 @@ def run_beside(
     jobs: int | None = None,
     budget: Budget = Budget(),
 ) -> tuple[Judgement, ...]:
-    """As `run`, for several settings: their trials in real time are mixed, so that what drifts falls on all alike."""
+    """Do as `run` does, for several settings. Their real-time trials are mixed, so that drift affects all equally."""
     plans = [plan(experiments, settings) for settings in all_settings]
     everything = [each for planned in plans for each in planned]
     trials = [trial for each in everything for trial in each.trials]

@@ -1,4 +1,4 @@
-"""Every recorded trial run again here, and what came out compared to the byte."""
+"""Run every recorded trial again, here, and compare the outputs to the byte."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = ["CheckedTrial", "Verification", "verify"]
 
 @dataclass(frozen=True)
 class CheckedTrial:
-    """One trial: whether it gave the same bytes again, and where not."""
+    """Say whether one trial gave the same bytes again, and if not, where they differ."""
 
     address: str
     trial: str
@@ -29,15 +29,15 @@ class CheckedTrial:
 
 @dataclass(frozen=True)
 class Verification:
-    """What became of every trial."""
+    """Hold what became of every trial."""
 
     checked: tuple[CheckedTrial, ...]
 
     @property
     def exit_code(self) -> int:
-        """1 where a byte differs or a record is damaged, 3 where this machine could not repeat one, or none, else 0.
+        """Return 1 when a byte differs or a record is damaged, 3 when this machine could not repeat one or any, else 0.
 
-        Trials in real time promised no bytes and take nothing away; a store of those alone proves nothing.
+        Real-time trials promised no bytes, so they do not count; a store that has only those proves nothing.
         """
         outcomes = {each.outcome for each in self.checked}
         if outcomes & {"differs", "damaged"}:
@@ -45,7 +45,7 @@ class Verification:
         return 3 if "not repeated" in outcomes or "identical" not in outcomes else 0
 
     def plain(self) -> dict[str, Any]:
-        """For JSON."""
+        """Return this for JSON."""
         return {
             "trials": [
                 {"address": each.address, "trial": each.trial, "outcome": each.outcome, "detail": each.detail}
@@ -55,7 +55,7 @@ class Verification:
 
 
 def verify(results: Path, jobs: int | None, budget: Budget) -> Verification:
-    """Run the trials of the store again, in a scratch store beside it that goes afterwards.
+    """Run the trials of the store again, in a scratch store next to it that is removed afterwards.
 
     Raises InputError when there is no record, MachineError when the machine cannot run any.
     """

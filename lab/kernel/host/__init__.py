@@ -1,1 +1,1 @@
-"""The running kernel, in namespaces."""
+"""Run trials on the running kernel, in namespaces."""

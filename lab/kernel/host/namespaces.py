@@ -1,12 +1,12 @@
-"""Makes a small machine of namespaces in the running kernel, and runs the job of boot/job.json in it.
+"""Make a small machine of namespaces in the running kernel, and run the job of boot/job.json in it.
 
-`python -m lab.kernel.host.namespaces`, in the trial's folder, as root or as a user who may make user namespaces. With
-arguments (`sudo -n ...`) it lets that command do it instead.
+Start it as `python -m lab.kernel.host.namespaces`, in the trial's folder, as root or as a user who may make user
+namespaces. With arguments (`sudo -n ...`) it lets that command do it instead.
 
-Everything lives in mount, network, PID, UTS and IPC namespaces made here, so it is gone with them, and they are gone
-with their first process, which dies when this one does (PR_SET_PDEATHSIG). A privileged one cannot be told so across
-sudo: it watches a pipe instead that this process holds. Of the host's files the trial can write to its own folder
-alone, and of the sysctls to those of its network namespaces: no other can change.
+Everything lives in mount, network, PID, UTS and IPC namespaces made here, so it is gone when they are, and they are
+gone with their first process, which dies when this one does (PR_SET_PDEATHSIG). A privileged one cannot be told so
+across sudo: it watches a pipe that this process holds. Of the host's files the trial can write only to its own folder,
+and of the sysctls only to those of its network namespaces: no other can change.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ MOUNTS = (
 
 
 def main(become: Sequence[str]) -> int:
-    """The exit status; `become` is the command that does it as another user, () to do it here."""
+    """Run the job and return the exit status. `become` is the command that does it as another user, () for none."""
     try:
         return _behind(become) if become else _alone()
     except OSError as error:
@@ -50,7 +50,7 @@ def main(become: Sequence[str]) -> int:
 
 
 def _say(error: OSError) -> None:
-    """To the trial's console."""
+    """Write an error to the trial's console."""
     sys.stderr.write(f"{error.strerror}{f': {error.filename}' if error.filename else ''}\n")
 
 
@@ -83,7 +83,7 @@ def _alone() -> int:
 
 
 def _watch(init: int) -> int:
-    """The wait status of the first process, killed when standard input is a pipe and its other end closes."""
+    """Return the wait status of the first process; kill it when standard input is a pipe whose other end closes."""
     ended = os.pidfd_open(init)
     poll = select.poll()
     poll.register(ended, select.POLLIN)
@@ -95,7 +95,7 @@ def _watch(init: int) -> int:
 
 
 def _leave_the_host() -> None:
-    """New namespaces for the next child. Raises OSError that says which the system forbids."""
+    """Make new namespaces for the next child. Raises OSError, which says what the system forbids."""
     user, group = os.geteuid(), os.getegid()
     if user:
         _unshare(CLONE_NEWUSER, "no user namespace")
@@ -125,7 +125,7 @@ def _first_process(job: dict[str, Any]) -> NoReturn:
 
 
 def _build(keep: list[str]) -> None:
-    """As `lab.kernel.init` does it: /tmp, /run, /proc and /sys of its own, the trial's folder in /run/lab."""
+    """Mount as `lab.kernel.init` does: /tmp, /run, /proc and /sys of its own, the trial's folder in /run/lab."""
     mount("none", "/", "", MS_REC | MS_PRIVATE, "")
     held = {folder: os.open(folder, os.O_PATH | os.O_DIRECTORY) for folder in keep}
     trial = os.open(".", os.O_PATH | os.O_DIRECTORY)
@@ -154,7 +154,7 @@ class _MountAttributes(ctypes.Structure):
 
 
 def _read_only(target: str, on: bool, flags: int = 0) -> None:
-    """Let nobody write to the mount at `target`, or let them again."""
+    """Make the mount at `target` read-only, or writable again."""
     attributes = _MountAttributes(*((MOUNT_ATTR_RDONLY, 0) if on else (0, MOUNT_ATTR_RDONLY)))
     where = (ctypes.c_int(AT_FDCWD), target.encode(), ctypes.c_uint(flags))
     if libc.syscall(SYS_MOUNT_SETATTR, *where, ctypes.byref(attributes), ctypes.sizeof(attributes)):
@@ -163,7 +163,7 @@ def _read_only(target: str, on: bool, flags: int = 0) -> None:
 
 
 def _give_back() -> None:
-    """What root made in a user's folder becomes the user's. Inside a user namespace it is so already."""
+    """Give what root made in a user's folder to that user, who owns it already inside a user namespace."""
     owner = os.stat(LAB)
     if not owner.st_uid:
         return

@@ -1,4 +1,4 @@
-"""The running kernel, in namespaces: `--on host`."""
+"""Run trials on the running kernel, in namespaces: `--on host`."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Blocked(MachineError):
 
 @dataclass(frozen=True, slots=True)
 class RunningKernel:
-    """The running kernel, in namespaces that `become` (a command to put before; () to do it ourselves) may make."""
+    """Describe the running kernel, which runs trials in namespaces."""
 
     on: ClassVar[str] = "host"
     clocks: ClassVar[tuple[Clock, ...]] = ("real",)
@@ -50,24 +50,24 @@ class RunningKernel:
 
     version: str  # release and version as the kernel says them, "6.12.9-amd64 #1 SMP ..."
     id: str  # hash of that, the architecture and, where one can read it, the configuration
-    hz: int  # ticks a second
-    become: tuple[str, ...] = ()
+    hz: int  # ticks per second
+    become: tuple[str, ...] = ()  # a command to put before, which may make namespaces; () to make them ourselves
     max_header: int | None = None  # MAX_HEADER of that configuration
 
     def describe(self) -> dict[str, Any]:
-        """What a trial records of its kernel: the same at every boot of it."""
+        """Return what a trial records of its kernel: the same at every boot of it."""
         plain = {"name": self.name, "version": self.version, "id": self.id, "hz": self.hz, "patches": []}
         return plain if self.max_header is None else {**plain, "max_header": self.max_header}
 
     def variant(self, patches: Sequence[Path] = (), hz: int | None = None) -> Kernel:
-        """Itself where nothing differs. Raises MachineError elsewhere: it is what it is."""
+        """Return itself when nothing differs. Raises MachineError otherwise: it is what it is."""
         if not patches and hz in (None, self.hz):
             return self
         what = " and ".join([f"patch {file.name}" for file in patches] + ([f"HZ {hz}"] if hz else []))
         raise MachineError(f"the running kernel has no variant with {what}: {INSTEAD} has")
 
     def start(self, folder: Path, seed: int, clock: Clock, memory: Size) -> Start:  # noqa: ARG002
-        """A small machine of namespaces. Its random numbers and its memory are the host's: nothing is limited."""
+        """Say how a small machine of namespaces starts. It uses the host's random numbers and memory, without limit."""
         script = ("-B", "-P", "-m", "lab.kernel.host.namespaces")
         own = (os.path.realpath(sys.executable), *script)
         search = {"PYTHONPATH": str(PACKAGE)}
@@ -78,16 +78,16 @@ class RunningKernel:
 
     @property
     def way(self) -> str:
-        """How its trials get their namespaces."""
+        """Say how its trials get their namespaces."""
         if self.become:
             return f"by {Path(self.become[0]).name}"
         return "in a user namespace" if os.geteuid() else "as root"
 
 
 def find(name: str | None = None) -> RunningKernel:
-    """The running kernel, after a wire was really made in it.
+    """Return the running kernel, after really making a wire in it.
 
-    Raises InputError for a `name` of another kernel, Blocked with the first blocker met and its cure.
+    Raises InputError when `name` is another kernel's, Blocked with the first blocker met and its cure.
     """
     system = os.uname()
     if name not in (None, RunningKernel.name, system.release):
@@ -120,7 +120,7 @@ def _configuration(release: str) -> bytes:
 
 
 def _ways() -> list[tuple[str, ...]]:
-    """As ourselves; and where that is not root, by a sudo that asks for no password."""
+    """Return the ways to make namespaces: as ourselves; unless that is root, also by a sudo that needs no password."""
     sudo = shutil.which("sudo") if os.geteuid() else None
     return [(), (sudo, "-n")] if sudo else [()]
 

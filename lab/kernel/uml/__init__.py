@@ -1,1 +1,1 @@
-"""A kernel built as user-mode Linux: its source, recipe and cache, and how it starts as a guest."""
+"""Build a kernel as user-mode Linux (source, recipe, cache) and start it as a guest."""

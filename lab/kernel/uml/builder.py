@@ -1,4 +1,4 @@
-"""Builds a kernel under test: a user-mode Linux with virtual time, once for each recipe."""
+"""Build a kernel under test: a user-mode Linux with virtual time, once per recipe."""
 
 from __future__ import annotations
 
@@ -51,28 +51,28 @@ class MissingTool(MachineError):
 
 
 class Progress(Protocol):
-    """Hears how a build goes on."""
+    """A build tells this how it goes on."""
 
     def say(self, message: str) -> None:
-        """A new stage begins."""
+        """Say that a new stage begins."""
 
     def step(self, done: int, total: int) -> None:
-        """`done` objects of about `total` are compiled."""
+        """Say that `done` objects of about `total` are compiled."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Wanted:
-    """A kernel to build: `base` is the id of the plain one where this is a variant with the user's `extra` patches."""
+    """Describe a kernel to build."""
 
     name: str
     recipe: Recipe
-    base: str
-    extra: tuple[Patch, ...]
+    base: str  # of a variant: the id of the plain kernel; else ""
+    extra: tuple[Patch, ...]  # the user's
     hz: int
 
 
 class Silent:
-    """A progress that nobody looks at."""
+    """Show no progress: nobody is looking."""
 
     def say(self, message: str) -> None: ...
 
@@ -89,13 +89,13 @@ def build(
     refresh: bool = False,
     progress: Progress | None = None,
 ) -> UmlKernel:
-    """The kernel of this recipe, from the cache or built now (minutes, and the network the first time).
+    """Return the kernel of this recipe, from the cache or built now (minutes, and the network the first time).
 
-    `name` is a series ("7.2"), or a variant's name that starts with one ("7.2-mss"); None means the newest series.
-    A variant without a name of its own gets one from its patches and `hz` (ticks a second, 100 to 1000).
-    Instead of fetching, `source_file` (a .deb or a tar file) or `tree` (a folder, as it stands) is the source; what is
-    built from a tree is called by its folder. `refresh` looks for a newer source; without it the one found last is
-    used and a kernel that is built needs no network.
+    `name` is a series ("7.2"), or a variant's name that starts with one ("7.2-mss"); None means the newest series. A
+    variant without a name of its own gets one from its patches and `hz` (ticks per second, 100 to 1000). Instead of a
+    fetched source, `source_file` (a .deb or a tar file) or `tree` (a folder, as it stands) is built; a kernel built
+    from a tree is named after its folder. `refresh` looks for a newer source; without it the one found last is used,
+    and a kernel that is already built needs no network.
 
     Raises MissingTool, BuildFailed, InputError (bad name, patch, tree or hz) and MachineError (no source, no room).
     """
@@ -125,9 +125,9 @@ def build(
 
 
 def revision(checkout: Checkout, commit: str, home: Path, progress: Progress) -> UmlKernel:
-    """The kernel of a commit in the history of a tree, built in `home` and kept there. Raises as `build` does.
+    """Return the kernel of a commit in a tree's history, built in `home` and kept there. Raises what `build` raises.
 
-    It is called by its content: a commit that takes another one back has the kernel from before that.
+    The kernel is named by its content: a commit that reverts another has the kernel from before that.
     """
     _need(TOOLS | TREE_TOOLS)
     found = source.from_tree(checkout, checkout.revision(commit))
@@ -173,7 +173,7 @@ def _need(tools: dict[str, str]) -> None:
 
 @contextlib.contextmanager
 def _lock(home: Path, progress: Progress) -> Iterator[None]:
-    """One build at a time. Whatever temporary folder exists once we hold the lock was left by a crash."""
+    """Allow one build at a time. A temporary folder that exists once we hold the lock was left by a crash."""
     home.mkdir(parents=True, exist_ok=True)
     with (home / "lock").open("w") as file:
         try:
@@ -224,7 +224,7 @@ def _build(home: Path, found: Source, wanted: _Wanted, progress: Progress) -> Um
 def _tree(
     home: Path, place: Path, found: Source, patches: Sequence[Patch], log: IO[bytes], progress: Progress
 ) -> Iterator[Path]:
-    """The patched source to build in: unpacked into `place`, or a tree's kept copy with what was compiled in it."""
+    """Yield the patched source to build in: unpacked into `place`, or a tree's copy with what was compiled in it."""
     if found.checkout is not None:
         progress.say(f"copying what changed in {found.checkout.tree}")
         with found.checkout.at(found.content, patches, log) as tree:
@@ -239,7 +239,7 @@ def _tree(
 
 
 def _collect(place: Path, tree: Path, found: Source, wanted: _Wanted) -> None:
-    """Keep what a kernel is: the program, its configuration, its record; and read what the boot has to know."""
+    """Keep what a kernel is (program, configuration, record), and read what the boot has to know."""
     linux = place / "linux"
     shutil.copyfile(tree / "linux", linux)  # a copy: UML's "linux" is a hard link to vmlinux
     linux.chmod(0o755)
@@ -266,7 +266,7 @@ def _collect(place: Path, tree: Path, found: Source, wanted: _Wanted) -> None:
 
 @contextlib.contextmanager
 def _terminable() -> Iterator[None]:
-    """SIGTERM cleans up like Ctrl-C does. Only the main thread can see to it."""
+    """Clean up on SIGTERM as on Ctrl-C. Only the main thread can do so."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return

@@ -1,4 +1,4 @@
-"""The kernels that were built, each in a folder of its own, found again by name or by id."""
+"""Keep the kernels that were built, each in a folder of its own, and find them by name or by id."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = ["UmlKernel", "find", "installed", "load", "save", "series"]
 
 @dataclass(frozen=True, slots=True)
 class UmlKernel:
-    """A user-mode kernel, built and ready to boot: what trials usually run on."""
+    """Describe a user-mode kernel, built and ready to boot: what trials usually run on."""
 
     on: ClassVar[str] = "uml"
     clocks: ClassVar[tuple[Clock, ...]] = ("virtual", "real")
@@ -27,16 +27,16 @@ class UmlKernel:
     name: str  # the series, "7.2"; a variant has its own name, "7.2-hz250"
     version: str  # of the source package, "7.2.13-1"
     id: str  # hash of source, configuration, patches and compiler
-    hz: int  # ticks a second
+    hz: int  # ticks per second
     patches: tuple[str, ...]  # names of the user's patches, in order; the lab's own are not listed
     path: Path  # the program to run
     clock: int  # address of its virtual clock (u64, nanoseconds since boot)
     seccomp: bool  # has the fast way to run processes (since 6.16)
-    base: str = ""  # of a variant: the id of the kernel that differs by the user's patches and HZ alone
+    base: str = ""  # of a variant: the id of the kernel that differs only by the user's patches and HZ
     digests: tuple[str, ...] = ()  # SHA-256 of each of the user's patches
 
     def describe(self) -> dict[str, Any]:
-        """What a trial records of its kernel: no paths, the same on every machine."""
+        """Return what a trial records of its kernel: no paths, and the same on every machine."""
         plain = {
             "name": self.name,
             "version": self.version,
@@ -47,7 +47,10 @@ class UmlKernel:
         return {**plain, "base": self.base} if self.base else plain
 
     def variant(self, patches: Sequence[Path] = (), hz: int | None = None) -> UmlKernel:
-        """The built kernel that differs by these patches and this HZ alone. Raises KernelMissing, naming the cure."""
+        """Return the built kernel that differs only by these patches and this HZ.
+
+        Raises KernelMissing, which names the cure.
+        """
         digests = tuple(hashlib.sha256(file.read_bytes()).hexdigest() for file in patches)
         for kernel in installed():
             if (kernel.base, kernel.digests, kernel.hz) == (self.id, digests, hz or self.hz):
@@ -57,12 +60,12 @@ class UmlKernel:
         raise KernelMissing(f"{what} is not built here: run `lab kernel build --variants`")
 
     def start(self, folder: Path, seed: int, clock: Clock, memory: Size) -> Start:
-        """A guest of it. Raises MachineError when the host lacks room for the guest's memory."""
+        """Say how a guest of it starts. Raises MachineError when the host lacks room for the guest's memory."""
         return start(self.path, self.clock, self.seccomp, folder, seed, clock, memory)
 
 
 def installed() -> list[UmlKernel]:
-    """Every kernel built here; the newest version first, of equal versions the last one built."""
+    """Return every kernel built here; the newest version first, of equal versions the last one built."""
     found = []
     for record in folder().glob("*/kernel.json"):
         kernel = load(record.parent)
@@ -72,7 +75,7 @@ def installed() -> list[UmlKernel]:
 
 
 def find(name: str | None = None) -> UmlKernel:
-    """The built kernel called `name`, or with that version or id (at least 8 characters of it).
+    """Return the built kernel called `name`, or with that version or id (at least 8 characters of it).
 
     None means the newest plain one. Raises KernelMissing, which names the cure.
     """
@@ -90,7 +93,7 @@ def find(name: str | None = None) -> UmlKernel:
 
 
 def load(place: Path) -> UmlKernel | None:
-    """The kernel in a folder of the cache, or None when there is none whole."""
+    """Return the kernel in a folder of the cache, or None when there is no complete one."""
     try:
         plain = json.loads((place / "kernel.json").read_text(encoding="utf-8"))
         return UmlKernel(
@@ -114,6 +117,6 @@ def save(kernel: UmlKernel) -> None:
 
 
 def series(name: str) -> str:
-    """The X.Y that a kernel's name starts with, or '' when it starts with none."""
+    """Return the X.Y that a kernel's name starts with, or '' when it starts with none."""
     found = version.series(name)
     return "" if name.startswith(f"{found}.") else found

@@ -1,7 +1,7 @@
-"""A private copy of a kernel tree, kept with what was compiled in it: the next build compiles what has changed.
+"""Keep a private copy of a kernel tree and what was compiled in it: the next build compiles only what changed.
 
-The copy is a work tree of a git repository of its own, whether or not the user's tree is one. So a tree has a name by
-its content alone (git's), an update touches only files that differ, and the user's tree is read and never written to.
+The copy is a work tree of a git repository of its own, whether or not the user's tree is one. So git names a tree by
+its content only, an update touches only files that differ, and the user's tree is read and never written to.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ GENERATED = "/include/config/\n/include/generated/\n/arch/*/include/generated/\n
 
 @dataclass(frozen=True, slots=True)
 class Checkout:
-    """The copy of `tree` in `folder`, which one process may use at a time. Trees have git's names for them."""
+    """Keep a copy of `tree` in `folder`. One process may use it at a time. Trees go by git's names for them."""
 
     tree: Path
     folder: Path
 
     @classmethod
     def of(cls, tree: Path, home: Path) -> Checkout:
-        """The copy of a kernel tree below `home`. Raises InputError for a folder that is none."""
+        """Return the copy of a kernel tree below `home`. Raises InputError when `tree` is no kernel tree."""
         tree = Path(tree).resolve()
         for needed in ("Makefile", "arch/um"):
             if not (tree / needed).exists():
@@ -46,11 +46,11 @@ class Checkout:
 
     @property
     def source(self) -> Path:
-        """The copy itself."""
+        """Return the folder of the copy itself."""
         return self.folder / "source"
 
     def snapshot(self) -> str:
-        """The name of all that the user's tree holds now, committed or not. Raises GitFailed."""
+        """Return git's name for all that the user's tree holds now, committed or not. Raises GitFailed."""
         self._prepare()
         known = self._git("ls-files", "-z", "--cached", tree=self.tree)
         names = "\0".join([known, self._files()])
@@ -58,12 +58,12 @@ class Checkout:
         return self._git("write-tree")
 
     def revision(self, name: str) -> str:
-        """The tree of a commit of the user's. Raises GitFailed."""
+        """Return the tree of one of the user's commits. Raises GitFailed."""
         self._prepare()
         return self._git("rev-parse", "--verify", "--quiet", f"{name}^{{tree}}")
 
     def version(self, name: str) -> str:
-        """The version that the Makefile of the tree `name` says, "7.2.13". Raises InputError, GitFailed."""
+        """Return the version in the Makefile of the tree `name`, "7.2.13". Raises InputError, GitFailed."""
         parts = dict(
             re.findall(r"^(VERSION|PATCHLEVEL|SUBLEVEL) = (\d+)$", self._git("show", f"{name}:Makefile"), re.M)
         )
@@ -73,9 +73,9 @@ class Checkout:
 
     @contextmanager
     def at(self, name: str, patches: Sequence[Patch], log: IO[bytes]) -> Iterator[Path]:
-        """The copy, holding the tree `name` with `patches`, to build in. Raises BuildFailed, GitFailed.
+        """Yield the copy, holding the tree `name` with `patches`, to build in. Raises BuildFailed, GitFailed.
 
-        Should the building be cut short, the next begins anew: what was being written then may be half of it.
+        After a build that was cut short, the next one begins anew: a file that was being written may be half there.
         """
         building = self.folder / "building"
         if building.exists():
@@ -86,20 +86,20 @@ class Checkout:
         try:
             self._git("read-tree", "--reset", "-u", name, index="ours", tree=self.source)
             compiling.patch(self.source, patches, log)
-            # Known to git, what patches changed or added is put back by the next read-tree.
+            # Once git knows what patches changed or added, the next read-tree undoes it.
             patched = [
                 path for patch in patches for path in re.findall(r"^\+\+\+ [^/]+/(\S+)", patch.text.decode(), re.M)
             ]
             stdin = "\0".join(patched)
             self._git("update-index", "-z", "--add", "--remove", "--stdin", index="ours", tree=self.source, stdin=stdin)
             yield self.source
-        except LabError:  # it came to its end
+        except LabError:  # it failed, but was not cut short
             building.unlink()
             raise
         building.unlink()
 
     def _files(self) -> str:
-        """The files of the user's tree, each ended by a NUL: as git has them there, else all but a build's products."""
+        """Return the files of the user's tree, each ended by a NUL: as git lists them, else all but build products."""
         ours = f"--exclude-from={self.folder / 'git' / 'info' / 'exclude'}"
         with suppress(GitFailed):
             if Path(git("rev-parse", "--show-toplevel", where=self.tree)) == self.tree:
@@ -107,7 +107,7 @@ class Checkout:
         return self._git("ls-files", "-z", "--others", ours, tree=self.tree)
 
     def _prepare(self) -> None:
-        """A repository that reads the user's objects, too. Locks were left by a crash: we are alone here."""
+        """Prepare a repository that also reads the user's objects. Locks were left by a crash: we are alone here."""
         self.folder.mkdir(parents=True, exist_ok=True)
         if not (self.folder / "git" / "HEAD").exists():
             git("init", "--quiet", "--bare", "git", where=self.folder)

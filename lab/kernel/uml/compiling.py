@@ -1,4 +1,4 @@
-"""A kernel tree patched, configured and compiled: what `patch` and `make` do, and what they say when they fail."""
+"""Patch, configure and compile a kernel tree, and say what `patch` and `make` say when they fail."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ STEPS = 1370  # objects compiled and archived: an estimate for the progress disp
 
 
 class BuildFailed(LabError):
-    """The kernel does not build; `log` is what was kept of the attempt."""
+    """The kernel does not build; `log` is what was kept of the attempt, None when nothing was."""
 
     def __init__(self, message: str, log: Path | None = None) -> None:
         super().__init__(message)
@@ -33,7 +33,7 @@ class BuildFailed(LabError):
 
 
 def patch(tree: Path, patches: Sequence[Patch], log: IO[bytes]) -> None:
-    """Apply patches in order. Raises BuildFailed for one that does not apply."""
+    """Apply patches in order. Raises BuildFailed when one does not apply."""
     for each in patches:
         log.write(f"patch {each.name}\n".encode())
         log.flush()
@@ -61,7 +61,7 @@ def make(
 ) -> None:
     """Run make; `step` counts what it compiles. However this ends, make and its children have ended too.
 
-    What ccache, where it is installed, keeps in `compiled` makes a variant of a kernel a matter of a minute.
+    Where ccache is installed, it keeps its results in `compiled`: a variant of a kernel is then a matter of a minute.
     Raises BuildFailed.
     """
     jobs = len(os.sched_getaffinity(0))

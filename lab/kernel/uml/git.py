@@ -1,4 +1,4 @@
-"""git, run so that neither the user's settings nor ours reach the other side."""
+"""Run git so that neither the user's settings nor ours reach the other side."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from lab.errors import LabError
 
 __all__ = ["GitFailed", "git"]
 
-# Compression costs a minute of a kernel's first snapshot; what goes into ours is read once or twice.
+# Full compression costs a minute of a kernel's first snapshot; what goes into our repository is read once or twice.
 _SETTINGS = {"core.compression": "1", "core.autocrlf": "false", "gc.auto": "0", "advice.detachedHead": "false"}
 
 
@@ -20,7 +20,7 @@ class GitFailed(LabError):
 
 
 def git(*arguments: str, where: Path, environment: Mapping[str, str] | None = None, stdin: str = "") -> str:
-    """What `git ARGUMENTS` prints, run in the folder `where`, without white space around it. Raises GitFailed."""
+    """Run `git ARGUMENTS` in the folder `where` and return its output, stripped of white space. Raises GitFailed."""
     ours = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
     ours |= {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1", "LC_ALL": "C", **(environment or {})}
     settings = [part for name, value in _SETTINGS.items() for part in ("-c", f"{name}={value}")]

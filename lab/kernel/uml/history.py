@@ -1,4 +1,4 @@
-"""The history of a kernel tree in git: which commit was the first to change something."""
+"""Search the git history of a kernel tree for the first commit that changed something."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ Outcome = Literal["good", "bad", "skip"]
 
 @dataclass(frozen=True, slots=True)
 class Commit:
-    """A commit, and how it introduces itself."""
+    """Identify a commit and introduce it."""
 
     id: str
     author: str
-    date: str  # of its author, "2026-11-21"
+    date: str  # the author's, "2026-11-21"
     subject: str
 
     def __str__(self) -> str:
@@ -31,14 +31,17 @@ class Commit:
 
 @dataclass(frozen=True, slots=True)
 class History:
-    """The commits of the repository that `tree` is in, by way of one of our own in `folder`: theirs is only read."""
+    """Search the commits of the repository that `tree` is in.
+
+    git works in a repository of our own, `folder`; theirs is only read.
+    """
 
     tree: Path
     folder: Path
 
     @classmethod
     def of(cls, tree: Path, folder: Path) -> History:
-        """The history of a tree; `folder` must not exist. Raises InputError where there is none."""
+        """Open the history of a tree; `folder` must not exist. Raises InputError when the tree has no history."""
         try:
             objects, shallow = (
                 git("rev-parse", "--path-format=absolute", "--git-path", name, where=tree)
@@ -46,15 +49,15 @@ class History:
             )
         except (GitFailed, OSError):
             raise InputError(f"{tree}: not in a git repository, so it has no history to search") from None
-        folder = folder.absolute()  # git runs elsewhere
+        folder = folder.absolute()  # git runs in another folder
         git("init", "--quiet", "--bare", str(folder), where=folder.parent)
         (folder / "objects" / "info" / "alternates").write_text(f"{objects}\n", encoding="utf-8")
-        with suppress(FileNotFoundError):  # a clone that is whole has none
+        with suppress(FileNotFoundError):  # a complete clone has no such file
             (folder / "shallow").write_text(Path(shallow).read_text(encoding="utf-8"), encoding="utf-8")
         return cls(tree, folder)
 
     def commit(self, name: str) -> Commit:
-        """The commit that the user calls `name`. Raises InputError for an unknown one."""
+        """Return the commit that the user calls `name`. Raises InputError when it is unknown."""
         try:
             id_ = git("rev-parse", "--verify", "--quiet", f"{name}^{{commit}}", where=self.tree)
         except GitFailed:
@@ -62,9 +65,10 @@ class History:
         return Commit(*self._git("show", "--no-patch", "--format=%H%x00%an%x00%as%x00%s", id_).split("\0"))
 
     def bisect(self, good: Commit, bad: Commit, judge: Callable[[Commit], Outcome]) -> tuple[Commit, ...]:
-        """The first bad commit, the newest first where those that `judge` skips leave more than one.
+        """Return the first bad commit; or, where `judge` skips some, all that may be it, the newest first.
 
-        `judge` is asked about commits between the two, as few as it takes. Raises InputError unless `good` came before.
+        `judge` is asked about commits between the two, as few as possible. Raises InputError unless `good` came before
+        `bad`.
         """
         ancestors = self._git("rev-list", "--max-count=1", f"{good.id}..{bad.id}")
         if not ancestors or self._git("merge-base", good.id, bad.id) != good.id:
@@ -76,12 +80,12 @@ class History:
             commit = self.commit(self._git("rev-parse", "BISECT_HEAD"))
             outcome = judge(commit)
             tested.add(commit.id)
-            with suppress(GitFailed):  # it fails where only skipped ones are left, as we see ourselves
+            with suppress(GitFailed):  # it fails when only skipped ones are left, which the loop notices itself
                 self._git("bisect", outcome)
         return tuple(self.commit(each) for each in left)
 
     def _left(self) -> Iterator[str]:
-        """What may be the first bad commit: bad ones, and those not known to be good."""
+        """Yield the commits that may be the first bad one: bad ones, and those not known to be good."""
         good = self._git("for-each-ref", "--format=%(objectname)", "refs/bisect/good-*").split()
         yield from self._git("rev-list", "refs/bisect/bad", "--not", *good).split()
 

@@ -1,4 +1,4 @@
-"""Shows how a build goes on: a bar on a terminal, plain lines elsewhere."""
+"""Show how a build goes on: a bar on a terminal, plain lines elsewhere."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["shown"]
 
 @contextmanager
 def shown(stream: TextIO | None = None) -> Iterator[Progress]:
-    """A progress for `build` on `stream`, standard error by default."""
+    """Yield a progress for `build` that writes to `stream`, standard error by default."""
     stream = stream or sys.stderr
     if not stream.isatty():
         yield _Lines(stream)
@@ -31,7 +31,7 @@ def shown(stream: TextIO | None = None) -> Iterator[Progress]:
 
 
 class _Lines:
-    """A line for each stage, and one for every tenth of the objects."""
+    """Write a line per stage, and one per tenth of the objects."""
 
     def __init__(self, stream: TextIO) -> None:
         self.stream = stream
@@ -48,7 +48,7 @@ class _Lines:
 
 
 class _Bar:
-    """The stages as lines that stay, the objects as a bar."""
+    """Show the stages as lines that stay, and the objects as a bar."""
 
     def __init__(self, bars: Bars) -> None:
         self.bars = bars

@@ -1,4 +1,4 @@
-"""What a kernel is made from besides its source: the configuration, the lab's patches, the compiler."""
+"""Collect what a kernel is made from besides its source: the configuration, the lab's patches, the compiler."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from lab.errors import InputError
 __all__ = ["HZ", "SETTINGS", "Patch", "Recipe", "compiler", "config", "lost_options", "own_patches", "read_patches"]
 
 UML = Path(__file__).parent
-HZ = 1000  # ticks a second, as most distributions have it
-SETTINGS = {  # of make. Most replace what a build would take from the machine and the hour.
+HZ = 1000  # ticks per second, as in most distributions
+SETTINGS = {  # make's. Most replace what a build would take from the machine and the time of day.
     "ARCH": "um",
     "LOCALVERSION": "",
     "KBUILD_BUILD_TIMESTAMP": "2026-01-01",
@@ -31,7 +31,7 @@ SETTINGS = {  # of make. Most replace what a build would take from the machine a
 
 @dataclass(frozen=True, slots=True)
 class Patch:
-    """One patch in the unified format, applied with `patch -p1`."""
+    """Hold one patch in the unified format, applied with `patch -p1`."""
 
     name: str  # the file's name without its suffix
     text: bytes
@@ -39,7 +39,7 @@ class Patch:
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
-    """Everything that decides what the built kernel is. Two equal recipes build the same kernel."""
+    """Hold everything that decides what the built kernel is. Two equal recipes build the same kernel."""
 
     series: str  # "7.2"
     source_sha256: str
@@ -49,16 +49,16 @@ class Recipe:
 
     @property
     def id(self) -> str:
-        """16 hex digits, the same on every machine."""
+        """Return 16 hex digits, the same on every machine."""
         patches = [(patch.name, hashlib.sha256(patch.text).hexdigest()) for patch in self.patches]
         parts = [self.source_sha256, self.config, patches, self.compiler, SETTINGS]
         return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:16]
 
 
 def config(series: str, hz: int) -> str:
-    """The configuration for a series such as "7.2", one option a line, without those that are for others.
+    """Return the configuration for a series such as "7.2", one option per line, without other series' options.
 
-    Raises InputError for an `hz` that no kernel takes.
+    Raises InputError when no kernel takes `hz`.
     """
     if not 100 <= hz <= 1000:
         raise InputError(f"HZ {hz} is not from 100 to 1000")
@@ -76,13 +76,16 @@ def config(series: str, hz: int) -> str:
 
 
 def lost_options(wanted: str, resolved: str) -> list[str]:
-    """The lines of the `wanted` configuration that kconfig's `resolved` one does not hold."""
+    """Return the lines of the `wanted` configuration that kconfig's `resolved` one lacks."""
     kept = set(resolved.splitlines())
     return [line for line in wanted.splitlines() if line not in kept]
 
 
 def own_patches(series: str) -> tuple[Patch, ...]:
-    """The lab's patches for a series, in order: those that no "Since: " or "Until: " in their headers excludes."""
+    """Return the lab's patches for a series, in order.
+
+    "Since: " and "Until: " in a patch's header exclude other series.
+    """
     patches = read_patches(sorted((UML / "patches").glob("*.patch")))
     number = _number(series)
     return tuple(
@@ -91,7 +94,7 @@ def own_patches(series: str) -> tuple[Patch, ...]:
 
 
 def read_patches(files: Iterable[Path]) -> tuple[Patch, ...]:
-    """The patches in these files. Raises InputError for one that cannot be read or holds no patch."""
+    """Read the patches in these files. Raises InputError when a file cannot be read or holds no patch."""
     patches = []
     for file in files:
         try:
@@ -105,7 +108,7 @@ def read_patches(files: Iterable[Path]) -> tuple[Patch, ...]:
 
 
 def compiler() -> str:
-    """Compiler and linker with their versions. They must be there."""
+    """Return the versions of compiler and linker. Both must be installed."""
     return "; ".join(_first_line([tool, "--version"]) for tool in ("gcc", "ld"))
 
 
@@ -114,7 +117,7 @@ def _first_line(command: Sequence[str]) -> str:
 
 
 def _bound(patch: Patch, word: str, otherwise: str) -> tuple[int, int]:
-    """The series that the patch's header names behind "Since: " or "Until: "."""
+    """Return the series that the patch's header names behind `word` ("Since" or "Until"), else `otherwise`."""
     header = patch.text.partition(b"\n--- ")[0].decode(errors="replace")
     match = re.search(rf"^{word}: (\d+\.\d+)$", header, re.MULTILINE)
     return _number(match.group(1) if match else otherwise)

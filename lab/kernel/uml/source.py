@@ -1,4 +1,4 @@
-"""Kernel sources: found, fetched, remembered, unpacked."""
+"""Find kernel sources, fetch them, remember them, and unpack them."""
 
 from __future__ import annotations
 
@@ -24,21 +24,22 @@ Say = Callable[[str], None]
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A kernel's source, perhaps not here yet."""
+    """Describe a kernel's source, which may not be here yet."""
 
     series: str  # "7.2"
     version: str  # the package's, "7.2.13-1"; the Makefile's, "7.2.13", without a package
     sha256: str  # of the file, or of the content's name
     path: Path | None = None  # a package or a tar file; None: fetch it when it is needed
     package: str = ""  # its name, for fetching
-    checkout: Checkout | None = None  # of a tree: its copy, and
-    content: str = ""  # the name of what is to be built of it
+    checkout: Checkout | None = None  # of a tree: its copy
+    content: str = ""  # of a tree: git's name for what is to be built
 
 
 def resolve(cache: Path, series: str | None, refresh: bool, say: Say) -> Source:
-    """The newest source of a series, or of all, as it was when last looked for: without `refresh` no network is used.
+    """Return the newest source of a series, or of all, as it was when last looked for.
 
-    Raises MachineError when nothing is remembered and nothing can be found.
+    The network is used only with `refresh`, or when nothing is remembered. Raises MachineError when nothing is
+    remembered and nothing can be found.
     """
     memory = cache / "sources" / f"{series or 'newest'}.json"
     known = _recall(memory)
@@ -59,7 +60,7 @@ def resolve(cache: Path, series: str | None, refresh: bool, say: Say) -> Source:
 
 
 def fetch(cache: Path, source: Source, say: Say) -> Path:
-    """The file of a source, downloaded once. Raises MachineError when it cannot be had, or is damaged."""
+    """Return the file of a source, downloaded once. Raises MachineError when it cannot be had, or is damaged."""
     if source.path is not None:
         return source.path
     folder = cache / "sources"
@@ -81,7 +82,7 @@ def fetch(cache: Path, source: Source, say: Say) -> Path:
 
 
 def from_file(path: Path) -> Source:
-    """A source that is here: a Debian package or a tar file. Raises InputError when it is none."""
+    """Describe a source that is here: a Debian package or a tar file. Raises InputError when it is neither."""
     path = Path(path).resolve()
     if path.name.endswith(".deb") and path.is_file():
         shown = subprocess.run(["dpkg-deb", "-f", str(path), "Version"], capture_output=True, text=True)
@@ -98,7 +99,7 @@ def from_file(path: Path) -> Source:
 
 
 def from_tree(checkout: Checkout, content: str) -> Source:
-    """What a tree holds, or held once, as a source. Raises InputError, GitFailed."""
+    """Describe what a tree holds, or once held, as a source. Raises InputError, GitFailed."""
     version = checkout.version(content)
     series = ".".join(version.split(".")[:2])
     return Source(series, version, hashlib.sha256(content.encode()).hexdigest(), checkout=checkout, content=content)

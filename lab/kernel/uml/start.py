@@ -1,4 +1,4 @@
-"""How a user-mode Linux starts as a guest."""
+"""Start a user-mode Linux as a guest."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ START = 1_750_000_000_000_000_000  # ns: the date at a guest's boot in virtual t
 def start(
     program: Path, clock_address: int, seccomp: bool, folder: Path, seed: int, clock: Clock, memory: Size
 ) -> Start:
-    """The kernel `program` on `clock`. Raises MachineError when the host lacks room for the guest's memory."""
+    """Say how the kernel `program` starts on `clock`. Raises MachineError when the host lacks room for its memory."""
     return Start(
         command=_command_line(program, seccomp, seed, clock, memory),
         environment={"TMPDIR": str(_memory_folder(memory, folder))},
@@ -25,7 +25,10 @@ def start(
 
 
 def _command_line(program: Path, seccomp: bool, seed: int, clock: Clock, memory: Size) -> tuple[str, ...]:
-    """The first line does not reach the guest's own command line; the rest does, and is constant."""
+    """Return the command that starts the kernel.
+
+    What is `hidden` does not reach the guest's own command line; the rest does, and is constant.
+    """
     hidden = [f"mem={memory.bytes >> 10}K", f"seed={seed}", "umid=guest", "uml_dir=boot"]
     if seccomp:
         hidden.append("seccomp=on")
@@ -37,7 +40,7 @@ def _command_line(program: Path, seccomp: bool, seed: int, clock: Clock, memory:
 
 
 def _memory_folder(memory: Size, folder: Path) -> Path:
-    """Where the guest's memory lives: in the host's memory if that has the room, else beside the trial."""
+    """Return where the guest's memory lives: in the host's memory if that has the room, else next to the trial."""
     for place in (Path("/dev/shm"), folder):
         with contextlib.suppress(OSError):
             room = os.statvfs(place)

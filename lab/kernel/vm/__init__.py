@@ -1,1 +1,1 @@
-"""Distribution kernels under QEMU: `--on vm`."""
+"""Run distribution kernels under QEMU: `--on vm`."""

@@ -1,6 +1,7 @@
-"""Archives of the form that the kernel unpacks into its first file system: cpio's "newc".
+"""Write archives in the form that the kernel unpacks into its first file system: cpio's "newc".
 
-Documentation/driver-api/early-userspace/buffer-format.rst of the kernel describes it. Archives may stand end to end.
+Documentation/driver-api/early-userspace/buffer-format.rst of the kernel describes it. Archives may follow each other in
+one file.
 """
 
 from __future__ import annotations
@@ -17,9 +18,10 @@ _END = "TRAILER!!!"
 
 
 class Archive:
-    """Writes one archive to `file`; paths are absolute. What is added again is left as it was; `close` ends it.
+    """Write one archive to `file`. Paths are absolute.
 
-    Everything belongs to root. A file keeps its time: Python compares it with the one in its bytecode.
+    A path that was added already is left as it was; `close` ends the archive. Everything belongs to root. A file keeps
+    its time: Python compares it with the one in its bytecode.
     """
 
     def __init__(self, file: BinaryIO) -> None:
@@ -27,23 +29,23 @@ class Archive:
         self._names: set[str] = set()
 
     def folder(self, path: str) -> None:
-        """A folder, and those above it."""
+        """Add a folder, and those above it."""
         self._put(path, stat.S_IFDIR | 0o755)
 
     def link(self, path: str, target: str) -> None:
-        """A symbolic link."""
+        """Add a symbolic link."""
         self._put(path, stat.S_IFLNK | 0o777, target.encode())
 
     def device(self, path: str, major: int, minor: int) -> None:
-        """A character device that everybody may use."""
+        """Add a character device that everybody may use."""
         self._put(path, stat.S_IFCHR | 0o666, device=(major, minor))
 
     def file(self, path: str, data: bytes, mode: int = 0o644, time: int = 0) -> None:
-        """A file; `time` in seconds since 1970."""
+        """Add a file; `time` is in seconds since 1970."""
         self._put(path, stat.S_IFREG | mode, data, time)
 
     def copy(self, source: Path | str) -> None:
-        """What is at `source` on this machine, at the same path. Of a folder, not what is in it.
+        """Add what is at `source` on this machine, at the same path. A folder is added without its contents.
 
         Symbolic links on the way to it are kept, and what they lead to is added. Raises OSError.
         """

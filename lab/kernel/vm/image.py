@@ -1,4 +1,4 @@
-"""A kernel image, opened: bzImage as Documentation/arch/x86/boot.rst describes it.
+"""Open a kernel image: a bzImage, as Documentation/arch/x86/boot.rst describes it.
 
 The kernel proper lies compressed inside. QEMU can start it directly (the PVH entry, CONFIG_PVH), which spares an
 emulated CPU the unpacking: it runs the same code, seconds earlier.
@@ -23,7 +23,7 @@ _ELF = b"\x7fELF"
 
 
 def release(path: Path) -> str:
-    """The release that the image says it is, "6.1.0-56-amd64". Raises InputError when it is no kernel image."""
+    """Return the release that the image states, "6.1.0-56-amd64". Raises InputError when it is no kernel image."""
     head = _read(path)[: 1 << 16]
     (offset,) = struct.unpack_from("<H", head, _VERSION)
     said = re.match(rb"[\x21-\x7e]+", head[offset + 0x200 :])
@@ -33,7 +33,7 @@ def release(path: Path) -> str:
 
 
 def unpacked(path: Path) -> bytes | None:
-    """The kernel proper (ELF), None where what it is packed with cannot be unpacked here: then QEMU starts all of it.
+    """Return the kernel proper (ELF); None when its compression is unknown here, and QEMU has to start the image.
 
     Raises InputError when `path` is no kernel image.
     """

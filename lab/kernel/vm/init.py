@@ -1,4 +1,4 @@
-"""Process 1 of a guest under QEMU: what `lab.kernel.init` does, where all files are in the guest's own memory.
+"""Run as process 1 of a guest under QEMU: do as `lab.kernel.init`, with all files in the guest's own memory.
 
 The trial's folder came with them, in /trial. Its results go to the host when the command has ended: only then is there
 a way out, and no trial waits for it.
@@ -35,21 +35,21 @@ def main() -> None:
         status = run(plain["command"], plain["environment"], plain["terminal"])
         deliver(status)
     finally:
-        termios.tcdrain(1)  # what the console has still to say
+        termios.tcdrain(1)  # what the console still has to say
         libc.reboot(POWER_OFF)
 
 
 def be_random() -> None:
     """Tell the kernel that the seed on its command line is randomness enough.
 
-    Else whoever asks first for random bytes waits while the CPU makes some by its jitter: a second of guest time.
+    Otherwise whoever asks first for random bytes waits while the CPU makes some by its jitter: a second of guest time.
     """
     with open("/dev/random", "wb", buffering=0) as random:
         fcntl.ioctl(random, RNDADDENTROPY, struct.pack("ii32x", 256, 32))
 
 
 def load_modules() -> None:
-    """Load every module. One that the kernel does not take is named on the console: what needs it says the rest."""
+    """Load every module. Name each that the kernel refuses on the console: what needs it says the rest."""
     for name in sorted(os.listdir(MODULES)):
         file = os.open(f"{MODULES}/{name}", os.O_RDONLY)
         if libc.syscall(SYS_FINIT_MODULE, file, b"", 0):
@@ -58,7 +58,7 @@ def load_modules() -> None:
 
 
 def deliver(status: int) -> None:
-    """The trial's files to the host, the exit status last of all, or the error that they met."""
+    """Copy the trial's files to the host, and last of all the exit status, or the error met while copying."""
     os.makedirs(HOST)
     mount("trial", HOST, "9p", 0, "trans=virtio,version=9p2000.L,msize=524288,cache=none")
     error = 0

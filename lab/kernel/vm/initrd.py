@@ -1,4 +1,4 @@
-"""The first file system of one guest: its kernel's modules, this machine's files, and its trial's folder."""
+"""Write the first file system of one guest: its kernel's modules, this machine's files, and its trial's folder."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 def make(folder: Path, home: Path, modules: Path) -> str:
-    """Write the initrd of the trial in `folder`: its path below that. `home` is where what trials share is kept.
+    """Write the initrd of the trial in `folder` and return its path below that. `home` keeps what trials share.
 
     Raises MachineError when the disk is full.
     """
@@ -43,7 +43,7 @@ def make(folder: Path, home: Path, modules: Path) -> str:
 
 
 def _inputs(folder: Path) -> list[Path]:
-    """What the trial's folder holds before its guest starts; the console of QEMU is not the guest's to write."""
+    """Return the trial folder's files before its guest starts, without QEMU's console: not the guest's to write."""
     return sorted(
         path for path in folder.rglob("*") if path.is_file() and path not in (folder / NAME, folder / CONSOLE)
     )

@@ -1,6 +1,6 @@
-"""A kernel's loadable modules: those that trials need, with what they depend on, in the order to load them.
+"""Find the loadable modules that trials need and what they depend on, in the order to load them.
 
-Modules say of themselves what they need (modinfo's `depends` and `softdep`), so no depmod has to run.
+Modules themselves say what they need (modinfo's `depends` and `softdep`), so no depmod has to run.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from lab.errors import InputError
 
 __all__ = ["WANTED", "load_order", "modules"]
 
-# What fabric, workloads, probes and middleboxes use, and the way for results to the host. Those that a kernel has built
-# in, or has not at all, are passed over: what needs a missing one says so when it runs.
+# What fabric, workloads, probes and middleboxes use, and what carries results to the host. Modules that a kernel has
+# built in, or lacks, are passed over: what needs a missing one says so when it runs.
 WANTED = (
     "crc32c_generic",  # what others name by its alias, crc32c
     *("veth", "ifb", "bridge", "af_packet"),
@@ -31,14 +31,14 @@ _SIGNATURE_INFO = struct.Struct(">8xI")  # struct module_signature: its last fie
 
 
 def modules(tree: Path) -> dict[str, Path]:
-    """Name -> file of the modules below `tree` (/lib/modules/RELEASE)."""
+    """Return name -> file of the modules below `tree` (/lib/modules/RELEASE)."""
     return {_name(file.name.partition(".ko")[0]): file for file in sorted(tree.rglob("*.ko*"))}
 
 
 def load_order(files: Mapping[str, Path], wanted: Iterable[str] = WANTED) -> list[tuple[str, bytes]]:
-    """(name, content) of the `wanted` modules that are there and of all that they need: each after what it needs.
+    """Return (name, content) of the `wanted` modules that exist and of all that they need, each after what it needs.
 
-    Raises InputError for a module that cannot be read.
+    Raises InputError when a module cannot be read.
     """
     found: dict[str, bytes] = {}
     seen: set[str] = set()
@@ -62,7 +62,7 @@ def _name(name: str) -> str:
 
 
 def _content(file: Path) -> bytes:
-    """The module, unpacked, without its signature: checking one takes a kernel under emulation 0.05 s of its time."""
+    """Return the module, unpacked and unsigned: checking its signature takes an emulated kernel 0.05 s of its time."""
     data = file.read_bytes()
     match file.suffix:
         case ".ko":

@@ -1,8 +1,8 @@
-"""QEMU, driven directly: the command that starts a guest, and what QEMU can do on this machine.
+"""Run QEMU directly: build the command that starts a guest, and find out what QEMU can do on this machine.
 
-Two ways to run a guest's instructions: KVM, in real time; or emulated (TCG) and counted, each one a nanosecond of the
-guest's time (-icount shift=0). Counted time stands still while the host is busy, and jumps to the next timer where the
-guest idles (sleep=off).
+A guest's instructions run in one of two ways: on KVM, in real time; or emulated (TCG) and counted, at one nanosecond of
+guest time per instruction (-icount shift=0). Counted time stands still while the host is busy, and jumps to the next
+timer when the guest idles (sleep=off).
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ from lab.units import Size
 __all__ = ["Missing", "command", "counted", "kvm", "program", "version"]
 
 PROGRAM = "qemu-system-x86_64"
-DATE = "2025-06-15T15:06:40"  # at a guest's boot in counted time, UTC; as of user-mode guests
-SECONDS = 15.0  # for what takes one: KVM devices exist that hang
+DATE = "2025-06-15T15:06:40"  # at a guest's boot in counted time, UTC; the same as in user-mode guests
+SECONDS = 15.0  # allowed for what takes one: some KVM devices hang
 DONE = 33  # QEMU's exit status when a guest writes 16 to isa-debug-exit: 2 * 16 + 1
 # mov dx, 0xf4; mov al, 16; out dx, al; hlt: at the address where an x86 CPU begins, 16 bytes before the ROM's end
 FIRMWARE = bytes((64 << 10) - 16) + bytes.fromhex("baf400b010eef4").ljust(16, b"\xf4")
 
 _MACHINE = ("-M", "q35,sata=off,smbus=off", "-nodefaults", "-no-user-config", "-display", "none", "-no-reboot")
-# No instruction of the CPU gives random numbers; what else it can is fixed by QEMU's version. For each of the others a
-# kernel patches itself at its start, in thousands of places, and all of them are translated again.
+# The CPU has no instruction for random numbers; QEMU's version fixes what else it can do. For each of the other
+# features here a kernel patches itself at its start, in thousands of places, and all are translated again.
 _WITHOUT = ("rdrand", "rdseed", "smap", "smep", "umip", "la57", "fsgsbase", "erms", "invpcid", "pcid")
 _COUNTED = (
     *("-accel", "tcg,thread=single", "-icount", "shift=0,sleep=off,align=off"),
@@ -41,7 +41,7 @@ _COUNTED = (
 _KVM = ("-accel", "kvm", "-cpu", "host")
 _KERNEL = (
     "console=ttyS0 quiet panic=-1 oops=panic nokaslr random.trust_cpu=off random.trust_bootloader=off"
-    " rodata=off initcall_blacklist=load_system_certificate_list"  # seconds of an emulated CPU, and nothing to trials
+    " rodata=off initcall_blacklist=load_system_certificate_list"  # saves an emulated CPU seconds; trials need neither
 )
 
 
@@ -50,7 +50,7 @@ class Missing(MachineError):
 
 
 def program() -> str:
-    """Where QEMU is. Raises Missing."""
+    """Return QEMU's path. Raises Missing."""
     found = shutil.which(PROGRAM)
     if found is None:
         raise Missing(f"{PROGRAM} is not installed: sudo apt-get install qemu-system-x86")
@@ -59,7 +59,7 @@ def program() -> str:
 
 @cache
 def version() -> str:
-    """QEMU's, "7.2.22". Raises Missing, MachineError when it does not run."""
+    """Return QEMU's version, "7.2.22". Raises Missing, and MachineError when it does not run."""
     said = subprocess.run([program(), "--version"], capture_output=True, text=True, stdin=subprocess.DEVNULL)
     found = re.search(r"version (\S+)", said.stdout)
     if found is None:
@@ -68,10 +68,10 @@ def version() -> str:
 
 
 def command(kernel: Path, initrd: str, seed: int, clock: Clock, memory: Size) -> tuple[str, ...]:
-    """Starts the guest in its trial's folder, the current one, which it sees as the shared folder `trial`.
+    """Return the command that starts the guest in its trial's folder.
 
-    `initrd` is a path in there. The seed is on the kernel's command line, which its random generator begins with.
-    Raises Missing.
+    That is the current folder, and the guest sees it as the shared folder `trial`; `initrd` is a path in it. The seed
+    is on the kernel's command line, and the kernel's random generator begins with it. Raises Missing.
     """
     return (
         program(),
@@ -86,10 +86,10 @@ def command(kernel: Path, initrd: str, seed: int, clock: Clock, memory: Size) ->
 
 
 def kvm(kernel: Path, memory: Path) -> str:
-    """Why KVM does not run `kernel` here, "" when it does. Raises Missing, MachineError.
+    """Say why KVM does not run `kernel` here, or return "" when it does. Raises Missing, MachineError.
 
-    Tried by a boot that ends where the kernel looks for its root: there are devices that run a few instructions alone.
-    The answer is kept in the file `memory`, until this machine itself boots.
+    The test is a boot that ends where the kernel looks for its root: some devices run only a few instructions. The
+    answer is kept in the file `memory`, until this machine itself boots.
     """
     if not Path("/dev/kvm").exists():
         return "there is no /dev/kvm"
@@ -100,13 +100,13 @@ def kvm(kernel: Path, memory: Path) -> str:
             return str(known["blocker"])
     end, said = _try(*_KVM, "-m", "256M", "-serial", "stdio", "-kernel", str(kernel), "-append", _KERNEL)
     blocker = "" if "Kernel panic" in said else _blocker(end, said)
-    with contextlib.suppress(OSError):  # else it is tried again
+    with contextlib.suppress(OSError):  # if this fails, KVM is tried again next time
         memory.write_text(json.dumps({"asked": asked, "blocker": blocker}) + "\n", encoding="utf-8")
     return blocker
 
 
 def counted() -> str:
-    """Why QEMU does not count instructions here, "" when it does. Raises Missing."""
+    """Say why QEMU does not count instructions here, or return "" when it does. Raises Missing."""
     with tempfile.TemporaryDirectory(prefix="lab-qemu-") as folder:
         firmware = Path(folder, "firmware")
         firmware.write_bytes(FIRMWARE)
@@ -115,7 +115,7 @@ def counted() -> str:
 
 
 def _try(*arguments: str) -> tuple[int | None, str]:
-    """QEMU's exit status, None when it had to be ended, and all that it and its guest said."""
+    """Run QEMU; return its exit status, None when it had to be ended, and all that it and its guest said."""
     with tempfile.TemporaryFile("w+", errors="replace") as output:
         try:
             end = subprocess.run(

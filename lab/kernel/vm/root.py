@@ -1,4 +1,4 @@
-"""The files of a guest: of this machine's own those that trials use, in one archive that its kernel keeps in memory.
+"""Pack the files of this machine that trials use into one archive, which the guest's kernel keeps in memory.
 
 No disk and no shared folder answers while a trial runs: an answer that took the host a while would reach the guest at
 another instruction each time, and no two runs would be the same.
@@ -33,19 +33,19 @@ PROGRAMS = (
     *("ping", "fping", "tcpdump", "iperf", "iperf3", "qperf", "netperf", "netserver", "nc.openbsd"),
 )
 DISTRIBUTIONS = ("msgspec", "typing_extensions", "scapy", "flent")
-EXTRAS = ("scapy/contrib/", "scapy/tools/", "unittests/", "sample_plots/", "build/")  # of these, what no trial imports
+EXTRAS = ("scapy/contrib/", "scapy/tools/", "unittests/", "sample_plots/", "build/")  # no trial imports these parts
 PLUGINS = ("lib*/*/xtables/*.so", "lib*/coreutils/libstdbuf.so", "lib/*/coreutils/libstdbuf.so")  # below /usr
 SETTINGS = ("passwd", "group", "hosts", "protocols", "services", "nsswitch.conf", "ld.so.cache", "localtime")
 EMPTY = ("/proc", "/sys", "/dev", "/tmp", "/run", "/root", "/var/tmp")
-UNUSED = {  # of Python's library
+UNUSED = {  # parts of Python's library
     *("test", "tests", "idlelib", "tkinter", "turtledemo", "ensurepip", "lib2to3", "pydoc_data"),
     *("distutils", "site-packages", "dist-packages"),
 }
 UNCHECKED_HASH = py_compile.PycInvalidationMode.UNCHECKED_HASH
-LIBRARY = re.compile(r"(?:=>\s+|^\s+)(/\S+) \(0x", re.MULTILINE)  # what ldd says of one
+LIBRARY = re.compile(r"(?:=>\s+|^\s+)(/\S+) \(0x", re.MULTILINE)  # one of them, as ldd names it
 OUTSIDE = {"cli", "metric", "model", "record", "comparison", "report", "verdict"}  # layers that no guest ever needs
 WEEK = 7 * 24 * 3600
-# Python would draw a seed for its hashes, and wait for the kernel's randomness to be enough, which `init` says first.
+# Without PYTHONHASHSEED, Python would wait for the kernel to have enough randomness, which only `init` tells it.
 INIT = """#!/bin/sh
 PYTHONHASHSEED=0 PYTHONPATH={package} exec {python} -S -B -P -m lab.kernel.vm.init
 """
@@ -53,7 +53,7 @@ PYTHONHASHSEED=0 PYTHONPATH={package} exec {python} -S -B -P -m lab.kernel.vm.in
 
 @cache
 def archive(folder: Path) -> Path:
-    """The archive for this machine as it is now, in `folder`: made when something changed, found again otherwise.
+    """Return the archive for this machine as it is now, in `folder`; it is made only when something changed.
 
     Raises OSError.
     """
@@ -75,7 +75,7 @@ def archive(folder: Path) -> Path:
 
 
 def files() -> list[str]:
-    """The paths that a guest has of this machine's files, sorted. The folders above them are not listed."""
+    """Return the paths of this machine's files that a guest has, sorted, without the folders above them."""
     found = {str(path) for path in (*_programs(), *_python(), *_lab()) if Path(path).exists()}
     return sorted(found | _libraries(found))
 
@@ -100,7 +100,7 @@ def _write(target: Path, paths: list[str]) -> None:
 
 
 def _forget(folder: Path, kept: Path) -> None:
-    """Remove archives of the machine as it was, that nobody has used for a week."""
+    """Remove archives of the machine as it was, unless somebody used them in the last week."""
     for old in folder.glob("root-*.cpio"):
         if old != kept and time.time() - old.stat().st_mtime > WEEK:
             old.unlink(missing_ok=True)
@@ -115,7 +115,7 @@ def _programs() -> Iterator[Path | str]:
 
 
 def _python() -> Iterator[Path | str]:
-    """The interpreter, its environment, its library, and the distributions that trials import."""
+    """Yield the interpreter, its environment, its library, and the distributions that trials import."""
     yield from (sys.executable, os.path.realpath(sys.executable), f"{sys.prefix}/pyvenv.cfg")
     yield from _tree(sysconfig.get_path("stdlib"))
     for text in Path(sysconfig.get_path("purelib")).glob("*.pth"):
@@ -131,14 +131,14 @@ def _python() -> Iterator[Path | str]:
 
 
 def _lab() -> Iterator[str]:
-    """Its sources alone: which bytecode there is, what ran here before decides. A guest has all of it: `_bytecode`."""
+    """Yield only the lab's sources: which bytecode exists depends on what ran here before; `_bytecode` makes all."""
     for path in _tree(str(PACKAGE / "lab")):
         if path.endswith(".py") and Path(path).relative_to(PACKAGE).parts[1] not in OUTSIDE:
             yield path
 
 
 def _bytecode(path: str) -> bytes:
-    """What Python makes of a module, to be taken as it is: compiling it anew is seconds of an emulated CPU."""
+    """Compile a module to bytecode that a guest takes as it is: compiling it there takes an emulated CPU seconds."""
     with tempfile.NamedTemporaryFile(prefix="lab-bytecode-") as file:
         py_compile.compile(path, file.name, path, doraise=True, invalidation_mode=UNCHECKED_HASH)
         return Path(file.name).read_bytes()
@@ -151,9 +151,9 @@ def _tree(top: str) -> Iterator[str]:
 
 
 def _libraries(paths: set[str]) -> set[str]:
-    """The shared libraries that the programs and modules among `paths` need."""
+    """Return the shared libraries that the programs and modules among `paths` need."""
     programs = [path for path in sorted(paths) if _is_elf(path)]
-    said = subprocess.run(["ldd", *programs], capture_output=True, text=True).stdout  # it fails for static ones
+    said = subprocess.run(["ldd", *programs], capture_output=True, text=True).stdout  # it fails for static programs
     return set(LIBRARY.findall(said))
 
 

@@ -1,4 +1,4 @@
-"""Distribution kernels, fetched by package into the cache and started as they are; each in a folder of its own."""
+"""Fetch distribution kernels as packages into the cache, one folder each, and start them as they are."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ Say = Callable[[str], None]
 
 @dataclass(frozen=True, slots=True)
 class StockKernel:
-    """A distribution's kernel image, as it is shipped, under QEMU."""
+    """Describe a distribution's kernel image, which runs as shipped, under QEMU."""
 
     on: ClassVar[str] = "vm"
 
@@ -37,22 +37,25 @@ class StockKernel:
     version: str  # of the package, "6.12.107-1"; of an image given by its path, its release
     release: str  # as the kernel says it, "6.12.107+deb13-amd64"
     id: str  # hash of the package's version, the two figures below, the image and the modules
-    hz: int  # ticks a second
+    hz: int  # ticks per second
     max_header: int  # MAX_HEADER of its configuration
     image: str  # SHA-256 of the image as it is shipped
     folder: Path
 
     @property
     def clocks(self) -> tuple[Clock, ...]:
-        """Real time where KVM runs guests; instructions can be counted anywhere. Raises MachineError without QEMU."""
+        """Return real time where KVM runs guests, and virtual time anywhere: instructions can always be counted.
+
+        Raises MachineError without QEMU.
+        """
         return ("virtual",) if self.kvm() else ("real", "virtual")
 
     def kvm(self) -> str:
-        """Why KVM does not run it here, "" when it does. Raises MachineError without QEMU."""
+        """Say why KVM does not run it here, or return "" when it does. Raises MachineError without QEMU."""
         return qemu.kvm(self.folder / "kernel", _home() / "kvm.json")
 
     def describe(self) -> dict[str, Any]:
-        """What a trial records of it: no paths, the same on every machine with that QEMU."""
+        """Return what a trial records of it: no paths, and the same on every machine with that QEMU."""
         return {
             "name": self.name,
             "version": self.version,
@@ -66,20 +69,23 @@ class StockKernel:
         }
 
     def variant(self, patches: Sequence[Path] = (), hz: int | None = None) -> StockKernel:
-        """Itself where nothing differs. Raises MachineError elsewhere: it is what the distribution made it."""
+        """Return itself when nothing differs.
+
+        Raises MachineError otherwise: it is what the distribution made it.
+        """
         if not patches and hz is None:
             return self
         what = " and ".join([f"patch {file.name}" for file in patches] + ([f"HZ {hz}"] if hz else []))
         raise MachineError(f"a distribution's kernel has no variant with {what}: --on uml has")
 
     def start(self, folder: Path, seed: int, clock: Clock, memory: Size) -> Start:
-        """A guest of it. Raises MachineError without QEMU, or without room for the guest's files."""
+        """Say how a guest of it starts. Raises MachineError without QEMU, or without room for the guest's files."""
         inside = initrd.make(folder, _home(), self.folder / "modules.cpio")
         return Start(qemu.command(self.folder / "kernel", inside, seed, clock, memory))
 
 
 def installed() -> list[StockKernel]:
-    """Every kernel fetched here, the newest version first; of equal versions the last one fetched."""
+    """Return every kernel fetched here, the newest version first; of equal versions the last one fetched."""
     found = []
     for record in _home().glob("*/kernel.json"):
         try:
@@ -92,10 +98,10 @@ def installed() -> list[StockKernel]:
 
 
 def find(name: str | None = None) -> StockKernel:
-    """The fetched kernel called `name`, or with that version, release or id (at least 8 characters); None: the newest.
+    """Return the fetched kernel called `name`, or with that version, release or id (at least 8 characters).
 
-    A name with a slash is the path of an image, whose modules are in /lib/modules if anywhere.
-    Raises KernelMissing, which names the cure, InputError for a path to no kernel.
+    None means the newest. A name with a slash is the path of an image, whose modules are in /lib/modules if anywhere.
+    Raises KernelMissing, which names the cure, and InputError when the path leads to no kernel.
     """
     if name is not None and "/" in name:
         return adopt(Path(name))
@@ -110,7 +116,7 @@ def find(name: str | None = None) -> StockKernel:
 
 
 def fetch(series: str | None, say: Say) -> StockKernel:
-    """The newest kernel that the machine's mirror has of a series (None: of all); from the cache when it is there.
+    """Return the newest kernel of a series (None: of all) on the machine's mirror; from the cache when it is there.
 
     Nothing is installed. Raises MachineError when there is none, or no network.
     """
@@ -136,9 +142,9 @@ def fetch(series: str | None, say: Say) -> StockKernel:
 
 
 def adopt(image: Path, tree: Path | None = None) -> StockKernel:
-    """The kernel in a bzImage, with the modules below `tree`; None: those that this machine has of its release.
+    """Keep the kernel in a bzImage, with the modules below `tree`; None: those that this machine has of its release.
 
-    Its configuration is beside it as config-RELEASE, among the modules as `config`, or in the tree that built it.
+    Its configuration is next to it as config-RELEASE, among the modules as `config`, or in the tree that built it.
     Raises InputError when it is no kernel image, or without a configuration.
     """
     name = release(image)
@@ -151,7 +157,7 @@ def adopt(image: Path, tree: Path | None = None) -> StockKernel:
 
 
 def _keep(name: str, version: str, image: Path, config: Path, tree: Path) -> StockKernel:
-    """In the cache, whole or not at all."""
+    """Put a kernel into the cache, whole or not at all."""
     home = _home()
     home.mkdir(parents=True, exist_ok=True)
     shipped = image.read_bytes()
@@ -189,7 +195,7 @@ def _keep(name: str, version: str, image: Path, config: Path, tree: Path) -> Sto
 
 
 def _machine() -> str:
-    """What runs a trial. Without it kernels can still be listed."""
+    """Return what runs a trial. Without QEMU it is "none", and kernels can still be listed."""
     try:
         return f"QEMU {qemu.version()}"
     except qemu.Missing:
