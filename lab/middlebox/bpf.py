@@ -176,10 +176,8 @@ def loaded(name: str, lines: Sequence[Line]) -> Iterator[Program]:
     )
     fd = _bpf(PROG_LOAD, request)
     if fd < 0:
-        said = "; ".join([os.strerror(ctypes.get_errno()), *log.value.decode(errors="replace").splitlines()[-3:]])
-        raise BpfError(
-            f"the kernel refuses BPF program {name}: {os.strerror(ctypes.get_errno())}; {'; '.join(said[-3:])}"
-        )
+        said = [os.strerror(ctypes.get_errno()), *log.value.decode(errors="replace").splitlines()[-3:]]
+        raise BpfError(f"the kernel refuses BPF program {name}: {'; '.join(said)}")
     try:
         yield Program(fd, _id(fd))
     finally:

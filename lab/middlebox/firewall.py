@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Literal
 
 import msgspec
 
-from lab.testbed import Testbed, WorkloadError
+from lab.testbed import SOON_SECONDS, Testbed, WorkloadError
 from lab.units import Size
 
 Hook = Literal["out", "in"]
@@ -48,20 +48,24 @@ class TcpMss(MssSetter, frozen=True, tag="tcp_mss", tag_field="kind", forbid_unk
         def iptables(*argv: str) -> str:
             return testbed.run(self.node, ["iptables", "-t", "mangle", *argv], f"iptables.{self.node}.txt")
 
+        def undo() -> None:
+            testbed.wait(testbed.start(self.node, ["iptables", "-t", "mangle", "-D", *rule]), SOON_SECONDS)
+
         iptables("-A", *rule)
         listed = iptables("-S", chain).splitlines()
         if " ".join(["-A", *rule]) not in listed:
             raise WorkloadError(f"iptables on {self.node} has another rule than was set: {'; '.join(listed)}")
         try:
             yield
+            iptables("-v", "-S", chain)
         finally:
-            iptables("-D", *rule)
+            undo()
 
 
 class NftMaxseg(MssSetter, frozen=True, tag="nft_maxseg", tag_field="kind", forbid_unknown_fields=True):
     """Applies nftables' `tcp option maxseg size set` to SYNs that leave `node` by `interface`, or come `in` there.
 
-    Leaves nft.NODE.json: the chain as the kernel has it.
+    Leaves nft.NODE.json: the chain as the kernel has it, with its counters after the workload.
     """
 
     tools: ClassVar[tuple[str, ...]] = ("nft",)
@@ -102,5 +106,6 @@ def for_syns(
         raise WorkloadError(f"nftables on {node} has another rule than was set: {found}")
     try:
         yield
+        nft("-j", "list", "chain", "ip", TABLE, CHAIN)
     finally:
-        nft("delete", "table", "ip", TABLE)
+        testbed.wait(testbed.start(node, ["nft", "delete", "table", "ip", TABLE]), SOON_SECONDS)

@@ -59,3 +59,9 @@ def test_it_works_in_a_guest(perform: Callable[..., Record], box: Any) -> None:
     record = perform("asymmetric-mtu", Netcat(size=Size.of("50 kB")), [Capture(node="sender")], middleboxes=[box])
     assert mss_in("SYN")(record).number == box.mss.bytes
     assert largest_payload()(record).number == box.mss.bytes - 12
+    match box:  # the rule as it was after the workload: one SYN met it
+        case TcpMss():
+            assert "-c 1 60 -j TCPMSS --set-mss 300" in record.text("iptables.receiver.txt")
+        case NftMaxseg():
+            found = [each["rule"]["expr"] for each in record.json("nft.receiver.json")["nftables"] if "rule" in each]
+            assert [part["counter"]["packets"] for part in found[0] if "counter" in part] == [1]
