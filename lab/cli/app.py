@@ -43,6 +43,10 @@ On = Annotated[
     ),
 ]
 Seed = Annotated[int, typer.Option(help="Random seed.")]
+SessionKernel = Annotated[
+    str | None, typer.Option("--kernel", help="A built kernel's name, version or id; the newest unless given.")
+]
+SessionClock = Annotated[str, typer.Option("--clock", help="real, or virtual, which needs -c.")]
 Jobs = Annotated[int | None, typer.Option(help="Trials to run at once in virtual time; one per core unless given.")]
 Seconds = Annotated[float, typer.Option(help="Give a trial up after so many seconds of wall-clock time.")]
 TopologyName = Annotated[str, typer.Argument(metavar="TOPOLOGY", help="A name in topologies/, or a file.")]
@@ -314,10 +318,8 @@ def shell(
     command: Annotated[
         str | None, typer.Option("-c", help="Run this command instead of an interactive shell.", metavar="COMMAND")
     ] = None,
-    kernel: Annotated[
-        str | None, typer.Option(help="A built kernel's name, version or id; the newest unless given.")
-    ] = None,
-    clock: Annotated[str, typer.Option(help="real, or virtual, which needs -c.")] = "real",
+    kernel: SessionKernel = None,
+    clock: SessionClock = "real",
     seed: Seed = 1,
 ) -> None:
     """Bring up a topology and open a shell in one of its hosts."""
@@ -335,10 +337,8 @@ def mn(
             "-c", help="Run these commands of Mininet, one per line, instead of asking for them.", metavar="COMMAND"
         ),
     ] = None,
-    kernel: Annotated[
-        str | None, typer.Option(help="A built kernel's name, version or id; the newest unless given.")
-    ] = None,
-    clock: Annotated[str, typer.Option(help="real, or virtual, which needs -c.")] = "real",
+    kernel: SessionKernel = None,
+    clock: SessionClock = "real",
     seed: Seed = 1,
 ) -> None:
     """Bring up a topology in Mininet, and open Mininet's command line."""
