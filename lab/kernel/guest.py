@@ -28,6 +28,22 @@ from lab.kernel.base import Clock, Kernel
 from lab.owner import owner
 from lab.units import Size
 
+__all__ = [
+    "SCRATCH_PREFIX",
+    "Budget",
+    "Guest",
+    "GuestCrash",
+    "GuestDisk",
+    "GuestEnded",
+    "GuestError",
+    "GuestLivelock",
+    "GuestMemory",
+    "GuestResult",
+    "GuestTimeout",
+    "boot",
+    "scratch_guest_folder",
+]
+
 HERE = Path(__file__).parent
 PACKAGE = HERE.parent.parent  # the folder to import `lab` from
 SCRATCH_PREFIX = "replab"  # begins the names of folders for guests that leave no record
