@@ -84,7 +84,7 @@ def packets_per_gb(path: Path) -> Value:
 
 
 def quick_acks(path: Path) -> Value:
-    """When a connection begins, one ACK per two segments of the window goes at once, 16 at most: tcp_incr_quickack()."""
+    """When a connection starts, one ACK per two segments of window goes at once, at most 16: tcp_incr_quickack()."""
     return Value(min(initial_window(path) // (2 * mss(path)), TCP_MAX_QUICKACKS), "1")
 
 

@@ -70,7 +70,7 @@ def goodput_despite_reordering(path: Path) -> Value:
 
 
 def frames_in_flight(path: Path) -> Value:
-    """The figure is the most frames that the bottleneck would hold, queued and in flight, if its limit were no bound."""
+    """The figure is the most frames that the bottleneck would hold, queued and in flight, without its limit."""
     return Value(transfer(path).peak, "1")
 
 

@@ -57,10 +57,10 @@ def exchange(path: Path) -> Exchange:
 
 
 def exchange_time(path: Path) -> Value:
-    """The exchange takes the sum of its messages' times. Where Nagle's rule applies, it holds all but the first piece back.
+    """The exchange takes the sum of all messages' times. Where it applies, Nagle's rule holds back all but the first
+    piece until its delayed ACK.
 
-    The others wait for that piece's delayed ACK, which comes HZ/25 ticks after it (TCP_ATO_MIN), and since Linux 4.8 on
-    the tick after that.
+    That ACK comes HZ/25 ticks after the piece (TCP_ATO_MIN), and since Linux 4.8 on the tick after that.
     """
     return Value(sum(exchange(path).latency), "s")
 
