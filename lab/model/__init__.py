@@ -1,4 +1,4 @@
-"""Predictions: functions from a path, known before anything runs, to a value. Each names the source of its formula."""
+"""Predict figures: each function takes a path, known before anything runs, and names the source of its formula."""
 
 from lab.model.acks import (
     ack_after_answer,

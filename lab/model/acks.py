@@ -1,5 +1,7 @@
-"""How often and how soon a Linux receiver acknowledges: net/ipv4/tcp_input.c, tcp_output.c, tcp_timer.c, tcp.c, and
-net/core/gro.c for what GRO makes of segments before TCP sees them.
+"""Predict how often and how soon a Linux receiver acknowledges.
+
+Written after net/ipv4/tcp_input.c, tcp_output.c, tcp_timer.c and tcp.c, and after net/core/gro.c for what GRO makes of
+segments before TCP sees them.
 """
 
 from __future__ import annotations
@@ -31,26 +33,26 @@ _COMP_SACK_NR, _COMP_SACK_DELAY, _COMP_SACK_RTT = 44, 0.001, 0.33  # tcp_comp_sa
 
 
 def segments_per_ack(path: Path) -> Value:
-    """Two, as long as the reader keeps up: __tcp_ack_snd_check() answers as soon as more than one segment is new."""
+    """An ACK is for 2 segments while the reader keeps up: __tcp_ack_snd_check() sends it once more than one is new."""
     if path.receiver.gro:
         raise ModelError("GRO makes one of many segments: it is a batch that is acknowledged")
     return Value(_EVERY, "1")
 
 
 def segments_per_batch(path: Path) -> Value:
-    """Full segments per ACK with GRO: those of a batch. Two where frames are further apart than the receiver's polls.
+    """With GRO, an ACK is for the full segments of a batch. It is for 2 where frames are further apart than polls.
 
     A batch ends with the sender's super-packet, whose last segment has PSH (__tcp_transmit_skb(), since 5.4), and at
     the first poll after a tick, which hands up what is older (napi_complete_done()). A tick cuts a super-packet of n
     segments if it began before the poll ahead of the tick, and if two segments or more come after the poll behind it,
-    since one alone is not acknowledged. So many ticks cut each: (n - 2) frames' time, less that between two polls, over
-    that between two ticks.
+    since a single one is not acknowledged. On average, so many ticks cut each super-packet: (n - 2) frames' time, less
+    the time between two polls, over the time between two ticks.
     """
     return Value(_gathered(path, _EVERY) if _merges(path) else _EVERY, "1")
 
 
 def segments_per_read(path: Path) -> Value:
-    """Full segments per ACK with a reader slower than the link: what is read at a time.
+    """With a reader slower than the link, each ACK is for as many full segments as one read takes.
 
     __tcp_ack_snd_check() sends no ACK while the window that it could offer is below the last, as it is while the buffer
     fills. tcp_cleanup_rbuf() sends one after the next read, if that frees a 16th of the buffer or more: with less,
@@ -62,26 +64,32 @@ def segments_per_read(path: Path) -> Value:
 
 
 def segments_per_ack_growing(path: Path) -> Value:
-    """One while the receive window grows: tcp_grow_window() asks for a quick ACK with every segment that widens it."""
+    """Each ACK is for 1 segment while the receive window grows: one that widens it gets a quick ACK.
+
+    Each time, tcp_grow_window() asks for it.
+    """
     if path.receiver.gro:
         raise ModelError("how GRO and a growing window act together is not predicted")
     return Value(1, "1")
 
 
 def packets_per_gb(path: Path) -> Value:
-    """What the receiver's TCP handles in packets a GB of payload: batches, a segment each without GRO, and ACKs."""
+    """The receiver's TCP handles batches and ACKs, which are counted per GB of payload.
+
+    Without GRO, a batch is one segment.
+    """
     batch = _gathered(path, 1) if _merges(path) else 1
     per_segment = 1 / batch + 1 / segments_per_batch(path).number
     return Value(1e9 / mss(path) * per_segment, "1")
 
 
 def quick_acks(path: Path) -> Value:
-    """ACKs sent at once when a connection begins: half the window in segments, 16 at most; tcp_incr_quickack()."""
+    """When a connection starts, one ACK per two segments of window goes at once, at most 16: tcp_incr_quickack()."""
     return Value(min(initial_window(path) // (2 * mss(path)), TCP_MAX_QUICKACKS), "1")
 
 
 def ack_after_answer(path: Path) -> Value:
-    """As long as the answer takes, which carries the ACK: an end that has just answered is in ping-pong mode.
+    """The ACK takes as long as the answer, which carries it: an end that has just answered is in ping-pong mode.
 
     tcp_in_quickack_mode() and tcp_cleanup_rbuf() ask for no ACK in that mode. It begins with the first answer sent
     within the ATO, HZ / 25, of a request (tcp_event_data_sent()), unless tcp_pingpong_thresh wants more of them. Out of
@@ -96,10 +104,10 @@ def ack_after_answer(path: Path) -> Value:
 
 
 def ack_delayed_mean(path: Path) -> Value:
-    """Delay of the ACK of a segment that nobody reads or answers: HZ / 25 on a short path, and half a jiffy.
+    """The ACK of a segment that nobody reads or answers waits for HZ / 25 on a short path, and half a jiffy more.
 
-    tcp_send_delayed_ack() bounds it by the RTT if that is longer. The timer wheel fires in the tick after the one that
-    is asked for, which is asked for somewhere within a jiffy.
+    tcp_send_delayed_ack() lets it wait for the RTT if that is longer. The timer wheel fires in the tick after the one
+    that is asked for, and the request comes somewhere within a jiffy.
     """
     _unread(path)
     if base_rtt(path).number > _DELACK_MIN:
@@ -108,10 +116,11 @@ def ack_delayed_mean(path: Path) -> Value:
 
 
 def ack_delayed_longest(path: Path) -> Value:
-    """The longest delay of such an ACK: the RTT, but at least HZ / 25 and at most HZ / 5, and the timer's grain.
+    """An ACK of what nobody reads waits for at most the RTT, bounded by HZ / 25 and HZ / 5, and the timer's grain.
 
-    Each ACK that the timer had to send doubles the next delay (tcp_delack_timer_handler()). Above 64 jiffies the timer
-    wheel fires up to 8 late; messages that come at all phases of it see all of that, less half a jiffy on average.
+    Each ACK that the timer had to send doubles the next delay (tcp_delack_timer_handler()). From 63 jiffies on
+    (LVL_START(1)), the timer wheel fires up to 8 late; messages that come at all phases of it see all of that, less
+    half a jiffy on average.
     """
     _unread(path)
     delay = min(max(base_rtt(path).number, _DELACK_MIN), _DELACK_MAX)
@@ -120,7 +129,7 @@ def ack_delayed_longest(path: Path) -> Value:
 
 
 def acks_after_hole(path: Path) -> Value:
-    """ACKs for each segment behind the one that is dropped: one. With SACK, since 4.18, most of them wait.
+    """Each segment behind the dropped one causes one ACK. With SACK, since 4.18, most of them wait.
 
     __tcp_ack_snd_check() sends three at once (since 4.20). Then it holds them: until the 45th (tcp_comp_sack_nr = 44),
     or for a third of the RTT, 1 ms at most. What is left of the transfer has to be under way when the hole is noticed,
@@ -142,7 +151,10 @@ def acks_after_hole(path: Path) -> Value:
 
 
 def _behind(path: Path) -> int:
-    """Segments of the transfer behind the dropped one. Raises ModelError when none is dropped, or no size is given."""
+    """Return how many segments of the transfer follow the dropped one.
+
+    Raises ModelError unless exactly one is dropped and a size is given.
+    """
     dropped = [box["number"] for box in path.middleboxes if box["kind"] == "drop_segment"]
     if len(dropped) != 1 or not path.workload.get("size"):
         raise ModelError("the model covers a transfer of a given size that loses one chosen segment")
@@ -162,7 +174,7 @@ def _reader(path: Path) -> Rate:
 
 
 def _block(path: Path) -> int:
-    """Bytes of one read. Raises ModelError where that does not free enough for a window to be offered."""
+    """Return the bytes of one read. Raises ModelError where that does not free enough for a window to be offered."""
     block = Size.of(path.workload["block"]).bytes
     if block < path.rcvbuf_max * scaling_ratio(path) >> 8 >> 4:
         raise ModelError("reads of less than a 16th of the buffer: the model covers an ACK for each read")
@@ -170,12 +182,12 @@ def _block(path: Path) -> int:
 
 
 def _merges(path: Path) -> bool:
-    """Whether GRO finds more than one frame at a poll."""
+    """Tell whether GRO finds more than one frame at a poll."""
     return path.receiver.gro and path.receiver.coalescing.seconds > _frame_seconds(path)
 
 
 def _gathered(path: Path, least: int) -> float:
-    """Segments of a batch of `least` or more, on average."""
+    """Return how many segments a batch of `least` or more has on average."""
     segments = skb_payload(path) // mss(path)
     wire, poll, jiffy = _frame_seconds(path), path.receiver.coalescing.seconds, 1 / path.hz
     if path.sender.gso_max_segs is not None or poll >= min(segments * wire, jiffy):

@@ -1,4 +1,4 @@
-"""The congestion window before any loss: slow start, what ends it, and CUBIC's growth above that.
+"""Follow the congestion window before any loss: slow start, what ends it, and CUBIC's growth above that.
 
 Written after net/ipv4/tcp_cubic.c, tcp_cong.c and tcp_output.c (tcp_cwnd_validate()) of Linux 7.2. Times are whole
 microseconds, as in the kernel.
@@ -23,7 +23,7 @@ BETA_SCALE = 15  # 8 (1024 + beta) / 3 (1024 - beta), beta = 717
 
 @dataclass(slots=True)
 class Cubic:
-    """The state of a connection that loses nothing: of struct tcp_sock and of struct bictcp."""
+    """Holds the state of a connection that loses nothing: fields of struct tcp_sock and of struct bictcp."""
 
     hz: int = 1000
     cwnd: int = TCP_INIT_CWND
@@ -32,7 +32,7 @@ class Cubic:
     is_cwnd_limited: bool = False  # whether cwnd held the sender back in the window that ends at cwnd_usage_seq
     max_packets_out: int = 0
     cwnd_usage_seq: int = 0
-    cnt: int = 0  # segments acknowledged for one more
+    cnt: int = 0  # segments to be acknowledged before cwnd grows by one
     last_cwnd: int = 0
     last_time: int = 0  # jiffies
     epoch_start: int = 0  # jiffies
@@ -48,18 +48,19 @@ class Cubic:
 
     @property
     def slow_start(self) -> bool:
-        """tcp_in_slow_start()."""
+        """Tell whether cwnd is below ssthresh: tcp_in_slow_start()."""
         return self.cwnd < self.ssthresh
 
     def sent(self, packets_out: int, limited: bool, snd_una: int, snd_nxt: int) -> None:
-        """After sending: how far cwnd was used. tcp_cwnd_validate()."""
+        """Note after sending how far cwnd was used: tcp_cwnd_validate()."""
         more = not self.is_cwnd_limited and packets_out > self.max_packets_out
         if snd_una >= self.cwnd_usage_seq or limited or more:
             self.is_cwnd_limited, self.max_packets_out, self.cwnd_usage_seq = limited, packets_out, snd_nxt
 
     def acknowledged(self, now: int, rtt: int, acked: int, snd_una: int, snd_nxt: int, ack_delay: int = 0) -> None:
-        """An ACK for `acked` segments with this RTT sample; `ack_delay` is what the largest GSO packet takes at the
-        flow's pace, four times. cubictcp_acked(), cubictcp_cong_avoid().
+        """Take in an ACK for `acked` segments with this RTT sample: cubictcp_acked(), cubictcp_cong_avoid().
+
+        `ack_delay` is four times what the largest GSO packet takes at the flow's pace.
         """
         jiffies = now * self.hz // 10**6
         if not self.epoch_start or jiffies - self.epoch_start >= self.hz:
@@ -71,7 +72,7 @@ class Cubic:
             self._avoid_congestion(jiffies, acked)
 
     def _hystart_update(self, now: int, delay: int, snd_una: int, snd_nxt: int, ack_delay: int) -> None:
-        """Slow start ends when a train of ACKs is as long as half the RTT and some bursts, or when the RTT grows."""
+        """End slow start when a train of ACKs is as long as half the RTT and some bursts, or when the RTT grows."""
         if snd_una > self.end_seq:  # bictcp_hystart_reset()
             self.round_start = self.last_ack = now
             self.end_seq, self.curr_rtt, self.sample_cnt = snd_nxt, delay, 0
@@ -88,7 +89,7 @@ class Cubic:
             self.ssthresh = self.cwnd
 
     def _avoid_congestion(self, jiffies: int, acked: int) -> None:
-        """tcp_slow_start(), tcp_cong_avoid_ai()."""
+        """Widen cwnd for `acked` segments: tcp_slow_start(), tcp_cong_avoid_ai()."""
         if self.slow_start:
             self.cwnd += acked
             return
@@ -100,7 +101,7 @@ class Cubic:
         self.cwnd += more
 
     def _update(self, jiffies: int, acked: int) -> None:
-        """bictcp_update(): how many ACKs make one more segment."""
+        """Compute how many acknowledged segments widen cwnd by one: bictcp_update()."""
         self.ack_cnt += acked
         if self.last_cwnd == self.cwnd and jiffies - self.last_time <= self.hz // 32:
             return
@@ -118,7 +119,7 @@ class Cubic:
         self.cnt = max(self.cnt, 2)
 
     def _keep_up_with_reno(self) -> None:
-        """Where Reno would be faster: tcp_friendliness."""
+        """Grow as fast as Reno where that is faster: tcp_friendliness."""
         for_one = self.cwnd * BETA_SCALE >> 3
         more = max(0, -(-self.ack_cnt // for_one) - 1)  # as long as more than that are left
         self.ack_cnt -= more * for_one

@@ -1,4 +1,4 @@
-"""When a socket acknowledges: at once, with the data that it sends, or by a timer.
+"""Decide when a socket acknowledges: at once, with the data that it sends, or by a timer.
 
 Written after net/ipv4/tcp_input.c, tcp_output.c, tcp.c, tcp_timer.c and kernel/time/timer.c of Linux 7.2, and named as
 there. Times are whole nanoseconds, or jiffies: ticks of 1/HZ.
@@ -24,36 +24,36 @@ _ON_TIME = "timers-on-their-tick"  # the patch of experiments/tcp-nodelay
 
 @dataclass(frozen=True, slots=True)
 class Timers:
-    """The kernel's ticks, and the timers that wait for them."""
+    """Counts the kernel's ticks, and knows on which of them a timer fires."""
 
-    hz: int  # ticks a second
+    hz: int  # ticks per second
     late: bool = True  # whether timers wait for one tick more, as they do since Linux 4.8
 
     @classmethod
     def of(cls, path: Path) -> Timers:
-        """Those of the path's kernel."""
+        """Return the timers of the path's kernel."""
         return cls(path.hz, path.kernel >= _LATE_SINCE and _ON_TIME not in path.patches)
 
     def jiffies(self, now: int) -> int:
-        """The tick that has passed last."""
+        """Return the last tick that has passed."""
         return now * self.hz // 10**9
 
     def time_of(self, jiffies: int) -> int:
-        """When that tick is, in ns."""
+        """Return the time of a tick, in ns."""
         return -(-jiffies * 10**9 // self.hz)
 
     @property
     def ato_min(self) -> int:
-        """TCP_ATO_MIN and TCP_DELACK_MIN: 40 ms in jiffies."""
+        """Return TCP_ATO_MIN and TCP_DELACK_MIN: 40 ms in jiffies."""
         return self.hz // 25
 
     @property
     def delack_max(self) -> int:
-        """TCP_DELACK_MAX: 200 ms in jiffies."""
+        """Return TCP_DELACK_MAX: 200 ms in jiffies."""
         return self.hz // 5
 
     def expiry(self, expires: int, now: int) -> int:
-        """The tick on which a timer for tick `expires` fires, set on tick `now`: calc_wheel_index()."""
+        """Return the tick on which a timer fires that was set on tick `now` for tick `expires`: calc_wheel_index()."""
         level = 0
         while expires - now >= LVL_START << LVL_CLK_SHIFT * level:
             level += 1
@@ -63,11 +63,11 @@ class Timers:
 
 @dataclass(slots=True)
 class DelayedAck:
-    """The icsk_ack of a socket that nothing is lost on."""
+    """Holds the icsk_ack of a socket that loses nothing, and decides as the kernel does by it."""
 
     timers: Timers
     advmss: int  # payload of the full segment that the socket announced
-    rcv_mss: int  # what it takes for one
+    rcv_mss: int  # payload that the socket takes for a full segment
     rtt: int = 0  # of the handshake, ns
     last_seg_size: int = 0
     quick: int = 0  # ACKs that go at once
@@ -80,7 +80,7 @@ class DelayedAck:
     due: int = NEVER  # when it fires, ns
 
     def measure_rcv_mss(self, length: int, psh: bool) -> None:
-        """What a full segment is, and whether this one ends a write: tcp_measure_rcv_mss()."""
+        """Learn what a full segment is, and whether this one ends a write: tcp_measure_rcv_mss()."""
         last_seg_size, self.last_seg_size = self.last_seg_size, 0
         if length >= self.rcv_mss:
             self.rcv_mss = min(length, self.advmss)
@@ -95,7 +95,7 @@ class DelayedAck:
         self.pushed = min(self.pushed + 1, 2)
 
     def event_data_recv(self, now: int, rcv_wnd: int) -> None:
-        """How long an ACK may wait follows from the pace of what comes: tcp_event_data_recv()."""
+        """Adapt how long an ACK may wait to the pace of what comes: tcp_event_data_recv()."""
         jiffies, ato_min = self.timers.jiffies(now), self.timers.ato_min
         gap, self.lrcvtime, self.scheduled = jiffies - self.lrcvtime, jiffies, True
         if not self.ato:
@@ -106,23 +106,24 @@ class DelayedAck:
             self.ato = min(self.ato // 2 + gap, self.timers.delack_max)
 
     def incr_quickack(self, rcv_wnd: int) -> None:
-        """At a connection's start a number of ACKs are not delayed: tcp_incr_quickack()."""
+        """Let a number of ACKs go undelayed at a connection's start: tcp_incr_quickack()."""
         self.quick = min(rcv_wnd // (2 * self.rcv_mss) or 2, TCP_MAX_QUICKACKS)
         self.ato = self.timers.ato_min
 
     @property
     def quickack_mode(self) -> bool:
-        """tcp_in_quickack_mode()."""
+        """Tell whether ACKs go at once: tcp_in_quickack_mode()."""
         return self.quick > 0 and not self.pingpong
 
     def must_follow_read(self, unacked: int, emptied: bool) -> bool:
-        """Whether an ACK goes now that something was read: the first half of __tcp_cleanup_rbuf()."""
+        """Decide whether an ACK goes now that something was read: the first half of __tcp_cleanup_rbuf()."""
         pushed = self.pushed == 2 or (self.pushed == 1 and not self.pingpong)
         return self.scheduled and (unacked > self.rcv_mss or (pushed and emptied))
 
     def delay(self, now: int) -> bool:
-        """Sets the timer, or keeps an earlier one; returns whether that is so near that the ACK goes at once:
-        tcp_send_delayed_ack().
+        """Set the timer, or keep an earlier one: tcp_send_delayed_ack().
+
+        Returns True where the earlier one is so near that the ACK goes at once.
         """
         timers, jiffies = self.timers, self.timers.jiffies(now)
         ato = self.ato
@@ -139,12 +140,12 @@ class DelayedAck:
         return False
 
     def expire(self) -> None:
-        """The timer fires, before the ACK goes: tcp_delack_timer_handler()."""
+        """Note that the timer has fired, before the ACK goes: tcp_delack_timer_handler()."""
         self.ato = self.timers.ato_min if self.pingpong else min(2 * self.ato, self.timers.delack_max)
         self.pingpong = False
 
     def event_ack_sent(self) -> None:
-        """Something has gone that acknowledges: tcp_event_ack_sent(), tcp_dec_quickack_mode()."""
+        """Note that a packet that acknowledges was sent: tcp_event_ack_sent(), tcp_dec_quickack_mode()."""
         if self.quick and self.scheduled:
             self.quick -= 1
             if not self.quick:
@@ -152,6 +153,6 @@ class DelayedAck:
         self.scheduled, self.pushed, self.due = False, 0, NEVER
 
     def event_data_sent(self, now: int) -> None:
-        """Data has gone, soon enough after what came to be an answer: tcp_event_data_sent()."""
+        """Enter ping-pong mode if the data just sent answers what came shortly before: tcp_event_data_sent()."""
         if self.timers.jiffies(now) - self.lrcvtime < self.ato:
             self.pingpong = True

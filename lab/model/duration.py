@@ -1,4 +1,4 @@
-"""How long a transfer of some size takes, from the first SYN to the last byte read."""
+"""Predict how long a transfer of some size takes, from the first SYN to the last byte read."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["transfer_time"]
 
 
 def transfer_time(path: Path) -> Value:
-    """Handshake, slow start and the rest, on a path without loss."""
+    """The transfer takes the handshake, slow start and the rest, on a path without loss."""
     if path.loss:
         raise ModelError("the path loses frames: the model covers a transfer without loss")
     return Value(handshake(path).sender / 1e9 + transfer(path).drained, "s")

@@ -1,4 +1,4 @@
-"""Both halves of a socket together: what comes may let it send, and what it sends acknowledges.
+"""Join both halves of a socket: what comes may let it send, and what it sends acknowledges.
 
 Written after net/ipv4/tcp_input.c (tcp_rcv_established()) and tcp_output.c (__tcp_transmit_skb()) of Linux 7.2.
 """
@@ -17,7 +17,7 @@ __all__ = ["Endpoint", "Packet"]
 
 
 class Packet(NamedTuple):
-    """A packet of a connection that sends both ways."""
+    """Describes a packet of a connection that sends both ways."""
 
     seq: int  # where its payload begins
     segment: Segment | None
@@ -25,38 +25,38 @@ class Packet(NamedTuple):
 
     @property
     def len(self) -> int:
-        """Its payload, bytes."""
+        """Return the bytes of its payload."""
         return self.segment.len if self.segment else 0
 
 
 class Endpoint:
-    """A socket whose process writes, and reads all there is. What it sends goes to `transmit(packet)`."""
+    """Plays a socket whose process writes, and reads all there is. What it sends goes to `transmit(packet)`."""
 
     def __init__(self, path: Path, transmit: Callable[[Packet], None], nodelay: bool = False) -> None:
-        """The socket at the path's beginning."""
+        """Make the socket at the path's beginning; `nodelay` is TCP_NODELAY."""
         self.transmit = transmit
         self.sender = Sender(SenderConfig.of(path), self._transmit_skb)
         self.receiver = Receiver(ReceiverConfig.of(path.turned()), self._transmit_ack)
         self.sender.nonagle = TCP_NAGLE_OFF if nodelay else 0
 
     def write(self, size: int, now: Callable[[], int]) -> Iterator[None]:
-        """One write, which asks for the time whenever it goes on. Yields where it sleeps until there is room."""
+        """Play one write, which asks for the time whenever it goes on. Yields where it sleeps until there is room."""
         self.sender.clock_cache = now()
         for _ in self.sender.sendmsg(size):
             yield
             self.sender.clock_cache = now()
 
     def cork(self) -> None:
-        """Holds back what is less than a segment: TCP_CORK."""
+        """Hold back what is less than a segment: TCP_CORK."""
         self.sender.nonagle |= TCP_NAGLE_CORK
 
     def uncork(self, now: int) -> None:
-        """Does so no more."""
+        """Send what the cork held back, and hold back no more."""
         self.sender.clock_cache = now
         self.sender.uncork()
 
     def receive(self, now: int, packet: Packet) -> None:
-        """What a packet sets off: tcp_rcv_established()."""
+        """Take in a packet, and send what it sets off: tcp_rcv_established()."""
         if packet.segment:
             self.receiver.queue(now, packet.segment)
         self.sender.ack(now, packet.ack)
@@ -64,7 +64,7 @@ class Endpoint:
             self.receiver.ack_snd_check()
 
     def _transmit_skb(self, now: int, seq: int, skb: Skb) -> None:
-        """An skb, cut into segments, each of which acknowledges: __tcp_transmit_skb()."""
+        """Send an skb, cut into segments, each of which acknowledges: __tcp_transmit_skb()."""
         ack = self.receiver.acknowledge(now, skb.end_seq - seq)
         self.receiver.icsk_ack.event_data_sent(now)
         while seq < skb.end_seq:

@@ -1,4 +1,4 @@
-"""What a bulk transfer measures, predicted: goodput as each tool counts it, and what the bottleneck has to hold."""
+"""Predict what a bulk transfer measures: goodput as each tool counts it, and what the bottleneck has to hold."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ __all__ = [
 
 
 def goodput_iperf3(path: Path) -> Value:
-    """As iperf3's receiver counts: what was sent in time, over its time.
+    """The receiver of iperf3 counts what was sent in time, over its own time.
 
     The message that ends the test follows the data through the queue and starts with a round trip: the receiver's
     clock runs that much longer than the sender's.
@@ -33,19 +33,19 @@ def goodput_iperf3(path: Path) -> Value:
 
 
 def goodput_iperf(path: Path) -> Value:
-    """As iperf 2's server counts: all that was written, from the first that arrived to the last."""
+    """The server of iperf 2 counts all that was written, from the first arrival to the last."""
     done = undropped(path)
     return Value(8 * done.total / (done.drained - path.delay.seconds), "bit/s")
 
 
 def goodput_written(path: Path) -> Value:
-    """As iperf and iperf3's sender count: what was written, over the writer's time. Includes what is only buffered."""
+    """The senders of iperf and iperf3 count what was written, even if only buffered, over the writer's time."""
     done = undropped(path)
     return Value(8 * done.written / done.seconds, "bit/s")
 
 
 def goodput_bulk(path: Path) -> Value:
-    """As the lab's own transfer counts: from when its receiver first wakes until the last byte has arrived."""
+    """The lab's own transfer counts from when its receiver first wakes until the last byte has arrived."""
     done = undropped(path)
     if done.started is None:
         raise ModelError("the transfer ends before its receiver first wakes, where its clock starts")
@@ -53,14 +53,16 @@ def goodput_bulk(path: Path) -> Value:
 
 
 def goodput_formula(path: Path) -> Value:
-    """The receive window once a round trip: rwnd x 8 / RTT. No slow start, no sender's buffer."""
+    """The receive window passes once per round trip: rwnd x 8 / RTT. No slow start and no send buffer are in it."""
     rtt = base_rtt(path).number
     return Value(8 * rcv_window(path) / rtt, "bit/s")
 
 
 def goodput_despite_reordering(path: Path) -> Value:
-    """The line rate, in the long run: D-SACK tells a sender that a segment was late, not lost. It takes back what it
-    concluded (tcp_try_undo_dsack()), and waits longer for the next one (tcp_rack_reo_wnd()).
+    """The transfer reaches the line rate in the long run: D-SACK tells the sender that a segment was late, not lost.
+
+    The sender takes back what it concluded (tcp_try_undo_dsack()), and waits longer for the next one
+    (tcp_rack_reo_wnd()).
     """
     if path.loss or path.receiver.sysctls.get("net.ipv4.tcp_dsack") == "0":
         raise ModelError("how often a window is halved depends on chance: the model covers a path where none stays so")
@@ -68,23 +70,23 @@ def goodput_despite_reordering(path: Path) -> Value:
 
 
 def frames_in_flight(path: Path) -> Value:
-    """The most frames that the bottleneck holds, queued and in flight together, were its limit no bound."""
+    """The figure is the most frames that the bottleneck would hold, queued and in flight, without its limit."""
     return Value(transfer(path).peak, "1")
 
 
 def any_drops(path: Path) -> Value:
-    """1 if the bottleneck's limit must drop frames, else 0: when more arrive than it holds."""
+    """The figure is 1 if the bottleneck must drop frames, because more arrive than its limit holds; else 0."""
     return Value(int(transfer(path).peak > path.limit), "1")
 
 
 def lost_frames(path: Path) -> Value:
-    """0 where neither the wire nor its limit loses any. How many a small limit drops is not predicted: ModelError."""
+    """No frame is lost where neither the wire nor its limit loses any. Raises ModelError where one of them does."""
     undropped(path)
     return Value(0, "1")
 
 
 def undropped(path: Path) -> Transfer:
-    """The transfer. Raises ModelError where the wire or its limit loses frames."""
+    """Return the transfer. Raises ModelError where the wire or its limit loses frames."""
     done = transfer(path)
     if path.loss or done.peak > path.limit:
         raise ModelError("the path loses frames: the model covers a transfer without loss")

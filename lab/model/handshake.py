@@ -1,4 +1,4 @@
-"""What the handshake leaves behind: when each end may go on, and what the sender has heard."""
+"""Compute what the handshake leaves behind: when each end may go on, and what the sender has heard."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["Handshake", "handshake"]
 
 
 class Handshake(NamedTuple):
-    """Times in ns since the SYN."""
+    """Holds times in ns since the SYN."""
 
     sender: int  # when the sending socket is established, and may write
     receiver: int  # when the receiving one is
@@ -21,7 +21,7 @@ class Handshake(NamedTuple):
 
 
 def handshake(path: Path) -> Handshake:
-    """Over an idle path, by whichever end connects."""
+    """Return the times of a handshake over an idle path, by whichever end connects."""
     rtt = base_rtt(path, SYN).number
     if client(path) == "sender":
         return _times(rtt, rtt + one_way(path.forward, ACK), one_way(path.forward, SYN))

@@ -1,4 +1,4 @@
-"""What headers, rates and delays alone decide."""
+"""Compute what only headers, rates and delays decide."""
 
 from __future__ import annotations
 
@@ -16,35 +16,35 @@ ETHERNET = 38  # preamble 8, header 14, FCS 4, inter-frame gap 12 (IEEE 802.3): 
 
 
 class ModelError(LabError):
-    """The model does not cover such a path."""
+    """Raised when the model does not cover such a path."""
 
 
 def packet(path: Path) -> Size:
-    """IP packet of a full segment."""
+    """Return the size of a full segment's IP packet."""
     return Size(mss(path) + header_bytes(path))
 
 
 def frame(path: Path) -> Size:
-    """What a full segment costs on the wire."""
+    """Return what a full segment costs on the wire."""
     return Size(packet(path).bytes + ETHERNET)
 
 
 def goodput_line_rate(path: Path) -> Value:
-    """Goodput that fills the bottleneck: rate x payload / frame. Raises ModelError without a rate."""
+    """The goodput that fills the bottleneck is rate x payload / frame. Raises ModelError without a rate."""
     return Value(float(Fraction(mss(path), frame(path).bytes) * _rate(path).bps), "bit/s")
 
 
 def base_rtt(path: Path, there: Size | None = None, back: Size | None = None) -> Value:
-    """Round trip on an idle path of packets of these IP sizes: delays, and each hop's serialisation, both ways.
+    """A round trip on an idle path takes the delays and each hop's serialisation, both ways.
 
-    Without sizes: `ping`'s, 84 bytes of IP either way (56 of data, 8 of ICMP, 20 of IP).
+    Without other sizes, the packets are those of `ping`: 84 bytes of IP either way (56 of data, 8 of ICMP, 20 of IP).
     """
     there, back = there or Size(84), back or there or Size(84)
     return Value(one_way(path.forward, there) + one_way(path.back, back), "s")
 
 
 def one_way(hops: Iterable[Hop], packet: Size) -> float:
-    """Seconds that an IP packet takes over these hops when they are idle."""
+    """Return the seconds that an IP packet takes over these hops when they are idle."""
     whole = Size(packet.bytes + ETHERNET)
     return float(sum(Fraction(hop.delay.ns, 10**9) + (hop.rate.time_for(whole) if hop.rate else 0) for hop in hops))
 

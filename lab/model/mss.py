@@ -1,4 +1,4 @@
-"""The MSS: what each end announces, what the other takes it for, and the segments that they then send.
+"""Compute the MSS: what each end announces, what the other takes it for, and the segments that they then send.
 
 No end negotiates. Each announces what it can receive, by its own route (ipv4_default_advmss(), or `advmss`), and sends
 what its own way carries, but no more than it was told (tcp_sync_mss()). RFC 9293 3.7.1; `TCP_MAXSEG` bounds both.
@@ -36,34 +36,34 @@ _MAY_RAISE = "xt-tcpmss-may-raise"  # the patch of experiments/asymmetric-mtu
 
 
 def tcp_header_length(path: Path) -> Value:
-    """Bytes of a data segment's TCP header: 20, and 12 with timestamps."""
+    """The TCP header of a data segment has 20 bytes, and 12 more with timestamps."""
     return Value(_TCP + _timestamps(path), "B")
 
 
 def header_bytes(path: Path) -> int:
-    """IP and TCP headers of a data segment: 20 or 40 (RFC 791, 8200), 20, and the timestamps' 12."""
+    """Return the bytes of a data segment's headers: IP's 20 or 40 (RFC 791, 8200), TCP's 20, and the timestamps' 12."""
     return _ip(path) + _TCP + _timestamps(path)
 
 
 def mss(path: Path) -> int:
-    """Payload bytes of the sender's full segment."""
+    """Return the payload of the sender's full segment, in bytes."""
     return segment(path, "sender")
 
 
 def segment(path: Path, side: Side) -> int:
-    """Payload bytes of the full segments that one end sends."""
+    """Return the payload of the full segments that one end sends, in bytes."""
     hops = path.forward if side == "sender" else path.back
     carried = min((hop.mtu for hop in hops), default=path.sender.mtu).bytes - _ip(path) - _TCP
     return min(carried, heard(path, _other(side)), _asked(path, side)) - _timestamps(path)
 
 
 def own_segment(path: Path, side: Side) -> int:
-    """Payload bytes of a full segment as that end expects to receive it: tcp_sock's advmss."""
+    """Return the payload of a full segment as that end expects to receive it, in bytes: tcp_sock's advmss."""
     return _announced(path, side) - _timestamps(path)
 
 
 def heard(path: Path, side: Side) -> int:
-    """The MSS of one end as the other one learns it, after all that is in between."""
+    """Return the MSS of one end as the other one learns it, after all that is in between."""
     value, names = _announced(path, side), {"sender": path.sender.name, "receiver": path.receiver.name}
     for box in path.middleboxes:
         leaving = (box.get("node"), box.get("way")) == (names[side], "out")
@@ -76,33 +76,36 @@ def heard(path: Path, side: Side) -> int:
 
 
 def mss_of_syn(path: Path) -> Value:
-    """The MSS in the SYN, as it arrives."""
+    """The SYN arrives with the client's MSS, as middleboxes on its way leave it."""
     return Value(heard(path, client(path)), "B")
 
 
 def mss_of_syn_ack(path: Path) -> Value:
-    """The MSS in the SYN-ACK, as it arrives."""
+    """The SYN-ACK arrives with the server's MSS, as middleboxes on its way leave it."""
     return Value(heard(path, _other(client(path))), "B")
 
 
 def largest_payload(path: Path) -> Value:
-    """Bytes of a full segment from the sender."""
+    """The largest payload is that of a full segment from the sender."""
     return Value(mss(path), "B")
 
 
 def largest_payload_back(path: Path) -> Value:
-    """Bytes of a full segment from the receiver."""
+    """The largest payload is that of a full segment from the receiver."""
     return Value(segment(path, "receiver"), "B")
 
 
 def no_fragments(path: Path) -> Value:
-    """0: an end never sends a segment that is longer than its own way carries, whatever it was told."""
+    """There are 0 fragments: an end sends no segment longer than its own way carries, whatever it was told."""
     del path
     return Value(0, "1")
 
 
 def _announced(path: Path, side: Side) -> int:
-    """By the route of that end: its `advmss`, or its MTU less the headers without options."""
+    """Return the MSS by the route of that end: its `advmss`, or its MTU less the headers without options.
+
+    Its program may have lowered it.
+    """
     end, hops = (path.sender, path.forward) if side == "sender" else (path.receiver, path.back)
     mtu = hops[0].mtu if hops else end.mtu
     route = end.advmss.bytes if end.advmss else max(mtu.bytes - _ip(path) - _TCP, _LEAST)
@@ -110,13 +113,13 @@ def _announced(path: Path, side: Side) -> int:
 
 
 def _asked(path: Path, side: Side) -> int:
-    """The bound that its program sets with TCP_MAXSEG, if any."""
+    """Return the bound that this end's program sets with TCP_MAXSEG, 65535 without."""
     asked = path.workload.get("maxseg")
     return Size.of(asked).bytes if asked is not None and client(path) == side else 65535
 
 
 def client(path: Path) -> Side:
-    """The end that connects."""
+    """Return the end that connects."""
     return "receiver" if path.workload.get("client") == path.receiver.name != path.sender.name else "sender"
 
 

@@ -1,4 +1,4 @@
-"""What goes over a connection, as its two ends see it."""
+"""Describe what goes over a connection, as its two ends see it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ SYN, ACK = Size(60), Size(52)  # IP packets: 20, 20 and the options
 
 
 class Segment(NamedTuple):
-    """The data of a packet."""
+    """Describes the data of a packet."""
 
     len: int  # payload, bytes
     frags: int  # pieces of pages that it lies in
@@ -21,9 +21,9 @@ class Segment(NamedTuple):
 
 
 class Ack(NamedTuple):
-    """What a packet acknowledges."""
+    """Describes what a packet acknowledges."""
 
     ack_seq: int
-    window: int  # that is offered with it, bytes
+    window: int  # the window offered with it, bytes
     tsval: int  # its time stamp, ms
-    len: int = 0  # of the data that it brings, too
+    len: int = 0  # bytes of data in the same packet

@@ -1,4 +1,4 @@
-"""What a prediction may know: the path and the sysctls, before anything runs. Never a record."""
+"""Hold what a prediction may know before anything runs: the path, the sysctls, the workload; never a record."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ __all__ = ["End", "Hop", "Path"]
 
 _SNDBUF_MAX, _RCVBUF_MAX = 4194304, 6291456  # Linux's, on a machine with memory to spare (tcp_init)
 _MAX_HEADER = 32  # of a kernel without wireless links and tunnels, as the user-mode ones are
-_WRITE_SIZES = {"iperf": "128 KiB", "iperf3": "128 KiB", "netcat": "16 KiB"}  # what their writers write at once
+_WRITE_SIZES = {"iperf": "128 KiB", "iperf3": "128 KiB", "netcat": "16 KiB"}  # which their writers pass to one write()
 _WRITES_PER_POLL = {"iperf3": 10, "netcat": 1}  # blocks that follow when select() or poll() says that there is room
-_CONTROLLED = ("iperf3",)  # whose programs talk on a connection of their own before
+_CONTROLLED = ("iperf3",)  # kinds whose programs first talk on a connection of their own
 _HEADER_BYTES = {"iperf": 60}  # bytes of the header that it writes first, and its server answers
 
 
 @dataclass(frozen=True, slots=True)
 class Hop:
-    """One link in one direction, as `lab.spec.network.Direction` has it."""
+    """Describes one link in one direction, as `lab.spec.network.Direction` does."""
 
     rate: Rate | None
     delay: Duration
@@ -34,7 +34,7 @@ class Hop:
 
     @classmethod
     def of(cls, direction: Mapping[str, Any]) -> Hop:
-        """From the plain form of a direction."""
+        """Read the plain form of a direction."""
         rate = direction["rate"]
         return cls(
             None if rate is None else Rate.of(rate),
@@ -47,7 +47,7 @@ class Hop:
 
 @dataclass(frozen=True, slots=True)
 class End:
-    """What a host brings to the path's first or last interface. `advmss` is its route's, None without."""
+    """Describes a host at an end of the path, and its interface there."""
 
     name: str = ""
     sysctls: Mapping[str, str] = field(default_factory=dict, hash=False)
@@ -57,11 +57,11 @@ class End:
     gro: bool = False
     gso_max_segs: int | None = None
     coalescing: Duration = Duration(0)
-    advmss: Size | None = None
+    advmss: Size | None = None  # of its route
 
     @classmethod
     def of(cls, node: Mapping[str, Any], interface: Mapping[str, Any] | None) -> End:
-        """From the plain form of a node and of its interface on the path, None for the loopback."""
+        """Read the plain form of a node and of its interface on the path, None for the loopback."""
         if interface is None:
             return cls(node["name"], node["sysctls"])
         routes = (route for route in node["routes"] if route["interface"] == interface["name"])
@@ -79,29 +79,29 @@ class End:
 
 @dataclass(frozen=True, slots=True)
 class Path:
-    """The way from a sender to a receiver and back, with what their kernels and programs will do on it."""
+    """Describes the way from a sender to a receiver and back, and what their kernels and programs do on it."""
 
-    forward: tuple[Hop, ...]  # in the order that a packet takes them, as the next
+    forward: tuple[Hop, ...]  # in the order in which a packet takes them, as `back` is
     back: tuple[Hop, ...]
     timestamps: bool = True
     sndbuf_max: int = _SNDBUF_MAX  # tcp_wmem[2] of the sender, bytes
     rcvbuf_max: int = _RCVBUF_MAX  # tcp_rmem[2] of the receiver, bytes
-    kernel: tuple[int, int] = (7, 2)  # its version
+    kernel: tuple[int, int] = (7, 2)  # the kernel's version
     hz: int = 1000
-    max_header: int = _MAX_HEADER  # bytes that it leaves free for headers: LL_MAX_HEADER and tunnels
+    max_header: int = _MAX_HEADER  # bytes that the kernel leaves free for headers: LL_MAX_HEADER and tunnels
     duration: Duration | None = None  # for which the workload sends
     version: int = 4  # of IP
     adv_win_scale: int = 1  # by which kernels before 6.6 shift the receive buffer: tcp_adv_win_scale
-    writes_per_poll: int | None = None  # each time that there is room; None: the writer sleeps in write()
-    control: bool = False  # whether its programs agree on a connection of their own when to start, after a cookie
-    write_size: int | None = None  # bytes
+    writes_per_poll: int | None = None  # writes each time that there is room; None: the writer sleeps in write()
+    control: bool = False  # whether a connection of their own tells the programs when to start, after a cookie
+    write_size: int | None = None  # bytes of one write
     cpu_per_write: Duration = Duration(0)
     rcvlowat: int = 0  # bytes for which its reader wakes: SO_RCVLOWAT
     sendfile: bool = False
-    header_bytes: int = 0  # that its writer writes before all else, for its reader to answer
+    header_bytes: int = 0  # bytes that its writer writes first, for its reader to answer
     size: Size | None = None  # of what the workload sends
     patches: tuple[str, ...] = ()  # names of those that the kernel was built with
-    workload: Mapping[str, Any] = field(default_factory=dict, hash=False)  # as declared, in plain form, as the next
+    workload: Mapping[str, Any] = field(default_factory=dict, hash=False)  # as declared, in plain form, like the next
     middleboxes: tuple[Mapping[str, Any], ...] = field(default=(), hash=False)
     sender: End = End()
     receiver: End = End()
@@ -116,7 +116,7 @@ class Path:
         workload: Mapping[str, Any],
         middleboxes: Iterable[Mapping[str, Any]] = (),
     ) -> Path:
-        """The shortest path between two nodes of a network, all in plain form. Raises InputError when there is none."""
+        """Find the shortest path between two nodes; all is in plain form. Raises InputError when there is none."""
         nodes = {node["name"]: node for node in network["nodes"]}
         try:
             sending, receiving = nodes[sender]["sysctls"], nodes[receiver]["sysctls"]
@@ -156,7 +156,7 @@ class Path:
         )
 
     def turned(self) -> Path:
-        """The way from the receiver to the sender."""
+        """Return the way from the receiver to the sender."""
         return replace(
             self,
             forward=self.back,
@@ -169,38 +169,38 @@ class Path:
 
     @property
     def rate(self) -> Rate | None:
-        """The bottleneck's rate on the way forward; None when no hop has one."""
+        """Return the bottleneck's rate on the way forward; None when no hop has one."""
         return min((hop.rate for hop in self.forward if hop.rate), default=None)
 
     @property
     def delay(self) -> Duration:
-        """The forward hops' delays, summed."""
+        """Return the sum of the forward hops' delays."""
         return Duration(sum(hop.delay.ns for hop in self.forward))
 
     @property
     def back_delay(self) -> Duration:
-        """The back hops' delays, summed."""
+        """Return the sum of the back hops' delays."""
         return Duration(sum(hop.delay.ns for hop in self.back))
 
     @property
     def mtu(self) -> Size:
-        """The smallest MTU of either way: the sender's MSS follows from what both ends announce."""
+        """Return the smallest MTU of both ways."""
         return min((hop.mtu for hop in self.forward + self.back), default=self.sender.mtu)
 
     @property
     def limit(self) -> int:
-        """Frames that the bottleneck holds."""
+        """Return how many frames the bottleneck holds."""
         slowest = self.rate
         return min(hop.limit for hop in self.forward if hop.rate == slowest)
 
     @property
     def loss(self) -> float:
-        """Probability that a frame is lost on the way forward."""
+        """Return the probability that a frame is lost on the way forward."""
         return 1 - prod(1 - hop.loss for hop in self.forward)
 
 
 def _hops(network: Mapping[str, Any], start: str, goal: str) -> list[tuple[Mapping[str, Any], str, str]]:
-    """(link, key of the direction ahead, key of the one behind) along the shortest way."""
+    """Return (link, key of the direction ahead, key of the one behind) for each hop of the shortest way."""
     ways: deque[tuple[str, list[tuple[Mapping[str, Any], str, str]]]] = deque([(start, [])])
     seen = {start}
     while ways:
@@ -224,7 +224,7 @@ def _links(network: Mapping[str, Any], node: str) -> Iterator[tuple[str, tuple[M
 
 
 def _end(link: Mapping[str, Any], node: str) -> Mapping[str, Any]:
-    """The interface of `link` that is the node's."""
+    """Return the interface of `link` that is the node's."""
     return next(end for end in link["ends"] if end["node"] == node)
 
 

@@ -1,9 +1,8 @@
-"""The receiving end of a connection: what its reader leaves unread, the window that it offers, and what it
-acknowledges.
+"""Play the receiving end of a connection: what its reader leaves unread, what it offers, and what it acknowledges.
 
 Written after net/ipv4/tcp_input.c, tcp_output.c and tcp.c of Linux 7.2, for a path without loss and a process that
-reads all there is as soon as it is woken, and named as there. Positions are bytes of payload since the
-start, times whole nanoseconds.
+reads all there is as soon as it is woken, and named as there. Positions are bytes of payload since the start, times
+are whole nanoseconds.
 """
 
 from __future__ import annotations
@@ -38,33 +37,35 @@ NSEC_PER_USEC, NSEC_PER_MSEC = 1000, 10**6
 GROWING_LEN = 128  # bytes of a segment that may widen the window: tcp_event_data_recv()
 _ALL = 1 << 62
 _READ_SIZE = 1 << 20  # bytes
-_ANSWER = 28  # bytes: of iperf 2, to the header of its client
+_ANSWER = 28  # bytes with which iperf 2 answers its client's header
 
 
 @dataclass(frozen=True, slots=True)
 class ReceiverConfig:
-    """What the receiving socket starts from, and what its reader asks for."""
+    """Holds what the receiving socket starts from, and what its reader asks for."""
 
     timers: Timers
     handshake_rtt: int  # ns
     rmem_default: int  # the receive buffer at first: tcp_rmem[1], bytes
-    rmem_max: int  # and at most: tcp_rmem[2]
+    rmem_max: int  # the receive buffer at most: tcp_rmem[2], bytes
     rcv_wnd: int  # the window that the SYN-ACK offered, bytes
     skb_overhead: int  # what the head of an skb costs, bytes
-    advmss: int  # payload of the full segment that it announced
-    initial_rcv_mss: int  # what it takes for a full segment before it has seen one: tcp_initialize_rcv_mss()
+    advmss: int  # payload of the full segment that the socket announced
+    initial_rcv_mss: int  # what the socket takes for a full segment before it has seen one: tcp_initialize_rcv_mss()
     rcv_wscale: int
     fixed_ratio: int | None = None  # scaling_ratio of kernels before 6.6; None where it is measured
     timestamps: bool = True
     rcvlowat: int = 1  # bytes for which the reader wakes: SO_RCVLOWAT
-    first_read_size: int = _ALL  # bytes that its first call asks for
-    read_size: int = _ALL  # and every further one
-    answer: int = 0  # bytes that it sends back when it has read anything
+    first_read_size: int = _ALL  # bytes that the reader's first call asks for
+    read_size: int = _ALL  # bytes that every further call asks for
+    answer: int = 0  # bytes that the reader sends back when it has read anything
 
     @classmethod
     def of(cls, path: Path) -> Self:
-        """What the path's receiver starts from: a reader with a low-water mark asks for that much first, then for 1 MiB
-        at a time (`lab.workload.Bulk`); any other one takes what there is.
+        """Return what the path's receiver starts from.
+
+        A reader with a low-water mark asks for that much first, then for 1 MiB at a time (`lab.workload.Bulk`); any
+        other one takes what there is.
         """
         advmss = own_segment(path, "receiver")
         reads = {"first_read_size": path.rcvlowat, "read_size": _READ_SIZE} if path.rcvlowat else {}
@@ -88,7 +89,7 @@ class ReceiverConfig:
 
 @dataclass(slots=True)
 class Received:
-    """An skb of the receive queue."""
+    """Describes an skb of the receive queue."""
 
     end_seq: int
     truesize: int
@@ -96,10 +97,10 @@ class Received:
 
 
 class Receiver:
-    """The state of the receiving socket and its reader. What it acknowledges goes to `transmit(now, ack)`."""
+    """Plays the receiving socket and its reader. Its ACKs go to `transmit(now, ack)`."""
 
     def __init__(self, config: ReceiverConfig, transmit: Callable[[int, Ack], None]) -> None:
-        """As tcp_init_buffer_space() leaves it."""
+        """Start as tcp_init_buffer_space() leaves the socket."""
         self.config, self.transmit = config, transmit
         self.icsk_ack = DelayedAck(config.timers, config.advmss, config.initial_rcv_mss, config.handshake_rtt)
         self.rcv_nxt = self.rcv_wup = self.copied_seq = 0
@@ -116,18 +117,18 @@ class Receiver:
         self.now = 0
 
     def receive_cookie(self, now: int) -> None:
-        """A few bytes that are no part of the transfer, and are acknowledged at once."""
+        """Take in a few bytes that are no part of the transfer, and are acknowledged at once."""
         self.tuning.rcv_rtt_measure(now // NSEC_PER_USEC, self.rcv_nxt, self.rcv_wnd)
         self.icsk_ack.event_data_recv(now, self.rcv_wnd)
         self.icsk_ack.event_ack_sent()
 
     def receive(self, now: int, segment: Segment) -> None:
-        """What a segment sets off that acknowledges nothing new: tcp_rcv_established(). It may wake the reader."""
+        """Take in a segment that acknowledges nothing new: tcp_rcv_established(). It may wake the reader."""
         self.queue(now, segment)
         self.ack_snd_check()
 
     def queue(self, now: int, segment: Segment) -> None:
-        """The first half of that: tcp_queue_rcv(), tcp_event_data_recv()."""
+        """Queue a segment and learn from it, without an ACK yet: tcp_queue_rcv(), tcp_event_data_recv()."""
         self.now, now_us = now, now // NSEC_PER_USEC
         if self.config.timestamps and segment.len >= self.icsk_ack.rcv_mss:
             self.tuning.rcv_rtt_measure_ts(now_us, segment.tsecr, self.rcv_nxt == self.copied_seq)
@@ -140,7 +141,7 @@ class Receiver:
         self._grow_window(segment.len)
 
     def ack_snd_check(self) -> None:
-        """The second: an ACK goes or waits, and the reader may wake. __tcp_ack_snd_check(), tcp_data_ready()."""
+        """Decide if an ACK goes or waits, and if the reader wakes: __tcp_ack_snd_check(), tcp_data_ready()."""
         wider = self._unacked() > self.icsk_ack.rcv_mss and (
             self.rcv_nxt - self.copied_seq < self.config.rcvlowat or self._select_window() >= self.rcv_wnd
         )
@@ -149,7 +150,7 @@ class Receiver:
         self.awake |= self._epollin_ready()
 
     def read(self, now: int) -> None:
-        """The reader's turn: tcp_recvmsg(), call by call, each of which ends with __tcp_cleanup_rbuf()."""
+        """Let the reader read: tcp_recvmsg(), call by call, each of which ends with __tcp_cleanup_rbuf()."""
         self.now, self.awake = now, False
         while self.receive_queue:
             self._recvmsg()
@@ -160,13 +161,13 @@ class Receiver:
             self.answer = 0
 
     def delack_timer(self, now: int) -> None:
-        """The delayed ACK's timer fires."""
+        """Send the delayed ACK, whose timer has fired."""
         self.now = now
         self.icsk_ack.expire()
         self.send_ack()
 
     def _recvmsg(self) -> None:
-        """One call, or what it takes before it sleeps: tcp_recvmsg_locked()."""
+        """Play one call, or what it takes before it sleeps: tcp_recvmsg_locked()."""
         while self.receive_queue and self.wanted:
             skb = self.receive_queue[0]
             used = min(skb.end_seq - self.copied_seq, self.wanted)
@@ -178,15 +179,16 @@ class Receiver:
         self.wanted = self.wanted or self.config.read_size
 
     def _epollin_ready(self) -> bool:
-        """Whether the reader wakes: tcp_epollin_ready(), tcp_rmem_pressure()."""
+        """Decide whether the reader wakes: tcp_epollin_ready(), tcp_rmem_pressure()."""
         pressure = self.rmem_alloc > self.rcvbuf - (self.rcvbuf >> 3)
         enough = self.rcv_nxt - self.copied_seq >= self.config.rcvlowat
         return enough or pressure or self._receive_window() <= self.icsk_ack.rcv_mss
 
     def _queue_rcv(self, segment: Segment) -> None:
-        """tcp_queue_rcv(): an skb that joins the one before it costs its payload, one by itself its head too.
+        """Queue a segment: tcp_queue_rcv().
 
-        skb_try_coalesce() joins no more pieces than an skb holds.
+        An skb that joins the one before it costs its payload; one by itself costs its head too. skb_try_coalesce()
+        joins no more pieces than an skb holds.
         """
         self.rcv_nxt += segment.len
         self.rmem_alloc += segment.len
@@ -200,7 +202,7 @@ class Receiver:
             self.receive_queue.append(Received(self.rcv_nxt, segment.len + self.config.skb_overhead, segment.frags))
 
     def _measure_scaling_ratio(self, length: int) -> None:
-        """The share of an skb that is payload: tcp_measure_rcv_mss(), since 6.6."""
+        """Measure the share of an skb that is payload: tcp_measure_rcv_mss(), since 6.6."""
         if self.config.fixed_ratio is not None:
             return
         ratio = (length << TCP_RMEM_TO_WIN_SCALE) // (length + self.config.skb_overhead)
@@ -210,26 +212,26 @@ class Receiver:
             self.tuning.space = min(self.tuning.space, self.window_clamp)
 
     def _grow_window(self, length: int) -> None:
-        """The window widens by two segments for each one, and that asks for an ACK at once: tcp_grow_window()."""
+        """Widen the window by two segments for each one, and ask for an ACK at once: tcp_grow_window()."""
         room = min(self.window_clamp, self._space()) - self.rcv_ssthresh
         if room > 0 and length >= GROWING_LEN:
             self.rcv_ssthresh += min(room, 2 * max(self.config.advmss, length))
             self.icsk_ack.quick |= 1
 
     def _win_from_space(self, space: int) -> int:
-        """tcp_win_from_space(): the share of a buffer that is offered."""
+        """Return the share of a buffer that is offered: tcp_win_from_space()."""
         return space * self.scaling_ratio >> TCP_RMEM_TO_WIN_SCALE
 
     def _space(self) -> int:
-        """tcp_space(): the share of what is free."""
+        """Return the share of the free buffer that is offered: tcp_space()."""
         return self._win_from_space(self.rcvbuf - self.rmem_alloc)
 
     def _receive_window(self) -> int:
-        """tcp_receive_window(): what is left of the window that was offered last."""
+        """Return what is left of the window that was offered last: tcp_receive_window()."""
         return max(self.rcv_wup + self.rcv_wnd - self.rcv_nxt, 0)
 
     def _select_window(self) -> int:
-        """__tcp_select_window()."""
+        """Return the window that could be offered now: __tcp_select_window()."""
         allowed_space, free_space, mss = self._win_from_space(self.rcvbuf), self._space(), self.icsk_ack.rcv_mss
         if free_space < min(self.window_clamp, allowed_space) >> 1:
             self.icsk_ack.quick = 0
@@ -244,15 +246,18 @@ class Receiver:
         return free_space // mss * mss
 
     def _scaled(self, window: int) -> int:
-        """The window as it can be expressed, rounded up."""
+        """Round a window up to one that the window scale can express."""
         return -(-window >> self.config.rcv_wscale) << self.config.rcv_wscale
 
     def send_ack(self, length: int = 0) -> None:
-        """Something goes that acknowledges, alone or with so much data."""
+        """Send an ACK, bare or with `length` bytes of data."""
         self.transmit(self.now, self.acknowledge(self.now, length))
 
     def acknowledge(self, now: int, length: int) -> Ack:
-        """What a packet with so much data acknowledges: tcp_select_window(). What was offered is not taken back."""
+        """Return what a packet with `length` bytes acknowledges and offers: tcp_select_window().
+
+        What was offered is not taken back.
+        """
         new_win, cur_win = self._select_window(), self._receive_window()
         self.rcv_wnd = self._scaled(cur_win) if new_win < cur_win else new_win
         self.rcv_wup = self.rcv_nxt
@@ -263,7 +268,7 @@ class Receiver:
         return self.rcv_nxt - self.rcv_wup
 
     def _rcv_space_adjust(self) -> None:
-        """tcp_rcv_space_adjust()."""
+        """Let the buffer grow with what was read: tcp_rcv_space_adjust()."""
         unread = self.rcv_nxt - self.copied_seq
         rcvwin = self.tuning.rcvbuf_grow(self.now // NSEC_PER_USEC, self.copied_seq, unread)
         if rcvwin is not None:
@@ -272,7 +277,7 @@ class Receiver:
                 self.rcvbuf, self.window_clamp = rcvbuf, self._win_from_space(rcvbuf)
 
     def _cleanup_rbuf(self) -> None:
-        """__tcp_cleanup_rbuf()."""
+        """Send an ACK after a read, if one is due or the window has doubled: __tcp_cleanup_rbuf()."""
         if self.icsk_ack.must_follow_read(self._unacked(), not self.rmem_alloc):
             self.send_ack()
             return

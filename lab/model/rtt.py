@@ -1,4 +1,4 @@
-"""Round trips: how many a sender gets, how exact they are, and what a full window makes of the path's."""
+"""Predict round trips: how many a sender gets, how exact they are, and what a full window makes of the path's."""
 
 from __future__ import annotations
 
@@ -13,37 +13,39 @@ _TICK = 0.001  # seconds of Linux's time stamp clock: TCP_TS_HZ is 1000
 
 
 def rtt_for_new_data(path: Path) -> Value:
-    """1 with timestamps: what acknowledges new data echoes when it was sent, be it for a second time (RFC 7323 4.1)."""
+    """The figure is 1 with timestamps: an ACK of new data tells when that was sent, first or again (RFC 7323 4.1)."""
     if not path.timestamps:
         raise ModelError("there are no timestamps to be echoed")
     return Value(1, "1")
 
 
 def rtt_per_ack(path: Path) -> Value:
-    """1 where nothing is lost: then every ACK acknowledges new data. With loss, duplicates do not (RFC 7323 4.1)."""
+    """The figure is 1 without loss: every ACK acknowledges new data. With loss, duplicates do not (RFC 7323 4.1)."""
     if path.loss:
         raise ModelError("how many duplicates a loss causes depends on the window that it meets")
     return rtt_for_new_data(path)
 
 
 def rtt_despite_retransmission(path: Path) -> Value:
-    """1 with timestamps, whose echo says which transmission arrived; 0 without: Karn's rule (RFC 6298 3)."""
+    """The figure is 1 with timestamps, whose echo tells transmissions apart; 0 without: Karn's rule (RFC 6298 3)."""
     return Value(int(path.timestamps), "1")
 
 
 def third_of_tick(path: Path) -> Value:
-    """A third of the clock's tick, 1 ms in Linux: a time is late by a uniform part of it, a difference of two by their
-    difference, whose mean size is a third.
+    """The error is a third of the clock's tick, which is 1 ms in Linux.
+
+    Each of two times is late by a uniform part of a tick; their difference is off by the difference of the two parts,
+    whose mean size is a third.
     """
     rtt_for_new_data(path)
     return Value(_TICK / 3, "s")
 
 
 def rtt_of_full_window(path: Path) -> Value:
-    """Window / rate: what the window holds beyond the path stands in the queue (Little's law).
+    """The RTT is window / rate: what the window holds beyond the path stands in the queue (Little's law).
 
-    A sender waits until the window has room for a burst (tcp_tso_should_defer()): it is full but for half of one.
-    For a send buffer that never is the limit: a writer sleeps until a third of it is free.
+    A sender waits until the window has room for a burst (tcp_tso_should_defer()): on average it is full but for half of
+    one. This holds while the send buffer is never the limit: a writer sleeps until a third of it is free.
     """
     window = rcv_window(path)
     if 3 * window > 2 * path.sndbuf_max:

@@ -1,4 +1,4 @@
-"""The sending end of a connection: what waits in its buffer, skb by skb, and when which of it leaves.
+"""Play the sending end of a connection: what waits in its buffer, skb by skb, and when which of it leaves.
 
 Written after net/ipv4/tcp.c (tcp_sendmsg_locked()), tcp_output.c (tcp_write_xmit()), tcp_input.c (tcp_ack()) and
 net/core/stream.c of Linux 7.2, for a path without loss, and named as there. Positions are bytes of payload since the
@@ -34,7 +34,7 @@ TCP_NAGLE_OFF, TCP_NAGLE_CORK, TCP_NAGLE_PUSH = 1, 2, 4
 
 @dataclass(slots=True)
 class Skb:
-    """Payload of the send queue, up to `end_seq`."""
+    """Holds payload of the send queue, up to `end_seq`."""
 
     end_seq: int
     psh: bool = False
@@ -43,7 +43,7 @@ class Skb:
 
 @dataclass(frozen=True, slots=True)
 class SenderConfig:
-    """What the sending socket starts from."""
+    """Holds what the sending socket starts from."""
 
     mss_cache: int  # payload of a full segment, bytes
     gso_max_segs: int  # the most segments of an skb
@@ -53,11 +53,11 @@ class SenderConfig:
     sndmem_per_mss: int  # what tcp_sndbuf_expand() reserves for a segment, bytes
     handshake_rtt: int  # ns
     snd_wnd: int  # the window that the handshake offered, bytes
-    hz: int  # ticks a second
+    hz: int  # ticks per second
 
     @classmethod
     def of(cls, path: Path) -> Self:
-        """What the path's sender starts from."""
+        """Return what the path's sender starts from."""
         return cls(
             mss_cache=mss(path),
             gso_max_segs=gso_segments(path),
@@ -72,7 +72,7 @@ class SenderConfig:
 
 
 class Sender:
-    """The state of the sending socket. What it sends goes to `transmit(now, seq, skb)`."""
+    """Plays the sending socket. What it sends goes to `transmit(now, seq, skb)`."""
 
     def __init__(self, config: SenderConfig, transmit: Callable[[int, int, Skb], None]) -> None:
         rtt_us = config.handshake_rtt // NSEC_PER_USEC
@@ -92,23 +92,24 @@ class Sender:
         self.srtt_us = max(rtt_us << 3, 1)  # eight times the mean
         self.min_rtt_burst = config.gso_max_size >> (rtt_us >> TCP_TSO_RTT_LOG)  # bytes
         self.ts_recent = 0  # the receiver's time stamp seen last, ms
-        self.wstamp_ns = 0  # when it last sent
+        self.wstamp_ns = 0  # when the last skb was sent
         self.clock_cache = 0  # the time
 
     def wmem_queued(self) -> int:
-        """sk_wmem_queued: each skb costs its head too."""
+        """Return sk_wmem_queued, to which each skb adds its head too."""
         heads = len(self.write_queue) + len(self.rtx_queue)
         return self.write_seq - self.snd_una + self.config.skb_overhead * heads
 
     def is_writeable(self) -> bool:
-        """sk_stream_is_writeable(): whether a third is free."""
+        """Tell whether a third of the buffer is free: sk_stream_is_writeable()."""
         queued = self.wmem_queued()
         return queued < self.sndbuf and self.sndbuf - queued >= queued >> 1
 
     def sendmsg(self, size: int, more: bool = False, wait: bool = True) -> Generator[None, None, int]:
-        """tcp_sendmsg_locked(): returns how much was taken; `more` is MSG_MORE, `wait` the lack of MSG_DONTWAIT.
+        """Play one call, and return how much it took: tcp_sendmsg_locked().
 
-        Yields where its process sleeps until it is woken: sk_stream_wait_memory(). No ACK comes before it does.
+        `more` is MSG_MORE, `wait` the lack of MSG_DONTWAIT. Yields where its process sleeps until it is woken:
+        sk_stream_wait_memory(). No ACK comes before that.
         """
         left, size_goal = size, self._xmit_size_goal()
         while left:
@@ -144,19 +145,19 @@ class Sender:
         return size - left
 
     def uncork(self) -> None:
-        """__tcp_sock_set_cork()."""
+        """Take the cork out, and send what it held back: __tcp_sock_set_cork()."""
         self.nonagle &= ~TCP_NAGLE_CORK
         self._write_xmit(self.nonagle)
 
     def close(self) -> None:
-        """tcp_send_fin(): what is left waits no longer for more."""
+        """Close the socket; what is left waits no longer for more: tcp_send_fin()."""
         self.fin = True
         self._write_xmit(TCP_NAGLE_PUSH)
 
     def ack(self, now: int, ack: Ack) -> bool:
-        """tcp_ack(), and what may be sent then. Returns whether that wakes the writer.
+        """Take in an ACK, and send what may be sent then: tcp_ack(). Returns whether that wakes the writer.
 
-        Data wakes it too, to find whatever room there is: its wait is on the socket, not on room alone.
+        Data wakes it too, to find whatever room there is: its wait is on the socket, not only on room.
         """
         waiting, self.clock_cache = self.nospace, now
         if ack.ack_seq > self.snd_una:
@@ -170,7 +171,7 @@ class Sender:
         return (waiting and not self.nospace) or ack.len > 0
 
     def _clean_rtx_queue(self, ack_seq: int) -> None:
-        """tcp_clean_rtx_queue(), and what follows from its RTT samples."""
+        """Drop what is acknowledged, and learn from its RTT samples: tcp_clean_rtx_queue()."""
         prior_packets, first_ackt, last_ackt = self.packets_out, self.rtx_queue[0].tstamp, 0
         seq, self.snd_una = self.snd_una, ack_seq
         while self.rtx_queue and seq < ack_seq:
@@ -188,28 +189,31 @@ class Sender:
         self.srtt_us = max(self.srtt_us + error, 1)  # tcp_rtt_estimator()
 
     def _pcount(self, length: int) -> int:
-        """tcp_skb_pcount() of an skb with so much payload."""
+        """Return the tcp_skb_pcount() of an skb with so much payload."""
         return -(-length // self.mss_cache)
 
     def _xmit_size_goal(self) -> int:
-        """tcp_xmit_size_goal(): whole segments, for at most half of the largest window."""
+        """Return the payload that an skb should reach: whole segments, at most half of the largest window.
+
+        tcp_xmit_size_goal().
+        """
         segs = min(min(self.config.gso_max_size, self.max_window >> 1) // self.mss_cache, self.config.gso_max_segs)
         return max(segs, 1) * self.mss_cache
 
     def _tail_len(self) -> int:
-        """The payload of tcp_write_queue_tail()."""
+        """Return the payload of tcp_write_queue_tail(), in bytes."""
         seq = self.write_queue[-2].end_seq if len(self.write_queue) > 1 else self.snd_nxt
         return self.write_queue[-1].end_seq - seq
 
     def _forced_push(self) -> bool:
-        """forced_push(): PSH after half of the largest window."""
+        """Decide whether PSH is due, as it is after half of the largest window: forced_push()."""
         return self.write_seq > self.pushed_seq + (self.max_window >> 1)
 
     def _mark_push(self, skb: Skb) -> None:
         skb.psh, self.pushed_seq = True, self.write_seq
 
     def _push(self, nonagle: int, more: bool) -> None:
-        """tcp_push()."""
+        """Send what was written, with PSH on the last skb unless more follows: tcp_push()."""
         if not self.write_queue:
             return
         if not more or self._forced_push():
@@ -217,17 +221,17 @@ class Sender:
         self._write_xmit(nonagle)
 
     def _pacing_rate(self) -> int:
-        """Bytes a second: tcp_update_pacing_rate()."""
+        """Return the pace of bursts in bytes per second: tcp_update_pacing_rate()."""
         ratio = TCP_PACING_SS_RATIO if self.cubic.slow_start else TCP_PACING_CA_RATIO
         return ratio * self.cubic.cwnd * self.mss_cache * 80_000 // self.srtt_us
 
     def _tso_segs(self) -> int:
-        """The most segments of one skb: tcp_tso_segs(), tcp_tso_autosize()."""
+        """Return the most segments that one skb takes: tcp_tso_segs(), tcp_tso_autosize()."""
         size = min((self._pacing_rate() >> SK_PACING_SHIFT) + self.min_rtt_burst, self.config.gso_max_size)
         return min(max(size // self.mss_cache, TCP_MIN_TSO_SEGS), self.config.gso_max_segs)
 
     def _write_xmit(self, nonagle: int, push_one: bool = False) -> None:
-        """tcp_write_xmit()."""
+        """Send what both windows, Nagle's rule and TSO let go: tcp_write_xmit()."""
         queue, mss_now, cwnd = self.write_queue, self.mss_cache, self.cubic.cwnd
         if not queue:
             return
@@ -259,15 +263,15 @@ class Sender:
             self.cubic.sent(self.packets_out, limited, self.snd_una, self.snd_nxt)
 
     def _send_win(self) -> int:
-        """Bytes that the receiver's window lets out beyond what is sent."""
+        """Return the bytes that the receiver's window lets out beyond what is sent."""
         return self.snd_una + self.snd_wnd - self.snd_nxt
 
     def _cong_win(self) -> int:
-        """Bytes that the congestion window does."""
+        """Return the bytes that the congestion window lets out beyond what is sent."""
         return (self.cubic.cwnd - self.packets_out) * self.mss_cache
 
     def _grow_skb(self, skb: Skb, wanted: int) -> None:
-        """From the next one: tcp_grow_skb()."""
+        """Fill an skb from the next one: tcp_grow_skb()."""
         missing_bytes = self.snd_nxt + wanted - skb.end_seq
         if missing_bytes > 0 and len(self.write_queue) > 1:
             next_skb = self.write_queue[1]
@@ -277,13 +281,13 @@ class Sender:
                 del self.write_queue[1]
 
     def _nagle_check(self, nonagle: int) -> bool:
-        """Whether what is less than a segment waits: tcp_nagle_check(), tcp_minshall_check()."""
+        """Decide whether what is less than a segment waits: tcp_nagle_check(), tcp_minshall_check()."""
         if nonagle:
             return bool(nonagle & TCP_NAGLE_CORK)
         return self.packets_out > 0 and self.snd_una < self.snd_sml <= self.snd_nxt
 
     def _mss_split_point(self, length: int, max_len: int, last: bool, nonagle: int) -> int:
-        """tcp_mss_split_point()."""
+        """Return how much of the first skb goes now, in bytes: tcp_mss_split_point()."""
         window = self._send_win()
         if max_len <= window and not last:
             return max_len
@@ -294,10 +298,10 @@ class Sender:
         return needed - partial if partial and self._nagle_check(nonagle) else needed
 
     def _tso_should_defer(self, length: int, max_segs: int, last: bool) -> bool:
-        """Whether the first skb waits for room for a whole burst: tcp_tso_should_defer().
+        """Decide whether the first skb waits for room for a whole burst: tcp_tso_should_defer().
 
-        Not where it has that, or all of an skb that is full, or a third of the window; nor after 1 ms without a
-        segment, or when the next ACK is further away than that.
+        It does not wait where it has that room, or room for all of an skb that is full, or a third of the window; nor
+        after 1 ms without a segment, or when the next ACK is further away than 1 ms or half the RTT.
         """
         if self.clock_cache - self.wstamp_ns > NSEC_PER_MSEC:
             return False
@@ -314,7 +318,7 @@ class Sender:
         return limit <= length or not (last and self.fin)
 
     def _transmit_skb(self) -> None:
-        """The first of the queue: __tcp_transmit_skb(), tcp_event_new_data_sent(), tcp_minshall_update()."""
+        """Send the first skb: __tcp_transmit_skb(), tcp_event_new_data_sent(), tcp_minshall_update()."""
         skb = self.write_queue.popleft()
         length = skb.end_seq - self.snd_nxt
         pcount = self._pcount(length)
@@ -328,7 +332,7 @@ class Sender:
         self._check_space()
 
     def _check_space(self) -> None:
-        """tcp_check_space(): the buffer grows with cwnd, and a writer wakes where a third of it is free."""
+        """Let the buffer grow with cwnd, and wake a writer where a third of it is free: tcp_check_space()."""
         if not self.nospace:
             return
         if self.packets_out < self.cubic.cwnd:  # tcp_should_expand_sndbuf()

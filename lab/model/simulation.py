@@ -1,7 +1,7 @@
-"""Sender, wires and receiver together: a bulk transfer, event by event, on a path without loss.
+"""Play sender, wires and receiver together: a bulk transfer, event by event, on a path without loss.
 
 Only waiting takes time (docs/virtual-time.md): all that a process does between two waits happens at the instant when
-it is woken. Positions are bytes of payload since the start, times whole nanoseconds since a tick of the kernel's.
+it is woken. Positions are bytes of payload since the start, times are whole nanoseconds since a tick of the kernel's.
 """
 
 from __future__ import annotations
@@ -28,11 +28,9 @@ PAGE_SIZE, SKB_FRAG_PAGE_SIZE = 4096, 32768  # bytes of a file's page, which sen
 
 
 class Simulation:
-    """A transfer of the path's size, or one whose writer stops `duration` ns after its first write.
+    """Plays a transfer of the path's size, or one whose writer stops `duration` ns after its first write.
 
-    That is at `start`, in ns since a tick of the kernel's: without one, the connection began on a tick. `last` is when
-    the last of what was sent arrives; `peak` is the most frames that were on the wire. The reader first woke at
-    `started` and found `first` bytes. `acked` are the times when the sender saw an ACK, and what was acknowledged then.
+    The first write is at `start`, in ns since a tick of the kernel's; without one, the connection begins on a tick.
     """
 
     def __init__(self, path: Path, duration: int = NEVER, start: int | None = None) -> None:
@@ -56,17 +54,18 @@ class Simulation:
         self.sender.ts_recent = (self.start - before.sender + before.heard) // NSEC_PER_MSEC
         self.writer: Sleeps = writes(path, self.sender, self.end, NEVER if path.size is None else path.size.bytes)
         self.ready = self.start  # when the writer goes on
-        self.soon = NEVER  # from when on it may do so with an interrupt
+        self.soon = NEVER  # from when on an interrupt may wake it earlier
         self.segments: deque[tuple[int, Segment]] = deque()  # on their way, and when each arrives
         self.acks: deque[tuple[int, Ack]] = deque()
         if client(path) == "sender":  # the SYN-ACK, or what starts the test, is acknowledged just ahead
             self.forward.carry(self.start, 0)
+        # last: when the last of what was sent arrives; peak: the most frames on the wire; first: bytes at `started`
         self.last = self.peak = self.first = 0
-        self.started: int | None = None
-        self.acked: tuple[list[int], list[int]] = ([], [])
+        self.started: int | None = None  # when the reader first woke
+        self.acked: tuple[list[int], list[int]] = ([], [])  # when the sender saw ACKs, and snd_una then
 
     def run(self, end: int = NEVER) -> None:
-        """Plays what happens until then, or all. A packet comes or a timer expires before a process goes on."""
+        """Play what happens until `end`, or all. At one instant, packets and timers come before processes."""
         while True:
             due = min(self._timers())
             if self.soon < NEVER:
@@ -83,18 +82,19 @@ class Simulation:
                 self.ready = min(self.ready, now) if wakes else self.ready
 
     def _timers(self) -> tuple[int, int, int]:
-        """When the delayed ACK's timer fires, and when the next ACK and the next segment come."""
+        """Return when the delayed ACK's timer fires, and when the next ACK and the next segment come."""
         ack, segment = self.acks[0][0] if self.acks else NEVER, self.segments[0][0] if self.segments else NEVER
         return self.receiver.icsk_ack.due, ack, segment
 
     def _tick(self) -> int:
-        """The next of the kernel's ticks, each of which is an interrupt, too."""
+        """Return when the kernel's next tick is; each is an interrupt, too."""
         timers = self.receiver.icsk_ack.timers
         return timers.time_of(timers.jiffies(self.now) + 1)
 
     def _waits(self, now: int) -> bool:
-        """Whether a writer that may wake sleeps on: an interrupt looks no further than to the first timer that it finds
-        must not expire yet (__hrtimer_run_queues()).
+        """Decide whether a writer that may wake sleeps on.
+
+        An interrupt looks no further than to the first timer that must not expire yet (__hrtimer_run_queues()).
         """
         return any(now < due < self.ready for due in (*self._timers(), self._tick()))
 
@@ -108,7 +108,7 @@ class Simulation:
             self._arrive(now, self.segments.popleft()[1])
 
     def stop(self) -> None:
-        """The writer writes no more."""
+        """Stop the writer: it writes no more."""
         self.writer, self.ready, self.soon = iter(()), NEVER, NEVER
 
     def _ack(self, now: int, ack: Ack) -> None:
@@ -122,7 +122,7 @@ class Simulation:
             self.acked[1].append(self.sender.snd_una)
 
     def _arrive(self, now: int, segment: Segment) -> None:
-        """A segment comes, and its reader takes what there is, if that wakes it."""
+        """Take in a segment; the reader takes what there is, if that wakes it."""
         self.receiver.receive(now, segment)
         if self.receiver.awake:
             if self.started is None:
@@ -130,7 +130,7 @@ class Simulation:
             self.receiver.read(now)
 
     def _write(self, now: int) -> None:
-        """The writer goes on until it sleeps."""
+        """Let the writer go on until it sleeps."""
         self.sender.clock_cache, self.ready, self.soon = now, NEVER, NEVER
         try:
             until = next(self.writer)
@@ -146,7 +146,7 @@ class Simulation:
         self.acks.append((self.reverse.carry(now, ack.len), ack))
 
     def _transmit(self, now: int, seq: int, skb: Skb) -> None:
-        """An skb onto the wire, cut into segments."""
+        """Put an skb onto the wire, cut into segments."""
         while seq < skb.end_seq:
             end_seq = min(seq + self.mss, skb.end_seq)
             self.last = self.forward.carry(now, end_seq - seq)

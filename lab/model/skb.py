@@ -1,4 +1,4 @@
-"""What packets cost in memory: `truesize`, in which windows and buffers are counted, and what a header's room takes.
+"""Compute what packets cost in memory: `truesize`, in which windows and buffers are counted, and room for headers.
 
 The sizes are those of 64-bit kernels with 64-byte cache lines: sk_buff 232 or less, aligned to 256, skb_shared_info
 320, and, since 6.3, a small head of its own (SKB_SMALL_HEAD_CACHE_SIZE, net/core/skbuff.c), which the kernel's
@@ -18,23 +18,26 @@ _GSO_MAX_SIZE = 65536  # GSO_LEGACY_MAX_SIZE
 
 
 def tcp_header(path: Path) -> int:
-    """MAX_TCP_HEADER (include/net/tcp.h): the room for headers in a sender's skb."""
+    """Return the room for headers in a sender's skb: MAX_TCP_HEADER (include/net/tcp.h)."""
     return _aligned(128 + path.max_header)
 
 
 def overhead(path: Path) -> int:
-    """SKB_TRUESIZE of an empty skb with a small head: for TCP's headers, or those that GRO pulls in (GRO_MAX_HEAD)."""
+    """Return SKB_TRUESIZE of an empty skb with a small head.
+
+    The head has room for TCP's headers, or for those that GRO pulls in (GRO_MAX_HEAD).
+    """
     head = _aligned(max(tcp_header(path), 128 + path.max_header + _PAD)) + SHARED_INFO
-    if head.bit_count() == 1:  # no power of two, which would be another cache's
+    if head.bit_count() == 1:  # a power of two would be another cache's
         head += _CACHE_LINE
     return head + SK_BUFF
 
 
 def gso_bytes(path: Path) -> int:
-    """The largest skb that a sender makes: sk_gso_max_size, as sk_setup_caps() has it."""
+    """Return the bytes of the largest skb that a sender makes: sk_gso_max_size, as sk_setup_caps() has it."""
     return _GSO_MAX_SIZE - tcp_header(path) - 1
 
 
 def _aligned(size: int) -> int:
-    """To whole cache lines: SKB_DATA_ALIGN, L1_CACHE_ALIGN."""
+    """Round up to whole cache lines: SKB_DATA_ALIGN, L1_CACHE_ALIGN."""
     return -(-size // _CACHE_LINE) * _CACHE_LINE

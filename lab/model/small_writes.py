@@ -1,7 +1,7 @@
-"""Messages in small pieces, each answered before the next (`lab.workload.SmallWrites`), played by the kernel's rules.
+"""Play messages in small pieces, each answered before the next (`lab.workload.SmallWrites`), by the kernel's rules.
 
 Both programs run on hosts where computing takes no time: a reader that is woken runs when nothing else is due at that
-instant. From some message on, all are alike: those are not played.
+instant. From some message on, all are alike, and are not played.
 """
 
 from __future__ import annotations
@@ -41,43 +41,42 @@ _PLAYED = 64  # messages: cwnd, quick ACKs and the timer's phase have settled lo
 
 @dataclass(frozen=True, slots=True)
 class Exchange:
-    """What became of each message: seconds until its answer, the client's data packets and the payload of the first
-    of them, and the server's packets that do nothing but acknowledge.
-    """
+    """Tells what became of each message."""
 
-    latency: tuple[float, ...]
-    data: tuple[int, ...]
-    first: tuple[int, ...]
-    acks: tuple[int, ...]
+    latency: tuple[float, ...]  # seconds until its answer
+    data: tuple[int, ...]  # the client's packets with data
+    first: tuple[int, ...]  # payload of the first of these, bytes
+    acks: tuple[int, ...]  # the server's packets that only acknowledge
 
 
 def exchange(path: Path) -> Exchange:
-    """Plays the path's workload. Raises ModelError for one that is not of small writes."""
+    """Play the path's workload. Raises ModelError for one that is not of small writes."""
     if path.workload.get("kind") != "small-writes":
         raise ModelError("only an exchange of small writes is predicted so")
     return _played(path)
 
 
 def exchange_time(path: Path) -> Value:
-    """Seconds for all messages. Nagle's rule holds all but the first piece back until the delayed ACK of that one.
+    """The exchange takes the sum of all messages' times. Where it applies, Nagle's rule holds back all but the first
+    piece until its delayed ACK.
 
-    It comes HZ/25 ticks after the piece (TCP_ATO_MIN), and since Linux 4.8 on the tick after that.
+    That ACK comes HZ/25 ticks after the piece (TCP_ATO_MIN), and since Linux 4.8 on the tick after that.
     """
     return Value(sum(exchange(path).latency), "s")
 
 
 def message_latency(path: Path) -> Value:
-    """Seconds from the first write of a message to its answer, in the median."""
+    """The latency is the median time from a message's first write to its answer."""
     return Value(median(exchange(path).latency), "s")
 
 
 def data_packets(path: Path) -> Value:
-    """Packets with data that a message takes, in the median: one for each write that neither Nagle nor a cork holds."""
+    """A message takes one packet with data for each write that neither Nagle nor a cork holds, in the median."""
     return Value(median(exchange(path).data), "1")
 
 
 def lone_acks(path: Path) -> Value:
-    """Packets by which the server only acknowledges, for a message, in the median.
+    """The figure is the median number, per message, of the server's packets that only acknowledge.
 
     An ACK waits to ride on the answer (pingpong mode), but not for longer than until a reader has taken two segments
     that were not full: __tcp_cleanup_rbuf().
@@ -86,12 +85,12 @@ def lone_acks(path: Path) -> Value:
 
 
 def first_segment(path: Path) -> Value:
-    """Payload of the first packet of a message, in the median: as much as is written before the socket may send."""
+    """A message's first packet carries as much as is written before the socket may send, in the median."""
     return Value(median(exchange(path).first), "B")
 
 
 def file_in_first(path: Path) -> Value:
-    """1 if that packet has bytes of the file beside those written before it, else 0."""
+    """The figure is 1 if a message's first packet has bytes of the file besides those written before it, else 0."""
     written = path.workload["writes"] * Size.of(path.workload["size"]).bytes
     return Value(int(first_segment(path).number > written), "1")
 
@@ -102,7 +101,7 @@ def _played(path: Path) -> Exchange:
 
 
 class _Simulation:
-    """The client, the server and the wires between them."""
+    """Plays the client, the server and the wires between them."""
 
     def __init__(self, path: Path) -> None:
         self.messages, writes = path.workload["messages"], path.workload["writes"]
@@ -122,7 +121,7 @@ class _Simulation:
         self.data, self.first, self.acks = [0] * played, [0] * played, [0] * played
 
     def result(self) -> Exchange:
-        """Plays the first messages; the rest is as the last but one of them, whose every packet was seen."""
+        """Play the first messages; the rest is as the last but one of them, whose every packet was seen."""
         for number in range(len(self.data)):
             self._write()
             while self.client.receiver.rcv_nxt < (number + 1) * _REPLY:
@@ -146,14 +145,14 @@ class _Simulation:
             self._arrive()
 
     def _written(self, end: Endpoint, size: int) -> None:
-        """One write, which may sleep for room."""
+        """Play one write, which may sleep for room."""
         for _ in end.write(size, lambda: self.now):
             while end.sender.nospace:
                 self._wait()
         self._arrive()
 
     def _wait(self) -> None:
-        """The server reads what is there; when there is nothing, time passes."""
+        """Let the server read what is there; when there is nothing, let time pass."""
         server = self.server.receiver
         if server.copied_seq < server.rcv_nxt:
             server.read(self.now)
@@ -172,13 +171,13 @@ class _Simulation:
         self._arrive()
 
     def _arrive(self) -> None:
-        """What has arrived by now is taken in, and what that sets off, if it arrives at once."""
+        """Take in what has arrived by now, and what that sets off, if it arrives at once."""
         while self.arriving and self.arriving[0][0] <= self.now:
             _, _, target, packet = heapq.heappop(self.arriving)
             target.receive(self.now, packet)
 
     def _ask(self, packet: Packet) -> None:
-        """Counts what the client sends for the message that it is of."""
+        """Send a packet of the client's, and count it for its message."""
         if packet.len:
             number, offset = divmod(packet.seq, self.message)
             self.data[number] += 1
@@ -187,7 +186,7 @@ class _Simulation:
         self._send(self.forward, self.server, packet)
 
     def _answer(self, packet: Packet) -> None:
-        """Counts what the server only acknowledges."""
+        """Send a packet of the server's, and count it if it only acknowledges."""
         if not packet.len:
             self.acks[(packet.ack.ack_seq - 1) // self.message] += 1
         self._send(self.reverse, self.client, packet)

@@ -1,4 +1,4 @@
-"""What a bulk transfer does once slow start is over, without loss."""
+"""Predict what a bulk transfer does once slow start is over, without loss."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ __all__ = ["goodput_steady", "idle_share", "round_trip"]
 
 
 def goodput_steady(path: Path) -> Value:
-    """What is acknowledged in the second half of the time: as much as both ends' windows and the link let through.
+    """In the second half of the time, as much is acknowledged as both ends' windows and the link let through.
 
-    Of a send buffer, two thirds a round trip: its writer sleeps until a third is free (sk_stream_write_space), and the
-    last third is free only when the ACKs of a round trip are over.
+    A send buffer lets two thirds of itself through per round trip: its writer sleeps until a third is free
+    (sk_stream_write_space), and the last third is free only when the ACKs of a round trip are over.
     """
     done = undropped(path)
     half = done.seconds / 2
@@ -23,7 +23,7 @@ def goodput_steady(path: Path) -> Value:
 
 
 def idle_share(path: Path) -> Value:
-    """1 - W / (R x RTT): what the steady goodput of a window W a round trip leaves of the goodput that fills the link.
+    """The idle share is 1 - W / (R x RTT), where a window W passes per round trip, and R is the goodput of a full link.
 
     The round trip is a little longer than the path's where the sender waits for a burst's worth of window.
     """
@@ -31,5 +31,5 @@ def idle_share(path: Path) -> Value:
 
 
 def round_trip(path: Path) -> Value:
-    """A full segment and its ACK on an idle path: delays and serialisation, and nothing of the machines at its ends."""
+    """A full segment and its ACK take an idle path's delays and serialisation; the machines at its ends add nothing."""
     return base_rtt(path, packet(path), Size(packet(path).bytes - mss(path)))

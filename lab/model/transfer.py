@@ -1,10 +1,10 @@
-"""What a bulk transfer gets through in a finite time: slow start, and then what the two windows let through.
+"""Compute what a bulk transfer gets through in a finite time: slow start, and then what the two windows let through.
 
 What the kernel's rules decide together has no closed form: a sender short of buffer space sends a third of it at a
 time, because its writer sleeps until a third is free; one short of window waits until it has room for a burst. So it
 is played forward (`lab.model.simulation`), on a path without loss.
 
-A large transfer is played in part: by then it is in a steady state, which its rest goes on with.
+Only a part of a large transfer is played: by then it is in a steady state, in which the rest goes on.
 """
 
 from __future__ import annotations
@@ -21,47 +21,43 @@ from lab.units import Size
 
 __all__ = ["Transfer", "transfer"]
 
-# Full round trips, or bytes, after which a transfer may be steady: if its pace changes by no more than that from then
-# on. The edge of a small window cuts bursts in ever other places: only many of them have a mean.
+# Full round trips, or bytes, after which a transfer may be steady: if its pace changes by no more than _STEADY_WITHIN
+# from then on. The edge of a small window cuts bursts in ever other places: only many of them have a mean.
 _STEADY_ROUNDS, _STEADY_BYTES, _STEADY_WITHIN = 32, 32 << 20, 1e-3
 
 
 @dataclass(frozen=True, slots=True)
 class Transfer:
-    """What a writer that stops after `seconds`, or when it has written all, gets through. Times in seconds since its
-    first write.
+    """Tells what a writer gets through that stops in time, or when it has written all.
 
-    Bytes `written` to the socket and `sent` to the wire by then; a packet sent at the end waits `queue` for the wire.
-    One that is within a block by then still writes the rest of it, `total` bytes in all. The reader first wakes at
-    `started` (None: never) and finds `first` bytes; all that was written has arrived at `drained`. `peak` is the most
-    frames that the bottleneck held. `acks` are the times when the sender saw an ACK, and what was acknowledged then.
+    Times are in seconds since its first write.
     """
 
-    seconds: float
-    written: int
-    total: int
-    sent: int
-    queue: float
-    started: float | None
-    first: int
-    drained: float
-    peak: int
-    acks: tuple[tuple[float, ...], tuple[int, ...]] = field(repr=False)
+    seconds: float  # when the writer stops
+    written: int  # bytes written to the socket by then
+    total: int  # bytes in all: a writer that is within a block by then still writes the rest of it
+    sent: int  # bytes sent to the wire by then
+    queue: float  # how long a packet sent at the end waits for the wire
+    started: float | None  # when the reader first wakes; None: never
+    first: int  # bytes that the reader finds then
+    drained: float  # when all that was written has arrived
+    peak: int  # the most frames that the bottleneck held
+    acks: tuple[tuple[float, ...], tuple[int, ...]] = field(repr=False)  # when ACKs came, bytes acknowledged then
 
     def acked(self, at: float) -> int:
-        """Bytes that the sender knew to have arrived at that time."""
+        """Return the bytes that the sender knew to have arrived at that time."""
         times, acked = self.acks
         return acked[bisect_right(times, at) - 1] if times and times[0] <= at else 0
 
     def ack_of(self, size: int) -> tuple[float, int]:
-        """The first ACK for that many bytes: when it came, and how many it was for."""
+        """Find the first ACK for that many bytes: when it came, and how many it was for."""
         times, acked = self.acks
         first = bisect_left(acked, size)
         return times[first], acked[first]
 
 
 def transfer(path: Path) -> Transfer:
-    """Plays the path's workload. Raises ModelError for a path without a rate or a workload without an end."""
+    """Play the path's workload. Raises ModelError for a path without a rate or a workload without an end."""
     if path.rate is None or (path.duration is None and path.size is None):
         raise ModelError("a transfer is predicted for a path with a rate and a workload with a duration or a size")
     hops = tuple(replace(hop, limit=0, loss=0.0) for hop in path.forward)
@@ -77,20 +73,20 @@ def transfer(path: Path) -> Transfer:
 
 
 def _pace(whole: Transfer, first: int, last: int) -> float:
-    """Seconds a byte between the ACKs for so many. The very last ones may be late."""
+    """Return the seconds per byte between the ACKs for `first` and `last` bytes. The very last ACKs may be late."""
     (begun, first), (ended, last) = whole.ack_of(first), whole.ack_of(last)
     return (ended - begun) / (last - first)
 
 
 def _continued(whole: Transfer, size: int, pace: float) -> Transfer:
-    """A transfer that goes on as it was."""
+    """Return a transfer of `size` bytes that goes on at its pace, in seconds per byte."""
     end = whole.drained + (size - whole.written) * pace
     return replace(whole, seconds=end, drained=end, written=size, total=size, sent=size)
 
 
 @lru_cache(maxsize=64)
 def _played(path: Path) -> Transfer:
-    """`path` without what the play does not look at, so that a sweep over it is played once."""
+    """Play a path that is free of what the play does not look at, so that a sweep over that is played once."""
     if path.size is None and path.writes_per_poll is None and path.write_size is None:
         raise ModelError("nothing says how much its writer writes at once")
     timed = path.duration is not None and path.size is None

@@ -1,4 +1,4 @@
-"""How a receive buffer grows with what its reader takes in a round trip: dynamic right-sizing.
+"""Follow how a receive buffer grows with what its reader takes per round trip: dynamic right-sizing.
 
 Written after net/ipv4/tcp_input.c of Linux 7.2, and named as there. Times are whole microseconds.
 """
@@ -15,18 +15,18 @@ USEC_PER_MSEC = 1000
 
 @dataclass(slots=True)
 class Tuning:
-    """The rcvq_space and rcv_rtt_est of a struct tcp_sock."""
+    """Holds the rcvq_space and rcv_rtt_est of a struct tcp_sock, and updates them as the kernel does."""
 
     space: int  # the most bytes that were read in a round trip so far
     time: int = 0  # when the round trip began that is measured now, us
     seq: int = 0  # what was read by then
     rtt_us: int = 0  # eight times the mean, 0 before the first sample
     rcv_rtt_last_tsecr: int | None = None
-    rtt_seq: int = 0  # once so much has come, a window's worth has
-    rtt_time: int | None = None  # since when, us
+    rtt_seq: int = 0  # the position at which a window's worth has come
+    rtt_time: int | None = None  # when that window began, us
 
     def rcv_rtt_measure_ts(self, now: int, tsecr: int, queue_empty: bool) -> None:
-        """A full segment echoes a time stamp: tcp_rcv_rtt_measure_ts(), tcp_rcv_rtt_update()."""
+        """Take a sample from a full segment's echoed time stamp: tcp_rcv_rtt_measure_ts(), tcp_rcv_rtt_update()."""
         if tsecr != self.rcv_rtt_last_tsecr:
             self.rcv_rtt_last_tsecr = tsecr
             sample = (now // USEC_PER_MSEC - tsecr) * USEC_PER_MSEC
@@ -36,7 +36,7 @@ class Tuning:
                 self.rtt_us += sample - (self.rtt_us >> 3)
 
     def rcv_rtt_measure(self, now: int, rcv_nxt: int, rcv_wnd: int) -> None:
-        """A segment has come: once a window's worth has, that took a round trip. tcp_rcv_rtt_measure()."""
+        """Take a sample once a window's worth has come, which took a round trip: tcp_rcv_rtt_measure()."""
         if self.rtt_time is not None:
             if rcv_nxt < self.rtt_seq:
                 return
@@ -46,9 +46,9 @@ class Tuning:
         self.rtt_seq, self.rtt_time = rcv_nxt + rcv_wnd, now
 
     def rcvbuf_grow(self, now: int, copied_seq: int, inq: int) -> int | None:
-        """The window that is wanted, where a round trip is over that brought more than any before: tcp_rcvbuf_grow().
+        """Return the window that is wanted after a round trip that brought more than any before: tcp_rcvbuf_grow().
 
-        None where the buffer stays as it is: tcp_rcv_space_adjust().
+        Returns None where the buffer stays as it is: tcp_rcv_space_adjust().
         """
         if not self.rtt_us or now - self.time < self.rtt_us >> 3:
             return None

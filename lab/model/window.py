@@ -1,4 +1,4 @@
-"""How many bytes Linux lets be under way: the receiver's window and the sender's buffer.
+"""Compute how many bytes Linux lets be under way: the receiver's window and the sender's buffer.
 
 Both are counted in `truesize`, what packets cost in memory (`lab.model.skb`), and not in payload.
 """
@@ -33,7 +33,7 @@ _MEASURED_SINCE = (6, 6)  # "tcp: get rid of sysctl_tcp_adv_win_scale", dfa2f048
 
 
 def segment_truesize(path: Path) -> int:
-    """What a full segment costs where it arrives, in a frame of its own: its payload and an skb with a small head.
+    """Return what a full segment costs that arrives in its own frame: its payload and an skb with a small head.
 
     skb_segment() gives each frame a head for its headers and leaves the payload in page fragments.
     """
@@ -41,11 +41,11 @@ def segment_truesize(path: Path) -> int:
 
 
 def scaling_ratio(path: Path) -> int:
-    """The share of the receive buffer that is advertised, in 256ths.
+    """Return the share of the receive buffer that is advertised, in 256ths.
 
     Since 6.6, tcp_measure_rcv_mss() takes payload / truesize of the first full segment, rounded down. Where that is as
-    long as tcp_initialize_rcv_mss() guessed, it looks no further, and half of the buffer it stays.
-    Before, tcp_adv_win_scale: 1 / 2^-s for s <= 0, else 1 - 1 / 2^s.
+    long as tcp_initialize_rcv_mss() guessed, it looks no further, and the share stays one half.
+    Before 6.6, tcp_adv_win_scale (s) sets it: 1 / 2^-s for s <= 0, else 1 - 1 / 2^s.
     """
     fixed = fixed_ratio(path)
     if fixed is not None:
@@ -56,12 +56,12 @@ def scaling_ratio(path: Path) -> int:
 
 
 def initial_rcv_mss(path: Path) -> int:
-    """What the receiver takes for a full segment before it has seen one: tcp_initialize_rcv_mss()."""
+    """Return what the receiver takes for a full segment before it has seen one: tcp_initialize_rcv_mss()."""
     return min(own_segment(path, "receiver"), segment(path, "receiver"), TCP_MSS_DEFAULT)
 
 
 def fixed_ratio(path: Path) -> int | None:
-    """That share where tcp_adv_win_scale sets it; None where it is measured."""
+    """Return the advertised share, in 256ths, where tcp_adv_win_scale sets it; None where it is measured."""
     if path.kernel >= _MEASURED_SINCE:
         return None
     scale = path.adv_win_scale
@@ -69,16 +69,17 @@ def fixed_ratio(path: Path) -> int | None:
 
 
 def window_plateau(path: Path) -> Value:
-    """Where the advertised window stops growing, in bytes: that share of tcp_rmem[2].
+    """The advertised window grows up to a share of tcp_rmem[2]: what the payload takes of a full segment's memory.
 
-    Since 6.6, tcp_grow_window() stops at the space beside the segment that is being queued, and
-    __tcp_select_window() rounds up to what the window scale can express. Before, window_clamp is the bound.
+    Since 6.6, tcp_grow_window() stops at the space next to the segment that is being queued, and
+    __tcp_select_window() rounds up to what the window scale can express. Before, tcp_adv_win_scale sets the share, and
+    window_clamp is the bound.
     """
     return Value(rcv_window(path), "B")
 
 
 def rcv_window(path: Path) -> int:
-    """As `window_plateau`, a plain number."""
+    """Return the bytes at which the advertised window stops growing, as `window_plateau` says."""
     ratio = scaling_ratio(path)
     queued = segment_truesize(path) if path.kernel >= _MEASURED_SINCE else 0
     unit = 1 << window_scale(path)
@@ -86,7 +87,7 @@ def rcv_window(path: Path) -> int:
 
 
 def window_scale(path: Path) -> int:
-    """The shift announced in the SYN: tcp_select_initial_window(), ilog2(space) - 15, from 0 to 14.
+    """Return the shift announced in the SYN: ilog2(space) - 15, from 0 to 14 (tcp_select_initial_window()).
 
     The space is the larger of tcp_rmem[2] and net.core.rmem_max.
     """
@@ -95,28 +96,28 @@ def window_scale(path: Path) -> int:
 
 
 def skb_payload(path: Path) -> int:
-    """Payload of one skb in the send queue: whole segments, as tcp_xmit_size_goal() has it."""
+    """Return the payload of one skb in the send queue, in bytes: whole segments, as tcp_xmit_size_goal() has it."""
     return gso_segments(path) * mss(path)
 
 
 def gso_segments(path: Path) -> int:
-    """The most segments of one skb: the largest GSO packet's, or as many as the interface lets TCP put in one."""
+    """Return the most segments of one skb: the largest GSO packet's, or as many as the interface allows."""
     most = max(gso_bytes(path) // mss(path), 1)
     return min(most, path.sender.gso_max_segs or most)
 
 
 def initial_window(path: Path) -> int:
-    """Bytes that the SYN-ACK lets the sender send, as tcp_select_initial_window() rounds half of tcp_rmem[1]."""
+    """Return the bytes that the SYN-ACK offers: half of tcp_rmem[1], as tcp_select_initial_window() rounds it."""
     expected = own_segment(path, "receiver")
     return min(65535, rcvbuf_first(path) // 2) // expected * expected
 
 
 def rcvbuf_first(path: Path) -> int:
-    """What a receive buffer starts with: tcp_rmem[1]."""
+    """Return the bytes that a receive buffer starts with: tcp_rmem[1]."""
     return int(path.receiver.sysctls.get("net.ipv4.tcp_rmem", "4096 131072 6291456").split()[1])
 
 
 def sndbuf_per_segment(path: Path) -> int:
-    """What tcp_sndbuf_expand() reserves for a segment: an skb with a linear head, a power of two."""
+    """Return what tcp_sndbuf_expand() reserves for a segment: an skb with a linear head, a power of two."""
     linear = heard(path, "receiver") + tcp_header(path) + SHARED_INFO  # the MSS is that before options
     return (1 << (linear - 1).bit_length()) + SK_BUFF

@@ -1,4 +1,4 @@
-"""One direction of a path that loses nothing: when a packet that is sent now arrives.
+"""Play one direction of a path that loses nothing: when does a packet arrive that is sent now?
 
 Written after net/sched/sch_netem.c (netem_enqueue(), packet_time_ns()). Times are whole nanoseconds.
 """
@@ -13,8 +13,9 @@ __all__ = ["Wire"]
 
 
 class Wire:
-    """Its hops, each of which is busy for as long as the frames take that it was given. A frame is `overhead` bytes
-    longer than its payload.
+    """Plays a row of hops, each of which is busy for as long as the frames take that it was given.
+
+    A frame is `overhead` bytes longer than its payload.
     """
 
     def __init__(self, hops: Iterable[Hop], overhead: int) -> None:
@@ -24,7 +25,7 @@ class Wire:
         self._taken: dict[int, tuple[int, ...]] = {}  # by payload: what a frame takes on each hop
 
     def carry(self, now: int, payload: int) -> int:
-        """When a packet with so much payload arrives that leaves now."""
+        """Send a packet with so much payload now, and return when it arrives."""
         times = self._taken.get(payload) or self._times(payload)
         for index, hop in enumerate(self._hops):
             idle = self._idle[index]
@@ -33,7 +34,7 @@ class Wire:
         return now
 
     def queue(self, now: int) -> int:
-        """How long a packet that leaves now waits for those ahead of it."""
+        """Return how long a packet that leaves now waits for those ahead of it."""
         waited = 0
         for hop, idle in zip(self._hops, self._idle, strict=True):
             waited += max(0, idle - now)

@@ -1,7 +1,7 @@
-"""The process that writes: which system calls it makes, of which sizes, and when it asks first.
+"""Play the process that writes: which system calls it makes, of which sizes, and when it asks first.
 
-A writer is a generator over its socket that yields where it sleeps: None until the socket has room, a time in ns until
-then, or a little later.
+A writer is a generator over its socket that yields where it sleeps: None to sleep until the socket has room, or a time
+in ns to sleep until then, or a little longer.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ Sleeps = Iterator[int | None]
 
 
 def writes(path: Path, socket: Sender, end: int, size: int) -> Sleeps:
-    """All that the path's writer does: it begins nothing after `end` (ns), and writes no more than `size` bytes."""
+    """Play the path's writer: it begins nothing after `end` (ns), and writes no more than `size` bytes."""
     return _asking(path, socket, size) if path.writes_per_poll else _sleeping(path, socket, end, size)
 
 
 def _sleeping(path: Path, socket: Sender, end: int, size: int) -> Sleeps:
-    """Write by write, asleep inside the call while the buffer is full."""
+    """Write, call after call, asleep inside the call while the buffer is full."""
     if path.header_bytes:
         yield from socket.sendmsg(path.header_bytes)
     left = size
@@ -37,7 +37,7 @@ def _sleeping(path: Path, socket: Sender, end: int, size: int) -> Sleeps:
 
 
 def _asking(path: Path, socket: Sender, size: int) -> Sleeps:
-    """Some writes each time that select() or poll() says that there is room; the next take what did not fit."""
+    """Write several times whenever select() or poll() reports room; the next writes take what did not fit."""
     assert path.writes_per_poll is not None
     left, rest = size, 0
     while True:
@@ -53,7 +53,7 @@ def _asking(path: Path, socket: Sender, size: int) -> Sleeps:
 
 
 def _insist(socket: Sender, size: int) -> Generator[None, None, int]:
-    """Again and again, until all of it is taken or a call fails: what was pushed may have let the buffer grow."""
+    """Write again until all is taken or a call fails: what was pushed may have let the buffer grow."""
     left = size
     while left:
         taken = yield from socket.sendmsg(left, wait=False)
@@ -64,7 +64,7 @@ def _insist(socket: Sender, size: int) -> Generator[None, None, int]:
 
 
 def _sendfile(socket: Sender, size: int) -> Generator[None, None, None]:
-    """splice_direct_to_actor(): a pipe's worth at a time, and MSG_MORE with all but the last."""
+    """Send a pipe's worth at a time, with MSG_MORE for all but the last: splice_direct_to_actor()."""
     pipe = PIPE_DEF_BUFFERS * PAGE_SIZE
     for at in range(0, size, pipe):
         piece = min(pipe, size - at)
