@@ -17,6 +17,7 @@ from lab.spec.network import Direction, Interface, Kind, Link, Node, Offloads, S
 from lab.units import Rate, Size
 
 SETTLE_SECONDS = 10
+NOTICED = 100  # carriers per second that the kernel notices: MAX_DO_DEV_WORK of net/core/link_watch.c
 
 # Of what only passes frames on. It would look for IPv6 neighbours, routers and listeners by itself, in the middle of a
 # trial, and its frames would wait in the wires' queues with those of the hosts.
@@ -71,14 +72,15 @@ def finish(spaces: Spaces, node: Node) -> None:
 
 def settle(spaces: Spaces) -> None:
     """Wait until the kernel has noticed every carrier: it does so lazily, and loses frames before."""
-    deadline = time.monotonic() + SETTLE_SECONDS
     inner = [wire_end(number, side) for number in range(len(spaces.network.links)) for side in (0, 1)]
     outer = {node: [end.name for end in ends] for node, ends in spaces.interfaces.items()}
+    seconds = SETTLE_SECONDS + 2 * len(inner) // NOTICED
+    deadline = time.monotonic() + seconds
     for node, ends in {**outer, WIRES: inner}.items():
         with spaces.inside(node) as netlink:
             while late := _without_carrier(netlink, ends):
                 if time.monotonic() > deadline:
-                    raise FabricError(f"{late[0]} of {node} has no carrier after {SETTLE_SECONDS} s")
+                    raise FabricError(f"{late[0]} of {node} has no carrier after {seconds} s")
                 time.sleep(0.01)
 
 

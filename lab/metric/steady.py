@@ -50,13 +50,15 @@ def steady_idle_share(node: str = "receiver", interface: str | None = None) -> M
     def measure(record: Record) -> Value:
         connection, half = connection_of(record, node, interface), _half_ns(record)
         times = connection.forward.time_ns[connection.forward.data]
-        start = connection.start_ns + half
-        inside = times[(times >= start) & (times < start + half)]
+        start, end = connection.start_ns + half, connection.start_ns + 2 * half
+        inside = times[(times >= start) & (times < end)]
         if len(inside) < 2:
             raise MetricError("hardly anything passed in the second half of the transfer")
         distances = np.diff(inside)
-        back_to_back = distances[distances < 2 * np.median(distances)]
-        return Value(max(0.0, 1 - len(inside) * float(back_to_back.mean()) / half), "1")
+        back_to_back = float(distances[distances < 2 * np.median(distances)].mean())
+        # Of a segment that reaches over an end of the half, a part counts: a full wire is never idle.
+        busy = np.minimum(times + back_to_back, end) - np.maximum(times, start)
+        return Value(max(0.0, 1 - float(busy.clip(0).sum()) / half), "1")
 
     return measure
 

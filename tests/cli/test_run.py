@@ -127,7 +127,7 @@ def test_a_model_that_is_off_is_one_and_said(lab: Lab) -> None:
     assert done.returncode == 1
     assert "reproduced" in done.stdout
     assert "+0.91 % !" in done.stdout
-    assert "mine/claim, only: the model is off, 95.00 Mbit/s predicted for 94.14 Mbit/s" in done.stderr
+    assert "mine/claim, only: the model is off, 95.00 Mbit/s predicted, 94.15 Mbit/s measured" in done.stderr
     assert lab(more='prediction=lambda path: Value(94.2e6, "bit/s"),').returncode == 0
 
 

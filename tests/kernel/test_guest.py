@@ -364,7 +364,7 @@ def test_a_dead_parent_leaves_nothing(kernel: UmlKernel, folder: Path, number: i
 
 
 def test_a_guest_reports_its_job_as_plain_data(kernel: UmlKernel, folder: Path) -> None:
-    result = boot(kernel, folder, ["true"])
+    result = boot(kernel, folder, ["sleep", "0.01"])
     figures = (result.wall_seconds, result.cpu_seconds, result.guest_seconds)
     assert all(figure > 0 for figure in figures)
     assert json.dumps(figures)
