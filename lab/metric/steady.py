@@ -49,15 +49,14 @@ def steady_idle_share(node: str = "receiver", interface: str | None = None) -> M
 
     def measure(record: Record) -> Value:
         connection, half = connection_of(record, node, interface), _half_ns(record)
-        times = connection.forward.time_ns[connection.forward.data]
-        start, end = connection.start_ns + half, connection.start_ns + 2 * half
-        inside = times[(times >= start) & (times < end)]
+        times = connection.forward.time_ns[connection.forward.data] - (connection.start_ns + half)
+        inside = times[(times >= 0) & (times < half)]
         if len(inside) < 2:
             raise MetricError("hardly anything passed in the second half of the transfer")
         distances = np.diff(inside)
         back_to_back = float(distances[distances < 2 * np.median(distances)].mean())
         # Of a segment that reaches over an end of the half, a part counts: a full wire is never idle.
-        busy = np.minimum(times + back_to_back, end) - np.maximum(times, start)
+        busy = np.minimum(times + back_to_back, half) - np.maximum(times, 0)
         return Value(max(0.0, 1 - float(busy.clip(0).sum()) / half), "1")
 
     return measure
