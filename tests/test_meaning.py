@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from lab.meaning import meaning
+from lab.meaning import fingerprint, meaning
 
 ROOT = Path(__file__).parent.parent
 SOURCE = '''"""Says what it does."""
@@ -76,3 +76,15 @@ def test_everything_else_is(old: str, new: str) -> None:
 def test_what_is_written_anew_from_its_tree_means_the_same(path: Path) -> None:
     source = path.read_bytes()
     assert meaning(ast.unparse(ast.parse(source)).encode()) == meaning(source)
+
+
+def test_a_fingerprint_is_of_meanings_and_names_whether_kept_or_not(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    plain, commented = {"a.py": b"x = 1"}, {"a.py": b"x = 1  # one"}
+    fresh = fingerprint(plain)
+    assert fingerprint(plain) == fresh == fingerprint(commented)
+    assert len({fresh, fingerprint({"a.py": b"x = 2"}), fingerprint({"b.py": b"x = 1"})}) == 3
+    monkeypatch.setenv("XDG_CACHE_HOME", "/proc/nowhere")
+    assert fingerprint(plain) == fresh

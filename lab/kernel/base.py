@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
+from lab import cache
 from lab.errors import MachineError
 from lab.units import Size
 
@@ -66,6 +66,5 @@ class Kernel(Protocol):
 
 
 def folder() -> Path:
-    """Return where kernels are kept: $XDG_CACHE_HOME/replab/kernels, by default below ~/.cache."""
-    base = Path(os.environ.get("XDG_CACHE_HOME", ""))
-    return (base if base.is_absolute() else Path.home() / ".cache") / "replab" / "kernels"
+    """Return where kernels are kept."""
+    return cache.folder("kernels")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import platform
 import re
@@ -17,7 +16,7 @@ from typing import Protocol
 
 import lab
 from lab.errors import MachineError
-from lab.meaning import meaning
+from lab.meaning import fingerprint
 from lab.spec.mininet import make_importable
 
 # The lab's own code that a guest runs: a change in it may change packets, a change elsewhere cannot.
@@ -70,12 +69,9 @@ def versions(tools: Iterable[str]) -> dict[str, str]:
 @cache
 def own_code(root: Path = Path(lab.__file__).parent) -> str:
     """Hash the lab's code in `root` that a guest runs: what each file means, not how it is explained."""
-    total = hashlib.sha256()
-    for name in _INSIDE:
-        place = root / name
-        for file in sorted(place.glob("*.py")) if place.is_dir() else [place]:
-            total.update(f"{file.relative_to(root)}\0".encode() + meaning(file.read_bytes()) + b"\0")
-    return total.hexdigest()[:16]
+    places = [root / name for name in _INSIDE]
+    files = [file for place in places for file in (sorted(place.glob("*.py")) if place.is_dir() else [place])]
+    return fingerprint({str(file.relative_to(root)): file.read_bytes() for file in files})[:16]
 
 
 def _installed(tool: str) -> bool:
