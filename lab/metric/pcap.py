@@ -32,7 +32,7 @@ def gather(data: mmap, kind: npt.DTypeLike, at: Ints) -> Ints:
     return view[at]
 
 
-def records(data: mmap, order: str, walks: int = 1024) -> Ints:
+def records(data: mmap, order: str, walks: int = 2048) -> Ints:
     """Return the positions of the record headers in a file of byte order `order` ("<" or ">").
 
     Each header says where the next one is. So that numpy can follow them, many walks go side by side, each from a guess
