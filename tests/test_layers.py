@@ -22,7 +22,8 @@ LAYERS = {
     "owner": set(),
     "cache": set(),
     "meaning": {"cache"},
-    "spec": {"units", "meaning"},
+    "prediction": {"units"},
+    "spec": {"units", "meaning", "prediction"},
     "testbed": {"units"},
     "kernel": {"units", "version", "spec", "owner", "cache"},
     "fabric": {"units", "spec"},
@@ -44,8 +45,8 @@ LAYERS = {
         "record",
     },
     "metric": {"units", "record"},
-    "model": {"units"},
-    "verdict": {"units", "version", "meaning", "spec", "record", "model"},
+    "model": {"units", "prediction"},
+    "verdict": {"units", "version", "meaning", "prediction", "spec", "record", "model"},
     "report": {"units", "spec", "record", "metric", "model", "verdict"},
     "comparison": {"units", "spec", "record", "metric", "model", "verdict", "report"},
 }
@@ -53,7 +54,7 @@ INTERFACE = {"lab/__init__.py"}  # Python's: `lab` itself
 LAYERS["usecases"] = set(LAYERS)
 LAYERS["api"] = set(LAYERS)
 LAYERS["cli"] = LAYERS["lab"] = set(LAYERS)
-EXPERIMENT = {"units", "spec", "workload", "probe", "middlebox", "metric", "model", "verdict"}
+EXPERIMENT = {"units", "prediction", "spec", "workload", "probe", "middlebox", "metric", "model", "verdict"}
 
 # Of spec, what these may import: a network as it is resolved, a case as it is judged, an experiment as it was read.
 NARROWED = {

@@ -5,6 +5,7 @@ from lab.model.acks import (
     ack_delayed_longest,
     ack_delayed_mean,
     acks_after_hole,
+    acks_after_hole_at_once,
     packets_per_gb,
     quick_acks,
     segments_per_ack,
@@ -12,17 +13,20 @@ from lab.model.acks import (
     segments_per_batch,
     segments_per_read,
 )
-from lab.model.duration import transfer_time
+from lab.model.duration import transfer_time, transfer_time_by_rounds
 from lab.model.goodput import (
     any_drops,
+    any_drops_of_window,
     frames_in_flight,
+    frames_of_window,
     goodput_bulk,
     goodput_despite_reordering,
-    goodput_formula,
     goodput_iperf,
     goodput_iperf3,
+    goodput_window_over_rtt,
     goodput_written,
     lost_frames,
+    lost_frames_of_window,
 )
 from lab.model.line import ModelError, base_rtt, goodput_line_rate
 from lab.model.mss import (
@@ -37,14 +41,20 @@ from lab.model.path import End, Hop, Path
 from lab.model.rtt import rtt_despite_retransmission, rtt_for_new_data, rtt_of_full_window, rtt_per_ack, third_of_tick
 from lab.model.small_writes import (
     data_packets,
+    data_packets_by_writes,
     exchange,
     exchange_time,
+    exchange_time_by_stalls,
     file_in_first,
+    file_in_first_corked,
     first_segment,
+    first_segment_by_writes,
     lone_acks,
+    lone_acks_piggybacked,
     message_latency,
+    message_latency_by_stall,
 )
-from lab.model.steady import goodput_steady, idle_share, round_trip
+from lab.model.steady import goodput_steady, idle_share, idle_share_of_window, round_trip
 from lab.model.transfer import Transfer, transfer
 from lab.model.window import window_plateau
 
@@ -58,28 +68,39 @@ __all__ = [
     "ack_delayed_longest",
     "ack_delayed_mean",
     "acks_after_hole",
+    "acks_after_hole_at_once",
     "any_drops",
+    "any_drops_of_window",
     "base_rtt",
     "data_packets",
+    "data_packets_by_writes",
     "exchange",
     "exchange_time",
+    "exchange_time_by_stalls",
     "file_in_first",
+    "file_in_first_corked",
     "first_segment",
+    "first_segment_by_writes",
     "frames_in_flight",
+    "frames_of_window",
     "goodput_bulk",
     "goodput_despite_reordering",
-    "goodput_formula",
     "goodput_iperf",
     "goodput_iperf3",
     "goodput_line_rate",
     "goodput_steady",
+    "goodput_window_over_rtt",
     "goodput_written",
     "idle_share",
+    "idle_share_of_window",
     "largest_payload",
     "largest_payload_back",
     "lone_acks",
+    "lone_acks_piggybacked",
     "lost_frames",
+    "lost_frames_of_window",
     "message_latency",
+    "message_latency_by_stall",
     "mss_of_syn",
     "mss_of_syn_ack",
     "no_fragments",
@@ -98,5 +119,6 @@ __all__ = [
     "third_of_tick",
     "transfer",
     "transfer_time",
+    "transfer_time_by_rounds",
     "window_plateau",
 ]

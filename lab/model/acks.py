@@ -11,6 +11,7 @@ from lab.model.line import ModelError, base_rtt, frame
 from lab.model.mss import mss
 from lab.model.path import Path
 from lab.model.window import initial_window, scaling_ratio, skb_payload
+from lab.prediction import law, simulation
 from lab.units import Duration, Rate, Size, Value
 
 __all__ = [
@@ -18,6 +19,7 @@ __all__ = [
     "ack_delayed_longest",
     "ack_delayed_mean",
     "acks_after_hole",
+    "acks_after_hole_at_once",
     "packets_per_gb",
     "quick_acks",
     "segments_per_ack",
@@ -32,6 +34,7 @@ _DUP_ACKS = 3  # TCP_FASTRETRANS_THRESH: so many are sent at once
 _COMP_SACK_NR, _COMP_SACK_DELAY, _COMP_SACK_RTT = 44, 0.001, 0.33  # tcp_comp_sack_nr, _delay_ns, _rtt_percent
 
 
+@law(formula="2 segments per ACK", source="RFC 1122, 4.2.3.2; __tcp_ack_snd_check()")
 def segments_per_ack(path: Path) -> Value:
     """An ACK is for 2 segments while the reader keeps up: __tcp_ack_snd_check() sends it once more than one is new."""
     if path.receiver.gro:
@@ -39,6 +42,10 @@ def segments_per_ack(path: Path) -> Value:
     return Value(_EVERY, "1")
 
 
+@law(
+    formula="n / (1 + ((n − 2) × frame time − poll) × HZ) for super-packets of n segments",
+    source="__tcp_transmit_skb(), napi_complete_done(), __tcp_ack_snd_check()",
+)
 def segments_per_batch(path: Path) -> Value:
     """With GRO, an ACK is for the full segments of a batch. It is for 2 where frames are further apart than polls.
 
@@ -51,6 +58,7 @@ def segments_per_batch(path: Path) -> Value:
     return Value(_gathered(path, _EVERY) if _merges(path) else _EVERY, "1")
 
 
+@law(formula="bytes of a read / MSS", source="__tcp_ack_snd_check(), tcp_cleanup_rbuf()")
 def segments_per_read(path: Path) -> Value:
     """With a reader slower than the link, each ACK is for as many full segments as one read takes.
 
@@ -63,6 +71,7 @@ def segments_per_read(path: Path) -> Value:
     return Value(_block(path) / mss(path), "1")
 
 
+@law(formula="1 segment per ACK", source="tcp_grow_window()")
 def segments_per_ack_growing(path: Path) -> Value:
     """Each ACK is for 1 segment while the receive window grows: one that widens it gets a quick ACK.
 
@@ -73,6 +82,10 @@ def segments_per_ack_growing(path: Path) -> Value:
     return Value(1, "1")
 
 
+@law(
+    formula="10⁹ B / MSS × (1 / segments per batch + 1 / segments per ACK)",
+    source="arithmetic; segments_per_batch",
+)
 def packets_per_gb(path: Path) -> Value:
     """The receiver's TCP handles batches and ACKs, which are counted per GB of payload.
 
@@ -83,11 +96,13 @@ def packets_per_gb(path: Path) -> Value:
     return Value(1e9 / mss(path) * per_segment, "1")
 
 
+@law(formula="min(initial window / (2 × MSS), 16)", source="tcp_incr_quickack()")
 def quick_acks(path: Path) -> Value:
     """When a connection starts, one ACK per two segments of window goes at once, at most 16: tcp_incr_quickack()."""
     return Value(min(initial_window(path) // (2 * mss(path)), TCP_MAX_QUICKACKS), "1")
 
 
+@law(formula="the time to the answer", source="RFC 1122, 4.2.3.2; tcp_in_quickack_mode()")
 def ack_after_answer(path: Path) -> Value:
     """The ACK takes as long as the answer, which carries it: an end that has just answered is in ping-pong mode.
 
@@ -103,6 +118,7 @@ def ack_after_answer(path: Path) -> Value:
     return Value(think, "s")
 
 
+@law(formula="1 / 25 s + 1 / (2 × HZ)", source="TCP_DELACK_MIN; tcp_send_delayed_ack()")
 def ack_delayed_mean(path: Path) -> Value:
     """The ACK of a segment that nobody reads or answers waits for HZ / 25 on a short path, and half a jiffy more.
 
@@ -115,6 +131,10 @@ def ack_delayed_mean(path: Path) -> Value:
     return Value(_DELACK_MIN + 0.5 / path.hz, "s")
 
 
+@law(
+    formula="min(max(RTT, 1 / 25 s), 1 / 5 s) and the timer wheel's grain",
+    source="TCP_DELACK_MIN, TCP_DELACK_MAX; tcp_send_delayed_ack(), calc_wheel_index()",
+)
 def ack_delayed_longest(path: Path) -> Value:
     """An ACK of what nobody reads waits for at most the RTT, bounded by HZ / 25 and HZ / 5, and the timer's grain.
 
@@ -128,6 +148,17 @@ def ack_delayed_longest(path: Path) -> Value:
     return Value(delay + (late - 0.5) / path.hz, "s")
 
 
+@law(formula="1 ACK per segment behind the hole", source="RFC 5681, 4.2")
+def acks_after_hole_at_once(path: Path) -> Value:
+    """Each segment behind the dropped one causes a duplicate ACK at once."""
+    _behind(path)
+    return Value(1, "1")
+
+
+@simulation(
+    of="__tcp_ack_snd_check() and tcp_compressed_ack_kick(), Linux 7.2",
+    law=acks_after_hole_at_once,
+)
 def acks_after_hole(path: Path) -> Value:
     """Each segment behind the dropped one causes one ACK. With SACK, since 4.18, most of them wait.
 

@@ -3,25 +3,63 @@
 from __future__ import annotations
 
 from lab.model.line import ModelError, base_rtt, goodput_line_rate
+from lab.model.mss import mss
 from lab.model.path import Path
-from lab.model.transfer import Transfer, transfer
-from lab.model.window import rcv_window
+from lab.model.transfer import REPLAYED, Transfer, transfer
+from lab.model.window import smaller_window
+from lab.prediction import law, simulation
 from lab.units import Value
 
 __all__ = [
     "any_drops",
+    "any_drops_of_window",
     "frames_in_flight",
+    "frames_of_window",
     "goodput_bulk",
     "goodput_despite_reordering",
-    "goodput_formula",
     "goodput_iperf",
     "goodput_iperf3",
+    "goodput_window_over_rtt",
     "goodput_written",
     "lost_frames",
+    "lost_frames_of_window",
     "undropped",
 ]
 
 
+@law(formula="min(rwnd, sndbuf) × 8 / RTT, at most rate × payload / frame", source="RFC 6349, 3.3.1; IEEE 802.3")
+def goodput_window_over_rtt(path: Path) -> Value:
+    """The smaller of receive window and send buffer passes once per round trip, if the link lets it.
+
+    Slow start, bursts and what a buffer spends on headers are left out.
+    """
+    _lossless(path)
+    full = goodput_line_rate(path).number
+    return Value(min(8 * smaller_window(path) / base_rtt(path).number, full), "bit/s")
+
+
+@law(formula="min(rwnd, sndbuf) / MSS", source="RFC 9293, 3.8: at most a window is in flight")
+def frames_of_window(path: Path) -> Value:
+    """The bottleneck would hold the whole window: what is in flight on a link, netem's queue holds."""
+    return Value(-(-smaller_window(path) // mss(path)), "1")
+
+
+@law(formula="1 if min(rwnd, sndbuf) / MSS > limit, else 0", source="RFC 9293, 3.8; netem_enqueue()")
+def any_drops_of_window(path: Path) -> Value:
+    """The bottleneck drops frames if it holds fewer than the window has."""
+    return Value(int(frames_of_window(path).number > path.limit), "1")
+
+
+@law(formula="0 while min(rwnd, sndbuf) / MSS ≤ limit", source="RFC 9293, 3.8; netem_enqueue()")
+def lost_frames_of_window(path: Path) -> Value:
+    """No frame is lost while the bottleneck holds the whole window."""
+    _lossless(path)
+    if any_drops_of_window(path).number:
+        raise ModelError("the window is larger than the bottleneck's limit: how much is lost, no closed form says")
+    return Value(0, "1")
+
+
+@simulation(of=REPLAYED, law=goodput_window_over_rtt)
 def goodput_iperf3(path: Path) -> Value:
     """The receiver of iperf3 counts what was sent in time, over its own time.
 
@@ -32,18 +70,21 @@ def goodput_iperf3(path: Path) -> Value:
     return Value(8 * done.sent / (done.seconds + done.queue + base_rtt(path).number), "bit/s")
 
 
+@simulation(of=REPLAYED, law=goodput_window_over_rtt)
 def goodput_iperf(path: Path) -> Value:
     """The server of iperf 2 counts all that was written, from the first arrival to the last."""
     done = undropped(path)
     return Value(8 * done.total / (done.drained - path.delay.seconds), "bit/s")
 
 
+@simulation(of=REPLAYED, law=goodput_window_over_rtt)
 def goodput_written(path: Path) -> Value:
     """The senders of iperf and iperf3 count what was written, even if only buffered, over the writer's time."""
     done = undropped(path)
     return Value(8 * done.written / done.seconds, "bit/s")
 
 
+@simulation(of=REPLAYED, law=goodput_window_over_rtt)
 def goodput_bulk(path: Path) -> Value:
     """The lab's own transfer counts from when its receiver first wakes until the last byte has arrived."""
     done = undropped(path)
@@ -52,12 +93,7 @@ def goodput_bulk(path: Path) -> Value:
     return Value(8 * (done.total - done.first) / (done.drained - done.started), "bit/s")
 
 
-def goodput_formula(path: Path) -> Value:
-    """The receive window passes once per round trip: rwnd x 8 / RTT. No slow start and no send buffer are in it."""
-    rtt = base_rtt(path).number
-    return Value(8 * rcv_window(path) / rtt, "bit/s")
-
-
+@law(formula="rate × payload / frame", source="IEEE 802.3; RFC 2883; tcp_try_undo_dsack()")
 def goodput_despite_reordering(path: Path) -> Value:
     """The transfer reaches the line rate in the long run: D-SACK tells the sender that a segment was late, not lost.
 
@@ -69,16 +105,19 @@ def goodput_despite_reordering(path: Path) -> Value:
     return goodput_line_rate(path)
 
 
+@simulation(of=REPLAYED, law=frames_of_window)
 def frames_in_flight(path: Path) -> Value:
     """The figure is the most frames that the bottleneck would hold, queued and in flight, without its limit."""
     return Value(transfer(path).peak, "1")
 
 
+@simulation(of=REPLAYED, law=any_drops_of_window)
 def any_drops(path: Path) -> Value:
     """The figure is 1 if the bottleneck must drop frames, because more arrive than its limit holds; else 0."""
     return Value(int(transfer(path).peak > path.limit), "1")
 
 
+@simulation(of=REPLAYED, law=lost_frames_of_window)
 def lost_frames(path: Path) -> Value:
     """No frame is lost where neither the wire nor its limit loses any. Raises ModelError where one of them does."""
     undropped(path)
@@ -91,3 +130,8 @@ def undropped(path: Path) -> Transfer:
     if path.loss or done.peak > path.limit:
         raise ModelError("the path loses frames: the model covers a transfer without loss")
     return done
+
+
+def _lossless(path: Path) -> None:
+    if path.loss:
+        raise ModelError("the path loses frames: the law is for a path without loss")

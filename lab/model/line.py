@@ -8,6 +8,7 @@ from fractions import Fraction
 from lab.errors import LabError
 from lab.model.mss import header_bytes, mss
 from lab.model.path import Hop, Path
+from lab.prediction import law
 from lab.units import Rate, Size, Value
 
 __all__ = ["ETHERNET", "ModelError", "base_rtt", "frame", "goodput_line_rate", "one_way", "packet"]
@@ -29,6 +30,7 @@ def frame(path: Path) -> Size:
     return Size(packet(path).bytes + ETHERNET)
 
 
+@law(formula="rate × payload / frame", source="IEEE 802.3; RFC 791, 8200, 9293, 7323")
 def goodput_line_rate(path: Path) -> Value:
     """The goodput that fills the bottleneck is rate x payload / frame. Raises ModelError without a rate."""
     return Value(float(Fraction(mss(path), frame(path).bytes) * _rate(path).bps), "bit/s")

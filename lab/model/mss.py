@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Literal
 
 from lab.model.path import Path
+from lab.prediction import law
 from lab.units import Size, Value
 
 __all__ = [
@@ -32,9 +33,12 @@ _TCP, _TIMESTAMPS = 20, 12  # RFC 9293; NOP NOP and the option of 10 bytes (RFC 
 _LEAST = 256  # ip_rt_min_advmss, of IPv4
 _SETTERS = ("tcp_mss", "nft_maxseg", "mss_program", "mss_queue")  # kinds of middleboxes that set the MSS of a SYN
 _LOWERING = ("tcp_mss", "nft_maxseg")  # of these, those that never raise it: xt_TCPMSS.c, nft_exthdr.c
+_ANNOUNCED = "RFC 9293, 3.7.1; RFC 6691; ipv4_default_advmss()"
+_SENT = "RFC 9293, 3.7.1; RFC 6691; tcp_sync_mss()"
 _MAY_RAISE = "xt-tcpmss-may-raise"  # the patch of experiments/asymmetric-mtu
 
 
+@law(formula="20 B, and 12 B for timestamps", source="RFC 9293, 3.1; RFC 7323, appendix A")
 def tcp_header_length(path: Path) -> Value:
     """The TCP header of a data segment has 20 bytes, and 12 more with timestamps."""
     return Value(_TCP + _timestamps(path), "B")
@@ -75,26 +79,31 @@ def heard(path: Path, side: Side) -> int:
     return value
 
 
+@law(formula="MTU − 40 B (IPv6: 60 B), unless a route, a program or a middlebox sets it", source=_ANNOUNCED)
 def mss_of_syn(path: Path) -> Value:
     """The SYN arrives with the client's MSS, as middleboxes on its way leave it."""
     return Value(heard(path, client(path)), "B")
 
 
+@law(formula="MTU − 40 B (IPv6: 60 B), unless a route, a program or a middlebox sets it", source=_ANNOUNCED)
 def mss_of_syn_ack(path: Path) -> Value:
     """The SYN-ACK arrives with the server's MSS, as middleboxes on its way leave it."""
     return Value(heard(path, _other(client(path))), "B")
 
 
+@law(formula="min(MTU − headers, MSS of the other end − options)", source=_SENT)
 def largest_payload(path: Path) -> Value:
     """The largest payload is that of a full segment from the sender."""
     return Value(mss(path), "B")
 
 
+@law(formula="min(MTU − headers, MSS of the other end − options)", source=_SENT)
 def largest_payload_back(path: Path) -> Value:
     """The largest payload is that of a full segment from the receiver."""
     return Value(segment(path, "receiver"), "B")
 
 
+@law(formula="0, as a segment is at most MTU − headers", source=_SENT)
 def no_fragments(path: Path) -> Value:
     """There are 0 fragments: an end sends no segment longer than its own way carries, whatever it was told."""
     del path

@@ -5,6 +5,7 @@ from __future__ import annotations
 from lab.model.line import ModelError, goodput_line_rate
 from lab.model.path import Path
 from lab.model.window import rcv_window, skb_payload
+from lab.prediction import definition, law
 from lab.units import Value
 
 __all__ = ["rtt_despite_retransmission", "rtt_for_new_data", "rtt_of_full_window", "rtt_per_ack", "third_of_tick"]
@@ -12,6 +13,7 @@ __all__ = ["rtt_despite_retransmission", "rtt_for_new_data", "rtt_of_full_window
 _TICK = 0.001  # seconds of Linux's time stamp clock: TCP_TS_HZ is 1000
 
 
+@definition(because="the metric counts an echoed timestamp as a sample, and every such ACK echoes one")
 def rtt_for_new_data(path: Path) -> Value:
     """The figure is 1 with timestamps: an ACK of new data tells when that was sent, first or again (RFC 7323 4.1)."""
     if not path.timestamps:
@@ -19,6 +21,7 @@ def rtt_for_new_data(path: Path) -> Value:
     return Value(1, "1")
 
 
+@definition(because="the metric counts an echoed timestamp as a sample, and without loss every ACK echoes one")
 def rtt_per_ack(path: Path) -> Value:
     """The figure is 1 without loss: every ACK acknowledges new data. With loss, duplicates do not (RFC 7323 4.1)."""
     if path.loss:
@@ -26,11 +29,13 @@ def rtt_per_ack(path: Path) -> Value:
     return rtt_for_new_data(path)
 
 
+@definition(because="the metric takes no other sample of a retransmitted segment than an echoed timestamp")
 def rtt_despite_retransmission(path: Path) -> Value:
     """The figure is 1 with timestamps, whose echo tells transmissions apart; 0 without: Karn's rule (RFC 6298 3)."""
     return Value(int(path.timestamps), "1")
 
 
+@law(formula="tick / 3", source="the mean of |u − v|, u and v uniform in a tick; TCP_TS_HZ")
 def third_of_tick(path: Path) -> Value:
     """The error is a third of the clock's tick, which is 1 ms in Linux.
 
@@ -41,6 +46,7 @@ def third_of_tick(path: Path) -> Value:
     return Value(_TICK / 3, "s")
 
 
+@law(formula="8 × (rwnd − skb / 2) / goodput", source="Little's law; tcp_tso_should_defer()")
 def rtt_of_full_window(path: Path) -> Value:
     """The RTT is window / rate: what the window holds beyond the path stands in the queue (Little's law).
 

@@ -7,35 +7,44 @@ instant. From some message on, all are alike, and are not played.
 from __future__ import annotations
 
 import heapq
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import count
 from statistics import median
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from lab.model.delayed_ack import NEVER
 from lab.model.endpoint import Endpoint, Packet
-from lab.model.line import ModelError, frame
+from lab.model.line import ModelError, base_rtt, frame
 from lab.model.mss import mss
 from lab.model.path import Path
 from lab.model.wire import Wire
+from lab.prediction import law, simulation
 from lab.units import Size, Value
 
 __all__ = [
     "Exchange",
     "data_packets",
+    "data_packets_by_writes",
     "exchange",
     "exchange_time",
+    "exchange_time_by_stalls",
     "file_in_first",
+    "file_in_first_corked",
     "first_segment",
+    "first_segment_by_writes",
     "lone_acks",
+    "lone_acks_piggybacked",
     "message_latency",
+    "message_latency_by_stall",
 ]
 
 _T = TypeVar("_T")
 
 _REPLY = 2  # bytes
+_DELACK_MIN = 1 / 25  # seconds: TCP_DELACK_MIN, HZ / 25
+_REPLAYED = "tcp_sendmsg(), tcp_nagle_test(), tcp_write_xmit() and tcp_delack_timer(), Linux 7.2"
 _PLAYED = 64  # messages: cwnd, quick ACKs and the timer's phase have settled long before
 
 
@@ -51,11 +60,54 @@ class Exchange:
 
 def exchange(path: Path) -> Exchange:
     """Play the path's workload. Raises ModelError for one that is not of small writes."""
-    if path.workload.get("kind") != "small-writes":
-        raise ModelError("only an exchange of small writes is predicted so")
+    _small_writes(path)
     return _played(path)
 
 
+@law(formula="RTT, and 40 ms if what Nagle's rule holds back is less than the MSS", source="RFC 896; RFC 1122, 4.2.3")
+def message_latency_by_stall(path: Path) -> Value:
+    """A message takes a round trip, and the delayed ACK's 40 ms where Nagle's rule waits for that."""
+    held = sum(_writes(path)[1:])
+    stalls = path.workload["way"] == "plain" and 0 < held < mss(path)
+    return Value(base_rtt(path).number + _DELACK_MIN * stalls, "s")
+
+
+@law(
+    formula="messages × (RTT + 40 ms, or RTT where Nagle's rule holds nothing back)", source="RFC 896; RFC 1122, 4.2.3"
+)
+def exchange_time_by_stalls(path: Path) -> Value:
+    """The messages follow one another, each with its stall."""
+    return Value(path.workload["messages"] * message_latency_by_stall(path).number, "s")
+
+
+@law(formula="the sum of ⌈bytes / MSS⌉ over the first write and what waits behind it, or over all", source="RFC 896")
+def data_packets_by_writes(path: Path) -> Value:
+    """Nagle's rule joins all writes behind the first into full segments; without it each write has its own packets."""
+    first, *rest = _writes(path)
+    joined = [sum(rest)] if path.workload["way"] == "plain" else rest
+    return Value(sum(-(-size // mss(path)) for size in (first, *joined)), "1")
+
+
+@law(formula="0, as each ACK rides on an answer", source="RFC 1122, 4.2.3.2")
+def lone_acks_piggybacked(path: Path) -> Value:
+    """A delayed ACK finds the answer to carry it."""
+    _small_writes(path)
+    return Value(0, "1")
+
+
+@law(formula="min(bytes of the first write, MSS), where a cork makes one write of all", source="tcp(7)")
+def first_segment_by_writes(path: Path) -> Value:
+    """The first packet carries the first write."""
+    return Value(min(_writes(path)[0], mss(path)), "B")
+
+
+@law(formula="1 with a cork, else 0", source="tcp(7)")
+def file_in_first_corked(path: Path) -> Value:
+    """A cork joins what is written before the file and the file."""
+    return Value(int(_small_writes(path)["way"] == "cork"), "1")
+
+
+@simulation(of=_REPLAYED, law=exchange_time_by_stalls)
 def exchange_time(path: Path) -> Value:
     """The exchange takes the sum of all messages' times. Where it applies, Nagle's rule holds back all but the first
     piece until its delayed ACK.
@@ -65,16 +117,19 @@ def exchange_time(path: Path) -> Value:
     return Value(sum(exchange(path).latency), "s")
 
 
+@simulation(of=_REPLAYED, law=message_latency_by_stall)
 def message_latency(path: Path) -> Value:
     """The latency is the median time from a message's first write to its answer."""
     return Value(median(exchange(path).latency), "s")
 
 
+@simulation(of=_REPLAYED, law=data_packets_by_writes)
 def data_packets(path: Path) -> Value:
     """A message takes one packet with data for each write that neither Nagle nor a cork holds, in the median."""
     return Value(median(exchange(path).data), "1")
 
 
+@simulation(of=_REPLAYED, law=lone_acks_piggybacked)
 def lone_acks(path: Path) -> Value:
     """The figure is the median number, per message, of the server's packets that only acknowledge.
 
@@ -84,15 +139,37 @@ def lone_acks(path: Path) -> Value:
     return Value(median(exchange(path).acks), "1")
 
 
+@simulation(of=_REPLAYED, law=first_segment_by_writes)
 def first_segment(path: Path) -> Value:
     """A message's first packet carries as much as is written before the socket may send, in the median."""
     return Value(median(exchange(path).first), "B")
 
 
+@simulation(of=_REPLAYED, law=file_in_first_corked)
 def file_in_first(path: Path) -> Value:
     """The figure is 1 if a message's first packet has bytes of the file besides those written before it, else 0."""
     written = path.workload["writes"] * Size.of(path.workload["size"]).bytes
     return Value(int(first_segment(path).number > written), "1")
+
+
+def _small_writes(path: Path) -> Mapping[str, Any]:
+    """Return the path's workload. Raises ModelError for one that is not of small writes."""
+    if path.workload.get("kind") != "small-writes":
+        raise ModelError("only an exchange of small writes is predicted so")
+    return path.workload
+
+
+def _writes(path: Path) -> tuple[int, ...]:
+    """Return the bytes of each write of a message; a cork makes one of all."""
+    workload = _small_writes(path)
+    size, file = (Size.of(workload[name]).bytes for name in ("size", "file"))
+    pieces = [size] * workload["writes"]
+    match workload["way"]:
+        case "cork":
+            return (sum(pieces) + file,)
+        case "writev" | "one-buffer":
+            pieces = [sum(pieces)]
+    return (*pieces, file) if file else tuple(pieces)
 
 
 @lru_cache(maxsize=64)

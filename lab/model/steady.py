@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from lab.model.goodput import undropped
+from lab.model.goodput import goodput_window_over_rtt, undropped
 from lab.model.line import base_rtt, goodput_line_rate, packet
 from lab.model.mss import mss
 from lab.model.path import Path
+from lab.model.transfer import REPLAYED
+from lab.prediction import law, simulation
 from lab.units import Size, Value
 
-__all__ = ["goodput_steady", "idle_share", "round_trip"]
+__all__ = ["goodput_steady", "idle_share", "idle_share_of_window", "round_trip"]
 
 
+@simulation(of=REPLAYED, law=goodput_window_over_rtt)
 def goodput_steady(path: Path) -> Value:
     """In the second half of the time, as much is acknowledged as both ends' windows and the link let through.
 
@@ -22,6 +25,15 @@ def goodput_steady(path: Path) -> Value:
     return Value(8 * (done.acked(done.seconds) - done.acked(half)) / half, "bit/s")
 
 
+@law(
+    formula="1 − min(rwnd, sndbuf) / (R × RTT), with R the goodput of a full link", source="RFC 6349, 3.3.1; IEEE 802.3"
+)
+def idle_share_of_window(path: Path) -> Value:
+    """The link is idle for what a round trip has room for beyond the window."""
+    return Value(1 - goodput_window_over_rtt(path).number / goodput_line_rate(path).number, "1")
+
+
+@simulation(of=REPLAYED, law=idle_share_of_window)
 def idle_share(path: Path) -> Value:
     """The idle share is 1 - W / (R x RTT), where a window W passes per round trip, and R is the goodput of a full link.
 
@@ -30,6 +42,7 @@ def idle_share(path: Path) -> Value:
     return Value(max(0.0, 1 - goodput_steady(path).number / goodput_line_rate(path).number), "1")
 
 
+@law(formula="delays + frame / rate of each hop, both ways", source="a full segment there, its ACK back")
 def round_trip(path: Path) -> Value:
     """A full segment and its ACK take an idle path's delays and serialisation; the machines at its ends add nothing."""
     return base_rtt(path, packet(path), Size(packet(path).bytes - mss(path)))

@@ -19,7 +19,9 @@ from lab.model.path import Path
 from lab.model.simulation import Simulation
 from lab.units import Size
 
-__all__ = ["Transfer", "transfer"]
+__all__ = ["REPLAYED", "Transfer", "transfer"]
+
+REPLAYED = "tcp_sendmsg(), tcp_write_xmit(), tcp_rcv_established() and CUBIC, Linux 7.2"
 
 # Full round trips, or bytes, after which a transfer may be steady: if its pace changes by no more than _STEADY_WITHIN
 # from then on. The edge of a small window cuts bursts in ever other places: only many of them have a mean.

@@ -9,6 +9,7 @@ from lab.model.delayed_ack import TCP_MSS_DEFAULT
 from lab.model.mss import heard, mss, own_segment, segment
 from lab.model.path import Path
 from lab.model.skb import SHARED_INFO, SK_BUFF, gso_bytes, overhead, tcp_header
+from lab.prediction import law
 from lab.units import Value
 
 __all__ = [
@@ -22,6 +23,7 @@ __all__ = [
     "rcvbuf_first",
     "scaling_ratio",
     "skb_payload",
+    "smaller_window",
     "sndbuf_per_segment",
     "window_plateau",
     "window_scale",
@@ -68,6 +70,7 @@ def fixed_ratio(path: Path) -> int | None:
     return 256 >> -scale if scale <= 0 else 256 - (256 >> scale)
 
 
+@law(formula="tcp_rmem[2] × payload / truesize", source="tcp_grow_window(), __tcp_select_window(), since Linux 6.6")
 def window_plateau(path: Path) -> Value:
     """The advertised window grows up to a share of tcp_rmem[2]: what the payload takes of a full segment's memory.
 
@@ -84,6 +87,11 @@ def rcv_window(path: Path) -> int:
     queued = segment_truesize(path) if path.kernel >= _MEASURED_SINCE else 0
     unit = 1 << window_scale(path)
     return -(-((path.rcvbuf_max - queued) * ratio >> 8) // unit) * unit
+
+
+def smaller_window(path: Path) -> int:
+    """Return the smaller of receive window and send buffer, tcp_wmem[2], in bytes: what textbooks call the window."""
+    return min(rcv_window(path), path.sndbuf_max)
 
 
 def window_scale(path: Path) -> int:

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-from lab.spec.experiment import Clock, Metric, Prediction, Task, Tolerance, Variant
+from lab.prediction import Prediction
+from lab.spec.experiment import Clock, Metric, Task, Tolerance, Variant
 from lab.spec.network import Network
 from lab.units import Value
 

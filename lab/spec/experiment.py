@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from lab.prediction import Prediction, Predictor
 from lab.spec.changes import Changes
 from lab.spec.tolerance import Absolute, AtLeast, AtMost, Below, Exactly, Figure, Tolerance, Within
 from lab.units import Value
@@ -36,7 +37,6 @@ __all__ = [
 ]
 
 Metric = Callable[[Any], Value]  # takes a record
-Prediction = Callable[[Any], Value]  # takes a path
 Task = Any  # a workload, probe or middlebox: its fields `client`, `server` and `node` name nodes of the topology
 Clock = Literal["virtual", "real"]
 Expected = Literal["reproduced", "not reproduced"]
@@ -66,7 +66,7 @@ class Arm(Changes):
     probes: tuple[Task, ...] | None = None
     middleboxes: tuple[Task, ...] | None = None
     metric: Metric | None = None
-    prediction: Prediction | None = None
+    prediction: Predictor | None = None  # a `Prediction`, or a function that declares no kind
     tolerance: Tolerance | None = None
     accuracy: Tolerance | None = None
     # the arm whose figures, at the same point, this one's are ratios to
@@ -132,7 +132,7 @@ class Experiment(Changes):
     workload: Task
     metric: Metric
     tolerance: Tolerance
-    prediction: Prediction | None = None
+    prediction: Predictor | None = None  # a `Prediction`, or a function that declares no kind
     # how far the prediction may lie from the measurement, in virtual time; None: it must be exact where the tolerance
     # is exact, and within 0.5 % elsewhere
     accuracy: Tolerance | None = None

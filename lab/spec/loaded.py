@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
+from lab.prediction import declared
 from lab.spec.case import Case
 from lab.spec.errors import Problem, SpecError, display, suggestion
 from lab.spec.experiment import Arm, Experiment, Point, Task
@@ -71,6 +72,7 @@ class LoadedExperiment:
         middleboxes = experiment.middleboxes if arm.middleboxes is None else arm.middleboxes
         kernel = arm.kernel or experiment.kernel
         tolerance = arm.tolerance or experiment.tolerance
+        predict = arm.prediction or experiment.prediction
         _check_nodes(network, [*experiment.path, *_nodes(workload, *probes, *middleboxes)], blame)
         return Case(
             claim=self.id,
@@ -87,7 +89,7 @@ class LoadedExperiment:
             samples=arm.samples or experiment.samples,
             path=experiment.path,
             metric=arm.metric or experiment.metric,
-            prediction=arm.prediction or experiment.prediction,
+            prediction=declared(predict) if predict else None,
             tolerance=tolerance,
             accuracy=arm.accuracy or experiment.accuracy or accuracy_for(tolerance),
             reported=experiment.reported(arm, point),

@@ -115,7 +115,7 @@ def test_goodput_of_the_own_transfer(delay: str, sndbuf: int, measured: float, w
 
 def test_formula_of_the_article() -> None:
     era = path(kernel=(3, 16))
-    assert model.goodput_formula(era).number == pytest.approx(251_658_240, rel=1e-4)
+    assert model.goodput_window_over_rtt(era).number == pytest.approx(251_658_240, rel=1e-4)
 
 
 def test_limit_drops_when_more_is_in_flight() -> None:

@@ -3,6 +3,7 @@
 from dataclasses import replace
 from typing import Any
 
+from lab.prediction import declared
 from lab.spec.case import Case
 from lab.spec.network import Network
 from lab.spec.tolerance import STEADY, Within
@@ -37,7 +38,7 @@ BASELINE = Case(
     samples=1,
     path=("sender", "receiver"),
     metric=value_of,
-    prediction=bps,
+    prediction=declared(bps),
     tolerance=FIVE,
     accuracy=STEADY,
     reported=HUNDRED,

@@ -8,6 +8,7 @@ import pytest
 
 from lab.model import ModelError
 from lab.model.path import Path as NetworkPath
+from lab.prediction import declared
 from lab.spec.case import Case
 from lab.units import Value
 from lab.verdict.predictions import Predictions
@@ -26,7 +27,7 @@ def counting(asked: list[NetworkPath]) -> Case:
         asked.append(path)
         return Value(1 / 3, "s", None, 0.5)
 
-    return case(prediction=predict)
+    return case(prediction=declared(predict))
 
 
 def test_a_prediction_is_made_once(tmp_path: Path, asked: list[NetworkPath]) -> None:
@@ -52,7 +53,7 @@ def test_what_the_model_does_not_cover_stays_so(tmp_path: Path) -> None:
 
     for _ in range(2):
         with pytest.raises(ModelError, match="no such path"):
-            Predictions(tmp_path, "file").of(case(prediction=fail), PATH)
+            Predictions(tmp_path, "file").of(case(prediction=declared(fail)), PATH)
 
 
 @pytest.mark.parametrize("spoil", [lambda file: file.write_text("{"), lambda file: file.write_text("[]")])

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lab.errors import LabError
+from lab.prediction import declared
 from lab.spec.case import Case, CaseKey
 from lab.spec.tolerance import AtLeast, AtMost, Exactly, Tolerance, accuracy_for
 from lab.units import UnitError, Value
@@ -160,7 +161,7 @@ def test_a_metric_or_a_model_that_fails_is_said() -> None:
         raise LabError("no capture")
 
     assert run([replace(case(), metric=fail)], [recorded(1)]).verdict == Verdict("invalid", "baseline: no capture")
-    (result,) = run([replace(case(), prediction=fail)], [recorded(100)]).results
+    (result,) = run([case(prediction=declared(fail))], [recorded(100)]).results
     assert (result.predicted, result.note) == (None, "no capture")
 
 
@@ -168,7 +169,9 @@ def mistaken(_: Any) -> Value:
     raise KeyError("nothing")
 
 
-@pytest.mark.parametrize("broken", [case(metric=mistaken), case(prediction=mistaken)], ids=["metric", "prediction"])
+@pytest.mark.parametrize(
+    "broken", [case(metric=mistaken), case(prediction=declared(mistaken))], ids=["metric", "prediction"]
+)
 def test_a_mistake_in_a_metric_or_a_model_is_invalid_and_named(broken: Case) -> None:
     assert run([broken], [recorded(100)]).verdict == Verdict("invalid", "baseline: KeyError: 'nothing'")
 
@@ -203,7 +206,8 @@ def test_without_the_arm_that_it_is_relative_to_there_is_no_ratio() -> None:
     ],
 )
 def test_a_model_is_held_to_its_accuracy(predicted: Value | None, measured: list[float], off: bool) -> None:
-    (result,) = run([case(prediction=lambda _: predicted)], [recorded(each) for each in measured]).results
+    prediction = declared(lambda _: predicted) if predicted else None
+    (result,) = run([case(prediction=prediction)], [recorded(each) for each in measured]).results
     assert result.model_is_off is off
 
 

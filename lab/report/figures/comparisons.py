@@ -10,7 +10,7 @@ from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 from lab import outputs
 from lab.metric import drops
 from lab.metric.tools import expert_summaries
-from lab.model import frames_in_flight, goodput_formula
+from lab.model import frames_in_flight, goodput_window_over_rtt
 from lab.record import Record
 from lab.report import html
 from lab.report.drawing import ARMS, MUTED, PREDICTED, REPORTED, axes, draw, picture
@@ -93,7 +93,7 @@ def bars(claim: TestedClaim, *arms: str, of: str = "", formula: bool = False) ->
         for each in shown
         for name, value, colour in (
             ("article", each.result.reported, REPORTED),
-            ("window / RTT", goodput_formula(claim.path_of(each)) if formula else None, MUTED),
+            ("window / RTT", goodput_window_over_rtt(claim.path_of(each)) if formula else None, MUTED),
             ("predicted", each.result.predicted, PREDICTED),
             ("measured", each.result.measured, ARMS[0]),
         )

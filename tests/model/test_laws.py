@@ -1,0 +1,100 @@
+"""The laws beside the simulations, against arithmetic done by hand."""
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from lab import model
+from lab.model import End, Hop, ModelError, Path
+from lab.model.window import rcv_window, smaller_window
+from lab.units import Duration, Rate, Size, Value
+
+MBIT = 941.482e6  # the goodput of a full gigabit link
+RTT = 0.1 + 2 * 122 * 8e-9
+
+
+def path(delay: str = "100 ms", limit: int = 20_000, loss: float = 0.0, **changed: object) -> Path:
+    there, back = (Hop(Rate.of("1 Gbit/s"), Duration.of(way), Size(1500), limit, loss) for way in (delay, "0 s"))
+    plain = Path((there,), (back,), write_size=1 << 17, writes_per_poll=10)
+    return replace(plain, **changed)  # type: ignore[arg-type]
+
+
+def writes(way: str, size: str = "2 B", file: str = "0 B", writes: int = 15) -> Path:
+    asked = {"kind": "small-writes", "messages": 10, "writes": writes, "size": size, "file": file, "way": way}
+    return path("1 ms", workload=asked)
+
+
+def test_the_smaller_window_passes_once_per_round_trip() -> None:
+    small, large = path(sndbuf_max=1_000_000), path(sndbuf_max=60 << 20)
+    assert model.goodput_window_over_rtt(small).number == pytest.approx(8e6 / RTT)
+    assert model.goodput_window_over_rtt(large).number == pytest.approx(8 * rcv_window(large) / RTT)
+    assert model.goodput_window_over_rtt(path("1 ms")).number == pytest.approx(MBIT, rel=1e-5)
+    assert model.idle_share_of_window(small).number == pytest.approx(1 - 8e6 / RTT / MBIT, rel=1e-5)
+
+
+def test_a_bottleneck_holds_the_window() -> None:
+    frames = 691  # 1,000,000 B / 1,448 B, rounded up
+    assert model.frames_of_window(path(sndbuf_max=1_000_000)) == Value(frames, "1")
+    for limit, drops in ((frames - 1, 1), (frames, 0)):
+        assert model.any_drops_of_window(path(sndbuf_max=1_000_000, limit=limit)) == Value(drops, "1")
+    assert model.lost_frames_of_window(path()) == Value(0, "1")
+    with pytest.raises(ModelError, match="no closed form"):
+        model.lost_frames_of_window(path(limit=10))
+
+
+def test_a_transfer_takes_its_rounds_and_the_rest() -> None:
+    near, far = path("0 s", size=Size(10**9)), path(size=Size(14_480 * 7))
+    assert model.transfer_time_by_rounds(near).number == pytest.approx(8e9 / MBIT, rel=1e-3)
+    # The handshake; 10 and 20 segments take a round each, and the last 40 go at 1 MB a round trip.
+    expected = 3 * RTT + 14_480 * 4 / 1e6 * RTT
+    assert model.transfer_time_by_rounds(replace(far, sndbuf_max=1_000_000)).number == pytest.approx(expected)
+
+
+@pytest.mark.parametrize(
+    ("way", "size", "file", "packets", "first", "stalls"),
+    [
+        ("plain", "2 B", "0 B", 2, 2, True),
+        ("nodelay", "2 B", "0 B", 15, 2, False),
+        ("cork", "2 B", "0 B", 1, 30, False),
+        ("writev", "2 B", "0 B", 1, 30, False),
+        ("one-buffer", "2 B", "2 KiB", 3, 30, False),
+        ("cork", "2 B", "2 KiB", 2, 1448, False),
+        ("plain", "103 B", "0 B", 2, 103, True),  # 14 pieces of 103 B are less than 1,448 B
+        ("plain", "104 B", "0 B", 3, 104, False),
+    ],
+)
+def test_messages_by_their_writes(way: str, size: str, file: str, packets: int, first: int, stalls: bool) -> None:
+    asked, rtt = writes(way, size, file), 0.001 + 2 * 122 * 8e-9
+    assert model.data_packets_by_writes(asked) == Value(packets, "1")
+    assert model.first_segment_by_writes(asked) == Value(first, "B")
+    assert model.message_latency_by_stall(asked).number == pytest.approx(rtt + 0.04 * stalls)
+    assert model.exchange_time_by_stalls(asked).number == pytest.approx(10 * (rtt + 0.04 * stalls))
+    assert model.lone_acks_piggybacked(asked) == Value(0, "1")
+    assert model.file_in_first_corked(asked) == Value(int(way == "cork"), "1")
+
+
+def test_a_law_says_what_it_does_not_cover() -> None:
+    for law, about in (
+        (model.goodput_window_over_rtt, path(loss=0.01)),
+        (model.transfer_time_by_rounds, path()),
+        (model.message_latency_by_stall, path()),
+        (model.acks_after_hole_at_once, path()),
+    ):
+        with pytest.raises(ModelError):
+            law(about)
+
+
+@settings(deadline=None, max_examples=10)
+@given(
+    st.integers(10, 100),
+    st.integers(20, 120).map(lambda sixteenths: sixteenths << 16),
+    st.integers(20, 120).map(lambda sixteenths: sixteenths << 16),
+)
+def test_no_window_carries_more_than_its_law(milliseconds: int, sndbuf: int, rcvbuf: int) -> None:
+    asked = path(f"{milliseconds} ms", sndbuf_max=sndbuf, rcvbuf_max=rcvbuf, duration=Duration.of("2 s"))
+    alone = replace(asked, sender=End(gso_max_segs=1))
+    for each in (asked, alone):
+        edge = 8 * smaller_window(each)  # the measured second may begin just ahead of a window's ACKs
+        assert model.goodput_steady(each).number <= model.goodput_window_over_rtt(each).number + edge
