@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from lab.kernel import Budget, GuestLivelock, GuestTimeout, UmlKernel, boot
+from lab.kernel import Budget, GuestLivelock, GuestTimeout, UmlKernel, boot, build
 
 pytestmark = pytest.mark.guest
 
@@ -182,6 +182,19 @@ def test_spinning_ends_when_what_it_waits_for_comes(kernel: UmlKernel, tmp_path:
     assert spent == pytest.approx(0.05, rel=0.02)
     assert spun["times"] == 1
     assert (spun["call"] is None) == ("flag" in name)
+
+
+@pytest.mark.kernels
+@pytest.mark.parametrize("series", ["6.1", "6.12"])
+class TestOlderKernels:
+    def test_looking_leaves_no_trace(self, tmp_path: Path, series: str) -> None:
+        kernel = build(series)
+        captures = {sent(kernel, tmp_path / look, f"{look} 5000") for look in ("none", "clock", "failure", "yield")}
+        assert len(captures) == 1
+
+    @pytest.mark.parametrize("name", SPINNERS)
+    def test_spinning_ends_when_what_it_waits_for_comes(self, tmp_path: Path, series: str, name: str) -> None:
+        test_spinning_ends_when_what_it_waits_for_comes(build(series), tmp_path, name)
 
 
 def test_two_that_spin_do_not_wait_for_each_other(kernel: UmlKernel, tmp_path: Path) -> None:
