@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
@@ -97,9 +96,8 @@ class Claim(TestedClaim):
             + self._changes()
             + self._swept(),
         )
-        predictions = {each.prediction: None for each in self.judged.cases if each.prediction}
-        for prediction in predictions:
-            yield "Predicted", _formula(prediction)
+        for prediction in dict.fromkeys(each.prediction for each in self.judged.cases if each.prediction):
+            yield "Predicted", html.basis(prediction)
         yield "Tolerance", "; ".join(self._agreements())
         yield "Verify", html.code(f"lab run {self.id}") + self._provenance()
 
@@ -147,9 +145,9 @@ class Claim(TestedClaim):
                     html.code(each.case.arm),
                     setting,
                     html.quoted(result.reported),
-                    html.figure(result.predicted),
+                    html.predicted(result),
                     f"<strong>{html.figure(result.measured)}</strong>",
-                    html.model_error(result),
+                    html.model_errors(result),
                     html.badge(result.verdict.kind) if result.verdict else html.DASH,
                     self.trial_link(each.record) if each.record else html.DASH,
                 ]
@@ -222,12 +220,3 @@ def _workload(plain: Mapping[str, Any]) -> str:
     named = ("test", "size" if plain.get("size") else "duration", "messages", "way", "count")
     asked: Sequence[str] = [str(plain[name]) for name in named if plain.get(name)]
     return escape(f"{plain['kind']}, {ends}: {', '.join(asked)}" if ends else plain["kind"])
-
-
-def _formula(prediction: Any) -> str:
-    """Return what a model function says of itself, without the errors that it raises."""
-    text = " ".join((inspect.getdoc(prediction) or "").split())
-    said = ". ".join(each for each in text.rstrip(".").split(". ") if "Error" not in each)
-    module = str(getattr(prediction, "__module__", "")).replace(".", "/")
-    where = f" ({html.code(f'{module}.py')})" if module else ""
-    return f"{html.code(prediction.__name__)}: {html.prose(said)}.{where}"
