@@ -47,8 +47,8 @@ LAYERS = {
     "metric": {"units", "record"},
     "model": {"units", "prediction"},
     "verdict": {"units", "version", "meaning", "prediction", "spec", "record", "model"},
-    "report": {"units", "spec", "record", "metric", "model", "verdict"},
-    "comparison": {"units", "spec", "record", "metric", "model", "verdict", "report"},
+    "report": {"units", "prediction", "spec", "record", "metric", "model", "verdict"},
+    "comparison": {"units", "prediction", "spec", "record", "metric", "model", "verdict", "report"},
 }
 INTERFACE = {"lab/__init__.py"}  # Python's: `lab` itself
 LAYERS["usecases"] = set(LAYERS)

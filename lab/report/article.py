@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from html import escape
 from typing import get_args
 
+from lab.prediction import Kind as PredictionKind
 from lab.report import html, notebooks
 from lab.report.claim import Claim
 from lab.report.claims import Claims
@@ -85,7 +86,9 @@ def _predictions(claims: Claims) -> str:
     allowed = f"{off} of them further off than their experiment allows" if off else "all as accurate as declared"
     worst, result = max(tested, key=lambda each: abs(each[1].model_error or 0))
     largest = f'{html.model_error(result)} (<a href="{_address(worst)}">{escape(worst.id)}</a>)'
-    return f"{len(tested)} predictions tested, {allowed}. The largest error is {largest}."
+    kinds = [result.prediction.kind for _, result in tested if result.prediction]
+    having = ", ".join(f"{kind} {kinds.count(kind)}" for kind in get_args(PredictionKind) if kind in kinds)
+    return f"{len(tested)} predictions tested ({having}), {allowed}. The largest error is {largest}."
 
 
 def _contents(articles: Iterable[Article], claims: Claims) -> str:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from html import escape
 from typing import Any
@@ -12,6 +11,7 @@ from lab.errors import InputError
 from lab.report import html, text
 from lab.report.diagram import diagram
 from lab.report.html import Html
+from lab.report.settings import describe, traffic
 from lab.report.tested import TestedCase, TestedClaim
 from lab.units import to_plain
 
@@ -89,17 +89,15 @@ class Claim(TestedClaim):
         declared, case = self.judged.declared, self.judged.cases[0]
         if declared.source:
             yield "Claimed", html.prose(declared.source)
-        workload = dict(to_plain(case.workload))
         yield (
             "Tested",
             diagram(to_plain(case.network), case.path[0])
-            + f"<p>{_workload(workload)}</p>"
+            + f"<p>{escape(traffic(case.workload))}</p>"
             + self._changes()
             + self._swept(),
         )
-        predictions = {each.prediction: None for each in self.judged.cases if each.prediction}
-        for prediction in predictions:
-            yield "Predicted", _formula(prediction)
+        for prediction in dict.fromkeys(each.prediction for each in self.judged.cases if each.prediction):
+            yield "Predicted", html.basis(prediction)
         yield "Tolerance", "; ".join(self._agreements())
         yield "Verify", html.code(f"lab run {self.id}") + self._provenance()
 
@@ -147,9 +145,9 @@ class Claim(TestedClaim):
                     html.code(each.case.arm),
                     setting,
                     html.quoted(result.reported),
-                    html.figure(result.predicted),
+                    html.predicted(result),
                     f"<strong>{html.figure(result.measured)}</strong>",
-                    html.model_error(result),
+                    html.model_errors(result),
                     html.badge(result.verdict.kind) if result.verdict else html.DASH,
                     self.trial_link(each.record) if each.record else html.DASH,
                 ]
@@ -180,54 +178,9 @@ def _listed(texts: Iterable[str]) -> str:
     return f"{', '.join(most)} and {last}" if most else last
 
 
-def describe(changes: Any) -> str:
-    """Describe what an experiment, an arm or a point changes, in the words of a topology file; as HTML."""
-    parts = [f"{name} = {value}" for name, value in changes.sysctls.items()]
-    parts += [f"{where}: {text}" for where, text in _leaves({**changes.links, **changes.hosts})]
-    parts += [_task(box) for box in getattr(changes, "middleboxes", None) or ()]
-    if variant := getattr(changes, "kernel", None):
-        parts += [f"kernel with {name}" for name in variant.patches] + ([f"HZ {variant.hz}"] if variant.hz else [])
-    if getattr(changes, "clock", None) == "real":
-        parts.append("in real time")
-    if base := getattr(changes, "relative_to", ""):
-        parts.append(f"relative to {base}")
-    return ", ".join(html.code(part) for part in parts)
-
-
 def _against(tested: TestedCase) -> str:
     """Return one arm's figures and what they had to be."""
     result, how = tested.result, escape(str(tested.case.tolerance))
     verdict = how if result.verdict and result.verdict.kind == "reproduced" else f"not {how}"
     figures = f"{html.figure(result.measured)} measured, {html.quoted(result.reported)} reported"
     return f"{html.code(tested.label)} {figures} ({verdict})"
-
-
-def _task(task: Any) -> str:
-    """Return a declaration as its kind and what it sets."""
-    plain = dict(to_plain(task))
-    kind = plain.pop("kind")
-    return f"{kind}: " + ", ".join(f"{name} {value}" for name, value in plain.items())
-
-
-def _leaves(fields: Mapping[str, Any], where: str = "") -> Iterator[tuple[str, str]]:
-    for name, value in fields.items():
-        if isinstance(value, Mapping):
-            yield from _leaves(value, f"{where} {name}".strip())
-        else:
-            yield where, f"{name} {value}"
-
-
-def _workload(plain: Mapping[str, Any]) -> str:
-    ends = f"{plain['client']} to {plain['server']}" if {"client", "server"} <= plain.keys() else ""
-    named = ("test", "size" if plain.get("size") else "duration", "messages", "way", "count")
-    asked: Sequence[str] = [str(plain[name]) for name in named if plain.get(name)]
-    return escape(f"{plain['kind']}, {ends}: {', '.join(asked)}" if ends else plain["kind"])
-
-
-def _formula(prediction: Any) -> str:
-    """Return what a model function says of itself, without the errors that it raises."""
-    text = " ".join((inspect.getdoc(prediction) or "").split())
-    said = ". ".join(each for each in text.rstrip(".").split(". ") if "Error" not in each)
-    module = str(getattr(prediction, "__module__", "")).replace(".", "/")
-    where = f" ({html.code(f'{module}.py')})" if module else ""
-    return f"{html.code(prediction.__name__)}: {html.prose(said)}.{where}"

@@ -111,7 +111,7 @@ class Claims:
         return Html(*(claim.plot(kind, **options).text for claim in self))
 
     def table(self) -> Html:
-        """Return reported, predicted and measured, the model's error and the verdict, for every arm that counts."""
+        """Return the three figures, the errors of model and law, and the verdict, for every arm that counts."""
         head = ["Claim", "Arm", "Reported", "Predicted", "Measured", "Model error", "Verdict"]
         return Html(html.table(head, (row for claim in self for row in _rows(claim)), "verdicts"))
 
@@ -130,8 +130,8 @@ def _rows(claim: Claim) -> Iterable[list[str]]:
             f'<a href="#{escape(claim.name)}">{html.prose(claim.judged.declared.claim)}</a>' if index == 0 else "",
             html.code(each.label) if len(counted) > 1 else "",
             html.quoted(result.reported),
-            html.figure(result.predicted),
+            html.predicted(result),
             f"<strong>{html.figure(result.measured)}</strong>",
-            html.model_error(result),
+            html.model_errors(result),
             html.badge(result.verdict.kind if result.verdict else "skipped"),
         ]

@@ -8,10 +8,26 @@ from html import escape
 from pathlib import Path
 
 from lab.errors import InputError
+from lab.prediction import Prediction
 from lab.units import SCALES, Value
 from lab.verdict import Kind, Result
 
-__all__ = ["DASH", "Html", "badge", "code", "figure", "folded", "model_error", "percent", "prose", "quoted", "table"]
+__all__ = [
+    "DASH",
+    "Html",
+    "badge",
+    "basis",
+    "code",
+    "figure",
+    "folded",
+    "model_error",
+    "model_errors",
+    "percent",
+    "predicted",
+    "prose",
+    "quoted",
+    "table",
+]
 
 DASH = "—"  # where there is no figure
 
@@ -92,6 +108,30 @@ def model_error(result: Result) -> str:
     if not result.model_is_off:
         return said
     return f'<span class="off" title="declared accuracy: {escape(str(result.accuracy))}">{said} !</span>'
+
+
+def model_errors(result: Result) -> str:
+    """Format the model's error, and below it that of the law beside a simulation."""
+    return model_error(result) + (_beside(percent(result.law_error)) if result.law else "")
+
+
+def predicted(result: Result) -> str:
+    """Format the predicted figure, and below it that of the law beside a simulation; where there is none, say why."""
+    own = figure(result.predicted) + _beside(result.why_not_predicted and prose(result.why_not_predicted))
+    law = f"law: {figure(result.law)}" if result.law else result.why_no_law and f"no law: {prose(result.why_no_law)}"
+    return own + _beside(law)
+
+
+def basis(prediction: Prediction) -> str:
+    """Say what a prediction is called, of what kind it is, and what it rests on; the law beside a simulation, too."""
+    said = f"{code(prediction.name)}, {prediction.kind}: {prose(prediction.basis)}"
+    if prediction.law:
+        return f"<p>{said}</p><p>Beside it: {basis(prediction.law)}</p>"
+    return f"{said}; no law: {prose(prediction.because)}" if prediction.kind == "simulation" else said
+
+
+def _beside(said: str) -> str:
+    return f'<div class="beside">{said}</div>' if said else ""
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str]], kind: str = "") -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import io
 from collections.abc import Iterable, Mapping
 from html import unescape
+from textwrap import fill
 from typing import TYPE_CHECKING
 
 from lab.report.html import figure, percent
@@ -29,7 +30,7 @@ _COLUMNS = 80
 
 
 def block(claim: ClaimResult) -> RenderableType:
-    """Return a claim's verdict, why, and one line per arm and point."""
+    """Return a claim's verdict, why, its figures arm by arm, and what the predicted ones rest on."""
     from rich.console import Group
     from rich.table import Table
     from rich.text import Text
@@ -41,8 +42,11 @@ def block(claim: ClaimResult) -> RenderableType:
     table.add_column("model error", justify="right", style="dim")
     for result in claim.results:
         table.add_row(*_row(result))
+        if result.law:
+            table.add_row("  law", "", figure(result.law), "", _percent(result.law_error))
     reason = [Text(claim.verdict.reason, style="dim")] if claim.verdict.kind in ("invalid", "skipped") else []
-    return Group(title, *reason, table, Text(""))
+    said = [Text(fill(line, _COLUMNS, subsequent_indent="  "), style="dim") for line in (*_gaps(claim), *_bases(claim))]
+    return Group(title, *reason, table, *said, Text(""))
 
 
 def blocks(claims: Iterable[ClaimResult]) -> RenderableType:
@@ -81,6 +85,32 @@ def plain(what: RenderableType) -> str:
 
 def _row(result: Result) -> tuple[str, str, str, str, str]:
     name = f"{result.arm} {result.point}".strip()
-    error = "" if result.model_error is None else unescape(percent(result.model_error))
     mark = " !" if result.model_is_off else ""
-    return name, figure(result.reported), figure(result.predicted), figure(result.measured), error + mark
+    return (
+        name,
+        figure(result.reported),
+        figure(result.predicted),
+        figure(result.measured),
+        _percent(result.model_error) + mark,
+    )
+
+
+def _percent(ratio: float | None) -> str:
+    return "" if ratio is None else unescape(percent(ratio))
+
+
+def _gaps(claim: ClaimResult) -> Iterable[str]:
+    """Yield why a figure is not predicted, and for which arms and points."""
+    names: dict[str, list[str]] = {}
+    for result in claim.results:
+        for what, why in (("not predicted", result.why_not_predicted), ("no law", result.why_no_law)):
+            if why:
+                names.setdefault(f"{what}: {why}", []).append(f"{result.arm} {result.point}".strip())
+    for why, having in names.items():
+        yield f"{why} ({', '.join(having)})" if len(having) < len(claim.results) else why
+
+
+def _bases(claim: ClaimResult) -> Iterable[str]:
+    """Yield the kind of each prediction, and what it rests on."""
+    for prediction in claim.predictions:
+        yield f"{prediction.name}, {prediction.kind}: {prediction.basis}"

@@ -61,7 +61,7 @@ def judge_records(
     return evaluate(
         cases,
         [record for name, repeats in by_case.items() if name not in differing for record in repeats],
-        lambda case: predictions.of(case, network_path(case, kernel)),
+        lambda case, prediction: predictions.of(case, prediction, network_path(case, kernel)),
         kernel["name"] if kernel else "",
         clock,
         {**without, **dict.fromkeys(differing, chaos)},

@@ -16,6 +16,7 @@ import lab.model
 from lab.meaning import meaning
 from lab.model import ModelError
 from lab.model.path import Path as NetworkPath
+from lab.prediction import Prediction
 from lab.record import canonical
 from lab.spec.case import Case
 from lab.units import Value
@@ -27,26 +28,25 @@ __all__ = ["Predictions"]
 class Predictions:
     """Predictions of one experiment file are kept in `folder`, under the hash of all that decides them.
 
-    That is the model's own code, the experiment's, the arm, the point, and the path. Nothing is kept if `folder` is
-    None or cannot be written.
+    That is the model's own code, the experiment's, the arm, the point, the function's name, and the path. Nothing is
+    kept if `folder` is None or cannot be written.
     """
 
     folder: Path | None
     source_sha256: str
 
-    def of(self, case: Case, path: NetworkPath) -> Value:
-        """Return the case's prediction for this path.
+    def of(self, case: Case, prediction: Prediction, path: NetworkPath) -> Value:
+        """Return the figure for this path, of the case's prediction or of the law beside it.
 
         Raises ModelError, and whatever else the prediction raises.
         """
-        assert case.prediction is not None
         if self.folder is None:
-            return case.prediction(path)
-        file = self.folder / self._key(case, path)
+            return prediction(path)
+        file = self.folder / self._key(case, prediction, path)
         kept = _read(file)
         if kept is None:
             try:
-                kept = _plain(case.prediction(path))
+                kept = _plain(prediction(path))
             except ModelError as error:
                 kept = {"error": str(error)}
             _write(file, kept)
@@ -54,8 +54,8 @@ class Predictions:
             raise ModelError(kept["error"])
         return Value(**kept)
 
-    def _key(self, case: Case, path: NetworkPath) -> str:
-        decided = [_models(), self.source_sha256, case.claim, *case.key, repr(path)]
+    def _key(self, case: Case, prediction: Prediction, path: NetworkPath) -> str:
+        decided = [_models(), self.source_sha256, case.claim, *case.key, prediction.name, repr(path)]
         return hashlib.sha256(canonical(decided)).hexdigest()
 
 

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
 from lab import outputs
 from lab.errors import LabError
+from lab.prediction import Prediction
 from lab.record import Record
 from lab.spec.case import Case, CaseKey
 from lab.units import UnitError, Value
 from lab.verdict import fidelity
+from lab.verdict.forecast import Forecast, Predict, forecast, forecast_by_law
 from lab.verdict.judge import Tolerance, Verdict, combine, judge, mean, median, model_error
 
 __all__ = ["ClaimResult", "Result", "evaluate"]
@@ -34,10 +36,13 @@ class Result:
     verdict: Verdict | None  # None where the article reported nothing
     counts: bool
     trials: tuple[str, ...]
-    note: str = ""  # why a figure is missing
+    why_not_predicted: str = ""
     # How far the prediction may lie from the measurement; None where nothing is asked of it: in real time, about which
     # the models say nothing.
     accuracy: Tolerance | None = None
+    prediction: Prediction | None = None  # what was asked for the predicted figure
+    law: Value | None = None  # beside a simulation: the figure of its law
+    why_no_law: str = ""
 
     @property
     def key(self) -> CaseKey:
@@ -59,19 +64,29 @@ class Result:
         return model_error(self.predicted, self.measured)
 
     @property
+    def law_error(self) -> float | None:
+        """Return (law - measured) / measured; None when there is no such ratio."""
+        return model_error(self.law, self.measured)
+
+    @property
     def unit(self) -> str | None:
         """Return the base unit of its figures: bit/s, s, B or 1; None if there are none."""
         return next((each.unit for each in (self.measured, self.predicted, self.reported) if each), None)
 
     def plain(self) -> dict[str, Any]:
         """Return it as `lab run --json` prints it: figures as numbers in the base unit, null where there is none."""
-        figures = {name: getattr(self, name) for name in ("reported", "predicted", "measured")}
+        figures = {name: getattr(self, name) for name in ("reported", "predicted", "law", "measured")}
         return {
             "arm": self.arm,
             "point": self.point,
             **{name: value.number if value else None for name, value in figures.items()},
             "unit": self.unit,
             "model_error": self.model_error,
+            "law_error": self.law_error,
+            "prediction": self.prediction.name if self.prediction else None,
+            "kind": self.prediction.kind if self.prediction else None,
+            "why_not_predicted": self.why_not_predicted or None,
+            "why_no_law": self.why_no_law or None,
             "trials": list(self.trials),
         }
 
@@ -91,6 +106,12 @@ class ClaimResult:
         """Return the results whose prediction misses its declared accuracy."""
         return tuple(result for result in self.results if result.model_is_off)
 
+    @property
+    def predictions(self) -> tuple[Prediction, ...]:
+        """Return what its figures were predicted by, and the laws beside that."""
+        asked = dict.fromkeys(result.prediction for result in self.results if result.prediction)
+        return tuple(dict.fromkeys(each for asked in asked for each in (asked, asked.law) if each))
+
     def plain(self) -> dict[str, Any]:
         """Return it as `lab run --json` prints it."""
         return {
@@ -100,21 +121,23 @@ class ClaimResult:
             "kernel": self.kernel,
             "clock": self.clock,
             "results": [result.plain() for result in self.results],
+            "predictions": [prediction.plain() for prediction in self.predictions],
         }
 
 
 def evaluate(
     cases: Sequence[Case],
     records: Iterable[Record],
-    predict: Callable[[Case], Value],
+    predict: Predict,
     kernel: str,
     clock: str,
     without: Mapping[CaseKey, Verdict] = _NOTHING,
 ) -> ClaimResult:
     """Judge the cases of one claim by the records of their trials, all with that kernel and clock.
 
-    `predict(case)` returns its prediction, and is called for those that have one. A case without a record has the
-    verdict that `without` gives for its key (invalid, say, because its trial failed); otherwise it is skipped.
+    `predict(case, prediction)` returns a figure for the case, by the case's own prediction or by the law beside that. A
+    case without a record has the verdict that `without` gives for its key (invalid, say, because its trial failed);
+    otherwise it is skipped.
     """
     by_case: dict[CaseKey, list[Record]] = {}
     for record in records:
@@ -133,8 +156,8 @@ class _Figures:
     """Figures are what is known of a case."""
 
     trials: tuple[str, ...]
-    predicted: Value | None
-    note: str  # why nothing is predicted
+    predicted: Forecast
+    law: Forecast
     measured: Value | None
     missing: Verdict | None  # why nothing was measured
 
@@ -142,20 +165,18 @@ class _Figures:
         """Return the ratios of these figures to `base`'s."""
         return _Figures(
             (*base.trials, *self.trials),
-            self.predicted.over(base.predicted) if self.predicted and base.predicted else None,
-            self.note or base.note,
+            self.predicted.over(base.predicted),
+            self.law.over(base.law),
             self.measured.over(base.measured) if self.measured and base.measured else None,
             self.missing or base.missing,
         )
 
 
-def _figures(
-    case: Case, records: Sequence[Record], predict: Callable[[Case], Value], without: Verdict, real: bool
-) -> _Figures:
-    predicted, measured, note = None, None, ""
+def _figures(case: Case, records: Sequence[Record], predict: Predict, without: Verdict, real: bool) -> _Figures:
+    predicted, law, measured = Forecast(), Forecast(), None
     missing = None if records else without
     try:
-        predicted, note = _predicted(case, predict)
+        predicted, law = forecast(case, predict), forecast_by_law(case, predict)
         if missing is None:
             spoiled = [(record, _spoiled(record)) for record in records]
             usable = [case.metric(record) for record, reasons in spoiled if not reasons]
@@ -167,7 +188,7 @@ def _figures(
         missing = Verdict("invalid", str(error))
     except _MISTAKES as error:  # a mistake in the metric or the prediction should not hide the other claims
         missing = Verdict("invalid", f"{type(error).__name__}: {error}")
-    return _Figures(tuple(record.address for record in records), predicted, note, measured, missing)
+    return _Figures(tuple(record.address for record in records), predicted, law, measured, missing)
 
 
 def _result(case: Case, figures: Mapping[CaseKey, _Figures], clock: str) -> Result:
@@ -185,23 +206,17 @@ def _result(case: Case, figures: Mapping[CaseKey, _Figures], clock: str) -> Resu
         arm=case.arm,
         point=case.point,
         reported=case.reported,
-        predicted=found.predicted,
+        predicted=found.predicted.value,
         measured=found.measured,
         verdict=verdict,
         counts=case.reported is not None and not case.explains,
         trials=found.trials,
-        note=found.note,
+        why_not_predicted=found.predicted.why_not,
         accuracy=case.accuracy if case.clock == clock == "virtual" else None,
+        prediction=case.prediction,
+        law=found.law.value,
+        why_no_law=found.law.why_not,
     )
-
-
-def _predicted(case: Case, predict: Callable[[Case], Value]) -> tuple[Value | None, str]:
-    if case.prediction is None:
-        return None, ""
-    try:
-        return predict(case), ""
-    except LabError as error:
-        return None, str(error)
 
 
 def _why(repeats: Sequence[tuple[str, ...]]) -> str:

@@ -69,7 +69,8 @@ def test_site(only_here: Path) -> None:
         assert f'href="toy.html#{name}"' in index
     assert "lab run toy/unrun" in page
     assert '<a href="#toy">A toy &amp; more</a>' in index
-    assert "predictions tested, 1 of them further off than their experiment allows" in index
+    assert "5 predictions tested (law 3, simulation 2)" in index
+    assert ", 1 of them further off than their experiment allows" in index
     assert 'href="toy.html#rate">toy/rate</a>' in index, "whose tool says something else than 10 Gbit/s carry"
     for link in re.findall(r'href="([^"#:]+)"', page):
         assert (out / link).exists()

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lab.errors import LabError
-from lab.prediction import declared
+from lab.prediction import Prediction, declared, law, simulation
 from lab.spec.case import Case, CaseKey
 from lab.spec.tolerance import AtLeast, AtMost, Exactly, Tolerance, accuracy_for
 from lab.units import UnitError, Value
@@ -106,9 +106,9 @@ def recorded(value: float, arm: str = "baseline", invalid: tuple[str, ...] = (),
 
 
 def run(cases: list[Case], records: list[Any]) -> Any:
-    def predict(asked: Case) -> Value:
-        assert asked.prediction
-        return asked.prediction(101.0)
+    def predict(asked: Case, prediction: Prediction) -> Value:
+        del asked
+        return prediction(101.0)
 
     return evaluate(cases, records, predict, "7.2", "virtual")
 
@@ -126,11 +126,20 @@ def test_plain_form_is_the_command_lines_contract() -> None:
                 "point": "",
                 "reported": 100,
                 "predicted": 101.0,
+                "law": None,
                 "measured": 100,
                 "unit": "bit/s",
                 "model_error": pytest.approx(0.01),
+                "law_error": None,
+                "prediction": "bps",
+                "kind": "undeclared",
+                "why_not_predicted": None,
+                "why_no_law": None,
                 "trials": ["a1"],
             }
+        ],
+        "predictions": [
+            {"name": "bps", "kind": "undeclared", "formula": None, "source": None, "because": None, "law": None}
         ],
     }
 
@@ -142,6 +151,17 @@ def test_a_zero_is_a_figure_and_nothing_is_null() -> None:
     zero, none = result.plain()["results"]
     assert (zero["reported"], zero["measured"]) == (0, 0)
     assert (none["reported"], none["measured"], none["model_error"]) == (None, None, None)
+
+
+def test_a_law_is_asked_beside_a_simulation() -> None:
+    paper = law(formula="x + 3", source="a napkin")(lambda x: bps(x + 3))
+    replay = simulation(of="a kernel", law=paper)(bps)
+    (result,) = run([case(prediction=replay)], [recorded(100)]).results
+    assert (result.predicted, result.law) == (bps(101), bps(104))
+    assert result.law_error == pytest.approx(0.04)
+    double = case("double", prediction=replay, relative_to="baseline", reported=Value(2, "1"))
+    ratio = run([case(prediction=replay), double], [recorded(100), recorded(200, "double")]).results[1]
+    assert (ratio.law, ratio.law_error) == (Value(1, "1"), pytest.approx(-0.5))
 
 
 def test_arms_that_explain_do_not_count() -> None:
@@ -162,7 +182,7 @@ def test_a_metric_or_a_model_that_fails_is_said() -> None:
 
     assert run([replace(case(), metric=fail)], [recorded(1)]).verdict == Verdict("invalid", "baseline: no capture")
     (result,) = run([case(prediction=declared(fail))], [recorded(100)]).results
-    assert (result.predicted, result.note) == (None, "no capture")
+    assert (result.predicted, result.why_not_predicted) == (None, "no capture")
 
 
 def mistaken(_: Any) -> Value:

@@ -1,0 +1,95 @@
+"""Say what an experiment, an arm or a point sets, and what it runs, as a network engineer would note it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from lab.report import html
+from lab.units import Duration, to_plain
+
+__all__ = ["describe", "traffic"]
+
+_ABBREVIATIONS = frozenset({"gro", "gso", "mss", "mtu", "tso"})
+_PLACES = {"ends": "at", "offloads": ""}  # keys of a topology file that say where, in words
+_TIMES = frozenset({"coalescing", "delay", "jitter"})
+
+
+def describe(changes: Any) -> str:
+    """Say what an experiment, an arm or a point changes, as HTML."""
+    parts = [f"{name} = {value}" for name, value in changes.sysctls.items()]
+    parts += _settings({**changes.links, **changes.hosts})
+    parts += [_task(box) for box in getattr(changes, "middleboxes", None) or ()]
+    if variant := getattr(changes, "kernel", None):
+        parts += [f"kernel with {name}" for name in variant.patches] + ([f"HZ {variant.hz}"] if variant.hz else [])
+    if getattr(changes, "clock", None) == "real":
+        parts.append("in real time")
+    if base := getattr(changes, "relative_to", ""):
+        parts.append(f"relative to {base}")
+    return ", ".join(html.code(part) for part in parts)
+
+
+def traffic(workload: Any) -> str:
+    """Say who sends what to whom, as text."""
+    plain = dict(to_plain(workload))
+    kind = plain["kind"]
+    if not {"client", "server"} <= plain.keys():
+        return str(kind)
+    ends = f"{plain['client']} to {plain['server']}"
+    match kind:
+        case "netcat":  # whoever listens may be the one that sends
+            return f"netcat, {plain['client']} connects to {plain['server']}: {_amount(plain['size'])}"
+        case "small-writes":
+            file = "" if plain["file"] == "0 B" else f", and {plain['file']} of a file"
+            message = f"{plain['writes']} writes of {plain['size']}{file}"
+            return f"{ends}: {plain['messages']:,} messages of {message} ({plain['way']})"
+        case "exchange":
+            answer = f", answered after {plain['think']}" if plain["response"] != "0 B" else ", not answered"
+            return f"{ends}: {plain['count']} requests of {plain['request']}, one every {plain['interval']}{answer}"
+        case "paced_reader":
+            block, rate = plain["block"], plain["rate"]
+            return f"{ends}: a greedy sender for {plain['duration']}, a reader of {block} at a time at {rate}"
+    named = ("test", "size" if plain.get("size") else "duration")
+    return f"{kind}, {ends}: " + ", ".join(_amount(plain[name]) for name in named if plain.get(name))
+
+
+def _settings(fields: Mapping[str, Any]) -> Iterator[str]:
+    """Yield what is set at each place, together."""
+    places: dict[str, list[str]] = {}
+    for where, setting in _leaves(fields):
+        places.setdefault(where, []).append(setting)
+    return (f"{where}: {', '.join(settings)}" for where, settings in places.items())
+
+
+def _leaves(fields: Mapping[str, Any], where: str = "") -> Iterator[tuple[str, str]]:
+    for name, value in fields.items():
+        if isinstance(value, Mapping):
+            yield from _leaves(value, " ".join(part for part in (where, _PLACES.get(name, name)) if part))
+        else:
+            yield where, _setting(name, value)
+
+
+def _setting(name: str, value: Any) -> str:
+    said = name.upper() if name in _ABBREVIATIONS else name
+    if value is None:
+        return f"unlimited {said}" if name == "rate" else f"no {said}"
+    if isinstance(value, bool):
+        return f"{said} {'on' if value else 'off'}"
+    if name in _TIMES:
+        time = Duration.of(value)
+        return f"{said} {time}" if time else f"no {said}"
+    return f"{said} {_amount(value)}"
+
+
+def _task(task: Any) -> str:
+    """Return a middlebox as its kind, where it is, and what it does there."""
+    plain = dict(to_plain(task))
+    kind, node = plain.pop("kind"), plain.pop("node")
+    return f"{kind} at {node}: " + ", ".join(_setting(name, value) for name, value in plain.items())
+
+
+def _amount(value: Any) -> str:
+    """Return a quantity as it is, but a number of bytes or frames in groups of three digits."""
+    number, _, unit = str(value).partition(" ")
+    grouped = f"{int(number):,}" if number.isdecimal() and unit in ("", "B") else number
+    return f"{grouped} {unit}".rstrip()
