@@ -148,7 +148,7 @@ class Claim(TestedClaim):
                     setting,
                     html.quoted(result.reported),
                     html.figure(result.predicted),
-                    f"<strong>{html.figure(result.measured)}</strong>",
+                    html.measured(result),
                     html.model_error(result),
                     html.badge(result.verdict.kind) if result.verdict else html.DASH,
                     self.trial_link(each.record) if each.record else html.DASH,

@@ -131,7 +131,7 @@ def _rows(claim: Claim) -> Iterable[list[str]]:
             html.code(each.label) if len(counted) > 1 else "",
             html.quoted(result.reported),
             html.figure(result.predicted),
-            f"<strong>{html.figure(result.measured)}</strong>",
+            html.measured(result),
             html.model_error(result),
             html.badge(result.verdict.kind if result.verdict else "skipped"),
         ]

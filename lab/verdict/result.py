@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
-from lab import outputs
 from lab.errors import LabError
 from lab.record import Record
 from lab.spec.case import Case, CaseKey
 from lab.units import UnitError, Value
-from lab.verdict import fidelity
-from lab.verdict.judge import Tolerance, Verdict, combine, judge, mean, median, model_error
+from lab.verdict.judge import Tolerance, Verdict, combine, judge, model_error
+from lab.verdict.repeats import Repeats, is_enough
+from lab.verdict.sample import Sample, independent
 
 __all__ = ["ClaimResult", "Result", "evaluate"]
 
@@ -38,6 +38,8 @@ class Result:
     # How far the prediction may lie from the measurement; None where nothing is asked of it: in real time, about which
     # the models say nothing.
     accuracy: Tolerance | None = None
+    valid: int = 0  # how many of the repeats count,
+    repeats: int = 0  # of how many that were asked for
 
     @property
     def key(self) -> CaseKey:
@@ -71,6 +73,9 @@ class Result:
             "point": self.point,
             **{name: value.number if value else None for name, value in figures.items()},
             "unit": self.unit,
+            **{name: getattr(self.measured, name, None) for name in ("low", "high", "coverage")},
+            "valid": self.valid,
+            "repeats": self.repeats,
             "model_error": self.model_error,
             "trials": list(self.trials),
         }
@@ -135,50 +140,67 @@ class _Figures:
     trials: tuple[str, ...]
     predicted: Value | None
     note: str  # why nothing is predicted
-    measured: Value | None
+    sample: Sample
     missing: Verdict | None  # why nothing was measured
+    repeats: int = 0
+    spoilt: str = ""  # why fewer repeats count than were asked for
 
     def relative_to(self, base: _Figures) -> _Figures:
-        """Return the ratios of these figures to `base`'s."""
+        """Return the ratios of these figures to `base`'s. Raises UnitError when the units differ."""
+        sample, repeats, missing = self.sample.over(base.sample), min(self.repeats, base.repeats), None
+        if not is_enough(len(sample.figures), repeats):
+            missing = Verdict("invalid", f"{len(sample.figures)} of {repeats} repeats count in both arms")
         return _Figures(
             (*base.trials, *self.trials),
             self.predicted.over(base.predicted) if self.predicted and base.predicted else None,
             self.note or base.note,
-            self.measured.over(base.measured) if self.measured and base.measured else None,
-            self.missing or base.missing,
+            sample,
+            self.missing or base.missing or missing,
+            repeats,
+            self.spoilt or base.spoilt,
         )
 
 
 def _figures(
     case: Case, records: Sequence[Record], predict: Callable[[Case], Value], without: Verdict, real: bool
 ) -> _Figures:
-    predicted, measured, note = None, None, ""
-    missing = None if records else without
+    predicted, note, sample = None, "", Sample({})
+    missing, repeats = None if records else without, Repeats((), (), 0)
     try:
         predicted, note = _predicted(case, predict)
         if missing is None:
-            spoiled = [(record, _spoiled(record)) for record in records]
-            usable = [case.metric(record) for record, reasons in spoiled if not reasons]
-            if usable:
-                measured = median(usable) if real else mean(usable)
+            repeats = Repeats.of(independent(records), case.samples)
+            if repeats.are_enough:
+                sample = Sample.of(case.metric, repeats.valid, real)
             else:
-                missing = Verdict("invalid", _why([reasons for _, reasons in spoiled]))
+                missing = Verdict("invalid", str(repeats))
     except LabError as error:
         missing = Verdict("invalid", str(error))
     except _MISTAKES as error:  # a mistake in the metric or the prediction should not hide the other claims
         missing = Verdict("invalid", f"{type(error).__name__}: {error}")
-    return _Figures(tuple(record.address for record in records), predicted, note, measured, missing)
+    return _Figures(
+        trials=tuple(record.address for record in records),
+        predicted=predicted,
+        note=note,
+        sample=sample,
+        missing=missing,
+        repeats=repeats.asked,
+        spoilt=str(repeats),
+    )
 
 
 def _result(case: Case, figures: Mapping[CaseKey, _Figures], clock: str) -> Result:
     found = figures[case.key]
-    verdict = found.missing
+    verdict, measured = found.missing, None
     try:
         if case.relative_to:
             found = found.relative_to(figures[CaseKey(case.relative_to, case.point)])
             verdict = found.missing
-        if found.measured is not None and case.reported is not None:
-            verdict = judge(case.reported, found.measured, case.tolerance)
+        measured = None if found.missing else found.sample.estimate
+        if measured is not None and case.reported is not None:
+            verdict = judge(case.reported, measured, case.tolerance)
+            if found.spoilt:
+                verdict = Verdict(verdict.kind, f"{verdict.reason} ({found.spoilt})")
     except UnitError as error:
         verdict = Verdict("invalid", str(error))
     return Result(
@@ -186,12 +208,14 @@ def _result(case: Case, figures: Mapping[CaseKey, _Figures], clock: str) -> Resu
         point=case.point,
         reported=case.reported,
         predicted=found.predicted,
-        measured=found.measured,
+        measured=measured,
         verdict=verdict,
         counts=case.reported is not None and not case.explains,
         trials=found.trials,
         note=found.note,
         accuracy=case.accuracy if case.clock == clock == "virtual" else None,
+        valid=len(found.sample.figures),
+        repeats=found.repeats,
     )
 
 
@@ -202,18 +226,6 @@ def _predicted(case: Case, predict: Callable[[Case], Value]) -> tuple[Value | No
         return predict(case), ""
     except LabError as error:
         return None, str(error)
-
-
-def _why(repeats: Sequence[tuple[str, ...]]) -> str:
-    """Return the first repeat's reasons in full, and count the others: each repeat has its own figures."""
-    more = f" (other invalid repeats: {len(repeats) - 1})" if len(repeats) > 1 else ""
-    return "; ".join(repeats[0]) + more
-
-
-def _spoiled(record: Record) -> tuple[str, ...]:
-    """Return why a record does not count: the network was another one, or the machine too slow for real time."""
-    watched = outputs.FIDELITY in record.outputs
-    return (*record.invalid, *(fidelity.faults(record.json(outputs.FIDELITY)) if watched else ()))
 
 
 def _name(result: Result) -> str:
