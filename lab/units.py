@@ -168,6 +168,7 @@ class Value:
     unit: str  # one of 'bit/s', 's', 'B', '1'
     low: float | None = None  # the lower bound; None on both sides means exact
     high: float | None = None
+    coverage: float | None = None  # in how many of all such samples the bounds hold the true figure
 
     def __post_init__(self) -> None:
         if self.unit not in ("bit/s", "s", "B", "1"):
@@ -197,20 +198,10 @@ class Value:
         raise UnitError(f"'{figure}' is not a rate, a duration or a size")
 
     def over(self, other: Value) -> Value | None:
-        """Return the ratio to another figure, from the least to the most that their bounds allow; None over zero.
-
-        Raises UnitError when the units differ.
-        """
+        """Return the ratio to another exact figure; None over zero. Raises UnitError when the units differ."""
         if self.unit != other.unit:
             raise UnitError(f"no ratio of {self.unit} and {other.unit}")
-        ends = [number for number in (other.number, other.low, other.high) if number is not None]
-        if min(ends) <= 0:
-            return None
-        ratio = self.number / other.number
-        if (self.low, self.high, other.low, other.high) == (None, None, None, None):
-            return Value(ratio, "1")
-        low, high = (self.number if end is None else end for end in (self.low, self.high))
-        return Value(ratio, "1", low / max(ends), high / min(ends))
+        return Value(self.number / other.number, "1") if other.number > 0 else None
 
     def __str__(self) -> str:
         if self.unit == "1":

@@ -32,8 +32,8 @@ def hand_over(
     hosts = [node.name for node in network.nodes if node.kind is not Kind.SWITCH]
     if host is not None and host not in hosts:
         raise InputError(f"{topology} has no host '{host}'{suggestion(host, hosts)}; it has {', '.join(hosts)}")
-    wanted = HandsOn(network, tool, host or hosts[0], command, _clock(clock, command))
-    return Session(choose("uml", kernel), seed).run(wanted)
+    wanted = HandsOn(network, tool, host or hosts[0], command, _clock(clock, command), seed)
+    return Session(choose("uml", kernel)).run(wanted)
 
 
 def _clock(clock: str, command: str | None) -> Clock:

@@ -13,7 +13,7 @@ from lab.errors import LabError
 from lab.fabric import device, offload, qdisc
 from lab.fabric.netlink import Netlink
 from lab.fabric.spaces import WIRES, Spaces
-from lab.spec.network import Direction, Interface, Kind, Link, Node, Offloads, Shaper
+from lab.spec.network import WAYS, Direction, Interface, Kind, Link, Node, Offloads, Shaper
 from lab.units import Rate, Size
 
 SETTLE_SECONDS = 10
@@ -53,7 +53,8 @@ def connect(spaces: Spaces, number: int, link: Link) -> None:
                 _configure(spaces, netlink, end)
         for side, (sender, direction, _) in enumerate(link.directions()):
             device.redirect(wires, inner[side], inner[1 - side])
-            device.add_qdisc(wires, inner[1 - side], qdisc.netem(direction))
+            seed = qdisc.prng_seed(spaces.seed, link.name, WAYS[side])
+            device.add_qdisc(wires, inner[1 - side], qdisc.netem(direction, seed))
             if card := nic(direction):
                 with spaces.inside(sender.node) as netlink:
                     device.add_qdisc(netlink, sender.name, qdisc.tbf(*card))

@@ -19,13 +19,15 @@ from lab.spec.network import Network
 class Fabric:
     """Keeps the network up while the context lasts. `prefix` keeps two fabrics on one kernel apart.
 
+    `seed` decides what its wires lose, delay and duplicate where that is left to chance.
+
     Raises NetlinkError, NamespaceError, FabricError or OSError when the kernel cannot build it; what was built is
     then undone, last in first out.
     """
 
-    def __init__(self, network: Network, prefix: str = "") -> None:
+    def __init__(self, network: Network, prefix: str = "", seed: str = "") -> None:
         self.network = network
-        self.spaces = Spaces(network, prefix)
+        self.spaces = Spaces(network, prefix, seed)
         self._undo = ExitStack()
 
     def namespace(self, node: str) -> Namespace:

@@ -5,12 +5,18 @@ kernel's 14-byte Ethernet header does not count. With delay D it lets a frame go
     max(departure of the frame before, arrival + D) + frame time,
 so delay and rate stay apart: the delay is a pipe, the rate a serialiser behind it, `limit` the frames in both.
 
+netem deals losses, jitter, reorderings and duplicates from a generator of its own. Each direction of each link gives it
+a seed (`prng_seed`). So a frame's fate depends on the trial's seed and on how many frames came before it on this wire,
+and on nothing else: another kernel deals the same, and so does a network with another link. Kernels before 6.6 ignore
+the seed and draw from the kernel's own generator.
+
 A path's netem takes the frame off its socket (skb_orphan), as a switch does. A network card pushes back instead:
 `Shaper.NIC` is a tbf in the sender's own namespace, which keeps the socket's ownership until the frame leaves.
 """
 
 from __future__ import annotations
 
+import hashlib
 import struct
 from typing import Any
 
@@ -27,7 +33,7 @@ _PROBABILITY = 0xFFFFFFFF
 _U32 = 1 << 32
 
 # enum in uapi linux/pkt_sched.h: TCA_NETEM_*
-_REORDER, _RATE, _RATE64, _LATENCY64, _JITTER64 = 3, 6, 8, 10, 11
+_REORDER, _RATE, _RATE64, _LATENCY64, _JITTER64, _PRNG_SEED = 3, 6, 8, 10, 11, 14
 _NETEM_QOPT = struct.Struct("=6I")  # latency, limit, loss, gap, duplicate, jitter
 _NETEM_RATE = struct.Struct("=IiIi")  # rate, packet_overhead, cell_size, cell_overhead
 # TCA_TBF_*
@@ -36,8 +42,16 @@ _TBF_QOPT = struct.Struct("=BBHhHIBBHhHIIII")  # two tc_ratespec, then limit, bu
 _TBF_BURST_FRAMES = 2  # one on its way, one so that a timer late by the clock's grain need not lose tokens
 
 
+def prng_seed(seed: str, link: str, way: str) -> int:
+    """Return the 64-bit seed of the netem of one direction ("forward" or "back") of a link.
+
+    It is the first eight bytes, the least one first, of the SHA-256 of "seed/link/way": a stable hash of the names.
+    """
+    return int.from_bytes(hashlib.sha256(f"{seed}/{link}/{way}".encode()).digest()[:8], "little")
+
+
 def netem_wanted(direction: Direction) -> dict[str, Any]:
-    """Return what netem must report for this direction, in `describe`'s form."""
+    """Return what netem must report for this direction, in `describe`'s form; of its seed see `described_seed`."""
     rate = direction.rate if direction.shaper is Shaper.PATH else None
     return {
         "rate": str(rate) if rate else None,
@@ -51,13 +65,14 @@ def netem_wanted(direction: Direction) -> dict[str, Any]:
     }
 
 
-def netem(direction: Direction) -> list[bytes]:
-    """Return the netlink attributes of this direction's netem."""
+def netem(direction: Direction, seed: int) -> list[bytes]:
+    """Return the netlink attributes of this direction's netem, whose chance starts from `seed`."""
     gap = 1 if direction.reorder else 0
     options = _NETEM_QOPT.pack(0, direction.limit, _chance(direction.loss), gap, _chance(direction.duplicate), 0)
     nested = [
         attribute(_LATENCY64, struct.pack("=q", direction.delay.ns)),
         attribute(_JITTER64, struct.pack("=q", direction.jitter.ns)),
+        attribute(_PRNG_SEED, struct.pack("=Q", seed)),
     ]
     if direction.reorder:
         nested.append(attribute(_REORDER, struct.pack("=II", _chance(direction.reorder), 0)))
@@ -67,6 +82,11 @@ def netem(direction: Direction) -> list[bytes]:
         if rate >= _U32:
             nested.append(attribute(_RATE64, struct.pack("=Q", rate)))
     return [attribute(TCA_KIND, "netem"), attribute(TCA_OPTIONS, options + b"".join(nested))]
+
+
+def described_seed(seed: int) -> str:
+    """Return a seed in `describe`'s form, which has none of a kernel that ignores it: as text, for JSON's readers."""
+    return f"{seed:#018x}"
 
 
 def tbf_wanted(rate: Rate, mtu: Size, limit: int) -> dict[str, Any]:
@@ -119,7 +139,9 @@ def _netem_options(data: bytes) -> dict[str, Any]:
     if _RATE64 in nested:
         rate = struct.unpack("=Q", nested[_RATE64])[0]
     reorder = struct.unpack_from("=I", nested.get(_REORDER, bytes(4)))[0]
+    seed = {"seed": described_seed(struct.unpack("=Q", nested[_PRNG_SEED])[0])} if _PRNG_SEED in nested else {}
     return {
+        **seed,
         "rate": str(Rate(8 * rate)) if rate else None,
         "overhead": str(Size(overhead)) if rate else None,
         "delay": str(Duration(struct.unpack("=q", nested[_LATENCY64])[0])),

@@ -8,7 +8,7 @@ from typing import Any
 from lab.fabric import build, device, offload, qdisc
 from lab.fabric.netlink import Netlink
 from lab.fabric.spaces import WIRES, Spaces
-from lab.spec.network import Node, Offloads
+from lab.spec.network import WAYS, Node, Offloads
 
 
 def qdiscs(spaces: Spaces) -> list[dict[str, Any]]:
@@ -17,7 +17,7 @@ def qdiscs(spaces: Spaces) -> list[dict[str, Any]]:
     with spaces.inside(WIRES) as netlink:
         by_end = device.qdiscs(netlink)
     for number, link in enumerate(spaces.network.links):
-        for side, name in enumerate(("forward", "back")):
+        for side, name in enumerate(WAYS):
             end = build.wire_end(number, 1 - side)
             found.append({"node": link.name, "interface": end, "direction": name, **by_end[end]})
     for node in spaces.network.nodes:
@@ -63,10 +63,14 @@ def _of_wires(spaces: Spaces) -> Iterator[tuple[str, object, object]]:
     for number, link in enumerate(spaces.network.links):
         for side, (sender, direction, _) in enumerate(link.directions()):
             end = build.wire_end(number, 1 - side)
-            where = f"link {link.name}, {('forward', 'back')[side]}"
+            way = WAYS[side]
+            where = f"link {link.name}, {way}"
             actual = found[link.name, end]
             for key, wanted in qdisc.netem_wanted(direction).items():
                 yield f"{where}: {key}", wanted, actual["options"].get(key)
+            if "seed" in actual["options"]:  # kernels before 6.6 have none
+                seed = qdisc.described_seed(qdisc.prng_seed(spaces.seed, link.name, way))
+                yield f"{where}: seed", seed, actual["options"]["seed"]
             yield f"{where}: the wire's offloads", Offloads(), offloads[end]
             if card := build.nic(direction):
                 actual = found.get((sender.node, sender.name), {"options": {}})

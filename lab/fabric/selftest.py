@@ -31,7 +31,7 @@ def missing() -> str:
         with netlink, outside:
             steps: tuple[tuple[str, Callable[[], None]], ...] = (
                 ("veth", lambda: device.veth(netlink, "w0", END, outer)),
-                ("sch_netem", lambda: device.add_qdisc(netlink, "w0", qdisc.netem(WAY))),
+                ("sch_netem", lambda: device.add_qdisc(netlink, "w0", qdisc.netem(WAY, 0))),
                 ("sch_tbf", lambda: device.add_qdisc(outside, END.name, qdisc.tbf(RATE, MTU, 100))),
                 ("sch_ingress, cls_matchall or act_mirred", lambda: device.redirect(netlink, "w0", "w0")),
             )

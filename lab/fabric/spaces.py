@@ -18,10 +18,14 @@ LARGEST = 254  # ends of a subnet that know one another from the start; n of the
 
 @dataclass(frozen=True)
 class Spaces:
-    """Names the namespaces of `network`, each by `prefix` and the node; the prefix keeps two fabrics apart."""
+    """Names the namespaces of `network`, each by `prefix` and the node; the prefix keeps two fabrics apart.
+
+    `seed` decides what the wires lose, delay and duplicate where that is left to chance (`qdisc.prng_seed`).
+    """
 
     network: Network
     prefix: str = ""
+    seed: str = ""
 
     def of(self, node: str) -> Namespace:
         """Return the namespace of `node`, or of the wires (`WIRES`)."""

@@ -146,7 +146,7 @@ class Claim(TestedClaim):
                     setting,
                     html.quoted(result.reported),
                     html.predicted(result),
-                    f"<strong>{html.figure(result.measured)}</strong>",
+                    html.measured(result),
                     html.model_errors(result),
                     html.badge(result.verdict.kind) if result.verdict else html.DASH,
                     self.trial_link(each.record) if each.record else html.DASH,

@@ -131,7 +131,7 @@ def _rows(claim: Claim) -> Iterable[list[str]]:
             html.code(each.label) if len(counted) > 1 else "",
             html.quoted(result.reported),
             html.predicted(result),
-            f"<strong>{html.figure(result.measured)}</strong>",
+            html.measured(result),
             html.model_errors(result),
             html.badge(result.verdict.kind if result.verdict else "skipped"),
         ]

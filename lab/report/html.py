@@ -18,8 +18,11 @@ __all__ = [
     "badge",
     "basis",
     "code",
+    "counted",
     "figure",
     "folded",
+    "interval",
+    "measured",
     "model_error",
     "model_errors",
     "percent",
@@ -86,6 +89,30 @@ def figure(value: Value | None) -> str:
         if abs(number) >= scale and name not in _TOO_SMALL:
             return f"{number / scale:#.4g}".rstrip(".") + f" {name}"
     return f"{number:.4g} {unit}"
+
+
+def interval(value: Value | None) -> str:
+    """Format a figure's bounds with their true coverage, as '1.02 to 1.04 (75 %)', in the figure's unit if in no other.
+
+    Return "" where it has no bounds.
+    """
+    if value is None or value.low is None or value.high is None:
+        return ""
+    texts = [figure(Value(number, value.unit)) for number in (value.low, value.high, value.number)]
+    if len({text.partition(" ")[2] for text in texts}) == 1:
+        texts = [text.partition(" ")[0] for text in texts]
+    return f"{texts[0]} to {texts[1]}" + (f" ({100 * value.coverage:.3g} %)" if value.coverage else "")
+
+
+def measured(result: Result) -> str:
+    """Show what was measured, and below it the interval with its coverage and how many repeats count, of how many."""
+    below = ", ".join(filter(None, [interval(result.measured), counted(result)]))
+    return f"<strong>{figure(result.measured)}</strong>" + (f"<br><small>{below}</small>" if below else "")
+
+
+def counted(result: Result) -> str:
+    """Say how many repeats count, of how many that were asked for, as '5/6'; "" when none was run."""
+    return f"{result.valid}/{result.repeats}" if result.repeats else ""
 
 
 def quoted(value: Value | None) -> str:

@@ -11,13 +11,13 @@ from html import unescape
 from textwrap import fill
 from typing import TYPE_CHECKING
 
-from lab.report.html import figure, percent
+from lab.report.html import counted, figure, interval, percent
 from lab.verdict import ClaimResult, Kind, Result
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-__all__ = ["block", "blocks", "plain", "remarks"]
+__all__ = ["block", "blocks", "measured", "plain", "remarks"]
 
 _COLOURS: Mapping[Kind, str] = {
     "reproduced": "green",
@@ -36,14 +36,16 @@ def block(claim: ClaimResult) -> RenderableType:
     from rich.text import Text
 
     title = Text.assemble((claim.claim, "bold"), "  ", (claim.verdict.kind, _COLOURS[claim.verdict.kind]))
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 2))
+    table = Table(box=None, pad_edge=False, padding=(0, 1))
     for name, justify in (("arm", "left"), ("reported", "right"), ("predicted", "right"), ("measured", "right")):
-        table.add_column(name, justify=justify, style="" if name == "measured" else "dim")  # type: ignore[arg-type]
-    table.add_column("model error", justify="right", style="dim")
+        style = "" if name == "measured" else "dim"
+        table.add_column(name, justify=justify, style=style, no_wrap=name != "arm")  # type: ignore[arg-type]
+    for name in ("n/N", "model error"):
+        table.add_column(name, justify="right", style="dim", no_wrap=True)
     for result in claim.results:
         table.add_row(*_row(result))
         if result.law:
-            table.add_row("  law", "", figure(result.law), "", _percent(result.law_error))
+            table.add_row("  law", "", figure(result.law), "", "", _percent(result.law_error))
     reason = [Text(claim.verdict.reason, style="dim")] if claim.verdict.kind in ("invalid", "skipped") else []
     said = [Text(fill(line, _COLUMNS, subsequent_indent="  "), style="dim") for line in (*_gaps(claim), *_bases(claim))]
     return Group(title, *reason, table, *said, Text(""))
@@ -83,16 +85,16 @@ def plain(what: RenderableType) -> str:
     return "\n".join(line.rstrip() for line in captured.get().splitlines()).strip("\n")
 
 
-def _row(result: Result) -> tuple[str, str, str, str, str]:
+def measured(result: Result) -> str:
+    """Return what was measured and, on lines of their own, its interval and the interval's coverage."""
+    return "\n".join(filter(None, [figure(result.measured), interval(result.measured).replace(" (", "\n(")]))
+
+
+def _row(result: Result) -> tuple[str, ...]:
     name = f"{result.arm} {result.point}".strip()
     mark = " !" if result.model_is_off else ""
-    return (
-        name,
-        figure(result.reported),
-        figure(result.predicted),
-        figure(result.measured),
-        _percent(result.model_error) + mark,
-    )
+    figures = figure(result.reported), figure(result.predicted), measured(result)
+    return name, *figures, counted(result), _percent(result.model_error) + mark
 
 
 def _percent(ratio: float | None) -> str:

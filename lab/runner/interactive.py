@@ -41,6 +41,7 @@ class HandsOn(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     host: str
     command: str | None = None
     clock: Clock = "real"
+    seed: int = 1
 
     @property
     def fabric(self) -> str:
@@ -53,7 +54,7 @@ def main(folder: Path) -> int:
     wanted = from_plain(json.loads((folder / "hands-on.json").read_text()), HandsOn)
     try:
         with ExitStack() as undo:
-            fabric = undo.enter_context(choose(wanted.fabric)(wanted.network))
+            fabric = undo.enter_context(choose(wanted.fabric)(wanted.network, seed=str(wanted.seed)))
             _name_everyone(wanted.network)
             os.chdir("/tmp")
             if wanted.command is not None:

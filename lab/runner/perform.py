@@ -108,7 +108,7 @@ def perform(trial: dict[str, Any], out: Path) -> dict[str, Any]:
     middleboxes: list[Middlebox] = from_plain(trial["middleboxes"], cast(Any, list[Middlebox]))
     counted = (trial["on"], trial["clock"]) == ("vm", "virtual")
     out.mkdir(exist_ok=True)
-    with choose(trial.get("fabric", FABRICS[0]))(network) as fabric:
+    with choose(trial.get("fabric", FABRICS[0]))(network, seed=_chance(trial)) as fabric:
         environment = _environment(fabric)
         before = fabric.differences()
         if real := trial["clock"] == "real":
@@ -135,6 +135,11 @@ def perform(trial: dict[str, Any], out: Path) -> dict[str, Any]:
         environment["cpu_busy"] = load.busy
         after += saturation.reasons(load, probes)
     return {"environment": environment, "invalid": before + after}
+
+
+def _chance(trial: dict[str, Any]) -> str:
+    """Return what the wires' chance starts from: in virtual time the seed; in real time each repeat is a sample."""
+    return f"{trial['seed']}.{trial['repeat']}" if trial["clock"] == "real" else str(trial["seed"])
 
 
 def _addresses(network: Network) -> dict[tuple[str, int], str]:

@@ -32,10 +32,9 @@ class SessionFailed(LabError):
 
 @dataclass(frozen=True)
 class Session:
-    """Say on which kernel and with which seed a network is brought up."""
+    """Say on which kernel a network is brought up."""
 
     kernel: Kernel
-    seed: int = 1
 
     def run(self, wanted: HandsOn) -> int:
         """Run until the person or the command has ended; return the exit status. Nothing is left behind.
@@ -56,7 +55,7 @@ class Session:
                         self.kernel,
                         folder,
                         command,
-                        seed=self.seed,
+                        seed=wanted.seed,
                         clock=wanted.clock,
                         memory=MEMORY,
                         budget=budget,

@@ -9,12 +9,12 @@ from typing import Literal
 
 from lab.spec.document import Place
 from lab.spec.format import MTU_MIN_IPV6, Mistakes, TopologyPart
+from lab.spec.network import WAYS
 from lab.units import Size
 
 End = tuple[str, str]  # (link, node)
 Prefix = ipaddress.IPv4Network | ipaddress.IPv6Network
 MTU = Size(1500)  # IEEE 802.3's largest payload
-WAYS: tuple[Literal["forward"], Literal["back"]] = ("forward", "back")
 
 
 @dataclass(frozen=True)

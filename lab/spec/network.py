@@ -6,10 +6,13 @@ It is frozen and plain, so that a trial carries it into its guest and a record k
 from __future__ import annotations
 
 from enum import Enum
+from typing import Literal
 
 import msgspec
 
 from lab.units import Duration, Rate, Size
+
+WAYS: tuple[Literal["forward"], Literal["back"]] = ("forward", "back")  # a link's directions, in this order everywhere
 
 
 class Kind(str, Enum):

@@ -8,9 +8,9 @@ from math import ceil
 from typing import Any, Literal
 
 from lab.spec import baseline
-from lab.spec.addressing import WAYS, End, mac, mtu, subnets
+from lab.spec.addressing import End, mac, mtu, subnets
 from lab.spec.format import NodePart, TopologyPart
-from lab.spec.network import Direction, Interface, Kind, Link, Network, Node, Offloads, Shaper
+from lab.spec.network import WAYS, Direction, Interface, Kind, Link, Network, Node, Offloads, Shaper
 from lab.spec.routing import Routing
 from lab.units import Duration, Rate, Size
 

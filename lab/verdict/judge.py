@@ -87,15 +87,16 @@ def mean(values: Sequence[Value]) -> Value:
         return Value(numbers[0], unit)
     freedom = len(numbers) - 1
     half = (_T95[freedom - 1] if freedom <= len(_T95) else 1.96) * stdev(numbers) / sqrt(len(numbers))
-    return Value(centre, unit, centre - half, centre + half)
+    return Value(centre, unit, centre - half, centre + half, 0.95)
 
 
 def median(values: Sequence[Value]) -> Value:
-    """Return the median of repeats in real time, with its 95 % interval by order statistics: none of them is dropped.
+    """Return the median of repeats in real time, with its interval by order statistics: none of them is dropped.
 
     Of n repeats in order, the k-th from below and from above hold the distribution's median between them in 1 - 2
-    P(B(n, 1/2) < k) of cases, whatever the distribution. Fewer than six cannot reach 95 %: then all of them are the
-    interval. It is exact when all are equal or there is only one. Raises UnitError when they have different units, or
+    P(B(n, 1/2) < k) of cases, whatever the distribution: that is the interval's coverage, the least of at least 95 %.
+    Fewer than six cannot reach 95 %: then all of them are the interval, with the coverage that they have, 75 % for
+    three. It is exact when all are equal or there is only one. Raises UnitError when they have different units, or
     there are none.
     """
     units = {value.unit for value in values}
@@ -104,11 +105,10 @@ def median(values: Sequence[Value]) -> Value:
     numbers, unit = sorted(value.number for value in values), units.pop()
     if numbers[0] == numbers[-1]:
         return Value(numbers[0], unit)
-    outside, rank = 0.0, 0
-    while (outside := outside + 2 * comb(len(numbers), rank) / 2 ** len(numbers)) <= 0.05:
-        rank += 1
-    low = max(rank, 1) - 1
-    return Value(middle(numbers), unit, numbers[low], numbers[-1 - low])
+    low, outside = 0, 2 / 2 ** len(numbers)
+    while (further := outside + 2 * comb(len(numbers), low + 1) / 2 ** len(numbers)) <= 0.05:
+        low, outside = low + 1, further
+    return Value(middle(numbers), unit, numbers[low], numbers[-1 - low], 1 - outside)
 
 
 def model_error(predicted: Value | None, measured: Value | None) -> float | None:

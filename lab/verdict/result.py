@@ -7,15 +7,15 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
-from lab import outputs
 from lab.errors import LabError
 from lab.prediction import Prediction
 from lab.record import Record
 from lab.spec.case import Case, CaseKey
 from lab.units import UnitError, Value
-from lab.verdict import fidelity
 from lab.verdict.forecast import Forecast, Predict, forecast, forecast_by_law
-from lab.verdict.judge import Tolerance, Verdict, combine, judge, mean, median, model_error
+from lab.verdict.judge import Tolerance, Verdict, combine, judge, model_error
+from lab.verdict.repeats import Repeats, is_enough
+from lab.verdict.sample import Sample, independent
 
 __all__ = ["ClaimResult", "Result", "evaluate"]
 
@@ -43,6 +43,8 @@ class Result:
     prediction: Prediction | None = None  # what was asked for the predicted figure
     law: Value | None = None  # beside a simulation: the figure of its law
     why_no_law: str = ""
+    valid: int = 0  # how many of the repeats count,
+    repeats: int = 0  # of how many that were asked for
 
     @property
     def key(self) -> CaseKey:
@@ -81,6 +83,9 @@ class Result:
             "point": self.point,
             **{name: value.number if value else None for name, value in figures.items()},
             "unit": self.unit,
+            **{name: getattr(self.measured, name, None) for name in ("low", "high", "coverage")},
+            "valid": self.valid,
+            "repeats": self.repeats,
             "model_error": self.model_error,
             "law_error": self.law_error,
             "prediction": self.prediction.name if self.prediction else None,
@@ -158,48 +163,65 @@ class _Figures:
     trials: tuple[str, ...]
     predicted: Forecast
     law: Forecast
-    measured: Value | None
+    sample: Sample
     missing: Verdict | None  # why nothing was measured
+    repeats: int = 0
+    spoilt: str = ""  # why fewer repeats count than were asked for
 
     def relative_to(self, base: _Figures) -> _Figures:
-        """Return the ratios of these figures to `base`'s."""
+        """Return the ratios of these figures to `base`'s. Raises UnitError when the units differ."""
+        sample, repeats, missing = self.sample.over(base.sample), min(self.repeats, base.repeats), None
+        if not is_enough(len(sample.figures), repeats):
+            missing = Verdict("invalid", f"{len(sample.figures)} of {repeats} repeats count in both arms")
         return _Figures(
             (*base.trials, *self.trials),
             self.predicted.over(base.predicted),
             self.law.over(base.law),
-            self.measured.over(base.measured) if self.measured and base.measured else None,
-            self.missing or base.missing,
+            sample,
+            self.missing or base.missing or missing,
+            repeats,
+            self.spoilt or base.spoilt,
         )
 
 
 def _figures(case: Case, records: Sequence[Record], predict: Predict, without: Verdict, real: bool) -> _Figures:
-    predicted, law, measured = Forecast(), Forecast(), None
-    missing = None if records else without
+    predicted, law, sample = Forecast(), Forecast(), Sample({})
+    missing, repeats = None if records else without, Repeats((), (), 0)
     try:
         predicted, law = forecast(case, predict), forecast_by_law(case, predict)
         if missing is None:
-            spoiled = [(record, _spoiled(record)) for record in records]
-            usable = [case.metric(record) for record, reasons in spoiled if not reasons]
-            if usable:
-                measured = median(usable) if real else mean(usable)
+            repeats = Repeats.of(independent(records), case.samples)
+            if repeats.are_enough:
+                sample = Sample.of(case.metric, repeats.valid, real)
             else:
-                missing = Verdict("invalid", _why([reasons for _, reasons in spoiled]))
+                missing = Verdict("invalid", str(repeats))
     except LabError as error:
         missing = Verdict("invalid", str(error))
     except _MISTAKES as error:  # a mistake in the metric or the prediction should not hide the other claims
         missing = Verdict("invalid", f"{type(error).__name__}: {error}")
-    return _Figures(tuple(record.address for record in records), predicted, law, measured, missing)
+    return _Figures(
+        trials=tuple(record.address for record in records),
+        predicted=predicted,
+        law=law,
+        sample=sample,
+        missing=missing,
+        repeats=repeats.asked,
+        spoilt=str(repeats),
+    )
 
 
 def _result(case: Case, figures: Mapping[CaseKey, _Figures], clock: str) -> Result:
     found = figures[case.key]
-    verdict = found.missing
+    verdict, measured = found.missing, None
     try:
         if case.relative_to:
             found = found.relative_to(figures[CaseKey(case.relative_to, case.point)])
             verdict = found.missing
-        if found.measured is not None and case.reported is not None:
-            verdict = judge(case.reported, found.measured, case.tolerance)
+        measured = None if found.missing else found.sample.estimate
+        if measured is not None and case.reported is not None:
+            verdict = judge(case.reported, measured, case.tolerance)
+            if found.spoilt:
+                verdict = Verdict(verdict.kind, f"{verdict.reason} ({found.spoilt})")
     except UnitError as error:
         verdict = Verdict("invalid", str(error))
     return Result(
@@ -207,7 +229,7 @@ def _result(case: Case, figures: Mapping[CaseKey, _Figures], clock: str) -> Resu
         point=case.point,
         reported=case.reported,
         predicted=found.predicted.value,
-        measured=found.measured,
+        measured=measured,
         verdict=verdict,
         counts=case.reported is not None and not case.explains,
         trials=found.trials,
@@ -216,19 +238,9 @@ def _result(case: Case, figures: Mapping[CaseKey, _Figures], clock: str) -> Resu
         prediction=case.prediction,
         law=found.law.value,
         why_no_law=found.law.why_not,
+        valid=len(found.sample.figures),
+        repeats=found.repeats,
     )
-
-
-def _why(repeats: Sequence[tuple[str, ...]]) -> str:
-    """Return the first repeat's reasons in full, and count the others: each repeat has its own figures."""
-    more = f" (other invalid repeats: {len(repeats) - 1})" if len(repeats) > 1 else ""
-    return "; ".join(repeats[0]) + more
-
-
-def _spoiled(record: Record) -> tuple[str, ...]:
-    """Return why a record does not count: the network was another one, or the machine too slow for real time."""
-    watched = outputs.FIDELITY in record.outputs
-    return (*record.invalid, *(fidelity.faults(record.json(outputs.FIDELITY)) if watched else ()))
 
 
 def _name(result: Result) -> str:

@@ -39,11 +39,19 @@ def test_attributes_nest() -> None:
     assert attributes(nested[1]) == {2: b"name\0", 3: struct.pack("=I", 7)}
 
 
-@given(directions)
-def test_a_netem_is_described_as_it_was_wanted(direction: Direction) -> None:
-    described = qdisc.describe(attributes(b"".join(qdisc.netem(direction))))
+@given(directions, st.integers(0, 2**64 - 1))
+def test_a_netem_is_described_as_it_was_wanted(direction: Direction, seed: int) -> None:
+    described = qdisc.describe(attributes(b"".join(qdisc.netem(direction, seed))))
     assert described["kind"] == "netem"
+    assert int(described["options"].pop("seed"), 16) == seed
     assert described["options"] == qdisc.netem_wanted(direction)
+
+
+def test_a_seed_is_the_hash_of_the_names() -> None:
+    """Computed with `printf 1/path/forward | sha256sum`: another version of the lab deals the same losses."""
+    assert qdisc.prng_seed("1", "path", "forward").to_bytes(8, "little").hex() == "53234e993db4fad9"
+    names = [("1", "path", "forward"), ("1", "path", "back"), ("1", "other", "forward"), ("2", "path", "forward")]
+    assert len({qdisc.prng_seed(*each) for each in names}) == len(names)
 
 
 @given(st.integers(1, 50 * 10**9), st.integers(68, 65535), st.integers(1, 10**4))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import comb
 from typing import Any
 
 import pytest
@@ -127,10 +128,12 @@ def seconds(*numbers: float) -> list[Value]:
 
 
 def test_the_median_has_the_interval_of_order_statistics() -> None:
-    """Six of six hold the median in 1 - 2/64 of cases; of twenty, the 6th to the 15th do in 95.9 %."""
-    assert median(seconds(5, 3, 1, 6, 2, 4)) == Value(3.5, "s", 1, 6)
-    assert median(seconds(*range(20))) == Value(9.5, "s", 5, 14)
-    assert median(seconds(1, 9, 2)) == Value(2, "s", 1, 9)
+    """Six of six hold the median in 1 - 2/64 of cases; of twenty, the 6th to the 15th do in 95.9 %; three in 75 %."""
+    assert median(seconds(5, 3, 1, 6, 2, 4)) == Value(3.5, "s", 1, 6, 1 - 2 / 64)
+    of_twenty = median(seconds(*range(20)))
+    assert (of_twenty.number, of_twenty.low, of_twenty.high) == (9.5, 5, 14)
+    assert of_twenty.coverage == pytest.approx(1 - 2 * sum(comb(20, below) for below in range(6)) / 2**20)
+    assert median(seconds(1, 9, 2)) == Value(2, "s", 1, 9, 0.75)
     assert median(seconds(7)) == median(seconds(7, 7)) == Value(7, "s")
     with pytest.raises(UnitError):
         median([Value(1, "s"), Value(1, "B")])

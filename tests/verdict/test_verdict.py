@@ -100,8 +100,10 @@ def test_untested_arms_keep_a_claim_from_being_reproduced() -> None:
     assert combine([]).kind == "skipped"
 
 
-def recorded(value: float, arm: str = "baseline", invalid: tuple[str, ...] = (), address: str = "a1") -> Any:
-    trial = SimpleNamespace(key=CaseKey(arm))
+def recorded(
+    value: float, arm: str = "baseline", invalid: tuple[str, ...] = (), address: str = "a1", seed: int = 1
+) -> Any:
+    trial = SimpleNamespace(key=CaseKey(arm), clock="virtual", seed=seed, repeat=0)
     return SimpleNamespace(trial=trial, value=bps(value), invalid=invalid, address=address, outputs={})
 
 
@@ -129,6 +131,11 @@ def test_plain_form_is_the_command_lines_contract() -> None:
                 "law": None,
                 "measured": 100,
                 "unit": "bit/s",
+                "low": None,
+                "high": None,
+                "coverage": None,
+                "valid": 1,
+                "repeats": 1,
                 "model_error": pytest.approx(0.01),
                 "law_error": None,
                 "prediction": "bps",
@@ -170,7 +177,13 @@ def test_arms_that_explain_do_not_count() -> None:
 
 
 def test_invalid_trials_do_not_count() -> None:
-    assert run([case()], [recorded(50, invalid=("wrong rate",)), recorded(100)]).verdict.kind == "reproduced"
+    spoilt = [recorded(50, invalid=("wrong rate",)), recorded(100, seed=2), recorded(100, seed=3)]
+    most = run([case()], spoilt)
+    assert most.verdict.kind == "reproduced"
+    assert "(2 of 3 repeats count: wrong rate)" in most.verdict.reason
+    assert (most.results[0].valid, most.results[0].repeats) == (2, 3)
+    lucky = run([case()], [recorded(50, invalid=("wrong rate",)), recorded(100, seed=2)])
+    assert (lucky.verdict.kind, lucky.results[0].measured) == ("invalid", None), "of one nobody knows its chance"
     only = run([case()], [recorded(100, invalid=("wrong rate",))])
     assert (only.verdict.kind, only.verdict.reason) == ("invalid", "baseline: wrong rate")
     assert only.results[0].measured is None
@@ -227,7 +240,8 @@ def test_without_the_arm_that_it_is_relative_to_there_is_no_ratio() -> None:
 )
 def test_a_model_is_held_to_its_accuracy(predicted: Value | None, measured: list[float], off: bool) -> None:
     prediction = declared(lambda _: predicted) if predicted else None
-    (result,) = run([case(prediction=prediction)], [recorded(each) for each in measured]).results
+    records = [recorded(each, seed=seed) for seed, each in enumerate(measured)]
+    (result,) = run([case(prediction=prediction)], records).results
     assert result.model_is_off is off
 
 

@@ -11,6 +11,7 @@ from lab.report import html
 from lab.report.drawing import ARMS, INK, MUTED, PREDICTED, axes, draw, picture
 from lab.report.html import Html
 from lab.report.tested import TestedClaim
+from lab.units import Value
 
 __all__ = ["kernel_counts", "ratios"]
 
@@ -19,7 +20,7 @@ _TICKS = (0.1, 0.2, 0.5, 1, 2, 5, 10)
 
 @draw("ratios")
 def ratios(claim: TestedClaim, quantity: str = "goodput") -> Html:
-    """Draw the ratio of each relative arm, with its 95 % interval, next to its prediction."""
+    """Draw the ratio of each relative arm, with its interval and its coverage, next to its prediction."""
     shown = tuple(each for each in claim.run if each.case.relative_to)
     figure, (panel,) = axes(size=(6.1, 0.5 * len(shown) + 1.0))
     said, ends = [], [1.0]
@@ -35,7 +36,11 @@ def ratios(claim: TestedClaim, quantity: str = "goodput") -> Html:
         if predicted:
             panel.plot([predicted.number] * 2, [row - 0.3, row + 0.3], color=PREDICTED, linestyle=(0, (3, 1.5)))
         panel.annotate(
-            f" {html.figure(measured)}", (1.0, row), xycoords=("axes fraction", "data"), va="center", color=INK
+            f" {html.figure(measured)}{_sure(measured)}",
+            (1.0, row),
+            xycoords=("axes fraction", "data"),
+            va="center",
+            color=INK,
         )
         said.append(f"{each.label} over {each.case.relative_to}: {measured}")
     panel.axvline(1, color=MUTED, linewidth=1)
@@ -50,10 +55,15 @@ def ratios(claim: TestedClaim, quantity: str = "goodput") -> Html:
     panel.grid(True, axis="x")
     panel.grid(False, axis="y")
     caption = (
-        f"{quantity.capitalize()} of one arm divided by that of another, with the 95 % interval over the samples. "
-        "Dashed: predicted."
+        f"{quantity.capitalize()} of one arm divided by that of another in the same repeat. The bar is the interval, "
+        "which holds the true ratio in as many cases as the percentage says. Dashed: predicted."
     )
     return picture(claim, "ratios", figure, "; ".join(said), caption, shown)
+
+
+def _sure(measured: Value) -> str:
+    """Return the interval's coverage; "" without an interval."""
+    return f" ({100 * measured.coverage:.3g} %)" if measured.coverage else ""
 
 
 @draw("kernel counts")
