@@ -7,13 +7,12 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
-from lab import outputs
 from lab.errors import LabError
 from lab.record import Record
 from lab.spec.case import Case, CaseKey
 from lab.units import UnitError, Value
-from lab.verdict import fidelity
 from lab.verdict.judge import Tolerance, Verdict, combine, judge, mean, median, model_error
+from lab.verdict.repeats import Repeats
 
 __all__ = ["ClaimResult", "Result", "evaluate"]
 
@@ -38,6 +37,8 @@ class Result:
     # How far the prediction may lie from the measurement; None where nothing is asked of it: in real time, about which
     # the models say nothing.
     accuracy: Tolerance | None = None
+    valid: int = 0  # how many of the repeats count,
+    repeats: int = 0  # of how many that were asked for
 
     @property
     def key(self) -> CaseKey:
@@ -73,6 +74,8 @@ class Result:
             "unit": self.unit,
             "model_error": self.model_error,
             "trials": list(self.trials),
+            "valid": self.valid,
+            "repeats": self.repeats,
         }
 
 
@@ -137,6 +140,9 @@ class _Figures:
     note: str  # why nothing is predicted
     measured: Value | None
     missing: Verdict | None  # why nothing was measured
+    valid: int = 0
+    repeats: int = 0
+    spoilt: str = ""  # why fewer repeats count than were asked for
 
     def relative_to(self, base: _Figures) -> _Figures:
         """Return the ratios of these figures to `base`'s."""
@@ -146,6 +152,9 @@ class _Figures:
             self.note or base.note,
             self.measured.over(base.measured) if self.measured and base.measured else None,
             self.missing or base.missing,
+            min(self.valid, base.valid),
+            max(self.repeats, base.repeats),
+            self.spoilt or base.spoilt,
         )
 
 
@@ -153,21 +162,30 @@ def _figures(
     case: Case, records: Sequence[Record], predict: Callable[[Case], Value], without: Verdict, real: bool
 ) -> _Figures:
     predicted, measured, note = None, None, ""
-    missing = None if records else without
+    missing, repeats = None if records else without, Repeats((), (), 0)
     try:
         predicted, note = _predicted(case, predict)
         if missing is None:
-            spoiled = [(record, _spoiled(record)) for record in records]
-            usable = [case.metric(record) for record, reasons in spoiled if not reasons]
-            if usable:
+            repeats = Repeats.of(records, case.samples)
+            if repeats.are_enough:
+                usable = [case.metric(record) for record in repeats.valid]
                 measured = median(usable) if real else mean(usable)
             else:
-                missing = Verdict("invalid", _why([reasons for _, reasons in spoiled]))
+                missing = Verdict("invalid", str(repeats))
     except LabError as error:
         missing = Verdict("invalid", str(error))
     except _MISTAKES as error:  # a mistake in the metric or the prediction should not hide the other claims
         missing = Verdict("invalid", f"{type(error).__name__}: {error}")
-    return _Figures(tuple(record.address for record in records), predicted, note, measured, missing)
+    return _Figures(
+        trials=tuple(record.address for record in records),
+        predicted=predicted,
+        note=note,
+        measured=measured,
+        missing=missing,
+        valid=len(repeats.valid),
+        repeats=repeats.asked,
+        spoilt=str(repeats),
+    )
 
 
 def _result(case: Case, figures: Mapping[CaseKey, _Figures], clock: str) -> Result:
@@ -179,6 +197,8 @@ def _result(case: Case, figures: Mapping[CaseKey, _Figures], clock: str) -> Resu
             verdict = found.missing
         if found.measured is not None and case.reported is not None:
             verdict = judge(case.reported, found.measured, case.tolerance)
+            if found.spoilt:
+                verdict = Verdict(verdict.kind, f"{verdict.reason} ({found.spoilt})")
     except UnitError as error:
         verdict = Verdict("invalid", str(error))
     return Result(
@@ -192,6 +212,8 @@ def _result(case: Case, figures: Mapping[CaseKey, _Figures], clock: str) -> Resu
         trials=found.trials,
         note=found.note,
         accuracy=case.accuracy if case.clock == clock == "virtual" else None,
+        valid=found.valid,
+        repeats=found.repeats,
     )
 
 
@@ -202,18 +224,6 @@ def _predicted(case: Case, predict: Callable[[Case], Value]) -> tuple[Value | No
         return predict(case), ""
     except LabError as error:
         return None, str(error)
-
-
-def _why(repeats: Sequence[tuple[str, ...]]) -> str:
-    """Return the first repeat's reasons in full, and count the others: each repeat has its own figures."""
-    more = f" (other invalid repeats: {len(repeats) - 1})" if len(repeats) > 1 else ""
-    return "; ".join(repeats[0]) + more
-
-
-def _spoiled(record: Record) -> tuple[str, ...]:
-    """Return why a record does not count: the network was another one, or the machine too slow for real time."""
-    watched = outputs.FIDELITY in record.outputs
-    return (*record.invalid, *(fidelity.faults(record.json(outputs.FIDELITY)) if watched else ()))
 
 
 def _name(result: Result) -> str:

@@ -12,7 +12,7 @@ from lab.errors import LabError
 from lab.spec.case import Case, CaseKey
 from lab.spec.tolerance import AtLeast, AtMost, Exactly, Tolerance, accuracy_for
 from lab.units import UnitError, Value
-from lab.verdict import Verdict, combine, evaluate, judge, mean, model_error
+from lab.verdict import Verdict, combine, evaluate, fidelity, judge, mean, model_error
 from tests.verdict.cases import FIVE, bps, case
 
 
@@ -100,7 +100,7 @@ def test_untested_arms_keep_a_claim_from_being_reproduced() -> None:
 
 
 def recorded(value: float, arm: str = "baseline", invalid: tuple[str, ...] = (), address: str = "a1") -> Any:
-    trial = SimpleNamespace(key=CaseKey(arm))
+    trial = SimpleNamespace(key=CaseKey(arm), clock="virtual")
     return SimpleNamespace(trial=trial, value=bps(value), invalid=invalid, address=address, outputs={})
 
 
@@ -129,6 +129,8 @@ def test_plain_form_is_the_command_lines_contract() -> None:
                 "unit": "bit/s",
                 "model_error": pytest.approx(0.01),
                 "trials": ["a1"],
+                "valid": 1,
+                "repeats": 1,
             }
         ],
     }
@@ -148,11 +150,44 @@ def test_arms_that_explain_do_not_count() -> None:
     assert run(cases, [recorded(100), recorded(50, "era")]).verdict.kind == "reproduced"
 
 
-def test_invalid_trials_do_not_count() -> None:
-    assert run([case()], [recorded(50, invalid=("wrong rate",)), recorded(100)]).verdict.kind == "reproduced"
+def test_invalid_trials_do_not_count_and_are_said() -> None:
+    wrong = recorded(50, invalid=("wrong rate",))
+    verdict = run([case()], [wrong, recorded(100), recorded(100)]).verdict
+    assert (verdict.kind, "(2 of 3 repeats count: wrong rate)" in verdict.reason) == ("reproduced", True)
     only = run([case()], [recorded(100, invalid=("wrong rate",))])
     assert (only.verdict.kind, only.verdict.reason) == ("invalid", "baseline: wrong rate")
     assert only.results[0].measured is None
+
+
+@pytest.mark.parametrize(
+    ("asked", "valid", "kind"),
+    [
+        (1, 1, "reproduced"),
+        (2, 1, "invalid"),  # a single one has no interval
+        (3, 2, "reproduced"),
+        (6, 3, "reproduced"),
+        (6, 2, "invalid"),
+        (7, 3, "invalid"),
+    ],
+)
+@pytest.mark.parametrize("recorded_at_all", [True, False], ids=["spoilt", "without a record"])
+def test_fewer_valid_repeats_than_asked_are_said_and_bounded(
+    asked: int, valid: int, kind: str, recorded_at_all: bool
+) -> None:
+    spoilt = [recorded(100, invalid=("wrong rate",))] * (asked - valid if recorded_at_all else 0)
+    result = run([case(samples=asked)], [recorded(100)] * valid + spoilt)
+    assert result.verdict.kind == kind
+    assert (f"{valid} of {asked} repeats count" in result.verdict.reason) == (valid < asked)
+    assert {key: result.plain()["results"][0][key] for key in ("valid", "repeats")} == {
+        "valid": valid,
+        "repeats": asked,
+    }
+
+
+def test_real_time_that_nobody_watched_is_invalid() -> None:
+    unwatched = recorded(100)
+    unwatched.trial.clock = "real"
+    assert run([case(clock="real")], [unwatched]).verdict == Verdict("invalid", f"baseline: {fidelity.UNWATCHED}")
 
 
 def test_a_metric_or_a_model_that_fails_is_said() -> None:
