@@ -15,6 +15,7 @@ from lab.record import Record
 from lab.spec.case import Case, CaseKey
 from lab.verdict import Result, Verdict
 from lab.verdict.judged import JudgedClaim
+from lab.verdict.repeats import spoilt
 
 __all__ = ["MOVED", "CaseChange", "Change", "ClaimChange", "Incomparable", "compare"]
 
@@ -257,10 +258,10 @@ def _sample(judged: JudgedClaim, key: CaseKey) -> list[float]:
 
 
 def _figures(judged: JudgedClaim, case: Case) -> dict[tuple[int, int], float]:
-    """Return (seed, repeat) -> what a case's metric says of it, when it says something."""
+    """Return (seed, repeat) -> what a case's metric says of each trial that counts, when it says something."""
     figures = {}
     for record in judged.records:
-        if record.trial.key == case.key and not record.invalid:
+        if record.trial.key == case.key and not spoilt(record):
             with suppress(LabError):  # the verdict says it
                 figures[record.trial.seed, record.trial.repeat] = case.metric(record).number
     return figures

@@ -1,6 +1,7 @@
 """Watch the machine while a workload runs in real time, and record all that could have spoilt the trial.
 
-The monitor leaves out/fidelity.json. It judges nothing; `lab.verdict.fidelity` does that, from the record.
+`watching` leaves out/fidelity.json, and `measure_again` adds what the wires do afterwards. Nothing is judged here;
+`lab.verdict.fidelity` does that, from the record.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ import contextlib
 import ctypes
 import json
 import os
+import random
 import signal
 import time
 from collections.abc import Iterator
@@ -20,14 +22,18 @@ from typing import Any
 from lab import outputs
 from lab.fabric.fabric import Fabric
 from lab.fabric.measure import measure
+from lab.fabric.qdisc import ETHERNET_HEADER, FRAME_OVERHEAD
 from lab.probe import proc_stat
+from lab.spec.network import Shaper
 from lab.testbed import Testbed
 
-__all__ = ["measure", "watching"]
+__all__ = ["measure", "measure_again", "watching"]
 
-PERIOD_NS = 5_000_000  # between two wake-ups: 200 a second, so that one in a hundred is seen in half a second
+VERSION = 2  # of fidelity.json
+PERIOD_NS = 2_000_000  # of the grid: 500 moments a second; a user-mode kernel takes 60 us to wake a process
 WINDOW_NS = 100_000_000  # between two samples, ten of /proc/stat's ticks
 LEAST_IDLE = 20  # times what a sample takes: the monitor's own part stays below 5 %
+DRAIN_SECONDS = 10.0  # for what is still queued when the workload has ended
 PR_SET_TIMERSLACK, PR_GET_TIMERSLACK = 29, 30
 
 
@@ -42,6 +48,20 @@ def watching(testbed: Testbed, fabric: Fabric, wires: list[dict[str, Any]], gree
     child.stop("the monitor")
 
 
+def measure_again(fabric: Fabric, out: Path) -> None:
+    """Measure the wires once more, as soon as they are empty, and add what they do now to the evidence in `out`.
+
+    Where they do not become empty, none is added: the evidence lacks it.
+    """
+    deadline = time.monotonic() + DRAIN_SECONDS
+    while any(each["backlog"] for each in fabric.qdiscs()):
+        if time.monotonic() > deadline:
+            return
+        time.sleep(0.01)
+    target = out / outputs.FIDELITY
+    target.write_text(json.dumps({**json.loads(target.read_text()), "wires_after": measure(fabric)}) + "\n")
+
+
 @dataclass
 class _Monitor:
     fabric: Fabric
@@ -54,11 +74,14 @@ class _Monitor:
         signal.signal(signal.SIGTERM, self._stop)
         clock = _clock()
         policy = _urgent()
+        began = time.time_ns()
         self._watch()
         plain = {
+            "version": VERSION,
             "greedy": greedy,
             "clock": clock,
             "wires": wires,
+            "began_ns": began,
             "wakeups": {"policy": policy, "period_ns": PERIOD_NS, "late_ns": self.late_ns},
             "tick": 1 / proc_stat.ticks_a_second(),
             "samples": self.samples,
@@ -71,30 +94,42 @@ class _Monitor:
     def _watch(self) -> None:
         rated = _rated(self.fabric)
         self.samples.append(self._sample(rated))
-        again = time.monotonic_ns() + WINDOW_NS
         while not self.stopped:
-            due = time.monotonic_ns() + PERIOD_NS
-            time.sleep(PERIOD_NS / 1e9)
-            now = time.monotonic_ns()
-            self.late_ns.append(now - due)
-            if now >= again:
-                self.samples.append(self._sample(rated))
-                again = now + max(WINDOW_NS, LEAST_IDLE * (time.monotonic_ns() - now))
-        self.samples.append(self._sample(rated))
+            start = time.monotonic_ns()
+            took = start - self.samples[-1]["ns"]
+            self._wait(start, start + max(WINDOW_NS, LEAST_IDLE * took))
+            self.samples.append(self._sample(rated))
+
+    def _wait(self, start: int, end: int) -> None:
+        """Sleep until each moment of the grid, and note how late each wake-up is.
+
+        The moments are fixed beforehand, one in each period, where in it is left to chance: a stall makes every moment
+        that it covers late, and no disturbance that repeats can keep in step with them.
+        """
+        chance = random.Random(start)
+        for period in range(start, end, PERIOD_NS):
+            due = period + chance.randrange(PERIOD_NS)
+            if (wait := due - time.monotonic_ns()) > 0:
+                time.sleep(wait / 1e9)
+            if self.stopped:  # the signal ends a sleep early
+                break
+            self.late_ns.append(time.monotonic_ns() - due)
 
     def _sample(self, rated: dict[tuple[str, str, str], dict[str, Any]]) -> dict[str, Any]:
         """Read the counters since boot.
 
-        CPU ticks are those of the trial's CPUs, by kind of work, and separately those of its own processes.
+        CPU ticks are those of the trial's CPUs, by kind of work, and separately those of its own processes. Each wire
+        has the moment at which its counters were read.
         """
         cpus = os.sched_getaffinity(0)
+        now = time.monotonic_ns()
         wires = [
             {**rated[key], **{name: each[name] for name in ("bytes", "packets", "drops", "backlog")}}
             for each in self.fabric.qdiscs()
             if (key := (each["node"], each["interface"], each["direction"])) in rated
         ]
         return {
-            "ns": time.monotonic_ns(),
+            "ns": now,
             "cpus": len(cpus),
             "cpu": proc_stat.ticks(cpus),
             **_own(),
@@ -104,24 +139,28 @@ class _Monitor:
 
 
 def _rated(fabric: Fabric) -> dict[tuple[str, str, str], dict[str, Any]]:
-    """Find the qdiscs that give a wire its rate (a path's netem, or a card's tbf), by where they are."""
-    rates = {
-        (link.name, name): direction.rate.bps
-        for link in fabric.network.links
-        for name, (_, direction, _) in zip(("forward", "back"), link.directions(), strict=True)
-        if direction.rate
-    }
-    cards = {
-        (start.node, start.name, "out"): (link.name, name)
-        for link in fabric.network.links
-        for name, (start, _, _) in zip(("forward", "back"), link.directions(), strict=True)
-    }
+    """Find the qdiscs that give a wire its rate (a path's netem, or a card's tbf), by where they are.
+
+    `delay_ns` is how long a frame is in that qdisc before the rate applies to it, None where chance moves frames.
+    `frame_bytes` are those of the longest frame, as the rate counts it.
+    """
     found = {}
     for each in fabric.qdiscs():
         key = (each["node"], each["interface"], each["direction"])
-        link, name = cards.get(key, (each["node"], each["direction"]))
-        if each["options"].get("rate") and (link, name) in rates:
-            found[key] = {"link": link, "direction": name, "rate_bps": rates[link, name]}
+        for link in fabric.network.links:
+            for name, (start, direction, _) in zip(("forward", "back"), link.directions(), strict=True):
+                card = direction.shaper is Shaper.NIC
+                place = (start.node, start.name, "out") if card else (link.name, each["interface"], name)
+                if place != key or not direction.rate or not each["options"].get("rate"):
+                    continue
+                wild = bool(direction.jitter) or direction.reorder > 0
+                found[key] = {
+                    "link": link.name,
+                    "direction": name,
+                    "rate_bps": direction.rate.bps,
+                    "delay_ns": 0 if card else None if wild else direction.delay.ns,
+                    "frame_bytes": direction.mtu.bytes + ETHERNET_HEADER.bytes + FRAME_OVERHEAD.bytes,
+                }
     return found
 
 
@@ -148,14 +187,22 @@ def _urgent() -> str:
     return "fifo"
 
 
-def _own() -> dict[str, int]:
-    """Count the processes of this PID namespace, and the ticks used by them and by their children that ended."""
-    count = ticks = 0
-    for stat in Path("/proc").glob("[0-9]*/stat"):
+def _own() -> dict[str, int | None]:
+    """Account for the processes of this PID namespace: how many, and the ticks used by them and their ended children.
+
+    Where the kernel counts it, also how often the others were given the CPU (`turns`), and how long they had waited for
+    it when they were ready to run (`waited_ns`). A user-mode kernel does not: there, both are None.
+    """
+    count = ticks = waited = turns = 0
+    for process in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError):
-            ticks += sum(map(int, stat.read_text().rpartition(")")[2].split()[11:15]))
+            ticks += sum(map(int, (process / "stat").read_text().rpartition(")")[2].split()[11:15]))
             count += 1
-    return {"processes": count, "own": ticks}
+            if process.name != str(os.getpid()):
+                _, delay, slices = map(int, (process / "schedstat").read_text().split())
+                waited, turns = waited + delay, turns + slices
+    known = Path("/proc/self/schedstat").exists()
+    return {"processes": count, "own": ticks, "waited_ns": waited if known else None, "turns": turns if known else None}
 
 
 def _softnet(cpus: set[int]) -> dict[str, int]:

@@ -130,6 +130,8 @@ def perform(trial: dict[str, Any], out: Path) -> dict[str, Any]:
                 workload.run(testbed)
         _write(out / outputs.QDISCS_AFTER, fabric.qdiscs())
         after = [f"after the run, {each}" for each in fabric.differences() if each not in before]
+        if real:
+            monitor.measure_again(fabric, out)
     environment["spins"] = spins()
     if load is not None:
         environment["cpu_busy"] = load.busy

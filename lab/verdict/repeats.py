@@ -14,8 +14,10 @@ __all__ = ["Repeats", "is_enough", "spoilt"]
 
 def spoilt(record: Record) -> tuple[str, ...]:
     """Return why a record does not count: the network was another one, or the machine too slow for real time."""
+    if record.trial.clock != "real":
+        return tuple(record.invalid)
     watched = outputs.FIDELITY in record.outputs
-    return (*record.invalid, *(fidelity.faults(record.json(outputs.FIDELITY)) if watched else ()))
+    return (*record.invalid, *(fidelity.faults(record.json(outputs.FIDELITY)) if watched else (fidelity.UNWATCHED,)))
 
 
 def is_enough(valid: int, asked: int) -> bool:

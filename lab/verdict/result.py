@@ -165,6 +165,7 @@ class _Figures:
     law: Forecast
     sample: Sample
     missing: Verdict | None  # why nothing was measured
+    valid: int = 0
     repeats: int = 0
     spoilt: str = ""  # why fewer repeats count than were asked for
 
@@ -179,6 +180,7 @@ class _Figures:
             self.law.over(base.law),
             sample,
             self.missing or base.missing or missing,
+            len(sample.figures),
             repeats,
             self.spoilt or base.spoilt,
         )
@@ -205,6 +207,7 @@ def _figures(case: Case, records: Sequence[Record], predict: Predict, without: V
         law=law,
         sample=sample,
         missing=missing,
+        valid=len(repeats.valid),
         repeats=repeats.asked,
         spoilt=str(repeats),
     )
@@ -238,7 +241,7 @@ def _result(case: Case, figures: Mapping[CaseKey, _Figures], clock: str) -> Resu
         prediction=case.prediction,
         law=found.law.value,
         why_no_law=found.law.why_not,
-        valid=len(found.sample.figures),
+        valid=found.valid,
         repeats=found.repeats,
     )
 

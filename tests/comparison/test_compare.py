@@ -15,6 +15,7 @@ from lab import outputs
 from lab.cli.comparing import Answer
 from lab.comparison.compare import Change, ClaimChange, Incomparable, compare
 from tests.kinds import Judge
+from tests.verdict.evidence import calm, evidence
 
 CLAIM = """
     topology="symmetric-1g", workload=Netcat(size=Size.of("{size}")), metric=metric.transfer_time(),
@@ -35,8 +36,9 @@ def change(judge: Judge) -> Callable[..., ClaimChange]:
     def change(base: Sequence[float], new: Sequence[float], clock: str = "virtual", remark: str = "") -> ClaimChange:
         sides = []
         for kernel, seconds in (("k1", base), ("k2", new)):
-            once = [netcat(each, remark if kernel == "k2" else "") for each in seconds]
-            twice = [netcat(2 * each) for each in seconds]
+            watched = {outputs.FIDELITY: calm()} if clock == "real" else {}
+            once = [netcat(each, remark if kernel == "k2" else "") | watched for each in seconds]
+            twice = [netcat(2 * each) | watched for each in seconds]
             sides.append(judge(CLAIM.format(size="1 MB"), {"only": once, "twice": twice}, kernel, clock))
         (found,) = compare([sides[0]], [sides[1]])
         return found
@@ -159,7 +161,12 @@ def test_a_claim_of_both_clocks(judge: Judge) -> None:
         'Arm("twice", reported=2, relative_to="only")', 'Arm("cpu", clock="real")'
     )
     sides = [
-        judge(declaration, {"only": [netcat(1.0)] * 4, "cpu": [netcat(each) for each in cpu]}, kernel, {"cpu": "real"})
+        judge(
+            declaration,
+            {"only": [netcat(1.0)] * 4, "cpu": [netcat(each) | {outputs.FIDELITY: calm()} for each in cpu]},
+            kernel,
+            {"cpu": "real"},
+        )
         for kernel, cpu in (("k1", (1.0, 1.1, 1.2, 1.3)), ("k2", (2.0, 1.1, 1.2, 1.3)))
     ]
     (found,) = compare([sides[0]], [sides[1]])
@@ -170,14 +177,8 @@ def test_a_claim_of_both_clocks(judge: Judge) -> None:
 
 
 def spoilt() -> bytes:
-    """Evidence of a machine whose clock moves a second at a time, and of nothing else."""
-    samples = [
-        {"wires": [], "ns": ns, "cpu": {"user": 0, "nice": 0, "system": 0, "idle": idle, "iowait": 0, "steal": 0}}
-        | {"own": 0, "cpus": 1, "processes": 1}
-        for ns, idle in ((0, 0), (10**9, 100))
-    ]
-    evidence = {"clock": {"resolution_s": 1.0}, "wires": [], "greedy": False, "samples": samples, "tick": 0.01}
-    return json.dumps(evidence).encode()
+    """Evidence of a machine whose clock moves a second at a time."""
+    return json.dumps(evidence(clock={"resolution_s": 1.0})).encode()
 
 
 @pytest.mark.parametrize(
@@ -190,14 +191,41 @@ def test_a_machine_too_slow_for_real_time_says_nothing_about_the_kernel(
         'Arm("twice", reported=2, relative_to="only")', 'Arm("cpu", reported="1 s", clock="real")'
     )
     sides = [
-        judge(declaration, {"only": [netcat(only)], "cpu": [netcat(1.0) | evidence]}, kernel, {"cpu": "real"})
-        for kernel, only, evidence in (("k1", before, {}), ("k2", after, {outputs.FIDELITY: spoilt()}))
+        judge(
+            declaration,
+            {"only": [netcat(only)], "cpu": [netcat(1.0) | {outputs.FIDELITY: watched}]},
+            kernel,
+            {"cpu": "real"},
+        )
+        for kernel, only, watched in (("k1", before, calm()), ("k2", after, spoilt()))
     ]
     (found,) = compare([sides[0]], [sides[1]])
     assert (found.base.kind, found.change) == ("reproduced", expected)
     suite = ET.fromstring(Answer((found,)).junit())
     assert suite.get("skipped") == str(int(expected == "undecided"))
     assert Answer((found,)).exit_code == (expected == "regressed")
+
+
+def test_spoilt_repeats_are_no_samples(judge: Judge) -> None:
+    """Four of eight repeats took three times as long on a machine that was too slow: nothing moved."""
+    declaration = CLAIM.format(size="1 MB").replace(' Arm("twice", reported=2, relative_to="only")', "")
+    sides = [
+        judge(
+            declaration,
+            {"only": [netcat(each) | {outputs.FIDELITY: watched} for each, watched in repeats]},
+            kernel,
+            "real",
+        )
+        for kernel, repeats in (
+            ("k1", [(each, calm()) for each in (1.00, 1.01, 1.02, 1.03)]),
+            ("k2", [(each, calm()) for each in (1.00, 1.01, 1.02, 1.03)] + [(3.0, spoilt())] * 4),
+        )
+    ]
+    (found,) = compare([sides[0]], [sides[1]])
+    (only,) = found.cases
+    assert only.shift
+    assert (only.shift.p, only.moved) == (1, False)
+    assert (only.new.valid, only.new.repeats) == (4, 8)
 
 
 def test_a_ratio_is_that_of_the_same_repeat(change: Callable[..., ClaimChange]) -> None:

@@ -4,21 +4,25 @@ from __future__ import annotations
 
 import os
 import subprocess
+import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 
 import pytest
 
+from bench.hog import stealing
 from lab.outputs import FIDELITY
+from lab.probe import proc_stat
 from lab.units import Duration
 from lab.verdict.fidelity import faults
-from lab.workload import Bulk
+from lab.workload import Bulk, Ping
 from tests.fabric.cases import CASES, held_by
 from tests.kinds import Perform
 
 pytestmark = pytest.mark.guest
 
+CALM = 0.02  # of a core, at most, is others'
 SPIN = ["sh", "-c", "while :; do :; done"]
 
 
@@ -58,6 +62,44 @@ def test_a_starved_trial_is_always_invalid(
             into = tmp_path / str(turn)
             record = perform("symmetric-1g", Bulk(duration=second), clock="real", into=into, links={"path": path})
             assert faults(record.json(FIDELITY)), f"run {turn + 1} of {times} passed"
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="stealing a CPU's time takes the right to real-time priority")
+@pytest.mark.parametrize("share", [0.03, 0.05])
+@pytest.mark.parametrize("burst_ns", [500_000, 2_000_000, 10_000_000], ids=lambda ns: f"{ns / 1e6:g} ms")
+@pytest.mark.parametrize("rate", ["10 Mbit/s", None], ids=["10 Mbit/s", "no rate"])
+def test_stolen_time_near_the_promise_is_noticed(
+    perform: Perform, tmp_path: Path, rate: str | None, burst_ns: int, share: float
+) -> None:
+    """`make fidelity` measures how often; this is one trial of each kind. The promise is 1 % of the time."""
+    core, ping = min(os.sched_getaffinity(0)), Ping(count=20, interval=Duration.of("100 ms"))
+    path = {"rate": rate, "delay": "5 ms"}
+    with stealing(core, share, burst_ns, seed=1):
+        record = perform("symmetric-1g", ping, clock="real", into=tmp_path, links={"path": path})
+    assert any("timers fired" in reason for reason in faults(record.json(FIDELITY)))
+
+
+def busy(core: int, seconds: float = 2.0) -> float:
+    """The share of a core that others take: programs, interrupts, a hypervisor."""
+    before = proc_stat.ticks({core})
+    time.sleep(seconds)
+    after = proc_stat.ticks({core})
+    spent = {name: after[name] - before[name] for name in after}
+    return 1 - (spent["idle"] + spent["iowait"]) / sum(spent.values())
+
+
+def test_on_a_calm_machine_trials_count(perform: Perform, tmp_path: Path) -> None:
+    """A check that always complains would pass every other test here: of six trials, three count at least."""
+    taken = busy(min(os.sched_getaffinity(0)))
+    if taken > CALM:
+        pytest.skip(f"NOT CALM: others take {100 * taken:.0f} % of this core, so nothing shows that any trial counts")
+    bulk, ping = Bulk(duration=Duration.of("2500 ms")), Ping(count=26, interval=Duration.of("100 ms"))
+    found = []
+    for turn in range(6):
+        load, path = (ping, {"rate": None, "delay": "5 ms"}) if turn % 3 else (bulk, {"rate": "10 Mbit/s"})
+        record = perform("symmetric-1g", load, clock="real", into=tmp_path / str(turn), links={"path": path})
+        found.append(faults(record.json(FIDELITY)))
+    assert sum(1 for reasons in found if not reasons) >= 3, found
 
 
 def test_virtual_time_is_not_watched(perform: Perform) -> None:

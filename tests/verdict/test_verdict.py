@@ -13,7 +13,7 @@ from lab.prediction import Prediction, declared, law, simulation
 from lab.spec.case import Case, CaseKey
 from lab.spec.tolerance import AtLeast, AtMost, Exactly, Tolerance, accuracy_for
 from lab.units import UnitError, Value
-from lab.verdict import Verdict, combine, evaluate, judge, mean, model_error
+from lab.verdict import Verdict, combine, evaluate, fidelity, judge, mean, model_error
 from tests.verdict.cases import FIVE, bps, case
 
 
@@ -187,6 +187,38 @@ def test_invalid_trials_do_not_count() -> None:
     only = run([case()], [recorded(100, invalid=("wrong rate",))])
     assert (only.verdict.kind, only.verdict.reason) == ("invalid", "baseline: wrong rate")
     assert only.results[0].measured is None
+
+
+@pytest.mark.parametrize(
+    ("asked", "valid", "kind"),
+    [
+        (1, 1, "reproduced"),
+        (2, 1, "invalid"),  # a single one has no interval
+        (3, 2, "reproduced"),
+        (6, 3, "reproduced"),
+        (6, 2, "invalid"),
+        (7, 3, "invalid"),
+    ],
+)
+@pytest.mark.parametrize("recorded_at_all", [True, False], ids=["spoilt", "without a record"])
+def test_fewer_valid_repeats_than_asked_are_said_and_bounded(
+    asked: int, valid: int, kind: str, recorded_at_all: bool
+) -> None:
+    left = range(valid, asked if recorded_at_all else valid)
+    spoilt = [recorded(100, seed=seed, invalid=("wrong rate",)) for seed in left]
+    result = run([case(samples=asked)], [*(recorded(100, seed=seed) for seed in range(valid)), *spoilt])
+    assert result.verdict.kind == kind
+    assert (f"{valid} of {asked} repeats count" in result.verdict.reason) == (valid < asked)
+    assert {key: result.plain()["results"][0][key] for key in ("valid", "repeats")} == {
+        "valid": valid,
+        "repeats": asked,
+    }
+
+
+def test_real_time_that_nobody_watched_is_invalid() -> None:
+    unwatched = recorded(100)
+    unwatched.trial.clock = "real"
+    assert run([case(clock="real")], [unwatched]).verdict == Verdict("invalid", f"baseline: {fidelity.UNWATCHED}")
 
 
 def test_a_metric_or_a_model_that_fails_is_said() -> None:
