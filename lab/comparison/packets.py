@@ -1,6 +1,6 @@
 """Find the first packet that differs between two captures of the same trial on different kernels.
 
-What a seed or a kernel's own randomness decides is left out: ports, initial sequence numbers, time stamps' values.
+What a seed or a kernel's own randomness decides is left out: ports, initial sequence numbers, timestamps' values.
 """
 
 from __future__ import annotations
@@ -124,7 +124,7 @@ def _acknowledged(flows: Sequence[Flow], first: Ints, flow: Ints, ack: Ints) -> 
 
 
 def _say(options: Options, first: int) -> str:
-    """Describe the options, without time stamps; SACK's edges count from the sequence number `first`."""
+    """Describe the options, without timestamps; SACK's edges count from the sequence number `first`."""
     parts = [] if options.mss is None else [f"mss {options.mss}"]
     parts += [] if options.window_scale is None else [f"wscale {options.window_scale}"]
     parts += ["sackOK"] if options.sack_permitted else []

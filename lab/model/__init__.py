@@ -1,4 +1,4 @@
-"""Predict figures: each function takes a path, known before anything runs, and names the source of its formula."""
+"""Predict figures: each prediction takes a path and declares its kind, its formula and its source."""
 
 from lab.model.acks import (
     ack_after_answer,

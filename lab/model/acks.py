@@ -163,7 +163,7 @@ def acks_after_hole(path: Path) -> Value:
     """Each segment behind the dropped one causes one ACK. With SACK, since 4.18, most of them wait.
 
     __tcp_ack_snd_check() sends three at once (since 4.20). Then it holds them: until the 45th (tcp_comp_sack_nr = 44),
-    or for a third of the RTT, 1 ms at most. What is left of the transfer has to be under way when the hole is noticed,
+    or for a third of the RTT, 1 ms at most. What is left of the transfer has to be in flight when the hole is noticed,
     so that this and nothing else comes.
     """
     behind, most = _behind(path), int(path.receiver.sysctls.get("net.ipv4.tcp_comp_sack_nr", _COMP_SACK_NR))

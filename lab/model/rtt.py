@@ -10,7 +10,7 @@ from lab.units import Value
 
 __all__ = ["rtt_despite_retransmission", "rtt_for_new_data", "rtt_of_full_window", "rtt_per_ack", "third_of_tick"]
 
-_TICK = 0.001  # seconds of Linux's time stamp clock: TCP_TS_HZ is 1000
+_TICK = 0.001  # seconds of Linux's timestamp clock: TCP_TS_HZ is 1000
 
 
 @definition(because="the metric counts an echoed timestamp as a sample, and every such ACK echoes one")
@@ -55,5 +55,5 @@ def rtt_of_full_window(path: Path) -> Value:
     """
     window = rcv_window(path)
     if 3 * window > 2 * path.sndbuf_max:
-        raise ModelError("the send buffer, not the window, bounds what is under way")
+        raise ModelError("the send buffer, not the window, bounds what is in flight")
     return Value(8 * (window - skb_payload(path) / 2) / goodput_line_rate(path).number, "s")

@@ -64,17 +64,21 @@ def exchange(path: Path) -> Exchange:
     return _played(path)
 
 
-@law(formula="RTT, and 40 ms if what Nagle's rule holds back is less than the MSS", source="RFC 896; RFC 1122, 4.2.3")
-def message_latency_by_stall(path: Path) -> Value:
-    """A message takes a round trip, and the delayed ACK's 40 ms where Nagle's rule waits for that."""
-    held = sum(_writes(path)[1:])
-    stalls = path.workload["way"] == "plain" and 0 < held < mss(path)
-    return Value(base_rtt(path).number + _DELACK_MIN * stalls, "s")
-
-
 @law(
-    formula="messages × (RTT + 40 ms, or RTT where Nagle's rule holds nothing back)", source="RFC 896; RFC 1122, 4.2.3"
+    formula="RTT, another RTT for what Nagle's rule holds back, and 40 ms if that is all that follows the first write",
+    source="RFC 896; RFC 1122, 4.2.3",
 )
+def message_latency_by_stall(path: Path) -> Value:
+    """A message takes a round trip, and another one if its end is no full segment, which has to wait for an ACK.
+
+    That ACK is delayed by 40 ms where no full segment has gone ahead.
+    """
+    rest = sum(_writes(path)[1:]) if _small_writes(path)["way"] == "plain" else 0
+    held, stalls = rest % mss(path) > 0, 0 < rest < mss(path)
+    return Value(base_rtt(path).number * (1 + held) + _DELACK_MIN * stalls, "s")
+
+
+@law(formula="messages × the time for one", source="message_latency_by_stall")
 def exchange_time_by_stalls(path: Path) -> Value:
     """The messages follow one another, each with its stall."""
     return Value(path.workload["messages"] * message_latency_by_stall(path).number, "s")

@@ -35,9 +35,9 @@ def idle_share_of_window(path: Path) -> Value:
 
 @simulation(of=REPLAYED, law=idle_share_of_window)
 def idle_share(path: Path) -> Value:
-    """The idle share is 1 - W / (R x RTT), where a window W passes per round trip, and R is the goodput of a full link.
+    """The idle share is what the steady goodput leaves of a full link.
 
-    The round trip is a little longer than the path's where the sender waits for a burst's worth of window.
+    A sender that waits for a burst's worth of window makes the round trip a little longer than the path's.
     """
     return Value(max(0.0, 1 - goodput_steady(path).number / goodput_line_rate(path).number), "1")
 

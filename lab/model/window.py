@@ -1,4 +1,4 @@
-"""Compute how many bytes Linux lets be under way: the receiver's window and the sender's buffer.
+"""Compute how many bytes Linux allows in flight: the receiver's window and the sender's buffer.
 
 Both are counted in `truesize`, what packets cost in memory (`lab.model.skb`), and not in payload.
 """

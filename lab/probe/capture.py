@@ -1,4 +1,4 @@
-"""Capture packets as they pass an interface, by tcpdump, with the kernel's nanosecond time stamps."""
+"""Capture packets as they pass an interface, by tcpdump, with the kernel's nanosecond timestamps."""
 
 from __future__ import annotations
 
