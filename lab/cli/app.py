@@ -51,6 +51,9 @@ Jobs = Annotated[int | None, typer.Option(help="Trials to run at once in virtual
 Seconds = Annotated[float, typer.Option(help="Give a trial up after so many seconds of wall-clock time.")]
 TopologyName = Annotated[str, typer.Argument(metavar="TOPOLOGY", help="A name in topologies/, or a file.")]
 Junit = Annotated[Path | None, typer.Option(help="Write JUnit XML to FILE, too.", metavar="FILE")]
+Interest = Annotated[
+    float, typer.Option(help="The smallest change of a figure that matters, in percent.", metavar="PERCENT", min=0)
+]
 Page = Annotated[
     Path | None,
     typer.Option(help="Write an HTML page to FILE, too, that shows and explains what changed.", metavar="FILE"),
@@ -183,6 +186,7 @@ def verify(
 def compare(
     base: Annotated[Path, typer.Argument(help="A store: the records from before.", metavar="BASE")],
     new: Annotated[Path, typer.Argument(help="Another store: the records from after.", metavar="NEW")],
+    interest: Interest = 0.5,
     junit: Junit = None,
     page: Page = None,
     as_json: Json = False,
@@ -194,10 +198,10 @@ def compare(
     for store in (base, new):
         if not store.is_dir():
             raise InputError(f"{store} is no store of records")
-    changes = api.compare(results=new, against=base)
+    changes = api.compare(results=new, against=base, interest=interest / 100)
     if not changes:
         raise InputError(f"{base} and {new} have no claim in common, of the experiments as they stand")
-    _show_changes(changes, junit, page, new, Compared(against=base), as_json)
+    _show_changes(changes, junit, page, new, Compared(against=base, interest=interest / 100), as_json)
 
 
 @app.command()
@@ -216,6 +220,13 @@ def regress(
     ] = 1,
     jobs: Jobs = None,
     budget: Seconds = 900.0,
+    stored: Annotated[
+        bool,
+        typer.Option(
+            "--stored", help="Compare the store's real-time records, though the kernels ran at different times."
+        ),
+    ] = False,
+    interest: Interest = 0.5,
     results: Results = STORE,
     junit: Junit = None,
     page: Page = None,
@@ -247,12 +258,15 @@ def regress(
         repeat=repeat,
         jobs=jobs,
         budget=budget,
+        stored=stored,
+        interest=interest / 100,
         results=results,
     )
     compared = Compared()
     if page:
         against = baselines.folder_of(results, baseline) if baseline else None
-        compared = Compared(None if baseline else choose(on, base).id, choose(on, new).id, against)
+        kernels = None if baseline else choose(on, base).id, choose(on, new).id
+        compared = Compared(*kernels, against, interest / 100)
     _show_changes(changes, junit, page, results, compared, as_json)
 
 

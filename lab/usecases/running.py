@@ -53,8 +53,12 @@ def run_beside(
     results: Path,
     jobs: int | None = None,
     budget: Budget = Budget(),
+    together: bool = False,
 ) -> tuple[Judgement, ...]:
-    """Do as `run` does, for several settings. Their real-time trials are mixed, so that drift affects all equally."""
+    """Do as `run` does, for several settings. Their real-time trials are mixed, so that drift affects all equally.
+
+    `together`: those whose records are of different times run again (see `Runner`).
+    """
     plans = [plan(experiments, settings) for settings in all_settings]
     everything = [each for planned in plans for each in planned]
     trials = [trial for each in everything for trial in each.trials]
@@ -62,7 +66,7 @@ def run_beside(
     try:
         with shown(len(trials)) as progress:
             kernels = {each.kernel.id: each.kernel for each in everything}
-            outcomes = Runner(store, list(kernels.values()), jobs, budget).run(trials, progress)
+            outcomes = Runner(store, list(kernels.values()), jobs, budget, together).run(trials, progress)
     except KeyboardInterrupt:
         raise Interrupted("interrupted: finished trials are kept, run again to go on") from None
     return tuple(
