@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from lab.errors import InputError, LabError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from lab.comparison.page import Changes
     from lab.record import Store
@@ -22,10 +22,11 @@ if TYPE_CHECKING:
     from lab.runner.plan import Settings
     from lab.usecases.baselines import Baseline
     from lab.usecases.bisection import Bisection
+    from lab.usecases.seeding import Seeds
     from lab.usecases.verification import Verification
     from lab.verdict.judged import JudgedClaim
 
-__all__ = ["article", "articles", "bisect", "compare", "load", "regress", "run", "save_baseline", "verify"]
+__all__ = ["article", "articles", "bisect", "compare", "load", "regress", "run", "run_seeds", "save_baseline", "verify"]
 
 Folder = Path | str | None
 
@@ -59,6 +60,35 @@ def run(
     settings = Settings(chosen, clock or chosen.clocks[0], seed, repeat, fabric)
     done = running.run(experiments, settings, _written(results), jobs, Budget(wall=budget, stall=stall))
     return _claims(done.judged, done.errors)
+
+
+def run_seeds(
+    seeds: Sequence[int],
+    *claims: str | Path,
+    on: str = "uml",
+    kernel: str | None = None,
+    clock: str | None = None,
+    fabric: str = "netlink",
+    repeat: int = 1,
+    jobs: int | None = None,
+    budget: float = 900.0,
+    stall: float = 60.0,
+    results: Folder = None,
+) -> Seeds:
+    """Run and judge claims as `run` does, with each of these seeds, and say which verdicts depend on the seed.
+
+    A claim of several samples takes as many seeds for each. Raises what `run` raises.
+    """
+    from lab.kernel import Budget, choose
+    from lab.runner.plan import Settings
+    from lab.spec import find
+    from lab.usecases import seeding
+
+    experiments = find.find(map(str, claims))
+    chosen = choose(on, kernel, clock)
+    settings = Settings(chosen, clock or chosen.clocks[0], repeat=repeat, fabric=fabric)
+    limits = Budget(wall=budget, stall=stall)
+    return seeding.run(experiments, settings, seeds, _written(results), jobs, limits)
 
 
 def load(*claims: str | Path, kernel: str | None = None, clock: str | None = None, results: Folder = None) -> Claims:
@@ -179,7 +209,8 @@ def regress(
         held = [loaded for loaded in experiments if loaded.id in known]
         return Changes(changes(before, running.run(held, settings, store, jobs, limits).judged, matters))
     pair = [_settings(kernel, on, clock, seed, repeat) for kernel in (base, new)]
-    then, now = running.run_beside(experiments, pair, store, jobs, limits, together=not stored)
+    both = [(experiments, settings) for settings in pair]
+    then, now = running.run_beside(both, store, jobs, limits, together=not stored)
     return Changes(changes(then.judged, now.judged, matters))
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -111,6 +111,13 @@ def run(
     clock: Annotated[str | None, typer.Option(help="virtual or real; the kernel's usual one unless given.")] = None,
     fabric: Annotated[str, typer.Option(help="What makes the network: netlink (our own) or mininet.")] = "netlink",
     seed: Seed = 1,
+    seeds: Annotated[
+        str | None,
+        typer.Option(
+            help="Run with several seeds and say which verdicts depend on them: 10 (as many, from --seed on), or 1-5.",
+            metavar="N | FIRST-LAST",
+        ),
+    ] = None,
     repeat: Annotated[
         int, typer.Option(help="How many times to run each trial. In virtual time all give the same bytes.")
     ] = 1,
@@ -129,19 +136,27 @@ def run(
     from lab import api
     from lab.report import text
 
-    found = api.run(
-        *claims or (),
-        on=on,
-        kernel=kernel,
-        clock=clock,
-        fabric=fabric,
-        seed=seed,
-        repeat=repeat,
-        jobs=jobs,
-        budget=budget,
-        stall=stall,
-        results=results,
-    )
+    options: dict[str, Any] = {
+        "on": on,
+        "kernel": kernel,
+        "clock": clock,
+        "fabric": fabric,
+        "repeat": repeat,
+        "jobs": jobs,
+        "budget": budget,
+        "stall": stall,
+        "results": results,
+    }
+    if seeds is not None:
+        from lab.cli import seeding
+        from lab.usecases.seeding import parse
+
+        several = api.run_seeds(parse(seeds, seed), *claims or (), **options)
+        output.answer(several.plain(), lambda: seeding.render(several), as_json)
+        for said in seeding.remarks(several):
+            output.say(said)
+        raise typer.Exit(several.exit_code)
+    found = api.run(*claims or (), seed=seed, **options)
     judged = [claim.judged.result for claim in found]
     output.answer(found.plain(), lambda: text.blocks(judged), as_json)
     for remark in (remark for result in judged for remark in text.remarks(result)):
