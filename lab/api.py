@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from lab.errors import InputError, LabError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from lab.comparison.page import Changes
     from lab.record import Store
@@ -22,10 +22,11 @@ if TYPE_CHECKING:
     from lab.runner.plan import Settings
     from lab.usecases.baselines import Baseline
     from lab.usecases.bisection import Bisection
+    from lab.usecases.seeding import Seeds
     from lab.usecases.verification import Verification
     from lab.verdict.judged import JudgedClaim
 
-__all__ = ["article", "articles", "bisect", "compare", "load", "regress", "run", "save_baseline", "verify"]
+__all__ = ["article", "articles", "bisect", "compare", "load", "regress", "run", "run_seeds", "save_baseline", "verify"]
 
 Folder = Path | str | None
 
@@ -59,6 +60,35 @@ def run(
     settings = Settings(chosen, clock or chosen.clocks[0], seed, repeat, fabric)
     done = running.run(experiments, settings, _written(results), jobs, Budget(wall=budget, stall=stall))
     return _claims(done.judged, done.errors)
+
+
+def run_seeds(
+    seeds: Sequence[int],
+    *claims: str | Path,
+    on: str = "uml",
+    kernel: str | None = None,
+    clock: str | None = None,
+    fabric: str = "netlink",
+    repeat: int = 1,
+    jobs: int | None = None,
+    budget: float = 900.0,
+    stall: float = 60.0,
+    results: Folder = None,
+) -> Seeds:
+    """Run and judge claims as `run` does, with each of these seeds, and say which verdicts depend on the seed.
+
+    A claim of several samples takes as many seeds for each. Raises what `run` raises.
+    """
+    from lab.kernel import Budget, choose
+    from lab.runner.plan import Settings
+    from lab.spec import find
+    from lab.usecases import seeding
+
+    experiments = find.find(map(str, claims))
+    chosen = choose(on, kernel, clock)
+    settings = Settings(chosen, clock or chosen.clocks[0], repeat=repeat, fabric=fabric)
+    limits = Budget(wall=budget, stall=stall)
+    return seeding.run(experiments, settings, seeds, _written(results), jobs, limits)
 
 
 def load(*claims: str | Path, kernel: str | None = None, clock: str | None = None, results: Folder = None) -> Claims:
@@ -105,14 +135,21 @@ def verify(results: Folder = None, jobs: int | None = None, budget: float = 900.
 
 
 def compare(
-    base: str | None = None, new: str | None = None, *claims: str | Path, results: Folder = None, against: Folder = None
+    base: str | None = None,
+    new: str | None = None,
+    *claims: str | Path,
+    results: Folder = None,
+    against: Folder = None,
+    interest: float | None = None,
 ) -> Changes:
     """Say what changed in claims (all when none is named) from the kernel `base` to `new` (name, version or id).
 
-    The records are those of `load`; `base`'s are in the store `against`, if given. In the page that `lab compare` or
-    `lab regress` writes, kernels and stores that are not named are that command's. Raises InputError, SpecError, and
+    The records are those of `load`; `base`'s are in the store `against`, if given. A figure whose relative change is at
+    most `interest` (0.005 unless given) counts as the same. In the page that `lab compare` or `lab regress` writes,
+    kernels, stores and interest that are not named are that command's. Raises InputError, SpecError, and
     Incomparable when an experiment changed in between.
     """
+    from lab.comparison.compare import INTEREST
     from lab.comparison.compare import compare as changes
     from lab.comparison.page import Changes
     from lab.report.notebooks import compared_there
@@ -127,7 +164,8 @@ def compare(
         return judge_stored(declared, records_on(kernel, None, store), store.predictions)
 
     before = judged(base or there.base, against or there.against or results)
-    return Changes(changes(before, judged(new or there.new, results)))
+    matters = next((each for each in (interest, there.interest) if each is not None), INTEREST)
+    return Changes(changes(before, judged(new or there.new, results), matters))
 
 
 def regress(
@@ -141,13 +179,19 @@ def regress(
     repeat: int = 1,
     jobs: int | None = None,
     budget: float = 900.0,
+    stored: bool = False,
+    interest: float | None = None,
     results: Folder = None,
 ) -> Changes:
     """Run claims (all when none is named) on two kernels and say what changed. What the store has is not run again.
 
-    With a kept `baseline`, its records are what `new` (None: the usual kernel) is compared with, and no `base` is
-    named. Raises InputError, SpecError, MachineError, and Incomparable when an experiment changed since the baseline.
+    Real-time trials are, unless the store has those of both kernels from one command, which mixed them; or `stored`,
+    which compares what there is. A figure whose relative change is at most `interest` (0.005 unless given) counts as
+    the same. With a kept `baseline`, its records are what `new` (None: the usual kernel) is compared with, and no
+    `base` is named. Raises InputError, SpecError, MachineError, and Incomparable when an experiment changed since the
+    baseline.
     """
+    from lab.comparison.compare import INTEREST
     from lab.comparison.compare import compare as changes
     from lab.comparison.page import Changes
     from lab.kernel import Budget
@@ -157,15 +201,17 @@ def regress(
     if (base is None) != (baseline is not None):
         raise InputError("regress compares two kernels, or a baseline and one kernel")
     experiments, limits, store = find.find(map(str, claims)), Budget(wall=budget), _written(results)
+    matters = INTEREST if interest is None else interest
     if baseline is not None:
         settings = _settings(new, on, clock, seed, repeat)
         before = baselines.held(experiments, baseline, store)
         known = {claim.declared.id for claim in before}
         held = [loaded for loaded in experiments if loaded.id in known]
-        return Changes(changes(before, running.run(held, settings, store, jobs, limits).judged))
+        return Changes(changes(before, running.run(held, settings, store, jobs, limits).judged, matters))
     pair = [_settings(kernel, on, clock, seed, repeat) for kernel in (base, new)]
-    then, now = running.run_beside(experiments, pair, store, jobs, limits)
-    return Changes(changes(then.judged, now.judged))
+    both = [(experiments, settings) for settings in pair]
+    then, now = running.run_beside(both, store, jobs, limits, together=not stored)
+    return Changes(changes(then.judged, now.judged, matters))
 
 
 def save_baseline(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -51,6 +51,9 @@ Jobs = Annotated[int | None, typer.Option(help="Trials to run at once in virtual
 Seconds = Annotated[float, typer.Option(help="Give a trial up after so many seconds of wall-clock time.")]
 TopologyName = Annotated[str, typer.Argument(metavar="TOPOLOGY", help="A name in topologies/, or a file.")]
 Junit = Annotated[Path | None, typer.Option(help="Write JUnit XML to FILE, too.", metavar="FILE")]
+Interest = Annotated[
+    float, typer.Option(help="The smallest change of a figure that matters, in percent.", metavar="PERCENT", min=0)
+]
 Page = Annotated[
     Path | None,
     typer.Option(help="Write an HTML page to FILE, too, that shows and explains what changed.", metavar="FILE"),
@@ -108,6 +111,13 @@ def run(
     clock: Annotated[str | None, typer.Option(help="virtual or real; the kernel's usual one unless given.")] = None,
     fabric: Annotated[str, typer.Option(help="What makes the network: netlink (our own) or mininet.")] = "netlink",
     seed: Seed = 1,
+    seeds: Annotated[
+        str | None,
+        typer.Option(
+            help="Run with several seeds and say which verdicts depend on them: 10 (as many, from --seed on), or 1-5.",
+            metavar="N | FIRST-LAST",
+        ),
+    ] = None,
     repeat: Annotated[
         int, typer.Option(help="How many times to run each trial. In virtual time all give the same bytes.")
     ] = 1,
@@ -126,19 +136,27 @@ def run(
     from lab import api
     from lab.report import text
 
-    found = api.run(
-        *claims or (),
-        on=on,
-        kernel=kernel,
-        clock=clock,
-        fabric=fabric,
-        seed=seed,
-        repeat=repeat,
-        jobs=jobs,
-        budget=budget,
-        stall=stall,
-        results=results,
-    )
+    options: dict[str, Any] = {
+        "on": on,
+        "kernel": kernel,
+        "clock": clock,
+        "fabric": fabric,
+        "repeat": repeat,
+        "jobs": jobs,
+        "budget": budget,
+        "stall": stall,
+        "results": results,
+    }
+    if seeds is not None:
+        from lab.cli import seeding
+        from lab.usecases.seeding import parse
+
+        several = api.run_seeds(parse(seeds, seed), *claims or (), **options)
+        output.answer(several.plain(), lambda: seeding.render(several), as_json)
+        for said in seeding.remarks(several):
+            output.say(said)
+        raise typer.Exit(several.exit_code)
+    found = api.run(*claims or (), seed=seed, **options)
     judged = [claim.judged.result for claim in found]
     output.answer(found.plain(), lambda: text.blocks(judged), as_json)
     for remark in (remark for result in judged for remark in text.remarks(result)):
@@ -183,6 +201,7 @@ def verify(
 def compare(
     base: Annotated[Path, typer.Argument(help="A store: the records from before.", metavar="BASE")],
     new: Annotated[Path, typer.Argument(help="Another store: the records from after.", metavar="NEW")],
+    interest: Interest = 0.5,
     junit: Junit = None,
     page: Page = None,
     as_json: Json = False,
@@ -194,10 +213,10 @@ def compare(
     for store in (base, new):
         if not store.is_dir():
             raise InputError(f"{store} is no store of records")
-    changes = api.compare(results=new, against=base)
+    changes = api.compare(results=new, against=base, interest=interest / 100)
     if not changes:
         raise InputError(f"{base} and {new} have no claim in common, of the experiments as they stand")
-    _show_changes(changes, junit, page, new, Compared(against=base), as_json)
+    _show_changes(changes, junit, page, new, Compared(against=base, interest=interest / 100), as_json)
 
 
 @app.command()
@@ -216,6 +235,13 @@ def regress(
     ] = 1,
     jobs: Jobs = None,
     budget: Seconds = 900.0,
+    stored: Annotated[
+        bool,
+        typer.Option(
+            "--stored", help="Compare the store's real-time records, though the kernels ran at different times."
+        ),
+    ] = False,
+    interest: Interest = 0.5,
     results: Results = STORE,
     junit: Junit = None,
     page: Page = None,
@@ -247,12 +273,15 @@ def regress(
         repeat=repeat,
         jobs=jobs,
         budget=budget,
+        stored=stored,
+        interest=interest / 100,
         results=results,
     )
     compared = Compared()
     if page:
         against = baselines.folder_of(results, baseline) if baseline else None
-        compared = Compared(None if baseline else choose(on, base).id, choose(on, new).id, against)
+        kernels = None if baseline else choose(on, base).id, choose(on, new).id
+        compared = Compared(*kernels, against, interest / 100)
     _show_changes(changes, junit, page, results, compared, as_json)
 
 

@@ -12,19 +12,24 @@ from rich.table import Table
 from rich.text import Text
 
 from lab.comparison.compare import CaseChange, Change, ClaimChange
-from lab.comparison.summary import causes, counts, sentence
-from lab.report.html import figure
+from lab.comparison.summary import causes, counts, sentence, tests
+from lab.comparison.words import chance
+from lab.report.html import counted
+from lab.report.text import measured
+from lab.verdict import Result
 
 __all__ = ["Answer", "block"]
 
 _PARTED = "first packets differ in"
 _COLOURS: dict[Change, str] = {
-    "identical": "dim",
-    "same packets": "cyan",
-    "same figures": "green",
-    "moved": "yellow",
-    "regressed": "red",
+    "verdict changed": "red",
+    "figure moved": "yellow",
     "undecided": "magenta",
+    "cannot tell": "magenta",
+    "packets differ": "blue",
+    "same figures": "green",
+    "same packets": "cyan",
+    "identical": "dim",
 }
 
 
@@ -37,13 +42,14 @@ class Answer:
     @property
     def exit_code(self) -> int:
         """Return 1 when a verdict or a figure changed, else 0."""
-        return int(any(each.change in ("moved", "regressed") for each in self.changes))
+        return int(any(each.has_changed for each in self.changes))
 
     def plain(self) -> dict[str, Any]:
         """Return this for JSON."""
         return {
             "claims": [each.plain() for each in self.changes],
             "counts": counts(self.changes),
+            "tests": tests(self.changes).plain(),
             "causes": causes(self.changes),
         }
 
@@ -59,17 +65,17 @@ class Answer:
 
     def junit(self) -> bytes:
         """Write JUnit XML: a test case per claim, failed when something changed, skipped when nobody can tell."""
-        failed = sum(each.change in ("moved", "regressed") for each in self.changes)
-        skipped = sum(each.change == "undecided" for each in self.changes)
+        failed = sum(each.has_changed for each in self.changes)
+        skipped = sum(each.is_open for each in self.changes)
         totals = {"tests": str(len(self.changes)), "failures": str(failed), "skipped": str(skipped)}
         suite = ET.Element("testsuite", {"name": "lab", **totals})
         for each in self.changes:
             article, _, claim = each.claim.partition("/")
             case = ET.SubElement(suite, "testcase", classname=article, name=claim)
             text = "\n".join([each.change, *_lines(each)])
-            if each.change in ("moved", "regressed"):
+            if each.has_changed:
                 ET.SubElement(case, "failure", message=each.change).text = text
-            elif each.change == "undecided":
+            elif each.is_open:
                 ET.SubElement(case, "skipped", message=each.change).text = text
             elif each.change != "identical":
                 ET.SubElement(case, "system-out").text = text
@@ -86,11 +92,11 @@ def block(change: ClaimChange) -> RenderableType:
     title = Text.assemble((change.claim, "bold"), "  ", (change.change, _COLOURS[change.change]))
     lines = Text("\n".join(_lines(change)))
     table = Table(box=None, pad_edge=False, padding=(0, 2))
-    for name in ("arm", "base", "new", "change"):
-        table.add_column(name, justify="left" if name == "arm" else "right")
+    for name in ("arm", "base", "new", "change", ""):
+        table.add_column(name, justify="left" if name in ("arm", "") else "right", no_wrap=name != "arm")
     for case in change.cases:
         if not case.identical:
-            table.add_row(_name(case), figure(case.base.measured), figure(case.new.measured), _ratio(case))
+            table.add_row(_name(case), _side(case.base), _side(case.new), _ratio(case), case.change)
     return Group(title, table, Padding(lines, (0, 0, 1, 2)))
 
 
@@ -102,8 +108,13 @@ def _lines(change: ClaimChange) -> list[str]:
     if change.change == "undecided":
         lines += [verdict.reason for verdict in (change.base, change.new) if verdict.kind == "invalid"]
     for case in change.cases:
-        lines += _parting(case)
+        lines += [*chance(case), *_parting(case)]
     return lines
+
+
+def _side(result: Result) -> str:
+    """Write one side's figure, its interval, and how many repeats count."""
+    return "\n".join(filter(None, [measured(result), counted(result)]))
 
 
 def _parting(case: CaseChange) -> list[str]:
@@ -125,5 +136,4 @@ def _name(case: CaseChange) -> str:
 
 
 def _ratio(case: CaseChange) -> str:
-    change = "" if case.ratio is None else f"{100 * (case.ratio - 1):+.2f} %"
-    return f"{change} (p {case.shift.p:.2g}, effect {case.shift.effect:+.2f})" if case.shift else change
+    return "" if case.ratio is None else f"{100 * (case.ratio - 1):+.2f} %"

@@ -3,25 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import suppress
-from dataclasses import dataclass
-from typing import Any, Literal
+from dataclasses import dataclass, replace
+from typing import Any, Literal, get_args
 
 from lab.comparison.captures import PacketChange, captured, together
 from lab.comparison.identity import ByteDifference, byte_differences
-from lab.comparison.statistics import MannWhitney, mann_whitney
+from lab.comparison.shift import Shift, corrected
 from lab.errors import LabError
 from lab.record import Record
-from lab.spec.case import Case, CaseKey
+from lab.spec.case import CaseKey
 from lab.verdict import Result, Verdict
 from lab.verdict.judged import JudgedClaim
-from lab.verdict.repeats import spoilt
 
-__all__ = ["MOVED", "CaseChange", "Change", "ClaimChange", "Incomparable", "compare"]
+__all__ = ["INTEREST", "CaseChange", "Change", "ClaimChange", "Incomparable", "compare"]
 
-MOVED = 0.005  # the relative accuracy of the models: a smaller step is no change of a claim
+INTEREST = 0.005  # the smallest relative change of a figure that matters, unless another is declared
 
-Change = Literal["identical", "same packets", "same figures", "moved", "regressed", "undecided"]
+# From what weighs most to nothing. Only a claim has a changed verdict.
+Change = Literal[
+    "verdict changed",
+    "figure moved",
+    "undecided",
+    "cannot tell",
+    "packets differ",
+    "same figures",
+    "same packets",
+    "identical",
+]
 
 
 class Incomparable(LabError):
@@ -38,7 +46,32 @@ class CaseChange:
     files: tuple[ByteDifference, ...]  # outputs that differ, each where it first does in one of the trials
     packets: PacketChange  # in virtual time, what the captures say
     real_time: bool = False
-    shift: MannWhitney | None = None  # in real time, all repeats' figures against the base's; None: nothing to compare
+    is_apart: bool = (
+        False  # in real time: whether the two sides ran at different times, so the machine may have drifted
+    )
+    is_chance: bool = False  # whether another draw (a repeat in real time, a seed) gives another figure
+    shift: Shift | None = None  # where chance has a part, both samples compared; None: there is nothing to compare
+    interest: float = INTEREST
+
+    @property
+    def change(self) -> Change:
+        """Say in a few words what changed in this case. A claim's verdict is another matter."""
+        if self.identical:
+            return "identical"
+        if self.is_spoilt:
+            return "undecided"
+        if any(result.verdict and result.verdict.kind == "skipped" for result in (self.base, self.new)):
+            return "cannot tell"  # one side did not run it: its kernel's variant is missing, say
+        if (self.base.measured is None) != (self.new.measured is None):
+            return "figure moved"
+        if self.has_same_packets:
+            return "same packets"
+        decision = self.shift.decide(self.interest) if self.shift else "same figures"
+        if decision != "same figures":
+            return decision
+        if not self.is_chance and self._is_far:
+            return "figure moved"
+        return "packets differ" if self.packets.said == "differ" else "same figures"
 
     @property
     def has_same_packets(self) -> bool:
@@ -54,28 +87,15 @@ class CaseChange:
 
     @property
     def ratio(self) -> float | None:
-        """Return the measured figures' ratio, new over base; None when there is none."""
+        """Return the figures' ratio, new over base, by the estimator that suits; None when there is none."""
+        if self.shift:
+            return self.shift.ratio.number if self.shift.ratio else None
         then, now = self.base.measured, self.new.measured
         if then is None or now is None:
             return None
         if then.number == now.number:
             return 1.0
         return now.number / then.number if then.number else None
-
-    @property
-    def moved(self) -> bool:
-        """Say whether the figure differs by more than the models' accuracy and than chance; a lost figure counts.
-
-        A case that one side skipped was not compared: its kernel's variant was not built, say.
-        """
-        if any(result.verdict and result.verdict.kind == "skipped" for result in (self.base, self.new)):
-            return False
-        if (self.base.measured is None) != (self.new.measured is None):
-            return True
-        if self.base.measured == self.new.measured or self.is_chance:
-            return False
-        ratio = self.ratio
-        return ratio is None or abs(ratio - 1) > MOVED
 
     @property
     def is_spoilt(self) -> bool:
@@ -85,21 +105,20 @@ class CaseChange:
 
     @property
     def is_judged_anew(self) -> bool:
-        """Say whether the case's own verdict differs: a small step may cross the tolerance's bound."""
+        """Say whether the case's own verdict differs by more than chance: a small step may cross a bound."""
         then, now = self.base.verdict, self.new.verdict
-        return then is not None and now is not None and then.kind != now.kind and "skipped" not in (then.kind, now.kind)
+        if then is None or now is None or then.kind == now.kind or "skipped" in (then.kind, now.kind):
+            return False
+        return not self.is_spoilt and (self.shift is None or self.shift.is_significant)
 
     @property
-    def is_chance(self) -> bool:
-        """Say whether real-time figures differ between the two by no more than among themselves."""
-        return self.shift is not None and not self.shift.significant
+    def _is_far(self) -> bool:
+        """Say whether the exact figures differ by more than what matters."""
+        return self.base.measured != self.new.measured and (self.ratio is None or abs(self.ratio - 1) > self.interest)
 
     def plain(self) -> dict[str, Any]:
         """Return this for JSON."""
-        figures = {
-            name: result.measured.number if result.measured else None
-            for name, result in (("base", self.base), ("new", self.new))
-        }
+        sides = {"base": self.base, "new": self.new}
         where = self.packets.divergence
         divergence = (
             {
@@ -115,16 +134,18 @@ class CaseChange:
         return {
             "arm": self.new.arm,
             "point": self.new.point,
-            **figures,
+            "change": self.change,
+            **{side: result.measured.number if result.measured else None for side, result in sides.items()},
             "unit": self.new.unit or self.base.unit,
             "ratio": self.ratio,
-            "moved": self.moved,
+            "intervals": {side: _interval(result) for side, result in sides.items()},
+            "chance": self.is_chance,
+            "shift": self.shift.plain() if self.shift else None,
+            "apart": self.is_apart,
             "identical": self.identical,
             "packets": self.packets.said,
             "divergence": divergence,
             "files": [each.plain() for each in self.files],
-            "p": self.shift.p if self.shift else None,
-            "effect": self.shift.effect if self.shift else None,
         }
 
 
@@ -133,7 +154,6 @@ class ClaimChange:
     """Compare a claim, then and now."""
 
     claim: str
-    expected: str  # the verdict that the experiment expects
     kernels: tuple[str, str]  # their names
     base: Verdict
     new: Verdict
@@ -141,57 +161,65 @@ class ClaimChange:
 
     @property
     def change(self) -> Change:
-        """Sum up in one word what changed.
+        """Sum up in a few words what changed: what weighs most of its cases, unless the verdict did by itself.
 
-        `regressed`: the verdict was the expected one and is not now. `moved`: a figure differs. `undecided`: nothing in
-        virtual time changed, and in real time the machine was too slow to tell. `identical`: no byte differs. `same
-        packets`: bytes differ, but packets in no trial. What neither side ran does not count.
+        A verdict that differs by no more than chance cannot tell. What neither side ran does not count.
         """
-        counted = [case for case in self.cases if not case.real_time]
-        if any(case.is_spoilt for case in self.cases) and not any(
-            case.moved or case.is_judged_anew for case in counted
-        ):
-            return "undecided"
-        compared = self.base.kind != self.new.kind and "skipped" not in (self.base.kind, self.new.kind)
-        another = compared and not all(case.is_chance for case in self.cases)
-        if another and self.base.kind == self.expected:
-            return "regressed"
-        if another or any(case.moved for case in self.cases):
-            return "moved"
-        ran = [case for case in self.cases if not case.is_skipped]
-        if all(case.identical for case in ran):
-            return "identical"
-        return "same packets" if all(case.identical or case.has_same_packets for case in ran) else "same figures"
+        another = self.base.kind != self.new.kind and "skipped" not in (self.base.kind, self.new.kind)
+        if another and any(case.is_judged_anew for case in self.cases):
+            return "verdict changed"
+        found: set[Change] = {case.change for case in self.cases if not case.is_skipped}
+        if another:
+            found.add("cannot tell")
+        order: tuple[Change, ...] = get_args(Change)
+        return next((kind for kind in order if kind in found), "identical")
+
+    @property
+    def has_changed(self) -> bool:
+        """Return whether a verdict or a figure changed, by more than chance."""
+        return self.change in ("verdict changed", "figure moved")
+
+    @property
+    def is_open(self) -> bool:
+        """Return whether nobody can tell: the samples are too few, or the machine was too slow."""
+        return self.change in ("undecided", "cannot tell")
 
     def plain(self) -> dict[str, Any]:
         """Return this for JSON."""
         return {
             "claim": self.claim,
             "change": self.change,
-            "expected": self.expected,
             "base": {"kernel": self.kernels[0], "verdict": self.base.kind, "reason": self.base.reason},
             "new": {"kernel": self.kernels[1], "verdict": self.new.kind, "reason": self.new.reason},
             "cases": [case.plain() for case in self.cases],
         }
 
 
-def compare(base: Iterable[JudgedClaim], new: Iterable[JudgedClaim]) -> tuple[ClaimChange, ...]:
-    """Say what changed in every claim that both sides have run. Raises Incomparable, RecordError, CaptureError."""
+def compare(
+    base: Iterable[JudgedClaim], new: Iterable[JudgedClaim], interest: float = INTEREST
+) -> tuple[ClaimChange, ...]:
+    """Say what changed in every claim that both sides have run. Raises Incomparable, RecordError, CaptureError.
+
+    `interest` is the smallest relative change of a figure that matters. All tests are corrected for one another.
+    """
     then = {judged.declared.id: judged for judged in base if judged.records}
+    pairs = ((then[each.declared.id], each) for each in new if each.records and each.declared.id in then)
+    changes = [_claim(*pair, interest) for pair in pairs]
+    tests = iter(corrected([case.shift for each in changes for case in each.cases if case.shift]))
     return tuple(
-        _claim(then[judged.declared.id], judged) for judged in new if judged.records and judged.declared.id in then
+        replace(each, cases=tuple(replace(case, shift=next(tests)) if case.shift else case for case in each.cases))
+        for each in changes
     )
 
 
-def _claim(base: JudgedClaim, new: JudgedClaim) -> ClaimChange:
+def _claim(base: JudgedClaim, new: JudgedClaim, interest: float) -> ClaimChange:
     _check(base, new)
     return ClaimChange(
         claim=new.declared.id,
-        expected=new.declared.experiment.expect,
         kernels=(_kernel(base), _kernel(new)),
         base=base.result.verdict,
         new=new.result.verdict,
-        cases=tuple(_cases(base, new)),
+        cases=tuple(_cases(base, new, interest)),
     )
 
 
@@ -209,21 +237,40 @@ def _check(base: JudgedClaim, new: JudgedClaim) -> None:
         raise Incomparable(f"{new.declared.id}: no trial in common: was it run with another seed?")
 
 
-def _cases(base: JudgedClaim, new: JudgedClaim) -> Iterator[CaseChange]:
+def _cases(base: JudgedClaim, new: JudgedClaim, interest: float) -> Iterator[CaseChange]:
     before = {result.key: result for result in base.result.results}
+    chancy = {case.key for case in new.cases if case.network.is_left_to_chance}
+    others = {case.key: CaseKey(case.relative_to or case.arm, case.point) for case in new.cases}
     for result in new.result.results:
         key = result.key
         pairs = _pairs(base.records, new.records, key)
         real_time = any(record.trial.clock == "real" for _, record in pairs)
-        yield CaseChange(
-            base=before[key],
+        then, batches = before[key], {record.batch for pair in pairs for record in pair}
+        case = CaseChange(
+            base=then,
             new=result,
             identical=bool(pairs) and all(first.outputs == second.outputs for first, second in pairs),
             files=_files(pairs),
             packets=together(captured(*pair) for pair in pairs),
             real_time=real_time,
-            shift=_shift(base, new, key),
+            is_apart=real_time and (len(batches) > 1 or "" in batches),
+            is_chance=real_time or not chancy.isdisjoint((key, others[key])) or _varies(then) or _varies(result),
+            interest=interest,
         )
+        settled = case.identical or case.has_same_packets or not (then.measured and result.measured)
+        if case.is_chance and not settled:
+            case = replace(case, shift=Shift.between(then.sample.numbers, result.sample.numbers))
+        yield case
+
+
+def _varies(result: Result) -> bool:
+    """Say whether seeds gave different figures."""
+    return len({*result.sample.numbers}) > 1
+
+
+def _interval(result: Result) -> dict[str, Any]:
+    """Return how sure a side's figure is, for JSON."""
+    return {name: result.plain()[name] for name in ("low", "high", "coverage", "valid", "repeats")}
 
 
 def _files(pairs: Iterable[tuple[Record, Record]]) -> tuple[ByteDifference, ...]:
@@ -233,38 +280,6 @@ def _files(pairs: Iterable[tuple[Record, Record]]) -> tuple[ByteDifference, ...]
         for each in byte_differences(*pair):
             found.setdefault(each.output, each)
     return tuple(found[name] for name in sorted(found))
-
-
-def _shift(base: JudgedClaim, new: JudgedClaim, key: CaseKey) -> MannWhitney | None:
-    """Test a case in real time; return None in virtual time, or when one side has no figures."""
-    clocks = {record.trial.clock for record in new.records if record.trial.key == key}
-    if "virtual" in clocks:
-        return None
-    samples = [_sample(judged, key) for judged in (base, new)]
-    return mann_whitney(*samples) if all(samples) else None
-
-
-def _sample(judged: JudgedClaim, key: CaseKey) -> list[float]:
-    """Return the figure of every valid trial of a case.
-
-    When the case is relative to another, each is divided by the other's figure of the same repeat.
-    """
-    case = next(each for each in judged.cases if each.key == key)
-    figures = _figures(judged, case)
-    if not case.relative_to:
-        return list(figures.values())
-    others = _figures(judged, next(each for each in judged.cases if each.key == CaseKey(case.relative_to, key.point)))
-    return [figures[which] / others[which] for which in figures.keys() & others.keys() if others[which]]
-
-
-def _figures(judged: JudgedClaim, case: Case) -> dict[tuple[int, int], float]:
-    """Return (seed, repeat) -> what a case's metric says of each trial that counts, when it says something."""
-    figures = {}
-    for record in judged.records:
-        if record.trial.key == case.key and not spoilt(record):
-            with suppress(LabError):  # the verdict says it
-                figures[record.trial.seed, record.trial.repeat] = case.metric(record).number
-    return figures
 
 
 def _pairs(base: Sequence[Record], new: Sequence[Record], key: CaseKey) -> list[tuple[Record, Record]]:

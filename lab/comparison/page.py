@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from html import escape
+from typing import get_args
 
 from lab.comparison.compare import CaseChange, Change, ClaimChange
 from lab.comparison.summary import causes, sentence
+from lab.comparison.words import chance
 from lab.errors import InputError
 from lab.report import html
 from lab.report.html import Html
 from lab.verdict import Result
 
 __all__ = ["Changes"]
-
-_KINDS: tuple[Change, ...] = ("regressed", "moved", "undecided", "same figures", "same packets", "identical")
 
 
 @dataclass(frozen=True, repr=False)
@@ -60,7 +60,7 @@ class Changes:
         return Html(html.table(["First packets differ in", "Claims", "Which"], rows, "changes"))
 
     def _ordered(self) -> list[ClaimChange]:
-        return sorted(self, key=lambda each: _KINDS.index(each.change))
+        return sorted(self, key=lambda each: get_args(Change).index(each.change))
 
     def __repr__(self) -> str:
         return "\n".join(f"{each.claim}: {each.change}" for each in self)
@@ -98,21 +98,20 @@ def _section(change: ClaimChange) -> str:
     head = f"<h3>{escape(change.claim)}: {escape(change.change)}</h3>"
     verdicts = f"<p>{html.badge(change.base.kind)} on {escape(change.kernels[0])}, "
     verdicts += f"{html.badge(change.new.kind)} on {escape(change.kernels[1])}.</p>"
-    columns = ["Arm", "Base", "New", "Change", "Predicted change"]
+    columns = ["Arm", "Base", "New", "Change", "Predicted change", "Outcome"]
     table = html.table(columns, (_case(case) for case in change.cases), "changes")
-    return "\n".join([head, verdicts, table, *filter(None, map(_parting, change.cases))])
+    tested = (f"<p>{escape(said)}.</p>" for case in change.cases for said in chance(case))
+    return "\n".join([head, verdicts, table, *tested, *filter(None, map(_parting, change.cases))])
 
 
 def _case(case: CaseChange) -> list[str]:
-    said = html.percent(case.ratio - 1) if case.ratio is not None else html.DASH
-    if case.shift:
-        said += f" (p {case.shift.p:.2g}, effect {case.shift.effect:+.2f})"
     return [
         html.code(f"{case.new.arm} {case.new.point}".strip()),
-        html.figure(case.base.measured),
-        html.figure(case.new.measured),
-        said,
+        html.measured(case.base),
+        html.measured(case.new),
+        html.percent(case.ratio - 1) if case.ratio is not None else html.DASH,
         _predicted(case.base, case.new),
+        case.change,
     ]
 
 

@@ -1,25 +1,54 @@
-"""Sum up what changed in all claims: how many of each kind, and in what their first packets differ."""
+"""Sum up what changed in all claims: how many of each kind, by how many tests, and in what first packets differ."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import get_args
+from dataclasses import dataclass
+from typing import Any, get_args
 
 from lab.comparison.compare import Change, ClaimChange
+from lab.comparison.statistics import LEVEL
 
-__all__ = ["causes", "counts", "sentence"]
+__all__ = ["Tests", "causes", "counts", "sentence", "tests"]
+
+
+@dataclass(frozen=True)
+class Tests:
+    """Count the tests of figures that chance has a part in; those that are `too_few` figures can show nothing."""
+
+    tested: int
+    too_few: int
+
+    def __str__(self) -> str:
+        """Say it in words; "" when no figure has chance in it."""
+        if not self.tested + self.too_few:
+            return ""
+        said = f"{self.tested} figure{'' if self.tested == 1 else 's'} tested, corrected for one another (Holm)"
+        return said + (f"; {self.too_few} of too few repeats to test" if self.too_few else "")
+
+    def plain(self) -> dict[str, Any]:
+        """Return this for JSON."""
+        return {"tested": self.tested, "too_few": self.too_few, "level": LEVEL, "correction": "Holm"}
+
+
+def tests(changes: Sequence[ClaimChange]) -> Tests:
+    """Count the tests of all claims."""
+    shifts = [case.shift for change in changes for case in change.cases if case.shift]
+    tested = sum(shift.is_testable for shift in shifts)
+    return Tests(tested, len(shifts) - tested)
 
 
 def counts(changes: Sequence[ClaimChange]) -> dict[Change, int]:
-    """Count the claims that changed in each way, zeros included: from identical to regressed, then undecided."""
+    """Count the claims that changed in each way, zeros included: from a changed verdict to identical."""
     kinds = [each.change for each in changes]
     return {kind: kinds.count(kind) for kind in get_args(Change)}
 
 
 def sentence(changes: Sequence[ClaimChange]) -> str:
-    """Say the same in words: '3 claims: 2 identical, 1 moved'."""
+    """Say both in words: '3 claims: 1 figure moved, 2 identical; 4 figures tested, corrected ... (Holm)'."""
     said = ", ".join(f"{count} {kind}" for kind, count in counts(changes).items() if count)
-    return f"{len(changes)} claim{'' if len(changes) == 1 else 's'}: {said}"
+    tested = str(tests(changes))
+    return f"{len(changes)} claim{'' if len(changes) == 1 else 's'}: {said}" + (f"; {tested}" if tested else "")
 
 
 def causes(changes: Sequence[ClaimChange]) -> dict[str, tuple[str, ...]]:

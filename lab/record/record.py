@@ -85,6 +85,11 @@ class Record:
         """The place and time of the run. It differs between identical trials: never compare or judge by it."""
         return self._load("host.json", dict[str, Any])
 
+    @property
+    def batch(self) -> str:
+        """The batch of real-time trials, run one after another in random order, that it was one of; "" if of none."""
+        return str(self.host.get("batch", ""))
+
     def path(self, name: str) -> Path:
         """Return the path of the output `name`. Raises RecordError when the trial left none."""
         if name not in self.outputs:

@@ -81,12 +81,14 @@ class Compared:
     base: str | None = None  # the first kernel's id; None: any
     new: str | None = None  # the second's
     against: Path | None = None  # the store of the first; None: the second's
+    interest: float | None = None  # the smallest relative change of a figure that matters; None: the usual one
 
 
 def compared_there() -> Compared:
     """Return what the notebook that we are in is to compare, as `execute` was told; nothing in any other."""
     plain = json.loads(os.environ.get(COMPARED, "{}"))
-    return Compared(plain.get("base"), plain.get("new"), Path(plain["against"]) if plain.get("against") else None)
+    against = Path(plain["against"]) if plain.get("against") else None
+    return Compared(plain.get("base"), plain.get("new"), against, plain.get("interest"))
 
 
 def execute(
@@ -98,7 +100,7 @@ def execute(
     fails, InputError for a file that is no notebook, MachineError when no kernel starts.
     """
     against = str(compared.against.resolve()) if compared.against else None
-    about = {"base": compared.base, "new": compared.new, "against": against}
+    about = {"base": compared.base, "new": compared.new, "against": against, "interest": compared.interest}
     environment = {**os.environ, RESULTS: str(results.resolve()), PAGES: str(pages.resolve())}
     environment[COMPARED] = json.dumps(about)
     kernels = _Kernels()

@@ -17,9 +17,9 @@ from lab.verdict import ClaimResult, Kind, Result
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-__all__ = ["block", "blocks", "measured", "plain", "remarks"]
+__all__ = ["COLOURS", "block", "blocks", "measured", "plain", "remarks"]
 
-_COLOURS: Mapping[Kind, str] = {
+COLOURS: Mapping[Kind, str] = {
     "reproduced": "green",
     "not reproduced": "yellow",
     "inconclusive": "cyan",
@@ -35,7 +35,7 @@ def block(claim: ClaimResult) -> RenderableType:
     from rich.table import Table
     from rich.text import Text
 
-    title = Text.assemble((claim.claim, "bold"), "  ", (claim.verdict.kind, _COLOURS[claim.verdict.kind]))
+    title = Text.assemble((claim.claim, "bold"), "  ", (claim.verdict.kind, COLOURS[claim.verdict.kind]))
     table = Table(box=None, pad_edge=False, padding=(0, 1))
     for name, justify in (("arm", "left"), ("reported", "right"), ("predicted", "right"), ("measured", "right")):
         style = "" if name == "measured" else "dim"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, cast
@@ -30,9 +30,17 @@ class TrialFailed(LabError):
 
 
 def run(
-    trial: Trial, store: Store, kernel: Kernel, cpu: int, budget: Budget, started: Callable[[Guest], None]
+    trial: Trial,
+    store: Store,
+    kernel: Kernel,
+    cpu: int,
+    budget: Budget,
+    started: Callable[[Guest], None],
+    place: Mapping[str, Any],
 ) -> Record:
     """Perform `trial` in a guest on host CPU `cpu` and keep its record; `started` is called with the guest.
+
+    `place` says when it ran among others, for the record's host.json.
 
     Raises TrialFailed, GuestError (its console is kept), MachineError.
     """
@@ -60,6 +68,7 @@ def run(
             "wall_seconds": round(ended.wall_seconds, 3),
             "cpu_seconds": round(ended.cpu_seconds, 3),
             "guest_seconds": ended.guest_seconds,
+            **place,
         }
         (stage.path / "result.json").unlink()
         return stage.commit(result["environment"], result["invalid"], host)

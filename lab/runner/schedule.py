@@ -5,11 +5,12 @@ from __future__ import annotations
 import os
 import queue
 import random
+import secrets
 import threading
 from collections.abc import Callable, Collection, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Any, Protocol
 
 from lab.errors import LabError
 from lab.kernel import Budget, Guest, Kernel
@@ -36,13 +37,16 @@ class Runner:
     """Run trials into `store`, each on the one of `kernels` that it names.
 
     Virtual-time trials run `jobs` at a time. Real-time trials run one at a time, after the virtual ones. Their repeats
-    are interleaved in shuffled blocks, so that drift affects all arms equally.
+    are interleaved in shuffled blocks, so that drift affects all arms equally: a batch, whose name and order each
+    record keeps in its host.json. `together`: unless all real-time trials have their records from one batch, all run
+    again, and replace those, because records of different times differ by what the machine did then.
     """
 
     store: Store
     kernels: Collection[Kernel]
     jobs: int | None = None  # None: one for each core that we may use
     budget: Budget = field(default_factory=Budget)
+    together: bool = False
 
     def run(self, trials: Sequence[Trial], progress: Progress) -> dict[str, Record | LabError]:
         """Return address -> record, or the error of a trial that has none.
@@ -51,8 +55,9 @@ class Runner:
         """
         outcomes: dict[str, Record | LabError] = {}
         todo: dict[str, Trial] = {}
+        again = self._scattered(trials) if self.together else set()
         for trial in trials:
-            stored = self.store.get(trial.address)
+            stored = None if trial.address in again else self.store.get(trial.address)
             if stored is not None:
                 outcomes[trial.address] = stored
                 progress.ended(trial, stored, True)
@@ -60,14 +65,22 @@ class Runner:
                 todo[trial.address] = trial
         virtual = [trial for trial in todo.values() if trial.clock == "virtual"]
         real = [trial for trial in todo.values() if trial.clock != "virtual"]
-        for trials, jobs in ((virtual, self.jobs), (_interleaved(real), 1)):
-            for trial, outcome in self._fresh(trials, jobs, progress.started):
+        batch = secrets.token_hex(8)
+        for trials, jobs, name in ((virtual, self.jobs, ""), (_interleaved(real, batch), 1, batch)):
+            for trial, outcome in self._fresh(trials, jobs, name, progress.started):
                 outcomes[trial.address] = outcome
                 progress.ended(trial, outcome, False)
         return outcomes
 
+    def _scattered(self, trials: Sequence[Trial]) -> set[str]:
+        """Return the addresses of all real-time trials, unless all have a record, and all records are of one batch."""
+        real = {trial.address for trial in trials if trial.clock != "virtual"}
+        stored = [self.store.get(address) for address in real]
+        batches = {record.batch if record else "" for record in stored}
+        return real if len(batches) > 1 or "" in batches else set()
+
     def _fresh(
-        self, trials: list[Trial], most: int | None, started: Callable[[Trial], None]
+        self, trials: list[Trial], most: int | None, batch: str, started: Callable[[Trial], None]
     ) -> Iterator[tuple[Trial, Record | LabError]]:
         cores = sorted(os.sched_getaffinity(0))
         free: queue.SimpleQueue[int] = queue.SimpleQueue()
@@ -76,12 +89,16 @@ class Runner:
         for number in range(jobs):
             free.put(cores[number % len(cores)])
         guests = _Guests()
+        places: dict[str, dict[str, Any]] = {}
+        if batch:
+            places = {trial.address: {"batch": batch, "order": order} for order, trial in enumerate(trials)}
 
         def work(trial: Trial) -> Record | LabError:
-            cpu = free.get()
+            cpu, kernel, place = free.get(), kernels[trial.kernel["id"]], places.get(trial.address, {})
             try:
                 started(trial)
-                return run_in_guest(trial, self.store, kernels[trial.kernel["id"]], cpu, self.budget, guests.add)
+                self.store.remove(trial.address)  # only where it runs again
+                return run_in_guest(trial, self.store, kernel, cpu, self.budget, guests.add, place)
             except LabError as error:
                 return error
             finally:
@@ -100,9 +117,9 @@ class Runner:
                 raise
 
 
-def _interleaved(trials: Sequence[Trial]) -> list[Trial]:
-    """Order trials in blocks, one per repeat, each shuffled: the same way every time."""
-    chance = random.Random(len(trials))
+def _interleaved(trials: Sequence[Trial], batch: str) -> list[Trial]:
+    """Order trials in blocks, one per repeat, each shuffled: another way in every batch, as its name decides."""
+    chance = random.Random(batch)
     blocks: dict[int, list[Trial]] = {}
     for trial in trials:
         blocks.setdefault(trial.repeat, []).append(trial)

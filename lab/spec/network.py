@@ -55,6 +55,11 @@ class Direction(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     limit: int  # frames that the wire holds, queued and in flight together, as netem counts them
     shaper: Shaper
 
+    @property
+    def is_left_to_chance(self) -> bool:
+        """Say whether it loses, delays, reorders or duplicates frames by chance."""
+        return bool(self.jitter.ns or self.loss or self.reorder or self.duplicate)
+
 
 class Interface(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Describes one end of a link."""
@@ -109,6 +114,11 @@ class Network(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     name: str
     nodes: tuple[Node, ...]
     links: tuple[Link, ...]
+
+    @property
+    def is_left_to_chance(self) -> bool:
+        """Say whether a direction of any link is."""
+        return any(direction.is_left_to_chance for link in self.links for _, direction, _ in link.directions())
 
     def node(self, name: str) -> Node:
         """Return the node called `name`. Raises KeyError when there is none."""

@@ -105,7 +105,7 @@ def search(
     last = _change(base, judged(bad))
     if last is None:
         raise InputError(f"{claim} has no record on {good if not base.records else bad}: nothing to compare with")
-    if not (figures := _is_worse(last)) and not _parts(last):
+    if not (figures := last.has_changed) and not _parts(last):
         raise InputError(f"{claim} is the same on {good} and on {bad} ({last.change}): there is nothing to look for")
     changes = {bad.id: last}
     tested = [TestedCommit(good, "good", ""), TestedCommit(bad, "bad", _detail(last))]
@@ -119,7 +119,7 @@ def search(
         if change is None or (change.new.kind == "invalid" != last.new.kind):
             return note(commit, "skip", (change and change.new.reason) or "no trial came to an end")
         changes[commit.id] = change
-        is_bad = _is_worse(change) if figures else _parts(change)
+        is_bad = change.has_changed if figures else _parts(change)
         return note(commit, "bad" if is_bad else "good", _detail(change))
 
     def note(commit: Commit, outcome: Outcome, detail: str) -> Outcome:
@@ -134,10 +134,6 @@ def search(
 def _change(base: JudgedClaim, new: JudgedClaim) -> ClaimChange | None:
     """Compare the claim on two kernels; return None when one of them has no records."""
     return next(iter(compare((base,), (new,))), None)
-
-
-def _is_worse(change: ClaimChange) -> bool:
-    return change.change in ("moved", "regressed")
 
 
 def _parts(change: ClaimChange) -> bool:

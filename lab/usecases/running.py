@@ -43,31 +43,34 @@ def run(
     budget: Budget = Budget(),
 ) -> Judgement:
     """Run what the store lacks, and judge all claims. Raises SpecError, MachineError, Interrupted."""
-    (judgement,) = run_beside(experiments, [settings], results, jobs, budget)
+    (judgement,) = run_beside([(experiments, settings)], results, jobs, budget)
     return judgement
 
 
 def run_beside(
-    experiments: Sequence[LoadedExperiment],
-    all_settings: Sequence[Settings],
+    asked: Sequence[tuple[Sequence[LoadedExperiment], Settings]],
     results: Path,
     jobs: int | None = None,
     budget: Budget = Budget(),
+    together: bool = False,
 ) -> tuple[Judgement, ...]:
-    """Do as `run` does, for several settings. Their real-time trials are mixed, so that drift affects all equally."""
-    plans = [plan(experiments, settings) for settings in all_settings]
+    """Do as `run` does, for several at once. Their real-time trials are mixed, so that drift affects all equally.
+
+    `together`: those whose records are of different times run again (see `Runner`).
+    """
+    plans = [plan(experiments, settings) for experiments, settings in asked]
     everything = [each for planned in plans for each in planned]
     trials = [trial for each in everything for trial in each.trials]
     store = Store(results)
     try:
         with shown(len(trials)) as progress:
             kernels = {each.kernel.id: each.kernel for each in everything}
-            outcomes = Runner(store, list(kernels.values()), jobs, budget).run(trials, progress)
+            outcomes = Runner(store, list(kernels.values()), jobs, budget, together).run(trials, progress)
     except KeyboardInterrupt:
         raise Interrupted("interrupted: finished trials are kept, run again to go on") from None
     return tuple(
         _judgement(experiments, planned, outcomes, settings, store.predictions)
-        for planned, settings in zip(plans, all_settings, strict=True)
+        for planned, (experiments, settings) in zip(plans, asked, strict=True)
     )
 
 

@@ -21,6 +21,7 @@ __all__ = ["ClaimResult", "Result", "evaluate"]
 
 _MISTAKES = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
 _NOT_RUN = Verdict("skipped", "not run")
+_NO_FIGURES = Sample({})
 _NOTHING: Mapping[CaseKey, Verdict] = MappingProxyType({})
 
 
@@ -45,6 +46,7 @@ class Result:
     why_no_law: str = ""
     valid: int = 0  # how many of the repeats count,
     repeats: int = 0  # of how many that were asked for
+    sample: Sample = _NO_FIGURES  # their figures, if they are enough
 
     @property
     def key(self) -> CaseKey:
@@ -187,7 +189,7 @@ class _Figures:
 
 
 def _figures(case: Case, records: Sequence[Record], predict: Predict, without: Verdict, real: bool) -> _Figures:
-    predicted, law, sample = Forecast(), Forecast(), Sample({})
+    predicted, law, sample = Forecast(), Forecast(), _NO_FIGURES
     missing, repeats = None if records else without, Repeats((), (), 0)
     try:
         predicted, law = forecast(case, predict), forecast_by_law(case, predict)
@@ -243,6 +245,7 @@ def _result(case: Case, figures: Mapping[CaseKey, _Figures], clock: str) -> Resu
         why_no_law=found.law.why_not,
         valid=found.valid,
         repeats=found.repeats,
+        sample=found.sample,
     )
 
 

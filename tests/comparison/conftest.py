@@ -44,7 +44,10 @@ def syn(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., bytes]:
 
 @pytest.fixture
 def judge(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Judge:
-    """Judges the experiment `declaration` by outputs: of each arm, those of every repeat (file name -> content)."""
+    """Judges the experiment `declaration` by outputs (file name -> content) of each arm.
+
+    Of several, each is another seed's, in real time another repeat's, all run in the batch of that name.
+    """
     article = tmp_path / "experiments" / "toy"
     article.mkdir(parents=True)
     (article / "article.yaml").write_text("title: Toy\nauthor: nobody\ndate: 2026\nurl: unknown\n")
@@ -55,12 +58,14 @@ def judge(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Judge:
         outputs: Mapping[str, Sequence[Mapping[str, bytes]]],
         kernel: str,
         clock: str | Mapping[str, str] = "virtual",
+        batch: str = "one",
     ) -> JudgedClaim:
         (article / "claim.py").write_text(f'"""A claim."""\n{HEAD}\nEXPERIMENT = Experiment({declaration})\n')
         (loaded,) = find.find(["toy/claim"])
         store = Store(tmp_path / kernel)
         for case in loaded.cases():
-            for repeat, files in enumerate(outputs[case.arm]):
+            by = clock if isinstance(clock, str) else clock.get(case.arm, "virtual")
+            for number, files in enumerate(outputs[case.arm]):
                 trial = Trial(
                     claim=case.claim,
                     arm=case.arm,
@@ -72,15 +77,15 @@ def judge(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Judge:
                     middleboxes=[],
                     kernel={"name": kernel, "version": "7.2.13-1", "id": kernel, "hz": 1000, "patches": []},
                     on="uml",
-                    clock=clock if isinstance(clock, str) else clock.get(case.arm, "virtual"),
-                    seed=1,
-                    repeat=repeat,
+                    clock=by,
+                    seed=1 + number if by == "virtual" else 1,
+                    repeat=0 if by == "virtual" else number,
                     tools={},
                 )
                 with store.stage(trial) as stage:
                     for name, content in files.items():
                         (stage.out / name).write_bytes(content)
-                    stage.commit({})
+                    stage.commit({}, host={"batch": batch} if by == "real" else {})
         (judged,) = judge_stored((loaded,), store)
         return judged
 

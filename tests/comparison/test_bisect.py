@@ -67,7 +67,7 @@ def times(judge: Judge, seconds: Callable[[int], float | None]) -> Callable[[Com
 def test_the_commit_is_named(judge: Judge, history: History, ends: tuple[Commit, Commit], first: int) -> None:
     answer = search("toy/claim", history, ends, times(judge, lambda n: 1.0 + (n >= first)), Quiet())
     assert [each.subject for each in answer.found] == [str(first)]
-    assert (answer.exit_code, answer.change.change) == (0, "regressed")
+    assert (answer.exit_code, answer.change.change) == (0, "verdict changed")
     assert len(answer.tested) <= 2 + 3
 
 
@@ -104,7 +104,7 @@ def test_packets_alone(judge: Judge, syn: Callable[..., bytes], history: History
     answer = search("toy/claim", history, ends, judged, Quiet())
     assert [each.subject for each in answer.found] == ["3"]
     details = {each.outcome: each.detail for each in answer.tested if each.detail}
-    assert details == {"good": "same packets", "bad": "same figures, packets part at 1 in window"}
+    assert details == {"good": "same packets", "bad": "packets differ, packets part at 1 in window"}
 
 
 def test_the_same_packets_are_nothing_to_look_for(

@@ -31,7 +31,7 @@ def changes(judge: Judge, syn: Syn) -> Changes:
 def test_all_claims_at_a_glance(changes: Changes) -> None:
     shown = changes._repr_html_()
     for text in (
-        "1 claim: 1 regressed",
+        "1 claim: 1 verdict changed",
         "k1",
         "k2",
         "✓ reproduced",
@@ -40,14 +40,14 @@ def test_all_claims_at_a_glance(changes: Changes) -> None:
         'href="#toy/claim"',
     ):
         assert text in shown
-    assert repr(changes) == "toy/claim: regressed"
+    assert repr(changes) == "toy/claim: verdict changed"
 
 
 def test_a_claim_in_full(changes: Changes) -> None:
     shown = changes.sections().text
     for text in ("1,460 B", "1,456 B", "-0.27 %", "packet 1 of", "mss 1460", "mss 1456", 'id="toy/claim"'):
         assert text in shown
-    assert changes["toy/claim"].change == "regressed"
+    assert changes["toy/claim"].change == "verdict changed"
 
 
 def test_what_the_model_makes_of_it(changes: Changes) -> None:

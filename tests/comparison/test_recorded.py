@@ -63,7 +63,7 @@ def test_the_claim_of_the_delayed_ack_regresses(judge: Callable[..., JudgedClaim
         for kernel in ("7.2", "delack-60ms")
     ]
     (found,) = compare([sides[0]], [sides[1]])
-    assert found.change == "regressed"
+    assert found.change == "verdict changed"
     assert found.cases[0].ratio == pytest.approx(60.5 / 40.5, rel=0.001)
 
 

@@ -21,7 +21,7 @@ def claim(name: str, *fields: str) -> ClaimChange:
         else CaseChange(RESULT, RESULT, True, (), PacketChange("identical"))
         for what in fields
     )
-    return ClaimChange(name, "reproduced", ("k1", "k2"), Verdict("skipped", ""), Verdict("skipped", ""), cases)
+    return ClaimChange(name, ("k1", "k2"), Verdict("skipped", ""), Verdict("skipped", ""), cases)
 
 
 @pytest.fixture
@@ -34,7 +34,7 @@ def test_claims_of_one_cause_stand_together(changes: tuple[ClaimChange, ...]) ->
 
 
 def test_how_many(changes: tuple[ClaimChange, ...]) -> None:
-    assert sentence(changes) == "4 claims: 1 identical, 3 same figures"
-    assert sentence(changes[:1]) == "1 claim: 1 same figures"
-    assert {kind: count for kind, count in counts(changes).items() if count} == {"identical": 1, "same figures": 3}
-    assert len(counts(changes)) == 6
+    assert sentence(changes) == "4 claims: 3 packets differ, 1 identical"
+    assert sentence(changes[:1]) == "1 claim: 1 packets differ"
+    assert {kind: count for kind, count in counts(changes).items() if count} == {"identical": 1, "packets differ": 3}
+    assert len(counts(changes)) == 8
