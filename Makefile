@@ -4,7 +4,7 @@ REPORT ?= report
 LAB := .venv/bin/lab
 PY := .venv/bin/python
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-test kernel variants report test test-chance test-kernels test-vm bench classroom lock clean
+.PHONY: help setup setup-test kernel variants report test test-chance test-kernels test-vm bench fidelity classroom lock clean
 .NOTPARALLEL:
 
 help: ## show this list
@@ -52,6 +52,9 @@ test-kernels: setup-test kernel ## plant changes in kernels and find them; an ho
 
 bench: kernel ## compare trials with real time, and the capture reader
 	@$(PY) -m bench
+
+fidelity: kernel ## measure how often the check of real time is wrong (25 minutes, as root)
+	@$(PY) -m bench.fidelity $(ARGS)
 
 lock: setup ## renew requirements.lock with the newest Python packages
 	@rm -rf build/uv && $(PY) -m venv build/uv && build/uv/bin/pip install --quiet uv

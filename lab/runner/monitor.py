@@ -23,6 +23,7 @@ from lab import outputs
 from lab.fabric.fabric import Fabric
 from lab.fabric.measure import measure
 from lab.fabric.qdisc import ETHERNET_HEADER, FRAME_OVERHEAD
+from lab.fabric.spaces import WIRES
 from lab.probe import proc_stat
 from lab.spec.network import Shaper
 from lab.testbed import Testbed
@@ -33,6 +34,7 @@ VERSION = 2  # of fidelity.json
 PERIOD_NS = 2_000_000  # of the grid: 500 moments a second; a user-mode kernel takes 60 us to wake a process
 WINDOW_NS = 100_000_000  # between two samples, ten of /proc/stat's ticks
 LEAST_IDLE = 20  # times what a sample takes: the monitor's own part stays below 5 %
+COUNTERS_BYTES = 1 << 16
 DRAIN_SECONDS = 10.0  # for what is still queued when the workload has ended
 PR_SET_TIMERSLACK, PR_GET_TIMERSLACK = 29, 30
 
@@ -40,10 +42,11 @@ PR_SET_TIMERSLACK, PR_GET_TIMERSLACK = 29, 30
 @contextmanager
 def watching(testbed: Testbed, fabric: Fabric, wires: list[dict[str, Any]], greedy: bool) -> Iterator[None]:
     """Watch within this context. `wires` are as measured before; `greedy` says whether the workload fills them."""
-    monitor = _Monitor(fabric)
+    monitor = _Monitor(fabric, _counters(fabric))
     child = testbed.spawn(
         fabric.network.nodes[0].name, lambda: monitor.run(testbed.out / outputs.FIDELITY, wires, greedy)
     )
+    os.close(monitor.counters)
     yield
     child.stop("the monitor")
 
@@ -65,8 +68,10 @@ def measure_again(fabric: Fabric, out: Path) -> None:
 @dataclass
 class _Monitor:
     fabric: Fabric
+    counters: int  # a descriptor of /proc/net/dev where all frames pass
     stopped: bool = False
     late_ns: list[int] = field(default_factory=list)
+    moved: list[int] = field(default_factory=list)  # at which of these moments frames had passed since the one before
     samples: list[dict[str, Any]] = field(default_factory=list)
 
     def run(self, target: Path, wires: list[dict[str, Any]], greedy: bool) -> None:
@@ -82,11 +87,18 @@ class _Monitor:
             "clock": clock,
             "wires": wires,
             "began_ns": began,
-            "wakeups": {"policy": policy, "period_ns": PERIOD_NS, "late_ns": self.late_ns},
+            "wakeups": {"policy": policy, "period_ns": PERIOD_NS, "late_ns": self.in_use()},
             "tick": 1 / proc_stat.ticks_a_second(),
             "samples": self.samples,
         }
         target.write_text(json.dumps(plain) + "\n")
+
+    def in_use(self) -> list[int]:
+        """Return how late the wake-ups were from the first frame to the last.
+
+        Before and after, a workload starts its processes and ends them. That may hold up a user-mode kernel for 10 ms.
+        """
+        return self.late_ns[self.moved[0] : self.moved[-1] + 1] if self.moved else []
 
     def _stop(self, *_: object) -> None:
         self.stopped = True
@@ -107,6 +119,7 @@ class _Monitor:
         that it covers late, and no disturbance that repeats can keep in step with them.
         """
         chance = random.Random(start)
+        seen = os.pread(self.counters, COUNTERS_BYTES, 0)
         for period in range(start, end, PERIOD_NS):
             due = period + chance.randrange(PERIOD_NS)
             if (wait := due - time.monotonic_ns()) > 0:
@@ -114,6 +127,9 @@ class _Monitor:
             if self.stopped:  # the signal ends a sleep early
                 break
             self.late_ns.append(time.monotonic_ns() - due)
+            if (now := os.pread(self.counters, COUNTERS_BYTES, 0)) != seen:
+                seen = now
+                self.moved.append(len(self.late_ns) - 1)
 
     def _sample(self, rated: dict[tuple[str, str, str], dict[str, Any]]) -> dict[str, Any]:
         """Read the counters since boot.
@@ -136,6 +152,13 @@ class _Monitor:
             **_softnet(cpus),
             "wires": wires,
         }
+
+
+def _counters(fabric: Fabric) -> int:
+    """Open the kernel's counters of frames: those of the wires or, in a network without links, of the only host."""
+    space = fabric.spaces.of(WIRES) if fabric.network.links else fabric.namespace(fabric.network.nodes[0].name)
+    with space.entered():
+        return os.open("/proc/thread-self/net/dev", os.O_RDONLY)
 
 
 def _rated(fabric: Fabric) -> dict[tuple[str, str, str], dict[str, Any]]:

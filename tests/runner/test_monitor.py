@@ -7,8 +7,10 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from itertools import pairwise
+from pathlib import Path
 from statistics import median
 from types import SimpleNamespace
 from typing import cast
@@ -20,9 +22,9 @@ from lab.runner import monitor
 
 STALL_NS = 60_000_000
 GRID = """
-import json, sys, time
+import json, os, time
 from lab.runner.monitor import _Monitor
-watching = _Monitor(None)
+watching = _Monitor(None, os.open("/dev/null", os.O_RDONLY))
 print("started", flush=True)
 start = time.monotonic_ns()
 watching._wait(start, start + 500_000_000)
@@ -52,7 +54,7 @@ def test_a_stall_is_as_many_late_moments_as_it_covers() -> None:
 
 def test_no_disturbance_can_keep_in_step_with_the_grid(monkeypatch: pytest.MonkeyPatch) -> None:
     """The moments are spread over the whole of their periods."""
-    grid, due, now = monitor._Monitor(cast(Fabric, None)), [], [0]
+    grid, due, now = monitor._Monitor(cast(Fabric, None), os.open(os.devnull, os.O_RDONLY)), [], [0]
 
     def sleep(seconds: float) -> None:
         now[0] += round(seconds * 1e9)
@@ -63,6 +65,23 @@ def test_no_disturbance_can_keep_in_step_with_the_grid(monkeypatch: pytest.Monke
     assert grid.late_ns == [0] * 200
     phases = sorted(each % monitor.PERIOD_NS for each in due)
     assert max(after - before for before, after in pairwise(phases)) < 0.1 * monitor.PERIOD_NS
+
+
+def test_what_counts_is_the_time_from_the_first_frame_to_the_last(tmp_path: Path) -> None:
+    """Its counters are a file that changes 100 ms after the start, and last at 200 ms, of 300 ms in all."""
+    file = tmp_path / "counters"
+    file.write_text("0")
+    grid = monitor._Monitor(cast(Fabric, None), os.open(file, os.O_RDONLY))
+    changes = [threading.Timer(after, file.write_text, [str(after)]) for after in (0.1, 0.15, 0.2)]
+    for each in changes:
+        each.start()
+    start = time.monotonic_ns()
+    grid._wait(start, start + 300_000_000)
+    for each in changes:
+        each.join()
+    assert len(grid.late_ns) == 150
+    assert 30 < len(grid.in_use()) < 70
+    assert monitor._Monitor(cast(Fabric, None), grid.counters).in_use() == []
 
 
 def test_ready_processes_that_wait_are_counted_where_the_kernel_does() -> None:

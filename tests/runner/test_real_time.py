@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import time
 from collections.abc import Callable, Iterator
@@ -76,7 +77,8 @@ def test_stolen_time_near_the_promise_is_noticed(
     path = {"rate": rate, "delay": "5 ms"}
     with stealing(core, share, burst_ns, seed=1):
         record = perform("symmetric-1g", ping, clock="real", into=tmp_path, links={"path": path})
-    assert any("timers fired" in reason for reason in faults(record.json(FIDELITY)))
+    said = faults(record.json(FIDELITY))
+    assert any(re.match("timers (fired|usually fire)", reason) for reason in said), said
 
 
 def busy(core: int, seconds: float = 2.0) -> float:

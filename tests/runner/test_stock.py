@@ -115,6 +115,8 @@ def test_its_own_namespaces_carry_trials(shipped: stock.StockKernel, tmp_path: P
         "middleboxes": [],
         "on": "host",
         "clock": "real",
+        "seed": 1,
+        "repeat": 0,
     }
     folder = tmp_path / "trial"
     folder.mkdir()

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import random
 from math import comb
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,8 +16,9 @@ from lab.units import UnitError, Value
 from lab.verdict import median
 from lab.verdict.binomial import at_most, interval
 from lab.verdict.fidelity import faults
-from tests.verdict.evidence import RATE, USUAL_NS, evidence, lateness, moments, sample, stalls, wire
+from tests.verdict.evidence import PERIOD_NS, RATE, USUAL_NS, evidence, lateness, moments, sample, stalls, wire
 
+DATA = Path(__file__).parents[1] / "data" / "fidelity"
 ENOUGH = 5000  # wake-ups of `evidence`
 MOST_LATE = 36  # of them, by 5 ms: P(36 or fewer) is 5 % when 0.97 % are, and so 1 % of the time is in such stalls
 
@@ -168,6 +171,37 @@ def test_a_stall_is_as_many_late_moments_as_it_covers() -> None:
     found = lateness(moments(10, seed=1), stalls(10, 0.03, 20_000_000, seed=2), seed=3)
     assert sum(1 for each in found if each > 300_000) == pytest.approx(150, abs=10)
     assert any("of the time" in reason for reason in faults(evidence(wakeups={"late_ns": found})))
+
+
+def recorded(name: str) -> dict[str, Any]:
+    """What the monitor of a real trial left: pings, and a transfer at 10 Mbit/s beside other programs."""
+    found: dict[str, Any] = json.loads((DATA / name).read_text())
+    return found
+
+
+@given(st.integers())
+def test_a_recorded_trial_is_judged_the_same_in_any_order(order: int) -> None:
+    for name, counts in (("ping.json", True), ("bulk.disturbed.json", False)):
+        seen = recorded(name)
+        assert (faults(seen) == ()) == counts
+        said = faults(seen)
+        random.Random(order).shuffle(seen["wakeups"]["late_ns"])
+        assert faults(seen) == said
+
+
+@pytest.mark.parametrize("length_ns", [500_000, 2_000_000, 10_000_000])
+def test_stalls_planted_in_a_recorded_trial_are_found(length_ns: int) -> None:
+    """2 % of its time, so that 19 of its 929 moments are in stalls."""
+    seen = recorded("ping.json")
+    late = seen["wakeups"]["late_ns"]
+    duration = len(late) * PERIOD_NS / 1e9
+    away = stalls(duration, 0.02, length_ns, seed=1)
+    seen["wakeups"]["late_ns"] = [
+        each + max((end - at for start, end in away if start <= at < end), default=0)
+        for at, each in zip(moments(duration, seed=2), late, strict=True)
+    ]
+    (reason,) = faults(seen)
+    assert "timers fired" in reason
 
 
 def verdicts(share: float, length_ns: int, greedy: bool, times: int = 100) -> int:
