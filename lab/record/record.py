@@ -82,8 +82,13 @@ class Record:
 
     @cached_property
     def host(self) -> dict[str, Any]:
-        """The place and time of the run. It differs between identical trials: never compare or judge by it."""
+        """The place and time of the run. It differs between identical trials: no figure may come from it."""
         return self._load("host.json", dict[str, Any])
+
+    @property
+    def started(self) -> str:
+        """The date on which the trial started, as `lab.record.date` writes it; "" if the record does not tell."""
+        return str(self.host.get("started", ""))
 
     @property
     def batch(self) -> str:

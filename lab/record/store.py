@@ -142,7 +142,7 @@ class Store:
     @property
     def predictions(self) -> Path:
         """The folder with the predictions for the store's trials."""
-        return self.root / ".predictions"
+        return self.root / "predictions"
 
     @property
     def _staging(self) -> Path:

@@ -145,8 +145,9 @@ def model_errors(result: Result) -> str:
 def predicted(result: Result) -> str:
     """Format the predicted figure, and below it that of the law beside a simulation; where there is none, say why."""
     own = figure(result.predicted) + _beside(result.why_not_predicted and prose(result.why_not_predicted))
+    late = _beside(f"after the fact, on {result.predicted_at[:10]}" if result.after_the_fact else "")
     law = f"law: {figure(result.law)}" if result.law else result.why_no_law and f"no law: {prose(result.why_no_law)}"
-    return own + _beside(law)
+    return own + late + _beside(law)
 
 
 def basis(prediction: Prediction) -> str:

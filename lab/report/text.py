@@ -102,12 +102,15 @@ def _percent(ratio: float | None) -> str:
 
 
 def _gaps(claim: ClaimResult) -> Iterable[str]:
-    """Yield why a figure is not predicted, and for which arms and points."""
+    """Yield why a figure is not predicted, or not before its trial, and for which arms and points."""
     names: dict[str, list[str]] = {}
     for result in claim.results:
         for what, why in (("not predicted", result.why_not_predicted), ("no law", result.why_no_law)):
             if why:
                 names.setdefault(f"{what}: {why}", []).append(f"{result.arm} {result.point}".strip())
+    late = [f"{result.arm} {result.point}".strip() for result in claim.results if result.after_the_fact]
+    if late:
+        names["predicted after the fact: the trial had started before"] = late
     for why, having in names.items():
         yield f"{why} ({', '.join(having)})" if len(having) < len(claim.results) else why
 

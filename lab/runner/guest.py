@@ -12,6 +12,7 @@ from typing import Any, cast
 
 from lab.errors import LabError, MachineError
 from lab.kernel import Budget, Guest, GuestError, Kernel
+from lab.record.date import now
 from lab.record.record import Record
 from lab.record.store import Store
 from lab.record.trial import Trial, canonical
@@ -47,6 +48,7 @@ def run(
     with store.stage(trial) as stage:
         (stage.path / "trial.json").write_bytes(canonical(trial))
         command = [sys.executable, "-m", "lab.runner.perform", "."]
+        begun = now()
         clock = cast(Any, trial.clock)
         try:
             with Guest(
@@ -65,6 +67,7 @@ def run(
         if "error" in result:
             raise TrialFailed(result["error"], result["exit_code"])
         host = {
+            "started": begun,
             "wall_seconds": round(ended.wall_seconds, 3),
             "cpu_seconds": round(ended.cpu_seconds, 3),
             "guest_seconds": ended.guest_seconds,

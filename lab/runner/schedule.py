@@ -39,7 +39,8 @@ class Runner:
     Virtual-time trials run `jobs` at a time. Real-time trials run one at a time, after the virtual ones. Their repeats
     are interleaved in shuffled blocks, so that drift affects all arms equally: a batch, whose name and order each
     record keeps in its host.json. `together`: unless all real-time trials have their records from one batch, all run
-    again, and replace those, because records of different times differ by what the machine did then.
+    again, and replace those, because records of different times differ by what the machine did then. `before` is called
+    with each trial that will run, before it starts, and should not raise.
     """
 
     store: Store
@@ -47,6 +48,7 @@ class Runner:
     jobs: int | None = None  # None: one for each core that we may use
     budget: Budget = field(default_factory=Budget)
     together: bool = False
+    before: Callable[[Trial], None] | None = None
 
     def run(self, trials: Sequence[Trial], progress: Progress) -> dict[str, Record | LabError]:
         """Return address -> record, or the error of a trial that has none.
@@ -97,6 +99,8 @@ class Runner:
             cpu, kernel, place = free.get(), kernels[trial.kernel["id"]], places.get(trial.address, {})
             try:
                 started(trial)
+                if self.before:
+                    self.before(trial)
                 self.store.remove(trial.address)  # only where it runs again
                 return run_in_guest(trial, self.store, kernel, cpu, self.budget, guests.add, place)
             except LabError as error:

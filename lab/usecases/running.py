@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from lab.errors import LabError
 from lab.kernel import Budget
 from lab.record.record import Record
 from lab.record.store import Store
+from lab.record.trial import Trial
 from lab.runner.plan import PlannedCase, Settings, plan
 from lab.runner.progress import shown
 from lab.runner.schedule import Runner
 from lab.spec.loaded import LoadedExperiment
 from lab.verdict import Verdict
-from lab.verdict.judged import JudgedClaim, judge_records
+from lab.verdict.judged import JudgedClaim, judge_records, predict_case
 from lab.verdict.predictions import Predictions
 
 __all__ = ["Interrupted", "Judgement", "run", "run_beside"]
@@ -65,13 +67,29 @@ def run_beside(
     try:
         with shown(len(trials)) as progress:
             kernels = {each.kernel.id: each.kernel for each in everything}
-            outcomes = Runner(store, list(kernels.values()), jobs, budget, together).run(trials, progress)
+            predict = _prediction_of(asked, plans, store.predictions)
+            runner = Runner(store, list(kernels.values()), jobs, budget, together, before=predict)
+            outcomes = runner.run(trials, progress)
     except KeyboardInterrupt:
         raise Interrupted("interrupted: finished trials are kept, run again to go on") from None
     return tuple(
         _judgement(experiments, planned, outcomes, settings, store.predictions)
         for planned, (experiments, settings) in zip(plans, asked, strict=True)
     )
+
+
+def _prediction_of(
+    asked: Sequence[tuple[Sequence[LoadedExperiment], Settings]], plans: Sequence[Sequence[PlannedCase]], folder: Path
+) -> Callable[[Trial], None]:
+    """Return a function that makes and keeps what is predicted for a trial's case."""
+    predicting: dict[str, Callable[[], None]] = {}
+    for (experiments, settings), planned in zip(asked, plans, strict=True):
+        kernel = settings.kernel.describe()
+        predictions = {loaded.id: Predictions(folder, loaded.source_sha256, kernel["id"]) for loaded in experiments}
+        for each in planned:
+            predict = partial(predict_case, each.case, kernel, predictions[each.case.claim])
+            predicting |= {trial.address: predict for trial in each.trials}
+    return lambda trial: predicting[trial.address]()
 
 
 def _judgement(
@@ -110,5 +128,6 @@ def _judge(
             records += [outcome for outcome in ended if isinstance(outcome, Record)]
     cases = tuple(each.case for each in planned)
     kernel = settings.kernel.describe()
-    result = judge_records(cases, records, kernel, settings.clock, Predictions(folder, loaded.source_sha256), without)
+    predictions = Predictions(folder, loaded.source_sha256, kernel["id"])
+    result = judge_records(cases, records, kernel, settings.clock, predictions, without)
     return JudgedClaim(loaded, cases, result, tuple(records), kernel)

@@ -12,8 +12,6 @@ from lab.units import Value
 
 __all__ = ["Forecast", "Predict", "forecast", "forecast_by_law"]
 
-Predict = Callable[[Case, Prediction], Value]  # asks a prediction for a case
-
 
 @dataclass(frozen=True)
 class Forecast:
@@ -21,11 +19,15 @@ class Forecast:
 
     value: Value | None = None
     why_not: str = ""
+    made: str = ""  # the date, ISO 8601 in UTC, since which this figure has stood; "" where none was kept
 
     def over(self, base: Forecast) -> Forecast:
         """Return the ratio of this figure to `base`'s. Raises UnitError for other units."""
         ratio = self.value.over(base.value) if self.value and base.value else None
-        return Forecast(ratio, self.why_not or base.why_not)
+        return Forecast(ratio, self.why_not or base.why_not, max(self.made, base.made))
+
+
+Predict = Callable[[Case, Prediction], Forecast]  # asks a prediction for a case
 
 
 def forecast(case: Case, predict: Predict) -> Forecast:
@@ -45,6 +47,6 @@ def _asked(case: Case, prediction: Prediction | None, predict: Predict) -> Forec
     if prediction is None:
         return Forecast()
     try:
-        return Forecast(predict(case, prediction))
+        return predict(case, prediction)
     except LabError as error:
         return Forecast(None, str(error))

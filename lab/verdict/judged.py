@@ -17,9 +17,10 @@ from lab.spec.case import Case, CaseKey
 from lab.spec.loaded import LoadedExperiment
 from lab.units import to_plain
 from lab.verdict import ClaimResult, Verdict, evaluate
+from lab.verdict.forecast import forecast, forecast_by_law
 from lab.verdict.predictions import Predictions
 
-__all__ = ["JudgedClaim", "judge_records", "judge_stored", "network_path", "records_on"]
+__all__ = ["JudgedClaim", "judge_records", "judge_stored", "network_path", "predict_case", "records_on"]
 
 _NOTHING: Mapping[CaseKey, Verdict] = MappingProxyType({})
 
@@ -66,6 +67,17 @@ def judge_records(
         clock,
         {**without, **dict.fromkeys(differing, chaos)},
     )
+
+
+def predict_case(case: Case, kernel: Mapping[str, Any], predictions: Predictions) -> None:
+    """Make the predictions for a case, unless they are kept already, so that they are older than its trial.
+
+    A mistake in one is left to judging, which says it.
+    """
+    with suppress(Exception):
+        path = network_path(case, kernel)
+        forecast(case, lambda _, prediction: predictions.of(case, prediction, path))
+        forecast_by_law(case, lambda _, prediction: predictions.of(case, prediction, path))
 
 
 def network_path(case: Case, kernel: Mapping[str, Any] | None) -> NetworkPath:
@@ -119,7 +131,7 @@ def _judged(declared: LoadedExperiment, records: Iterable[Record], folder: Path 
     todo = Verdict("skipped", f"not run (run `lab run {declared.id}`)")
     missing = {case.key: todo for case in cases}
     kernel = _kernel(by_name[trial.key], trial) if trial else None
-    predictions = Predictions(folder, declared.source_sha256)
+    predictions = Predictions(folder, declared.source_sha256, kernel["id"] if kernel else "")
     result = judge_records(cases, chosen, kernel, trial.clock if trial else "virtual", predictions, missing)
     return JudgedClaim(declared, cases, result, chosen, kernel)
 

@@ -1,4 +1,4 @@
-"""Make each prediction once: a transfer is played ACK by ACK, and a page should not play it again to show it."""
+"""Make each prediction once, before its trial, and keep it with the date: a trial's result must not decide it."""
 
 from __future__ import annotations
 
@@ -13,59 +13,79 @@ from tempfile import NamedTemporaryFile
 from typing import Any
 
 import lab.model
-from lab.meaning import meaning
+from lab.meaning import fingerprint
 from lab.model import ModelError
 from lab.model.path import Path as NetworkPath
 from lab.prediction import Prediction
 from lab.record import canonical
+from lab.record.date import now
 from lab.spec.case import Case
 from lab.units import Value
+from lab.verdict.forecast import Forecast
 
 __all__ = ["Predictions"]
 
 
 @dataclass(frozen=True)
 class Predictions:
-    """Predictions of one experiment file are kept in `folder`, under the hash of all that decides them.
+    """Predictions of one experiment file for one kernel are kept in `folder`, one file for each that was ever made.
 
-    That is the model's own code, the experiment's, the arm, the point, the function's name, and the path. Nothing is
-    kept if `folder` is None or cannot be written.
+    What is predicted has a folder of its own: the experiment's code, the arm, the point, the function's name, the
+    kernel's id, and the path. In it each model, by the hash of its code, has a file with its figure and the date.
+    Nothing is kept if `folder` is None or cannot be written.
     """
 
     folder: Path | None
     source_sha256: str
+    kernel: str
 
-    def of(self, case: Case, prediction: Prediction, path: NetworkPath) -> Value:
-        """Return the figure for this path, of the case's prediction or of the law beside it.
+    def of(self, case: Case, prediction: Prediction, path: NetworkPath) -> Forecast:
+        """Return the figure for this path, of the case's prediction or of the law beside it, and since when it stands.
 
-        Raises ModelError, and whatever else the prediction raises.
+        Another model that had said the same before counts: a figure that did not change was not chosen later. Raises
+        whatever the prediction raises, but for ModelError.
         """
         if self.folder is None:
-            return prediction(path)
-        file = self.folder / self._key(case, prediction, path)
+            return Forecast(**_figure(_made(prediction, path)))
+        place = self.folder / self._key(case, prediction, path)
+        file = place / f"{_models()}.json"
         kept = _read(file)
         if kept is None:
-            try:
-                kept = _plain(prediction(path))
-            except ModelError as error:
-                kept = {"error": str(error)}
+            kept = self._described(case, prediction) | _made(prediction, path)
             _write(file, kept)
-        if "error" in kept:
-            raise ModelError(kept["error"])
-        return Value(**kept)
+        same = (
+            other["made"] for other in map(_read, place.glob("*.json")) if other and _figure(other) == _figure(kept)
+        )
+        return Forecast(**_figure(kept), made=min(same, default=kept["made"]))
 
     def _key(self, case: Case, prediction: Prediction, path: NetworkPath) -> str:
-        decided = [_models(), self.source_sha256, case.claim, *case.key, prediction.name, repr(path)]
+        decided = [self.source_sha256, case.claim, *case.key, prediction.name, self.kernel, repr(path)]
         return hashlib.sha256(canonical(decided)).hexdigest()
+
+    def _described(self, case: Case, prediction: Prediction) -> dict[str, str]:
+        """Say for a reader of the file what is predicted, and by what."""
+        about = {"claim": case.claim, "arm": case.arm, "point": case.point, "prediction": prediction.name}
+        return about | {"kernel": self.kernel, "model": _models()}
+
+
+def _made(prediction: Prediction, path: NetworkPath) -> dict[str, Any]:
+    figure, why_not = None, ""
+    try:
+        value = prediction(path)
+        figure = {"number": value.number, "unit": value.unit, "low": value.low, "high": value.high}
+    except ModelError as error:
+        why_not = str(error)
+    return {"made": now(), "figure": figure, "why_not": why_not}
+
+
+def _figure(kept: dict[str, Any]) -> dict[str, Any]:
+    return {"value": Value(**kept["figure"]) if kept["figure"] else None, "why_not": kept["why_not"]}
 
 
 @cache
 def _models() -> str:
     """Return the SHA-256 of what all code means that a prediction may use."""
-    total = hashlib.sha256()
-    for file in _sources():
-        total.update(file.name.encode() + b"\0" + meaning(file.read_bytes()) + b"\0")
-    return total.hexdigest()
+    return fingerprint({file.name: file.read_bytes() for file in _sources()})
 
 
 def _sources() -> Iterator[Path]:
@@ -74,16 +94,12 @@ def _sources() -> Iterator[Path]:
     yield models.parent / "units.py"
 
 
-def _plain(value: Value) -> dict[str, Any]:
-    return {"number": value.number, "unit": value.unit, "low": value.low, "high": value.high}
-
-
 def _read(file: Path) -> dict[str, Any] | None:
     try:
         kept = json.loads(file.read_text())
     except (OSError, ValueError):
         return None
-    return kept if isinstance(kept, dict) else None
+    return kept if isinstance(kept, dict) and {"made", "figure", "why_not"} <= kept.keys() else None
 
 
 def _write(file: Path, kept: dict[str, Any]) -> None:

@@ -44,6 +44,8 @@ class Result:
     prediction: Prediction | None = None  # what was asked for the predicted figure
     law: Value | None = None  # beside a simulation: the figure of its law
     why_no_law: str = ""
+    predicted_at: str = ""  # the date since which the prediction has stood; "" where none was kept
+    after_the_fact: bool = False  # whether a trial had started by then
     valid: int = 0  # how many of the repeats count,
     repeats: int = 0  # of how many that were asked for
     sample: Sample = _NO_FIGURES  # their figures, if they are enough
@@ -94,6 +96,8 @@ class Result:
             "kind": self.prediction.kind if self.prediction else None,
             "why_not_predicted": self.why_not_predicted or None,
             "why_no_law": self.why_no_law or None,
+            "predicted_at": self.predicted_at or None,
+            "after_the_fact": self.after_the_fact,
             "trials": list(self.trials),
         }
 
@@ -170,6 +174,7 @@ class _Figures:
     valid: int = 0
     repeats: int = 0
     spoilt: str = ""  # why fewer repeats count than were asked for
+    after_the_fact: bool = False  # whether the prediction, or the law beside it, is younger than a trial
 
     def relative_to(self, base: _Figures) -> _Figures:
         """Return the ratios of these figures to `base`'s. Raises UnitError when the units differ."""
@@ -185,14 +190,16 @@ class _Figures:
             len(sample.figures),
             repeats,
             self.spoilt or base.spoilt,
+            self.after_the_fact or base.after_the_fact,
         )
 
 
 def _figures(case: Case, records: Sequence[Record], predict: Predict, without: Verdict, real: bool) -> _Figures:
     predicted, law, sample = Forecast(), Forecast(), _NO_FIGURES
-    missing, repeats = None if records else without, Repeats((), (), 0)
+    missing, repeats, late = None if records else without, Repeats((), (), 0), False
     try:
         predicted, law = forecast(case, predict), forecast_by_law(case, predict)
+        late = any("" < record.started < max(predicted.made, law.made) for record in records)
         if missing is None:
             repeats = Repeats.of(independent(records), case.samples)
             if repeats.are_enough:
@@ -212,6 +219,7 @@ def _figures(case: Case, records: Sequence[Record], predict: Predict, without: V
         valid=len(repeats.valid),
         repeats=repeats.asked,
         spoilt=str(repeats),
+        after_the_fact=late,
     )
 
 
@@ -243,6 +251,8 @@ def _result(case: Case, figures: Mapping[CaseKey, _Figures], clock: str) -> Resu
         prediction=case.prediction,
         law=found.law.value,
         why_no_law=found.law.why_not,
+        predicted_at=found.predicted.made,
+        after_the_fact=found.after_the_fact,
         valid=found.valid,
         repeats=found.repeats,
         sample=found.sample,

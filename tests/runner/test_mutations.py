@@ -4,6 +4,7 @@ the file itself is wrong, the verdict or the model's error tells; and so it does
 
 from __future__ import annotations
 
+import json
 import shutil
 import sys
 from collections.abc import Callable
@@ -107,6 +108,14 @@ def test_what_is_right_passes(run: Run, folder: Path) -> None:
     assert run(results=folder / "results").passed
 
 
+def test_predictions_are_older_than_their_trials(run: Run, folder: Path) -> None:
+    claim = run(results=folder / "results").judged
+    assert {result.after_the_fact for result in claim.result.results if result.predicted} == {False}
+    kept = [json.loads(file.read_text()) for file in (folder / "results" / "predictions").glob("*/*.json")]
+    assert kept
+    assert max(prediction["made"] for prediction in kept) < min(record.started for record in claim.records)
+
+
 @pytest.mark.parametrize("mutation", [*MUTATIONS, "a change during the run"])
 def test_a_network_that_is_not_what_its_file_says_is_invalid(run: Run, mutation: str) -> None:
     claim = run(MUTATIONS.get(mutation, LATER))
@@ -139,9 +148,10 @@ def test_a_model_that_forgets_the_ethernet_overhead_does_not_pass(
 ) -> None:
     monkeypatch.setattr("lab.model.line.ETHERNET", 0)
     _played.cache_clear()
-    shutil.rmtree(folder / "results" / ".predictions")  # they know the model by its files, which are as they were
+    shutil.rmtree(folder / "results" / "predictions")  # they know the model by its files, which are as they were
     claim = run(results=folder / "results")
     _played.cache_clear()
     assert claim.verdict.kind == "reproduced", "the article's figure is none of the model's business"
     assert claim.judged.result.model_is_off
     assert not claim.passed
+    assert {result.after_the_fact for result in claim.judged.result.results if result.predicted} == {True}

@@ -1,5 +1,6 @@
 """A prediction is made once; whatever decides it makes another."""
 
+import json
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -11,6 +12,7 @@ from lab.model.path import Path as NetworkPath
 from lab.prediction import declared
 from lab.spec.case import Case
 from lab.units import Value
+from lab.verdict.forecast import Forecast
 from lab.verdict.predictions import Predictions
 from tests.verdict.cases import case
 
@@ -22,7 +24,15 @@ def asked() -> list[NetworkPath]:
     return []
 
 
-def predicted(predictions: Predictions, of: Case, path: NetworkPath = PATH) -> Value:
+def kept_in(folder: Path | None, source: str = "file", kernel: str = "7.2") -> Predictions:
+    return Predictions(folder, source, kernel)
+
+
+def predicted(predictions: Predictions, of: Case, path: NetworkPath = PATH) -> Value | None:
+    return forecast_of(predictions, of, path).value
+
+
+def forecast_of(predictions: Predictions, of: Case, path: NetworkPath = PATH) -> Forecast:
     assert of.prediction
     return predictions.of(of, of.prediction, path)
 
@@ -36,20 +46,21 @@ def counting(asked: list[NetworkPath]) -> Case:
 
 
 def test_a_prediction_is_made_once(tmp_path: Path, asked: list[NetworkPath]) -> None:
-    counted, predictions = counting(asked), Predictions(tmp_path / "new", "file")
+    counted, predictions = counting(asked), kept_in(tmp_path / "new")
     assert predicted(predictions, counted) == predicted(predictions, counted) == Value(1 / 3, "s", None, 0.5)
     assert len(asked) == 1
 
 
 def test_what_decides_it_makes_another(tmp_path: Path, asked: list[NetworkPath]) -> None:
-    counted, predictions = counting(asked), Predictions(tmp_path, "file")
+    counted, predictions = counting(asked), kept_in(tmp_path)
     predicted(predictions, counted)
     predicted(predictions, counted, replace(PATH, hz=100))
     predicted(predictions, counted, replace(PATH, workload={"kind": "ping"}))
     for other in (replace(counted, claim="other"), replace(counted, arm="other"), replace(counted, point="other")):
         predicted(predictions, other)
-    predicted(Predictions(tmp_path, "file changed"), counted)
-    assert len(asked) == 7
+    predicted(kept_in(tmp_path, "file changed"), counted)
+    predicted(kept_in(tmp_path, kernel="6.12"), counted)
+    assert len(asked) == 8
 
 
 def test_what_the_model_does_not_cover_stays_so(tmp_path: Path) -> None:
@@ -57,22 +68,35 @@ def test_what_the_model_does_not_cover_stays_so(tmp_path: Path) -> None:
         raise ModelError("no such path")
 
     for _ in range(2):
-        with pytest.raises(ModelError, match="no such path"):
-            predicted(Predictions(tmp_path, "file"), case(prediction=declared(fail)))
+        found = forecast_of(kept_in(tmp_path), case(prediction=declared(fail)))
+        assert (found.value, found.why_not) == (None, "no such path")
 
 
 @pytest.mark.parametrize("spoil", [lambda file: file.write_text("{"), lambda file: file.write_text("[]")])
 def test_a_damaged_one_is_made_again(tmp_path: Path, asked: list[NetworkPath], spoil: Callable[[Path], None]) -> None:
-    counted, predictions = counting(asked), Predictions(tmp_path, "file")
+    counted, predictions = counting(asked), kept_in(tmp_path)
     predicted(predictions, counted)
-    (file,) = tmp_path.iterdir()
+    (file,) = tmp_path.glob("*/*.json")
     spoil(file)
     assert predicted(predictions, counted) == Value(1 / 3, "s", None, 0.5)
     assert len(asked) == 2
 
 
+@pytest.mark.parametrize(("figure", "same"), [(1.0, True), (2.0, False)])
+def test_another_model_is_as_old_as_its_figure(tmp_path: Path, figure: float, same: bool) -> None:
+    counted = case(prediction=declared(lambda _: Value(1.0, "s")))
+    first = forecast_of(kept_in(tmp_path), counted)
+    (file,) = tmp_path.glob("*/*.json")
+    older = json.loads(file.read_text()) | {"model": "older", "made": "2001-01-01"}
+    older["figure"]["number"] = figure
+    file.with_name("older.json").write_text(json.dumps(older))
+    again = forecast_of(kept_in(tmp_path), counted)
+    assert again.value == first.value
+    assert again.made == ("2001-01-01" if same else first.made)
+
+
 def test_where_nothing_can_be_kept_it_is_made_each_time(tmp_path: Path, asked: list[NetworkPath]) -> None:
     (tmp_path / "file").write_text("no folder")
     for folder in (None, tmp_path / "file"):
-        predicted(Predictions(folder, "file"), counting(asked))
+        predicted(kept_in(folder), counting(asked))
     assert len(asked) == 2

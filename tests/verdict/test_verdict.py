@@ -14,6 +14,7 @@ from lab.spec.case import Case, CaseKey
 from lab.spec.tolerance import AtLeast, AtMost, Exactly, Tolerance, accuracy_for
 from lab.units import UnitError, Value
 from lab.verdict import Verdict, combine, evaluate, fidelity, judge, mean, model_error
+from lab.verdict.forecast import Forecast
 from tests.verdict.cases import FIVE, bps, case
 
 
@@ -101,16 +102,21 @@ def test_untested_arms_keep_a_claim_from_being_reproduced() -> None:
 
 
 def recorded(
-    value: float, arm: str = "baseline", invalid: tuple[str, ...] = (), address: str = "a1", seed: int = 1
+    value: float,
+    arm: str = "baseline",
+    invalid: tuple[str, ...] = (),
+    address: str = "a1",
+    seed: int = 1,
+    started: str = "",
 ) -> Any:
     trial = SimpleNamespace(key=CaseKey(arm), clock="virtual", seed=seed, repeat=0)
-    return SimpleNamespace(trial=trial, value=bps(value), invalid=invalid, address=address, outputs={})
+    return SimpleNamespace(trial=trial, value=bps(value), invalid=invalid, address=address, outputs={}, started=started)
 
 
-def run(cases: list[Case], records: list[Any]) -> Any:
-    def predict(asked: Case, prediction: Prediction) -> Value:
+def run(cases: list[Case], records: list[Any], made: str = "") -> Any:
+    def predict(asked: Case, prediction: Prediction) -> Forecast:
         del asked
-        return prediction(101.0)
+        return Forecast(prediction(101.0), made=made)
 
     return evaluate(cases, records, predict, "7.2", "virtual")
 
@@ -142,6 +148,8 @@ def test_plain_form_is_the_command_lines_contract() -> None:
                 "kind": "undeclared",
                 "why_not_predicted": None,
                 "why_no_law": None,
+                "predicted_at": None,
+                "after_the_fact": False,
                 "trials": ["a1"],
             }
         ],
@@ -169,6 +177,18 @@ def test_a_law_is_asked_beside_a_simulation() -> None:
     double = case("double", prediction=replay, relative_to="baseline", reported=Value(2, "1"))
     ratio = run([case(prediction=replay), double], [recorded(100), recorded(200, "double")]).results[1]
     assert (ratio.law, ratio.law_error) == (Value(1, "1"), pytest.approx(-0.5))
+
+
+@pytest.mark.parametrize(
+    ("made", "started", "late"),
+    [("2026-01-02", "2026-01-01", True), ("2026-01-01", "2026-01-02", False), ("2026-01-01", "", False)],
+)
+def test_a_prediction_that_is_younger_than_its_trial_is_after_the_fact(made: str, started: str, late: bool) -> None:
+    double = case("double", relative_to="baseline", reported=Value(2, "1"))
+    records = [recorded(100, started=started), recorded(200, "double", started="2026-01-03")]
+    results = run([case(), double], records, made).results
+    assert [result.after_the_fact for result in results] == [late, late]
+    assert results[0].predicted_at == made
 
 
 def test_arms_that_explain_do_not_count() -> None:
