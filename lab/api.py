@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 from itertools import groupby
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 from lab.errors import InputError, LabError
 
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from lab.runner.plan import Settings
     from lab.usecases.baselines import Baseline
     from lab.usecases.bisection import Bisection
+    from lab.usecases.running import Judgement
     from lab.usecases.seeding import Seeds
     from lab.usecases.verification import Verification
     from lab.verdict.judged import JudgedClaim
@@ -207,11 +208,12 @@ def regress(
         before = baselines.held(experiments, baseline, store)
         known = {claim.declared.id for claim in before}
         held = [loaded for loaded in experiments if loaded.id in known]
-        return Changes(changes(before, running.run(held, settings, store, jobs, limits).judged, matters))
+        done = running.run(held, settings, store, jobs, limits)
+        return Changes(changes(before, done.judged, matters) or _none(done))
     pair = [_settings(kernel, on, clock, seed, repeat) for kernel in (base, new)]
     both = [(experiments, settings) for settings in pair]
     then, now = running.run_beside(both, store, jobs, limits, together=not stored)
-    return Changes(changes(then.judged, now.judged, matters))
+    return Changes(changes(then.judged, now.judged, matters) or _none(then, now))
 
 
 def save_baseline(
@@ -267,6 +269,12 @@ def _claims(judged: Iterable[JudgedClaim], errors: tuple[LabError, ...] = ()) ->
     from lab.report.notebooks import page
 
     return Claims(tuple(Claim(claim, page()) for claim in judged), errors)
+
+
+def _none(*done: Judgement) -> NoReturn:
+    """Raise why there is nothing to compare: what the first trial that failed ended with."""
+    errors = [error for judgement in done for error in judgement.errors]
+    raise errors[0] if errors else InputError("no claim ran on both kernels: there is nothing to compare")
 
 
 def _settings(kernel: str | None, on: str, clock: str | None, seed: int, repeat: int) -> Settings:

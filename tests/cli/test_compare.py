@@ -108,6 +108,14 @@ def test_a_kernel_beside_itself_is_identical(here: Path, kernel: UmlKernel) -> N
     assert "<code>tcp-bottleneck/window-plateau</code> was not run on both kernels" in page
 
 
+def test_nothing_to_compare_is_no_answer(here: Path, kernel: UmlKernel) -> None:
+    """Where no trial came to an end, `0 claims` and exit code 0 would look like two kernels that are the same."""
+    pair = ("--kernel", kernel.id, "--kernel", kernel.id)
+    done = lab(here, "regress", *pair, "short", "--results", "none", "--budget", "0.01")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "the guest did not end within 0.01 s" in done.stderr
+
+
 def test_a_baseline_outlives_what_it_was_made_from(here: Path, kernel: UmlKernel) -> None:
     assert lab(here, "baseline", "save", "spring", "short").returncode == 0
     assert lab(here, "baseline", "save", "spring", "short").returncode == 2
