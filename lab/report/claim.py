@@ -96,8 +96,8 @@ class Claim(TestedClaim):
             + self._changes()
             + self._swept(),
         )
-        for prediction in dict.fromkeys(each.prediction for each in self.judged.cases if each.prediction):
-            yield "Predicted", html.basis(prediction)
+        if predictions := self.judged.result.predictions:
+            yield "Predicted", "".join(f"<p>{html.basis(each)}</p>" for each in predictions)
         yield "Tolerance", "; ".join(self._agreements())
         yield "Verify", html.code(f"lab run {self.id}") + self._provenance()
 

@@ -144,22 +144,21 @@ def model_errors(result: Result) -> str:
 
 def predicted(result: Result) -> str:
     """Format the predicted figure, and below it that of the law beside a simulation; where there is none, say why."""
-    own = figure(result.predicted) + _beside(result.why_not_predicted and prose(result.why_not_predicted))
+    why, no_law = (prose(each) for each in (result.why_not_predicted, result.why_no_law))
     late = _beside(f"after the fact, on {result.predicted_at[:10]}" if result.after_the_fact else "")
-    law = f"law: {figure(result.law)}" if result.law else result.why_no_law and f"no law: {prose(result.why_no_law)}"
-    return own + late + _beside(law)
+    law = _beside(f"law: {figure(result.law)}") if result.law else _beside(no_law and f"no law: {no_law}", "why")
+    return figure(result.predicted) + _beside(why, "why") + late + law
 
 
 def basis(prediction: Prediction) -> str:
-    """Say what a prediction is called, of what kind it is, and what it rests on; the law beside a simulation, too."""
+    """Say what a prediction is called, of what kind it is, and what it rests on."""
     said = f"{code(prediction.name)}, {prediction.kind}: {prose(prediction.basis)}"
-    if prediction.law:
-        return f"<p>{said}</p><p>Beside it: {basis(prediction.law)}</p>"
-    return f"{said}; no law: {prose(prediction.because)}" if prediction.kind == "simulation" else said
+    no_law = prediction.kind == "simulation" and prediction.law is None
+    return f"{said}; no law: {prose(prediction.because)}" if no_law else said
 
 
-def _beside(said: str) -> str:
-    return f'<div class="beside">{said}</div>' if said else ""
+def _beside(said: str, kind: str = "") -> str:
+    return f'<div class="{f"beside {kind}".strip()}">{said}</div>' if said else ""
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str]], kind: str = "") -> str:

@@ -71,7 +71,7 @@ def read(html: str) -> str:
 
 
 def facts(claim: Claim) -> dict[str, str]:
-    """What stands behind each word of the section's list, the last one of each."""
+    """What stands behind each word of the section's list."""
     return {
         name: read(text) for name, text in re.findall(r"<dt>(.*?)</dt><dd>(.*?)</dd>", claim._repr_html_(), re.DOTALL)
     }
