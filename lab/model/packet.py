@@ -17,7 +17,7 @@ class Segment(NamedTuple):
     len: int  # payload, bytes
     frags: int  # pieces of pages that it lies in
     psh: bool
-    tsecr: int  # the time stamp that it echoes, ms
+    tsecr: int  # the timestamp that it echoes, ms
 
 
 class Ack(NamedTuple):
@@ -25,5 +25,5 @@ class Ack(NamedTuple):
 
     ack_seq: int
     window: int  # the window offered with it, bytes
-    tsval: int  # its time stamp, ms
+    tsval: int  # its timestamp, ms
     len: int = 0  # bytes of data in the same packet

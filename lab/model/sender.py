@@ -91,7 +91,7 @@ class Sender:
         self.fin = False  # whether it is closed
         self.srtt_us = max(rtt_us << 3, 1)  # eight times the mean
         self.min_rtt_burst = config.gso_max_size >> (rtt_us >> TCP_TSO_RTT_LOG)  # bytes
-        self.ts_recent = 0  # the receiver's time stamp seen last, ms
+        self.ts_recent = 0  # the receiver's timestamp seen last, ms
         self.wstamp_ns = 0  # when the last skb was sent
         self.clock_cache = 0  # the time
 

@@ -11,7 +11,7 @@ from typing import Any, Self
 
 from lab import outputs
 from lab.errors import LabError
-from lab.record import Record
+from lab.record.record import Record
 from lab.report.traffic import Traffic, traffic_of
 from lab.spec.case import Case, CaseKey
 from lab.verdict import Result, Verdict

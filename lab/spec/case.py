@@ -4,21 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
 
 from lab.prediction import Prediction
-from lab.spec.experiment import Clock, Metric, Task, Tolerance, Variant
+from lab.spec.clock import Clock
+from lab.spec.experiment import Metric, Task, Tolerance, Variant
+from lab.spec.key import CaseKey
 from lab.spec.network import Network
 from lab.units import Value
 
 __all__ = ["Case", "CaseKey"]
-
-
-class CaseKey(NamedTuple):
-    """Tells the cases of one claim apart."""
-
-    arm: str
-    point: str = ""  # '' without a sweep
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ from typing import Any, Literal
 
 from lab.prediction import Prediction, Predictor
 from lab.spec.changes import Changes
+from lab.spec.clock import CLOCKS, Clock
 from lab.spec.tolerance import Absolute, AtLeast, AtMost, Below, Exactly, Figure, Tolerance, Within
 from lab.units import Value
 
@@ -38,7 +39,6 @@ __all__ = [
 
 Metric = Callable[[Any], Value]  # takes a record
 Task = Any  # a workload, probe or middlebox: its fields `client`, `server` and `node` name nodes of the topology
-Clock = Literal["virtual", "real"]
 Expected = Literal["reproduced", "not reproduced"]
 
 
@@ -159,9 +159,9 @@ class Experiment(Changes):
                 raise ValueError(
                     f"arm '{arm.name}' is relative to '{arm.relative_to}', which is no arm with own figures"
                 )
-            if arm.clock not in (None, "virtual", "real"):
+            if arm.clock not in (None, *CLOCKS):
                 raise ValueError(f"arm '{arm.name}': clock='{arm.clock}' should be 'virtual' or 'real'")
-        if self.clock not in ("virtual", "real"):
+        if self.clock not in CLOCKS:
             raise ValueError(f"clock='{self.clock}' should be 'virtual' or 'real'")
         if any(samples < 1 for samples in (self.samples, *(arm.samples or 1 for arm in self.arms))):
             raise ValueError("samples should be at least 1")

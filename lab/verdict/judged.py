@@ -12,8 +12,10 @@ from typing import Any
 from lab import version
 from lab.model import ModelError
 from lab.model.path import Path as NetworkPath
-from lab.record import FABRIC, Record, RecordError, Trial, canonical
+from lab.record.record import Record, RecordError
+from lab.record.trial import FABRIC, Trial, canonical
 from lab.spec.case import Case, CaseKey
+from lab.spec.clock import Clock
 from lab.spec.loaded import LoadedExperiment
 from lab.units import to_plain
 from lab.verdict import ClaimResult, Verdict, evaluate
@@ -45,7 +47,7 @@ def judge_records(
     cases: Sequence[Case],
     records: Iterable[Record],
     kernel: Mapping[str, Any] | None,
-    clock: str,
+    clock: Clock,
     predictions: Predictions,
     without: Mapping[CaseKey, Verdict] = _NOTHING,
 ) -> ClaimResult:

@@ -17,8 +17,8 @@ from lab.meaning import fingerprint
 from lab.model import ModelError
 from lab.model.path import Path as NetworkPath
 from lab.prediction import Prediction
-from lab.record import canonical
 from lab.record.date import now
+from lab.record.trial import canonical
 from lab.spec.case import Case
 from lab.units import Value
 from lab.verdict.forecast import Forecast

@@ -14,7 +14,7 @@ from lab import model
 from lab.metric import counts_of, latencies
 from lab.model import ModelError, Path
 from lab.probe import Capture
-from lab.record import Record
+from lab.record.record import Record
 from lab.spec import find
 from lab.spec.changes import Changes
 from lab.units import Size, Value, to_plain

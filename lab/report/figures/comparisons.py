@@ -11,7 +11,7 @@ from lab import outputs
 from lab.metric import drops
 from lab.metric.tools import expert_summaries
 from lab.model import frames_in_flight, goodput_window_over_rtt
-from lab.record import Record
+from lab.record.record import Record
 from lab.report import html
 from lab.report.drawing import ARMS, MUTED, PREDICTED, REPORTED, axes, draw, picture
 from lab.report.figures.scale import scale_of

@@ -12,7 +12,7 @@ from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
 from lab.metric import Segments, connection_of, counts_of, latencies
 from lab.model import exchange
-from lab.record import Record
+from lab.record.record import Record
 from lab.report.drawing import ARMS, INK, MUTED, PREDICTED, REPORTED, axes, draw, picture
 from lab.report.html import Html, code
 from lab.report.tested import NotRun, TestedCase, TestedClaim
