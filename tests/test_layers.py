@@ -45,7 +45,7 @@ LAYERS = {
         "record",
     },
     "metric": {"units", "record"},
-    "model": {"units", "prediction"},
+    "model": {"units", "prediction", "version", "spec"},
     "verdict": {"units", "version", "meaning", "prediction", "spec", "record", "model"},
     "report": {"units", "prediction", "spec", "record", "metric", "model", "verdict"},
     "comparison": {"units", "prediction", "spec", "record", "metric", "model", "verdict", "report"},
@@ -56,10 +56,10 @@ LAYERS["api"] = set(LAYERS)
 LAYERS["cli"] = LAYERS["lab"] = set(LAYERS)
 EXPERIMENT = {"units", "prediction", "spec", "workload", "probe", "middlebox", "metric", "model", "verdict"}
 
-# Of spec, what these may import: a network as it is resolved, where and by which clock a trial runs, a case as it is
-# judged, an experiment as it was read.
+# Of spec, what these may import: a network as it is resolved, what tasks say of themselves, where and by which clock a
+# trial runs, a case as it is judged, an experiment as it was read.
 NARROWED = {
-    **{(layer, "spec"): ("lab.spec.network",) for layer in ("workload", "probe", "middlebox")},
+    **{(layer, "spec"): ("lab.spec.network", "lab.spec.task") for layer in ("workload", "probe", "middlebox", "model")},
     ("record", "spec"): ("lab.spec.clock", "lab.spec.key"),
     **{
         (layer, "spec"): ("lab.spec.case", "lab.spec.clock", "lab.spec.loaded")
@@ -158,6 +158,8 @@ def test_a_notebook_imports_the_lab_alone(path: Path) -> None:
         ("lab/model/tcp.py", "from lab.record.record import Record"),
         ("lab/units.py", "import lab.spec.network"),
         ("lab/workload/bulk.py", "from lab.spec.topology import load"),
+        ("lab/model/tcp.py", "from lab.spec.experiment import Experiment"),
+        ("lab/model/tcp.py", "from lab.workload import Bulk"),
         ("lab/record/trial.py", "from lab.spec.loaded import LoadedExperiment"),
         ("lab/report/claim.py", "from lab.spec.load import load"),
         ("lab/somewhere/new.py", ""),
@@ -174,7 +176,7 @@ def test_what_goes_against_the_layers_is_caught(path: str, source: str) -> None:
     [
         (
             "lab/metric/goodput.py",
-            "from lab.record.store import Store\nimport os\nos.path.join('')",
+            "from lab.record.store import Store\nfrom . import columns\nimport os\nos.path.join('')",
         ),
         ("lab/spec/find.py", "import lab\nlab.__file__"),
         ("lab/workload/bulk.py", "import socket\nfrom lab.spec.network import Network"),

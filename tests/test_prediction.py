@@ -57,7 +57,7 @@ def test_what_is_declared_stays_so() -> None:
 
 
 def test_all_that_the_models_predict_says_its_kind() -> None:
-    rest = [name for name in model.__all__ if inspect.isfunction(vars(model)[name])]
+    rest = [name for name in model.__all__ if inspect.isroutine(vars(model)[name])]
     assert rest == ["base_rtt", "exchange", "transfer"]  # what predictions are made of
     assert {each.kind for each in PREDICTIONS} == {"law", "simulation", "definition"}
 

@@ -1,4 +1,4 @@
-"""Predict figures: each prediction takes a path and declares its kind, its formula and its source."""
+"""Predict figures: each prediction takes a scenario and declares its kind, its formula and its source."""
 
 from lab.model.acks import (
     ack_after_answer,
@@ -24,7 +24,6 @@ from lab.model.goodput import (
     goodput_iperf,
     goodput_iperf3,
     goodput_window_over_rtt,
-    goodput_written,
     lost_frames,
     lost_frames_of_window,
 )
@@ -37,8 +36,8 @@ from lab.model.mss import (
     no_fragments,
     tcp_header_length,
 )
-from lab.model.path import End, Hop, Path
 from lab.model.rtt import rtt_despite_retransmission, rtt_for_new_data, rtt_of_full_window, rtt_per_ack, third_of_tick
+from lab.model.scenario import Host, KernelTraits, Scenario
 from lab.model.small_writes import (
     data_packets,
     data_packets_by_writes,
@@ -59,10 +58,10 @@ from lab.model.transfer import Transfer, transfer
 from lab.model.window import window_plateau
 
 __all__ = [
-    "End",
-    "Hop",
+    "Host",
+    "KernelTraits",
     "ModelError",
-    "Path",
+    "Scenario",
     "Transfer",
     "ack_after_answer",
     "ack_delayed_longest",
@@ -90,7 +89,6 @@ __all__ = [
     "goodput_line_rate",
     "goodput_steady",
     "goodput_window_over_rtt",
-    "goodput_written",
     "idle_share",
     "idle_share_of_window",
     "largest_payload",

@@ -6,8 +6,6 @@ from typing import NamedTuple
 
 from lab.units import Size
 
-__all__ = ["ACK", "SYN", "Ack", "Segment"]
-
 SYN, ACK = Size(60), Size(52)  # IP packets: 20, 20 and the options
 
 

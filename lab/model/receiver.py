@@ -17,7 +17,7 @@ from lab.model.delayed_ack import DelayedAck, Timers
 from lab.model.line import base_rtt
 from lab.model.mss import own_segment
 from lab.model.packet import SYN, Ack, Segment
-from lab.model.path import Path
+from lab.model.scenario import Scenario
 from lab.model.skb import overhead
 from lab.model.tuning import Tuning
 from lab.model.window import (
@@ -26,18 +26,13 @@ from lab.model.window import (
     fixed_ratio,
     initial_rcv_mss,
     initial_window,
-    rcvbuf_first,
     window_scale,
 )
-
-__all__ = ["Receiver", "ReceiverConfig"]
+from lab.spec.task import Reader
 
 MAX_SKB_FRAGS = 17
 NSEC_PER_USEC, NSEC_PER_MSEC = 1000, 10**6
 GROWING_LEN = 128  # bytes of a segment that may widen the window: tcp_event_data_recv()
-_ALL = 1 << 62
-_READ_SIZE = 1 << 20  # bytes
-_ANSWER = 28  # bytes with which iperf 2 answers its client's header
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,35 +50,24 @@ class ReceiverConfig:
     rcv_wscale: int
     fixed_ratio: int | None = None  # scaling_ratio of kernels before 6.6; None where it is measured
     timestamps: bool = True
-    rcvlowat: int = 1  # bytes for which the reader wakes: SO_RCVLOWAT
-    first_read_size: int = _ALL  # bytes that the reader's first call asks for
-    read_size: int = _ALL  # bytes that every further call asks for
-    answer: int = 0  # bytes that the reader sends back when it has read anything
+    reader: Reader = Reader()
 
     @classmethod
-    def of(cls, path: Path) -> Self:
-        """Return what the path's receiver starts from.
-
-        A reader with a low-water mark asks for that much first, then for 1 MiB at a time (`lab.workload.Bulk`); any
-        other one takes what there is.
-        """
-        advmss = own_segment(path, "receiver")
-        reads = {"first_read_size": path.rcvlowat, "read_size": _READ_SIZE} if path.rcvlowat else {}
+    def of(cls, scenario: Scenario) -> Self:
+        """Return what the scenario's receiver starts from."""
         return cls(
-            timers=Timers.of(path),
-            handshake_rtt=int(base_rtt(path, SYN).number * 1e9),
-            rmem_default=rcvbuf_first(path),
-            rmem_max=path.rcvbuf_max,
-            rcv_wnd=initial_window(path),
-            skb_overhead=overhead(path),
-            advmss=advmss,
-            initial_rcv_mss=initial_rcv_mss(path),
-            rcv_wscale=window_scale(path),
-            fixed_ratio=fixed_ratio(path),
-            timestamps=path.timestamps,
-            rcvlowat=max(path.rcvlowat, 1),
-            answer=_ANSWER if path.header_bytes else 0,
-            **reads,
+            timers=Timers.of(scenario.kernel),
+            handshake_rtt=int(base_rtt(scenario, SYN).number * 1e9),
+            rmem_default=scenario.receiver.sysctl("tcp_rmem", 1),
+            rmem_max=scenario.rcvbuf_max,
+            rcv_wnd=initial_window(scenario),
+            skb_overhead=overhead(scenario.kernel),
+            advmss=own_segment(scenario.reversed()),
+            initial_rcv_mss=initial_rcv_mss(scenario),
+            rcv_wscale=window_scale(scenario),
+            fixed_ratio=fixed_ratio(scenario),
+            timestamps=scenario.timestamps,
+            reader=scenario.reader,
         )
 
 
@@ -111,8 +95,8 @@ class Receiver:
         self.tuning = Tuning(min(self.rcv_ssthresh, TCP_INIT_CWND * config.advmss))
         self.rmem_alloc = 0
         self.receive_queue: deque[Received] = deque()
-        self.answer = config.answer
-        self.wanted = config.first_read_size  # bytes that the reader's call still waits for
+        self.answer = config.reader.answer
+        self.wanted = config.reader.first_read_size  # bytes that the reader's call still waits for
         self.awake = False  # whether the reader is about to read
         self.now = 0
 
@@ -143,7 +127,7 @@ class Receiver:
     def ack_snd_check(self) -> None:
         """Decide if an ACK goes or waits, and if the reader wakes: __tcp_ack_snd_check(), tcp_data_ready()."""
         wider = self._unacked() > self.icsk_ack.rcv_mss and (
-            self.rcv_nxt - self.copied_seq < self.config.rcvlowat or self._select_window() >= self.rcv_wnd
+            self.rcv_nxt - self.copied_seq < self.config.reader.rcvlowat or self._select_window() >= self.rcv_wnd
         )
         if wider or self.icsk_ack.quickack_mode or self.icsk_ack.delay(self.now):
             self.send_ack()
@@ -176,12 +160,12 @@ class Receiver:
             self._rcv_space_adjust()
             if self.copied_seq == skb.end_seq:
                 self.rmem_alloc -= self.receive_queue.popleft().truesize
-        self.wanted = self.wanted or self.config.read_size
+        self.wanted = self.wanted or self.config.reader.read_size
 
     def _epollin_ready(self) -> bool:
         """Decide whether the reader wakes: tcp_epollin_ready(), tcp_rmem_pressure()."""
         pressure = self.rmem_alloc > self.rcvbuf - (self.rcvbuf >> 3)
-        enough = self.rcv_nxt - self.copied_seq >= self.config.rcvlowat
+        enough = self.rcv_nxt - self.copied_seq >= self.config.reader.rcvlowat
         return enough or pressure or self._receive_window() <= self.icsk_ack.rcv_mss
 
     def _queue_rcv(self, segment: Segment) -> None:

@@ -16,11 +16,9 @@ from lab.model.cubic import Cubic
 from lab.model.line import base_rtt
 from lab.model.mss import mss
 from lab.model.packet import SYN, Ack
-from lab.model.path import Path
+from lab.model.scenario import Scenario
 from lab.model.skb import gso_bytes, overhead
 from lab.model.window import gso_segments, initial_window, sndbuf_per_segment
-
-__all__ = ["TCP_NAGLE_CORK", "TCP_NAGLE_OFF", "Sender", "SenderConfig", "Skb"]
 
 NSEC_PER_USEC, NSEC_PER_MSEC = 1000, 10**6
 TCP_MIN_TSO_SEGS = 2  # tcp_min_tso_segs
@@ -56,18 +54,18 @@ class SenderConfig:
     hz: int  # ticks per second
 
     @classmethod
-    def of(cls, path: Path) -> Self:
-        """Return what the path's sender starts from."""
+    def of(cls, scenario: Scenario) -> Self:
+        """Return what the scenario's sender starts from."""
         return cls(
-            mss_cache=mss(path),
-            gso_max_segs=gso_segments(path),
-            gso_max_size=gso_bytes(path),
-            skb_overhead=overhead(path),
-            wmem_max=path.sndbuf_max,
-            sndmem_per_mss=sndbuf_per_segment(path),
-            handshake_rtt=int(base_rtt(path, SYN).number * 1e9),
-            snd_wnd=initial_window(path),
-            hz=path.hz,
+            mss_cache=mss(scenario),
+            gso_max_segs=gso_segments(scenario),
+            gso_max_size=gso_bytes(scenario.kernel),
+            skb_overhead=overhead(scenario.kernel),
+            wmem_max=scenario.sndbuf_max,
+            sndmem_per_mss=sndbuf_per_segment(scenario),
+            handshake_rtt=int(base_rtt(scenario, SYN).number * 1e9),
+            snd_wnd=initial_window(scenario),
+            hz=scenario.kernel.hz,
         )
 
 

@@ -7,8 +7,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-__all__ = ["Tuning"]
-
 TCP_RCVBUF_LOW_RTT = 1000  # us below which a buffer grows less: tcp_rcvbuf_low_rtt
 USEC_PER_MSEC = 1000
 

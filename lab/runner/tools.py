@@ -35,6 +35,7 @@ _INSIDE = (
     "spec/key.py",
     "spec/mininet.py",
     "spec/network.py",
+    "spec/task.py",
     "units.py",
     "workload",
 )

@@ -7,9 +7,10 @@ from pathlib import Path
 
 from lab.prediction import Prediction
 from lab.spec.clock import Clock
-from lab.spec.experiment import Metric, Task, Tolerance, Variant
+from lab.spec.experiment import Metric, Tolerance, Variant
 from lab.spec.key import CaseKey
 from lab.spec.network import Network
+from lab.spec.task import Interference, Task, Traffic
 from lab.units import Value
 
 __all__ = ["Case", "CaseKey"]
@@ -24,9 +25,9 @@ class Case:
     point: str  # '' without a sweep
     value: Value | None
     network: Network
-    workload: Task
+    workload: Traffic
     probes: tuple[Task, ...]
-    middleboxes: tuple[Task, ...]
+    middleboxes: tuple[Interference, ...]
     kernel: Variant | None  # how its kernel differs from the run's; None: not at all
     patches: tuple[Path, ...]  # the variant's files
     clock: Clock

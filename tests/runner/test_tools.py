@@ -39,7 +39,7 @@ def test_an_address_covers_all_that_a_guest_imports(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("file", "old", "new", "is_same"),
     [
-        ("workload/bulk.py", "import msgspec\n", "import msgspec  # light\n\n", True),
+        ("workload/bulk.py", "import fcntl\n", "import fcntl  # light\n\n", True),
         ("workload/bulk.py", "class Bulk(", "class Bulk(\n    ", True),
         ("runner/perform.py", '"""Perform the trial in `folder`;', '"""Perform it;', True),
         ("units.py", '"""', '"""Of units. ', True),
