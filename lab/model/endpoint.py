@@ -9,9 +9,9 @@ from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from lab.model.packet import Ack, Segment
-from lab.model.receiver import Receiver, ReceiverConfig
+from lab.model.receiver import Receiver
 from lab.model.scenario import Scenario
-from lab.model.sender import TCP_NAGLE_CORK, TCP_NAGLE_OFF, Sender, SenderConfig, Skb
+from lab.model.sender import TCP_NAGLE_CORK, TCP_NAGLE_OFF, Sender, Skb
 
 
 class Packet(NamedTuple):
@@ -33,8 +33,8 @@ class Endpoint:
     def __init__(self, scenario: Scenario, transmit: Callable[[Packet], None], nodelay: bool = False) -> None:
         """Make the socket at the path's beginning; `nodelay` is TCP_NODELAY."""
         self.transmit = transmit
-        self.sender = Sender(SenderConfig.of(scenario), self._transmit_skb)
-        self.receiver = Receiver(ReceiverConfig.of(scenario.reversed()), self._transmit_ack)
+        self.sender = Sender(scenario, self._transmit_skb)
+        self.receiver = Receiver(scenario.reversed(), self._transmit_ack)
         self.sender.nonagle = TCP_NAGLE_OFF if nodelay else 0
 
     def write(self, size: int, now: Callable[[], int]) -> Iterator[None]:

@@ -13,9 +13,9 @@ from lab.model.handshake import handshake
 from lab.model.line import ModelError, frame
 from lab.model.mss import mss
 from lab.model.packet import Ack, Segment
-from lab.model.receiver import Receiver, ReceiverConfig
+from lab.model.receiver import Receiver
 from lab.model.scenario import Scenario
-from lab.model.sender import Sender, SenderConfig, Skb
+from lab.model.sender import Sender, Skb
 from lab.model.wire import Wire
 from lab.model.writer import Sleeps, writes
 
@@ -38,8 +38,8 @@ class Simulation:
         self.page, self.mss = PAGE_SIZE if writer.sendfile else SKB_FRAG_PAGE_SIZE, mss(scenario)
         overhead = frame(scenario).bytes - self.mss
         self.forward, self.reverse = Wire(scenario.forward, overhead), Wire(scenario.reverse, overhead)
-        self.sender = Sender(SenderConfig.of(scenario), self._transmit)
-        self.receiver = Receiver(ReceiverConfig.of(scenario), self._acknowledge)
+        self.sender = Sender(scenario, self._transmit)
+        self.receiver = Receiver(scenario, self._acknowledge)
         self.now = 0  # the last event's time
         self.checks_expired = scenario.kernel.version >= CHECKS_EXPIRED_SINCE
         before = handshake(scenario)

@@ -14,7 +14,7 @@ from lab import model
 from lab.model import KernelTraits, Scenario
 from lab.model.delayed_ack import NEVER, DelayedAck, Timers
 from lab.model.packet import Ack, Segment
-from lab.model.receiver import Receiver, ReceiverConfig
+from lab.model.receiver import Receiver
 from lab.units import Duration
 from lab.workload import RequestResponse
 from tests.model.scenarios import hop, host, scenario
@@ -75,10 +75,10 @@ def test_the_closed_form_of_the_longest_delay_bounds_it_to_half_a_tick(hz: int, 
 @given(st.integers(600, 9000), st.integers(1, 1 << 20))
 def test_the_closed_form_of_quick_acks_counts_those_of_full_segments(mtu: int, rmem: int) -> None:
     asked = path(mtu=mtu, receiver=host(tcp_rmem=f"4096 {rmem + 30_000} 6291456"))
-    predicted, config = model.quick_acks(asked), ReceiverConfig.of(asked)
-    ack, sent = DelayedAck(config.timers, config.advmss, config.initial_rcv_mss), 0
-    ack.measure_rcv_mss(config.advmss, psh=False)
-    ack.event_data_recv(SECOND, config.rcv_wnd)
+    predicted, receiver = model.quick_acks(asked), Receiver(asked, lambda _now, _ack: None)
+    ack, sent = receiver.icsk_ack, 0
+    ack.measure_rcv_mss(ack.advmss, psh=False)
+    ack.event_data_recv(SECOND, receiver.rcv_wnd)
     while ack.quickack_mode:
         sent += 1
         ack.scheduled = True
@@ -91,7 +91,7 @@ def test_the_closed_form_of_quick_acks_counts_those_of_full_segments(mtu: int, r
 def test_every_second_segment_is_acknowledged_however_they_come(mtu: int, gaps: list[int]) -> None:
     asked = path(mtu=mtu, rcvbuf=131072)  # a buffer that does not grow
     full, seen, now = model.largest_payload(asked).number, list[Ack](), SECOND
-    receiver = Receiver(ReceiverConfig.of(asked), lambda _now, ack: seen.append(ack))
+    receiver = Receiver(asked, lambda _now, ack: seen.append(ack))
     for gap in [MS] * 200 + gaps:  # the window has grown by then
         now += gap
         receiver.receive(now, Segment(int(full), 1, psh=False, tsecr=0))

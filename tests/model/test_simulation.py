@@ -8,8 +8,8 @@ import pytest
 from lab.model import Scenario
 from lab.model.delayed_ack import NEVER
 from lab.model.packet import Ack, Segment
-from lab.model.receiver import Receiver, ReceiverConfig
-from lab.model.sender import Sender, SenderConfig, Skb
+from lab.model.receiver import Receiver
+from lab.model.sender import Sender, Skb
 from lab.model.simulation import Simulation
 from lab.model.wire import Wire
 from lab.model.writer import writes
@@ -126,13 +126,13 @@ def test_what_a_reader_leaves_unread_costs_its_payload_and_one_head() -> None:
 def receiving(path: Scenario) -> tuple[Receiver, list[Ack]]:
     """The path's receiver, and what it acknowledges."""
     seen: list[Ack] = []
-    return Receiver(ReceiverConfig.of(path), lambda _now, ack: seen.append(ack)), seen
+    return Receiver(path, lambda _now, ack: seen.append(ack)), seen
 
 
 def sender() -> tuple[Sender, list[int]]:
     """A sender, and the ends of the skbs that it sends."""
     ends: list[int] = []
-    return Sender(SenderConfig.of(BULK), lambda _now, _start, skb: ends.append(skb.end_seq)), ends
+    return Sender(BULK, lambda _now, _start, skb: ends.append(skb.end_seq)), ends
 
 
 def test_more_to_come_keeps_a_part_of_a_segment_back() -> None:
