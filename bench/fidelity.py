@@ -31,7 +31,8 @@ from lab.errors import LabError
 from lab.kernel import Kernel, choose
 from lab.metric.capture import Capture as Packets
 from lab.probe import Capture
-from lab.record import Record, Store
+from lab.record.record import Record
+from lab.record.store import Store
 from lab.record.trial import Trial
 from lab.runner import tools
 from lab.runner.schedule import Runner

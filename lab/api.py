@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from lab.comparison.page import Changes
-    from lab.record import Store
+    from lab.record.store import Store
     from lab.report.article import Article, Overview
     from lab.report.claims import Claims
     from lab.runner.plan import Settings
@@ -51,14 +51,12 @@ def run(
     given, to LAB_RESULTS, else to results/ of the current directory. A trial that fails makes its claim `invalid`, one
     that cannot be run here `skipped`. Raises InputError, SpecError (with every mistake in the files), MachineError.
     """
-    from lab.kernel import Budget, choose
-    from lab.runner.plan import Settings
+    from lab.kernel import Budget
     from lab.spec import find
     from lab.usecases import running
 
     experiments = find.find(map(str, claims))
-    chosen = choose(on, kernel, clock)
-    settings = Settings(chosen, clock or chosen.clocks[0], seed, repeat, fabric)
+    settings = _settings(kernel, on, clock, seed, repeat, fabric)
     done = running.run(experiments, settings, _written(results), jobs, Budget(wall=budget, stall=stall))
     return _claims(done.judged, done.errors)
 
@@ -80,14 +78,12 @@ def run_seeds(
 
     A claim of several samples takes as many seeds for each. Raises what `run` raises.
     """
-    from lab.kernel import Budget, choose
-    from lab.runner.plan import Settings
+    from lab.kernel import Budget
     from lab.spec import find
     from lab.usecases import seeding
 
     experiments = find.find(map(str, claims))
-    chosen = choose(on, kernel, clock)
-    settings = Settings(chosen, clock or chosen.clocks[0], repeat=repeat, fabric=fabric)
+    settings = _settings(kernel, on, clock, 1, repeat, fabric)
     limits = Budget(wall=budget, stall=stall)
     return seeding.run(experiments, settings, seeds, _written(results), jobs, limits)
 
@@ -277,12 +273,16 @@ def _none(*done: Judgement) -> NoReturn:
     raise errors[0] if errors else InputError("no claim ran on both kernels: there is nothing to compare")
 
 
-def _settings(kernel: str | None, on: str, clock: str | None, seed: int, repeat: int) -> Settings:
+def _settings(
+    kernel: str | None, on: str, clock: str | None, seed: int, repeat: int, fabric: str = "netlink"
+) -> Settings:
     from lab.kernel import choose
     from lab.runner.plan import Settings
+    from lab.spec.clock import clock_of
 
-    chosen = choose(on, kernel, clock)
-    return Settings(chosen, clock or chosen.clocks[0], seed, repeat)
+    asked = None if clock is None else clock_of(clock)
+    chosen = choose(on, kernel, asked)
+    return Settings(chosen, asked or chosen.clocks[0], seed, repeat, fabric)
 
 
 def _written(results: Folder) -> Path:
@@ -303,6 +303,6 @@ def _read(results: Folder) -> Path:
 
 
 def _store(results: Folder) -> Store:
-    from lab.record import Store
+    from lab.record.store import Store
 
     return Store(_read(results))

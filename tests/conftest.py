@@ -24,6 +24,7 @@ from lab.runner import tools
 from lab.runner.schedule import Runner
 from lab.spec import find
 from lab.spec.changes import Changes
+from lab.spec.clock import Clock
 from lab.units import to_plain
 from tests.kinds import Perform
 
@@ -80,7 +81,7 @@ def perform(kernel: UmlKernel, store: Store) -> Perform:
         *,
         middleboxes: Sequence[Any] = (),
         seed: int = 1,
-        clock: str = "virtual",
+        clock: Clock = "virtual",
         fabric: str = FABRICS[0],
         budget: Budget = Budget(),
         into: Path | None = None,

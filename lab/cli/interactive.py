@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import Literal
 
 from lab.errors import InputError
-from lab.kernel import Clock, choose
+from lab.kernel import choose
 from lab.runner.interactive import HandsOn
 from lab.runner.session import Session
 from lab.spec import find
+from lab.spec.clock import Clock, clock_of
 from lab.spec.errors import suggestion
 from lab.spec.network import Kind
 
@@ -37,11 +38,7 @@ def hand_over(
 
 
 def _clock(clock: str, command: str | None) -> Clock:
-    match clock:
-        case "real":
-            return "real"
-        case "virtual" if command is None:
-            raise InputError("--clock virtual: nobody types that fast; give a command with -c")
-        case "virtual":
-            return "virtual"
-    raise InputError(f"--clock {clock}: it is virtual or real")
+    found = clock_of(clock)
+    if found == "virtual" and command is None:
+        raise InputError("--clock virtual: nobody types that fast; give a command with -c")
+    return found

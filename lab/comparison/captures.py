@@ -8,7 +8,7 @@ from typing import Literal
 
 from lab.comparison.packets import PacketDifference, first_packet_difference
 from lab.metric.capture import Capture
-from lab.record import Record
+from lab.record.record import Record
 
 __all__ = ["PacketChange", "Sameness", "captured", "together"]
 

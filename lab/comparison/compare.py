@@ -10,7 +10,7 @@ from lab.comparison.captures import PacketChange, captured, together
 from lab.comparison.identity import ByteDifference, byte_differences
 from lab.comparison.shift import Shift, corrected
 from lab.errors import LabError
-from lab.record import Record
+from lab.record.record import Record
 from lab.spec.case import CaseKey
 from lab.verdict import Result, Verdict
 from lab.verdict.judged import JudgedClaim

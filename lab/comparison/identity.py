@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from lab.record import Record
+from lab.record.record import Record
 
 __all__ = ["ByteDifference", "byte_differences", "first_byte_difference"]
 

@@ -12,7 +12,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from lab.kernel.base import Clock, Kernel, KernelMissing, Start, folder
+    from lab.kernel.base import Kernel, KernelMissing, Start, folder
     from lab.kernel.choice import choose, installed_kernels
     from lab.kernel.guest import (
         SCRATCH_PREFIX,
@@ -39,7 +39,6 @@ __all__ = [
     "Budget",
     "BuildFailed",
     "Checkout",
-    "Clock",
     "Guest",
     "GuestCrash",
     "GuestDisk",
@@ -74,6 +73,6 @@ _HOMES = ("base", "choice", "guest", "uml.cache", "uml.builder", "uml.checkout",
 def __getattr__(name: str) -> Any:
     for home in _HOMES if name in __all__ else ():
         module = import_module(f"lab.kernel.{home}")
-        if name in module.__all__:
+        if hasattr(module, name):
             return getattr(module, name)
     raise AttributeError(f"module 'lab.kernel' has no attribute '{name}'")

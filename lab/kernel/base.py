@@ -5,16 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal, Protocol
+from typing import Any, Protocol
 
 from lab import cache
 from lab.errors import MachineError
+from lab.spec.clock import Clock, Place
 from lab.units import Size
 
-__all__ = ["PLACES", "Clock", "Kernel", "KernelMissing", "Start", "folder"]
-
-Clock = Literal["virtual", "real"]
-PLACES = ("uml", "host", "vm")
+__all__ = ["Kernel", "KernelMissing", "Start", "folder"]
 
 
 class KernelMissing(MachineError):
@@ -37,8 +35,8 @@ class Kernel(Protocol):
     """Every kernel that is ready to run trials offers this."""
 
     @property
-    def on(self) -> str:
-        """Say where it runs: one of `PLACES`."""
+    def on(self) -> Place:
+        """Say where it runs."""
 
     @property
     def name(self) -> str:

@@ -6,12 +6,13 @@ A wing (uml, host or vm) is imported when it is asked for: the other two would t
 from __future__ import annotations
 
 from lab.errors import InputError, LabError, MachineError
-from lab.kernel.base import PLACES, Kernel
+from lab.kernel.base import Kernel
+from lab.spec.clock import PLACES, Clock
 
 __all__ = ["choose", "installed_kernels"]
 
 
-def choose(on: str, name: str | None = None, clock: str | None = None) -> Kernel:
+def choose(on: str, name: str | None = None, clock: Clock | None = None) -> Kernel:
     """Return the kernel called `name` (None: the usual one) where trials run `on`.
 
     "auto" picks what can run here: the running kernel first for real time, else a user-mode kernel first. Raises
@@ -35,7 +36,7 @@ def choose(on: str, name: str | None = None, clock: str | None = None) -> Kernel
     raise InputError(f"--on {on}: it is {', '.join(PLACES)} or auto")
 
 
-def _best(name: str | None, clock: str | None) -> Kernel:
+def _best(name: str | None, clock: Clock | None) -> Kernel:
     order = ("host", "uml") if clock == "real" else ("uml", "host")
     blockers = []
     for on in order:

@@ -24,25 +24,10 @@ from types import TracebackType
 from typing import Any, Self
 
 from lab.errors import InputError, LabError, MachineError
-from lab.kernel.base import Clock, Kernel
+from lab.kernel.base import Kernel
 from lab.owner import owner
+from lab.spec.clock import Clock
 from lab.units import Size
-
-__all__ = [
-    "SCRATCH_PREFIX",
-    "Budget",
-    "Guest",
-    "GuestCrash",
-    "GuestDisk",
-    "GuestEnded",
-    "GuestError",
-    "GuestLivelock",
-    "GuestMemory",
-    "GuestResult",
-    "GuestTimeout",
-    "boot",
-    "scratch_guest_folder",
-]
 
 HERE = Path(__file__).parent
 PACKAGE = HERE.parent.parent  # the folder to import `lab` from

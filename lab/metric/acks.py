@@ -12,7 +12,7 @@ import numpy as np
 from lab.metric.capture import ACK, SYN, Capture
 from lab.metric.flow import Bools, Connection, Ints, MetricError, Segments, bulk
 from lab.metric.metrics import Metric, capture_of
-from lab.record import Record
+from lab.record.record import Record
 from lab.units import Value
 
 __all__ = ["ack_delay", "ack_delays", "acks_after_hole", "acks_at_once", "hole", "packets_per_gb", "segments_per_ack"]

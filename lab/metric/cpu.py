@@ -5,7 +5,7 @@ from __future__ import annotations
 from lab import outputs
 from lab.metric.flow import MetricError
 from lab.metric.metrics import Metric
-from lab.record import Record
+from lab.record.record import Record
 from lab.units import Value
 
 __all__ = ["cpu_per_gb"]

@@ -12,7 +12,7 @@ import msgspec
 
 from lab import outputs
 from lab.metric.flow import MetricError
-from lab.record import Record
+from lab.record.record import Record
 from lab.units import Value
 
 __all__ = ["flent_file", "flent_goodput", "flent_rtt"]

@@ -15,7 +15,7 @@ import numpy.typing as npt
 from lab import outputs
 from lab.metric.flow import Bools, Ints, MetricError
 from lab.metric.metrics import Metric, connection_of
-from lab.record import Record
+from lab.record.record import Record
 from lab.units import Value
 
 __all__ = [

@@ -23,7 +23,7 @@ from lab.metric.tools import (
     ping_rtts,
     qperf_results,
 )
-from lab.record import Record
+from lab.record.record import Record
 from lab.units import Value
 
 __all__ = [

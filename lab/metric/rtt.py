@@ -20,7 +20,7 @@ from lab.metric.capture import FIN, Capture
 from lab.metric.flow import Connection, MetricError, Segments, bulk
 from lab.metric.metrics import Metric, capture_of, tcp_info_of
 from lab.metric.sack import Blocks, sack_blocks
-from lab.record import Record
+from lab.record.record import Record
 from lab.units import Value
 
 __all__ = ["TICK_NS", "RoundTrips", "echo_error", "round_trips", "round_trips_of", "rtt_samples", "srtt_difference"]

@@ -8,7 +8,7 @@ from typing import Literal, TypeAlias
 from lab import outputs
 from lab.metric.flow import MetricError
 from lab.metric.metrics import connection_of
-from lab.record import Record
+from lab.record.record import Record
 from lab.units import Value
 
 __all__ = ["fragments", "largest_payload", "mss_in", "transfer_time"]

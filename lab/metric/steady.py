@@ -6,7 +6,7 @@ import numpy as np
 
 from lab.metric.flow import MetricError
 from lab.metric.metrics import Metric, connection_of, tcp_info_of
-from lab.record import Record
+from lab.record.record import Record
 from lab.units import Duration, Value
 
 __all__ = ["steady_goodput", "steady_idle_share", "steady_rtt"]

@@ -3,28 +3,24 @@
 from __future__ import annotations
 
 import socket
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
-from typing import ClassVar
-
-import msgspec
 
 from lab.middlebox import bpf
 from lab.middlebox.bpf import PACKET, R1, Counter, Line
 from lab.middlebox.program import ETHERTYPE, PROTOCOL, running
+from lab.spec.task import Task
 from lab.testbed import Testbed, WorkloadError
 
 LENGTH = 16  # where a frame over IPv4 has the length of its packet
 HEADERS = 120  # bytes of IPv4 and TCP at most: a longer packet carries data
 
 
-class DropSegment(msgspec.Struct, frozen=True, tag="drop_segment", tag_field="kind", forbid_unknown_fields=True):
+class DropSegment(Task, frozen=True):
     """Drops the `number`th packet of over 120 bytes with TCP over IPv4 that leaves `node`, a router, by `interface`.
 
     It does not suit a sender, whose TCP would notice, and count the segment as never sent.
     """
-
-    tools: ClassVar[tuple[str, ...]] = ()
 
     node: str
     number: int
@@ -33,6 +29,14 @@ class DropSegment(msgspec.Struct, frozen=True, tag="drop_segment", tag_field="ki
     def __post_init__(self) -> None:
         if self.number < 1:
             raise ValueError(f"segments are counted from 1: there is no {self.number}")
+
+    def mss_of_syn(self, announced: int, sender: str, receiver: str, patches: Collection[str]) -> int:  # noqa: ARG002
+        """It leaves SYNs alone."""
+        return announced
+
+    def dropped(self) -> int:
+        """It drops one segment."""
+        return self.number
 
     @contextmanager
     def installed(self, testbed: Testbed) -> Iterator[None]:

@@ -6,19 +6,18 @@ Both only ever lower it: net/netfilter/xt_TCPMSS.c and nft_exthdr.c leave an MSS
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from typing import Any, ClassVar, Literal
 
-import msgspec
-
+from lab.spec.task import Task
 from lab.testbed import SOON_SECONDS, Testbed, WorkloadError
 from lab.units import Size
 
 Hook = Literal["out", "in"]
 
 
-class MssSetter(msgspec.Struct, frozen=True):
+class MssSetter(Task, frozen=True):
     """Describes what sets the MSS of SYNs that leave `node` by `interface`, or come `in` there."""
 
     node: str
@@ -26,17 +25,32 @@ class MssSetter(msgspec.Struct, frozen=True):
     way: Hook = "out"
     interface: str = "eth0"
 
+    def mss_of_syn(self, announced: int, sender: str, receiver: str, patches: Collection[str]) -> int:
+        """It sets the MSS of SYNs that leave a sender, or come in at a receiver."""
+        passes = self.node == (sender if self.way == "out" else receiver)
+        return self._set(announced, patches) if passes else announced
+
+    def _set(self, announced: int, patches: Collection[str]) -> int:  # noqa: ARG002
+        return self.mss.bytes
+
+    def dropped(self) -> None:
+        """It drops nothing."""
+
 
 TABLE, CHAIN = "replab", "syn"
+MAY_RAISE = "xt-tcpmss-may-raise"  # the kernel patch of experiments/asymmetric-mtu
 
 
-class TcpMss(MssSetter, frozen=True, tag="tcp_mss", tag_field="kind", forbid_unknown_fields=True):
+class TcpMss(MssSetter, frozen=True):
     """Runs `iptables -t mangle -j TCPMSS --set-mss` for SYNs that leave `node` by `interface`, or come `in` there.
 
     Leaves iptables.NODE.txt: the rule as the kernel has it, with its counters after the workload.
     """
 
     tools: ClassVar[tuple[str, ...]] = ("iptables",)
+
+    def _set(self, announced: int, patches: Collection[str]) -> int:
+        return self.mss.bytes if MAY_RAISE in patches else min(announced, self.mss.bytes)
 
     @contextmanager
     def installed(self, testbed: Testbed) -> Iterator[None]:
@@ -62,13 +76,16 @@ class TcpMss(MssSetter, frozen=True, tag="tcp_mss", tag_field="kind", forbid_unk
             undo()
 
 
-class NftMaxseg(MssSetter, frozen=True, tag="nft_maxseg", tag_field="kind", forbid_unknown_fields=True):
+class NftMaxseg(MssSetter, frozen=True):
     """Applies nftables' `tcp option maxseg size set` to SYNs that leave `node` by `interface`, or come `in` there.
 
     Leaves nft.NODE.json: the chain as the kernel has it, with its counters after the workload.
     """
 
     tools: ClassVar[tuple[str, ...]] = ("nft",)
+
+    def _set(self, announced: int, patches: Collection[str]) -> int:  # noqa: ARG002
+        return min(announced, self.mss.bytes)
 
     @contextmanager
     def installed(self, testbed: Testbed) -> Iterator[None]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import socket
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import ClassVar
 
 from lab.fabric import device
 from lab.fabric.netlink import Netlink
@@ -20,10 +19,8 @@ SYN, SYN_RST = 0x02, 0x06
 KIND_2_LENGTH_4 = 0x0204  # RFC 9293 3.2: how the MSS option starts
 
 
-class MssProgram(MssSetter, frozen=True, tag="mss_program", tag_field="kind", forbid_unknown_fields=True):
+class MssProgram(MssSetter, frozen=True):
     """Has a tc-bpf program set the MSS of SYNs over IPv4 that leave `node` by `interface`, or come `in` there."""
-
-    tools: ClassVar[tuple[str, ...]] = ()
 
     @contextmanager
     def installed(self, testbed: Testbed) -> Iterator[None]:

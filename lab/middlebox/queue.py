@@ -33,7 +33,7 @@ _HEADER = struct.pack(">BBH", socket.AF_UNSPEC, 0, QUEUE)  # nfgenmsg
 _FAMILY = 4  # its length in bytes
 
 
-class MssQueue(MssSetter, frozen=True, tag="mss_queue", tag_field="kind", forbid_unknown_fields=True):
+class MssQueue(MssSetter, frozen=True):
     """Has scapy set the MSS of SYNs over IPv4 that leave `node` by `interface`, or come `in` there.
 
     Leaves nft.NODE.json: the chain that queues them, as the kernel has it.

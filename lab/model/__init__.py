@@ -1,4 +1,4 @@
-"""Predict figures: each prediction takes a path and declares its kind, its formula and its source."""
+"""Predict figures: each prediction takes a scenario and declares its kind, its formula and its source."""
 
 from lab.model.acks import (
     ack_after_answer,
@@ -24,7 +24,6 @@ from lab.model.goodput import (
     goodput_iperf,
     goodput_iperf3,
     goodput_window_over_rtt,
-    goodput_written,
     lost_frames,
     lost_frames_of_window,
 )
@@ -37,8 +36,8 @@ from lab.model.mss import (
     no_fragments,
     tcp_header_length,
 )
-from lab.model.path import End, Hop, Path
 from lab.model.rtt import rtt_despite_retransmission, rtt_for_new_data, rtt_of_full_window, rtt_per_ack, third_of_tick
+from lab.model.scenario import Host, KernelTraits, Scenario
 from lab.model.small_writes import (
     data_packets,
     data_packets_by_writes,
@@ -57,68 +56,3 @@ from lab.model.small_writes import (
 from lab.model.steady import goodput_steady, idle_share, idle_share_of_window, round_trip
 from lab.model.transfer import Transfer, transfer
 from lab.model.window import window_plateau
-
-__all__ = [
-    "End",
-    "Hop",
-    "ModelError",
-    "Path",
-    "Transfer",
-    "ack_after_answer",
-    "ack_delayed_longest",
-    "ack_delayed_mean",
-    "acks_after_hole",
-    "acks_after_hole_at_once",
-    "any_drops",
-    "any_drops_of_window",
-    "base_rtt",
-    "data_packets",
-    "data_packets_by_writes",
-    "exchange",
-    "exchange_time",
-    "exchange_time_by_stalls",
-    "file_in_first",
-    "file_in_first_corked",
-    "first_segment",
-    "first_segment_by_writes",
-    "frames_in_flight",
-    "frames_of_window",
-    "goodput_bulk",
-    "goodput_despite_reordering",
-    "goodput_iperf",
-    "goodput_iperf3",
-    "goodput_line_rate",
-    "goodput_steady",
-    "goodput_window_over_rtt",
-    "goodput_written",
-    "idle_share",
-    "idle_share_of_window",
-    "largest_payload",
-    "largest_payload_back",
-    "lone_acks",
-    "lone_acks_piggybacked",
-    "lost_frames",
-    "lost_frames_of_window",
-    "message_latency",
-    "message_latency_by_stall",
-    "mss_of_syn",
-    "mss_of_syn_ack",
-    "no_fragments",
-    "packets_per_gb",
-    "quick_acks",
-    "round_trip",
-    "rtt_despite_retransmission",
-    "rtt_for_new_data",
-    "rtt_of_full_window",
-    "rtt_per_ack",
-    "segments_per_ack",
-    "segments_per_ack_growing",
-    "segments_per_batch",
-    "segments_per_read",
-    "tcp_header_length",
-    "third_of_tick",
-    "transfer",
-    "transfer_time",
-    "transfer_time_by_rounds",
-    "window_plateau",
-]

@@ -9,35 +9,21 @@ from __future__ import annotations
 from lab.model.delayed_ack import LVL_CLK_SHIFT, LVL_START, TCP_MAX_QUICKACKS
 from lab.model.line import ModelError, base_rtt, frame
 from lab.model.mss import mss
-from lab.model.path import Path
-from lab.model.window import initial_window, scaling_ratio, skb_payload
+from lab.model.scenario import Scenario
+from lab.model.window import gso_segments, initial_window, scaling_ratio
 from lab.prediction import law, simulation
-from lab.units import Duration, Rate, Size, Value
-
-__all__ = [
-    "ack_after_answer",
-    "ack_delayed_longest",
-    "ack_delayed_mean",
-    "acks_after_hole",
-    "acks_after_hole_at_once",
-    "packets_per_gb",
-    "quick_acks",
-    "segments_per_ack",
-    "segments_per_ack_growing",
-    "segments_per_batch",
-    "segments_per_read",
-]
+from lab.units import Value
 
 _EVERY = 2  # __tcp_ack_snd_check(): more than one full segment is acknowledged
 _DELACK_MIN, _DELACK_MAX = 1 / 25, 1 / 5  # TCP_DELACK_MIN, TCP_DELACK_MAX: HZ / 25, HZ / 5
 _DUP_ACKS = 3  # TCP_FASTRETRANS_THRESH: so many are sent at once
-_COMP_SACK_NR, _COMP_SACK_DELAY, _COMP_SACK_RTT = 44, 0.001, 0.33  # tcp_comp_sack_nr, _delay_ns, _rtt_percent
+_COMP_SACK_DELAY, _COMP_SACK_RTT = 0.001, 0.33  # tcp_comp_sack_delay_ns, tcp_comp_sack_rtt_percent
 
 
 @law(formula="2 segments per ACK", source="RFC 1122, 4.2.3.2; __tcp_ack_snd_check()")
-def segments_per_ack(path: Path) -> Value:
+def segments_per_ack(scenario: Scenario) -> Value:
     """An ACK is for 2 segments while the reader keeps up: __tcp_ack_snd_check() sends it once more than one is new."""
-    if path.receiver.gro:
+    if scenario.receiver.interface.offloads.gro:
         raise ModelError("GRO makes one of many segments: it is a batch that is acknowledged")
     return Value(_EVERY, "1")
 
@@ -46,7 +32,7 @@ def segments_per_ack(path: Path) -> Value:
     formula="n / (1 + ((n − 2) × frame time − poll) × HZ) for super-packets of n segments",
     source="__tcp_transmit_skb(), napi_complete_done(), __tcp_ack_snd_check()",
 )
-def segments_per_batch(path: Path) -> Value:
+def segments_per_batch(scenario: Scenario) -> Value:
     """With GRO, an ACK is for the full segments of a batch. It is for 2 where frames are further apart than polls.
 
     A batch ends with the sender's super-packet, whose last segment has PSH (__tcp_transmit_skb(), since 5.4), and at
@@ -55,29 +41,32 @@ def segments_per_batch(path: Path) -> Value:
     since a single one is not acknowledged. On average, so many ticks cut each super-packet: (n - 2) frames' time, less
     the time between two polls, over the time between two ticks.
     """
-    return Value(_gathered(path, _EVERY) if _merges(path) else _EVERY, "1")
+    return Value(_gathered(scenario, _EVERY) if _merges(scenario) else _EVERY, "1")
 
 
 @law(formula="bytes of a read / MSS", source="__tcp_ack_snd_check(), tcp_cleanup_rbuf()")
-def segments_per_read(path: Path) -> Value:
+def segments_per_read(scenario: Scenario) -> Value:
     """With a reader slower than the link, each ACK is for as many full segments as one read takes.
 
     __tcp_ack_snd_check() sends no ACK while the window that it could offer is below the last, as it is while the buffer
     fills. tcp_cleanup_rbuf() sends one after the next read, if that frees a 16th of the buffer or more: with less,
     __tcp_select_window() offers nothing.
     """
-    if path.workload.get("kind") != "paced_reader" or not (path.rate is None or _reader(path) < path.rate):
+    reader = scenario.reader
+    if reader.rate is None or not (scenario.rate is None or reader.rate < scenario.rate):
         raise ModelError("the reader is not slower than the link: nothing fills the buffer")
-    return Value(_block(path) / mss(path), "1")
+    if reader.read_size < scenario.rcvbuf_max * scaling_ratio(scenario) >> 8 >> 4:
+        raise ModelError("reads of less than a 16th of the buffer: the model covers an ACK for each read")
+    return Value(reader.read_size / mss(scenario), "1")
 
 
 @law(formula="1 segment per ACK", source="tcp_grow_window()")
-def segments_per_ack_growing(path: Path) -> Value:
+def segments_per_ack_growing(scenario: Scenario) -> Value:
     """Each ACK is for 1 segment while the receive window grows: one that widens it gets a quick ACK.
 
     Each time, tcp_grow_window() asks for it.
     """
-    if path.receiver.gro:
+    if scenario.receiver.interface.offloads.gro:
         raise ModelError("how GRO and a growing window act together is not predicted")
     return Value(1, "1")
 
@@ -86,72 +75,72 @@ def segments_per_ack_growing(path: Path) -> Value:
     formula="10⁹ B / MSS × (1 / segments per batch + 1 / segments per ACK)",
     source="arithmetic; segments_per_batch",
 )
-def packets_per_gb(path: Path) -> Value:
+def packets_per_gb(scenario: Scenario) -> Value:
     """The receiver's TCP handles batches and ACKs, which are counted per GB of payload.
 
     Without GRO, a batch is one segment.
     """
-    batch = _gathered(path, 1) if _merges(path) else 1
-    per_segment = 1 / batch + 1 / segments_per_batch(path).number
-    return Value(1e9 / mss(path) * per_segment, "1")
+    batch = _gathered(scenario, 1) if _merges(scenario) else 1
+    per_segment = 1 / batch + 1 / segments_per_batch(scenario).number
+    return Value(1e9 / mss(scenario) * per_segment, "1")
 
 
 @law(formula="min(initial window / (2 × MSS), 16)", source="tcp_incr_quickack()")
-def quick_acks(path: Path) -> Value:
+def quick_acks(scenario: Scenario) -> Value:
     """When a connection starts, one ACK per two segments of window goes at once, at most 16: tcp_incr_quickack()."""
-    return Value(min(initial_window(path) // (2 * mss(path)), TCP_MAX_QUICKACKS), "1")
+    return Value(min(initial_window(scenario) // (2 * mss(scenario)), TCP_MAX_QUICKACKS), "1")
 
 
 @law(formula="the time to the answer", source="RFC 1122, 4.2.3.2; tcp_in_quickack_mode()")
-def ack_after_answer(path: Path) -> Value:
+def ack_after_answer(scenario: Scenario) -> Value:
     """The ACK takes as long as the answer, which carries it: an end that has just answered is in ping-pong mode.
 
     tcp_in_quickack_mode() and tcp_cleanup_rbuf() ask for no ACK in that mode. It begins with the first answer sent
     within the ATO, HZ / 25, of a request (tcp_event_data_sent()), unless tcp_pingpong_thresh wants more of them. Out of
     that mode, reading a short segment acknowledges it at once. Raises ModelError for an answer that comes later.
     """
-    if int(path.receiver.sysctls.get("net.ipv4.tcp_pingpong_thresh", 1)) > 1:
+    if scenario.receiver.sysctl("tcp_pingpong_thresh") > 1:
         return Value(0, "s")
-    think = Duration.of(path.workload.get("think", "0 s")).seconds
+    think = scenario.reader.think.seconds
     if think >= _DELACK_MIN:
         raise ModelError("an answer after HZ / 25 or more finds its ACK sent: no ping-pong mode to predict")
     return Value(think, "s")
 
 
 @law(formula="1 / 25 s + 1 / (2 × HZ)", source="TCP_DELACK_MIN; tcp_send_delayed_ack()")
-def ack_delayed_mean(path: Path) -> Value:
+def ack_delayed_mean(scenario: Scenario) -> Value:
     """The ACK of a segment that nobody reads or answers waits for HZ / 25 on a short path, and half a jiffy more.
 
     tcp_send_delayed_ack() lets it wait for the RTT if that is longer. The timer wheel fires in the tick after the one
     that is asked for, and the request comes somewhere within a jiffy.
     """
-    _unread(path)
-    if base_rtt(path).number > _DELACK_MIN:
+    _unread(scenario)
+    if base_rtt(scenario).number > _DELACK_MIN:
         raise ModelError("beyond an RTT of HZ / 25 the delay grows from ACK to ACK: the mean is not predicted")
-    return Value(_DELACK_MIN + 0.5 / path.hz, "s")
+    return Value(_DELACK_MIN + 0.5 / scenario.kernel.hz, "s")
 
 
 @law(
     formula="min(max(RTT, 1 / 25 s), 1 / 5 s) and the timer wheel's grain",
     source="TCP_DELACK_MIN, TCP_DELACK_MAX; tcp_send_delayed_ack(), calc_wheel_index()",
 )
-def ack_delayed_longest(path: Path) -> Value:
+def ack_delayed_longest(scenario: Scenario) -> Value:
     """An ACK of what nobody reads waits for at most the RTT, bounded by HZ / 25 and HZ / 5, and the timer's grain.
 
     Each ACK that the timer had to send doubles the next delay (tcp_delack_timer_handler()). From 63 jiffies on
     (LVL_START(1)), the timer wheel fires up to 8 late; messages that come at all phases of it see all of that, less
     half a jiffy on average.
     """
-    _unread(path)
-    delay = min(max(base_rtt(path).number, _DELACK_MIN), _DELACK_MAX)
-    late = 1 << LVL_CLK_SHIFT if delay * path.hz >= LVL_START else 1
-    return Value(delay + (late - 0.5) / path.hz, "s")
+    _unread(scenario)
+    delay = min(max(base_rtt(scenario).number, _DELACK_MIN), _DELACK_MAX)
+    late = 1 << LVL_CLK_SHIFT if delay * scenario.kernel.hz >= LVL_START else 1
+    return Value(delay + (late - 0.5) / scenario.kernel.hz, "s")
 
 
 @law(formula="1 ACK per segment behind the hole", source="RFC 5681, 4.2")
-def acks_after_hole_at_once(path: Path) -> Value:
+def acks_after_hole_at_once(scenario: Scenario) -> Value:
     """Each segment behind the dropped one causes a duplicate ACK at once."""
-    _behind(path)
+    _behind(scenario)
     return Value(1, "1")
 
 
@@ -159,17 +148,17 @@ def acks_after_hole_at_once(path: Path) -> Value:
     of="__tcp_ack_snd_check() and tcp_compressed_ack_kick(), Linux 7.2",
     law=acks_after_hole_at_once,
 )
-def acks_after_hole(path: Path) -> Value:
+def acks_after_hole(scenario: Scenario) -> Value:
     """Each segment behind the dropped one causes one ACK. With SACK, since 4.18, most of them wait.
 
     __tcp_ack_snd_check() sends three at once (since 4.20). Then it holds them: until the 45th (tcp_comp_sack_nr = 44),
     or for a third of the RTT, 1 ms at most. What is left of the transfer has to be in flight when the hole is noticed,
     so that this and nothing else comes.
     """
-    behind, most = _behind(path), int(path.receiver.sysctls.get("net.ipv4.tcp_comp_sack_nr", _COMP_SACK_NR))
-    if not most or "0" in {end.sysctls.get("net.ipv4.tcp_sack", "1") for end in (path.sender, path.receiver)}:
+    behind, most = _behind(scenario), scenario.receiver.sysctl("tcp_comp_sack_nr")
+    if not most or not all(host.sysctl("tcp_sack") for host in (scenario.sender, scenario.receiver)):
         return Value(1, "1")
-    wire, delay = _frame_seconds(path), min(_COMP_SACK_RTT * base_rtt(path).number, _COMP_SACK_DELAY)
+    wire, delay = _frame_seconds(scenario), min(_COMP_SACK_RTT * base_rtt(scenario).number, _COMP_SACK_DELAY)
     acks, held, due = min(behind, _DUP_ACKS), 0, 0.0
     for segment in range(_DUP_ACKS, behind):
         if held and segment * wire >= due:
@@ -181,52 +170,41 @@ def acks_after_hole(path: Path) -> Value:
     return Value((acks + bool(held)) / behind, "1")
 
 
-def _behind(path: Path) -> int:
+def _behind(scenario: Scenario) -> int:
     """Return how many segments of the transfer follow the dropped one.
 
     Raises ModelError unless exactly one is dropped and a size is given.
     """
-    dropped = [box["number"] for box in path.middleboxes if box["kind"] == "drop_segment"]
-    if len(dropped) != 1 or not path.workload.get("size"):
+    dropped = [number for box in scenario.middleboxes if (number := box.dropped())]
+    if len(dropped) != 1 or not scenario.writer.size:
         raise ModelError("the model covers a transfer of a given size that loses one chosen segment")
-    behind = -(-Size.of(path.workload["size"]).bytes // mss(path)) - int(dropped[0])
+    behind = -(-scenario.writer.size // mss(scenario)) - dropped[0]
     if behind < 1:
         raise ModelError("nothing is sent behind the dropped segment")
     return behind
 
 
-def _unread(path: Path) -> None:
-    if not Duration.of(path.workload.get("asleep", "0 s")):
+def _unread(scenario: Scenario) -> None:
+    if not scenario.reader.asleep:
         raise ModelError("a segment that is read and not answered is acknowledged then: its delay is the reader's")
 
 
-def _reader(path: Path) -> Rate:
-    return Rate.of(path.workload["rate"])
-
-
-def _block(path: Path) -> int:
-    """Return the bytes of one read. Raises ModelError where that does not free enough for a window to be offered."""
-    block = Size.of(path.workload["block"]).bytes
-    if block < path.rcvbuf_max * scaling_ratio(path) >> 8 >> 4:
-        raise ModelError("reads of less than a 16th of the buffer: the model covers an ACK for each read")
-    return block
-
-
-def _merges(path: Path) -> bool:
+def _merges(scenario: Scenario) -> bool:
     """Tell whether GRO finds more than one frame at a poll."""
-    return path.receiver.gro and path.receiver.coalescing.seconds > _frame_seconds(path)
+    receiving = scenario.receiver.interface
+    return receiving.offloads.gro and receiving.gro_flush_timeout.seconds > _frame_seconds(scenario)
 
 
-def _gathered(path: Path, least: int) -> float:
+def _gathered(scenario: Scenario, least: int) -> float:
     """Return how many segments a batch of `least` or more has on average."""
-    segments = skb_payload(path) // mss(path)
-    wire, poll, jiffy = _frame_seconds(path), path.receiver.coalescing.seconds, 1 / path.hz
-    if path.sender.gso_max_segs is not None or poll >= min(segments * wire, jiffy):
+    segments, wire, jiffy = gso_segments(scenario), _frame_seconds(scenario), 1 / scenario.kernel.hz
+    poll = scenario.receiver.interface.gro_flush_timeout.seconds
+    if scenario.sender.interface.gso_max_segs is not None or poll >= min(segments * wire, jiffy):
         raise ModelError("the model covers full super-packets, and polls more often than they and jiffies come")
     return segments / (1 + max(0.0, (segments - least) * wire - poll) / jiffy)
 
 
-def _frame_seconds(path: Path) -> float:
-    if path.rate is None:
+def _frame_seconds(scenario: Scenario) -> float:
+    if scenario.rate is None:
         raise ModelError("without a rate, frames come as fast as the machine makes them")
-    return float(path.rate.time_for(frame(path)))
+    return float(scenario.rate.time_for(frame(scenario)))

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-__all__ = ["TCP_INIT_CWND", "Cubic"]
-
 TCP_INIT_CWND = 10  # RFC 6928
 TCP_INFINITE_SSTHRESH = 0x7FFFFFFF
 HYSTART_LOW_WINDOW = 16  # segments below which slow start goes on

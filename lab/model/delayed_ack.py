@@ -8,9 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from lab.model.path import Path
-
-__all__ = ["LVL_CLK_SHIFT", "LVL_START", "NEVER", "TCP_MAX_QUICKACKS", "TCP_MSS_DEFAULT", "DelayedAck", "Timers"]
+from lab.model.scenario import KernelTraits
 
 TCP_MSS_DEFAULT, TCP_MIN_MSS = 536, 88
 TCP_MAX_QUICKACKS = 16
@@ -30,9 +28,9 @@ class Timers:
     late: bool = True  # whether timers wait for one tick more, as they do since Linux 4.8
 
     @classmethod
-    def of(cls, path: Path) -> Timers:
-        """Return the timers of the path's kernel."""
-        return cls(path.hz, path.kernel >= _LATE_SINCE and _ON_TIME not in path.patches)
+    def of(cls, kernel: KernelTraits) -> Timers:
+        """Return the timers of a kernel."""
+        return cls(kernel.hz, kernel.version >= _LATE_SINCE and _ON_TIME not in kernel.patches)
 
     def jiffies(self, now: int) -> int:
         """Return the last tick that has passed."""

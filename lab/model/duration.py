@@ -6,34 +6,32 @@ from lab.model.goodput import goodput_window_over_rtt
 from lab.model.handshake import handshake
 from lab.model.line import ModelError, base_rtt
 from lab.model.mss import mss
-from lab.model.path import Path
+from lab.model.scenario import Scenario
 from lab.model.transfer import REPLAYED, transfer
 from lab.prediction import law, simulation
 from lab.units import Value
-
-__all__ = ["transfer_time", "transfer_time_by_rounds"]
 
 _INITIAL_WINDOW = 10  # segments: RFC 6928
 
 
 @law(formula="RTT × (1 + rounds of slow start) + rest / goodput", source="RFC 5681, 3.1; RFC 6928; RFC 6349, 3.3.1")
-def transfer_time_by_rounds(path: Path) -> Value:
+def transfer_time_by_rounds(scenario: Scenario) -> Value:
     """The handshake takes a round trip, and so does each doubling of ten segments until the goodput needs no more.
 
     The rest goes at the goodput of window over round trip.
     """
-    if path.size is None:
+    if scenario.writer.size is None:
         raise ModelError("nothing says how much is sent")
-    rtt, goodput = base_rtt(path).number, goodput_window_over_rtt(path).number / 8
-    rest, burst, rounds = path.size.bytes, _INITIAL_WINDOW * mss(path), 0
+    rtt, goodput = base_rtt(scenario).number, goodput_window_over_rtt(scenario).number / 8
+    rest, burst, rounds = scenario.writer.size, _INITIAL_WINDOW * mss(scenario), 0
     while burst < min(goodput * rtt, rest):
         rest, burst, rounds = rest - burst, 2 * burst, rounds + 1
     return Value(rtt * (1 + rounds) + rest / goodput, "s")
 
 
 @simulation(of=REPLAYED, law=transfer_time_by_rounds)
-def transfer_time(path: Path) -> Value:
+def transfer_time(scenario: Scenario) -> Value:
     """The transfer takes the handshake, slow start and the rest, on a path without loss."""
-    if path.loss:
+    if scenario.loss:
         raise ModelError("the path loses frames: the model covers a transfer without loss")
-    return Value(handshake(path).sender / 1e9 + transfer(path).drained, "s")
+    return Value(handshake(scenario).sender / 1e9 + transfer(scenario).drained, "s")

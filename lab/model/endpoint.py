@@ -9,11 +9,9 @@ from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from lab.model.packet import Ack, Segment
-from lab.model.path import Path
-from lab.model.receiver import Receiver, ReceiverConfig
-from lab.model.sender import TCP_NAGLE_CORK, TCP_NAGLE_OFF, Sender, SenderConfig, Skb
-
-__all__ = ["Endpoint", "Packet"]
+from lab.model.receiver import Receiver
+from lab.model.scenario import Scenario
+from lab.model.sender import TCP_NAGLE_CORK, TCP_NAGLE_OFF, Sender, Skb
 
 
 class Packet(NamedTuple):
@@ -32,11 +30,11 @@ class Packet(NamedTuple):
 class Endpoint:
     """Plays a socket whose process writes, and reads all there is. What it sends goes to `transmit(packet)`."""
 
-    def __init__(self, path: Path, transmit: Callable[[Packet], None], nodelay: bool = False) -> None:
+    def __init__(self, scenario: Scenario, transmit: Callable[[Packet], None], nodelay: bool = False) -> None:
         """Make the socket at the path's beginning; `nodelay` is TCP_NODELAY."""
         self.transmit = transmit
-        self.sender = Sender(SenderConfig.of(path), self._transmit_skb)
-        self.receiver = Receiver(ReceiverConfig.of(path.turned()), self._transmit_ack)
+        self.sender = Sender(scenario, self._transmit_skb)
+        self.receiver = Receiver(scenario.reversed(), self._transmit_ack)
         self.sender.nonagle = TCP_NAGLE_OFF if nodelay else 0
 
     def write(self, size: int, now: Callable[[], int]) -> Iterator[None]:

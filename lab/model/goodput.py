@@ -4,134 +4,112 @@ from __future__ import annotations
 
 from lab.model.line import ModelError, base_rtt, goodput_line_rate
 from lab.model.mss import mss
-from lab.model.path import Path
+from lab.model.scenario import Scenario
 from lab.model.transfer import REPLAYED, Transfer, transfer
 from lab.model.window import smaller_window
 from lab.prediction import law, simulation
 from lab.units import Value
 
-__all__ = [
-    "any_drops",
-    "any_drops_of_window",
-    "frames_in_flight",
-    "frames_of_window",
-    "goodput_bulk",
-    "goodput_despite_reordering",
-    "goodput_iperf",
-    "goodput_iperf3",
-    "goodput_window_over_rtt",
-    "goodput_written",
-    "lost_frames",
-    "lost_frames_of_window",
-    "undropped",
-]
-
 
 @law(formula="min(rwnd, sndbuf) × 8 / RTT, at most rate × payload / frame", source="RFC 6349, 3.3.1; IEEE 802.3")
-def goodput_window_over_rtt(path: Path) -> Value:
+def goodput_window_over_rtt(scenario: Scenario) -> Value:
     """The smaller of receive window and send buffer passes once per round trip, if the link lets it.
 
     Slow start, bursts and what a buffer spends on headers are left out.
     """
-    _lossless(path)
-    full = goodput_line_rate(path).number
-    return Value(min(8 * smaller_window(path) / base_rtt(path).number, full), "bit/s")
+    _lossless(scenario)
+    full = goodput_line_rate(scenario).number
+    return Value(min(8 * smaller_window(scenario) / base_rtt(scenario).number, full), "bit/s")
 
 
 @law(formula="min(rwnd, sndbuf) / MSS", source="RFC 9293, 3.8: at most a window is in flight")
-def frames_of_window(path: Path) -> Value:
+def frames_of_window(scenario: Scenario) -> Value:
     """The bottleneck would hold the whole window: what is in flight on a link, netem's queue holds."""
-    return Value(-(-smaller_window(path) // mss(path)), "1")
+    return Value(-(-smaller_window(scenario) // mss(scenario)), "1")
 
 
 @law(formula="1 if min(rwnd, sndbuf) / MSS > limit, else 0", source="RFC 9293, 3.8; netem_enqueue()")
-def any_drops_of_window(path: Path) -> Value:
+def any_drops_of_window(scenario: Scenario) -> Value:
     """The bottleneck drops frames if it holds fewer than the window has."""
-    return Value(int(frames_of_window(path).number > path.limit), "1")
+    return Value(int(frames_of_window(scenario).number > scenario.limit), "1")
 
 
 @law(formula="0 while min(rwnd, sndbuf) / MSS ≤ limit", source="RFC 9293, 3.8; netem_enqueue()")
-def lost_frames_of_window(path: Path) -> Value:
+def lost_frames_of_window(scenario: Scenario) -> Value:
     """No frame is lost while the bottleneck holds the whole window."""
-    _lossless(path)
-    if any_drops_of_window(path).number:
+    _lossless(scenario)
+    if any_drops_of_window(scenario).number:
         raise ModelError("the window is larger than the bottleneck's limit: how much is lost, no closed form says")
     return Value(0, "1")
 
 
 @simulation(of=REPLAYED, law=goodput_window_over_rtt)
-def goodput_iperf3(path: Path) -> Value:
+def goodput_iperf3(scenario: Scenario) -> Value:
     """The receiver of iperf3 counts what was sent in time, over its own time.
 
     The message that ends the test follows the data through the queue and starts with a round trip: the receiver's
     clock runs that much longer than the sender's.
     """
-    done = undropped(path)
-    return Value(8 * done.sent / (done.seconds + done.queue + base_rtt(path).number), "bit/s")
+    done = undropped(scenario)
+    return Value(8 * done.sent / (done.seconds + done.queue + base_rtt(scenario).number), "bit/s")
 
 
 @simulation(of=REPLAYED, law=goodput_window_over_rtt)
-def goodput_iperf(path: Path) -> Value:
+def goodput_iperf(scenario: Scenario) -> Value:
     """The server of iperf 2 counts all that was written, from the first arrival to the last."""
-    done = undropped(path)
-    return Value(8 * done.total / (done.drained - path.delay.seconds), "bit/s")
+    done = undropped(scenario)
+    return Value(8 * done.total / (done.drained - scenario.delay.seconds), "bit/s")
 
 
 @simulation(of=REPLAYED, law=goodput_window_over_rtt)
-def goodput_written(path: Path) -> Value:
-    """The senders of iperf and iperf3 count what was written, even if only buffered, over the writer's time."""
-    done = undropped(path)
-    return Value(8 * done.written / done.seconds, "bit/s")
-
-
 @simulation(of=REPLAYED, law=goodput_window_over_rtt)
-def goodput_bulk(path: Path) -> Value:
+def goodput_bulk(scenario: Scenario) -> Value:
     """The lab's own transfer counts from when its receiver first wakes until the last byte has arrived."""
-    done = undropped(path)
+    done = undropped(scenario)
     if done.started is None:
         raise ModelError("the transfer ends before its receiver first wakes, where its clock starts")
     return Value(8 * (done.total - done.first) / (done.drained - done.started), "bit/s")
 
 
 @law(formula="rate × payload / frame", source="IEEE 802.3; RFC 2883; tcp_try_undo_dsack()")
-def goodput_despite_reordering(path: Path) -> Value:
+def goodput_despite_reordering(scenario: Scenario) -> Value:
     """The transfer reaches the line rate in the long run: D-SACK tells the sender that a segment was late, not lost.
 
     The sender takes back what it concluded (tcp_try_undo_dsack()), and waits longer for the next one
     (tcp_rack_reo_wnd()).
     """
-    if path.loss or path.receiver.sysctls.get("net.ipv4.tcp_dsack") == "0":
+    if scenario.loss or not scenario.receiver.sysctl("tcp_dsack"):
         raise ModelError("how often a window is halved depends on chance: the model covers a path where none stays so")
-    return goodput_line_rate(path)
+    return goodput_line_rate(scenario)
 
 
 @simulation(of=REPLAYED, law=frames_of_window)
-def frames_in_flight(path: Path) -> Value:
+def frames_in_flight(scenario: Scenario) -> Value:
     """The figure is the most frames that the bottleneck would hold, queued and in flight, without its limit."""
-    return Value(transfer(path).peak, "1")
+    return Value(transfer(scenario).peak, "1")
 
 
 @simulation(of=REPLAYED, law=any_drops_of_window)
-def any_drops(path: Path) -> Value:
+def any_drops(scenario: Scenario) -> Value:
     """The figure is 1 if the bottleneck must drop frames, because more arrive than its limit holds; else 0."""
-    return Value(int(transfer(path).peak > path.limit), "1")
+    return Value(int(transfer(scenario).peak > scenario.limit), "1")
 
 
 @simulation(of=REPLAYED, law=lost_frames_of_window)
-def lost_frames(path: Path) -> Value:
+def lost_frames(scenario: Scenario) -> Value:
     """No frame is lost where neither the wire nor its limit loses any. Raises ModelError where one of them does."""
-    undropped(path)
+    undropped(scenario)
     return Value(0, "1")
 
 
-def undropped(path: Path) -> Transfer:
+def undropped(scenario: Scenario) -> Transfer:
     """Return the transfer. Raises ModelError where the wire or its limit loses frames."""
-    done = transfer(path)
-    if path.loss or done.peak > path.limit:
+    done = transfer(scenario)
+    if scenario.loss or done.peak > scenario.limit:
         raise ModelError("the path loses frames: the model covers a transfer without loss")
     return done
 
 
-def _lossless(path: Path) -> None:
-    if path.loss:
+def _lossless(scenario: Scenario) -> None:
+    if scenario.loss:
         raise ModelError("the path loses frames: the law is for a path without loss")

@@ -5,11 +5,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from lab.model.line import base_rtt, one_way
-from lab.model.mss import client
 from lab.model.packet import ACK, SYN
-from lab.model.path import Path
-
-__all__ = ["Handshake", "handshake"]
+from lab.model.scenario import Scenario
 
 
 class Handshake(NamedTuple):
@@ -20,12 +17,12 @@ class Handshake(NamedTuple):
     heard: int  # when the receiver sent what the sender heard last of it
 
 
-def handshake(path: Path) -> Handshake:
+def handshake(scenario: Scenario) -> Handshake:
     """Return the times of a handshake over an idle path, by whichever end connects."""
-    rtt = base_rtt(path, SYN).number
-    if client(path) == "sender":
-        return _times(rtt, rtt + one_way(path.forward, ACK), one_way(path.forward, SYN))
-    return _times(rtt + one_way(path.back, ACK), rtt, rtt)
+    rtt = base_rtt(scenario, SYN).number
+    if scenario.client == "sender":
+        return _times(rtt, rtt + one_way(scenario.forward, ACK), one_way(scenario.forward, SYN))
+    return _times(rtt + one_way(scenario.reverse, ACK), rtt, rtt)
 
 
 def _times(*seconds: float) -> Handshake:

@@ -7,11 +7,10 @@ from fractions import Fraction
 
 from lab.errors import LabError
 from lab.model.mss import header_bytes, mss
-from lab.model.path import Hop, Path
+from lab.model.scenario import Scenario
 from lab.prediction import law
-from lab.units import Rate, Size, Value
-
-__all__ = ["ETHERNET", "ModelError", "base_rtt", "frame", "goodput_line_rate", "one_way", "packet"]
+from lab.spec.network import Direction
+from lab.units import Size, Value
 
 ETHERNET = 38  # preamble 8, header 14, FCS 4, inter-frame gap 12 (IEEE 802.3): what a frame costs beyond its packet
 
@@ -20,38 +19,34 @@ class ModelError(LabError):
     """Raised when the model does not cover such a path."""
 
 
-def packet(path: Path) -> Size:
+def packet(scenario: Scenario) -> Size:
     """Return the size of a full segment's IP packet."""
-    return Size(mss(path) + header_bytes(path))
+    return Size(mss(scenario) + header_bytes(scenario))
 
 
-def frame(path: Path) -> Size:
+def frame(scenario: Scenario) -> Size:
     """Return what a full segment costs on the wire."""
-    return Size(packet(path).bytes + ETHERNET)
+    return Size(packet(scenario).bytes + ETHERNET)
 
 
 @law(formula="rate × payload / frame", source="IEEE 802.3; RFC 791, 8200, 9293, 7323")
-def goodput_line_rate(path: Path) -> Value:
+def goodput_line_rate(scenario: Scenario) -> Value:
     """The goodput that fills the bottleneck is rate x payload / frame. Raises ModelError without a rate."""
-    return Value(float(Fraction(mss(path), frame(path).bytes) * _rate(path).bps), "bit/s")
+    if scenario.rate is None:
+        raise ModelError("no link of the path has a rate, so nothing but the machine bounds the goodput")
+    return Value(float(Fraction(mss(scenario), frame(scenario).bytes) * scenario.rate.bps), "bit/s")
 
 
-def base_rtt(path: Path, there: Size | None = None, back: Size | None = None) -> Value:
+def base_rtt(scenario: Scenario, there: Size | None = None, back: Size | None = None) -> Value:
     """A round trip on an idle path takes the delays and each hop's serialisation, both ways.
 
     Without other sizes, the packets are those of `ping`: 84 bytes of IP either way (56 of data, 8 of ICMP, 20 of IP).
     """
     there, back = there or Size(84), back or there or Size(84)
-    return Value(one_way(path.forward, there) + one_way(path.back, back), "s")
+    return Value(one_way(scenario.forward, there) + one_way(scenario.reverse, back), "s")
 
 
-def one_way(hops: Iterable[Hop], packet: Size) -> float:
+def one_way(hops: Iterable[Direction], packet: Size) -> float:
     """Return the seconds that an IP packet takes over these hops when they are idle."""
     whole = Size(packet.bytes + ETHERNET)
     return float(sum(Fraction(hop.delay.ns, 10**9) + (hop.rate.time_for(whole) if hop.rate else 0) for hop in hops))
-
-
-def _rate(path: Path) -> Rate:
-    if path.rate is None:
-        raise ModelError("no link of the path has a rate, so nothing but the machine bounds the goodput")
-    return path.rate

@@ -6,8 +6,6 @@ from typing import NamedTuple
 
 from lab.units import Size
 
-__all__ = ["ACK", "SYN", "Ack", "Segment"]
-
 SYN, ACK = Size(60), Size(52)  # IP packets: 20, 20 and the options
 
 
@@ -17,7 +15,7 @@ class Segment(NamedTuple):
     len: int  # payload, bytes
     frags: int  # pieces of pages that it lies in
     psh: bool
-    tsecr: int  # the time stamp that it echoes, ms
+    tsecr: int  # the timestamp that it echoes, ms
 
 
 class Ack(NamedTuple):
@@ -25,5 +23,5 @@ class Ack(NamedTuple):
 
     ack_seq: int
     window: int  # the window offered with it, bytes
-    tsval: int  # its time stamp, ms
+    tsval: int  # its timestamp, ms
     len: int = 0  # bytes of data in the same packet

@@ -10,14 +10,13 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Self
 
 from lab.model.cubic import TCP_INIT_CWND
 from lab.model.delayed_ack import DelayedAck, Timers
 from lab.model.line import base_rtt
 from lab.model.mss import own_segment
 from lab.model.packet import SYN, Ack, Segment
-from lab.model.path import Path
+from lab.model.scenario import Scenario
 from lab.model.skb import overhead
 from lab.model.tuning import Tuning
 from lab.model.window import (
@@ -26,65 +25,12 @@ from lab.model.window import (
     fixed_ratio,
     initial_rcv_mss,
     initial_window,
-    rcvbuf_first,
     window_scale,
 )
-
-__all__ = ["Receiver", "ReceiverConfig"]
 
 MAX_SKB_FRAGS = 17
 NSEC_PER_USEC, NSEC_PER_MSEC = 1000, 10**6
 GROWING_LEN = 128  # bytes of a segment that may widen the window: tcp_event_data_recv()
-_ALL = 1 << 62
-_READ_SIZE = 1 << 20  # bytes
-_ANSWER = 28  # bytes with which iperf 2 answers its client's header
-
-
-@dataclass(frozen=True, slots=True)
-class ReceiverConfig:
-    """Holds what the receiving socket starts from, and what its reader asks for."""
-
-    timers: Timers
-    handshake_rtt: int  # ns
-    rmem_default: int  # the receive buffer at first: tcp_rmem[1], bytes
-    rmem_max: int  # the receive buffer at most: tcp_rmem[2], bytes
-    rcv_wnd: int  # the window that the SYN-ACK offered, bytes
-    skb_overhead: int  # what the head of an skb costs, bytes
-    advmss: int  # payload of the full segment that the socket announced
-    initial_rcv_mss: int  # what the socket takes for a full segment before it has seen one: tcp_initialize_rcv_mss()
-    rcv_wscale: int
-    fixed_ratio: int | None = None  # scaling_ratio of kernels before 6.6; None where it is measured
-    timestamps: bool = True
-    rcvlowat: int = 1  # bytes for which the reader wakes: SO_RCVLOWAT
-    first_read_size: int = _ALL  # bytes that the reader's first call asks for
-    read_size: int = _ALL  # bytes that every further call asks for
-    answer: int = 0  # bytes that the reader sends back when it has read anything
-
-    @classmethod
-    def of(cls, path: Path) -> Self:
-        """Return what the path's receiver starts from.
-
-        A reader with a low-water mark asks for that much first, then for 1 MiB at a time (`lab.workload.Bulk`); any
-        other one takes what there is.
-        """
-        advmss = own_segment(path, "receiver")
-        reads = {"first_read_size": path.rcvlowat, "read_size": _READ_SIZE} if path.rcvlowat else {}
-        return cls(
-            timers=Timers.of(path),
-            handshake_rtt=int(base_rtt(path, SYN).number * 1e9),
-            rmem_default=rcvbuf_first(path),
-            rmem_max=path.rcvbuf_max,
-            rcv_wnd=initial_window(path),
-            skb_overhead=overhead(path),
-            advmss=advmss,
-            initial_rcv_mss=initial_rcv_mss(path),
-            rcv_wscale=window_scale(path),
-            fixed_ratio=fixed_ratio(path),
-            timestamps=path.timestamps,
-            rcvlowat=max(path.rcvlowat, 1),
-            answer=_ANSWER if path.header_bytes else 0,
-            **reads,
-        )
 
 
 @dataclass(slots=True)
@@ -97,22 +43,28 @@ class Received:
 
 
 class Receiver:
-    """Plays the receiving socket and its reader. Its ACKs go to `transmit(now, ack)`."""
+    """Plays the scenario's receiving socket and its reader. Its ACKs go to `transmit(now, ack)`."""
 
-    def __init__(self, config: ReceiverConfig, transmit: Callable[[int, Ack], None]) -> None:
+    def __init__(self, scenario: Scenario, transmit: Callable[[int, Ack], None]) -> None:
         """Start as tcp_init_buffer_space() leaves the socket."""
-        self.config, self.transmit = config, transmit
-        self.icsk_ack = DelayedAck(config.timers, config.advmss, config.initial_rcv_mss, config.handshake_rtt)
+        rtt, advmss = int(base_rtt(scenario, SYN).number * 1e9), own_segment(scenario.reversed())
+        self.reader, self.transmit = scenario.reader, transmit
+        self.icsk_ack = DelayedAck(Timers.of(scenario.kernel), advmss, initial_rcv_mss(scenario), rtt)
+        self.timestamps = scenario.timestamps
+        self.skb_overhead = overhead(scenario.kernel)  # what the head of an skb costs, bytes
+        self.rcv_wscale = window_scale(scenario)
         self.rcv_nxt = self.rcv_wup = self.copied_seq = 0
-        self.rcvbuf, self.rcv_wnd = config.rmem_default, config.rcv_wnd
-        self.scaling_ratio = config.fixed_ratio or TCP_DEFAULT_SCALING_RATIO
-        self.window_clamp = max(2 * config.advmss, self._win_from_space(self.rcvbuf) - config.advmss)
+        self.rcvbuf, self.rmem_max = scenario.receiver.sysctl("tcp_rmem", 1), scenario.rcvbuf_max
+        self.rcv_wnd = initial_window(scenario)
+        self.fixed_ratio = fixed_ratio(scenario)  # scaling_ratio of kernels before 6.6; None where it is measured
+        self.scaling_ratio = self.fixed_ratio or TCP_DEFAULT_SCALING_RATIO
+        self.window_clamp = max(2 * advmss, self._win_from_space(self.rcvbuf) - advmss)
         self.rcv_ssthresh = min(self.rcv_wnd, self.window_clamp)
-        self.tuning = Tuning(min(self.rcv_ssthresh, TCP_INIT_CWND * config.advmss))
+        self.tuning = Tuning(min(self.rcv_ssthresh, TCP_INIT_CWND * advmss))
         self.rmem_alloc = 0
         self.receive_queue: deque[Received] = deque()
-        self.answer = config.answer
-        self.wanted = config.first_read_size  # bytes that the reader's call still waits for
+        self.answer = self.reader.answer
+        self.wanted = self.reader.first_read_size  # bytes that the reader's call still waits for
         self.awake = False  # whether the reader is about to read
         self.now = 0
 
@@ -130,7 +82,7 @@ class Receiver:
     def queue(self, now: int, segment: Segment) -> None:
         """Queue a segment and learn from it, without an ACK yet: tcp_queue_rcv(), tcp_event_data_recv()."""
         self.now, now_us = now, now // NSEC_PER_USEC
-        if self.config.timestamps and segment.len >= self.icsk_ack.rcv_mss:
+        if self.timestamps and segment.len >= self.icsk_ack.rcv_mss:
             self.tuning.rcv_rtt_measure_ts(now_us, segment.tsecr, self.rcv_nxt == self.copied_seq)
         self._queue_rcv(segment)
         if segment.len > self.icsk_ack.rcv_mss:
@@ -143,7 +95,7 @@ class Receiver:
     def ack_snd_check(self) -> None:
         """Decide if an ACK goes or waits, and if the reader wakes: __tcp_ack_snd_check(), tcp_data_ready()."""
         wider = self._unacked() > self.icsk_ack.rcv_mss and (
-            self.rcv_nxt - self.copied_seq < self.config.rcvlowat or self._select_window() >= self.rcv_wnd
+            self.rcv_nxt - self.copied_seq < self.reader.rcvlowat or self._select_window() >= self.rcv_wnd
         )
         if wider or self.icsk_ack.quickack_mode or self.icsk_ack.delay(self.now):
             self.send_ack()
@@ -176,12 +128,12 @@ class Receiver:
             self._rcv_space_adjust()
             if self.copied_seq == skb.end_seq:
                 self.rmem_alloc -= self.receive_queue.popleft().truesize
-        self.wanted = self.wanted or self.config.read_size
+        self.wanted = self.wanted or self.reader.read_size
 
     def _epollin_ready(self) -> bool:
         """Decide whether the reader wakes: tcp_epollin_ready(), tcp_rmem_pressure()."""
         pressure = self.rmem_alloc > self.rcvbuf - (self.rcvbuf >> 3)
-        enough = self.rcv_nxt - self.copied_seq >= self.config.rcvlowat
+        enough = self.rcv_nxt - self.copied_seq >= self.reader.rcvlowat
         return enough or pressure or self._receive_window() <= self.icsk_ack.rcv_mss
 
     def _queue_rcv(self, segment: Segment) -> None:
@@ -198,14 +150,14 @@ class Receiver:
             tail.truesize += segment.len
             tail.frags += segment.frags
         else:
-            self.rmem_alloc += self.config.skb_overhead
-            self.receive_queue.append(Received(self.rcv_nxt, segment.len + self.config.skb_overhead, segment.frags))
+            self.rmem_alloc += self.skb_overhead
+            self.receive_queue.append(Received(self.rcv_nxt, segment.len + self.skb_overhead, segment.frags))
 
     def _measure_scaling_ratio(self, length: int) -> None:
         """Measure the share of an skb that is payload: tcp_measure_rcv_mss(), since 6.6."""
-        if self.config.fixed_ratio is not None:
+        if self.fixed_ratio is not None:
             return
-        ratio = (length << TCP_RMEM_TO_WIN_SCALE) // (length + self.config.skb_overhead)
+        ratio = (length << TCP_RMEM_TO_WIN_SCALE) // (length + self.skb_overhead)
         if ratio != self.scaling_ratio:
             self.scaling_ratio = ratio
             self.window_clamp = self._win_from_space(self.rcvbuf)
@@ -215,7 +167,7 @@ class Receiver:
         """Widen the window by two segments for each one, and ask for an ACK at once: tcp_grow_window()."""
         room = min(self.window_clamp, self._space()) - self.rcv_ssthresh
         if room > 0 and length >= GROWING_LEN:
-            self.rcv_ssthresh += min(room, 2 * max(self.config.advmss, length))
+            self.rcv_ssthresh += min(room, 2 * max(self.icsk_ack.advmss, length))
             self.icsk_ack.quick |= 1
 
     def _win_from_space(self, space: int) -> int:
@@ -235,11 +187,11 @@ class Receiver:
         allowed_space, free_space, mss = self._win_from_space(self.rcvbuf), self._space(), self.icsk_ack.rcv_mss
         if free_space < min(self.window_clamp, allowed_space) >> 1:
             self.icsk_ack.quick = 0
-            free_space = free_space >> self.config.rcv_wscale << self.config.rcv_wscale
+            free_space = free_space >> self.rcv_wscale << self.rcv_wscale
             if free_space < allowed_space >> 4 or free_space < mss:
                 return 0
         free_space = min(free_space, self.rcv_ssthresh)
-        if self.config.rcv_wscale:
+        if self.rcv_wscale:
             return self._scaled(free_space)
         if free_space - mss < self.rcv_wnd <= free_space:
             return self.rcv_wnd
@@ -247,7 +199,7 @@ class Receiver:
 
     def _scaled(self, window: int) -> int:
         """Round a window up to one that the window scale can express."""
-        return -(-window >> self.config.rcv_wscale) << self.config.rcv_wscale
+        return -(-window >> self.rcv_wscale) << self.rcv_wscale
 
     def send_ack(self, length: int = 0) -> None:
         """Send an ACK, bare or with `length` bytes of data."""
@@ -272,7 +224,7 @@ class Receiver:
         unread = self.rcv_nxt - self.copied_seq
         rcvwin = self.tuning.rcvbuf_grow(self.now // NSEC_PER_USEC, self.copied_seq, unread)
         if rcvwin is not None:
-            rcvbuf = min((rcvwin << TCP_RMEM_TO_WIN_SCALE) // self.scaling_ratio, self.config.rmem_max)
+            rcvbuf = min((rcvwin << TCP_RMEM_TO_WIN_SCALE) // self.scaling_ratio, self.rmem_max)
             if rcvbuf > self.rcvbuf:
                 self.rcvbuf, self.window_clamp = rcvbuf, self._win_from_space(rcvbuf)
 

@@ -3,57 +3,56 @@
 from __future__ import annotations
 
 from lab.model.line import ModelError, goodput_line_rate
-from lab.model.path import Path
-from lab.model.window import rcv_window, skb_payload
+from lab.model.mss import mss
+from lab.model.scenario import Scenario
+from lab.model.window import gso_segments, rcv_window
 from lab.prediction import definition, law
 from lab.units import Value
-
-__all__ = ["rtt_despite_retransmission", "rtt_for_new_data", "rtt_of_full_window", "rtt_per_ack", "third_of_tick"]
 
 _TICK = 0.001  # seconds of Linux's timestamp clock: TCP_TS_HZ is 1000
 
 
 @definition(because="the metric counts an echoed timestamp as a sample, and every such ACK echoes one")
-def rtt_for_new_data(path: Path) -> Value:
+def rtt_for_new_data(scenario: Scenario) -> Value:
     """The figure is 1 with timestamps: an ACK of new data tells when that was sent, first or again (RFC 7323 4.1)."""
-    if not path.timestamps:
+    if not scenario.timestamps:
         raise ModelError("there are no timestamps to be echoed")
     return Value(1, "1")
 
 
 @definition(because="the metric counts an echoed timestamp as a sample, and without loss every ACK echoes one")
-def rtt_per_ack(path: Path) -> Value:
+def rtt_per_ack(scenario: Scenario) -> Value:
     """The figure is 1 without loss: every ACK acknowledges new data. With loss, duplicates do not (RFC 7323 4.1)."""
-    if path.loss:
+    if scenario.loss:
         raise ModelError("how many duplicates a loss causes depends on the window that it meets")
-    return rtt_for_new_data(path)
+    return rtt_for_new_data(scenario)
 
 
 @definition(because="the metric takes no other sample of a retransmitted segment than an echoed timestamp")
-def rtt_despite_retransmission(path: Path) -> Value:
+def rtt_despite_retransmission(scenario: Scenario) -> Value:
     """The figure is 1 with timestamps, whose echo tells transmissions apart; 0 without: Karn's rule (RFC 6298 3)."""
-    return Value(int(path.timestamps), "1")
+    return Value(int(scenario.timestamps), "1")
 
 
 @law(formula="tick / 3", source="the mean of |u − v|, u and v uniform in a tick; TCP_TS_HZ")
-def third_of_tick(path: Path) -> Value:
+def third_of_tick(scenario: Scenario) -> Value:
     """The error is a third of the clock's tick, which is 1 ms in Linux.
 
     Each of two times is late by a uniform part of a tick; their difference is off by the difference of the two parts,
     whose mean size is a third.
     """
-    rtt_for_new_data(path)
+    rtt_for_new_data(scenario)
     return Value(_TICK / 3, "s")
 
 
 @law(formula="8 × (rwnd − skb / 2) / goodput", source="Little's law; tcp_tso_should_defer()")
-def rtt_of_full_window(path: Path) -> Value:
+def rtt_of_full_window(scenario: Scenario) -> Value:
     """The RTT is window / rate: what the window holds beyond the path stands in the queue (Little's law).
 
     A sender waits until the window has room for a burst (tcp_tso_should_defer()): on average it is full but for half of
     one. This holds while the send buffer is never the limit: a writer sleeps until a third of it is free.
     """
-    window = rcv_window(path)
-    if 3 * window > 2 * path.sndbuf_max:
+    window, burst = rcv_window(scenario), gso_segments(scenario) * mss(scenario)
+    if 3 * window > 2 * scenario.sndbuf_max:
         raise ModelError("the send buffer, not the window, bounds what is in flight")
-    return Value(8 * (window - skb_payload(path) / 2) / goodput_line_rate(path).number, "s")
+    return Value(8 * (window - burst / 2) / goodput_line_rate(scenario).number, "s")

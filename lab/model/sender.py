@@ -10,17 +10,14 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Generator
 from dataclasses import dataclass
-from typing import Self
 
 from lab.model.cubic import Cubic
 from lab.model.line import base_rtt
 from lab.model.mss import mss
 from lab.model.packet import SYN, Ack
-from lab.model.path import Path
+from lab.model.scenario import Scenario
 from lab.model.skb import gso_bytes, overhead
 from lab.model.window import gso_segments, initial_window, sndbuf_per_segment
-
-__all__ = ["TCP_NAGLE_CORK", "TCP_NAGLE_OFF", "Sender", "SenderConfig", "Skb"]
 
 NSEC_PER_USEC, NSEC_PER_MSEC = 1000, 10**6
 TCP_MIN_TSO_SEGS = 2  # tcp_min_tso_segs
@@ -41,64 +38,39 @@ class Skb:
     tstamp: int = 0  # when it was sent, ns
 
 
-@dataclass(frozen=True, slots=True)
-class SenderConfig:
-    """Holds what the sending socket starts from."""
-
-    mss_cache: int  # payload of a full segment, bytes
-    gso_max_segs: int  # the most segments of an skb
-    gso_max_size: int  # the most bytes of an skb
-    skb_overhead: int  # what the head of an skb costs, bytes
-    wmem_max: int  # the largest send buffer: tcp_wmem[2], bytes
-    sndmem_per_mss: int  # what tcp_sndbuf_expand() reserves for a segment, bytes
-    handshake_rtt: int  # ns
-    snd_wnd: int  # the window that the handshake offered, bytes
-    hz: int  # ticks per second
-
-    @classmethod
-    def of(cls, path: Path) -> Self:
-        """Return what the path's sender starts from."""
-        return cls(
-            mss_cache=mss(path),
-            gso_max_segs=gso_segments(path),
-            gso_max_size=gso_bytes(path),
-            skb_overhead=overhead(path),
-            wmem_max=path.sndbuf_max,
-            sndmem_per_mss=sndbuf_per_segment(path),
-            handshake_rtt=int(base_rtt(path, SYN).number * 1e9),
-            snd_wnd=initial_window(path),
-            hz=path.hz,
-        )
-
-
 class Sender:
-    """Plays the sending socket. What it sends goes to `transmit(now, seq, skb)`."""
+    """Plays the scenario's sending socket. What it sends goes to `transmit(now, seq, skb)`."""
 
-    def __init__(self, config: SenderConfig, transmit: Callable[[int, int, Skb], None]) -> None:
-        rtt_us = config.handshake_rtt // NSEC_PER_USEC
-        self.config, self.transmit = config, transmit
-        self.cubic = Cubic(config.hz)
-        self.mss_cache = config.mss_cache
+    def __init__(self, scenario: Scenario, transmit: Callable[[int, int, Skb], None]) -> None:
+        rtt_us = int(base_rtt(scenario, SYN).number * 1e9) // NSEC_PER_USEC
+        self.transmit = transmit
+        self.cubic = Cubic(scenario.kernel.hz)
+        self.mss_cache = mss(scenario)
+        self.gso_max_segs = gso_segments(scenario)  # the most segments of an skb
+        self.gso_max_size = gso_bytes(scenario.kernel)  # the most bytes of an skb
+        self.skb_overhead = overhead(scenario.kernel)  # what the head of an skb costs, bytes
+        self.wmem_max = scenario.sndbuf_max  # tcp_wmem[2], bytes
+        self.sndmem_per_mss = sndbuf_per_segment(scenario)  # what tcp_sndbuf_expand() reserves for a segment, bytes
         self.write_queue: deque[Skb] = deque()  # not sent
         self.rtx_queue: deque[Skb] = deque()  # sent and not acknowledged
         self.snd_una = self.snd_nxt = self.write_seq = 0
-        self.snd_wnd = self.max_window = config.snd_wnd
+        self.snd_wnd = self.max_window = initial_window(scenario)
         self.pushed_seq = self.snd_sml = 0
         self.packets_out = 0
         self.nonagle = 0
-        self.sndbuf = 2 * self.cubic.cwnd * config.sndmem_per_mss
+        self.sndbuf = 2 * self.cubic.cwnd * self.sndmem_per_mss
         self.nospace = False  # SOCK_NOSPACE: its process waits for room
         self.fin = False  # whether it is closed
         self.srtt_us = max(rtt_us << 3, 1)  # eight times the mean
-        self.min_rtt_burst = config.gso_max_size >> (rtt_us >> TCP_TSO_RTT_LOG)  # bytes
-        self.ts_recent = 0  # the receiver's time stamp seen last, ms
+        self.min_rtt_burst = self.gso_max_size >> (rtt_us >> TCP_TSO_RTT_LOG)  # bytes
+        self.ts_recent = 0  # the receiver's timestamp seen last, ms
         self.wstamp_ns = 0  # when the last skb was sent
         self.clock_cache = 0  # the time
 
     def wmem_queued(self) -> int:
         """Return sk_wmem_queued, to which each skb adds its head too."""
         heads = len(self.write_queue) + len(self.rtx_queue)
-        return self.write_seq - self.snd_una + self.config.skb_overhead * heads
+        return self.write_seq - self.snd_una + self.skb_overhead * heads
 
     def is_writeable(self) -> bool:
         """Tell whether a third of the buffer is free: sk_stream_is_writeable()."""
@@ -183,7 +155,7 @@ class Sender:
                 break
             seq = self.rtx_queue.popleft().end_seq
         now_us, acked = self.clock_cache // NSEC_PER_USEC, prior_packets - self.packets_out
-        ack_delay = 4 * 10**6 * self.config.gso_max_size // self._pacing_rate()  # hystart_ack_delay()
+        ack_delay = 4 * 10**6 * self.gso_max_size // self._pacing_rate()  # hystart_ack_delay()
         self.cubic.acknowledged(now_us, now_us - last_ackt // NSEC_PER_USEC, acked, ack_seq, self.snd_nxt, ack_delay)
         error = now_us - first_ackt // NSEC_PER_USEC - (self.srtt_us >> 3)
         self.srtt_us = max(self.srtt_us + error, 1)  # tcp_rtt_estimator()
@@ -197,7 +169,7 @@ class Sender:
 
         tcp_xmit_size_goal().
         """
-        segs = min(min(self.config.gso_max_size, self.max_window >> 1) // self.mss_cache, self.config.gso_max_segs)
+        segs = min(min(self.gso_max_size, self.max_window >> 1) // self.mss_cache, self.gso_max_segs)
         return max(segs, 1) * self.mss_cache
 
     def _tail_len(self) -> int:
@@ -227,8 +199,8 @@ class Sender:
 
     def _tso_segs(self) -> int:
         """Return the most segments that one skb takes: tcp_tso_segs(), tcp_tso_autosize()."""
-        size = min((self._pacing_rate() >> SK_PACING_SHIFT) + self.min_rtt_burst, self.config.gso_max_size)
-        return min(max(size // self.mss_cache, TCP_MIN_TSO_SEGS), self.config.gso_max_segs)
+        size = min((self._pacing_rate() >> SK_PACING_SHIFT) + self.min_rtt_burst, self.gso_max_size)
+        return min(max(size // self.mss_cache, TCP_MIN_TSO_SEGS), self.gso_max_segs)
 
     def _write_xmit(self, nonagle: int, push_one: bool = False) -> None:
         """Send what both windows, Nagle's rule and TSO let go: tcp_write_xmit()."""
@@ -336,6 +308,6 @@ class Sender:
         if not self.nospace:
             return
         if self.packets_out < self.cubic.cwnd:  # tcp_should_expand_sndbuf()
-            wanted = 2 * self.cubic.cwnd * self.config.sndmem_per_mss  # tcp_sndbuf_expand()
-            self.sndbuf = max(self.sndbuf, min(wanted, self.config.wmem_max))
+            wanted = 2 * self.cubic.cwnd * self.sndmem_per_mss  # tcp_sndbuf_expand()
+            self.sndbuf = max(self.sndbuf, min(wanted, self.wmem_max))
         self.nospace = not self.is_writeable()

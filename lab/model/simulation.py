@@ -11,15 +11,13 @@ from collections import deque
 from lab.model.delayed_ack import NEVER
 from lab.model.handshake import handshake
 from lab.model.line import ModelError, frame
-from lab.model.mss import client, mss
+from lab.model.mss import mss
 from lab.model.packet import Ack, Segment
-from lab.model.path import Path
-from lab.model.receiver import Receiver, ReceiverConfig
-from lab.model.sender import Sender, SenderConfig, Skb
+from lab.model.receiver import Receiver
+from lab.model.scenario import Scenario
+from lab.model.sender import Sender, Skb
 from lab.model.wire import Wire
 from lab.model.writer import Sleeps, writes
-
-__all__ = ["Simulation"]
 
 NSEC_PER_USEC, NSEC_PER_MSEC = 1000, 10**6
 TIMER_SLACK_NS = 50_000  # by which a process that sleeps may wake late, unless an interrupt comes before
@@ -28,36 +26,37 @@ PAGE_SIZE, SKB_FRAG_PAGE_SIZE = 4096, 32768  # bytes of a file's page, which sen
 
 
 class Simulation:
-    """Plays a transfer of the path's size, or one whose writer stops `duration` ns after its first write.
+    """Plays a transfer of the writer's size, or one whose writer stops after its duration.
 
     The first write is at `start`, in ns since a tick of the kernel's; without one, the connection begins on a tick.
     """
 
-    def __init__(self, path: Path, duration: int = NEVER, start: int | None = None) -> None:
-        if path.rate is None:
+    def __init__(self, scenario: Scenario, start: int | None = None) -> None:
+        if scenario.rate is None:
             raise ModelError("without a rate, frames come as fast as the machine makes them")
-        self.page, self.mss = PAGE_SIZE if path.sendfile else SKB_FRAG_PAGE_SIZE, mss(path)
-        overhead = frame(path).bytes - self.mss
-        self.forward, self.reverse = Wire(path.forward, overhead), Wire(path.back, overhead)
-        self.sender = Sender(SenderConfig.of(path), self._transmit)
-        self.receiver = Receiver(ReceiverConfig.of(path), self._acknowledge)
+        writer = scenario.writer
+        self.page, self.mss = PAGE_SIZE if writer.sendfile else SKB_FRAG_PAGE_SIZE, mss(scenario)
+        overhead = frame(scenario).bytes - self.mss
+        self.forward, self.reverse = Wire(scenario.forward, overhead), Wire(scenario.reverse, overhead)
+        self.sender = Sender(scenario, self._transmit)
+        self.receiver = Receiver(scenario, self._acknowledge)
         self.now = 0  # the last event's time
-        self.checks_expired = path.kernel >= CHECKS_EXPIRED_SINCE
-        before = handshake(path)
+        self.checks_expired = scenario.kernel.version >= CHECKS_EXPIRED_SINCE
+        before = handshake(scenario)
         self.start = before.sender if start is None else start
-        self.end = self.start + duration
+        self.end = self.start + (NEVER if writer.size is not None or writer.duration is None else writer.duration.ns)
         established = self.start - before.sender + before.receiver
-        if path.control:  # the connection was made a round trip earlier, and has carried a cookie
+        if writer.control:  # the connection was made a round trip earlier, and has carried a cookie
             established -= before.sender
             self.receiver.receive_cookie(self.start)
         self.receiver.tuning.time = established // NSEC_PER_USEC
         self.sender.ts_recent = (self.start - before.sender + before.heard) // NSEC_PER_MSEC
-        self.writer: Sleeps = writes(path, self.sender, self.end, NEVER if path.size is None else path.size.bytes)
+        self.writer: Sleeps = writes(writer, self.sender, self.end)
         self.ready = self.start  # when the writer goes on
         self.soon = NEVER  # from when on an interrupt may wake it earlier
         self.segments: deque[tuple[int, Segment]] = deque()  # on their way, and when each arrives
         self.acks: deque[tuple[int, Ack]] = deque()
-        if client(path) == "sender":  # the SYN-ACK, or what starts the test, is acknowledged just ahead
+        if scenario.client == "sender":  # the SYN-ACK, or what starts the test, is acknowledged just ahead
             self.forward.carry(self.start, 0)
         # last: when the last of what was sent arrives; peak: the most frames on the wire; first: bytes at `started`
         self.last = self.peak = self.first = 0

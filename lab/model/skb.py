@@ -2,14 +2,12 @@
 
 The sizes are those of 64-bit kernels with 64-byte cache lines: sk_buff 232 or less, aligned to 256, skb_shared_info
 320, and, since 6.3, a small head of its own (SKB_SMALL_HEAD_CACHE_SIZE, net/core/skbuff.c), which the kernel's
-configuration decides: `Path.max_header`. For kernels before 6.3 that head is an approximation.
+configuration decides: `KernelTraits.max_header`. For kernels before 6.3 that head is an approximation.
 """
 
 from __future__ import annotations
 
-from lab.model.path import Path
-
-__all__ = ["gso_bytes", "overhead", "tcp_header"]
+from lab.model.scenario import KernelTraits
 
 SK_BUFF, SHARED_INFO = 256, 320
 _CACHE_LINE = 64
@@ -17,25 +15,25 @@ _PAD = 64  # NET_SKB_PAD
 _GSO_MAX_SIZE = 65536  # GSO_LEGACY_MAX_SIZE
 
 
-def tcp_header(path: Path) -> int:
+def tcp_header(kernel: KernelTraits) -> int:
     """Return the room for headers in a sender's skb: MAX_TCP_HEADER (include/net/tcp.h)."""
-    return _aligned(128 + path.max_header)
+    return _aligned(128 + kernel.max_header)
 
 
-def overhead(path: Path) -> int:
+def overhead(kernel: KernelTraits) -> int:
     """Return SKB_TRUESIZE of an empty skb with a small head.
 
     The head has room for TCP's headers, or for those that GRO pulls in (GRO_MAX_HEAD).
     """
-    head = _aligned(max(tcp_header(path), 128 + path.max_header + _PAD)) + SHARED_INFO
+    head = _aligned(max(tcp_header(kernel), 128 + kernel.max_header + _PAD)) + SHARED_INFO
     if head.bit_count() == 1:  # a power of two would be another cache's
         head += _CACHE_LINE
     return head + SK_BUFF
 
 
-def gso_bytes(path: Path) -> int:
+def gso_bytes(kernel: KernelTraits) -> int:
     """Return the bytes of the largest skb that a sender makes: sk_gso_max_size, as sk_setup_caps() has it."""
-    return _GSO_MAX_SIZE - tcp_header(path) - 1
+    return _GSO_MAX_SIZE - tcp_header(kernel) - 1
 
 
 def _aligned(size: int) -> int:

@@ -5,22 +5,20 @@ from __future__ import annotations
 from lab.model.goodput import goodput_window_over_rtt, undropped
 from lab.model.line import base_rtt, goodput_line_rate, packet
 from lab.model.mss import mss
-from lab.model.path import Path
+from lab.model.scenario import Scenario
 from lab.model.transfer import REPLAYED
 from lab.prediction import law, simulation
 from lab.units import Size, Value
 
-__all__ = ["goodput_steady", "idle_share", "idle_share_of_window", "round_trip"]
-
 
 @simulation(of=REPLAYED, law=goodput_window_over_rtt)
-def goodput_steady(path: Path) -> Value:
+def goodput_steady(scenario: Scenario) -> Value:
     """In the second half of the time, as much is acknowledged as both ends' windows and the link let through.
 
     A send buffer lets two thirds of itself through per round trip: its writer sleeps until a third is free
     (sk_stream_write_space), and the last third is free only when the ACKs of a round trip are over.
     """
-    done = undropped(path)
+    done = undropped(scenario)
     half = done.seconds / 2
     return Value(8 * (done.acked(done.seconds) - done.acked(half)) / half, "bit/s")
 
@@ -28,21 +26,21 @@ def goodput_steady(path: Path) -> Value:
 @law(
     formula="1 − min(rwnd, sndbuf) / (R × RTT), with R the goodput of a full link", source="RFC 6349, 3.3.1; IEEE 802.3"
 )
-def idle_share_of_window(path: Path) -> Value:
+def idle_share_of_window(scenario: Scenario) -> Value:
     """The link is idle for what a round trip has room for beyond the window."""
-    return Value(1 - goodput_window_over_rtt(path).number / goodput_line_rate(path).number, "1")
+    return Value(1 - goodput_window_over_rtt(scenario).number / goodput_line_rate(scenario).number, "1")
 
 
 @simulation(of=REPLAYED, law=idle_share_of_window)
-def idle_share(path: Path) -> Value:
+def idle_share(scenario: Scenario) -> Value:
     """The idle share is what the steady goodput leaves of a full link.
 
     A sender that waits for a burst's worth of window makes the round trip a little longer than the path's.
     """
-    return Value(max(0.0, 1 - goodput_steady(path).number / goodput_line_rate(path).number), "1")
+    return Value(max(0.0, 1 - goodput_steady(scenario).number / goodput_line_rate(scenario).number), "1")
 
 
 @law(formula="delays + frame / rate of each hop, both ways", source="a full segment there, its ACK back")
-def round_trip(path: Path) -> Value:
+def round_trip(scenario: Scenario) -> Value:
     """A full segment and its ACK take an idle path's delays and serialisation; the machines at its ends add nothing."""
-    return base_rtt(path, packet(path), Size(packet(path).bytes - mss(path)))
+    return base_rtt(scenario, packet(scenario), Size(packet(scenario).bytes - mss(scenario)))

@@ -13,13 +13,11 @@ from bisect import bisect_left, bisect_right
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
-from lab.model.delayed_ack import NEVER
-from lab.model.line import ModelError, base_rtt
-from lab.model.path import Path
-from lab.model.simulation import Simulation
-from lab.units import Size
+from msgspec import structs
 
-__all__ = ["REPLAYED", "Transfer", "transfer"]
+from lab.model.line import ModelError, base_rtt
+from lab.model.scenario import Scenario
+from lab.model.simulation import Simulation
 
 REPLAYED = "tcp_sendmsg(), tcp_write_xmit(), tcp_rcv_established() and CUBIC, Linux 7.2"
 
@@ -58,18 +56,19 @@ class Transfer:
         return times[first], acked[first]
 
 
-def transfer(path: Path) -> Transfer:
-    """Play the path's workload. Raises ModelError for a path without a rate or a workload without an end."""
-    if path.rate is None or (path.duration is None and path.size is None):
+def transfer(scenario: Scenario) -> Transfer:
+    """Play the workload. Raises ModelError for a path without a rate or a workload without an end."""
+    writer, size = scenario.writer, scenario.writer.size
+    if scenario.rate is None or (writer.duration is None and size is None):
         raise ModelError("a transfer is predicted for a path with a rate and a workload with a duration or a size")
-    hops = tuple(replace(hop, limit=0, loss=0.0) for hop in path.forward)
-    plain = replace(path, forward=hops)
-    part = max(int(_STEADY_ROUNDS * path.rate.bps / 8 * base_rtt(path).number), _STEADY_BYTES)
-    while path.size and path.size.bytes > 2 * part:
-        whole = _played(replace(plain, size=Size(2 * part)))
+    plain = replace(scenario, forward=tuple(structs.replace(hop, limit=0, loss=0.0) for hop in scenario.forward))
+    part = max(int(_STEADY_ROUNDS * scenario.rate.bps / 8 * base_rtt(scenario).number), _STEADY_BYTES)
+    while size and size > 2 * part:
+        whole = _played(replace(plain, writer=structs.replace(writer, size=2 * part)))
         before, after = _pace(whole, part, part * 3 // 2), _pace(whole, part * 3 // 2, part * 31 // 16)
         if abs(after / before - 1) < _STEADY_WITHIN:
-            return _continued(whole, path.size.bytes, _pace(whole, part, part * 31 // 16))
+            end = whole.drained + (size - whole.written) * _pace(whole, part, part * 31 // 16)
+            return replace(whole, seconds=end, drained=end, written=size, total=size, sent=size)
         part *= 2
     return _played(plain)
 
@@ -80,23 +79,17 @@ def _pace(whole: Transfer, first: int, last: int) -> float:
     return (ended - begun) / (last - first)
 
 
-def _continued(whole: Transfer, size: int, pace: float) -> Transfer:
-    """Return a transfer of `size` bytes that goes on at its pace, in seconds per byte."""
-    end = whole.drained + (size - whole.written) * pace
-    return replace(whole, seconds=end, drained=end, written=size, total=size, sent=size)
-
-
 @lru_cache(maxsize=64)
-def _played(path: Path) -> Transfer:
-    """Play a path that is free of what the play does not look at, so that a sweep over that is played once."""
-    if path.size is None and path.writes_per_poll is None and path.write_size is None:
+def _played(scenario: Scenario) -> Transfer:
+    """Play what is free of all that the play does not look at, so that a sweep over that is played once."""
+    writer = scenario.writer
+    if writer.size is None and writer.writes_per_poll is None and writer.write_size is None:
         raise ModelError("nothing says how much its writer writes at once")
-    timed = path.duration is not None and path.size is None
-    simulation = Simulation(path, path.duration.ns if path.duration is not None and timed else NEVER)
+    simulation = Simulation(scenario)
     simulation.run(simulation.end)
     sender, start, end = simulation.sender, simulation.start, simulation.end
     written, sent, queue = sender.write_seq, sender.snd_nxt, simulation.forward.queue(end)
-    if timed and path.writes_per_poll:
+    if writer.size is None and writer.writes_per_poll:
         simulation.stop()
     simulation.run()
     return Transfer(

@@ -7,8 +7,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-__all__ = ["Tuning"]
-
 TCP_RCVBUF_LOW_RTT = 1000  # us below which a buffer grows less: tcp_rcvbuf_low_rtt
 USEC_PER_MSEC = 1000
 
@@ -26,7 +24,7 @@ class Tuning:
     rtt_time: int | None = None  # when that window began, us
 
     def rcv_rtt_measure_ts(self, now: int, tsecr: int, queue_empty: bool) -> None:
-        """Take a sample from a full segment's echoed time stamp: tcp_rcv_rtt_measure_ts(), tcp_rcv_rtt_update()."""
+        """Take a sample from a full segment's echoed timestamp: tcp_rcv_rtt_measure_ts(), tcp_rcv_rtt_update()."""
         if tsecr != self.rcv_rtt_last_tsecr:
             self.rcv_rtt_last_tsecr = tsecr
             sample = (now // USEC_PER_MSEC - tsecr) * USEC_PER_MSEC

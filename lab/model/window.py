@@ -6,126 +6,100 @@ Both are counted in `truesize`, what packets cost in memory (`lab.model.skb`), a
 from __future__ import annotations
 
 from lab.model.delayed_ack import TCP_MSS_DEFAULT
-from lab.model.mss import heard, mss, own_segment, segment
-from lab.model.path import Path
+from lab.model.mss import heard, mss, own_segment
+from lab.model.scenario import Scenario
 from lab.model.skb import SHARED_INFO, SK_BUFF, gso_bytes, overhead, tcp_header
 from lab.prediction import law
 from lab.units import Value
-
-__all__ = [
-    "TCP_DEFAULT_SCALING_RATIO",
-    "TCP_RMEM_TO_WIN_SCALE",
-    "fixed_ratio",
-    "gso_segments",
-    "initial_rcv_mss",
-    "initial_window",
-    "rcv_window",
-    "rcvbuf_first",
-    "scaling_ratio",
-    "skb_payload",
-    "smaller_window",
-    "sndbuf_per_segment",
-    "window_plateau",
-    "window_scale",
-]
 
 TCP_DEFAULT_SCALING_RATIO, TCP_RMEM_TO_WIN_SCALE = 128, 8
 _RMEM_MAX, _RMEM_MAX_BEFORE, _RMEM_MAX_SINCE = 4 << 20, 212992, (6, 18)  # sysctl_rmem_max (net/core/sock.c)
 _MEASURED_SINCE = (6, 6)  # "tcp: get rid of sysctl_tcp_adv_win_scale", dfa2f0483360
 
 
-def segment_truesize(path: Path) -> int:
+def segment_truesize(scenario: Scenario) -> int:
     """Return what a full segment costs that arrives in its own frame: its payload and an skb with a small head.
 
     skb_segment() gives each frame a head for its headers and leaves the payload in page fragments.
     """
-    return mss(path) + overhead(path)
+    return mss(scenario) + overhead(scenario.kernel)
 
 
-def scaling_ratio(path: Path) -> int:
+def scaling_ratio(scenario: Scenario) -> int:
     """Return the share of the receive buffer that is advertised, in 256ths.
 
     Since 6.6, tcp_measure_rcv_mss() takes payload / truesize of the first full segment, rounded down. Where that is as
     long as tcp_initialize_rcv_mss() guessed, it looks no further, and the share stays one half.
     Before 6.6, tcp_adv_win_scale (s) sets it: 1 / 2^-s for s <= 0, else 1 - 1 / 2^s.
     """
-    fixed = fixed_ratio(path)
+    fixed = fixed_ratio(scenario)
     if fixed is not None:
         return fixed
-    if mss(path) == initial_rcv_mss(path):
+    if mss(scenario) == initial_rcv_mss(scenario):
         return TCP_DEFAULT_SCALING_RATIO
-    return (mss(path) << TCP_RMEM_TO_WIN_SCALE) // segment_truesize(path)
+    return (mss(scenario) << TCP_RMEM_TO_WIN_SCALE) // segment_truesize(scenario)
 
 
-def initial_rcv_mss(path: Path) -> int:
+def initial_rcv_mss(scenario: Scenario) -> int:
     """Return what the receiver takes for a full segment before it has seen one: tcp_initialize_rcv_mss()."""
-    return min(own_segment(path, "receiver"), segment(path, "receiver"), TCP_MSS_DEFAULT)
+    receiver = scenario.reversed()
+    return min(own_segment(receiver), mss(receiver), TCP_MSS_DEFAULT)
 
 
-def fixed_ratio(path: Path) -> int | None:
+def fixed_ratio(scenario: Scenario) -> int | None:
     """Return the advertised share, in 256ths, where tcp_adv_win_scale sets it; None where it is measured."""
-    if path.kernel >= _MEASURED_SINCE:
+    if scenario.kernel.version >= _MEASURED_SINCE:
         return None
-    scale = path.adv_win_scale
+    scale = scenario.receiver.sysctl("tcp_adv_win_scale")
     return 256 >> -scale if scale <= 0 else 256 - (256 >> scale)
 
 
 @law(formula="tcp_rmem[2] × payload / truesize", source="tcp_grow_window(), __tcp_select_window(), since Linux 6.6")
-def window_plateau(path: Path) -> Value:
+def window_plateau(scenario: Scenario) -> Value:
     """The advertised window grows up to a share of tcp_rmem[2]: what the payload takes of a full segment's memory.
 
     Since 6.6, tcp_grow_window() stops at the space next to the segment that is being queued, and
     __tcp_select_window() rounds up to what the window scale can express. Before, tcp_adv_win_scale sets the share, and
     window_clamp is the bound.
     """
-    return Value(rcv_window(path), "B")
+    return Value(rcv_window(scenario), "B")
 
 
-def rcv_window(path: Path) -> int:
+def rcv_window(scenario: Scenario) -> int:
     """Return the bytes at which the advertised window stops growing, as `window_plateau` says."""
-    ratio = scaling_ratio(path)
-    queued = segment_truesize(path) if path.kernel >= _MEASURED_SINCE else 0
-    unit = 1 << window_scale(path)
-    return -(-((path.rcvbuf_max - queued) * ratio >> 8) // unit) * unit
+    ratio = scaling_ratio(scenario)
+    queued = segment_truesize(scenario) if scenario.kernel.version >= _MEASURED_SINCE else 0
+    unit = 1 << window_scale(scenario)
+    return -(-((scenario.rcvbuf_max - queued) * ratio >> 8) // unit) * unit
 
 
-def smaller_window(path: Path) -> int:
+def smaller_window(scenario: Scenario) -> int:
     """Return the smaller of receive window and send buffer, tcp_wmem[2], in bytes: what textbooks call the window."""
-    return min(rcv_window(path), path.sndbuf_max)
+    return min(rcv_window(scenario), scenario.sndbuf_max)
 
 
-def window_scale(path: Path) -> int:
+def window_scale(scenario: Scenario) -> int:
     """Return the shift announced in the SYN: ilog2(space) - 15, from 0 to 14 (tcp_select_initial_window()).
 
     The space is the larger of tcp_rmem[2] and net.core.rmem_max.
     """
-    largest = _RMEM_MAX if path.kernel >= _RMEM_MAX_SINCE else _RMEM_MAX_BEFORE
-    return min(max(max(path.rcvbuf_max, largest).bit_length() - 1 - 15, 0), 14)
+    largest = _RMEM_MAX if scenario.kernel.version >= _RMEM_MAX_SINCE else _RMEM_MAX_BEFORE
+    return min(max(max(scenario.rcvbuf_max, largest).bit_length() - 1 - 15, 0), 14)
 
 
-def skb_payload(path: Path) -> int:
-    """Return the payload of one skb in the send queue, in bytes: whole segments, as tcp_xmit_size_goal() has it."""
-    return gso_segments(path) * mss(path)
-
-
-def gso_segments(path: Path) -> int:
+def gso_segments(scenario: Scenario) -> int:
     """Return the most segments of one skb: the largest GSO packet's, or as many as the interface allows."""
-    most = max(gso_bytes(path) // mss(path), 1)
-    return min(most, path.sender.gso_max_segs or most)
+    most = max(gso_bytes(scenario.kernel) // mss(scenario), 1)
+    return min(most, scenario.sender.interface.gso_max_segs or most)
 
 
-def initial_window(path: Path) -> int:
+def initial_window(scenario: Scenario) -> int:
     """Return the bytes that the SYN-ACK offers: half of tcp_rmem[1], as tcp_select_initial_window() rounds it."""
-    expected = own_segment(path, "receiver")
-    return min(65535, rcvbuf_first(path) // 2) // expected * expected
+    expected = own_segment(scenario.reversed())
+    return min(65535, scenario.receiver.sysctl("tcp_rmem", 1) // 2) // expected * expected
 
 
-def rcvbuf_first(path: Path) -> int:
-    """Return the bytes that a receive buffer starts with: tcp_rmem[1]."""
-    return int(path.receiver.sysctls.get("net.ipv4.tcp_rmem", "4096 131072 6291456").split()[1])
-
-
-def sndbuf_per_segment(path: Path) -> int:
+def sndbuf_per_segment(scenario: Scenario) -> int:
     """Return what tcp_sndbuf_expand() reserves for a segment: an skb with a linear head, a power of two."""
-    linear = heard(path, "receiver") + tcp_header(path) + SHARED_INFO  # the MSS is that before options
+    linear = heard(scenario.reversed()) + tcp_header(scenario.kernel) + SHARED_INFO  # the MSS is that before options
     return (1 << (linear - 1).bit_length()) + SK_BUFF

@@ -7,9 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from lab.model.path import Hop
-
-__all__ = ["Wire"]
+from lab.spec.network import Direction
 
 
 class Wire:
@@ -18,7 +16,7 @@ class Wire:
     A frame is `overhead` bytes longer than its payload.
     """
 
-    def __init__(self, hops: Iterable[Hop], overhead: int) -> None:
+    def __init__(self, hops: Iterable[Direction], overhead: int) -> None:
         self._hops = tuple(hops)
         self._overhead = overhead
         self._idle = [0] * len(self._hops)  # when each has sent all that it was given

@@ -8,42 +8,40 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterator
 
-from lab.model.path import Path
 from lab.model.sender import Sender
-
-__all__ = ["Sleeps", "writes"]
+from lab.spec.task import ALL, Writer
 
 PIPE_DEF_BUFFERS, PAGE_SIZE = 16, 4096  # pages, and their bytes, that sendfile() hands over at once: splice_to_socket()
 
 Sleeps = Iterator[int | None]
 
 
-def writes(path: Path, socket: Sender, end: int, size: int) -> Sleeps:
-    """Play the path's writer: it begins nothing after `end` (ns), and writes no more than `size` bytes."""
-    return _asking(path, socket, size) if path.writes_per_poll else _sleeping(path, socket, end, size)
+def writes(writer: Writer, socket: Sender, end: int) -> Sleeps:
+    """Play a writer, which begins nothing after `end` (ns)."""
+    return _asking(writer, socket) if writer.writes_per_poll else _sleeping(writer, socket, end)
 
 
-def _sleeping(path: Path, socket: Sender, end: int, size: int) -> Sleeps:
+def _sleeping(writer: Writer, socket: Sender, end: int) -> Sleeps:
     """Write, call after call, asleep inside the call while the buffer is full."""
-    if path.header_bytes:
-        yield from socket.sendmsg(path.header_bytes)
-    left = size
+    if writer.header_bytes:
+        yield from socket.sendmsg(writer.header_bytes)
+    left = ALL if writer.size is None else writer.size
     while left and socket.clock_cache < end:
-        if path.sendfile and path.size is None:
-            yield socket.clock_cache + path.cpu_per_write.ns
-        write_size = min(path.write_size or left, left)
-        yield from _sendfile(socket, write_size) if path.sendfile else socket.sendmsg(write_size)
+        if writer.sendfile and writer.size is None:
+            yield socket.clock_cache + writer.cpu_per_write.ns
+        write_size = min(writer.write_size or left, left)
+        yield from _sendfile(socket, write_size) if writer.sendfile else socket.sendmsg(write_size)
         left -= write_size
 
 
-def _asking(path: Path, socket: Sender, size: int) -> Sleeps:
+def _asking(writer: Writer, socket: Sender) -> Sleeps:
     """Write several times whenever select() or poll() reports room; the next writes take what did not fit."""
-    assert path.writes_per_poll is not None
-    left, rest = size, 0
+    assert writer.writes_per_poll is not None
+    left, rest = ALL if writer.size is None else writer.size, 0
     while True:
-        for _ in range(path.writes_per_poll):
-            rest = rest or min(path.write_size or left, left)
-            taken = yield from _insist(socket, rest) if path.control else socket.sendmsg(rest, wait=False)
+        for _ in range(writer.writes_per_poll):
+            rest = rest or min(writer.write_size or left, left)
+            taken = yield from _insist(socket, rest) if writer.control else socket.sendmsg(rest, wait=False)
             left, rest = left - taken, rest - taken
             if not left:
                 return

@@ -9,9 +9,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import ClassVar
 
-import msgspec
-
 from lab import outputs
+from lab.spec.task import Task
 from lab.testbed import Testbed, WorkloadError
 from lab.units import Size
 
@@ -21,7 +20,7 @@ FLUSH_SECONDS = 1.5  # tcpdump is handed a block of packets after a second at th
 BUFFER_KIB = 8 * 1024
 
 
-class Capture(msgspec.Struct, frozen=True, tag="capture", tag_field="kind", forbid_unknown_fields=True):
+class Capture(Task, frozen=True):
     """Captures `snap` bytes of each packet on `interface` of `node` that passes `filter` (pcap-filter syntax).
 
     Leaves capture.NODE.INTERFACE.pcap. The trial is invalid when a packet escaped the capture.

@@ -9,24 +9,20 @@ import json
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import ClassVar
-
-import msgspec
 
 from lab import outputs
 from lab.probe import proc_stat
+from lab.spec.task import Task
 from lab.testbed import Testbed
 
 BUSY = ("user", "nice", "system", "irq", "softirq")
 
 
-class CpuTime(msgspec.Struct, frozen=True, tag="cpu_time", tag_field="kind", forbid_unknown_fields=True):
+class CpuTime(Task, frozen=True):
     """Counts CPU time while the workload runs. Leaves cpu.json: seconds per kind of work, and those `elapsed`.
 
     In virtual time nothing takes CPU time, and the account stays empty.
     """
-
-    tools: ClassVar[tuple[str, ...]] = ()
 
     @contextmanager
     def watch(self, testbed: Testbed) -> Iterator[None]:

@@ -7,16 +7,15 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import ClassVar
 
-import msgspec
-
 from lab import outputs
 from lab.probe.capture import Capture
+from lab.spec.task import Task
 from lab.testbed import Testbed
 
 SECONDS = 600.0
 
 
-class ExpertInfo(msgspec.Struct, frozen=True, tag="expert_info", tag_field="kind", forbid_unknown_fields=True):
+class ExpertInfo(Task, frozen=True):
     """Captures `interface` on `node`, and runs `tshark -z expert` on it. Leaves expert.NODE.INTERFACE.txt too.
 
     tshark remembers every packet, so keep the transfer short: 10 s at 1 Gbit/s fit into a guest's memory, longer ones

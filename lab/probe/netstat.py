@@ -5,20 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import ClassVar
-
-import msgspec
 
 from lab import outputs
+from lab.spec.task import Task
 from lab.testbed import Testbed
 
 SECONDS = 10.0
 
 
-class Netstat(msgspec.Struct, frozen=True, tag="netstat", tag_field="kind", forbid_unknown_fields=True):
+class Netstat(Task, frozen=True):
     """Keeps the counts of `node` in /proc/net/netstat and snmp. Leaves netstat.NODE.before.txt and .after.txt."""
-
-    tools: ClassVar[tuple[str, ...]] = ()
 
     node: str = "sender"
 

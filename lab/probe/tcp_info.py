@@ -11,11 +11,9 @@ import struct
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import ClassVar
-
-import msgspec
 
 from lab import outputs
+from lab.spec.task import Task
 from lab.testbed import Testbed
 from lab.units import Duration
 
@@ -31,10 +29,8 @@ _MESSAGE_BYTES = 72
 _ATTRIBUTE = struct.Struct("=HH")
 
 
-class TcpInfo(msgspec.Struct, frozen=True, tag="tcp_info", tag_field="kind", forbid_unknown_fields=True):
+class TcpInfo(Task, frozen=True):
     """Samples every connection of `node` once per `interval`. Leaves tcp_info.NODE.bin, of TCP_INFO_RECORDs."""
-
-    tools: ClassVar[tuple[str, ...]] = ()
 
     node: str = "sender"
     interval: Duration = Duration.of("10 ms")

@@ -7,7 +7,8 @@ from typing import Any
 
 import msgspec
 
-from lab.spec.case import CaseKey
+from lab.spec.clock import Clock, Place
+from lab.spec.key import CaseKey
 from lab.units import to_plain
 
 __all__ = ["FABRIC", "Trial", "canonical"]
@@ -27,8 +28,8 @@ class Trial(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaul
     probes: list[dict[str, Any]]
     middleboxes: list[dict[str, Any]]
     kernel: dict[str, Any]
-    on: str  # where it runs: "uml", say
-    clock: str  # "virtual" or "real"
+    on: Place
+    clock: Clock
     seed: int
     repeat: int
     tools: dict[str, str]  # each tool that touches the packets -> its version

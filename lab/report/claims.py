@@ -8,7 +8,7 @@ from html import escape
 from typing import Any
 
 from lab.errors import InputError, LabError
-from lab.record import Record
+from lab.record.record import Record
 from lab.report import html
 from lab.report.claim import Claim
 from lab.report.html import Html

@@ -39,11 +39,11 @@ def traffic(workload: Any) -> str:
     match kind:
         case "netcat":  # whoever listens may be the one that sends
             return f"netcat, {plain['client']} connects to {plain['server']}: {_amount(plain['size'])}"
-        case "small-writes":
+        case "small_writes":
             file = "" if plain["file"] == "0 B" else f", and {plain['file']} of a file"
             message = f"{plain['writes']} writes of {plain['size']}{file}"
             return f"{ends}: {plain['messages']:,} messages of {message} ({plain['way']})"
-        case "exchange":
+        case "request_response":
             answer = f", answered after {plain['think']}" if plain["response"] != "0 B" else ", not answered"
             return f"{ends}: {plain['count']} requests of {plain['request']}, one every {plain['interval']}{answer}"
         case "paced_reader":

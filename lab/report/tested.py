@@ -7,15 +7,16 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from html import escape
 from pathlib import Path
-from typing import Any, Self
+from typing import Self
 
 from lab import outputs
 from lab.errors import LabError
-from lab.record import Record
+from lab.model import Scenario
+from lab.record.record import Record
 from lab.report.traffic import Traffic, traffic_of
 from lab.spec.case import Case, CaseKey
 from lab.verdict import Result, Verdict
-from lab.verdict.judged import JudgedClaim, network_path
+from lab.verdict.judged import JudgedClaim, scenario_of
 
 __all__ = ["NotRun", "TestedCase", "TestedClaim"]
 
@@ -144,10 +145,10 @@ class TestedClaim:
             raise NotRun(f"{' and '.join(names)} not run (run `lab run {self.id}`)")
         return having
 
-    def path_of(self, tested: TestedCase) -> Any:
-        """Return the path that the case's prediction is about."""
+    def scenario_of(self, tested: TestedCase) -> Scenario:
+        """Return what the case's prediction is about."""
         kernel = tested.record.trial.kernel if tested.record else self.judged.kernel
-        return network_path(tested.case, kernel)
+        return scenario_of(tested.case, kernel)
 
     def trial_link(self, record: Record) -> str:
         """Return a link to the record's folder, by the first digits of its address."""

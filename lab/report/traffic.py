@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from lab.metric import Connection, MetricError, connection_of, tcp_info_of
-from lab.record import Record
+from lab.record.record import Record
 
 __all__ = ["BIN", "TICK", "Series", "Traffic", "goodput_of_samples", "traffic_of"]
 

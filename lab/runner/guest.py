@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 from lab.errors import LabError, MachineError
 from lab.kernel import Budget, Guest, GuestError, Kernel
@@ -49,10 +49,9 @@ def run(
         (stage.path / "trial.json").write_bytes(canonical(trial))
         command = [sys.executable, "-m", "lab.runner.perform", "."]
         begun = now()
-        clock = cast(Any, trial.clock)
         try:
             with Guest(
-                kernel, stage.path, command, seed=trial.seed, clock=clock, memory=MEMORY, cpu=cpu, budget=budget
+                kernel, stage.path, command, seed=trial.seed, clock=trial.clock, memory=MEMORY, cpu=cpu, budget=budget
             ) as guest:
                 started(guest)
                 ended = guest.wait()

@@ -22,7 +22,7 @@ import msgspec
 from lab.errors import LabError
 from lab.fabric import choose
 from lab.fabric.fabric import Fabric
-from lab.kernel.base import Clock
+from lab.spec.clock import Clock
 from lab.spec.network import Network
 from lab.units import from_plain
 

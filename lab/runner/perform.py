@@ -13,17 +13,22 @@ import json
 import os
 import sys
 import time
+from collections.abc import Mapping
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, cast
 
+import msgspec
+
 from lab import outputs
 from lab.errors import LabError
-from lab.fabric import FABRICS, choose
+from lab.fabric import choose
 from lab.fabric.fabric import Fabric
 from lab.middlebox import Middlebox
 from lab.probe import Probe
+from lab.record.trial import Trial
 from lab.runner import saturation
+from lab.spec.clock import Place, cpu_takes_time
 from lab.spec.network import Kind, Network
 from lab.testbed import Testbed
 from lab.units import from_plain, to_plain
@@ -46,7 +51,7 @@ SHOWN_SYSCTLS = (
 
 # Since boot, on the guest's clock: a user-mode kernel gets there in next to no time, one under QEMU in some 4 s. More
 # than a second: in the first one the kernel may put off what it learns of links, and ping takes a second for 0.
-START_NS = {"uml": 1_500_000_000, "vm": 8_000_000_000}
+START_NS: Mapping[Place, int] = {"uml": 1_500_000_000, "vm": 8_000_000_000}
 LATE_NS = 200_000  # where instructions take time, so does waking up
 TFD_TIMER_ABSTIME = 1
 RNDRESEEDCRNG = 0x5207  # linux/random.h
@@ -55,10 +60,10 @@ RNDRESEEDCRNG = 0x5207  # linux/random.h
 def main(folder: Path) -> int:
     """Perform the trial in `folder`; return the error's exit code, or 0 when the trial ran."""
     try:
-        trial = json.loads((folder / "trial.json").read_text())
-        if trial["clock"] == "virtual":
-            _start(START_NS[trial["on"]])
-        if trial["on"] == "uml":
+        trial = msgspec.json.decode((folder / "trial.json").read_bytes(), type=Trial)
+        if trial.clock == "virtual":
+            _start(START_NS[trial.on])
+        if trial.on == "uml":
             _draw_afresh()
         result = perform(trial, folder / "out")
         status = 0
@@ -100,18 +105,18 @@ def _draw_afresh() -> None:
         os.close(random)
 
 
-def perform(trial: dict[str, Any], out: Path) -> dict[str, Any]:
+def perform(trial: Trial, out: Path) -> dict[str, Any]:
     """Build the network, watch, work, read back. Raises LabError or OSError."""
-    network = from_plain(trial["network"], Network)
-    workload: Workload = from_plain(trial["workload"], cast(Any, Workload))
-    probes: list[Probe] = from_plain(trial["probes"], cast(Any, list[Probe]))
-    middleboxes: list[Middlebox] = from_plain(trial["middleboxes"], cast(Any, list[Middlebox]))
-    counted = (trial["on"], trial["clock"]) == ("vm", "virtual")
+    network = from_plain(trial.network, Network)
+    workload: Workload = from_plain(trial.workload, cast(Any, Workload))
+    probes: list[Probe] = from_plain(trial.probes, cast(Any, list[Probe]))
+    middleboxes: list[Middlebox] = from_plain(trial.middleboxes, cast(Any, list[Middlebox]))
+    counted = trial.clock == "virtual" and cpu_takes_time(trial.on, trial.clock)  # in instructions
     out.mkdir(exist_ok=True)
-    with choose(trial.get("fabric", FABRICS[0]))(network, seed=_chance(trial)) as fabric:
+    with choose(trial.fabric)(network, seed=_chance(trial)) as fabric:
         environment = _environment(fabric)
         before = fabric.differences()
-        if real := trial["clock"] == "real":
+        if real := trial.clock == "real":
             from lab.runner import monitor  # virtual time has no use for it, and its guests start quicker without
 
             wires = monitor.measure(fabric)
@@ -139,9 +144,9 @@ def perform(trial: dict[str, Any], out: Path) -> dict[str, Any]:
     return {"environment": environment, "invalid": before + after}
 
 
-def _chance(trial: dict[str, Any]) -> str:
+def _chance(trial: Trial) -> str:
     """Return what the wires' chance starts from: in virtual time the seed; in real time each repeat is a sample."""
-    return f"{trial['seed']}.{trial['repeat']}" if trial["clock"] == "real" else str(trial["seed"])
+    return f"{trial.seed}.{trial.repeat}" if trial.clock == "real" else str(trial.seed)
 
 
 def _addresses(network: Network) -> dict[tuple[str, int], str]:

@@ -11,6 +11,7 @@ from lab.kernel import Kernel
 from lab.record.trial import Trial
 from lab.runner import tools
 from lab.spec.case import Case
+from lab.spec.clock import Clock, cpu_takes_time
 from lab.spec.errors import Problem, SpecError, display
 from lab.spec.loaded import LoadedExperiment
 from lab.spec.network import Network
@@ -22,14 +23,12 @@ class Settings:
     """Hold what the command line decides about all trials of a run. Raises InputError."""
 
     kernel: Kernel
-    clock: str = "virtual"
+    clock: Clock = "virtual"
     seed: int = 1
     repeat: int = 1
     fabric: str = FABRICS[0]
 
     def __post_init__(self) -> None:
-        if self.clock not in ("virtual", "real"):
-            raise InputError(f"--clock {self.clock}: it is virtual or real")
         if self.clock not in self.kernel.clocks:
             raise InputError(f"--clock {self.clock}: --on {self.kernel.on} has the {self.kernel.clocks[0]} clock alone")
         if self.fabric not in FABRICS:
@@ -60,8 +59,7 @@ def plan(experiments: Iterable[LoadedExperiment], settings: Settings) -> list[Pl
 
 def _planned(loaded: LoadedExperiment, case: Case, settings: Settings) -> PlannedCase:
     clock = _clock(case, settings)
-    standing = clock == "virtual" and settings.kernel.on == "uml"  # where computing takes no time
-    if standing and case.workload.greedy and not _limited(case.network):
+    if not cpu_takes_time(settings.kernel.on, clock) and case.workload.greedy and not _limited(case.network):
         where = f"arm '{case.arm}'" + (f" at {case.point}" if case.point else "")
         message = "a flow that sends all it can needs a link with a rate: without one, virtual time hardly moves"
         raise SpecError([Problem(display(loaded.path), 1, f"{where}: {message}")])
@@ -97,7 +95,7 @@ def _planned(loaded: LoadedExperiment, case: Case, settings: Settings) -> Planne
     return PlannedCase(case, kernel, trials)
 
 
-def _clock(case: Case, settings: Settings) -> str:
+def _clock(case: Case, settings: Settings) -> Clock:
     """Return the clock that the experiment asks for, if the kernel has it, else the kernel's usual one.
 
     Computing takes time in counted instructions, too.
@@ -106,7 +104,7 @@ def _clock(case: Case, settings: Settings) -> str:
     return asked if asked in settings.kernel.clocks else settings.kernel.clocks[0]
 
 
-def _samples(case: Case, clock: str, settings: Settings) -> list[tuple[int, int]]:
+def _samples(case: Case, clock: Clock, settings: Settings) -> list[tuple[int, int]]:
     """Return (seed, repeat) of each trial: virtual time gives other figures for other seeds, real time on every run."""
     seeds, repeats = (case.samples, settings.repeat) if clock == "virtual" else (1, case.samples * settings.repeat)
     return [(settings.seed + seed, repeat) for seed in range(seeds) for repeat in range(repeats)]

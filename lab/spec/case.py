@@ -4,21 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
 
 from lab.prediction import Prediction
-from lab.spec.experiment import Clock, Metric, Task, Tolerance, Variant
+from lab.spec.clock import Clock
+from lab.spec.experiment import Metric, Tolerance, Variant
+from lab.spec.key import CaseKey
 from lab.spec.network import Network
+from lab.spec.task import Interference, Task, Traffic
 from lab.units import Value
 
 __all__ = ["Case", "CaseKey"]
-
-
-class CaseKey(NamedTuple):
-    """Tells the cases of one claim apart."""
-
-    arm: str
-    point: str = ""  # '' without a sweep
 
 
 @dataclass(frozen=True)
@@ -30,9 +25,9 @@ class Case:
     point: str  # '' without a sweep
     value: Value | None
     network: Network
-    workload: Task
+    workload: Traffic
     probes: tuple[Task, ...]
-    middleboxes: tuple[Task, ...]
+    middleboxes: tuple[Interference, ...]
     kernel: Variant | None  # how its kernel differs from the run's; None: not at all
     patches: tuple[Path, ...]  # the variant's files
     clock: Clock

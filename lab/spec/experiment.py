@@ -12,6 +12,8 @@ from typing import Any, Literal
 
 from lab.prediction import Prediction, Predictor
 from lab.spec.changes import Changes
+from lab.spec.clock import CLOCKS, Clock
+from lab.spec.task import Interference, Task, Traffic
 from lab.spec.tolerance import Absolute, AtLeast, AtMost, Below, Exactly, Figure, Tolerance, Within
 from lab.units import Value
 
@@ -30,15 +32,12 @@ __all__ = [
     "Point",
     "Prediction",
     "Sweep",
-    "Task",
     "Tolerance",
     "Variant",
     "Within",
 ]
 
 Metric = Callable[[Any], Value]  # takes a record
-Task = Any  # a workload, probe or middlebox: its fields `client`, `server` and `node` name nodes of the topology
-Clock = Literal["virtual", "real"]
 Expected = Literal["reproduced", "not reproduced"]
 
 
@@ -62,9 +61,9 @@ class Arm(Changes):
     reported: Figure | Mapping[Figure, Figure] | None = None
     # why the arm is there, when it does not count for the verdict
     explains: str = ""
-    workload: Task | None = None
+    workload: Traffic | None = None
     probes: tuple[Task, ...] | None = None
-    middleboxes: tuple[Task, ...] | None = None
+    middleboxes: tuple[Interference, ...] | None = None
     metric: Metric | None = None
     prediction: Predictor | None = None  # a `Prediction`, or a function that declares no kind
     tolerance: Tolerance | None = None
@@ -87,7 +86,7 @@ class Point(Changes):
 
     value: Figure
     reported: Figure | None = None
-    workload: Task | None = None
+    workload: Traffic | None = None
 
     def __post_init__(self) -> None:
         _check_figure(self.value)
@@ -129,7 +128,7 @@ class Experiment(Changes):
 
     # a file of topologies/, a path from the experiment's own folder, or Mininet's Topo class (or a function making one)
     topology: str | Callable[[], Any]
-    workload: Task
+    workload: Traffic
     metric: Metric
     tolerance: Tolerance
     prediction: Predictor | None = None  # a `Prediction`, or a function that declares no kind
@@ -138,7 +137,7 @@ class Experiment(Changes):
     accuracy: Tolerance | None = None
     probes: tuple[Task, ...] = ()
     # what changes packets on their way
-    middleboxes: tuple[Task, ...] = ()
+    middleboxes: tuple[Interference, ...] = ()
     arms: tuple[Arm, ...]
     sweep: Sweep | None = None
     kernel: Variant | None = None
@@ -159,9 +158,9 @@ class Experiment(Changes):
                 raise ValueError(
                     f"arm '{arm.name}' is relative to '{arm.relative_to}', which is no arm with own figures"
                 )
-            if arm.clock not in (None, "virtual", "real"):
+            if arm.clock not in (None, *CLOCKS):
                 raise ValueError(f"arm '{arm.name}': clock='{arm.clock}' should be 'virtual' or 'real'")
-        if self.clock not in ("virtual", "real"):
+        if self.clock not in CLOCKS:
             raise ValueError(f"clock='{self.clock}' should be 'virtual' or 'real'")
         if any(samples < 1 for samples in (self.samples, *(arm.samples or 1 for arm in self.arms))):
             raise ValueError("samples should be at least 1")

@@ -10,7 +10,7 @@ from pathlib import Path
 from lab.prediction import declared
 from lab.spec.case import Case
 from lab.spec.errors import Problem, SpecError, display, suggestion
-from lab.spec.experiment import Arm, Experiment, Point, Task
+from lab.spec.experiment import Arm, Experiment, Point
 from lab.spec.network import Network
 from lab.spec.tolerance import Figure, accuracy_for
 from lab.spec.topology import Topology
@@ -98,7 +98,7 @@ class LoadedExperiment:
         )
 
 
-def _nodes(*tasks: Task) -> list[str]:
+def _nodes(*tasks: object) -> list[str]:
     named = [getattr(task, role, None) for task in tasks for role in ("client", "server", "node")]
     return [node for node in named if isinstance(node, str) and node]
 

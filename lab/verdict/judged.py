@@ -4,23 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
 from lab import version
-from lab.model import ModelError
-from lab.model.path import Path as NetworkPath
-from lab.record import FABRIC, Record, RecordError, Trial, canonical
+from lab.model import KernelTraits, ModelError, Scenario
+from lab.record.record import Record, RecordError
+from lab.record.trial import FABRIC, Trial, canonical
 from lab.spec.case import Case, CaseKey
+from lab.spec.clock import Clock
 from lab.spec.loaded import LoadedExperiment
-from lab.units import to_plain
 from lab.verdict import ClaimResult, Verdict, evaluate
 from lab.verdict.forecast import forecast, forecast_by_law
 from lab.verdict.predictions import Predictions
 
-__all__ = ["JudgedClaim", "judge_records", "judge_stored", "network_path", "predict_case", "records_on"]
+__all__ = ["JudgedClaim", "judge_records", "judge_stored", "predict_case", "records_on", "scenario_of"]
 
 _NOTHING: Mapping[CaseKey, Verdict] = MappingProxyType({})
 
@@ -45,7 +45,7 @@ def judge_records(
     cases: Sequence[Case],
     records: Iterable[Record],
     kernel: Mapping[str, Any] | None,
-    clock: str,
+    clock: Clock,
     predictions: Predictions,
     without: Mapping[CaseKey, Verdict] = _NOTHING,
 ) -> ClaimResult:
@@ -62,7 +62,7 @@ def judge_records(
     return evaluate(
         cases,
         [record for name, repeats in by_case.items() if name not in differing for record in repeats],
-        lambda case, prediction: predictions.of(case, prediction, network_path(case, kernel)),
+        lambda case, prediction: predictions.of(case, prediction, scenario_of(case, kernel)),
         kernel["name"] if kernel else "",
         clock,
         {**without, **dict.fromkeys(differing, chaos)},
@@ -75,23 +75,23 @@ def predict_case(case: Case, kernel: Mapping[str, Any], predictions: Predictions
     A mistake in one is left to judging, which says it.
     """
     with suppress(Exception):
-        path = network_path(case, kernel)
-        forecast(case, lambda _, prediction: predictions.of(case, prediction, path))
-        forecast_by_law(case, lambda _, prediction: predictions.of(case, prediction, path))
+        scenario = scenario_of(case, kernel)
+        forecast(case, lambda _, prediction: predictions.of(case, prediction, scenario))
+        forecast_by_law(case, lambda _, prediction: predictions.of(case, prediction, scenario))
 
 
-def network_path(case: Case, kernel: Mapping[str, Any] | None) -> NetworkPath:
+def scenario_of(case: Case, kernel: Mapping[str, Any] | None) -> Scenario:
     """Return what the prediction of a case is about.
 
     Raises ModelError without a kernel, InputError without a path.
     """
     if kernel is None:
         raise ModelError("nothing was run, so there is no kernel to predict for")
-    own: dict[str, Any] = {"hz": case.kernel.hz} if case.kernel and case.kernel.hz else {}
-    if case.kernel and case.kernel.patches:
-        own["patches"] = [Path(file).stem for file in case.kernel.patches]
-    middleboxes = [dict(to_plain(each)) for each in case.middleboxes]
-    return NetworkPath.of(to_plain(case.network), *case.path, {**kernel, **own}, to_plain(case.workload), middleboxes)
+    traits = KernelTraits.of(kernel)
+    if case.kernel:
+        patches = tuple(Path(file).stem for file in case.kernel.patches)
+        traits = replace(traits, hz=case.kernel.hz or traits.hz, patches=patches or traits.patches)
+    return Scenario.of(case.network, case.path, traits, case.workload, case.middleboxes)
 
 
 def records_on(kernel: str | None, clock: str | None, records: Iterable[Record]) -> Iterator[Record]:

@@ -14,11 +14,10 @@ from typing import Any
 
 import lab.model
 from lab.meaning import fingerprint
-from lab.model import ModelError
-from lab.model.path import Path as NetworkPath
+from lab.model import ModelError, Scenario
 from lab.prediction import Prediction
-from lab.record import canonical
 from lab.record.date import now
+from lab.record.trial import canonical
 from lab.spec.case import Case
 from lab.units import Value
 from lab.verdict.forecast import Forecast
@@ -31,7 +30,7 @@ class Predictions:
     """Predictions of one experiment file for one kernel are kept in `folder`, one file for each that was ever made.
 
     What is predicted has a folder of its own: the experiment's code, the arm, the point, the function's name, the
-    kernel's id, and the path. In it each model, by the hash of its code, has a file with its figure and the date.
+    kernel's id, and the scenario. In it each model, by the hash of its code, has a file with its figure and the date.
     Nothing is kept if `folder` is None or cannot be written.
     """
 
@@ -39,27 +38,27 @@ class Predictions:
     source_sha256: str
     kernel: str
 
-    def of(self, case: Case, prediction: Prediction, path: NetworkPath) -> Forecast:
-        """Return the figure for this path, of the case's prediction or of the law beside it, and since when it stands.
+    def of(self, case: Case, prediction: Prediction, scenario: Scenario) -> Forecast:
+        """Return what the case's prediction, or the law beside it, says of this scenario, and since when it stands.
 
         Another model that had said the same before counts: a figure that did not change was not chosen later. Raises
         whatever the prediction raises, but for ModelError.
         """
         if self.folder is None:
-            return Forecast(**_figure(_made(prediction, path)))
-        place = self.folder / self._key(case, prediction, path)
+            return Forecast(**_figure(_made(prediction, scenario)))
+        place = self.folder / self._key(case, prediction, scenario)
         file = place / f"{_models()}.json"
         kept = _read(file)
         if kept is None:
-            kept = self._described(case, prediction) | _made(prediction, path)
+            kept = self._described(case, prediction) | _made(prediction, scenario)
             _write(file, kept)
         same = (
             other["made"] for other in map(_read, place.glob("*.json")) if other and _figure(other) == _figure(kept)
         )
         return Forecast(**_figure(kept), made=min(same, default=kept["made"]))
 
-    def _key(self, case: Case, prediction: Prediction, path: NetworkPath) -> str:
-        decided = [self.source_sha256, case.claim, *case.key, prediction.name, self.kernel, repr(path)]
+    def _key(self, case: Case, prediction: Prediction, scenario: Scenario) -> str:
+        decided = [self.source_sha256, case.claim, *case.key, prediction.name, self.kernel, repr(scenario)]
         return hashlib.sha256(canonical(decided)).hexdigest()
 
     def _described(self, case: Case, prediction: Prediction) -> dict[str, str]:
@@ -68,10 +67,10 @@ class Predictions:
         return about | {"kernel": self.kernel, "model": _models()}
 
 
-def _made(prediction: Prediction, path: NetworkPath) -> dict[str, Any]:
+def _made(prediction: Prediction, scenario: Scenario) -> dict[str, Any]:
     figure, why_not = None, ""
     try:
-        value = prediction(path)
+        value = prediction(scenario)
         figure = {"number": value.number, "unit": value.unit, "low": value.low, "high": value.high}
     except ModelError as error:
         why_not = str(error)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from lab import outputs
-from lab.record import Record
+from lab.record.record import Record
 from lab.verdict import fidelity
 
 __all__ = ["Repeats", "is_enough", "spoilt"]

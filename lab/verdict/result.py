@@ -9,7 +9,7 @@ from typing import Any
 
 from lab.errors import LabError
 from lab.prediction import Prediction
-from lab.record import Record
+from lab.record.record import Record
 from lab.spec.case import Case, CaseKey
 from lab.units import UnitError, Value
 from lab.verdict.forecast import Forecast, Predict, forecast, forecast_by_law

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
-from lab.record import Record
+from lab.record.record import Record
 from lab.units import Value
 from lab.verdict.judge import mean, median
 

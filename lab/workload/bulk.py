@@ -17,9 +17,8 @@ import termios
 import time
 from typing import ClassVar
 
-import msgspec
-
 from lab import outputs
+from lab.spec.task import Reader, Task, Writer
 from lab.testbed import Testbed
 from lab.units import Duration, Size
 from lab.workload.sockets import MARGIN_SECONDS, accept, stream
@@ -28,7 +27,7 @@ PORT = 5001
 BLOCK = 1 << 20
 
 
-class Bulk(msgspec.Struct, frozen=True, tag="bulk", tag_field="kind", forbid_unknown_fields=True):
+class Bulk(Task, frozen=True):
     """Sends from `client` to `server` for `duration`, or `size` bytes where that is given, `block` by `block`.
 
     Leaves bulk.json: `bytes` received, of which `first_bytes` had come at `first_ns`, a watermark's worth or more;
@@ -37,7 +36,6 @@ class Bulk(msgspec.Struct, frozen=True, tag="bulk", tag_field="kind", forbid_unk
     """
 
     greedy: ClassVar[bool] = True
-    tools: ClassVar[tuple[str, ...]] = ()
 
     client: str = "sender"
     server: str = "receiver"
@@ -49,6 +47,22 @@ class Bulk(msgspec.Struct, frozen=True, tag="bulk", tag_field="kind", forbid_unk
     congestion: str = "cubic"
     watermark: Size = Size.of("16 KiB")
     maxseg: Size | None = None  # where given, the sending socket sets TCP_MAXSEG to it before it connects
+
+    def writer(self) -> Writer:
+        """It sends the same pages block by block, for as long as the last block that it begins in time takes."""
+        return Writer(
+            size=None if self.size is None else self.size.bytes,
+            duration=self.duration,
+            write_size=self.block.bytes,
+            cpu_per_write=self.effort,
+            sendfile=True,
+            maxseg=None if self.maxseg is None else self.maxseg.bytes,
+        )
+
+    def reader(self) -> Reader:
+        """It reads a watermark's worth first, then as much as a block holds."""
+        watermark = self.watermark.bytes
+        return Reader(rcvlowat=watermark, first_read_size=watermark, read_size=BLOCK)
 
     def run(self, testbed: Testbed) -> None:
         """Run the transfer. Raises WorkloadError when it does not end in its time."""

@@ -6,8 +6,7 @@ import socket
 import time
 from typing import ClassVar
 
-import msgspec
-
+from lab.spec.task import Reader, Task, Writer
 from lab.testbed import Testbed
 from lab.units import Duration, Size
 from lab.workload.sockets import MARGIN_SECONDS, accept, stream
@@ -15,7 +14,7 @@ from lab.workload.sockets import MARGIN_SECONDS, accept, stream
 PORT = 5003
 
 
-class RequestResponse(msgspec.Struct, frozen=True, tag="exchange", tag_field="kind", forbid_unknown_fields=True):
+class RequestResponse(Task, frozen=True):
     """Sends `count` requests from `client`, one per `interval`; `server` answers each after it has thought for `think`.
 
     The server reads nothing before it has been `asleep`, and never answers without a `response`. A request waits for
@@ -23,7 +22,6 @@ class RequestResponse(msgspec.Struct, frozen=True, tag="exchange", tag_field="ki
     """
 
     greedy: ClassVar[bool] = False
-    tools: ClassVar[tuple[str, ...]] = ()
 
     client: str = "sender"
     server: str = "receiver"
@@ -38,6 +36,14 @@ class RequestResponse(msgspec.Struct, frozen=True, tag="exchange", tag_field="ki
     def __post_init__(self) -> None:
         if self.count < 1 or not self.request:
             raise ValueError(f"{self.count} requests of {self.request} are no exchange")
+
+    def writer(self) -> Writer:
+        """It writes too little for a model to ask how."""
+        return Writer()
+
+    def reader(self) -> Reader:
+        """It sleeps before it reads anything, and thinks before it answers."""
+        return Reader(asleep=self.asleep, think=self.think)
 
     def run(self, testbed: Testbed) -> None:
         """Run the exchange. Raises WorkloadError when it does not end in its time."""

@@ -5,8 +5,7 @@ from __future__ import annotations
 import sys
 from typing import ClassVar, Literal
 
-import msgspec
-
+from lab.spec.task import Reader, Task, Writer
 from lab.testbed import Testbed
 from lab.units import Duration
 from lab.workload.sockets import MARGIN_SECONDS
@@ -14,7 +13,7 @@ from lab.workload.sockets import MARGIN_SECONDS
 PORT = 12865
 
 
-class Flent(msgspec.Struct, frozen=True, tag="flent", tag_field="kind", forbid_unknown_fields=True):
+class Flent(Task, frozen=True):
     """Runs Flent's `test` on `client` against netperf's server on `server`.
 
     In a download `server` sends. Leaves Flent's own data file, *.flent.gz: the guest's clock and host name are the same
@@ -23,6 +22,8 @@ class Flent(msgspec.Struct, frozen=True, tag="flent", tag_field="kind", forbid_u
 
     greedy: ClassVar[bool] = True
     tools: ClassVar[tuple[str, ...]] = ("flent", "fping", "netperf")
+
+    ip: ClassVar[int] = 4
 
     client: str = "sender"
     server: str = "receiver"
@@ -35,6 +36,14 @@ class Flent(msgspec.Struct, frozen=True, tag="flent", tag_field="kind", forbid_u
         for name, each in (("length", self.length), ("delay", self.delay)):
             if not each or each.ns % 10**9:
                 raise ValueError(f"flent counts whole seconds: {each} is not a {name} for it")
+
+    def writer(self) -> Writer:
+        """How netperf writes is not modelled."""
+        return Writer()
+
+    def reader(self) -> Reader:
+        """It reads what there is."""
+        return Reader()
 
     def run(self, testbed: Testbed) -> None:
         """Run the test. Raises WorkloadError when it fails or is late, MachineError when a tool is missing."""

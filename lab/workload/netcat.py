@@ -12,9 +12,8 @@ import subprocess
 import time
 from typing import ClassVar
 
-import msgspec
-
 from lab import outputs
+from lab.spec.task import Reader, Task, Writer
 from lab.testbed import Testbed
 from lab.units import Size
 from lab.workload.sockets import MARGIN_SECONDS
@@ -23,7 +22,7 @@ PORT = 1234
 SECONDS = 600.0  # enough for the slowest transfer of any claim, with time to spare
 
 
-class Netcat(msgspec.Struct, frozen=True, tag="netcat", tag_field="kind", forbid_unknown_fields=True):
+class Netcat(Task, frozen=True):
     """Sends `size` zeroes from `server` to `client`, which connects, sends `back` bytes and throws away what it gets.
 
     Leaves netcat.json: `start_ns`, before the client's nc starts, and `end_ns`, once it has ended (nanoseconds of the
@@ -33,10 +32,20 @@ class Netcat(msgspec.Struct, frozen=True, tag="netcat", tag_field="kind", forbid
     greedy: ClassVar[bool] = True
     tools: ClassVar[tuple[str, ...]] = ("nc.openbsd",)
 
+    ip: ClassVar[int] = 4
+
     client: str = "receiver"
     server: str = "sender"
     size: Size = Size.of("200 MiB")
     back: Size = Size(0)
+
+    def writer(self) -> Writer:
+        """It writes 16 KiB whenever poll() reports room."""
+        return Writer(size=self.size.bytes, write_size=16 << 10, writes_per_poll=1)
+
+    def reader(self) -> Reader:
+        """It reads what there is."""
+        return Reader()
 
     def run(self, testbed: Testbed) -> None:
         """Run the transfer. Raises WorkloadError when it does not end in its time."""

@@ -7,8 +7,7 @@ import socket
 import time
 from typing import ClassVar
 
-import msgspec
-
+from lab.spec.task import Reader, Task, Writer
 from lab.testbed import Testbed
 from lab.units import Duration, Rate, Size
 from lab.workload.sockets import MARGIN_SECONDS, accept, stream
@@ -16,14 +15,13 @@ from lab.workload.sockets import MARGIN_SECONDS, accept, stream
 PORT = 5002
 
 
-class PacedReader(msgspec.Struct, frozen=True, tag="paced_reader", tag_field="kind", forbid_unknown_fields=True):
+class PacedReader(Task, frozen=True):
     """Sends from `client` what `server` reads in `duration`: `block` bytes at a time, often enough to make up `rate`.
 
     The captures hold the result; there is no other output.
     """
 
     greedy: ClassVar[bool] = True
-    tools: ClassVar[tuple[str, ...]] = ()
 
     client: str = "sender"
     server: str = "receiver"
@@ -40,6 +38,14 @@ class PacedReader(msgspec.Struct, frozen=True, tag="paced_reader", tag_field="ki
     def blocks(self) -> int:
         """The number of blocks that the server reads."""
         return self.duration.ns * self.rate.bps // (8 * 10**9 * self.block.bytes) if self.block else 0
+
+    def writer(self) -> Writer:
+        """It writes block by block."""
+        return Writer(duration=self.duration, write_size=self.block.bytes)
+
+    def reader(self) -> Reader:
+        """It reads block by block, at its pace."""
+        return Reader(first_read_size=self.block.bytes, read_size=self.block.bytes, rate=self.rate)
 
     def run(self, testbed: Testbed) -> None:
         """Run the transfer. Raises WorkloadError when it does not end in its time."""

@@ -9,9 +9,8 @@ import time
 from collections.abc import Callable
 from typing import ClassVar, Literal
 
-import msgspec
-
 from lab import outputs
+from lab.spec.task import Messages, Reader, Task, Writer
 from lab.testbed import Testbed
 from lab.units import Size
 from lab.workload.sockets import MARGIN_SECONDS, accept, stream
@@ -23,7 +22,7 @@ MESSAGE_SECONDS = 1.0  # more than two delayed ACKs at their longest
 WriteStyle = Literal["plain", "nodelay", "cork", "writev", "one-buffer"]
 
 
-class SmallWrites(msgspec.Struct, frozen=True, tag="small-writes", tag_field="kind", forbid_unknown_fields=True):
+class SmallWrites(Task, frozen=True):
     """Sends `messages`, each of `writes` pieces of `size`, from `client` to `server`, and waits for 2 bytes after each.
 
     Leaves small_writes.json: `stamps_ns`, the client's clock before the first message and after each answer, and per
@@ -31,7 +30,6 @@ class SmallWrites(msgspec.Struct, frozen=True, tag="small-writes", tag_field="ki
     """
 
     greedy: ClassVar[bool] = False
-    tools: ClassVar[tuple[str, ...]] = ()
 
     client: str = "sender"
     server: str = "receiver"
@@ -53,6 +51,22 @@ class SmallWrites(msgspec.Struct, frozen=True, tag="small-writes", tag_field="ki
     def message(self) -> Size:
         """The size of a message, after which the server answers."""
         return Size(self.writes * self.size.bytes + self.file.bytes)
+
+    @property
+    def nodelay(self) -> bool:
+        """Whether the client sets TCP_NODELAY."""
+        return self.way in ("nodelay", "writev", "one-buffer")
+
+    def writer(self) -> Writer:
+        """It writes the pieces of a message one by one, or all of them by one call."""
+        at_once = self.way in ("writev", "one-buffer")
+        pieces = (self.writes * self.size.bytes,) if at_once else (self.size.bytes,) * self.writes
+        cork = self.way == "cork"
+        return Writer(messages=Messages(self.messages, pieces, self.file.bytes, REPLY, self.nodelay, cork))
+
+    def reader(self) -> Reader:
+        """It reads what there is, and answers a whole message."""
+        return Reader()
 
     def run(self, testbed: Testbed) -> None:
         """Exchange all messages. Raises WorkloadError when this does not end in its time."""
@@ -79,7 +93,7 @@ class SmallWrites(msgspec.Struct, frozen=True, tag="small-writes", tag_field="ki
 
     def _ask(self, address: str, testbed: Testbed) -> None:
         with stream(self.ip) as sock:
-            if self.way in ("nodelay", "writev", "one-buffer"):
+            if self.nodelay:
                 sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             sock.connect((address, PORT))
             write = self._writer(sock)

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-import msgspec
-
 from lab import outputs
+from lab.spec.task import Reader, Task, Writer
 from lab.testbed import Testbed
 from lab.units import Duration, Rate, Size
 from lab.workload.sockets import MARGIN_SECONDS
@@ -18,7 +17,7 @@ def _check_whole_seconds(duration: Duration, tool: str) -> None:
         raise ValueError(f"{tool} counts whole seconds: {duration} is not a duration for it")
 
 
-class Iperf3(msgspec.Struct, frozen=True, tag="iperf3", tag_field="kind", forbid_unknown_fields=True):
+class Iperf3(Task, frozen=True):
     """Runs iperf3 from `client` to `server` for `duration`; UDP at `udp_rate` where given. Leaves iperf3.json."""
 
     tools: ClassVar[tuple[str, ...]] = ("iperf3",)
@@ -39,6 +38,19 @@ class Iperf3(msgspec.Struct, frozen=True, tag="iperf3", tag_field="kind", forbid
         """True when it sends as fast as the network takes it."""
         return self.udp_rate is None
 
+    def writer(self) -> Writer:
+        """It writes ten blocks whenever select() reports room, and starts once both programs have talked."""
+        return Writer(
+            duration=self.duration,
+            write_size=self.length.bytes if self.length else 128 << 10,
+            writes_per_poll=10,
+            control=True,
+        )
+
+    def reader(self) -> Reader:
+        """It reads what there is."""
+        return Reader()
+
     def run(self, testbed: Testbed) -> None:
         """Run the tool. Raises WorkloadError when it fails or is late, MachineError when it is not installed."""
         port = 5201
@@ -55,7 +67,7 @@ class Iperf3(msgspec.Struct, frozen=True, tag="iperf3", tag_field="kind", forbid
         testbed.wait(server, MARGIN_SECONDS)
 
 
-class Iperf(msgspec.Struct, frozen=True, tag="iperf", tag_field="kind", forbid_unknown_fields=True):
+class Iperf(Task, frozen=True):
     """Runs iperf 2 from `client` to `server` for `duration`. Leaves iperf.csv, the client's, and iperf.server.csv.
 
     Unlike iperf3's, its writer does not ask select() before it writes: it sleeps in write().
@@ -69,6 +81,14 @@ class Iperf(msgspec.Struct, frozen=True, tag="iperf", tag_field="kind", forbid_u
     duration: Duration = Duration.of("10 s")
     ip: int = 4
 
+    def writer(self) -> Writer:
+        """It writes a header, then block by block."""
+        return Writer(duration=self.duration, write_size=128 << 10, header_bytes=60)
+
+    def reader(self) -> Reader:
+        """It reads what there is, and answers the header."""
+        return Reader(answer=28)
+
     def run(self, testbed: Testbed) -> None:
         """Run the tool. Raises WorkloadError when it fails or is late, MachineError when it is not installed."""
         port = 5001
@@ -81,7 +101,7 @@ class Iperf(msgspec.Struct, frozen=True, tag="iperf", tag_field="kind", forbid_u
         testbed.wait(server, MARGIN_SECONDS)
 
 
-class Qperf(msgspec.Struct, frozen=True, tag="qperf", tag_field="kind", forbid_unknown_fields=True):
+class Qperf(Task, frozen=True):
     """Runs qperf's `test` from `client` to `server` for `duration`. Leaves qperf.txt."""
 
     greedy: ClassVar[bool] = True
@@ -96,6 +116,14 @@ class Qperf(msgspec.Struct, frozen=True, tag="qperf", tag_field="kind", forbid_u
     def __post_init__(self) -> None:
         _check_whole_seconds(self.duration, "qperf")
 
+    def writer(self) -> Writer:
+        """How qperf writes is not modelled."""
+        return Writer(duration=self.duration)
+
+    def reader(self) -> Reader:
+        """It reads what there is."""
+        return Reader()
+
     def run(self, testbed: Testbed) -> None:
         """Run the tool. Raises WorkloadError when it fails or is late, MachineError when it is not installed."""
         port = 19765
@@ -107,7 +135,7 @@ class Qperf(msgspec.Struct, frozen=True, tag="qperf", tag_field="kind", forbid_u
         testbed.wait(client, self.duration.seconds + MARGIN_SECONDS, outputs.QPERF)
 
 
-class Ping(msgspec.Struct, frozen=True, tag="ping", tag_field="kind", forbid_unknown_fields=True):
+class Ping(Task, frozen=True):
     """Sends `count` echo requests of `size` payload bytes, `interval` apart. Leaves ping.txt."""
 
     greedy: ClassVar[bool] = False
@@ -119,6 +147,14 @@ class Ping(msgspec.Struct, frozen=True, tag="ping", tag_field="kind", forbid_unk
     interval: Duration = Duration.of("1 s")
     size: Size = Size(56)
     ip: int = 4
+
+    def writer(self) -> Writer:
+        """It writes no stream of data."""
+        return Writer()
+
+    def reader(self) -> Reader:
+        """It reads no stream of data."""
+        return Reader()
 
     def run(self, testbed: Testbed) -> None:
         """Run the tool. Raises WorkloadError when no answer came at all."""

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from lab.kernel import UmlKernel
-from lab.record import Store
+from lab.record.store import Store
 
 pytestmark = pytest.mark.guest
 

@@ -11,9 +11,10 @@ from scapy.layers.l2 import Ether
 from scapy.packet import Raw
 from scapy.utils import wrpcap
 
-from lab.record import Store
+from lab.record.store import Store
 from lab.record.trial import Trial
 from lab.spec import find
+from lab.spec.clock import Clock
 from lab.units import to_plain
 from lab.verdict.judged import JudgedClaim, judge_stored
 from tests.kinds import Judge
@@ -57,7 +58,7 @@ def judge(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Judge:
         declaration: str,
         outputs: Mapping[str, Sequence[Mapping[str, bytes]]],
         kernel: str,
-        clock: str | Mapping[str, str] = "virtual",
+        clock: Clock | Mapping[str, Clock] = "virtual",
         batch: str = "one",
     ) -> JudgedClaim:
         (article / "claim.py").write_text(f'"""A claim."""\n{HEAD}\nEXPERIMENT = Experiment({declaration})\n')

@@ -7,7 +7,10 @@ import pytest
 
 from lab.comparison.captures import PacketChange, captured, together
 from lab.comparison.packets import PacketDifference
-from lab.record import Record, Store, Trial
+from lab.record.record import Record
+from lab.record.store import Store
+from lab.record.trial import Trial
+from lab.spec.clock import Clock
 
 Make = Callable[..., Record]
 
@@ -16,7 +19,7 @@ Make = Callable[..., Record]
 def make(tmp_path_factory: pytest.TempPathFactory) -> Make:
     none: dict[str, str] = {}
 
-    def make(outputs: Mapping[str, bytes], clock: str = "virtual") -> Record:
+    def make(outputs: Mapping[str, bytes], clock: Clock = "virtual") -> Record:
         trial = Trial("a/b", "only", "", "", none, none, [], [], none, "uml", clock, 1, 0, none)
         with Store(tmp_path_factory.mktemp("store")).stage(trial) as stage:
             for name, content in outputs.items():

@@ -7,7 +7,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lab.comparison.identity import ByteDifference, byte_differences, first_byte_difference
-from lab.record import Record, Store, Trial
+from lab.record.record import Record
+from lab.record.store import Store
+from lab.record.trial import Trial
 
 Make = Callable[[Mapping[str, bytes]], Record]
 

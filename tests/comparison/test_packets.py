@@ -27,7 +27,7 @@ def transfer(port: int = 40000, isn: int = 1000, their_isn: int = 7, clock: int 
     back: dict[str, Any] = {"sport": 5001, "dport": port}
 
     def stamped(*options: tuple[str, object]) -> list[tuple[str, object]]:
-        """Laid out as Linux does: time stamps first, of 12 bytes with their padding."""
+        """Laid out as Linux does: timestamps first, of 12 bytes with their padding."""
         return [("NOP", None), ("NOP", None), ("Timestamp", (clock, clock)), *options]
 
     scale = stamped(("MSS", 1460), ("WScale", 7), ("SAckOK", b""))
@@ -85,7 +85,7 @@ def named(where: PacketDifference | None) -> tuple[int, str] | None:
 def test_chance_is_no_difference(
     save: Save, base: Capture, port: int, isn: int, their_isn: int, clock: int, start: int
 ) -> None:
-    """Ports, initial sequence numbers, time stamps' values, and when the first packet came."""
+    """Ports, initial sequence numbers, timestamps' values, and when the first packet came."""
     new = save(transfer(port, isn, their_isn, clock), regular(5, start))
     assert first_packet_difference(base, new) is None
 

@@ -10,7 +10,9 @@ from scapy.layers.inet import IP, TCP
 from scapy.layers.l2 import Ether
 from scapy.packet import Raw
 
-from lab.record import Record, Store, Trial
+from lab.record.record import Record
+from lab.record.store import Store
+from lab.record.trial import Trial
 from tests.kinds import Save
 
 

@@ -9,7 +9,7 @@ import pytest
 from lab import metric
 from lab.metric import Capture, MetricError, bulk
 from lab.metric.acks import ack_delays, hole
-from lab.record import Record
+from lab.record.record import Record
 from lab.units import Value
 from tests.kinds import Keep, Save, Segment
 

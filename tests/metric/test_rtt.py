@@ -12,7 +12,7 @@ from scapy.packet import Raw
 from lab import metric
 from lab.metric import Capture, MetricError, RoundTrips, bulk, sack_blocks
 from lab.metric.rtt import round_trips
-from lab.record import Record
+from lab.record.record import Record
 from lab.units import Value
 from tests.kinds import Keep, Save
 

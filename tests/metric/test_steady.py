@@ -8,7 +8,9 @@ import pytest
 from lab import metric
 from lab.metric import MetricError
 from lab.metric.tcp_info import FIELDS
-from lab.record import Record, Store, Trial
+from lab.record.record import Record
+from lab.record.store import Store
+from lab.record.trial import Trial
 from lab.units import Value
 from tests.kinds import Save, Segment
 

@@ -8,7 +8,7 @@ from lab.errors import LabError
 from lab.metric import connection_of
 from lab.middlebox import DropSegment
 from lab.probe import Capture
-from lab.record import Record
+from lab.record.record import Record
 from lab.units import Size
 from lab.workload import Bulk
 

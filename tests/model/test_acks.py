@@ -7,30 +7,43 @@ from typing import Any
 import pytest
 
 from lab import model
-from lab.model import Hop, ModelError, Path
-from lab.model.path import End
+from lab.middlebox import DropSegment
+from lab.model import KernelTraits, ModelError, Scenario
+from lab.spec.task import Reader, Writer
 from lab.units import Duration, Rate, Size, Value
+from lab.workload import PacedReader, RequestResponse
+from tests.model.scenarios import hop, host, scenario, tuned
+
+NONE: Mapping[str, int] = {}
 
 
-def path(rate: str = "1 Gbit/s", delay: str = "0 s", **changed: Any) -> Path:
-    hop = Hop(Rate.of(rate), Duration.of(delay), Size(1500), 10_000, 0.0)
-    return replace(Path((hop,), (hop,)), **changed)
+def path(rate: str = "1 Gbit/s", delay: str = "0 s", hz: int = 1000, **changed: Any) -> Scenario:
+    return scenario(hop(rate, delay), kernel=KernelTraits(hz=hz), **changed)
 
 
-def merging(coalescing: str, **changed: Any) -> Path:
-    return path(receiver=End(gro=True, coalescing=Duration.of(coalescing)), **changed)
+def merging(coalescing: str, **changed: Any) -> Scenario:
+    return path(receiver=host(gro=True, coalescing=coalescing), **changed)
 
 
-def reading(block: str, rate: str = "100 Mbit/s") -> Path:
-    return path(rcvbuf_max=1 << 20, workload={"kind": "paced_reader", "rate": rate, "block": block})
+def reading(block: str, rate: str = "100 Mbit/s") -> Scenario:
+    workload = PacedReader(rate=Rate.of(rate), block=Size.of(block))
+    return path(rcvbuf=1 << 20, writer=workload.writer(), reader=workload.reader())
 
 
-def losing(number: int, sysctls: Mapping[str, str] | None = None, segments: int = 140) -> Path:
+def asleep(duration: str) -> Reader:
+    return RequestResponse(asleep=Duration.of(duration)).reader()
+
+
+def thinking(duration: str) -> Reader:
+    return RequestResponse(think=Duration.of(duration)).reader()
+
+
+def losing(number: int, sysctls: Mapping[str, int] = NONE, segments: int = 140) -> Scenario:
     return path(
         delay="10 ms",
-        workload={"kind": "bulk", "size": f"{segments * 1448} B"},
-        middleboxes=({"kind": "drop_segment", "node": "router", "number": number},),
-        receiver=End(sysctls=sysctls or {}),
+        writer=Writer(size=segments * 1448),
+        middleboxes=(DropSegment(node="router", number=number),),
+        receiver=tuned(host(), **sysctls),
     )
 
 
@@ -61,7 +74,7 @@ def test_gro(coalescing: str, hz: int, measured: float) -> None:
 def test_gro_never_gathers_more_than_a_super_packet() -> None:
     assert model.segments_per_batch(merging("540 us")) == Value(45, "1")
     assert model.segments_per_batch(merging("100 us", hz=100)).number > 43
-    for beyond in (merging("600 us"), merging("100 us", sender=End(gso_max_segs=1))):
+    for beyond in (merging("600 us"), merging("100 us", sender=host(gso_max_segs=1))):
         with pytest.raises(ModelError, match="full super-packets"):
             model.segments_per_batch(beyond)
 
@@ -80,19 +93,19 @@ def test_packets_of_a_gb() -> None:
 
 
 def test_delays() -> None:
-    answered = path(workload={"kind": "exchange", "think": "20 ms"})
+    answered = path(reader=thinking("20 ms"))
     assert model.ack_after_answer(answered) == Value(0.02, "s")
-    out_of_reach = End(sysctls={"net.ipv4.tcp_pingpong_thresh": "255"})
+    out_of_reach = tuned(answered.receiver, tcp_pingpong_thresh=255)
     assert model.ack_after_answer(replace(answered, receiver=out_of_reach)) == Value(0, "s")
     with pytest.raises(ModelError, match="HZ / 25"):
-        model.ack_after_answer(path(workload={"kind": "exchange", "think": "50 ms"}))
-    unread = {"kind": "exchange", "asleep": "9 s"}
-    assert model.ack_delayed_mean(path(workload=unread)).number == pytest.approx(0.0405)
-    assert model.ack_delayed_mean(path(workload=unread, hz=100)).number == pytest.approx(0.045)
-    assert model.ack_delayed_longest(path(workload=unread)).number == pytest.approx(0.0405)
-    assert model.ack_delayed_longest(path(delay="250 ms", workload=unread)).number == pytest.approx(0.2075)
+        model.ack_after_answer(path(reader=thinking("50 ms")))
+    unread = asleep("9 s")
+    assert model.ack_delayed_mean(path(reader=unread)).number == pytest.approx(0.0405)
+    assert model.ack_delayed_mean(path(reader=unread, hz=100)).number == pytest.approx(0.045)
+    assert model.ack_delayed_longest(path(reader=unread)).number == pytest.approx(0.0405)
+    assert model.ack_delayed_longest(path(delay="250 ms", reader=unread)).number == pytest.approx(0.2075)
     with pytest.raises(ModelError, match="grows from ACK to ACK"):
-        model.ack_delayed_mean(path(delay="250 ms", workload=unread))
+        model.ack_delayed_mean(path(delay="250 ms", reader=unread))
     with pytest.raises(ModelError, match="the reader's"):
         model.ack_delayed_mean(answered)
 
@@ -107,12 +120,12 @@ def test_quick_acks_are_sixteen_or_half_the_window() -> None:
         (71, {}, 5),  # 3, 1 for 45, 1 for the last 21
         (137, {}, 3),
         (136, {}, 4),
-        (71, {"net.ipv4.tcp_comp_sack_nr": "0"}, 69),
-        (71, {"net.ipv4.tcp_sack": "0"}, 69),
-        (71, {"net.ipv4.tcp_comp_sack_nr": "10"}, 3 + 6),
+        (71, {"tcp_comp_sack_nr": 0}, 69),
+        (71, {"tcp_sack": 0}, 69),
+        (71, {"tcp_comp_sack_nr": 10}, 3 + 6),
     ],
 )
-def test_acks_behind_a_hole(number: int, sysctls: Mapping[str, str], acks: int) -> None:
+def test_acks_behind_a_hole(number: int, sysctls: Mapping[str, int], acks: int) -> None:
     assert model.acks_after_hole(losing(number, sysctls)) == Value(acks / (140 - number), "1")
 
 
@@ -122,6 +135,6 @@ def test_the_timer_ends_the_waiting_where_segments_come_slowly() -> None:
 
 
 @pytest.mark.parametrize("wrong", [losing(140), losing(1, segments=1), path()])
-def test_what_the_model_of_a_hole_does_not_cover(wrong: Path) -> None:
+def test_what_the_model_of_a_hole_does_not_cover(wrong: Scenario) -> None:
     with pytest.raises(ModelError):
         model.acks_after_hole(wrong)

@@ -11,19 +11,25 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lab import model
-from lab.model import Hop, Path
+from lab.model import KernelTraits, Scenario
 from lab.model.delayed_ack import NEVER, DelayedAck, Timers
 from lab.model.packet import Ack, Segment
-from lab.model.receiver import Receiver, ReceiverConfig
-from lab.units import Duration, Rate, Size
+from lab.model.receiver import Receiver
+from lab.units import Duration
+from lab.workload import RequestResponse
+from tests.model.scenarios import hop, host, scenario
 
 MS, SECOND = 10**6, 10**9
 TICKS = st.sampled_from([100, 250, 1000])  # a second
 
 
-def path(delay: str = "0 s", mtu: int = 1500, **changed: Any) -> Path:
-    hop = Hop(Rate.of("1 Gbit/s"), Duration.of(delay), Size(mtu), 10_000, 0.0)
-    return replace(Path((hop,), (hop,)), **changed)
+def path(delay: str = "0 s", mtu: int = 1500, hz: int = 1000, **changed: Any) -> Scenario:
+    return scenario(hop(delay=delay, mtu=mtu), kernel=KernelTraits(hz=hz), **changed)
+
+
+def unread(delay: str = "0 s", hz: int = 1000) -> Scenario:
+    """A reader that sleeps for long."""
+    return path(delay, hz=hz, reader=RequestResponse(asleep=Duration.of("9 s")).reader())
 
 
 def settled(hz: int, rtt: int = 0) -> DelayedAck:
@@ -51,30 +57,28 @@ def test_an_ack_waits_for_a_25th_of_a_second_and_the_next_tick(hz: int, now: int
 def test_the_closed_form_of_the_mean_delay_is_that_over_all_phases_of_a_tick(hz: int) -> None:
     phases = [SECOND + phase * SECOND // hz // 1000 for phase in range(1000)]
     mean = sum(delay(settled(hz), now) for now in phases) / len(phases) / SECOND
-    predicted = model.ack_delayed_mean(path(hz=hz, workload={"asleep": "9 s"}))
+    predicted = model.ack_delayed_mean(unread(hz=hz))
     assert mean == pytest.approx(predicted.number, abs=0.001 / hz)
 
 
 @settings(max_examples=50, deadline=None)
 @given(TICKS, st.integers(1, 300))
 def test_the_closed_form_of_the_longest_delay_bounds_it_to_half_a_tick(hz: int, rtt_ms: int) -> None:
-    far = path(f"{rtt_ms} ms", hz=hz, workload={"asleep": "9 s"})
-    rtt = int(model.base_rtt(replace(far, back=path().back)).number * SECOND)
+    far = unread(f"{rtt_ms} ms", hz)
+    rtt = int(model.base_rtt(replace(far, reverse=path().reverse)).number * SECOND)
     ack = settled(hz, rtt)
     seen = [delay(ack, SECOND * number + number * SECOND // hz // 97) for number in range(1, 970)]
-    predicted = model.ack_delayed_longest(replace(far, back=path().back)).number
+    predicted = model.ack_delayed_longest(replace(far, reverse=path().reverse)).number
     assert max(seen) / SECOND == pytest.approx(predicted, abs=1.6 / hz)  # the RTT is rounded up to a tick, too
 
 
 @given(st.integers(600, 9000), st.integers(1, 1 << 20))
 def test_the_closed_form_of_quick_acks_counts_those_of_full_segments(mtu: int, rmem: int) -> None:
-    asked = path(
-        mtu=mtu, receiver=model.End(mtu=Size(mtu), sysctls={"net.ipv4.tcp_rmem": f"4096 {rmem + 30_000} 6291456"})
-    )
-    predicted, config = model.quick_acks(asked), ReceiverConfig.of(asked)
-    ack, sent = DelayedAck(config.timers, config.advmss, config.initial_rcv_mss), 0
-    ack.measure_rcv_mss(config.advmss, psh=False)
-    ack.event_data_recv(SECOND, config.rcv_wnd)
+    asked = path(mtu=mtu, receiver=host(tcp_rmem=f"4096 {rmem + 30_000} 6291456"))
+    predicted, receiver = model.quick_acks(asked), Receiver(asked, lambda _now, _ack: None)
+    ack, sent = receiver.icsk_ack, 0
+    ack.measure_rcv_mss(ack.advmss, psh=False)
+    ack.event_data_recv(SECOND, receiver.rcv_wnd)
     while ack.quickack_mode:
         sent += 1
         ack.scheduled = True
@@ -85,9 +89,9 @@ def test_the_closed_form_of_quick_acks_counts_those_of_full_segments(mtu: int, r
 @settings(max_examples=30, deadline=None)
 @given(st.integers(700, 9000), st.lists(st.integers(1, 20 * MS), min_size=40, max_size=40))
 def test_every_second_segment_is_acknowledged_however_they_come(mtu: int, gaps: list[int]) -> None:
-    asked = path(mtu=mtu, rcvbuf_max=131072)  # a buffer that does not grow
+    asked = path(mtu=mtu, rcvbuf=131072)  # a buffer that does not grow
     full, seen, now = model.largest_payload(asked).number, list[Ack](), SECOND
-    receiver = Receiver(ReceiverConfig.of(asked), lambda _now, ack: seen.append(ack))
+    receiver = Receiver(asked, lambda _now, ack: seen.append(ack))
     for gap in [MS] * 200 + gaps:  # the window has grown by then
         now += gap
         receiver.receive(now, Segment(int(full), 1, psh=False, tsecr=0))
@@ -99,7 +103,7 @@ def test_every_second_segment_is_acknowledged_however_they_come(mtu: int, gaps: 
 
 @given(st.integers(0, 39))
 def test_an_answer_within_40_ms_carries_the_ack_as_the_closed_form_says(think: int) -> None:
-    asked = path(workload={"kind": "exchange", "think": f"{think} ms"})
+    asked = path(reader=RequestResponse(think=Duration.of(f"{think} ms")).reader())
     ack, now = settled(1000), SECOND
     for _ in range(3):  # the first answer begins it
         ack.measure_rcv_mss(1, psh=True)

@@ -1,33 +1,36 @@
 """The laws beside the simulations, against arithmetic done by hand."""
 
-from dataclasses import replace
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec import structs
 
 from lab import model
-from lab.model import End, Hop, ModelError, Path
+from lab.model import ModelError, Scenario
 from lab.model.window import rcv_window, smaller_window
-from lab.units import Duration, Rate, Size, Value
+from lab.spec.task import Writer
+from lab.units import Duration, Size, Value
+from lab.workload import Iperf3, SmallWrites, WriteStyle
+from tests.model.scenarios import hop, host, scenario
 
 MBIT = 941.482e6  # the goodput of a full gigabit link
 RTT = 0.1 + 2 * 122 * 8e-9
 
 
-def path(delay: str = "100 ms", limit: int = 20_000, loss: float = 0.0, **changed: object) -> Path:
-    there, back = (Hop(Rate.of("1 Gbit/s"), Duration.of(way), Size(1500), limit, loss) for way in (delay, "0 s"))
-    plain = Path((there,), (back,), write_size=1 << 17, writes_per_poll=10)
-    return replace(plain, **changed)  # type: ignore[arg-type]
+def path(delay: str = "100 ms", limit: int = 20_000, loss: float = 0.0, **changed: Any) -> Scenario:
+    there, back = (hop(delay=way, limit=limit, loss=loss) for way in (delay, "0 s"))
+    return scenario(there, back, **changed)
 
 
-def writes(way: str, size: str = "2 B", file: str = "0 B", writes: int = 15) -> Path:
-    asked = {"kind": "small-writes", "messages": 10, "writes": writes, "size": size, "file": file, "way": way}
-    return path("1 ms", workload=asked)
+def writes(way: WriteStyle, size: str = "2 B", file: str = "0 B", writes: int = 15) -> Scenario:
+    asked = SmallWrites(messages=10, writes=writes, size=Size.of(size), file=Size.of(file), way=way)
+    return path("1 ms", writer=asked.writer())
 
 
 def test_the_smaller_window_passes_once_per_round_trip() -> None:
-    small, large = path(sndbuf_max=1_000_000), path(sndbuf_max=60 << 20)
+    small, large = path(sndbuf=1_000_000), path(sndbuf=60 << 20)
     assert model.goodput_window_over_rtt(small).number == pytest.approx(8e6 / RTT)
     assert model.goodput_window_over_rtt(large).number == pytest.approx(8 * rcv_window(large) / RTT)
     assert model.goodput_window_over_rtt(path("1 ms")).number == pytest.approx(MBIT, rel=1e-5)
@@ -36,20 +39,20 @@ def test_the_smaller_window_passes_once_per_round_trip() -> None:
 
 def test_a_bottleneck_holds_the_window() -> None:
     frames = 691  # 1,000,000 B / 1,448 B, rounded up
-    assert model.frames_of_window(path(sndbuf_max=1_000_000)) == Value(frames, "1")
+    assert model.frames_of_window(path(sndbuf=1_000_000)) == Value(frames, "1")
     for limit, drops in ((frames - 1, 1), (frames, 0)):
-        assert model.any_drops_of_window(path(sndbuf_max=1_000_000, limit=limit)) == Value(drops, "1")
+        assert model.any_drops_of_window(path(sndbuf=1_000_000, limit=limit)) == Value(drops, "1")
     assert model.lost_frames_of_window(path()) == Value(0, "1")
     with pytest.raises(ModelError, match="no closed form"):
         model.lost_frames_of_window(path(limit=10))
 
 
 def test_a_transfer_takes_its_rounds_and_the_rest() -> None:
-    near, far = path("0 s", size=Size(10**9)), path(size=Size(14_480 * 7))
+    near, far = path("0 s", writer=Writer(size=10**9)), path(sndbuf=1_000_000, writer=Writer(size=14_480 * 7))
     assert model.transfer_time_by_rounds(near).number == pytest.approx(8e9 / MBIT, rel=1e-3)
     # The handshake; 10 and 20 segments take a round each, and the last 40 go at 1 MB a round trip.
     expected = 3 * RTT + 14_480 * 4 / 1e6 * RTT
-    assert model.transfer_time_by_rounds(replace(far, sndbuf_max=1_000_000)).number == pytest.approx(expected)
+    assert model.transfer_time_by_rounds(far).number == pytest.approx(expected)
 
 
 @pytest.mark.parametrize(
@@ -67,7 +70,7 @@ def test_a_transfer_takes_its_rounds_and_the_rest() -> None:
     ],
 )
 def test_messages_by_their_writes(
-    way: str, size: str, file: str, packets: int, first: int, rounds: int, stalls: bool
+    way: WriteStyle, size: str, file: str, packets: int, first: int, rounds: int, stalls: bool
 ) -> None:
     asked = writes(way, size, file)
     latency = rounds * (0.001 + 2 * 122 * 8e-9) + 0.04 * stalls
@@ -97,8 +100,8 @@ def test_a_law_says_what_it_does_not_cover() -> None:
     st.integers(20, 120).map(lambda sixteenths: sixteenths << 16),
 )
 def test_no_window_carries_more_than_its_law(milliseconds: int, sndbuf: int, rcvbuf: int) -> None:
-    asked = path(f"{milliseconds} ms", sndbuf_max=sndbuf, rcvbuf_max=rcvbuf, duration=Duration.of("2 s"))
-    alone = replace(asked, sender=End(gso_max_segs=1))
-    for each in (asked, alone):
+    writer = structs.replace(Iperf3(duration=Duration.of("2 s")).writer(), control=False)
+    for sender in (host(), host(gso_max_segs=1)):
+        each = path(f"{milliseconds} ms", sndbuf=sndbuf, rcvbuf=rcvbuf, writer=writer, sender=sender)
         edge = 8 * smaller_window(each)  # the measured second may begin just ahead of a window's ACKs
         assert model.goodput_steady(each).number <= model.goodput_window_over_rtt(each).number + edge

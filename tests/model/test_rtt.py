@@ -5,17 +5,17 @@ from dataclasses import replace
 import pytest
 
 from lab import model
-from lab.model import Hop, ModelError, Path
-from lab.model.path import End
-from lab.units import Duration, Rate, Size, Value
+from lab.model import ModelError, Scenario
+from lab.units import Value
+from tests.model.scenarios import hop, scenario, tuned
 
-WIRE = Hop(Rate.of("10 Gbit/s"), Duration(0), Size(1500), 10_000, 0.0)
-CLEAN = Path((WIRE,), (WIRE,), sndbuf_max=16_777_216)
-LOSSY = replace(CLEAN, forward=(replace(WIRE, loss=0.01),))
+CLEAN = scenario(hop("10 Gbit/s"), sndbuf=16_777_216)
+LOSSY = replace(CLEAN, forward=(hop("10 Gbit/s", loss=0.01),))
 
 
-def without(path: Path) -> Path:
-    return replace(path, timestamps=False)
+def without(asked: Scenario) -> Scenario:
+    """Without timestamps, which takes one end only."""
+    return replace(asked, sender=tuned(asked.sender, tcp_timestamps=0))
 
 
 def test_every_ack_gives_a_round_trip_where_nothing_is_lost() -> None:
@@ -41,18 +41,18 @@ def test_a_clock_of_1_ms_is_wrong_by_a_third_of_it() -> None:
 
 @pytest.mark.parametrize(("timestamps", "measured_ms"), [(True, 3.35), (False, 3.345)])
 def test_a_full_window_stands_in_the_queue(timestamps: bool, measured_ms: float) -> None:
-    predicted = model.rtt_of_full_window(replace(CLEAN, timestamps=timestamps))
+    predicted = model.rtt_of_full_window(CLEAN if timestamps else without(CLEAN))
     assert 1e3 * predicted.number == pytest.approx(measured_ms, rel=0.005)
 
 
 def test_a_send_buffer_that_is_the_limit_is_not_covered() -> None:
     with pytest.raises(ModelError, match="send buffer"):
-        model.rtt_of_full_window(replace(CLEAN, sndbuf_max=4_194_304))
+        model.rtt_of_full_window(scenario(hop("10 Gbit/s"), sndbuf=4_194_304))
 
 
 def test_reordering_costs_nothing_in_the_long_run_with_dsack() -> None:
     assert model.goodput_despite_reordering(CLEAN) == model.goodput_line_rate(CLEAN)
-    silent = replace(CLEAN, receiver=End(sysctls={"net.ipv4.tcp_dsack": "0"}))
+    silent = replace(CLEAN, receiver=tuned(CLEAN.receiver, tcp_dsack=0))
     for chancy in (LOSSY, silent):
         with pytest.raises(ModelError, match="chance"):
             model.goodput_despite_reordering(chancy)

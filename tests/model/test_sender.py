@@ -7,10 +7,10 @@ from typing import NamedTuple
 import pytest
 
 from lab.model.cubic import TCP_INFINITE_SSTHRESH, Cubic
-from lab.model.sender import Sender, SenderConfig, Skb
+from lab.model.sender import Sender, Skb
+from tests.model.scenarios import hop, scenario
 
 MSS, US, MS = 1000, 1000, 10**6
-RTT = 10 * MS
 
 
 class Deferral(NamedTuple):
@@ -49,8 +49,9 @@ CASES = [
 @pytest.mark.parametrize("case", CASES, ids=[case.why for case in CASES])
 def test_when_a_burst_is_put_off(case: Deferral) -> None:
     """tcp_tso_should_defer(), rule by rule."""
-    config = SenderConfig(MSS, 64, 65_535, 832, 1 << 20, 2304, RTT, case.snd_wnd, 1000)
-    sender = Sender(config, lambda _now, _seq, _skb: None)
+    ways = (hop(None, delay, mtu=MSS + 52) for delay in ("10 ms", "0 s"))
+    sender = Sender(scenario(*ways), lambda _now, _seq, _skb: None)
+    sender.snd_wnd = case.snd_wnd
     sender.cubic.cwnd, sender.packets_out = case.cwnd, case.packets_out
     sender.snd_nxt = case.packets_out * MSS
     sender.clock_cache = 1000 * MS

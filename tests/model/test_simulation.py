@@ -1,44 +1,40 @@
 """Transfers played segment by segment, against captures of Linux 7.2.13 on the same path."""
 
 from collections import Counter
-from dataclasses import replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pytest
 
-from lab.model import End, Hop, Path
+from lab.model import Scenario
 from lab.model.delayed_ack import NEVER
 from lab.model.packet import Ack, Segment
-from lab.model.receiver import Receiver, ReceiverConfig
-from lab.model.sender import Sender, SenderConfig, Skb
+from lab.model.receiver import Receiver
+from lab.model.sender import Sender, Skb
 from lab.model.simulation import Simulation
 from lab.model.wire import Wire
 from lab.model.writer import writes
-from lab.units import Duration, Rate, Size
+from lab.spec.network import Direction
+from lab.spec.task import Traffic
+from lab.units import Duration, Size
+from lab.workload import Bulk, Iperf, Iperf3
+from tests.model.scenarios import hop, host, scenario
 
-RATE, FULL, MS = Rate.of("1 Gbit/s"), 1448, 10**6
-PATH = Path(
-    (Hop(RATE, Duration.of("100 ms"), Size(1500), 20_000, 0.0),),
-    (Hop(RATE, Duration(0), Size(1500), 20_000, 0.0),),
-    duration=Duration.of("10 s"),
-    write_size=128 << 10,
-    header_bytes=60,
-)
-BULK = replace(PATH, duration=Duration.of("4 s"), write_size=1 << 20, header_bytes=0, rcvlowat=16384, sendfile=True)
-POLLING = replace(
-    PATH,
-    forward=(replace(PATH.forward[0], delay=Duration.of("10 ms")),),
-    rcvbuf_max=1_512_500,
-    header_bytes=0,
-    writes_per_poll=10,
-    control=True,
-)
+FULL, MS = 1448, 10**6
+FAR, NEAR = hop(delay="100 ms", limit=20_000), hop(limit=20_000)
+
+
+def path(workload: Traffic, forward: Direction = FAR, reverse: Direction = NEAR, **changed: Any) -> Scenario:
+    return scenario(forward, reverse, writer=workload.writer(), reader=workload.reader(), **changed)
+
+
+PATH, BULK = path(Iperf()), path(Bulk(duration=Duration.of("4 s")))
+POLLING = path(Iperf3(duration=Duration.of("1 s")), hop(delay="10 ms", limit=20_000), rcvbuf=1_512_500)
 
 
 class Captured(NamedTuple):
     """What a capture at the sender holds, on the kernel in which only waiting takes time."""
 
-    path: Path
+    path: Scenario
     start: int  # when the first segment leaves, ns since a tick
     payload: int  # bytes
     segments: int
@@ -47,18 +43,13 @@ class Captured(NamedTuple):
 
 IPERF = Captured(PATH, 51_568, 266_076_220, 183_819, 10_079_056_208)
 SENDFILE = Captured(
-    replace(BULK, sndbuf_max=4 << 20, rcvbuf_max=12_500_000), 101_568, 96_468_992, 66_632, 4_040_573_728
+    path(Bulk(duration=Duration.of("4 s")), rcvbuf=12_500_000), 101_568, 96_468_992, 66_632, 4_040_573_728
 )
-SMALL = Hop(Rate.of("100 Mbit/s"), Duration.of("5 ms"), Size(500), 20_000, 0.0)
 SMALL_MTU = Captured(  # packets of 500 bytes, and a receive buffer for 127 of their segments
-    replace(
-        BULK,
-        forward=(replace(SMALL, mtu=Size(1500)),),
-        back=(SMALL,),
-        size=Size.of("40 MiB"),
-        rcvlowat=1,
-        rcvbuf_max=115_072,
-        receiver=End(mtu=Size(500), sysctls={"net.ipv4.tcp_rmem": "4096 115072 115072"}),
+    path(
+        Bulk(size=Size.of("40 MiB"), watermark=Size(1)),
+        *(hop("100 Mbit/s", "5 ms", mtu, 20_000) for mtu in (1500, 500)),
+        receiver=host("receiver", tcp_rmem="4096 115072 115072"),
     ),
     115_680,
     41_943_040,
@@ -70,8 +61,7 @@ SMALL_MTU = Captured(  # packets of 500 bytes, and a receive buffer for 127 of t
 @pytest.mark.parametrize("captured", [IPERF, SENDFILE, SMALL_MTU], ids=["iperf", "sendfile", "small-mtu"])
 def test_every_segment_leaves_at_the_nanosecond_at_which_linux_sent_it(captured: Captured) -> None:
     path, sizes, times = captured.path, Counter[int](), list[int]()
-    timed = path.duration if path.duration and not path.size else None
-    simulation = Simulation(path, timed.ns if timed else NEVER, captured.start)
+    simulation = Simulation(path, captured.start)
     transmit = simulation.sender.transmit
 
     def count(now: int, start: int, skb: Skb) -> None:
@@ -89,7 +79,7 @@ def test_every_segment_leaves_at_the_nanosecond_at_which_linux_sent_it(captured:
 
 def test_iperf3_sends_what_linux_sent_when_it_did() -> None:
     start = 94_084
-    simulation = Simulation(POLLING, 10**9, start)
+    simulation = Simulation(POLLING, start)
     simulation.run(start + 800 * MS)
     assert simulation.sender.snd_nxt == 67_630_840  # within 800 ms of a capture; and when the first ACKs came
     assert simulation.acked[0][:10] == [start + 10_013_744 + number * 12_304 for number in range(10)]
@@ -97,13 +87,13 @@ def test_iperf3_sends_what_linux_sent_when_it_did() -> None:
 
 def test_what_a_writer_does_between_two_waits_takes_no_time() -> None:
     socket, ends = sender()
-    assert next(writes(POLLING, socket, NEVER, NEVER)) is None
+    assert next(writes(POLLING.writer, socket, NEVER)) is None
     assert socket.clock_cache == 0
     assert ends == [number * 2 * FULL for number in range(1, 6)]
 
 
 def test_a_wire_carries_one_frame_at_a_time() -> None:
-    two = Wire((PATH.forward[0], replace(PATH.forward[0], rate=Rate.of("100 Mbit/s"))), 90)
+    two = Wire((FAR, hop("100 Mbit/s", "100 ms")), 90)
     first = two.carry(0, FULL)
     assert first == 12_304 + 123_040 + 2 * 100 * MS
     assert two.carry(0, FULL) == first + 123_040  # the slower hop lets it wait
@@ -133,16 +123,16 @@ def test_what_a_reader_leaves_unread_costs_its_payload_and_one_head() -> None:
     assert windows[-1] == -(-free[-1] // 128) * 128 == 74240
 
 
-def receiving(path: Path) -> tuple[Receiver, list[Ack]]:
+def receiving(path: Scenario) -> tuple[Receiver, list[Ack]]:
     """The path's receiver, and what it acknowledges."""
     seen: list[Ack] = []
-    return Receiver(ReceiverConfig.of(path), lambda _now, ack: seen.append(ack)), seen
+    return Receiver(path, lambda _now, ack: seen.append(ack)), seen
 
 
 def sender() -> tuple[Sender, list[int]]:
     """A sender, and the ends of the skbs that it sends."""
     ends: list[int] = []
-    return Sender(SenderConfig.of(BULK), lambda _now, _start, skb: ends.append(skb.end_seq)), ends
+    return Sender(BULK, lambda _now, _start, skb: ends.append(skb.end_seq)), ends
 
 
 def test_more_to_come_keeps_a_part_of_a_segment_back() -> None:

@@ -12,21 +12,24 @@ from hypothesis import strategies as st
 
 from lab import model
 from lab.metric import counts_of, latencies
-from lab.model import ModelError, Path
+from lab.model import KernelTraits, ModelError, Scenario
 from lab.probe import Capture
-from lab.record import Record
+from lab.record.record import Record
 from lab.spec import find
 from lab.spec.changes import Changes
-from lab.units import Size, Value, to_plain
-from lab.workload import SmallWrites
+from lab.spec.task import Traffic
+from lab.units import Size, Value
+from lab.workload import Bulk, SmallWrites
 
 NEAR = {"path": {"delay": "200 us"}}
 
 
-def path(workload: Any, hz: int = 1000, topology: str = "loopback", patches: Any = (), **changes: Any) -> Path:
-    network = to_plain(find.topology(topology).resolve(Changes(**changes)))
-    kernel = {"version": "7.2.13-1", "hz": hz, "patches": list(patches)}
-    return Path.of(network, workload.client, workload.server, kernel, to_plain(workload))
+KERNEL = KernelTraits()
+
+
+def path(workload: Traffic, kernel: KernelTraits = KERNEL, topology: str = "loopback", **changes: Any) -> Scenario:
+    network = find.topology(topology).resolve(Changes(**changes))
+    return Scenario.of(network, (workload.client, workload.server), kernel, workload)
 
 
 def loopback(**declared: Any) -> SmallWrites:
@@ -35,11 +38,11 @@ def loopback(**declared: Any) -> SmallWrites:
 
 @pytest.mark.parametrize(("hz", "ms"), [(1000, 41), (250, 44), (100, 50)])
 def test_a_stall_is_a_delayed_ack(hz: int, ms: int) -> None:
-    asked = path(loopback(), hz)
+    asked = path(loopback(), KernelTraits(hz=hz))
     assert model.message_latency(asked) == Value(ms / 1000, "s")
     assert model.exchange_time(asked).number == pytest.approx(9999 * ms / 1000)  # the first meets quick ACKs
-    for older in (path(loopback(), hz, patches=["timers-on-their-tick"]), replace(asked, kernel=(4, 7))):
-        assert model.message_latency(older) == Value(0.04, "s")
+    for older in (KernelTraits(hz=hz, patches=("timers-on-their-tick",)), KernelTraits((4, 7), hz)):
+        assert model.message_latency(replace(asked, kernel=older)) == Value(0.04, "s")
 
 
 @pytest.mark.parametrize(("way", "packets"), [("plain", 2), ("nodelay", 15), ("cork", 1), ("writev", 1)])
@@ -65,7 +68,7 @@ def test_everything_arrives_in_no_more_packets_than_writes(writes: int, size: in
 
 def test_another_workload_is_not_predicted() -> None:
     with pytest.raises(ModelError, match="small writes"):
-        model.exchange(Path((), ()))
+        model.exchange(path(Bulk(client="host", server="host")))
 
 
 @pytest.mark.guest

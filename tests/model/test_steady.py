@@ -1,21 +1,23 @@
 """Steady transfers and writers that sleep in write(), against what Linux 7.2 did on the same path."""
 
-from dataclasses import replace
+from typing import Any
 
 import pytest
 
 from lab import model
-from lab.model import End, Hop, Path
-from lab.units import Duration, Rate, Size
+from lab.model import Scenario
+from lab.spec.task import Traffic
+from lab.units import Duration, Size
+from lab.workload import Bulk, Iperf
+from tests.model.scenarios import hop, host, scenario
 
-RATE = Rate.of("1 Gbit/s")
-ALONE = End(gso_max_segs=1)
+ALONE = host(gso_max_segs=1)
 
 
-def path(duration: str = "4 s", delay: str = "100 ms", **changed: object) -> Path:
-    there, back = (Hop(RATE, Duration.of(way), Size(1500), 20_000, 0.0) for way in (delay, "0 s"))
-    plain = Path((there,), (back,), duration=Duration.of(duration), write_size=1 << 20, rcvlowat=16384, sendfile=True)
-    return replace(plain, **changed)  # type: ignore[arg-type]
+def path(duration: str = "4 s", delay: str = "100 ms", workload: Traffic | None = None, **changed: Any) -> Scenario:
+    sends = workload or Bulk(duration=Duration.of(duration))
+    ways = (hop(delay=way, limit=20_000) for way in (delay, "0 s"))
+    return scenario(*ways, writer=sends.writer(), reader=sends.reader(), **changed)
 
 
 @pytest.mark.parametrize(
@@ -29,30 +31,28 @@ def path(duration: str = "4 s", delay: str = "100 ms", **changed: object) -> Pat
     ],
 )
 def test_the_smallest_of_both_ends_and_the_link_counts(sndbuf: int, rcvbuf: int, measured: float) -> None:
-    predicted = model.goodput_steady(path(sndbuf_max=sndbuf, rcvbuf_max=rcvbuf))
+    predicted = model.goodput_steady(path(sndbuf=sndbuf, rcvbuf=rcvbuf))
     assert predicted.number / 1e6 == pytest.approx(measured, rel=0.002)
 
 
 def test_a_window_that_fills_the_path_leaves_no_gap() -> None:
-    small, large = (path(delay=delay, sndbuf_max=60 << 20, rcvbuf_max=4_973_107) for delay in ("100 ms", "20 ms"))
+    small, large = (path(delay=delay, sndbuf=60 << 20, rcvbuf=4_973_107) for delay in ("100 ms", "20 ms"))
     assert model.idle_share(small).number == pytest.approx(0.7328, abs=0.001)
     assert model.idle_share(large).number == pytest.approx(0, abs=1e-4)
 
 
 def test_a_segment_alone_takes_a_buffer_for_itself() -> None:
     buffer = 963 * 2280
-    full, alone = (path(sndbuf_max=buffer, sender=sender) for sender in (End(), ALONE))
+    full, alone = (path(sndbuf=buffer, sender=sender) for sender in (host(), ALONE))
     assert model.goodput_steady(alone).number == pytest.approx(0.67 * buffer / 2280 * 1448 * 8 / 0.1, rel=0.03)
     assert model.goodput_steady(full).number > 1.4 * model.goodput_steady(alone).number
 
 
 @pytest.mark.parametrize(("effort", "measured"), [("0 s", 70.957), ("280 us", 92.804)])
 def test_a_writer_that_takes_its_time_keeps_the_buffer_fuller(effort: str, measured: float) -> None:
-    written = path(
-        "10 s", sndbuf_max=963 * 2280, sender=ALONE, write_size=128 * 1024, cpu_per_write=Duration.of(effort)
-    )
-    iperf = replace(written, rcvlowat=0, sendfile=False, header_bytes=60)
-    predicted = model.goodput_bulk(written) if written.cpu_per_write else model.goodput_iperf(iperf)
+    bulk = Bulk(block=Size.of("128 KiB"), effort=Duration.of(effort))
+    predict, workload = (model.goodput_bulk, bulk) if bulk.effort else (model.goodput_iperf, Iperf())
+    predicted = predict(path(workload=workload, sndbuf=963 * 2280, sender=ALONE))
     assert predicted.number / 1e6 == pytest.approx(measured, rel=0.002)
 
 

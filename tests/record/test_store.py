@@ -15,7 +15,9 @@ from hypothesis import strategies as st
 
 import lab
 from lab.errors import MachineError
-from lab.record import Record, RecordError, Store, Trial
+from lab.record.record import Record, RecordError
+from lab.record.store import Store
+from lab.record.trial import Trial
 
 
 def trial(**changed: object) -> Trial:
@@ -85,8 +87,15 @@ def test_identical_trials_leave_identical_bytes(tmp_path: Path) -> None:
 @given(st.sampled_from(Trial.__struct_fields__))
 def test_every_input_decides_the_address(field: str) -> None:
     other = {str: "other", int: 7, dict: {"other": "x"}, list: [{"kind": "other"}]}
-    changed = trial(**{field: other[type(getattr(trial(), field))]})
+    closed = {"on": "vm", "clock": "real"}
+    changed = trial(**{field: closed.get(field, other[type(getattr(trial(), field))])})
     assert changed.address != trial().address
+
+
+@pytest.mark.parametrize("wrong", [{"on": "moon"}, {"clock": "lunar"}])
+def test_a_place_or_a_clock_that_there_is_not_is_no_trial(wrong: dict[str, str]) -> None:
+    with pytest.raises(msgspec.ValidationError, match="Invalid enum value"):
+        trial(**wrong)
 
 
 def test_order_of_keys_does_not_decide_the_address() -> None:
@@ -126,7 +135,8 @@ def test_what_a_killed_process_left_goes_at_the_next_opening(tmp_path: Path) -> 
         "import os, sys; sys.path.insert(0, sys.argv[2])\n"
         "from pathlib import Path\n"
         "import msgspec\n"
-        "from lab.record import Store, Trial\n"
+        "from lab.record.store import Store\n"
+        "from lab.record.trial import Trial\n"
         "with Store(Path(sys.argv[1])).stage(msgspec.json.decode(sys.argv[3], type=Trial)) as stage:\n"
         "    (stage.out / 'half').write_text('x'); os.kill(os.getpid(), 9)\n"
     )

@@ -9,7 +9,9 @@ import pytest
 
 import lab
 from lab.metric.tcp_info import FIELDS
-from lab.record import Record, Store, Trial
+from lab.record.record import Record
+from lab.record.store import Store
+from lab.record.trial import Trial
 from lab.report.article import Article
 from lab.spec import find
 from lab.spec.case import Case

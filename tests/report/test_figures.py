@@ -1,12 +1,10 @@
 """Figures out of records: traceable, the same each time, and a sentence where there is nothing to draw."""
 
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from lab.model import Hop
 from lab.report import figures
 from lab.report.article import Article
 from lab.report.claim import Claim
@@ -14,7 +12,7 @@ from lab.report.drawing import Picture
 from lab.report.figures.scale import NotBetween, between
 from lab.report.html import Html
 from lab.report.traffic import traffic_of
-from lab.units import Duration, Rate, Size
+from tests.model.scenarios import hop, scenario
 
 SMALL_WRITES = """
 from lab import metric, model
@@ -108,10 +106,12 @@ def test_a_claim_without_a_sweep_has_no_curve(toy: Toy) -> None:
     assert "no sweep" in figures.sweep(toy()["header"]).text
 
 
-def test_between_two_paths_every_number_lies_between() -> None:
-    low = Hop(Rate.of("1 Mbit/s"), Duration.of("10 ms"), Size(1500), 100, 0.0)
-    high = replace(low, rate=Rate.of("3 Mbit/s"), delay=Duration.of("20 ms"), loss=0.5)
-    assert between(low, high, 0.5) == Hop(Rate.of("2 Mbit/s"), Duration.of("15 ms"), Size(1500), 100, 0.25)
+def test_between_two_scenarios_every_number_lies_between() -> None:
+    low, middle, high = (
+        scenario(hop(f"{rate} Mbit/s", f"{5 + 5 * rate} ms", loss=(rate - 1) / 4), rcvbuf=rate << 20)
+        for rate in (1, 2, 3)
+    )
+    assert between(low, high, 0.5) == middle
     assert between({"rmem": "4096 100 200"}, {"rmem": "4096 100 400"}, 0.25) == {"rmem": "4096 100 250"}
     assert between((1, "0.5 s"), (3, "1.5 s"), 0.5) == (2, "1.0 s")
     apart: tuple[tuple[object, object], ...] = (("1 ms", "1 s"), (False, True), ((1,), (1, 2)), (None, 1))

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import lab
-from lab.record import Record
+from lab.record.record import Record
 from lab.report.article import Article
 from lab.verdict.judged import JudgedClaim
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import lab
-from lab.record import Record
+from lab.record.record import Record
 from lab.report.article import Article
 from lab.report.claim import Claim
 

@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 import lab
-from lab.record import Store, Trial
+from lab.record.store import Store
+from lab.record.trial import Trial
 from lab.report import figures
 from lab.report.claim import Claim
 from lab.report.drawing import Picture

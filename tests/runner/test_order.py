@@ -16,6 +16,7 @@ from lab.record.store import Store
 from lab.record.trial import Trial
 from lab.runner import schedule
 from lab.runner.schedule import Runner, _interleaved
+from lab.spec.clock import Clock
 from tests.conftest import Quiet
 
 
@@ -45,7 +46,7 @@ KERNEL: Any = SimpleNamespace(id="k")
 Run = Callable[..., dict[str, Record]]
 
 
-def trial(arm: str, repeat: int, clock: str = "real") -> Trial:
+def trial(arm: str, repeat: int, clock: Clock = "real") -> Trial:
     """A trial of nothing."""
     plain: dict[str, Any] = {"network": {}, "workload": {}, "probes": [], "middleboxes": [], "tools": {}}
     plain |= {"claim": "a/b", "point": "", "source_sha256": "", "kernel": {"id": "k"}, "on": "uml"}

@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 
 from lab.errors import InputError, MachineError
-from lab.kernel import Clock, Start
+from lab.kernel import Start
 from lab.runner.plan import Settings, plan
+from lab.spec.clock import Clock, Place
 from lab.spec.find import find
 from lab.units import Size
 
@@ -18,7 +19,8 @@ from lab.units import Size
 class Counted:
     """A kernel that is there as it is, on a clock of counted instructions."""
 
-    on, name, id = "vm", "6.1", "0" * 16
+    on: Place = "vm"
+    name, id = "6.1", "0" * 16
     clocks: tuple[Clock, ...] = ("virtual",)
 
     def describe(self) -> dict[str, Any]:

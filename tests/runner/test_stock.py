@@ -20,7 +20,8 @@ from lab.probe import Capture
 from lab.runner.saturation import SATURATED
 from lab.spec import find
 from lab.spec.changes import Changes
-from lab.units import Duration, Size, to_plain
+from lab.spec.network import Network
+from lab.units import Duration, Size, from_plain, to_plain
 from lab.verdict import fidelity
 from lab.workload import Bulk, Ping
 from tests.kinds import Perform
@@ -87,10 +88,12 @@ def test_the_window_is_that_of_its_configuration(perform: Perform, shipped: stoc
     )
     trial = record.trial
     assert trial.kernel["max_header"] == shipped.max_header > 32
-    path = model.Path.of(trial.network, "sender", "receiver", trial.kernel, trial.workload)
-    segment = mss(path)  # as much as may lie queued when the window grows for the last time
-    assert window_plateau()(record).number == pytest.approx(model.window_plateau(path).number, abs=segment)
-    assert model.window_plateau(replace(path, max_header=32)).number > window_plateau()(record).number + 5 * segment
+    network, kernel = from_plain(trial.network, Network), model.KernelTraits.of(trial.kernel)
+    asked = model.Scenario.of(network, ("sender", "receiver"), kernel, Bulk())
+    segment = mss(asked)  # as much as may lie queued when the window grows for the last time
+    assert window_plateau()(record).number == pytest.approx(model.window_plateau(asked).number, abs=segment)
+    small = replace(asked, kernel=replace(kernel, max_header=32))
+    assert model.window_plateau(small).number > window_plateau()(record).number + 5 * segment
 
 
 # As `lab run --on host` does it, but for the command line: a guest has no use for that.

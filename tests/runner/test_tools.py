@@ -1,6 +1,8 @@
 """The tools of a trial are found as its guest finds them."""
 
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -20,10 +22,24 @@ def test_what_is_nowhere_is_missing() -> None:
         tools.versions(["no-such-tool"])
 
 
+def test_an_address_covers_all_that_a_guest_imports(tmp_path: Path) -> None:
+    program = "import sys, lab.runner.perform; print(*(m.__file__ for n, m in sys.modules.items() if n[:4] == 'lab.'))"
+    root = Path(lab.__file__).parent
+    done = subprocess.run([sys.executable, "-c", program], cwd=root.parent, capture_output=True, text=True, check=True)
+    imported = [Path(file).relative_to(root) for file in done.stdout.split()]
+    copy = tmp_path / "lab"
+    shutil.copytree(root, copy, ignore=shutil.ignore_patterns("__pycache__"))
+    for file in [file for file in imported if file.name != "__init__.py"]:
+        source = (copy / file).read_text()
+        (copy / file).write_text(f"{source}\nCHANGED = 1\n")
+        assert tools.own_code.__wrapped__(copy) != tools.own_code(), file
+        (copy / file).write_text(source)
+
+
 @pytest.mark.parametrize(
     ("file", "old", "new", "is_same"),
     [
-        ("workload/bulk.py", "import msgspec\n", "import msgspec  # light\n\n", True),
+        ("workload/bulk.py", "import fcntl\n", "import fcntl  # light\n\n", True),
         ("workload/bulk.py", "class Bulk(", "class Bulk(\n    ", True),
         ("runner/perform.py", '"""Perform the trial in `folder`;', '"""Perform it;', True),
         ("units.py", '"""', '"""Of units. ', True),

@@ -8,6 +8,7 @@ from lab.spec.case import Case
 from lab.spec.network import Network
 from lab.spec.tolerance import STEADY, Within
 from lab.units import Value
+from lab.workload import Bulk
 
 FIVE = Within(0.05, because="the article rounds")
 
@@ -29,7 +30,7 @@ BASELINE = Case(
     point="",
     value=None,
     network=Network("none", nodes=(), links=()),
-    workload=None,
+    workload=Bulk(),
     probes=(),
     middleboxes=(),
     kernel=None,

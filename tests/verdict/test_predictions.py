@@ -7,20 +7,21 @@ from pathlib import Path
 
 import pytest
 
-from lab.model import ModelError
-from lab.model.path import Path as NetworkPath
+from lab.model import KernelTraits, ModelError, Scenario
 from lab.prediction import declared
 from lab.spec.case import Case
+from lab.spec.task import Writer
 from lab.units import Value
 from lab.verdict.forecast import Forecast
 from lab.verdict.predictions import Predictions
+from tests.model.scenarios import hop, scenario
 from tests.verdict.cases import case
 
-PATH = NetworkPath((), ())
+ASKED = scenario(hop())
 
 
 @pytest.fixture
-def asked() -> list[NetworkPath]:
+def asked() -> list[Scenario]:
     return []
 
 
@@ -28,34 +29,34 @@ def kept_in(folder: Path | None, source: str = "file", kernel: str = "7.2") -> P
     return Predictions(folder, source, kernel)
 
 
-def predicted(predictions: Predictions, of: Case, path: NetworkPath = PATH) -> Value | None:
-    return forecast_of(predictions, of, path).value
+def predicted(predictions: Predictions, of: Case, scenario: Scenario = ASKED) -> Value | None:
+    return forecast_of(predictions, of, scenario).value
 
 
-def forecast_of(predictions: Predictions, of: Case, path: NetworkPath = PATH) -> Forecast:
+def forecast_of(predictions: Predictions, of: Case, scenario: Scenario = ASKED) -> Forecast:
     assert of.prediction
-    return predictions.of(of, of.prediction, path)
+    return predictions.of(of, of.prediction, scenario)
 
 
-def counting(asked: list[NetworkPath]) -> Case:
-    def predict(path: NetworkPath) -> Value:
-        asked.append(path)
+def counting(asked: list[Scenario]) -> Case:
+    def predict(scenario: Scenario) -> Value:
+        asked.append(scenario)
         return Value(1 / 3, "s", None, 0.5)
 
     return case(prediction=declared(predict))
 
 
-def test_a_prediction_is_made_once(tmp_path: Path, asked: list[NetworkPath]) -> None:
+def test_a_prediction_is_made_once(tmp_path: Path, asked: list[Scenario]) -> None:
     counted, predictions = counting(asked), kept_in(tmp_path / "new")
     assert predicted(predictions, counted) == predicted(predictions, counted) == Value(1 / 3, "s", None, 0.5)
     assert len(asked) == 1
 
 
-def test_what_decides_it_makes_another(tmp_path: Path, asked: list[NetworkPath]) -> None:
+def test_what_decides_it_makes_another(tmp_path: Path, asked: list[Scenario]) -> None:
     counted, predictions = counting(asked), kept_in(tmp_path)
     predicted(predictions, counted)
-    predicted(predictions, counted, replace(PATH, hz=100))
-    predicted(predictions, counted, replace(PATH, workload={"kind": "ping"}))
+    predicted(predictions, counted, replace(ASKED, kernel=KernelTraits(hz=100)))
+    predicted(predictions, counted, replace(ASKED, writer=Writer(write_size=1)))
     for other in (replace(counted, claim="other"), replace(counted, arm="other"), replace(counted, point="other")):
         predicted(predictions, other)
     predicted(kept_in(tmp_path, "file changed"), counted)
@@ -64,7 +65,7 @@ def test_what_decides_it_makes_another(tmp_path: Path, asked: list[NetworkPath])
 
 
 def test_what_the_model_does_not_cover_stays_so(tmp_path: Path) -> None:
-    def fail(_: NetworkPath) -> Value:
+    def fail(_: Scenario) -> Value:
         raise ModelError("no such path")
 
     for _ in range(2):
@@ -73,7 +74,7 @@ def test_what_the_model_does_not_cover_stays_so(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("spoil", [lambda file: file.write_text("{"), lambda file: file.write_text("[]")])
-def test_a_damaged_one_is_made_again(tmp_path: Path, asked: list[NetworkPath], spoil: Callable[[Path], None]) -> None:
+def test_a_damaged_one_is_made_again(tmp_path: Path, asked: list[Scenario], spoil: Callable[[Path], None]) -> None:
     counted, predictions = counting(asked), kept_in(tmp_path)
     predicted(predictions, counted)
     (file,) = tmp_path.glob("*/*.json")
@@ -95,7 +96,7 @@ def test_another_model_is_as_old_as_its_figure(tmp_path: Path, figure: float, sa
     assert again.made == ("2001-01-01" if same else first.made)
 
 
-def test_where_nothing_can_be_kept_it_is_made_each_time(tmp_path: Path, asked: list[NetworkPath]) -> None:
+def test_where_nothing_can_be_kept_it_is_made_each_time(tmp_path: Path, asked: list[Scenario]) -> None:
     (tmp_path / "file").write_text("no folder")
     for folder in (None, tmp_path / "file"):
         predicted(kept_in(folder), counting(asked))

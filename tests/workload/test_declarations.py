@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, cast
+import re
+from typing import Any, cast, get_args
 
 import msgspec
 import pytest
 
+from lab.middlebox import Middlebox
 from lab.probe import Capture, CpuTime, ExpertInfo, Netstat, Probe, TcpInfo
 from lab.units import Duration, Rate, Size, from_plain, to_plain
 from lab.workload import (
@@ -50,6 +52,13 @@ def test_a_workload_comes_back_whole(workload: Any) -> None:
 )
 def test_a_probe_comes_back_whole(probe: Any) -> None:
     assert from_plain(to_plain(probe), cast(Any, Probe)) == probe
+
+
+@pytest.mark.parametrize("task", [*get_args(Workload), *get_args(Probe), *get_args(Middlebox)])
+def test_the_kind_of_a_task_is_the_name_of_its_class(task: type[msgspec.Struct]) -> None:
+    kind = msgspec.inspect.type_info(task).tag  # type: ignore[attr-defined]
+    assert re.fullmatch("[a-z0-9_]+", kind)
+    assert kind.replace("_", "") == task.__name__.lower()
 
 
 def test_an_unknown_field_is_refused() -> None:

@@ -8,7 +8,7 @@ import pytest
 from lab.metric import connection_of
 from lab.metric.acks import ack_delays
 from lab.probe import Capture
-from lab.record import Record
+from lab.record.record import Record
 from lab.units import Duration, Rate, Size
 from lab.workload import PacedReader, RequestResponse
 

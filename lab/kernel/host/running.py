@@ -14,9 +14,10 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from lab.errors import InputError, MachineError
-from lab.kernel.base import Clock, Kernel, Start
+from lab.kernel.base import Kernel, Start
 from lab.kernel.configuration import max_header
 from lab.kernel.guest import PACKAGE, Budget, GuestError, boot, scratch_guest_folder
+from lab.spec.clock import Clock, Place
 from lab.units import Size
 
 __all__ = ["Blocked", "RunningKernel", "find"]
@@ -44,7 +45,7 @@ class Blocked(MachineError):
 class RunningKernel:
     """Describe the running kernel, which runs trials in namespaces."""
 
-    on: ClassVar[str] = "host"
+    on: ClassVar[Place] = "host"
     clocks: ClassVar[tuple[Clock, ...]] = ("real",)
     name: ClassVar[str] = "running"
 

@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from lab import version
-from lab.kernel.base import Clock, KernelMissing, Start, folder
+from lab.kernel.base import KernelMissing, Start, folder
 from lab.kernel.uml.start import start
+from lab.spec.clock import Clock, Place
 from lab.units import Size
 
 __all__ = ["UmlKernel", "find", "installed", "load", "save", "series"]
@@ -21,7 +22,7 @@ __all__ = ["UmlKernel", "find", "installed", "load", "save", "series"]
 class UmlKernel:
     """Describe a user-mode kernel, built and ready to boot: what trials usually run on."""
 
-    on: ClassVar[str] = "uml"
+    on: ClassVar[Place] = "uml"
     clocks: ClassVar[tuple[Clock, ...]] = ("virtual", "real")
 
     name: str  # the series, "7.2"; a variant has its own name, "7.2-hz250"

@@ -7,7 +7,8 @@ import os
 from pathlib import Path
 
 from lab.errors import MachineError
-from lab.kernel.base import Clock, Start
+from lab.kernel.base import Start
+from lab.spec.clock import Clock
 from lab.units import Size
 
 START = 1_750_000_000_000_000_000  # ns: the date at a guest's boot in virtual time, 2025-06-15 15:06:40 UTC

@@ -18,7 +18,7 @@ from functools import cache
 from pathlib import Path
 
 from lab.errors import MachineError
-from lab.kernel.base import Clock
+from lab.spec.clock import Clock
 from lab.units import Size
 
 __all__ = ["Missing", "command", "counted", "kvm", "program", "version"]

@@ -15,11 +15,12 @@ from typing import Any, ClassVar
 from lab import version
 from lab.errors import InputError, MachineError
 from lab.kernel import apt, base, configuration
-from lab.kernel.base import Clock, KernelMissing, Start
+from lab.kernel.base import KernelMissing, Start
 from lab.kernel.vm import initrd, qemu
 from lab.kernel.vm.cpio import Archive
 from lab.kernel.vm.image import release, unpacked
 from lab.kernel.vm.modules import load_order, modules
+from lab.spec.clock import Clock, Place
 from lab.units import Size
 
 __all__ = ["StockKernel", "adopt", "fetch", "find", "installed"]
@@ -31,7 +32,7 @@ Say = Callable[[str], None]
 class StockKernel:
     """Describe a distribution's kernel image, which runs as shipped, under QEMU."""
 
-    on: ClassVar[str] = "vm"
+    on: ClassVar[Place] = "vm"
 
     name: str  # the series, "6.12"; of an image that was given by its path, its release
     version: str  # of the package, "6.12.107-1"; of an image given by its path, its release

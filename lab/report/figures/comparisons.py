@@ -11,7 +11,7 @@ from lab import outputs
 from lab.metric import drops
 from lab.metric.tools import expert_summaries
 from lab.model import frames_in_flight, goodput_window_over_rtt
-from lab.record import Record
+from lab.record.record import Record
 from lab.report import html
 from lab.report.drawing import ARMS, MUTED, PREDICTED, REPORTED, axes, draw, picture
 from lab.report.figures.scale import scale_of
@@ -36,7 +36,7 @@ def limits(claim: TestedClaim) -> Html:
         mine = [each for each in shown if each.case.arm == name]
         points = sorted((each.case.value.number, dropped[each.label]) for each in mine if each.case.value)
         panel.plot(*zip(*points, strict=True), marker=marker, color=colour, linewidth=1.2, markersize=6, clip_on=False)
-        threshold = frames_in_flight(claim.path_of(mine[0])).number
+        threshold = frames_in_flight(claim.scenario_of(mine[0])).number
         panel.axvline(threshold, color=colour, linestyle=(0, (5, 3)), linewidth=1.4)
         side = "right" if row else "left"
         text = f" {name}: needs {threshold:,.0f} "
@@ -93,7 +93,7 @@ def bars(claim: TestedClaim, *arms: str, of: str = "", formula: bool = False) ->
         for each in shown
         for name, value, colour in (
             ("article", each.result.reported, REPORTED),
-            ("window / RTT", goodput_window_over_rtt(claim.path_of(each)) if formula else None, MUTED),
+            ("window / RTT", goodput_window_over_rtt(claim.scenario_of(each)) if formula else None, MUTED),
             ("predicted", each.result.predicted, PREDICTED),
             ("measured", each.result.measured, ARMS[0]),
         )

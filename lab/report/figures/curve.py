@@ -27,8 +27,9 @@ _WIDE = 20  # the ratio of the largest to the smallest above which an axis is lo
 def sweep(claim: TestedClaim, *arms: str, of: str = "measured", steps: int = 1) -> Html:
     """Draw what was measured at the points of the sweep, one colour per arm, with the prediction as a curve.
 
-    `of` names what was measured. The curve is predicted `steps` times from point to point, on paths whose numbers lie
-    between those of its neighbours; it runs straight from one to the next where the points differ in more than numbers.
+    `of` names what was measured. The curve is predicted `steps` times from point to point, in scenarios whose numbers
+    lie between those of its neighbours; it runs straight from one to the next where the points differ in more than
+    numbers.
     """
     shown = claim.arms(*arms)
     if any(each.case.value is None for each in shown):
@@ -92,14 +93,14 @@ def _named(text: str, unit: str) -> str:
 
 def _curve(claim: TestedClaim, mine: Sequence[TestedCase], steps: int, logarithmic: bool) -> list[tuple[float, float]]:
     """Return (value of the sweep, prediction) along one arm."""
-    known = [(_at(each), claim.path_of(each), each) for each in mine if each.result.predicted]
+    known = [(_at(each), claim.scenario_of(each), each) for each in mine if each.result.predicted]
     curve = [(at, each.result.predicted.number) for at, _, each in known if each.result.predicted]
     for (low, start, each), (high, end, _) in pairwise(known):
         for at in (np.geomspace if logarithmic else np.linspace)(low, high, steps + 1)[1:-1]:
             try:
-                path = between(start, end, (float(at) - low) / (high - low))
+                scenario = between(start, end, (float(at) - low) / (high - low))
             except NotBetween:
                 break
             if each.case.prediction:
-                curve.append((float(at), each.case.prediction(path).number))
+                curve.append((float(at), each.case.prediction(scenario).number))
     return sorted(curve)

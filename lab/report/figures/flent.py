@@ -24,10 +24,15 @@ def flent_plot(claim: TestedClaim, arm: str, plot: Plot = "totals") -> Html:
     shown = claim.arms(arm)
     figure, about = _plotted(shown[0], plot)
     mpl.rcParams["savefig.bbox"] = "tight"  # includes its legends, which are outside the axes
-    name = shown[0].case.workload.test
+    name = _declared(shown[0]).test
     alt = f"Flent's plot '{plot}' of {name}: {about}"
     caption = f"Flent's own {about.lower()} of <code>{name}</code>, arm <code>{arm}</code>, from its data file."
     return picture(claim, f"flent-{arm}-{plot}", figure, alt, caption, shown)
+
+
+def _declared(tested: TestedCase) -> Any:
+    """Return the workload of the case, a `lab.workload.Flent`."""
+    return tested.case.workload
 
 
 def _plotted(tested: TestedCase, plot: Plot) -> tuple[Any, str]:
@@ -38,7 +43,7 @@ def _plotted(tested: TestedCase, plot: Plot) -> tuple[Any, str]:
     assert tested.record is not None
     file = str(flent_file(tested.record))
     results = [resultset.load(file)]
-    delay = f"{tested.case.workload.delay.seconds:g}"  # the file does not say it
+    delay = f"{_declared(tested).delay.seconds:g}"  # the file does not say it
     settings = load(["-r", "/dev/null", "-i", file, "-p", plot, "-o", _FILE, "-d", delay])
     settings.update(results[0].meta())
     settings.load_test(informational=True)

@@ -12,7 +12,8 @@ from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
 from lab.metric import Segments, connection_of, counts_of, latencies
 from lab.model import exchange
-from lab.record import Record
+from lab.model.small_writes import messages_of
+from lab.record.record import Record
 from lab.report.drawing import ARMS, INK, MUTED, PREDICTED, REPORTED, axes, draw, picture
 from lab.report.html import Html, code
 from lab.report.tested import NotRun, TestedCase, TestedClaim
@@ -63,7 +64,7 @@ def message_latencies(claim: TestedClaim, *arms: str) -> Html:
             bbox={"facecolor": "white", "edgecolor": "none", "pad": 1.5},
             zorder=4,
         )
-        _mark(panel, each)
+        _mark(claim, panel, each)
     panel.set(ylim=(0, 1.02), xlabel="time from a message's first write to its answer, ms", ylabel="share of messages")
     alt = "Message latencies, median: " + "; ".join(
         f"{each.label} {np.median(times):.4g} ms" for each, times in zip(shown, found, strict=True)
@@ -74,9 +75,9 @@ def message_latencies(claim: TestedClaim, *arms: str) -> Html:
     return picture(claim, "message-latencies", figure, alt, caption, shown)
 
 
-def _mark(panel: Axes, each: TestedCase) -> None:
+def _mark(claim: TestedClaim, panel: Axes, each: TestedCase) -> None:
     """Mark what is predicted and reported for the exchange, per message."""
-    messages = each.case.workload.messages
+    messages = messages_of(claim.scenario_of(each)).count
     for value, colour, style in (
         (each.result.predicted, PREDICTED, _DASHED),
         (each.result.reported, REPORTED, _DOTTED),
@@ -95,7 +96,7 @@ def message_packets(claim: TestedClaim, *arms: str) -> Html:
     rows = []
     for each in shown:
         counts = counts_of(_record(each), each.case.path[0])
-        expected = exchange(claim.path_of(each))
+        expected = exchange(claim.scenario_of(each))
         for name, field, predicted, colour in _KINDS:
             number = float(np.median(getattr(counts, field)))
             rows.append((each, name, number, median(getattr(expected, predicted)) if predicted else None, colour))
@@ -127,9 +128,9 @@ def message_packets(claim: TestedClaim, *arms: str) -> Html:
 def message_sequence(claim: TestedClaim, arm: str, message: int = 10) -> Html:
     """Draw the packets of one message between client and server, one below the other, with the times at the client."""
     each = claim.arms(arm)[0]
-    path = claim.path_of(each)
-    there, back = path.delay.seconds * 1e3, path.back_delay.seconds * 1e3
-    length = each.case.workload.message.bytes
+    scenario = claim.scenario_of(each)
+    there, back = (way.delay.seconds * 1e3 for way in (scenario, scenario.reversed()))
+    length = messages_of(scenario).size
     connection = connection_of(_record(each), each.case.path[0])
     client, server = connection.forward, connection.back
     start = int(client.time_ns[np.flatnonzero(client.data & (client.seq == 1 + message * length))[0]])

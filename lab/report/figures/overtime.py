@@ -118,8 +118,8 @@ def windows(claim: TestedClaim, *arms: str) -> Html:
 
 def _full(claim: TestedClaim, each: TestedCase) -> float:
     """Return the bytes that fill the path: rate x RTT."""
-    path = claim.path_of(each)
-    return path.rate.bps * base_rtt(path).number / 8 if path.rate else float("inf")
+    scenario = claim.scenario_of(each)
+    return scenario.rate.bps * base_rtt(scenario).number / 8 if scenario.rate else float("inf")
 
 
 def _windows(each: TestedCase, panel: Axes) -> list[Label]:
@@ -157,7 +157,7 @@ def _buffers(each: TestedCase) -> str:
 def io_graph(claim: TestedClaim, arm: str | None = None, start: float = 5.0) -> Html:
     """Draw Wireshark's IO graph: data and ACK packets per 10 ms, for some round trips from `start` (s) on."""
     each = claim.arms(*([arm] if arm else []))[0]
-    rtt = base_rtt(claim.path_of(each)).number
+    rtt = base_rtt(claim.scenario_of(each)).number
     end = start + _ROUND_TRIPS * rtt
     figure, panels = axes(2, size=(6.1, 4.0))
     traffic = each.traffic

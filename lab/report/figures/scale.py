@@ -7,6 +7,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import fields, is_dataclass, replace
 from typing import Any
 
+import msgspec
+from msgspec import structs
+
 from lab.errors import LabError
 from lab.units import SCALES, Quantity, Value
 
@@ -39,8 +42,8 @@ def scale_of(values: Iterable[Value | None]) -> tuple[float, str]:
 
 
 def between(low: Any, high: Any, share: float) -> Any:
-    """Return what lies at `share` of the way from one path to another, in every number that differs: also one within a
-    text.
+    """Return what lies at `share` of the way from one scenario to another, in every number that differs: also one
+    within a text.
 
     Raises NotBetween when they differ otherwise.
     """
@@ -60,8 +63,11 @@ def between(low: Any, high: Any, share: float) -> Any:
         return {name: between(low[name], high[name], share) for name in low}
     if isinstance(low, tuple | list) and len(low) == len(high):
         return type(low)(between(*pair, share) for pair in zip(low, high, strict=True))
+    if isinstance(low, msgspec.Struct):
+        names = low.__struct_fields__
+        return structs.replace(low, **{name: between(getattr(low, name), getattr(high, name), share) for name in names})
     if is_dataclass(low) and not isinstance(low, type):
-        names = [field.name for field in fields(low) if field.init]
+        names = tuple(field.name for field in fields(low))
         return replace(low, **{name: between(getattr(low, name), getattr(high, name), share) for name in names})
     raise NotBetween(f"nothing lies between {low!r} and {high!r}")
 

@@ -31,11 +31,11 @@ def segment_sizes(claim: TestedClaim, *arms: str) -> Html:
     for each, panel in zip(shown, panels, strict=True):
         if each.record is None:
             raise NotRun(f"{each.label} was not run")
-        connection, path = connection_of(each.record, "sender"), claim.path_of(each)
+        connection, scenario = connection_of(each.record, "sender"), claim.scenario_of(each)
         ahead, behind = _sizes(connection.forward), _sizes(connection.back)
         top = max([1, *ahead.values(), *behind.values()])
-        _direction(panel, ahead, largest_payload(path).number, ARMS[0], top, 1)
-        _direction(panel, behind, largest_payload_back(path).number, ARMS[1], top, -1)
+        _direction(panel, ahead, largest_payload(scenario).number, ARMS[0], top, 1)
+        _direction(panel, behind, largest_payload_back(scenario).number, ARMS[1], top, -1)
         panel.axhline(0, color=MUTED, linewidth=0.8)
         panel.set(xlim=(0, _LONGEST), ylim=(-1.5 * top, 1.5 * top), ylabel="segments")
         panel.set_title(each.label, loc="left", fontsize=10)
@@ -126,4 +126,4 @@ def times_by_delay(claim: TestedClaim, *others: TestedClaim, names: Mapping[str,
 
 def _rtt(claim: TestedClaim, each: TestedCase) -> float:
     """Return the round-trip time of the idle path, in milliseconds."""
-    return 1e3 * base_rtt(claim.path_of(each)).number
+    return 1e3 * base_rtt(claim.scenario_of(each)).number

@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 from lab import outputs
-from lab.record import Store
+from lab.record.store import Store
 from lab.verdict import fidelity
 
 

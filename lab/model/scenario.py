@@ -1,0 +1,181 @@
+"""Hold what a prediction may know before anything runs: path, hosts, kernel and programs; never a record."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from itertools import permutations
+from math import prod
+from typing import Any, Literal, NamedTuple, Self
+
+from lab import version
+from lab.errors import InputError
+from lab.spec.network import Direction, Interface, Network, Node, Offloads
+from lab.spec.task import Interference, Reader, Traffic, Writer
+from lab.units import Duration, Rate, Size
+
+End = Literal["sender", "receiver"]
+
+_SYSCTLS: Mapping[str, str] = {  # Linux's, on a machine with memory to spare (tcp_init)
+    "tcp_adv_win_scale": "1",
+    "tcp_comp_sack_nr": "44",
+    "tcp_dsack": "1",
+    "tcp_pingpong_thresh": "1",
+    "tcp_rmem": "4096 131072 6291456",
+    "tcp_sack": "1",
+    "tcp_timestamps": "1",
+    "tcp_wmem": "4096 16384 4194304",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class KernelTraits:
+    """Describes what of a kernel decides how its TCP behaves."""
+
+    version: tuple[int, ...] = (7, 2)
+    hz: int = 1000
+    max_header: int = 32  # bytes left free for headers (LL_MAX_HEADER, tunnels); 32 without wireless links and tunnels
+    patches: tuple[str, ...] = ()  # names of those that it was built with
+
+    @classmethod
+    def of(cls, described: Mapping[str, Any]) -> Self:
+        """Read how a trial describes its kernel. Raises InputError when that has no version."""
+        numbers = version.order(version.series(described["version"]))
+        if not numbers:
+            raise InputError(f"'{described['version']}' is not the version of a kernel")
+        known = {"max_header": described["max_header"]} if "max_header" in described else {}
+        return cls(numbers, described["hz"], patches=tuple(described["patches"]), **known)
+
+
+@dataclass(frozen=True, slots=True)
+class Host:
+    """Describes a host at an end of the path, and its interface there."""
+
+    node: Node = field(hash=False)
+    interface: Interface
+
+    def sysctl(self, name: str, index: int = 0) -> int:
+        """Return a number of a net.ipv4 sysctl, as the trial sets it or as Linux has it."""
+        return int(self.node.sysctls.get(f"net.ipv4.{name}", _SYSCTLS[name]).split()[index])
+
+    @property
+    def advmss(self) -> Size | None:
+        """Return the advmss of its route."""
+        routes = (route for route in self.node.routes if route.interface == self.interface.name)
+        return next((route.advmss for route in routes if route.advmss), None)
+
+
+@dataclass(frozen=True, slots=True)
+class Scenario:
+    """Describes the way from a sender to a receiver and back, and what their kernels and programs do on it."""
+
+    forward: tuple[Direction, ...]  # in the order in which a packet takes them, as `reverse` is
+    reverse: tuple[Direction, ...]
+    sender: Host
+    receiver: Host
+    kernel: KernelTraits = KernelTraits()
+    writer: Writer = Writer()
+    reader: Reader = Reader()
+    client: End = "sender"  # which of them connects
+    ip: int = 4
+    middleboxes: tuple[Interference, ...] = ()
+
+    @classmethod
+    def of(
+        cls,
+        network: Network,
+        path: tuple[str, str],
+        kernel: KernelTraits,
+        workload: Traffic,
+        middleboxes: tuple[Interference, ...] = (),
+    ) -> Self:
+        """Find the shortest path between two nodes. Raises InputError when there is none."""
+        try:
+            sender, receiver = (network.node(name) for name in path)
+        except KeyError as error:
+            raise InputError(f"the network '{network.name}' has no node {error}") from error
+        hops = _hops(network, *path)
+        return cls(
+            tuple(hop.ahead for hop in hops),
+            tuple(hop.behind for hop in reversed(hops)),
+            Host(sender, hops[0].near if hops else _loopback(sender)),
+            Host(receiver, hops[-1].far if hops else _loopback(receiver)),
+            kernel,
+            workload.writer(),
+            workload.reader(),
+            "receiver" if workload.client == path[1] != path[0] else "sender",
+            workload.ip,
+            middleboxes,
+        )
+
+    def reversed(self) -> Self:
+        """Return the way from the receiver to the sender. What the programs do stays as it is."""
+        return replace(
+            self,
+            forward=self.reverse,
+            reverse=self.forward,
+            sender=self.receiver,
+            receiver=self.sender,
+            client="receiver" if self.client == "sender" else "sender",
+        )
+
+    @property
+    def timestamps(self) -> bool:
+        """Tell whether segments carry timestamps: both ends have to want them (RFC 7323 3.2)."""
+        return all(host.sysctl("tcp_timestamps") for host in (self.sender, self.receiver))
+
+    @property
+    def sndbuf_max(self) -> int:
+        """Return the sender's tcp_wmem[2], in bytes."""
+        return self.sender.sysctl("tcp_wmem", 2)
+
+    @property
+    def rcvbuf_max(self) -> int:
+        """Return the receiver's tcp_rmem[2], in bytes."""
+        return self.receiver.sysctl("tcp_rmem", 2)
+
+    @property
+    def rate(self) -> Rate | None:
+        """Return the bottleneck's rate on the way forward; None when no hop has one."""
+        return min((hop.rate for hop in self.forward if hop.rate), default=None)
+
+    @property
+    def delay(self) -> Duration:
+        """Return the sum of the forward hops' delays."""
+        return Duration(sum(hop.delay.ns for hop in self.forward))
+
+    @property
+    def limit(self) -> int:
+        """Return how many frames the bottleneck holds."""
+        return min(hop.limit for hop in self.forward if hop.rate == self.rate)
+
+    @property
+    def loss(self) -> float:
+        """Return the probability that a frame is lost on the way forward."""
+        return 1 - prod(1 - hop.loss for hop in self.forward)
+
+
+class _Hop(NamedTuple):
+    near: Interface
+    ahead: Direction
+    behind: Direction
+    far: Interface
+
+
+def _hops(network: Network, start: str, goal: str) -> tuple[_Hop, ...]:
+    """Return the shortest way."""
+    ways: dict[str, tuple[_Hop, ...]] = {start: ()}
+    reached = [start]
+    for node in reached:  # which grows
+        for link in network.links:
+            for (near, ahead, far), (_, behind, _) in permutations(link.directions()):
+                if near.node == node and far.node not in ways:
+                    ways[far.node] = (*ways[node], _Hop(near, ahead, behind, far))
+                    reached.append(far.node)
+    if goal not in ways:
+        raise InputError(f"the network '{network.name}' has no path from {start} to {goal}")
+    return ways[goal]
+
+
+def _loopback(node: Node) -> Interface:
+    return Interface(node.name, "lo", mac="", mtu=Size(65536), addresses=(), offloads=Offloads())

@@ -1,0 +1,27 @@
+"""Define by which clock a trial runs, and where. A guest imports this too: it stays light."""
+
+from __future__ import annotations
+
+from typing import Literal, get_args
+
+from lab.errors import InputError
+
+__all__ = ["CLOCKS", "PLACES", "Clock", "Place", "clock_of", "cpu_takes_time"]
+
+Clock = Literal["virtual", "real"]
+Place = Literal["uml", "host", "vm"]
+CLOCKS: tuple[Clock, ...] = get_args(Clock)
+PLACES: tuple[Place, ...] = get_args(Place)
+
+
+def clock_of(text: str) -> Clock:
+    """Return the clock that the command line names. Raises InputError when there is none of that name."""
+    for clock in CLOCKS:
+        if clock == text:
+            return clock
+    raise InputError(f"--clock {text}: it is {' or '.join(CLOCKS)}")
+
+
+def cpu_takes_time(on: Place, clock: Clock) -> bool:
+    """Tell whether computing takes time: on a user-mode kernel in virtual time, only waiting does."""
+    return (on, clock) != ("uml", "virtual")
