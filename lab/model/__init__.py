@@ -28,7 +28,7 @@ from lab.model.goodput import (
     lost_frames,
     lost_frames_of_window,
 )
-from lab.model.line import ModelError, base_rtt, goodput_line_rate
+from lab.model.line import ModelError, base_rtt, goodput_line_rate, header_share
 from lab.model.mss import (
     largest_payload,
     largest_payload_back,
@@ -91,6 +91,7 @@ __all__ = [
     "goodput_steady",
     "goodput_window_over_rtt",
     "goodput_written",
+    "header_share",
     "idle_share",
     "idle_share_of_window",
     "largest_payload",

@@ -11,7 +11,7 @@ from lab.model.path import Hop, Path
 from lab.prediction import law
 from lab.units import Rate, Size, Value
 
-__all__ = ["ETHERNET", "ModelError", "base_rtt", "frame", "goodput_line_rate", "one_way", "packet"]
+__all__ = ["ETHERNET", "ModelError", "base_rtt", "frame", "goodput_line_rate", "header_share", "one_way", "packet"]
 
 ETHERNET = 38  # preamble 8, header 14, FCS 4, inter-frame gap 12 (IEEE 802.3): what a frame costs beyond its packet
 
@@ -34,6 +34,12 @@ def frame(path: Path) -> Size:
 def goodput_line_rate(path: Path) -> Value:
     """The goodput that fills the bottleneck is rate x payload / frame. Raises ModelError without a rate."""
     return Value(float(Fraction(mss(path), frame(path).bytes) * _rate(path).bps), "bit/s")
+
+
+@law(formula="1 − payload / frame", source="IEEE 802.3; RFC 791, 8200, 9293, 7323")
+def header_share(path: Path) -> Value:
+    """Headers take all of a frame but its payload: Ethernet's 38 bytes, those of IP and those of TCP."""
+    return Value(float(1 - Fraction(mss(path), frame(path).bytes)), "1")
 
 
 def base_rtt(path: Path, there: Size | None = None, back: Size | None = None) -> Value:

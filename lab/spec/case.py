@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import NamedTuple
 
 from lab.prediction import Prediction
-from lab.spec.experiment import Clock, Metric, Task, Tolerance, Variant
+from lab.spec.experiment import Cause, Claimed, Clock, Metric, Task, Tolerance, Untestable, Variant
 from lab.spec.network import Network
 from lab.units import Value
 
-__all__ = ["Case", "CaseKey"]
+__all__ = ["Case", "CaseKey", "Cause", "Claimed", "Untestable"]
 
 
 class CaseKey(NamedTuple):
@@ -42,9 +42,14 @@ class Case:
     prediction: Prediction | None
     tolerance: Tolerance
     accuracy: Tolerance
-    reported: Value | None
-    explains: str
+    claimed: Claimed | None
+    explains: Cause | None
     relative_to: str
+
+    @property
+    def counts(self) -> bool:
+        """Whether the verdict rests on the case: it has a figure, and is no witness."""
+        return self.claimed is not None and self.explains is None
 
     @property
     def key(self) -> CaseKey:

@@ -106,6 +106,7 @@ def _judge(
         else:
             records += [outcome for outcome in ended if isinstance(outcome, Record)]
     cases = tuple(each.case for each in planned)
-    kernel = settings.kernel.describe()
-    result = judge_records(cases, records, kernel, settings.clock, Predictions(folder, loaded.source_sha256), without)
+    kernel, predictions = settings.kernel.describe(), Predictions(folder, loaded.source_sha256)
+    untestable = loaded.experiment.untestable
+    result = judge_records(cases, records, kernel, settings.clock, predictions, without, untestable)
     return JudgedClaim(loaded, cases, result, tuple(records), kernel)
