@@ -40,7 +40,7 @@ def block(claim: ClaimResult) -> RenderableType:
 
     title = Text.assemble((claim.claim, "bold"), "  ", (claim.verdict.kind, _COLOURS[claim.verdict.kind]))
     table = Table(box=None, pad_edge=False, padding=(0, 1))
-    for name, justify in (("arm", "left"), ("reported", "right"), ("predicted", "right"), ("measured", "right")):
+    for name, justify in (("arm", "left"), ("claimed", "right"), ("predicted", "right"), ("measured", "right")):
         style = "" if name == "measured" else "dim"
         table.add_column(name, justify=justify, style=style, no_wrap=name != "arm")  # type: ignore[arg-type]
     for name in ("n/N", "model error"):
