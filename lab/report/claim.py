@@ -149,7 +149,11 @@ class Claim(TestedClaim):
     def _history(self) -> Iterator[str]:
         """Yield the later changes of what counts, the last one first."""
         for entry in reversed(self.judged.declared.history):
-            yield f"{escape(entry.date)}: {html.prose(entry.change)} {html.prose(entry.why)}"
+            moves = "".join(
+                f"<br>{html.code(move.what)}: {escape(move.was or 'not there')} → {escape(move.now or 'gone')}"
+                for move in entry.moves
+            )
+            yield f"{escape(entry.date)}: {html.prose(entry.change)} {html.prose(entry.why)}{moves}"
 
     def _agreements(self) -> Iterator[str]:
         """Yield each tolerance with its reason, and with the arms that it is for if there are several."""

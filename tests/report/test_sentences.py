@@ -33,7 +33,7 @@ MORE = {
     "not testable as stated": 'untestable=(Untestable("should be short", because="it is advice"),),',
 }
 HISTORY = """sentence:
-- {date: 2029-12-31, change: It was 21., why: Before a run., moves: []}
+- {date: 2029-12-31, change: It was 21., why: Before a run., moves: [{what: "on", was: "21 B", now: "20 B"}]}
 - {date: 2030-01-01, change: It is 20., why: After a run.}
 """
 
@@ -110,4 +110,5 @@ def test_an_articles_page_begins_with_its_test_bed(shown: Callable[[str], Claim]
 
 def test_a_page_shows_the_claims_history_with_the_last_change_first(shown: Callable[[str], Claim]) -> None:
     page = shown("reproduced")._repr_html_()
+    assert "<code>on</code>: 21 B → 20 B" in page
     assert page.index("2030-01-01: It is 20. After a run.") < page.index("2029-12-31: It was 21. Before a run.")
