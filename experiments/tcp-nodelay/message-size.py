@@ -6,7 +6,19 @@ loopback, whose packets are larger than any of these messages; here they go over
 """
 
 from lab import metric, model
-from lab.spec.experiment import Arm, Below, Claimed, Demonstrated, Experiment, Figure, Implied, Point, Sweep, Within
+from lab.spec.experiment import (
+    Arm,
+    Below,
+    Claimed,
+    Demonstrated,
+    Experiment,
+    Figure,
+    Implied,
+    Point,
+    Sweep,
+    Variant,
+    Within,
+)
 from lab.units import Duration, Size
 from lab.workload import SmallWrites
 
@@ -36,6 +48,14 @@ EXPERIMENT = Experiment(
             "near-full", LARGE, tolerance=Below("20 ms", because="half a stall is none: two round trips here take 1 ms")
         ),
         Arm(
+            "timers-on-their-tick",
+            SMALL,
+            kernel=Variant(patches=("timers-on-their-tick.patch",)),
+            explains=Demonstrated(
+                "before Linux 4.8 a timer fired on its very tick, and not one later: see nagle-stall"
+            ),
+        ),
+        Arm(
             "far",
             links={"path": {"delay": "10 ms"}},
             explains=Demonstrated(
@@ -45,6 +65,5 @@ EXPERIMENT = Experiment(
     ),
     sweep=Sweep("message", (of(2), of(20), of(80), of(100), of(120), of(150), of(200), of(400))),
     tolerance=Within(0.005, because="the time is that of a timer: it does not depend on the machine (see nagle-stall)"),
-    unexplained="since Linux 4.8 a timer fires a tick later: nagle-stall shows it, with that one line put back.",
     expect="partly",
 )

@@ -45,18 +45,18 @@ class Claim(TestedClaim):
     def why(self) -> str:
         """Return one sentence, as HTML: what decides the verdict or, where it is no plain yes, explains it.
 
-        The cause has its grade: one that is demonstrated comes before one that is only consistent, and that before
-        what is open. A witness whose figure does not bear it out explains nothing.
+        The cause has its grade: one that is demonstrated comes first. Where the experiment says that the cause is open,
+        nothing that is only consistent takes its place. A witness whose figure does not bear it out explains nothing.
         """
         if self.verdict.kind not in ("partly", "not reproduced"):
             return self.reason
-        said = [each.result for each in self.tested if each.result.explains and each.result.bears_out]
-        for grade in ("demonstrated", "consistent"):
-            for result in said:
-                if result.explains and result.explains.grade == grade:
-                    return f"{html.graded(grade, result.explains.terms)} {html.prose(result.explains.says)}"
+        causes = [each.result.explains for each in self.tested if each.result.explains and each.result.bears_out]
+        found = {cause.grade: cause for cause in reversed(causes)}
         open_cause = self.judged.declared.experiment.unexplained
-        return f"{html.graded('open')} {html.prose(open_cause)}" if open_cause else self.reason
+        if open_cause and "demonstrated" not in found:
+            return f"{html.graded('open')} {html.prose(open_cause)}"
+        cause = found.get("demonstrated") or found.get("consistent")
+        return f"{html.graded(cause.grade, cause.terms)} {html.prose(cause.says)}" if cause else self.reason
 
     @property
     def reason(self) -> str:

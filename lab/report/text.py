@@ -64,7 +64,7 @@ def blocks(claims: Iterable[ClaimResult]) -> RenderableType:
 
 
 def remarks(claim: ClaimResult) -> Iterable[str]:
-    """Yield what the verdict does not say: predictions further off than they may be, causes not borne out."""
+    """Yield what the verdict does not say: predictions further off than they may be, causes that fail."""
     for result in claim.model_is_off:
         name = f"{result.arm} at {result.point}" if result.point else result.arm
         yield (
@@ -72,7 +72,7 @@ def remarks(claim: ClaimResult) -> Iterable[str]:
             f"{figure(result.measured)} measured; declared accuracy: {result.accuracy}"
         )
     for result in claim.results:
-        if result.explains and result.bears_out is False:
+        if result.explains and result.explains.grade != "consistent" and result.bears_out is False:
             grade, against = result.explains.grade, f"{figure(result.measured)} measured, {_claimed(result)} claimed"
             yield f"{claim.claim}, {result.arm} {result.point}".rstrip() + f": '{grade}' is not borne out, {against}"
 

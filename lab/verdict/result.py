@@ -304,7 +304,7 @@ def _result(case: Case, figures: Mapping[CaseKey, _Figures], clock: str) -> Resu
         counts=case.counts,
         trials=found.trials,
         explains=case.explains,
-        bound=case.tolerance.sign,
+        bound=case.tolerance.sign if case.claimed else "",
         why_not_predicted=found.predicted.why_not,
         accuracy=case.accuracy if case.clock == clock == "virtual" else None,
         prediction=case.prediction,
