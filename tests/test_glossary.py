@@ -27,4 +27,5 @@ def test_every_type_that_it_names_exists() -> None:
 
 
 def test_five_minutes_are_enough() -> None:
-    assert len(GLOSSARY.split()) < 5 * 200
+    words = [word for word in GLOSSARY.split() if re.search(r"\w", word)]  # the lines of tables are none
+    assert len(words) < 5 * 200

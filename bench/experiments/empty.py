@@ -4,7 +4,7 @@ Source: arithmetic. The smallest trial there is: what it takes is the lab's own.
 """
 
 from lab import metric
-from lab.spec.experiment import Absolute, Arm, Experiment
+from lab.spec.experiment import Absolute, Arm, Experiment, Reported
 from lab.workload import Ping
 
 EXPERIMENT = Experiment(
@@ -12,5 +12,5 @@ EXPERIMENT = Experiment(
     workload=Ping(),
     metric=metric.ping_rtt(),
     tolerance=Absolute("2 us", because="the hosts' own work takes no time"),
-    arms=(Arm("one", reported="2 ms"),),
+    arms=(Arm("one", Reported("2 ms", "two delays of 1 ms")),),
 )

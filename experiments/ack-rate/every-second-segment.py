@@ -5,9 +5,11 @@ RFC 5681 4.2 and RFC 1122 4.2.3.2, and the picture after `ethtool -K gro off tso
 
 from lab import metric, model
 from lab.probe import Capture
-from lab.spec.experiment import Arm, AtMost, Experiment
+from lab.spec.experiment import Arm, AtMost, Demonstrated, Experiment, Reported
 from lab.units import Duration
 from lab.workload import Bulk
+
+TWO = Reported(2, "the ACK SHOULD be generated for at least every second full-sized segment")
 
 EXPERIMENT = Experiment(
     topology="symmetric-1g",
@@ -18,13 +20,13 @@ EXPERIMENT = Experiment(
     metric=metric.segments_per_ack(start=0.05, end=0.3),
     prediction=model.segments_per_ack,
     arms=(
-        Arm("ethtool-off", reported=2),
-        Arm("single-segments", reported=2, hosts={"sender": {"gso_max_segs": 1}}),
+        Arm("ethtool-off", TWO),
+        Arm("single-segments", TWO, hosts={"sender": {"gso_max_segs": 1}}),
         Arm(
             "window-grows",
             metric=metric.segments_per_ack(start=0.0005, end=0.003),
             prediction=model.segments_per_ack_growing,
-            explains="two is the most: while its window grows, Linux acknowledges every single segment",
+            explains=Demonstrated("two is the most: while its window grows, Linux acknowledges every single segment"),
         ),
     ),
     tolerance=AtMost(because="an ACK for at least every second segment: at most two segments for each ACK"),

@@ -6,9 +6,11 @@ The fourth condition in __tcp_ack_snd_check; RFC 5681 4.2.
 from lab import metric, model
 from lab.middlebox import DropSegment
 from lab.probe import Capture
-from lab.spec.experiment import Arm, Exactly, Experiment
+from lab.spec.experiment import Arm, Demonstrated, Exactly, Experiment, Implied
 from lab.units import Size
 from lab.workload import Bulk
+
+ONE = Implied(1, "an ACK for each segment: 'an immediate duplicate ACK when an out-of-order segment arrives'")
 
 EXPERIMENT = Experiment(
     topology="routed-1g",
@@ -20,18 +22,20 @@ EXPERIMENT = Experiment(
     metric=metric.acks_after_hole(),
     prediction=model.acks_after_hole,
     arms=(
-        Arm("defaults", reported=1),
+        Arm("defaults", ONE),
         Arm(
             "no-compression",
-            reported=1,
+            ONE,
             sysctls={"net.ipv4.tcp_comp_sack_nr": 0},
-            explains="since 4.18 SACKs are gathered; only three go at once, as many as a fast retransmission needs",
+            explains=Demonstrated(
+                "since 4.18 SACKs are gathered; only three go at once, as many as a fast retransmission needs"
+            ),
         ),
         Arm(
             "no-sack",
-            reported=1,
+            ONE,
             sysctls={"net.ipv4.tcp_sack": 0},
-            explains="without SACK an ACK says nothing but its number, and none can stand for several",
+            explains=Demonstrated("without SACK an ACK says nothing but its number, and none can stand for several"),
         ),
     ),
     tolerance=Exactly(because="ACKs and segments are counted"),

@@ -5,7 +5,7 @@ The first tcpdump, of a connection without data.
 
 from lab import metric, model
 from lab.probe import Capture
-from lab.spec.experiment import Arm, Exactly, Experiment
+from lab.spec.experiment import Arm, Exactly, Experiment, Reported
 from lab.units import Size
 from lab.workload import Netcat
 
@@ -16,8 +16,15 @@ EXPERIMENT = Experiment(
     metric=metric.mss_in("SYN"),
     prediction=model.mss_of_syn,
     arms=(
-        Arm("syn", reported="460 B"),
-        Arm("syn-ack", reported="1460 B", metric=metric.mss_in("SYN-ACK"), prediction=model.mss_of_syn_ack),
+        Arm("syn", Reported("460 B", "192.168.1.6.1234: Flags [S], seq 4201136530, win 4600, options [mss 460")),
+        Arm(
+            "syn-ack",
+            Reported(
+                "1460 B", "192.168.1.5.35687: Flags [S.], seq 2050732648, ack 4201136531, win 65535, options [mss 1460"
+            ),
+            metric=metric.mss_in("SYN-ACK"),
+            prediction=model.mss_of_syn_ack,
+        ),
     ),
     tolerance=Exactly(because="an option holds a number"),
 )

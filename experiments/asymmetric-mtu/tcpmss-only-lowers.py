@@ -1,4 +1,4 @@
-"""The firewall cannot raise the MSS: `-j TCPMSS --set-mss 1460` leaves a SYN's 460 as it is.
+"""The firewall cannot raise the MSS, only lower it: `-j TCPMSS --set-mss 1460` leaves a SYN's 460 as it is.
 
 The second idea, before the module was patched.
 """
@@ -6,9 +6,12 @@ The second idea, before the module was patched.
 from lab import metric, model
 from lab.middlebox import NftMaxseg, TcpMss
 from lab.probe import Capture
-from lab.spec.experiment import Arm, Exactly, Experiment
+from lab.spec.experiment import Arm, Exactly, Experiment, Implied
 from lab.units import Size
 from lab.workload import Netcat
+
+UNRAISED = Implied("460 B", "'the MSS in a segment cannot be raised': the SYN's own")
+LOWERED = Implied("300 B", "'it can only be lowered': what the rule sets")
 
 EXPERIMENT = Experiment(
     topology="asymmetric-mtu",
@@ -17,11 +20,10 @@ EXPERIMENT = Experiment(
     metric=metric.mss_in("SYN"),
     prediction=model.mss_of_syn,
     arms=(
-        Arm("iptables-1460", reported="460 B", middleboxes=(TcpMss(node="receiver", mss=Size(1460)),)),
-        Arm("nftables-1460", reported="460 B", middleboxes=(NftMaxseg(node="receiver", mss=Size(1460)),)),
-        # The same rules at work.
-        Arm("iptables-300", middleboxes=(TcpMss(node="receiver", mss=Size(300)),)),
-        Arm("nftables-300", middleboxes=(NftMaxseg(node="receiver", mss=Size(300)),)),
+        Arm("iptables-1460", UNRAISED, middleboxes=(TcpMss(node="receiver", mss=Size(1460)),)),
+        Arm("nftables-1460", UNRAISED, middleboxes=(NftMaxseg(node="receiver", mss=Size(1460)),)),
+        Arm("iptables-300", LOWERED, middleboxes=(TcpMss(node="receiver", mss=Size(300)),)),
+        Arm("nftables-300", LOWERED, middleboxes=(NftMaxseg(node="receiver", mss=Size(300)),)),
     ),
     tolerance=Exactly(because="an option holds a number"),
 )

@@ -5,9 +5,12 @@ The closing advice, and the example of SMB's headers, without a figure.
 
 from lab import metric, model
 from lab.probe import Capture
-from lab.spec.experiment import Arm, Exactly, Experiment
+from lab.spec.experiment import Arm, Exactly, Experiment, Implied
 from lab.units import Size
 from lab.workload import SmallWrites, WriteStyle
+
+BOTH = Implied(1, "'better performance is obtained if the header and payload is bundled in as few packets as possible'")
+APART = Implied(0, "without the cork, 'send these multiple buffers as individual packets'")
 
 
 def of(way: WriteStyle) -> SmallWrites:
@@ -23,8 +26,8 @@ EXPERIMENT = Experiment(
     metric=metric.file_in_first(),
     prediction=model.file_in_first,
     arms=(
-        Arm("cork", reported=1),
-        Arm("nodelay", reported=0, workload=of("nodelay")),
+        Arm("cork", BOTH),
+        Arm("nodelay", APART, workload=of("nodelay")),
         Arm("cork-first", metric=metric.first_segment(), prediction=model.first_segment),
         Arm("nodelay-first", workload=of("nodelay"), metric=metric.first_segment(), prediction=model.first_segment),
     ),

@@ -4,12 +4,14 @@ The Flent graphs of a download, one for each setting; they carry no figures, so 
 """
 
 from lab import metric, model
-from lab.spec.experiment import Arm, Experiment, Within
+from lab.spec.experiment import Absolute, Arm, Experiment, Implied
 from lab.units import Duration
 from lab.workload import Flent
 
 # As a network card does; without it the receiver wakes for each of 800,000 frames a second.
 CARD = {"offloads": {"gro": True}, "coalescing": "20 us"}
+
+GAIN = Implied(1.01, "the text's 'increased bandwidth by ~1%'; the graphs carry no figures")
 
 EXPERIMENT = Experiment(
     topology="symmetric-10g",
@@ -20,7 +22,7 @@ EXPERIMENT = Experiment(
     prediction=model.goodput_line_rate,
     arms=(
         Arm("on", sysctls={"net.ipv4.tcp_timestamps": 1}),
-        Arm("off", reported=1.01, relative_to="on", sysctls={"net.ipv4.tcp_timestamps": 0}),
+        Arm("off", GAIN, relative_to="on", sysctls={"net.ipv4.tcp_timestamps": 0}),
     ),
-    tolerance=Within(0.005, because="the article says about 1 %: from half a percent to one and a half"),
+    tolerance=Absolute(0.005, because="the article says about 1 %: from half a percent to one and a half"),
 )

@@ -4,7 +4,7 @@ The Flent graphs of an upload with ping, one for each setting; they carry no fig
 """
 
 from lab import metric, model
-from lab.spec.experiment import Arm, Experiment, Within
+from lab.spec.experiment import Absolute, Arm, Experiment, Implied, Within
 from lab.units import Duration
 from lab.workload import Flent
 
@@ -17,6 +17,9 @@ BUFFERS: dict[str, int | str] = {
 ON: dict[str, int | str] = {"net.ipv4.tcp_timestamps": 1}
 OFF: dict[str, int | str] = {"net.ipv4.tcp_timestamps": 0}
 
+GAIN = Implied(1.01, "the text's 'increased bandwidth by ~1%'; the graphs carry no figures", part="gains about 1 %")
+SAME = Implied(1, "two graphs of the ping, one like the other", part="its ping stays as it is")
+
 EXPERIMENT = Experiment(
     topology="symmetric-10g",
     workload=Flent(test="tcp_upload", length=Duration.of("1 s")),  # why so short: see flent-download
@@ -24,11 +27,11 @@ EXPERIMENT = Experiment(
     prediction=model.goodput_line_rate,
     arms=(
         Arm("on", sysctls=ON, hosts={"sender": CARD, "receiver": CARD}),
-        Arm("off", reported=1.01, relative_to="on", sysctls=OFF, hosts={"sender": CARD, "receiver": CARD}),
+        Arm("off", GAIN, relative_to="on", sysctls=OFF, hosts={"sender": CARD, "receiver": CARD}),
         Arm("ping-on", sysctls=ON | BUFFERS, metric=metric.flent_rtt(), prediction=model.rtt_of_full_window),
         Arm(
             "ping-off",
-            reported=1,
+            SAME,
             relative_to="ping-on",
             sysctls=OFF | BUFFERS,
             metric=metric.flent_rtt(),
@@ -36,5 +39,5 @@ EXPERIMENT = Experiment(
             tolerance=Within(0.01, because="a percent more payload empties the same window a percent sooner"),
         ),
     ),
-    tolerance=Within(0.005, because="the article says about 1 %: from half a percent to one and a half"),
+    tolerance=Absolute(0.005, because="the article says about 1 %: from half a percent to one and a half"),
 )

@@ -5,7 +5,7 @@ The two SystemTap histograms, of 256 samples each.
 
 from lab import metric, model
 from lab.probe import Capture
-from lab.spec.experiment import Arm, Exactly, Experiment
+from lab.spec.experiment import Arm, Exactly, Experiment, Reported
 from lab.units import Duration
 from lab.workload import Bulk
 
@@ -16,8 +16,12 @@ EXPERIMENT = Experiment(
     metric=metric.header_length(),
     prediction=model.tcp_header_length,
     arms=(
-        Arm("off", reported="20 B", sysctls={"net.ipv4.tcp_timestamps": 0}),
-        Arm("on", reported="32 B", sysctls={"net.ipv4.tcp_timestamps": 1}),
+        Arm(
+            "off",
+            Reported("20 B", "TCP header length is 20-bytes for 256 samples"),
+            sysctls={"net.ipv4.tcp_timestamps": 0},
+        ),
+        Arm("on", Reported("32 B", "TCP header is already 32-bytes length"), sysctls={"net.ipv4.tcp_timestamps": 1}),
     ),
     tolerance=Exactly(because="a header has a length; every data segment is counted, none is sampled"),
 )

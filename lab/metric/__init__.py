@@ -35,10 +35,11 @@ from lab.metric.metrics import (
     retransmits,
     tcp_info_of,
     window_plateau,
+    window_settled,
 )
 from lab.metric.rtt import RoundTrips, echo_error, round_trips_of, rtt_samples, srtt_difference
 from lab.metric.sack import sack_blocks
-from lab.metric.segments import fragments, largest_payload, mss_in, transfer_time
+from lab.metric.segments import fragments, header_share, largest_payload, mss_in, transfer_time
 from lab.metric.steady import steady_goodput, steady_idle_share, steady_rtt
 
 __all__ = [
@@ -75,6 +76,7 @@ __all__ = [
     "flent_rtt",
     "fragments",
     "header_length",
+    "header_share",
     "idle_share",
     "iperf3_goodput",
     "iperf_goodput",
@@ -98,4 +100,5 @@ __all__ = [
     "tcp_info_of",
     "transfer_time",
     "window_plateau",
+    "window_settled",
 ]

@@ -46,6 +46,7 @@ __all__ = [
     "retransmits",
     "tcp_info_of",
     "window_plateau",
+    "window_settled",
 ]
 
 Metric: TypeAlias = Callable[[Record], Value]
@@ -173,6 +174,20 @@ def window_plateau(node: str = "sender", interface: str | None = None) -> Metric
         if window[-1] > window[np.searchsorted(back.time_ns, middle)]:
             raise MetricError("the advertised window still grew in the second half of the transfer")
         return Value(int(window[-1]), "B")
+
+    return measure
+
+
+def window_settled(node: str = "sender", interface: str | None = None) -> Metric:
+    """Measure when the receiver's advertised window grew for the last time, in seconds since the first data segment."""
+
+    def measure(record: Record) -> Value:
+        connection = connection_of(record, node, interface)
+        back = connection.back
+        if not len(back):
+            raise MetricError("the capture has no ACK, hence no window")
+        last = int(np.argmax(back.window))  # of several such, the first
+        return Value(max(0, int(back.time_ns[last]) - connection.start_ns) / 1e9, "s")
 
     return measure
 

@@ -11,10 +11,11 @@ from lab.metric.metrics import connection_of
 from lab.record.record import Record
 from lab.units import Value
 
-__all__ = ["fragments", "largest_payload", "mss_in", "transfer_time"]
+__all__ = ["fragments", "header_share", "largest_payload", "mss_in", "transfer_time"]
 
 Metric: TypeAlias = Callable[[Record], Value]
 
+_AROUND = 38 + 20  # bytes: preamble 8, header 14, FCS 4 and gap 12 of Ethernet, and an IPv4 header without options
 _SYN = {"SYN": "S", "SYN-ACK": "SA"}  # as scapy writes flags
 
 
@@ -46,6 +47,20 @@ def largest_payload(way: Literal["forward", "back"] = "forward", node: str = "se
         if not segments.data.any():
             raise MetricError(f"nothing was sent {way}")
         return Value(int(segments.payload.max()), "B")
+
+    return measure
+
+
+def header_share(node: str = "sender") -> Metric:
+    """Measure the share that Ethernet, IP and TCP take of the wire's time in the data segments of a bulk connection."""
+
+    def measure(record: Record) -> Value:
+        segments = connection_of(record, node).forward
+        data = segments.data
+        headers = int(segments.header_length[data].sum()) + _AROUND * int(data.sum())
+        if not headers:
+            raise MetricError("no data segment was sent")
+        return Value(headers / (headers + int(segments.payload[data].sum())), "1")
 
     return measure
 

@@ -27,7 +27,7 @@ from lab.model.goodput import (
     lost_frames,
     lost_frames_of_window,
 )
-from lab.model.line import ModelError, base_rtt, goodput_line_rate
+from lab.model.line import ModelError, base_rtt, goodput_line_rate, header_share
 from lab.model.mss import (
     largest_payload,
     largest_payload_back,

@@ -37,6 +37,12 @@ def goodput_line_rate(scenario: Scenario) -> Value:
     return Value(float(Fraction(mss(scenario), frame(scenario).bytes) * scenario.rate.bps), "bit/s")
 
 
+@law(formula="1 − payload / frame", source="IEEE 802.3; RFC 791, 8200, 9293, 7323")
+def header_share(scenario: Scenario) -> Value:
+    """Headers take all of a frame but its payload: Ethernet's 38 bytes, those of IP and those of TCP."""
+    return Value(float(1 - Fraction(mss(scenario), frame(scenario).bytes)), "1")
+
+
 def base_rtt(scenario: Scenario, there: Size | None = None, back: Size | None = None) -> Value:
     """A round trip on an idle path takes the delays and each hop's serialisation, both ways.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from html import escape
@@ -15,6 +16,15 @@ from lab.spec.loaded import Article as Source
 from lab.verdict import Kind, Result
 
 __all__ = ["Article", "Overview"]
+
+_SET = (
+    ("congestion control", "net.ipv4.tcp_congestion_control"),
+    ("tcp_rmem", "net.ipv4.tcp_rmem"),
+    ("tcp_wmem", "net.ipv4.tcp_wmem"),
+    ("timestamps", "net.ipv4.tcp_timestamps"),
+    ("SACK", "net.ipv4.tcp_sack"),
+    ("window scaling", "net.ipv4.tcp_window_scaling"),
+)
 
 
 @dataclass(frozen=True, repr=False)
@@ -36,7 +46,31 @@ class Article(Claims):
             parts[:-1] = [escape(part) for part in parts[:-1]]
         else:
             parts = [escape(part) for part in parts]
-        return f'<h1>{escape(source.title)}</h1>\n<p class="source">The article: {", ".join(parts)}.</p>'
+        title = f'<h1>{escape(source.title)}</h1>\n<p class="source">The article: {", ".join(parts)}.</p>'
+        return f"{title}\n{self._test_bed()}"
+
+    def _test_bed(self) -> str:
+        """Return what the trials have in common; a claim says what is different in its own."""
+        cases = [case for claim in self for case in claim.judged.cases]
+        trials = [record.trial for claim in self for record in claim.records]
+        kernels = dict.fromkeys(f"Linux {trial.kernel['version']}, HZ {trial.kernel['hz']}" for trial in trials)
+        clocks = " and ".join(clock for clock in ("virtual", "real") if clock in {trial.clock for trial in trials})
+        said = [
+            f"{name} {_usual(case.network.node(case.path[0]).sysctls.get(key) for case in cases)}" for name, key in _SET
+        ]
+        rows = [
+            ["Kernel", escape("; ".join(kernels)) or html.DASH],
+            [
+                "Time",
+                f"{clocks}; in virtual time hosts cost nothing, and only wires and timers take time"
+                if clocks
+                else html.DASH,
+            ],
+            ["TCP", escape(", ".join(said))],
+        ]
+        return html.folded(
+            "Test bed, where a claim says nothing else", html.table(["", "What trials have"], rows, "bed")
+        )
 
 
 @dataclass(frozen=True, repr=False)
@@ -64,6 +98,12 @@ class Overview:
                 *(_block(article) for article in self),
             ]
         )
+
+
+def _usual(values: Iterable[str | None]) -> str:
+    """Return the value that most cases have."""
+    counted = Counter(value for value in values if value is not None)
+    return counted.most_common(1)[0][0] if counted else "as the kernel has it"
 
 
 def known(text: str) -> bool:

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import inspect
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from html import escape
 from typing import Any
 
+from lab import metric
 from lab.errors import InputError
+from lab.metric.naming import named
 from lab.report import html, text
 from lab.report.diagram import diagram
 from lab.report.html import Html
 from lab.report.settings import describe, traffic
 from lab.report.tested import TestedCase, TestedClaim
 from lab.units import to_plain
+from lab.verdict import Result, Verdict
 
 __all__ = ["Claim"]
 
@@ -39,33 +43,58 @@ class Claim(TestedClaim):
 
     @property
     def why(self) -> str:
-        """Return one sentence, as HTML: what decides the verdict, or explains it."""
-        if self.verdict.kind == "not reproduced":
-            for each in self.tested:
-                if each.case.explains and each.result.verdict and each.result.verdict.kind == "reproduced":
-                    return html.prose(each.case.explains)
-        return self.reason
+        """Return one sentence, as HTML: what decides the verdict or, where it is no plain yes, explains it.
+
+        The cause has its grade: one that is demonstrated comes first. Where the experiment says that the cause is open,
+        nothing that is only consistent takes its place. A witness whose figure does not bear it out explains nothing.
+        """
+        if self.verdict.kind not in ("partly", "not reproduced"):
+            return self.reason
+        causes = [each.result.explains for each in self.tested if each.result.explains and each.result.bears_out]
+        found = {cause.grade: cause for cause in reversed(causes)}
+        open_cause = self.judged.declared.experiment.unexplained
+        if open_cause and "demonstrated" not in found:
+            return f"{html.graded('open')} {html.prose(open_cause)}"
+        cause = found.get("demonstrated") or found.get("consistent")
+        return f"{html.graded(cause.grade, cause.terms)} {html.prose(cause.says)}" if cause else self.reason
 
     @property
     def reason(self) -> str:
-        """Return the figures that decide the verdict, as HTML."""
+        """Return the figures that decide the verdict, as HTML: of each part of the sentence, where it has several."""
         if self.verdict.kind == "skipped" and "not run" in self.verdict.reason:
             return html.prose(f"{'partly' if self.records else 'not'} run (run `lab run {self.id}`)")
         if self.verdict.kind in ("invalid", "skipped"):
             return html.prose(self.verdict.reason)
-        counted = [each for each in self.tested if each.result.counts]
+        if self.judged.result.parts:
+            return "; ".join(self._part(name, verdict) for name, verdict in self.judged.result.parts)
+        return self._figures([each for each in self.tested if each.result.counts], self.verdict)
+
+    def _part(self, name: str, verdict: Verdict) -> str:
+        """Return what decides the verdict on a part of the sentence."""
+        counted = [
+            each
+            for each in self.tested
+            if each.result.counts and each.result.claimed and each.result.claimed.part == name
+        ]
+        decided = counted and verdict.kind not in ("invalid", "skipped")
+        said = self._figures(counted, verdict) if decided else html.prose(verdict.reason)
+        return f"{html.prose(name)}: {html.badge(verdict.kind)} {said}"
+
+    def _figures(self, counted: Sequence[TestedCase], verdict: Verdict) -> str:
+        """Return the figures of these cases beside what is claimed for them."""
         if len({str(each.case.tolerance) for each in counted}) > 1:
             return "; ".join(_against(each) for each in counted)
         measured = dict.fromkeys(html.figure(each.result.measured) for each in counted)
-        reported = dict.fromkeys(html.quoted(each.result.reported) for each in counted)
+        claimed = dict.fromkeys(_plainly(each.result) for each in counted)
+        words = " or ".join(dict.fromkeys(each.result.claimed.word for each in counted if each.result.claimed))
         how = escape(str(counted[0].case.tolerance))
-        if list(measured) == list(reported):
-            if self.verdict.kind == "reproduced":
-                return f"{_listed(measured)} measured, as reported"
+        if list(measured) == list(claimed):
+            if verdict.kind == "reproduced":
+                return f"{_listed(measured)} measured, as {words}"
             measured = dict.fromkeys(f"{each.result.measured.number:.9g}" for each in counted if each.result.measured)
         said = {"reproduced": how, "inconclusive": f"the interval straddles the bound ({how})"}
-        against = said.get(self.verdict.kind, f"not {how}")
-        return f"{_listed(measured)} measured, {_listed(reported)} reported: {against}"
+        against = said.get(verdict.kind, f"not {how}")
+        return f"{_listed(measured)} measured, {_listed(claimed)} {words}: {against}"
 
     def __repr__(self) -> str:
         return text.plain(text.block(self.judged.result))
@@ -96,10 +125,35 @@ class Claim(TestedClaim):
             + self._changes()
             + self._swept(),
         )
+        yield "Measured", "; ".join(dict.fromkeys(_measured(case.metric) for case in self.judged.cases))
         if predictions := self.judged.result.predictions:
             yield "Predicted", "".join(f"<p>{html.basis(each)}</p>" for each in predictions)
-        yield "Tolerance", "; ".join(self._agreements())
+        yield "Claim's figures", "".join(f"<p>{text}</p>" for text in self._sources())
+        if any(each.result.counts for each in self.tested):
+            yield "Tolerance", "; ".join(self._agreements())
+        if declared.history:
+            yield "History", "".join(f"<p>{text}</p>" for text in self._history())
         yield "Verify", html.code(f"lab run {self.id}") + self._provenance()
+
+    def _sources(self) -> Iterator[str]:
+        """Yield where each of the claim's figures comes from: the article's words, or how it follows from them."""
+        arms: dict[tuple[str, str, str], list[str]] = {}
+        for each in self.tested:
+            if each.result.claimed:
+                source = (_plainly(each.result), each.result.claimed.word, each.result.claimed.source)
+                arms.setdefault(source, []).append(each.label)
+        for (figure, word, said), names in arms.items():
+            whose = f" ({', '.join(html.code(name) for name in names)})" if len(arms) > 1 else ""
+            yield f"{figure} is {word}: {html.prose(said)}{whose}"
+
+    def _history(self) -> Iterator[str]:
+        """Yield the later changes of what counts, the last one first."""
+        for entry in reversed(self.judged.declared.history):
+            moves = "".join(
+                f"<br>{html.code(move.what)}: {escape(move.was or 'not there')} → {escape(move.now or 'gone')}"
+                for move in entry.moves
+            )
+            yield f"{escape(entry.date)}: {html.prose(entry.change)} {html.prose(entry.why)}{moves}"
 
     def _agreements(self) -> Iterator[str]:
         """Yield each tolerance with its reason, and with the arms that it is for if there are several."""
@@ -131,7 +185,7 @@ class Claim(TestedClaim):
         return f" (kernel {escape(trial.kernel['version'])}, HZ {trial.kernel['hz']}, seed {trial.seed}, {clock} time)"
 
     def _results(self) -> str:
-        head = ["Arm", "Settings", "Reported", "Predicted", "Measured", "Model error", "Verdict", "Trial"]
+        head = ["Arm", "Settings", "Claimed", "Predicted", "Measured", "Model error", "Verdict", "Trial"]
         points = any(each.case.point for each in self.tested)
         if points:
             head[1] = self.judged.declared.experiment.axis.capitalize()
@@ -144,11 +198,11 @@ class Claim(TestedClaim):
                 [
                     html.code(each.case.arm),
                     setting,
-                    html.quoted(result.reported),
+                    html.claimed(result),
                     html.predicted(result),
                     html.measured(result),
                     html.model_errors(result),
-                    html.badge(result.verdict.kind) if result.verdict else html.DASH,
+                    _judged(result),
                     self.trial_link(each.record) if each.record else html.DASH,
                 ]
             )
@@ -156,20 +210,40 @@ class Claim(TestedClaim):
         return html.folded(f"All {len(rows)} results", shown) if len(rows) > _MANY else shown
 
     def because(self) -> Html:
-        """Explain the verdict: what each explaining arm sets, what came out, and what that means."""
-        said: list[str] = []
+        """Explain the verdict: what each explaining arm sets, what came out, what that means, and how far it goes."""
+        said: dict[str, str] = {}
         arms = {arm.name: arm for arm in self.judged.declared.experiment.arms}
         for each in self.tested:
-            if each.case.explains and not any(each.case.arm in text for text in said):
-                result = each.result
-                figures = ""
-                if not each.case.point and result.measured and result.verdict:
-                    figures = f", {html.figure(result.measured)} measured {html.badge(result.verdict.kind)}"
-                setting = describe(arms[each.case.arm])
-                setting = f" ({setting})" if setting else ""
-                text = html.prose(each.case.explains)
-                said.append(f"<p>Arm {html.code(each.case.arm)}{setting}{figures}: {text[:1].upper()}{text[1:]}.</p>")
-        return Html(*said) if said else Html(f"<p>{self.reason}.</p>")
+            cause, result = each.case.explains, each.result
+            if cause is None or each.case.arm in said:
+                continue
+            figures = ""
+            if not each.case.point and result.measured:
+                beside = f" for {html.claimed(result)}" if result.claimed else ""
+                figures = f", {html.figure(result.measured)} measured{beside}"
+            setting = describe(arms[each.case.arm])
+            setting = f" ({setting})" if setting else ""
+            fails = " Its figure does not bear this out." if result.bears_out is False and not each.case.point else ""
+            text = html.prose(cause.says)
+            said[each.case.arm] = (
+                f"<p>{html.graded(cause.grade, cause.terms)} Arm {html.code(each.case.arm)}{setting}{figures}: "
+                f"{text[:1].upper()}{text[1:]}.{fails}</p>"
+            )
+        if unexplained := self.judged.declared.experiment.unexplained:
+            said[""] = f"<p>{html.graded('open')} {html.prose(unexplained)}</p>"
+        return Html(*said.values()) if said else Html(f"<p>{self.reason}.</p>")
+
+
+def _judged(result: Result) -> str:
+    """Show the verdict on an arm that counts, the grade of one that explains."""
+    if result.explains:
+        return html.witness(result)
+    return html.badge(result.verdict.kind) if result.verdict else html.DASH
+
+
+def _plainly(result: Result) -> str:
+    """Return the claim's figure as text, with the sign of a bound."""
+    return result.bound + html.quoted(result.claimed.value) if result.claimed else html.DASH
 
 
 def _listed(texts: Iterable[str]) -> str:
@@ -182,5 +256,14 @@ def _against(tested: TestedCase) -> str:
     """Return one arm's figures and what they had to be."""
     result, how = tested.result, escape(str(tested.case.tolerance))
     verdict = how if result.verdict and result.verdict.kind == "reproduced" else f"not {how}"
-    figures = f"{html.figure(result.measured)} measured, {html.quoted(result.reported)} reported"
+    word = result.claimed.word if result.claimed else ""
+    figures = f"{html.figure(result.measured)} measured, {_plainly(result)} {word}"
     return f"{html.code(tested.label)} {figures} ({verdict})"
+
+
+def _measured(measure: Any) -> str:
+    """Return what a metric is called, what it was given, and the first sentence that its function says of itself."""
+    name, given = named(measure)
+    values = ", ".join(f"{key}={value!r}" for key, value in given.items() if value is not None)
+    said = " ".join((inspect.getdoc(getattr(metric, name, None)) or "").split()).split(". ")[0].rstrip(".")
+    return html.code(f"{name}({values})") + (f" ({html.prose(said)})" if said else "")

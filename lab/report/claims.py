@@ -112,7 +112,7 @@ class Claims:
 
     def table(self) -> Html:
         """Return the three figures, the errors of model and law, and the verdict, for every arm that counts."""
-        head = ["Claim", "Arm", "Reported", "Predicted", "Measured", "Model error", "Verdict"]
+        head = ["Claim", "Arm", "Claimed", "Predicted", "Measured", "Model error", "Verdict"]
         return Html(html.table(head, (row for claim in self for row in _rows(claim)), "verdicts"))
 
     def _repr_html_(self) -> str:
@@ -129,7 +129,7 @@ def _rows(claim: Claim) -> Iterable[list[str]]:
         yield [
             f'<a href="#{escape(claim.name)}">{html.prose(claim.judged.declared.claim)}</a>' if index == 0 else "",
             html.code(each.label) if len(counted) > 1 else "",
-            html.quoted(result.reported),
+            html.claimed(result),
             html.predicted(result),
             html.measured(result),
             html.model_errors(result),

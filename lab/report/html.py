@@ -17,10 +17,12 @@ __all__ = [
     "Html",
     "badge",
     "basis",
+    "claimed",
     "code",
     "counted",
     "figure",
     "folded",
+    "graded",
     "interval",
     "measured",
     "model_error",
@@ -30,6 +32,7 @@ __all__ = [
     "prose",
     "quoted",
     "table",
+    "witness",
 ]
 
 DASH = "—"  # where there is no figure
@@ -38,7 +41,9 @@ _TOO_SMALL = ("bit/s", "ns")  # less than the next larger unit is written with a
 # A sign next to the colour, for those who do not see it.
 _SIGNS: dict[Kind, str] = {
     "reproduced": "✓",
+    "partly": "◐",
     "not reproduced": "✗",
+    "not testable as stated": "?",
     "inconclusive": "≈",
     "invalid": "!",
     "skipped": DASH,
@@ -65,6 +70,18 @@ class Html:
 def badge(kind: Kind) -> str:
     """Show a verdict as colour, sign and word."""
     return f'<span class="verdict {kind.replace(" ", "-")}">{_SIGNS[kind]} {kind}</span>'
+
+
+def graded(grade: str, terms: str = "") -> str:
+    """Show how far an explanation goes: demonstrated, consistent, refutes or open, and what was fitted or assumed."""
+    return f'<span class="verdict explains">{escape(grade)}</span>' + (f" ({prose(terms)})" if terms else "")
+
+
+def witness(result: Result) -> str:
+    """Show what became of an arm that explains: its grade, and whether its figure bears it out."""
+    assert result.explains
+    fails = {None: "", True: "", False: ", not borne out"}[result.bears_out]
+    return f'<span class="verdict explains">explains: {result.explains.grade}{fails}</span>'
 
 
 def code(text: str) -> str:
@@ -118,6 +135,16 @@ def counted(result: Result) -> str:
 def quoted(value: Value | None) -> str:
     """Format an article's figure with the digits that it has there; a dash where there is none."""
     return figure(value) if value is None or value.unit == "1" else str(value)
+
+
+def claimed(result: Result) -> str:
+    """Format a claim's figure: as it is where the article prints it, set apart where that is only implied."""
+    if result.claimed is None:
+        return DASH
+    said = result.bound + quoted(result.claimed.value)
+    title = escape(result.claimed.source)
+    kind = "implied" if result.implied else "quoted"
+    return f'<span class="{kind}" title="{title}">{said}{" (implied)" if result.implied else ""}</span>'
 
 
 def percent(ratio: float | None) -> str:

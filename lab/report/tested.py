@@ -15,6 +15,7 @@ from lab.model import Scenario
 from lab.record.record import Record
 from lab.report.traffic import Traffic, traffic_of
 from lab.spec.case import Case, CaseKey
+from lab.units import Value
 from lab.verdict import Result, Verdict
 from lab.verdict.judged import JudgedClaim, scenario_of
 
@@ -37,6 +38,16 @@ class TestedCase:
     def label(self) -> str:
         """Return what to call the case in a figure."""
         return f"{self.case.arm} at {self.case.point}" if self.case.point else self.case.arm
+
+    @property
+    def claimed(self) -> Value | None:
+        """Return the claim's figure, reported or implied."""
+        return self.result.claimed.value if self.result.claimed else None
+
+    @property
+    def whose(self) -> str:
+        """Return what to call the claim's figure in a drawing: the article's, or implied by what it says."""
+        return "article" if self.result.reported else "implied"
 
     @cached_property
     def traffic(self) -> Traffic:
@@ -84,7 +95,7 @@ class TestedClaim:
 
     @property
     def results(self) -> tuple[Result, ...]:
-        """Return reported, predicted and measured for every arm at every point, in the experiment's order."""
+        """Return claimed, predicted and measured for every arm at every point, in the experiment's order."""
         return self.judged.result.results
 
     @property

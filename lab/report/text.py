@@ -21,23 +21,26 @@ __all__ = ["COLOURS", "block", "blocks", "measured", "plain", "remarks"]
 
 COLOURS: Mapping[Kind, str] = {
     "reproduced": "green",
+    "partly": "bright_yellow",
     "not reproduced": "yellow",
+    "not testable as stated": "blue",
     "inconclusive": "cyan",
     "invalid": "red",
     "skipped": "magenta",
 }
 _COLUMNS = 80
+_IMPLIED = "(in brackets: not the article's figure, but one that it implies)"
 
 
 def block(claim: ClaimResult) -> RenderableType:
-    """Return a claim's verdict, why, its figures arm by arm, and what the predicted ones rest on."""
+    """Return a claim's verdict, part by part, its figures arm by arm, and what the predicted ones rest on."""
     from rich.console import Group
     from rich.table import Table
     from rich.text import Text
 
     title = Text.assemble((claim.claim, "bold"), "  ", (claim.verdict.kind, COLOURS[claim.verdict.kind]))
     table = Table(box=None, pad_edge=False, padding=(0, 1))
-    for name, justify in (("arm", "left"), ("reported", "right"), ("predicted", "right"), ("measured", "right")):
+    for name, justify in (("arm", "left"), ("claimed", "right"), ("predicted", "right"), ("measured", "right")):
         style = "" if name == "measured" else "dim"
         table.add_column(name, justify=justify, style=style, no_wrap=name != "arm")  # type: ignore[arg-type]
     for name in ("n/N", "model error"):
@@ -47,8 +50,10 @@ def block(claim: ClaimResult) -> RenderableType:
         if result.law:
             table.add_row("  law", "", figure(result.law), "", "", _percent(result.law_error))
     reason = [Text(claim.verdict.reason, style="dim")] if claim.verdict.kind in ("invalid", "skipped") else []
-    said = [Text(fill(line, _COLUMNS, subsequent_indent="  "), style="dim") for line in (*_gaps(claim), *_bases(claim))]
-    return Group(title, *reason, table, *said, Text(""))
+    parts = [Text.assemble(f"  {name}: ", (part.kind, COLOURS[part.kind])) for name, part in claim.parts]
+    lines = (*([_IMPLIED] if any(result.implied for result in claim.results) else []), *_gaps(claim), *_bases(claim))
+    said = [Text(fill(line, _COLUMNS, subsequent_indent="  "), style="dim") for line in lines]
+    return Group(title, *reason, *parts, table, *said, Text(""))
 
 
 def blocks(claims: Iterable[ClaimResult]) -> RenderableType:
@@ -59,13 +64,17 @@ def blocks(claims: Iterable[ClaimResult]) -> RenderableType:
 
 
 def remarks(claim: ClaimResult) -> Iterable[str]:
-    """Yield what the verdict does not say: predictions that are further off than they may be."""
+    """Yield what the verdict does not say: predictions further off than they may be, causes that fail."""
     for result in claim.model_is_off:
         name = f"{result.arm} at {result.point}" if result.point else result.arm
         yield (
             f"{claim.claim}, {name}: the model is off, {figure(result.predicted)} predicted, "
             f"{figure(result.measured)} measured; declared accuracy: {result.accuracy}"
         )
+    for result in claim.results:
+        if result.explains and result.explains.grade != "consistent" and result.bears_out is False:
+            grade, against = result.explains.grade, f"{figure(result.measured)} measured, {_claimed(result)} claimed"
+            yield f"{claim.claim}, {result.arm} {result.point}".rstrip() + f": '{grade}' is not borne out, {against}"
 
 
 def plain(what: RenderableType) -> str:
@@ -93,8 +102,14 @@ def measured(result: Result) -> str:
 def _row(result: Result) -> tuple[str, ...]:
     name = f"{result.arm} {result.point}".strip()
     mark = " !" if result.model_is_off else ""
-    figures = figure(result.reported), figure(result.predicted), measured(result)
+    figures = _claimed(result), figure(result.predicted), measured(result)
     return name, *figures, counted(result), _percent(result.model_error) + mark
+
+
+def _claimed(result: Result) -> str:
+    """Return the claim's figure with the sign of a bound, in brackets where the article only implies it."""
+    said = result.bound + figure(result.claimed.value) if result.claimed else figure(None)
+    return f"({said})" if result.implied else said
 
 
 def _percent(ratio: float | None) -> str:

@@ -7,13 +7,13 @@ from pathlib import Path
 
 from lab.prediction import Prediction
 from lab.spec.clock import Clock
-from lab.spec.experiment import Metric, Tolerance, Variant
+from lab.spec.experiment import Cause, Claimed, Metric, Tolerance, Untestable, Variant
 from lab.spec.key import CaseKey
 from lab.spec.network import Network
 from lab.spec.task import Interference, Task, Traffic
 from lab.units import Value
 
-__all__ = ["Case", "CaseKey"]
+__all__ = ["Case", "CaseKey", "Cause", "Claimed", "Untestable"]
 
 
 @dataclass(frozen=True)
@@ -37,9 +37,14 @@ class Case:
     prediction: Prediction | None
     tolerance: Tolerance
     accuracy: Tolerance
-    reported: Value | None
-    explains: str
+    claimed: Claimed | None
+    explains: Cause | None
     relative_to: str
+
+    @property
+    def counts(self) -> bool:
+        """Whether the verdict rests on the case: it has a figure, and is no witness."""
+        return self.claimed is not None and self.explains is None
 
     @property
     def key(self) -> CaseKey:

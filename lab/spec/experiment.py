@@ -8,37 +8,48 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from lab.prediction import Prediction, Predictor
+from lab.spec.cause import Cause, Consistent, Demonstrated, Refutes
 from lab.spec.changes import Changes
+from lab.spec.claimed import Claimed, Implied, Reported, Untestable
 from lab.spec.clock import CLOCKS, Clock
 from lab.spec.task import Interference, Task, Traffic
-from lab.spec.tolerance import Absolute, AtLeast, AtMost, Below, Exactly, Figure, Tolerance, Within
+from lab.spec.tolerance import Above, Absolute, AtLeast, AtMost, Below, Exactly, Figure, Tolerance, Within
 from lab.units import Value
 
 __all__ = [
+    "Above",
     "Absolute",
     "Arm",
     "AtLeast",
     "AtMost",
     "Below",
+    "Cause",
     "Changes",
+    "Claimed",
+    "Consistent",
+    "Demonstrated",
     "Exactly",
     "Expected",
     "Experiment",
     "Figure",
+    "Implied",
     "Metric",
     "Point",
     "Prediction",
+    "Refutes",
+    "Reported",
     "Sweep",
     "Tolerance",
+    "Untestable",
     "Variant",
     "Within",
 ]
 
 Metric = Callable[[Any], Value]  # takes a record
-Expected = Literal["reproduced", "not reproduced"]
+Expected = Literal["reproduced", "partly", "not reproduced", "not testable as stated"]
 
 
 @dataclass(frozen=True)
@@ -51,16 +62,16 @@ class Variant:
 
 @dataclass(frozen=True)
 class Arm(Changes):
-    """Describes one variant of the experiment: what it changes in the topology, and the article's figure for it.
+    """Describes one variant of the experiment: what it changes in the topology, and the claim's figure for it.
 
     What is left at None from `workload` on is the experiment's.
     """
 
     name: str
-    # the article's figure, or one for each value of the sweep that the article has
-    reported: Figure | Mapping[Figure, Figure] | None = None
-    # why the arm is there, when it does not count for the verdict
-    explains: str = ""
+    # the claim's figure, or one for each value of the sweep that the article has one for
+    claimed: Claimed | Mapping[Figure, Claimed] | None = None
+    # what the arm is a witness of, when it does not count for the verdict
+    explains: Cause | None = None
     workload: Traffic | None = None
     probes: tuple[Task, ...] | None = None
     middleboxes: tuple[Interference, ...] | None = None
@@ -76,21 +87,23 @@ class Arm(Changes):
 
     def __post_init__(self) -> None:
         _check_name("arm", self.name)
-        for figure in self.reported.values() if isinstance(self.reported, Mapping) else (self.reported,):
-            _check_figure(figure)
+        for claimed in self.claimed.values() if isinstance(self.claimed, Mapping) else (self.claimed,):
+            _check_claimed(claimed)
+        if self.explains is not None and not isinstance(self.explains, Cause):
+            raise ValueError(f"arm '{self.name}': explains= takes Demonstrated, Consistent or Refutes")
 
 
 @dataclass(frozen=True)
 class Point(Changes):
-    """Describes one value of a sweep: its changes to the topology, or its workload, and the article's figure there."""
+    """Describes one value of a sweep: its changes to the topology, or its workload, and the claim's figure there."""
 
     value: Figure
-    reported: Figure | None = None
+    claimed: Claimed | None = None
     workload: Traffic | None = None
 
     def __post_init__(self) -> None:
-        _check_figure(self.value)
-        _check_figure(self.reported)
+        Value.of(self.value)
+        _check_claimed(self.claimed)
 
     @property
     def label(self) -> str:
@@ -122,8 +135,8 @@ class Experiment(Changes):
     """Declares a claim as a trial can test it. Every arm runs at every point of the sweep.
 
     What the experiment itself changes in the topology holds for every arm. Raises ValueError when there is no arm, two
-    arms share a name, an arm is relative to one that does not exist, or no arm that counts has a figure of the
-    article.
+    arms share a name, an arm is relative to one that does not exist, no arm that counts has a figure of the claim,
+    only some of them name their part of the sentence, or the expected verdict cannot come.
     """
 
     # a file of topologies/, a path from the experiment's own folder, or Mininet's Topo class (or a function making one)
@@ -146,12 +159,16 @@ class Experiment(Changes):
     samples: int = 1
     # from sender to receiver: what the prediction is about
     path: tuple[str, str] = ("sender", "receiver")
+    # the parts of the sentence that no trial can test as they stand
+    untestable: tuple[Untestable, ...] = ()
+    # what no arm explains yet: the cause that is open, and why
+    unexplained: str = ""
     expect: Expected = "reproduced"
 
     def __post_init__(self) -> None:
         _check_unique("arm", [arm.name for arm in self.arms])
-        if self.expect not in ("reproduced", "not reproduced"):
-            raise ValueError(f"expect='{self.expect}' should be 'reproduced' or 'not reproduced'")
+        if self.expect not in get_args(Expected):
+            raise ValueError(f"expect='{self.expect}' should be one of {', '.join(map(repr, get_args(Expected)))}")
         plain = {arm.name for arm in self.arms if not arm.relative_to}
         for arm in self.arms:
             if arm.relative_to and arm.relative_to not in plain:
@@ -166,15 +183,33 @@ class Experiment(Changes):
             raise ValueError("samples should be at least 1")
         values = {point.value for point in self.points if point}
         for arm in self.arms:
-            if isinstance(arm.reported, Mapping) and not arm.reported.keys() <= values:
-                unknown = ", ".join(sorted(map(str, arm.reported.keys() - values)))
+            if isinstance(arm.claimed, Mapping) and not arm.claimed.keys() <= values:
+                unknown = ", ".join(sorted(map(str, arm.claimed.keys() - values)))
                 raise ValueError(f"arm '{arm.name}' has a figure for {unknown}, which is no point of the sweep")
-        figures = [(arm, self.reported(arm, point)) for arm in self.arms for point in self.points]
-        if all(arm.explains or figure is None for arm, figure in figures):
-            raise ValueError("no arm that counts says what the article reported")
-        for arm, figure in figures:
-            if figure is not None:
-                (arm.tolerance or self.tolerance).bounds(figure)
+            if isinstance(arm.explains, Consistent):
+                for name in arm.explains.between:
+                    if name not in {other.name for other in self.arms}:
+                        raise ValueError(f"arm '{arm.name}': between='{name}' is no arm")
+        for arm in self.arms:
+            for point in self.points:
+                if (claimed := self.claimed(arm, point)) is not None:
+                    (arm.tolerance or self.tolerance).bounds(claimed.value)
+        self._check_parts()
+
+    def _check_parts(self) -> None:
+        """Check that the parts of the sentence are named or it is one whole, and that `expect` can come of them."""
+        found = [self.claimed(arm, point) for arm in self.arms if not arm.explains for point in self.points]
+        named = [claimed.part for claimed in found if claimed]
+        if not named and not self.untestable:
+            raise ValueError("no arm that counts says what the article reported or implied")
+        if (any(named) or self.untestable) and not all(named):
+            raise ValueError("some arms that count name no part of the sentence: part='...' where others do")
+        parts = dict.fromkeys(named)
+        _check_unique("part", [*parts, *(each.part for each in self.untestable)])
+        if self.expect == "partly" and len(parts) + len(self.untestable) < 2:
+            raise ValueError("expect='partly' needs several parts: Reported(figure, quote, part='...')")
+        if self.expect == "not testable as stated" and (named or not self.untestable):
+            raise ValueError("expect='not testable as stated' needs untestable=... and no arm that counts")
 
     @property
     def points(self) -> tuple[Point | None, ...]:
@@ -186,13 +221,11 @@ class Experiment(Changes):
         """The sweep's axis, as its plot names it; '' without a sweep."""
         return self.sweep.axis if self.sweep else ""
 
-    def reported(self, arm: Arm, point: Point | None) -> Value | None:
-        """Return the article's figure: the arm's for that point, else the point's, else the arm's, else None."""
-        if isinstance(arm.reported, Mapping):
-            figure = arm.reported.get(point.value) if point else None
-        else:
-            figure = arm.reported if point is None or point.reported is None else point.reported
-        return None if figure is None else Value.of(figure)
+    def claimed(self, arm: Arm, point: Point | None) -> Claimed | None:
+        """Return the claim's figure: the arm's for that point, else the point's, else the arm's, else None."""
+        if isinstance(arm.claimed, Mapping):
+            return arm.claimed.get(point.value) if point else None
+        return arm.claimed if point is None or point.claimed is None else point.claimed
 
 
 def _check_name(what: str, name: str) -> None:
@@ -200,9 +233,11 @@ def _check_name(what: str, name: str) -> None:
         raise ValueError(f"'{name}' does not name an {what}: use letters, digits, '.', '-' and '_'")
 
 
-def _check_figure(figure: Figure | None) -> None:
-    if figure is not None:
-        Value.of(figure)
+def _check_claimed(claimed: Claimed | None) -> None:
+    if claimed is not None and not isinstance(claimed, Claimed):
+        raise ValueError(
+            f"{claimed!r} has no source: write Reported({claimed!r}, '...') or Implied({claimed!r}, '...')"
+        )
 
 
 def _check_unique(what: str, names: Iterable[str]) -> None:

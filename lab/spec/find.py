@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from lab.errors import InputError
-from lab.spec import article, topo
+from lab.spec import article, history, topo
 from lab.spec import load as loader
 from lab.spec import topology as topology_files
 from lab.spec.errors import Problem, SpecError, display, suggestion
@@ -45,6 +45,11 @@ def experiments() -> dict[str, Path]:
             if not path.name.startswith(("_", ".")):
                 found.setdefault(f"{path.parent.name}/{path.stem}", path)
     return {claim: found[claim] for claim in sorted(found, key=_natural)}
+
+
+def _histories() -> list[Path]:
+    folders = dict.fromkeys(path.parent for path in experiments().values())
+    return [folder / history.FILE for folder in folders if (folder / history.FILE).exists()]
 
 
 def _natural(text: str) -> list[tuple[int, str]]:
@@ -94,7 +99,7 @@ def variants() -> list[tuple[tuple[Path, ...], int | None]]:
 
 def check(files: Iterable[Path] = ()) -> list[Problem]:
     """Return every mistake in these topologies and experiments, or in all of them, every arm and point resolved."""
-    paths = list(files) or [*topologies().values(), *experiments().values()]
+    paths = list(files) or [*topologies().values(), *experiments().values(), *_histories()]
     problems: set[Problem] = set()
     for path in paths:
         try:
@@ -102,6 +107,8 @@ def check(files: Iterable[Path] = ()) -> list[Problem]:
                 _load(path).cases()
             elif path.name == "article.yaml":
                 article.load(path.parent)
+            elif path.name == history.FILE:
+                history.load(path.parent)
             elif path.suffix in TOPOLOGY_SUFFIXES:
                 topology_files.load(path)
             else:

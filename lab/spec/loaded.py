@@ -8,9 +8,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from lab.prediction import declared
+from lab.spec import history
 from lab.spec.case import Case
 from lab.spec.errors import Problem, SpecError, display, suggestion
 from lab.spec.experiment import Arm, Experiment, Point
+from lab.spec.history import Entry
 from lab.spec.network import Network
 from lab.spec.tolerance import Figure, accuracy_for
 from lab.spec.topology import Topology
@@ -42,6 +44,11 @@ class LoadedExperiment:
     source_sha256: str  # covers what the file means (see `lab.meaning`), and the patches that it names
     experiment: Experiment
     topology: Topology
+
+    @property
+    def history(self) -> tuple[Entry, ...]:
+        """Later changes of what counts, read when they are asked for. Raises SpecError for mistakes in their file."""
+        return history.load(self.path.parent).get(self.path.stem, ())
 
     def cases(self) -> tuple[Case, ...]:
         """Return every arm at every point, in the file's order. Raises SpecError with all that does not resolve."""
@@ -92,7 +99,7 @@ class LoadedExperiment:
             prediction=declared(predict) if predict else None,
             tolerance=tolerance,
             accuracy=arm.accuracy or experiment.accuracy or accuracy_for(tolerance),
-            reported=experiment.reported(arm, point),
+            claimed=experiment.claimed(arm, point),
             explains=arm.explains,
             relative_to=arm.relative_to,
         )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import inf, nextafter
+from typing import ClassVar
 
 from lab.units import Quantity, Value
 
@@ -16,6 +17,7 @@ class Within:
 
     ratio: float
     because: str
+    sign: ClassVar[str] = ""
 
     def __post_init__(self) -> None:
         _reasoned(self.because)
@@ -36,6 +38,7 @@ class Exactly:
     """Accepts only the figure itself."""
 
     because: str
+    sign: ClassVar[str] = ""
 
     def __post_init__(self) -> None:
         _reasoned(self.because)
@@ -54,6 +57,7 @@ class Absolute:
 
     room: Figure
     because: str
+    sign: ClassVar[str] = ""
 
     def __post_init__(self) -> None:
         _reasoned(self.because)
@@ -62,10 +66,8 @@ class Absolute:
 
     def bounds(self, figure: Value) -> tuple[float, float]:
         """Return the least and the most that agree with `figure`. Raises ValueError when `room` is in another unit."""
-        room = Value.of(self.room)
-        if room.unit != figure.unit:
-            raise ValueError(f"a tolerance in {room.unit} does not suit a figure in {figure.unit}")
-        return figure.number - room.number, figure.number + room.number
+        room = _room(self.room, figure)
+        return figure.number - room, figure.number + room
 
     def __str__(self) -> str:
         return f"within {Value.of(self.room)}"
@@ -76,6 +78,7 @@ class AtLeast:
     """Accepts the figure or more, where an article gives a bound or a direction."""
 
     because: str
+    sign: ClassVar[str] = "≥ "
 
     def __post_init__(self) -> None:
         _reasoned(self.because)
@@ -93,6 +96,7 @@ class AtMost:
     """Accepts the figure or less, where an article gives a bound or a direction."""
 
     because: str
+    sign: ClassVar[str] = "≤ "
 
     def __post_init__(self) -> None:
         _reasoned(self.because)
@@ -106,28 +110,66 @@ class AtMost:
 
 
 @dataclass(frozen=True)
-class Below:
-    """Accepts only less than the figure, for a claim that says worse and not how much."""
+class Above:
+    """Accepts only more than the figure by a margin, for a claim that says more and not how much.
 
+    The margin is a quantity of the figure's unit: the least difference that the claim's words can mean.
+    """
+
+    margin: Figure
     because: str
+    sign: ClassVar[str] = "> "
 
     def __post_init__(self) -> None:
         _reasoned(self.because)
+        _margin(self.margin)
 
     def bounds(self, figure: Value) -> tuple[float, float]:
-        """Return -inf and the largest number below the figure."""
-        return -inf, nextafter(figure.number, -inf)
+        """Return the next number above figure + margin, and inf. Raises ValueError when the units differ."""
+        return nextafter(figure.number + _room(self.margin, figure), inf), inf
 
     def __str__(self) -> str:
-        return "below it"
+        return f"above it by more than {Value.of(self.margin)}"
 
 
-Tolerance = Within | Exactly | Absolute | AtLeast | AtMost | Below
+@dataclass(frozen=True)
+class Below:
+    """Accepts only less than the figure by a margin, for a claim that says less and not how much."""
+
+    margin: Figure
+    because: str
+    sign: ClassVar[str] = "< "
+
+    def __post_init__(self) -> None:
+        _reasoned(self.because)
+        _margin(self.margin)
+
+    def bounds(self, figure: Value) -> tuple[float, float]:
+        """Return -inf and the next number below figure - margin. Raises ValueError when the units differ."""
+        return -inf, nextafter(figure.number - _room(self.margin, figure), -inf)
+
+    def __str__(self) -> str:
+        return f"below it by more than {Value.of(self.margin)}"
+
+
+Tolerance = Within | Exactly | Absolute | AtLeast | AtMost | Above | Below
 
 
 def _reasoned(because: str) -> None:
     if not because.strip():
         raise ValueError("a tolerance needs its reason: because='...'")
+
+
+def _margin(margin: Figure) -> None:
+    if Value.of(margin).number < 0:
+        raise ValueError(f"a margin of {margin} should not be below zero")
+
+
+def _room(margin: Figure, figure: Value) -> float:
+    room = Value.of(margin)
+    if room.unit != figure.unit:
+        raise ValueError(f"a tolerance in {room.unit} does not suit a figure in {figure.unit}")
+    return room.number
 
 
 STEADY = Within(0.005, because="a model that has the kernel's rules right is off by rounding, not by percents")

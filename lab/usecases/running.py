@@ -127,7 +127,7 @@ def _judge(
         else:
             records += [outcome for outcome in ended if isinstance(outcome, Record)]
     cases = tuple(each.case for each in planned)
-    kernel = settings.kernel.describe()
+    kernel, untestable = settings.kernel.describe(), loaded.experiment.untestable
     predictions = Predictions(folder, loaded.source_sha256, kernel["id"])
-    result = judge_records(cases, records, kernel, settings.clock, predictions, without)
+    result = judge_records(cases, records, kernel, settings.clock, predictions, without, untestable)
     return JudgedClaim(loaded, cases, result, tuple(records), kernel)

@@ -11,9 +11,9 @@ from typing import Literal, Protocol
 
 from lab.units import UnitError, Value
 
-__all__ = ["Kind", "Tolerance", "Verdict", "combine", "judge", "mean", "median", "model_error"]
+__all__ = ["Kind", "Tolerance", "Verdict", "combine", "judge", "mean", "median", "model_error", "sum_up"]
 
-Kind = Literal["reproduced", "not reproduced", "inconclusive", "invalid", "skipped"]
+Kind = Literal["reproduced", "partly", "not reproduced", "not testable as stated", "inconclusive", "invalid", "skipped"]
 
 # Student's t, two-sided 95 %, for 1 to 30 degrees of freedom; above, the normal distribution's bound is close enough.
 _T95 = (
@@ -23,7 +23,12 @@ _T95 = (
 
 
 class Tolerance(Protocol):
-    """A tolerance says how far a measurement may lie from a reported figure."""
+    """A tolerance says how far a measurement may lie from a claim's figure."""
+
+    @property
+    def sign(self) -> str:
+        """Return the sign before a figure that is a bound: '≤ '; '' where it is none."""
+        ...
 
     def bounds(self, figure: Value) -> tuple[float, float]:
         """Return the least and the most that agrees with `figure`."""
@@ -38,17 +43,17 @@ class Verdict:
     reason: str
 
 
-def judge(reported: Value, measured: Value, tolerance: Tolerance) -> Verdict:
-    """Judge whether the measurement agrees with the report: all of its interval does, none of it, or neither.
+def judge(claimed: Value, measured: Value, tolerance: Tolerance, word: str = "reported") -> Verdict:
+    """Judge whether the measurement agrees with the claim: all of its interval does, none of it, or neither.
 
-    Raises UnitError when the two have different units.
+    `word` says what the claimed figure is, reported or implied. Raises UnitError when the two have different units.
     """
-    if reported.unit != measured.unit:
-        raise UnitError(f"a measurement in {measured.unit} says nothing about a figure in {reported.unit}")
-    least, most = tolerance.bounds(reported)
+    if claimed.unit != measured.unit:
+        raise UnitError(f"a measurement in {measured.unit} says nothing about a figure in {claimed.unit}")
+    least, most = tolerance.bounds(claimed)
     low = measured.number if measured.low is None else measured.low
     high = measured.number if measured.high is None else measured.high
-    against = f"{measured} measured, {reported} reported, {tolerance}"
+    against = f"{measured} measured, {claimed} {word}, {tolerance}"
     if least <= low and high <= most:
         return Verdict("reproduced", against)
     if high < least or most < low:
@@ -71,6 +76,28 @@ def combine(verdicts: Sequence[tuple[str, Verdict]]) -> Verdict:
         if having:
             return Verdict(kind, "; ".join(having))
     return Verdict("skipped", "no arm that counts was run")
+
+
+def sum_up(parts: Sequence[tuple[str, Verdict]]) -> Verdict:
+    """Sum up the verdicts on the named parts of a sentence.
+
+    Where some part held and another did not, or no trial can test it, the sentence held partly. Else the worst part
+    decides: a part that was not tested keeps the others from standing for the whole.
+    """
+    kinds = {verdict.kind for _, verdict in parts}
+    said = "; ".join(
+        f"{name}: {verdict.kind}" + ("" if verdict.kind == "reproduced" else f" ({verdict.reason})")
+        for name, verdict in parts
+    )
+    if {"reproduced", "not reproduced"} <= kinds:
+        return Verdict("partly", said)
+    order: tuple[Kind, ...] = ("not reproduced", "inconclusive", "invalid", "skipped")
+    for kind in order:
+        if kind in kinds:
+            return Verdict(kind, said)
+    if {"reproduced", "not testable as stated"} <= kinds:
+        return Verdict("partly", said)
+    return Verdict(kinds.pop() if kinds else "skipped", said)
 
 
 def mean(values: Sequence[Value]) -> Value:

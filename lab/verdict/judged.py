@@ -13,7 +13,7 @@ from lab import version
 from lab.model import KernelTraits, ModelError, Scenario
 from lab.record.record import Record, RecordError
 from lab.record.trial import FABRIC, Trial, canonical
-from lab.spec.case import Case, CaseKey
+from lab.spec.case import Case, CaseKey, Untestable
 from lab.spec.clock import Clock
 from lab.spec.loaded import LoadedExperiment
 from lab.verdict import ClaimResult, Verdict, evaluate
@@ -48,11 +48,12 @@ def judge_records(
     clock: Clock,
     predictions: Predictions,
     without: Mapping[CaseKey, Verdict] = _NOTHING,
+    untestable: Sequence[Untestable] = (),
 ) -> ClaimResult:
     """Judge one claim on one kernel, described as in a trial.
 
-    `without` is the verdict of a case that has no record. In virtual time the repeats of a trial must not differ by a
-    byte: a case whose repeats do is invalid.
+    `without` is the verdict of a case that has no record; `untestable` are parts of the sentence that no trial can
+    test. In virtual time the repeats of a trial must not differ by a byte: a case whose repeats do is invalid.
     """
     by_case: dict[CaseKey, list[Record]] = {}
     for record in records:
@@ -66,6 +67,7 @@ def judge_records(
         kernel["name"] if kernel else "",
         clock,
         {**without, **dict.fromkeys(differing, chaos)},
+        untestable,
     )
 
 
@@ -132,7 +134,8 @@ def _judged(declared: LoadedExperiment, records: Iterable[Record], folder: Path 
     missing = {case.key: todo for case in cases}
     kernel = _kernel(by_name[trial.key], trial) if trial else None
     predictions = Predictions(folder, declared.source_sha256, kernel["id"] if kernel else "")
-    result = judge_records(cases, chosen, kernel, trial.clock if trial else "virtual", predictions, missing)
+    clock, untestable = trial.clock if trial else "virtual", declared.experiment.untestable
+    result = judge_records(cases, chosen, kernel, clock, predictions, missing, untestable)
     return JudgedClaim(declared, cases, result, chosen, kernel)
 
 

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any
 
 from lab.errors import LabError
 from lab.prediction import Prediction
 from lab.record.record import Record
-from lab.spec.case import Case, CaseKey
+from lab.spec.case import Case, CaseKey, Cause, Claimed, Untestable
 from lab.units import UnitError, Value
 from lab.verdict.forecast import Forecast, Predict, forecast, forecast_by_law
-from lab.verdict.judge import Tolerance, Verdict, combine, judge, model_error
+from lab.verdict.judge import Tolerance, Verdict, combine, judge, model_error, sum_up
 from lab.verdict.repeats import Repeats, is_enough
 from lab.verdict.sample import Sample, independent
 
@@ -31,12 +31,15 @@ class Result:
 
     arm: str
     point: str
-    reported: Value | None
+    claimed: Claimed | None  # the article's figure, or one that what it says implies
     predicted: Value | None
     measured: Value | None
-    verdict: Verdict | None  # None where the article reported nothing
+    verdict: Verdict | None  # None where the claim has no figure
     counts: bool
     trials: tuple[str, ...]
+    explains: Cause | None = None  # what the arm is a witness of
+    bears_out: bool | None = None  # whether its figure bears that out; None where it has no figure, or none measured
+    bound: str = ""  # the sign before a figure that is a bound: '≤ '
     why_not_predicted: str = ""
     # How far the prediction may lie from the measurement; None where nothing is asked of it: in real time, about which
     # the models say nothing.
@@ -75,17 +78,30 @@ class Result:
         return model_error(self.law, self.measured)
 
     @property
+    def reported(self) -> Value | None:
+        """Return the figure that the article prints; None where it prints none."""
+        return self.claimed.value if self.claimed and self.claimed.word == "reported" else None
+
+    @property
+    def implied(self) -> Value | None:
+        """Return the figure that follows from what the article says; None where none does, or it prints one."""
+        return self.claimed.value if self.claimed and self.claimed.word == "implied" else None
+
+    @property
     def unit(self) -> str | None:
         """Return the base unit of its figures: bit/s, s, B or 1; None if there are none."""
-        return next((each.unit for each in (self.measured, self.predicted, self.reported) if each), None)
+        figures = (self.measured, self.predicted, self.reported, self.implied)
+        return next((each.unit for each in figures if each), None)
 
     def plain(self) -> dict[str, Any]:
         """Return it as `lab run --json` prints it: figures as numbers in the base unit, null where there is none."""
-        figures = {name: getattr(self, name) for name in ("reported", "predicted", "law", "measured")}
+        figures = {name: getattr(self, name) for name in ("reported", "implied", "predicted", "law", "measured")}
         return {
             "arm": self.arm,
             "point": self.point,
+            "part": self.claimed.part if self.claimed else "",
             **{name: value.number if value else None for name, value in figures.items()},
+            "bound": self.bound.strip(),
             "unit": self.unit,
             **{name: getattr(self.measured, name, None) for name in ("low", "high", "coverage")},
             "valid": self.valid,
@@ -98,7 +114,20 @@ class Result:
             "why_no_law": self.why_no_law or None,
             "predicted_at": self.predicted_at or None,
             "after_the_fact": self.after_the_fact,
+            "verdict": self.verdict.kind if self.verdict else None,
+            "counts": self.counts,
+            "cause": self._cause(),
             "trials": list(self.trials),
+        }
+
+    def _cause(self) -> dict[str, Any] | None:
+        if self.explains is None:
+            return None
+        return {
+            "grade": self.explains.grade,
+            "says": self.explains.says,
+            "terms": self.explains.terms,
+            "bears_out": self.bears_out,
         }
 
 
@@ -111,6 +140,7 @@ class ClaimResult:
     kernel: str
     clock: str
     results: tuple[Result, ...]
+    parts: tuple[tuple[str, Verdict], ...] = ()  # of the sentence, by name; none where it is judged as a whole
 
     @property
     def model_is_off(self) -> tuple[Result, ...]:
@@ -131,6 +161,9 @@ class ClaimResult:
             "reason": self.verdict.reason,
             "kernel": self.kernel,
             "clock": self.clock,
+            "parts": [
+                {"part": name, "verdict": verdict.kind, "reason": verdict.reason} for name, verdict in self.parts
+            ],
             "results": [result.plain() for result in self.results],
             "predictions": [prediction.plain() for prediction in self.predictions],
         }
@@ -143,12 +176,13 @@ def evaluate(
     kernel: str,
     clock: str,
     without: Mapping[CaseKey, Verdict] = _NOTHING,
+    untestable: Sequence[Untestable] = (),
 ) -> ClaimResult:
     """Judge the cases of one claim by the records of their trials, all with that kernel and clock.
 
     `predict(case, prediction)` returns a figure for the case, by the case's own prediction or by the law beside that. A
     case without a record has the verdict that `without` gives for its key (invalid, say, because its trial failed);
-    otherwise it is skipped.
+    otherwise it is skipped. `untestable` are the parts of the sentence that no trial can test.
     """
     by_case: dict[CaseKey, list[Record]] = {}
     for record in records:
@@ -157,9 +191,42 @@ def evaluate(
     for case in cases:
         missing, real = without.get(case.key, _NOT_RUN), "real" in (case.clock, clock)
         figures[case.key] = _figures(case, by_case.get(case.key, []), predict, missing, real)
-    results = tuple(_result(case, figures, clock) for case in cases)
-    counted = [(_name(result), result.verdict) for result in results if result.counts and result.verdict]
-    return ClaimResult(cases[0].claim, combine(counted), kernel, clock, results)
+    judged = {case.key: _result(case, figures, clock) for case in cases}
+    results = tuple(_borne_out(result, judged) for result in judged.values())
+    parts = _parts(results, untestable)
+    whole = parts[""] if "" in parts else sum_up(list(parts.items()))
+    if whole.kind == "not testable as stated" and not any(result.measured for result in results):
+        whole = combine([(_name(result), result.verdict) for result in results if result.verdict])
+    named = tuple((name, verdict) for name, verdict in parts.items() if name)
+    return ClaimResult(cases[0].claim, whole, kernel, clock, results, named)
+
+
+def _parts(results: Sequence[Result], untestable: Sequence[Untestable]) -> dict[str, Verdict]:
+    """Judge each part of the sentence by all arms that count for it; '' is a sentence that has no parts."""
+    arms: dict[str, list[tuple[str, Verdict]]] = {}
+    for result in results:
+        if result.counts and result.claimed and result.verdict:
+            arms.setdefault(result.claimed.part, []).append((_name(result), result.verdict))
+    parts = {part: combine(verdicts) for part, verdicts in arms.items()}
+    return {**parts, **{each.part: Verdict("not testable as stated", each.because) for each in untestable}}
+
+
+def _borne_out(result: Result, results: Mapping[CaseKey, Result]) -> Result:
+    """Return the result of a witness with whether its figure bears out what it explains.
+
+    A refutation holds where the figure does not come back, every other cause where it does, or lies between two others.
+    """
+    cause = result.explains
+    if cause is None or result.claimed is None or result.measured is None or result.verdict is None:
+        return result
+    if cause.grade == "refutes":
+        return replace(result, bears_out=result.verdict.kind == "not reproduced")
+    ends = [results[CaseKey(arm, result.point)].measured for arm in cause.between]
+    known = sorted(each.number for each in ends if each)
+    if ends:
+        inside = len(known) == len(ends) and known[0] <= result.claimed.value.number <= known[-1]
+        return replace(result, bears_out=inside)
+    return replace(result, bears_out=result.verdict.kind == "reproduced")
 
 
 @dataclass(frozen=True)
@@ -231,8 +298,8 @@ def _result(case: Case, figures: Mapping[CaseKey, _Figures], clock: str) -> Resu
             found = found.relative_to(figures[CaseKey(case.relative_to, case.point)])
             verdict = found.missing
         measured = None if found.missing else found.sample.estimate
-        if measured is not None and case.reported is not None:
-            verdict = judge(case.reported, measured, case.tolerance)
+        if measured is not None and case.claimed is not None:
+            verdict = judge(case.claimed.value, measured, case.tolerance, case.claimed.word)
             if found.spoilt:
                 verdict = Verdict(verdict.kind, f"{verdict.reason} ({found.spoilt})")
     except UnitError as error:
@@ -240,12 +307,14 @@ def _result(case: Case, figures: Mapping[CaseKey, _Figures], clock: str) -> Resu
     return Result(
         arm=case.arm,
         point=case.point,
-        reported=case.reported,
+        claimed=case.claimed,
         predicted=found.predicted.value,
         measured=measured,
         verdict=verdict,
-        counts=case.reported is not None and not case.explains,
+        counts=case.counts,
         trials=found.trials,
+        explains=case.explains,
+        bound=case.tolerance.sign if case.claimed else "",
         why_not_predicted=found.predicted.why_not,
         accuracy=case.accuracy if case.clock == clock == "virtual" else None,
         prediction=case.prediction,

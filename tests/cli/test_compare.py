@@ -21,7 +21,7 @@ EXPERIMENT = '''"""A short transfer."""
 
 from lab import metric
 from lab.probe import Capture
-from lab.spec.experiment import Arm, Experiment, Within
+from lab.spec.experiment import Arm, Experiment, Reported, Within
 from lab.units import Duration
 from lab.workload import Bulk
 
@@ -30,7 +30,7 @@ EXPERIMENT = Experiment(
     workload=Bulk(duration=Duration.of("300 ms")),
     probes=(Capture(node="sender"),),
     metric=metric.bulk_goodput(),
-    arms=(Arm("only", reported="50 Mbit/s"),),
+    arms=(Arm("only", Reported("50 Mbit/s", "it says so")),),
     tolerance=Within(0.99, because="only the bytes matter here"),
 )
 '''

@@ -31,7 +31,7 @@ EXPERIMENT = '''"""A claim of the tests."""
 
 from lab import metric
 from lab.probe import Capture
-from lab.spec.experiment import Arm, Experiment, Within
+from lab.spec.experiment import Arm, Experiment, Reported, Within
 from lab.units import Duration, Value
 from lab.workload import Bulk, Iperf3, Ping
 
@@ -39,7 +39,7 @@ EXPERIMENT = Experiment(
     topology="two.yaml",
     workload={workload},
     metric={metric},
-    arms=(Arm("only", reported="{reported}"),),
+    arms=(Arm("only", Reported("{reported}", "it says so")),),
     tolerance=Within(0.01, because="it is a test"),
     {more}
 )

@@ -85,7 +85,7 @@ def test_ranges_name_every_seed_once(seeds: set[int]) -> None:
 LOSSY = '''"""A claim of chance: no more than so much gets through."""
 
 from lab import metric
-from lab.spec.experiment import Arm, AtMost, Experiment
+from lab.spec.experiment import Arm, AtMost, Experiment, Reported
 from lab.units import Duration
 from lab.workload import Bulk
 
@@ -94,7 +94,7 @@ EXPERIMENT = Experiment(
     workload=Bulk(duration=Duration.of("300 ms")),
     metric=metric.bulk_goodput(),
     samples=2,
-    arms=(Arm("only", reported="10 Gbit/s"),),
+    arms=(Arm("only", Reported("10 Gbit/s", "it says so")),),
     tolerance=AtMost(because="it is a test"),
 )
 '''

@@ -22,7 +22,8 @@ from tests.kinds import Judge
 
 NAMES = {"GIT_AUTHOR_NAME": "A", "GIT_AUTHOR_EMAIL": "a@b", "GIT_COMMITTER_NAME": "A", "GIT_COMMITTER_EMAIL": "a@b"}
 CLAIM = """
-    topology="symmetric-1g", workload=Netcat(), metric=metric.transfer_time(), arms=(Arm("only", reported="1 s"),),
+    topology="symmetric-1g", workload=Netcat(), metric=metric.transfer_time(),
+    arms=(Arm("only", Reported("1 s", "it says so")),),
     tolerance=Within(0.1, because="it is made up"),
 """
 

@@ -21,7 +21,7 @@ from tests.verdict.evidence import calm, evidence
 
 CLAIM = """
     topology="symmetric-1g", workload=Netcat(size=Size.of("{size}")), metric=metric.transfer_time(),
-    arms=(Arm("only", reported="1 s"), Arm("twice", reported=2, relative_to="only")),
+    arms=(Arm("only", Reported("1 s", "it says so")), Arm("twice", Reported(2, "it says so"), relative_to="only")),
     tolerance=Within(0.1, because="it is made up"),
 """
 
@@ -112,7 +112,9 @@ def test_every_trial_without_packets_keeps_a_claim_at_its_figures(judge: Judge, 
 
 def test_what_is_said_of_them_all(judge: Judge, syn: Callable[..., bytes]) -> None:
     """In JSON, in the terminal and as JUnit: each case's first packet, or its files; how many claims, and by cause."""
-    declaration = CAPTURED.replace(', Arm("twice", reported=2, relative_to="only")', ', Arm("b"), Arm("c")')
+    declaration = CAPTURED.replace(
+        ', Arm("twice", Reported(2, "it says so"), relative_to="only")', ', Arm("b"), Arm("c")'
+    )
     changed = {"only": {"window": 1}, "b": {"mss": 1456}, "c": {"isn": 2}}
     sides = [
         judge(declaration, {arm: [netcat(1) | {PCAP: syn(**by)}] for arm, by in packets.items()}, kernel)
@@ -167,7 +169,7 @@ def test_in_real_time_it_takes_more_than_chance(
 def test_a_claim_of_both_clocks(judge: Judge) -> None:
     """Its trials say which clock they ran by, whatever most of them did."""
     declaration = CLAIM.format(size="1 MB").replace(
-        'Arm("twice", reported=2, relative_to="only")', 'Arm("cpu", clock="real")'
+        'Arm("twice", Reported(2, "it says so"), relative_to="only")', 'Arm("cpu", clock="real")'
     )
     sides = [
         judge(
@@ -198,7 +200,8 @@ def test_a_machine_too_slow_for_real_time_says_nothing_about_the_kernel(
     judge: Judge, before: float, after: float, expected: str
 ) -> None:
     declaration = CLAIM.format(size="1 MB").replace(
-        'Arm("twice", reported=2, relative_to="only")', 'Arm("cpu", reported="1 s", clock="real")'
+        'Arm("twice", Reported(2, "it says so"), relative_to="only")',
+        'Arm("cpu", Reported("1 s", "it says so"), clock="real")',
     )
     sides = [
         judge(
@@ -218,7 +221,7 @@ def test_a_machine_too_slow_for_real_time_says_nothing_about_the_kernel(
 
 def test_spoilt_repeats_are_no_samples(judge: Judge) -> None:
     """Four of eight repeats took three times as long on a machine that was too slow: nothing moved."""
-    declaration = CLAIM.format(size="1 MB").replace(' Arm("twice", reported=2, relative_to="only")', "")
+    declaration = CLAIM.format(size="1 MB").replace(' Arm("twice", Reported(2, "it says so"), relative_to="only")', "")
     sides = [
         judge(
             declaration,
@@ -279,7 +282,7 @@ def test_another_experiment_is_not_compared(judge: Judge) -> None:
 
 LOSSY = """
     topology="lossy", workload=Netcat(size=Size.of("1 MB")), metric=metric.transfer_time(), samples={samples},
-    arms=(Arm("only", reported="1 s"), Arm("other")), tolerance=Within(0.5, because="it is made up"),
+    arms=(Arm("only", Reported("1 s", "it says so")), Arm("other")), tolerance=Within(0.5, because="it is made up"),
 """
 
 
@@ -346,7 +349,7 @@ def test_why_nobody_can_tell_is_said(judge: Judge) -> None:
 def test_all_tests_of_a_run_are_corrected_for_one_another(judge: Judge) -> None:
     """4 against 4 reach p 0.029 by themselves, of two tests 0.057; what can show nothing does not count."""
     declaration = CLAIM.format(size="1 MB").replace(
-        'Arm("twice", reported=2, relative_to="only")', 'Arm("b"), Arm("few")'
+        'Arm("twice", Reported(2, "it says so"), relative_to="only")', 'Arm("b"), Arm("few")'
     )
     low, high = [1.00, 1.01, 1.02, 1.03], [1.05, 1.06, 1.07, 1.08]
 

@@ -17,7 +17,8 @@ PCAP = "capture.sender.eth0.pcap"
 
 CLAIM = """
     topology="symmetric-1g", workload=Netcat(), probes=(Capture(node="sender"),), metric=metric.mss_in("SYN"),
-    prediction=model.mss_of_syn, arms=(Arm("only", reported="1460 B"),), tolerance=Exactly(because="it is a number"),
+    prediction=model.mss_of_syn, arms=(Arm("only", Reported("1460 B", "it says so")),),
+    tolerance=Exactly(because="it is a number"),
 """
 
 

@@ -19,7 +19,7 @@ RECORDED = Path(__file__).parents[1] / "data" / "regress"
 # A sender's messages that nobody reads, 100 ms apart; and a netcat of 10 kB.
 UNREAD = """
     topology="symmetric-1g", workload=RequestResponse(), probes=(Capture(node="receiver"),),
-    metric=metric.ack_delay("mean", skip=16), arms=(Arm("only", reported="40.5 ms"),),
+    metric=metric.ack_delay("mean", skip=16), arms=(Arm("only", Reported("40.5 ms", "it says so")),),
     tolerance=Within(0.01, because="it is a timer's"),
 """
 

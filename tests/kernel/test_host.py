@@ -180,7 +180,7 @@ def ended(folder: Path, said: str) -> GuestResult:
 CLAIM = '''"""A claim of the tests."""
 
 from lab import metric
-from lab.spec.experiment import Arm, Experiment, Within
+from lab.spec.experiment import Arm, Experiment, Reported, Within
 from lab.units import Duration
 from lab.workload import Bulk
 
@@ -188,7 +188,7 @@ EXPERIMENT = Experiment(
     topology="two.yaml",
     workload=Bulk(duration=Duration.of("1 s")),
     metric=metric.bulk_goodput(),
-    arms=(Arm("only", reported="9.4 Mbit/s"),),
+    arms=(Arm("only", Reported("9.4 Mbit/s", "it says so")),),
     tolerance=Within(0.05, because="it is a test"),
 )
 '''

@@ -105,6 +105,10 @@ def test_window_plateau_and_mixed_headers(record: Keep, segment: Segment, handsh
     assert metric.window_plateau()(done) == Value(2000 << 4, "B")
     with pytest.raises(MetricError, match="20 B in 5, 24 B in 1"):
         metric.header_length()(done)
+    headers = 6 * (38 + 20 + 20) + 4  # Ethernet, IP, TCP, and the one option
+    assert metric.header_share()(done).number == pytest.approx(headers / (headers + 6 * 10))
+    settled = metric.window_settled()(done).number
+    assert settled == pytest.approx(5, abs=1e-4), "the third ACK, a packet a second, has the largest window"
 
 
 def sample(time: int, ports: int, cwnd: int, length: int) -> bytes:

@@ -52,6 +52,8 @@ def test_header_length() -> None:
 def test_line_rate(rate: str, timestamps: bool, mtu: int, ip: int, mbit: float) -> None:
     full = path(rate=rate, timestamps=timestamps, mtu=mtu, ip=ip)
     assert model.goodput_line_rate(full).number / 1e6 == pytest.approx(mbit, abs=1e-3)
+    assert full.rate
+    assert model.header_share(full).number == pytest.approx(1 - 1e6 * mbit / full.rate.bps, abs=1e-5)
 
 
 def test_base_rtt_counts_both_serialisations() -> None:

@@ -24,7 +24,7 @@ KERNEL = {"name": "7.2", "version": "7.2.13-1", "id": "k1", "hz": 1000, "patches
 HEAD = """
 from lab import metric, model
 from lab.probe import Capture, TcpInfo
-from lab.spec.experiment import Arm, Exactly, Experiment, Point, Sweep, Within
+from lab.spec.experiment import Arm, Demonstrated, Exactly, Experiment, Point, Reported, Sweep, Within
 from lab.units import Duration
 from lab.workload import Bulk, Iperf3, Qperf
 
@@ -41,8 +41,9 @@ EXPERIMENT = Experiment(
     topology="delay-100ms", workload=SHORT, probes=CAPTURE,
     metric=metric.header_length(), prediction=model.tcp_header_length,
     arms=(
-        Arm("on", reported="20 B"),
-        Arm("longer", reported="32 B", sysctls={"net.ipv4.tcp_rmem": "1 2 3"}, explains="it was `another` header"),
+        Arm("on", Reported("20 B", "it says so")),
+        Arm("longer", Reported("32 B", "it says so"), Demonstrated("it was `another` header"),
+            sysctls={"net.ipv4.tcp_rmem": "1 2 3"}),
     ),
     tolerance=Exactly(because="it has a length"), expect="not reproduced",
 )
@@ -50,7 +51,8 @@ EXPERIMENT = Experiment(
     "rate": '''"""A tool says 9.4 Gbit/s."""
 EXPERIMENT = Experiment(
     topology="symmetric-10g", workload=Qperf(), probes=(TcpInfo(node="sender"),), metric=metric.qperf_goodput(),
-    prediction=model.goodput_line_rate, arms=(Arm("only", reported="9.4 Gbit/s"),),
+    prediction=model.goodput_line_rate,
+    arms=(Arm("only", Reported("9.4 Gbit/s", "it says so")),),
     tolerance=Within(0.9, because="it is made up"),
 )
 ''',
@@ -58,7 +60,8 @@ EXPERIMENT = Experiment(
 EXPERIMENT = Experiment(
     topology="delay-100ms", workload=SHORT, metric=metric.any_drops(), prediction=model.any_drops, arms=(Arm("only"),),
     sweep=Sweep("limit, frames", (
-        Point(2, 1, links={"path": {"forward": {"limit": 2}}}), Point(5000, 0),
+        Point(2, Reported(1, "too small"), links={"path": {"forward": {"limit": 2}}}),
+        Point(5000, Reported(0, "enough")),
     )),
     tolerance=Exactly(because="it drops or not"),
 )
@@ -66,7 +69,8 @@ EXPERIMENT = Experiment(
     "unrun": '''"""Nobody has run this."""
 EXPERIMENT = Experiment(
     topology="symmetric-1g", workload=Iperf3(), probes=CAPTURE, metric=metric.iperf3_goodput(),
-    prediction=model.goodput_line_rate, arms=(Arm("only", reported="1 Gbit/s"),), tolerance=Within(0.1, because="so"),
+    prediction=model.goodput_line_rate,
+    arms=(Arm("only", Reported("1 Gbit/s", "it says so")),), tolerance=Within(0.1, because="so"),
 )
 ''',
 }

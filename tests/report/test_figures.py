@@ -17,7 +17,7 @@ from tests.model.scenarios import hop, scenario
 SMALL_WRITES = """
 from lab import metric, model
 from lab.probe import Capture
-from lab.spec.experiment import Arm, Experiment, Within
+from lab.spec.experiment import Arm, Experiment, Reported, Within
 from lab.workload import SmallWrites
 
 EXPERIMENT = Experiment(
@@ -27,7 +27,7 @@ EXPERIMENT = Experiment(
     probes=(Capture(node="sender"),),
     metric=metric.message_latency(),
     prediction=model.message_latency,
-    arms=(Arm("plain", reported="40 ms"),),
+    arms=(Arm("plain", Reported("40 ms", "it says so")),),
     tolerance=Within(0.05, because="it is made up"),
 )
 """
@@ -99,7 +99,7 @@ def test_acks_in_words(toy: Toy) -> None:
 def test_a_heat_map_has_a_cell_for_every_pair(toy: Toy) -> None:
     text = figures.heatmap(toy()["sweep"], rows="tcp_wmem", of="drops").text
     assert "drops by tcp_wmem and limit, frames: only at 2: 1; only at 5000: 0" in text
-    assert "Framed: reported by the article" in text
+    assert "Framed: the claim's figures" in text
 
 
 def test_a_claim_without_a_sweep_has_no_curve(toy: Toy) -> None:

@@ -150,7 +150,7 @@ def test_what_passes_has_the_expected_verdict_and_a_good_model(claims: Claims) -
 
 def test_a_claim_says_by_which_clocks_it_ran(here: Path, keep: Keep, toy: Callable[[], Article]) -> None:
     plain = (here / "experiments" / "toy" / "header.py").read_text()
-    two = plain.replace('Arm("on", ', 'Arm("on", clock="real", ')
+    two = plain.replace('"it says so")),', '"it says so"), clock="real"),', 1)
     assert two != plain
     (here / "experiments" / "toy" / "both.py").write_text(two)
     keep("both")

@@ -74,7 +74,7 @@ def test_repeats_that_differ_are_invalid(keep: Keep) -> None:
 
 def test_a_variant_of_the_runs_kernel_belongs_to_its_run(here: Path, keep: Keep) -> None:
     source = here / "experiments" / "toy" / "header.py"
-    slow = source.read_text().replace('Arm("longer",', 'Arm("longer", kernel=Variant(hz=100),')
+    slow = source.read_text().replace("sysctls=", "kernel=Variant(hz=100), sysctls=")
     source.write_text(slow.replace("import Arm,", "import Arm, Variant,"))
     keep("header")
     keep("header", kernel={**KERNEL, "id": "k9", "hz": 100, "base": KERNEL["id"]})

@@ -18,14 +18,14 @@ HEAD = '''"""A figure, predicted in its own way."""
 from lab import metric, model
 from lab.prediction import definition, simulation
 from lab.probe import Capture
-from lab.spec.experiment import Arm, Experiment, Within
+from lab.spec.experiment import Arm, Experiment, Reported, Within
 from lab.units import Duration, Value
 from lab.workload import Bulk
 '''
 DECLARED = """
 EXPERIMENT = Experiment(
     topology="delay-100ms", workload=Bulk(duration=Duration.of("50 ms")), probes=(Capture(node="sender"),),
-    metric=metric.header_length(), prediction=predict, arms=(Arm("only", reported="32 B"),),
+    metric=metric.header_length(), prediction=predict, arms=(Arm("only", Reported("32 B", "it says so")),),
     tolerance=Within(0.1, because="it is made up"),
 )
 """

@@ -26,12 +26,13 @@ EXPERIMENT = '''"""A lossy path still gives round trips."""
 
 from lab import metric, model
 from lab.probe import Capture
-from lab.spec.experiment import Arm, Exactly, Experiment
+from lab.spec.experiment import Arm, Exactly, Experiment, Reported
 from lab.workload import Flent
 
 EXPERIMENT = Experiment(
     topology="lossy", workload=Flent(), metric=metric.rtt_samples(), prediction=model.rtt_for_new_data,
-    arms=(Arm("on", reported=1), Arm("more", relative_to="on")), tolerance=Exactly(because="they are counted"),
+    arms=(Arm("on", Reported(1, "it says so")), Arm("more", relative_to="on")),
+    tolerance=Exactly(because="they are counted"),
 )
 '''
 

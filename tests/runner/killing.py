@@ -25,7 +25,7 @@ CLAIM = '''"""A claim of the tests."""
 
 from lab import metric
 from lab.probe import Capture
-from lab.spec.experiment import Arm, Experiment, Within
+from lab.spec.experiment import Arm, Experiment, Reported, Within
 from lab.units import Duration
 from lab.workload import Bulk
 
@@ -34,7 +34,7 @@ EXPERIMENT = Experiment(
     workload=Bulk(duration=Duration.of("500 ms")),
     probes=(Capture(),),
     metric=metric.bulk_goodput(),
-    arms=tuple(Arm(name, reported="94 Mbit/s") for name in {arms}),
+    arms=tuple(Arm(name, Reported("94 Mbit/s", "it says so")) for name in {arms}),
     tolerance=Within(0.9, because="it is a test"),
 )
 '''

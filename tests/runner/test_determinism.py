@@ -81,7 +81,7 @@ EXPERIMENT = '''"""A lossy path carries less than its rate."""
 
 from lab import metric
 from lab.probe import Capture
-from lab.spec.experiment import Arm, Experiment, Within
+from lab.spec.experiment import Arm, Experiment, Reported, Within
 from lab.units import Duration
 from lab.workload import Bulk
 
@@ -90,7 +90,7 @@ EXPERIMENT = Experiment(
     workload=Bulk(duration=Duration.of("500 ms")),
     probes=(Capture(),),
     metric=metric.bulk_goodput(),
-    arms=(Arm("only", reported="50 Mbit/s"),),
+    arms=(Arm("only", Reported("50 Mbit/s", "it says so")),),
     tolerance=Within(0.99, because="only the bytes matter here"),
 )
 '''

@@ -34,7 +34,7 @@ links:
 EXPERIMENT = '''"""A path of 100 Mbit/s carries 88.7 Mbit/s in its first second."""
 
 from lab import metric, model
-from lab.spec.experiment import Arm, Experiment, Within
+from lab.spec.experiment import Arm, Experiment, Reported, Within
 from lab.units import Duration
 from lab.workload import Bulk
 
@@ -43,7 +43,7 @@ EXPERIMENT = Experiment(
     workload=Bulk(duration=Duration.of("1 s")),
     metric=metric.bulk_goodput(),
     prediction=model.goodput_bulk,
-    arms=(Arm("only", reported="88.7 Mbit/s"),),
+    arms=(Arm("only", Reported("88.7 Mbit/s", "it says so")),),
     tolerance=Within(0.03, because="wide enough for the verdict to overlook the Ethernet overhead, 2.5 %"),
 )
 '''

@@ -25,7 +25,9 @@ Source: the second run.
 """
 from dataclasses import dataclass
 
-from lab.spec.experiment import Absolute, Arm, Exactly, Experiment, Point, Sweep, Within
+from lab.spec.experiment import (
+    Above, Absolute, Arm, Consistent, Demonstrated, Exactly, Experiment, Point, Reported, Sweep, Within
+)
 from lab.units import Value
 
 
@@ -45,7 +47,7 @@ def window_over_rtt(path):
 CLOSE = Within(0.05, because="the article rounds")
 COMMON = dict(topology="symmetric-1g", workload=Bulk(), metric=goodput, prediction=window_over_rtt, tolerance=CLOSE)
 '''
-ONE = 'EXPERIMENT = Experiment(**COMMON, arms=(Arm("default", reported="94.4 Mbit/s"),))\n'
+ONE = 'EXPERIMENT = Experiment(**COMMON, arms=(Arm("default", Reported("94.4 Mbit/s", "it says so")),))\n'
 
 
 @pytest.fixture
@@ -139,12 +141,12 @@ EXPERIMENT = Experiment(
     **COMMON,
     sysctls={"net.ipv4.tcp_sack": 0},
     arms=(
-        Arm("plain", reported="94.4 Mbit/s"),
-        Arm("other", tolerance=Exactly("counted"), explains="what sack does", sysctls={"net.ipv4.tcp_sack": 1}),
+        Arm("plain", Reported("94.4 Mbit/s", "it says so")),
+        Arm("other", None, Demonstrated("why"), tolerance=Exactly("counted"), sysctls={"net.ipv4.tcp_sack": 1}),
     ),
     sweep=Sweep("delay", (
         Point("10 ms", links={"path": {"delay": "10 ms"}}),
-        Point("1 s", links={"path": {"delay": "1 s"}}, reported="9 Mbit/s"),
+        Point("1 s", links={"path": {"delay": "1 s"}}, claimed=Reported("9 Mbit/s", "it says so")),
     )),
 )
 """
@@ -152,12 +154,13 @@ EXPERIMENT = Experiment(
     assert [(case.arm, case.point) for case in cases] == [
         (arm, point) for arm in ("plain", "other") for point in ("10 ms", "1 s")
     ]
-    assert [case.reported and case.reported.number for case in cases] == [94.4e6, 9e6, None, 9e6]
+    assert [case.claimed and case.claimed.value.number for case in cases] == [94.4e6, 9e6, None, 9e6]
     assert [case.network.links[0].back.delay for case in cases[:2]] == [Duration.of("10 ms"), Duration.of("1 s")]
     assert [case.network.node("sender").sysctls["net.ipv4.tcp_sack"] for case in cases] == ["0", "0", "1", "1"]
     assert [str(case.tolerance) for case in cases[1:3]] == ["within 5 %", "exactly"]
     assert cases[0].value == Value(0.01, "s")
-    assert cases[2].explains == "what sack does"
+    assert cases[2].explains
+    assert cases[2].explains.says == "why"
 
 
 def test_an_experiment_finds_the_topologies_beside_it(
@@ -181,19 +184,39 @@ def test_an_experiment_finds_the_topologies_beside_it(
         ("import lab.nothing\n", "1: ModuleNotFoundError: No module named 'lab.nothing'"),
         ("\nCLOSE = Within(2, because='x')\n", "2: a tolerance within 2 should be a ratio above 0 and below 1"),
         ("\nCLOSE = Within(0.1, because='')\n", "2: a tolerance needs its reason: because='...'"),
-        ("A = 1\nA = Arm('a', reported='12 parsecs')\n", "2: '12 parsecs' is not a rate, a duration or a size"),
+        ("A = 1\nA = Arm('a', Reported('12 parsecs', 'far'))\n", "2: '12 parsecs' is not a rate, a duration or a size"),
         ("A = Arm('a b')\n", "1: 'a b' does not name an arm: use letters, digits, '.', '-' and '_'"),
         ("S = Sweep('x', (Point(1), Point('1 s')))\n", "1: the points of a sweep should have one unit, not 1 and s"),
         ("S = Sweep('x', (Point(1), Point(1)))\n", "1: two points are called '1'"),
         ("Experiment(**COMMON, arms=())\n", "1: there is no arm: name at least one"),
-        ("Experiment(**COMMON, arms=(Arm('a', 1), Arm('a', 1)))\n", "1: two arms are called 'a'"),
-        ("Experiment(**COMMON, arms=(Arm('a'),))\n", "1: no arm that counts says what the article reported"),
+        ("TWO = Arm('a', Reported(1, 'so'))\nExperiment(**COMMON, arms=(TWO, TWO))\n", "2: two arms are called 'a'"),
+        ("Arm('a', 1)\n", "1: 1 has no source: write Reported(1, '...') or Implied(1, '...')"),
+        ("Reported(1, ' ')\n", "1: a reported figure needs the words that report it: Reported(figure, '...')"),
+        ("Arm('a', explains='so')\n", "1: arm 'a': explains= takes Demonstrated, Consistent or Refutes"),
         (
-            "Experiment(**COMMON, arms=(Arm('a', 1),), expect='fine')\n",
-            "1: expect='fine' should be 'reproduced' or 'not reproduced'",
+            "Consistent('so')\n",
+            "1: a consistent cause says what was fitted or assumed; without either, it is demonstrated",
+        ),
+        ("Above(-1, because='so')\n", "1: a margin of -1 should not be below zero"),
+        (
+            "Experiment(**COMMON, arms=(Arm('a', Reported(1, 'so', part='one')), Arm('b', Reported(1, 'so'))))\n",
+            "1: some arms that count name no part of the sentence: part='...' where others do",
         ),
         (
-            "Experiment(**COMMON, arms=(Arm('a', 1, tolerance=Absolute('1 s', 'x')),))\n",
+            "Experiment(**COMMON, arms=(Arm('a', Reported(1, 'so')),), expect='partly')\n",
+            "1: expect='partly' needs several parts: Reported(figure, quote, part='...')",
+        ),
+        (
+            "Experiment(**COMMON, arms=(Arm('a', Reported(1, 'so')),), expect='not testable as stated')\n",
+            "1: expect='not testable as stated' needs untestable=... and no arm that counts",
+        ),
+        ("Experiment(**COMMON, arms=(Arm('a'),))\n", "1: no arm that counts says what the article reported or implied"),
+        (
+            "Experiment(**COMMON, arms=(Arm('a', Reported(1, 'so')),), expect='fine')\n",
+            "1: expect='fine' should be one of 'reproduced', 'partly', 'not reproduced', 'not testable as stated'",
+        ),
+        (
+            "Experiment(**COMMON, arms=(Arm('a', Reported(1, 'so'), tolerance=Absolute('1 s', 'x')),))\n",
             "1: a tolerance in s does not suit a figure in 1",
         ),
     ],
@@ -213,7 +236,7 @@ def test_a_mistake_while_loading_has_its_line(write: Write, body: str, message: 
     ],
 )
 def test_a_mistake_of_an_arm_names_it(write: Write, arm: str, message: str) -> None:
-    body = f"EXPERIMENT = Experiment(**COMMON, arms=(\n    Arm('a', 1),\n    Arm('b', {arm}),\n))\n"
+    body = f"EXPERIMENT = Experiment(**COMMON, arms=(\n    Arm('a', Reported(1, 'so')),\n    Arm('b', {arm}),\n))\n"
     assert said(write(body)) == [f"3: arm 'b': {message}"]
 
 
@@ -263,7 +286,7 @@ def test_an_experiment_and_a_network_load_without_pydantic_or_yaml() -> None:
 VARIED = """EXPERIMENT = Experiment(
     **COMMON, samples=3, kernel=Variant(hz=250),
     arms=(
-        Arm("plain", reported="94 Mbit/s"),
+        Arm("plain", Reported("94 Mbit/s", "it says so")),
         Arm("patched", relative_to="plain", kernel=Variant(patches=("ours.patch",)), clock="real", samples=5),
     ),
 )
@@ -271,7 +294,7 @@ VARIED = """EXPERIMENT = Experiment(
 
 
 def varied(write: Write, body: str = VARIED) -> Path:
-    return write(body, head=HEAD.replace("import Absolute", "import Variant, Absolute"))
+    return write(body, head=HEAD.replace("    Above,", "    Variant, Above,"))
 
 
 def test_kernel_clock_and_samples_are_the_arms_or_the_experiments(write: Write) -> None:

@@ -49,7 +49,7 @@ EXPERIMENT = '''"""A claim over somebody else's network."""
 from mininet.topo import Topo
 
 from lab import metric
-from lab.spec.experiment import Absolute, Arm, Experiment
+from lab.spec.experiment import Absolute, Arm, Experiment, Reported
 from lab.workload import Ping
 
 
@@ -63,8 +63,8 @@ EXPERIMENT = Experiment(
     workload=Ping(count=3),
     metric=metric.ping_rtt(),
     arms=(
-        Arm("as-it-is", reported="10 ms"),
-        Arm("slower", reported="20 ms", links={"sender-receiver": {"delay": "10 ms"}}),
+        Arm("as-it-is", Reported("10 ms", "it says so")),
+        Arm("slower", Reported("20 ms", "it says so"), links={"sender-receiver": {"delay": "10 ms"}}),
     ),
     tolerance=Absolute("500 us", because="the frames take time, too"),
 )

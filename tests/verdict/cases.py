@@ -5,6 +5,7 @@ from typing import Any
 
 from lab.prediction import declared
 from lab.spec.case import Case
+from lab.spec.claimed import Reported
 from lab.spec.network import Network
 from lab.spec.tolerance import STEADY, Within
 from lab.units import Value
@@ -42,8 +43,8 @@ BASELINE = Case(
     prediction=declared(bps),
     tolerance=FIVE,
     accuracy=STEADY,
-    reported=HUNDRED,
-    explains="",
+    claimed=Reported(HUNDRED, "so it says"),
+    explains=None,
     relative_to="",
 )
 

@@ -11,11 +11,14 @@ from hypothesis import strategies as st
 from lab.errors import LabError
 from lab.prediction import Prediction, declared, law, simulation
 from lab.spec.case import Case, CaseKey
-from lab.spec.tolerance import AtLeast, AtMost, Exactly, Tolerance, accuracy_for
+from lab.spec.cause import Cause, Consistent, Demonstrated, Refutes
+from lab.spec.claimed import Implied, Reported, Untestable
+from lab.spec.tolerance import Above, AtLeast, AtMost, Below, Exactly, Tolerance, accuracy_for
 from lab.units import UnitError, Value
 from lab.verdict import Verdict, combine, evaluate, fidelity, judge, mean, model_error
 from lab.verdict.forecast import Forecast
-from tests.verdict.cases import FIVE, bps, case
+from lab.verdict.judge import sum_up
+from tests.verdict.cases import FIVE, HUNDRED, bps, case
 
 
 @pytest.mark.parametrize(
@@ -101,6 +104,10 @@ def test_untested_arms_keep_a_claim_from_being_reproduced() -> None:
     assert combine([]).kind == "skipped"
 
 
+def said(figure: Value, part: str = "") -> Reported:
+    return Reported(figure, "so it says", part)
+
+
 def recorded(
     value: float,
     arm: str = "baseline",
@@ -113,12 +120,12 @@ def recorded(
     return SimpleNamespace(trial=trial, value=bps(value), invalid=invalid, address=address, outputs={}, started=started)
 
 
-def run(cases: list[Case], records: list[Any], made: str = "") -> Any:
+def run(cases: list[Case], records: list[Any], made: str = "", untestable: tuple[Untestable, ...] = ()) -> Any:
     def predict(asked: Case, prediction: Prediction) -> Forecast:
         del asked
         return Forecast(prediction(101.0), made=made)
 
-    return evaluate(cases, records, predict, "7.2", "virtual")
+    return evaluate(cases, records, predict, "7.2", "virtual", untestable=untestable)
 
 
 def test_plain_form_is_the_command_lines_contract() -> None:
@@ -128,14 +135,18 @@ def test_plain_form_is_the_command_lines_contract() -> None:
         "reason": "baseline: 100 bit/s measured, 100 bit/s reported, within 5 %",
         "kernel": "7.2",
         "clock": "virtual",
+        "parts": [],
         "results": [
             {
                 "arm": "baseline",
                 "point": "",
+                "part": "",
                 "reported": 100,
+                "implied": None,
                 "predicted": 101.0,
                 "law": None,
                 "measured": 100,
+                "bound": "",
                 "unit": "bit/s",
                 "low": None,
                 "high": None,
@@ -150,6 +161,9 @@ def test_plain_form_is_the_command_lines_contract() -> None:
                 "why_no_law": None,
                 "predicted_at": None,
                 "after_the_fact": False,
+                "verdict": "reproduced",
+                "counts": True,
+                "cause": None,
                 "trials": ["a1"],
             }
         ],
@@ -161,7 +175,7 @@ def test_plain_form_is_the_command_lines_contract() -> None:
 
 def test_a_zero_is_a_figure_and_nothing_is_null() -> None:
     result = run(
-        [case(reported=bps(0), tolerance=Exactly(because="none")), case("other", reported=None)], [recorded(0)]
+        [case(claimed=said(bps(0)), tolerance=Exactly(because="none")), case("other", claimed=None)], [recorded(0)]
     )
     zero, none = result.plain()["results"]
     assert (zero["reported"], zero["measured"]) == (0, 0)
@@ -174,7 +188,7 @@ def test_a_law_is_asked_beside_a_simulation() -> None:
     (result,) = run([case(prediction=replay)], [recorded(100)]).results
     assert (result.predicted, result.law) == (bps(101), bps(104))
     assert result.law_error == pytest.approx(0.04)
-    double = case("double", prediction=replay, relative_to="baseline", reported=Value(2, "1"))
+    double = case("double", prediction=replay, relative_to="baseline", claimed=said(Value(2, "1")))
     ratio = run([case(prediction=replay), double], [recorded(100), recorded(200, "double")]).results[1]
     assert (ratio.law, ratio.law_error) == (Value(1, "1"), pytest.approx(-0.5))
 
@@ -184,7 +198,7 @@ def test_a_law_is_asked_beside_a_simulation() -> None:
     [("2026-01-02", "2026-01-01", True), ("2026-01-01", "2026-01-02", False), ("2026-01-01", "", False)],
 )
 def test_a_prediction_that_is_younger_than_its_trial_is_after_the_fact(made: str, started: str, late: bool) -> None:
-    double = case("double", relative_to="baseline", reported=Value(2, "1"))
+    double = case("double", relative_to="baseline", claimed=Reported(Value(2, "1"), "twice"))
     records = [recorded(100, started=started), recorded(200, "double", started="2026-01-03")]
     results = run([case(), double], records, made).results
     assert [result.after_the_fact for result in results] == [late, late]
@@ -192,7 +206,7 @@ def test_a_prediction_that_is_younger_than_its_trial_is_after_the_fact(made: str
 
 
 def test_arms_that_explain_do_not_count() -> None:
-    cases = [case(), case("era", explains="the era's window")]
+    cases = [case(), case("era", explains=Demonstrated("the era's window"))]
     assert run(cases, [recorded(100), recorded(50, "era")]).verdict.kind == "reproduced"
 
 
@@ -266,18 +280,18 @@ def test_what_was_not_run_is_skipped() -> None:
 
 
 def test_an_arm_relative_to_another_has_ratios() -> None:
-    half = case("half", reported=Value(0.5, "1"), relative_to="baseline")
-    result = run([case(reported=None), half], [recorded(100, address="a1"), recorded(49, "half", address="a2")])
+    half = case("half", claimed=said(Value(0.5, "1")), relative_to="baseline")
+    result = run([case(claimed=None), half], [recorded(100, address="a1"), recorded(49, "half", address="a2")])
     assert result.verdict.kind == "reproduced"
     ratio = result.results[1]
     assert (ratio.measured, ratio.predicted, ratio.trials) == (Value(0.49, "1"), Value(1, "1"), ("a1", "a2"))
 
 
 def test_without_the_arm_that_it_is_relative_to_there_is_no_ratio() -> None:
-    half = case("half", reported=Value(0.5, "1"), relative_to="baseline")
+    half = case("half", claimed=said(Value(0.5, "1")), relative_to="baseline")
     spoiled = [recorded(100, invalid=("wrong rate",)), recorded(49, "half")]
-    assert run([case(reported=None), half], spoiled).verdict == Verdict("invalid", "half: wrong rate")
-    assert run([case(reported=None), half], [recorded(49, "half")]).verdict.kind == "skipped"
+    assert run([case(claimed=None), half], spoiled).verdict == Verdict("invalid", "half: wrong rate")
+    assert run([case(claimed=None), half], [recorded(49, "half")]).verdict.kind == "skipped"
 
 
 @pytest.mark.parametrize(
@@ -301,3 +315,104 @@ def test_a_count_is_exact_and_real_time_is_nobodys_to_predict() -> None:
     count = case(accuracy=accuracy_for(Exactly(because="a count")))
     for asked, off in ((count, True), (replace(count, clock="real"), False), (case(), False)):
         assert run([asked], [recorded(101.1)]).results[0].model_is_off is off
+
+
+ONE, TWO = (case(arm, claimed=said(HUNDRED, arm)) for arm in ("one", "two"))
+BY_NATURE = Untestable("three", because="it is advice")
+
+
+@pytest.mark.parametrize(
+    ("measured", "untestable", "kind"),
+    [
+        ((100, 100), (), "reproduced"),
+        ((100, 50), (), "partly"),
+        ((50, 100), (), "partly"),
+        ((50, 50), (), "not reproduced"),
+        ((100, None), (), "skipped"),
+        ((50, None), (), "not reproduced"),
+        ((100, 100), (BY_NATURE,), "partly"),
+        ((50, 50), (BY_NATURE,), "not reproduced"),
+    ],
+)
+def test_parts_of_a_sentence_make_its_verdict(
+    measured: tuple[float | None, ...], untestable: tuple[Untestable, ...], kind: str
+) -> None:
+    records = [recorded(value, arm) for arm, value in zip(("one", "two"), measured, strict=True) if value is not None]
+    result = run([ONE, TWO], records, untestable=untestable)
+    assert result.verdict.kind == kind
+    assert [name for name, _ in result.parts] == ["one", "two", *(each.part for each in untestable)]
+    assert all(name in result.verdict.reason for name, _ in result.parts)
+
+
+def test_all_arms_of_a_part_count_for_it() -> None:
+    again = case("again", claimed=said(HUNDRED, "one"))
+    result = run([ONE, again, TWO], [recorded(100, "one"), recorded(50, "again"), recorded(100, "two")])
+    assert result.verdict.kind == "partly"
+    assert {name: verdict.kind for name, verdict in result.parts} == {"one": "not reproduced", "two": "reproduced"}
+    assert [part["verdict"] for part in result.plain()["parts"]] == ["not reproduced", "reproduced"]
+
+
+def test_what_is_not_testable_stays_so_whatever_its_arms_show() -> None:
+    reading = case("reading", explains=Demonstrated("one reading"))
+    for value in (50, 100):
+        result = run([reading], [recorded(value, "reading")], untestable=(BY_NATURE,))
+        assert (result.verdict.kind, result.verdict.reason) == (
+            "not testable as stated",
+            "three: not testable as stated (it is advice)",
+        )
+    assert run([reading], [], untestable=(BY_NATURE,)).verdict.kind == "skipped", "nothing was shown"
+
+
+@pytest.mark.parametrize(
+    ("cause", "measured", "bears_out"),
+    [
+        (Demonstrated("so"), 100, True),
+        (Demonstrated("so"), 50, False),
+        (Consistent("so", fitted=("a buffer",)), 100, True),
+        (Refutes("not so"), 50, True),
+        (Refutes("not so"), 100, False),
+        (Consistent("so", assumed=("it",), between=("low", "high")), 80, True),
+        (Consistent("so", assumed=("it",), between=("low", "low")), 80, False),
+    ],
+)
+def test_a_cause_holds_if_its_witness_bears_it_out(cause: Cause, measured: float, bears_out: bool) -> None:
+    ends = [case("low", claimed=None), case("high", claimed=None)]
+    records = [recorded(100), recorded(measured, "era"), recorded(80, "low"), recorded(120, "high")]
+    witness = run([case(), case("era", explains=cause), *ends], records).results[1]
+    assert (witness.bears_out, witness.counts) == (bears_out, False)
+    assert witness.plain()["cause"] == {
+        "grade": cause.grade,
+        "says": cause.says,
+        "terms": cause.terms,
+        "bears_out": bears_out,
+    }
+
+
+def test_an_implied_figure_is_none_that_was_reported() -> None:
+    implied = case(claimed=Implied(HUNDRED, "half of 200"), tolerance=AtMost("a bound"))
+    result = run([implied], [recorded(100)])
+    assert "100 bit/s measured, 100 bit/s implied" in result.verdict.reason
+    (plain,) = result.plain()["results"]
+    assert (plain["reported"], plain["implied"], plain["bound"]) == (None, 100, "≤")
+
+
+@pytest.mark.parametrize(
+    ("tolerance", "no_effect", "effect"),
+    [(Above(0.05, "more"), 1.0, 1.06), (Below(0.05, "less"), 1.0, 0.94), (Above(0, "more"), 1.0, 1.000001)],
+)
+def test_a_strict_bound_fails_where_there_is_no_effect(tolerance: Tolerance, no_effect: float, effect: float) -> None:
+    one = Value(1, "1")
+    assert judge(one, Value(no_effect, "1"), tolerance).kind == "not reproduced"
+    assert judge(one, Value(effect, "1"), tolerance).kind == "reproduced"
+
+
+@given(
+    st.lists(st.sampled_from(["reproduced", "not reproduced", "not testable as stated", "inconclusive"]), min_size=1)
+)
+def test_no_order_of_parts_changes_the_verdict(kinds: list[Any]) -> None:
+    parts = [(str(index), Verdict(kind, "so")) for index, kind in enumerate(kinds)]
+    kind = sum_up(parts).kind
+    assert kind == sum_up(parts[::-1]).kind
+    assert (kind == "reproduced") is (set(kinds) == {"reproduced"})
+    if kind == "partly":
+        assert "reproduced" in kinds

@@ -73,7 +73,7 @@ def ack_delay_series(claim: TestedClaim, *arms: str) -> Html:
         ends = []
         for value, said_of_it, colour, style in (
             (each.result.predicted, f"predicted {html.figure(each.result.predicted)}", PREDICTED, _DASHED),
-            (each.result.reported, f"article {html.quoted(each.result.reported)}", REPORTED, _DOTTED),
+            (each.claimed, f"{each.whose} {each.result.bound}{html.quoted(each.claimed)}", REPORTED, _DOTTED),
         ):
             if value and value.unit == "s":
                 panel.axhline(1e3 * value.number, color=colour, linestyle=style, linewidth=1.4)

@@ -59,11 +59,11 @@ def limits(claim: TestedClaim) -> Html:
 
 def _settings_of_the_article(claim: TestedClaim, panel: Axes) -> None:
     """Mark the limits that the article speaks of, and whether it saw drops there."""
-    said = {each.case.value.number: each.result.reported for each in claim.tested if each.case.value}
-    for limit, reported in said.items():
-        if reported:
+    said = {each.case.value.number: each.claimed for each in claim.tested if each.case.value}
+    for limit, claimed in said.items():
+        if claimed:
             panel.axvline(limit, color=REPORTED, linestyle=(0, (1, 1.5)), linewidth=1.5)
-            verdict = "too small" if reported.number else "enough"
+            verdict = "too small" if claimed.number else "enough"
             panel.annotate(
                 f"article: {verdict}", (limit, 1.02), xycoords=("data", "axes fraction"), color=REPORTED, ha="center"
             )
@@ -71,7 +71,7 @@ def _settings_of_the_article(claim: TestedClaim, panel: Axes) -> None:
 
 def _ticks(claim: TestedClaim) -> list[float]:
     """Return the points of the sweep with room between them on a logarithmic axis; those of the article first."""
-    points = {each.case.value.number: each.result.reported for each in claim.tested if each.case.value}
+    points = {each.case.value.number: each.claimed for each in claim.tested if each.case.value}
     chosen: list[float] = []
     for point in sorted(points, key=lambda point: (points[point] is None, point)):
         if all(max(point, other) / min(point, other) > 1.3 for other in chosen):
@@ -79,7 +79,7 @@ def _ticks(claim: TestedClaim) -> list[float]:
     return sorted(chosen)
 
 
-@draw("reported, predicted and measured")
+@draw("claimed, predicted and measured")
 def bars(claim: TestedClaim, *arms: str, of: str = "", formula: bool = False) -> Html:
     """Draw the article's figure next to the prediction and the measurement, one group per arm; `of` names what was
     measured.
@@ -92,7 +92,7 @@ def bars(claim: TestedClaim, *arms: str, of: str = "", formula: bool = False) ->
         (name, value, colour, each)
         for each in shown
         for name, value, colour in (
-            ("article", each.result.reported, REPORTED),
+            (each.whose, each.claimed, REPORTED),
             ("window / RTT", goodput_window_over_rtt(claim.scenario_of(each)) if formula else None, MUTED),
             ("predicted", each.result.predicted, PREDICTED),
             ("measured", each.result.measured, ARMS[0]),
@@ -108,7 +108,7 @@ def bars(claim: TestedClaim, *arms: str, of: str = "", formula: bool = False) ->
             panel.annotate(each.label, (0, place), va="center", fontweight="bold", annotation_clip=False)
         place += 1.0
         panel.barh(place, value.number / factor, height=0.72, color=colour)
-        said = html.quoted(value) if name == "article" else html.figure(value)
+        said = html.quoted(value) if name == each.whose else html.figure(value)
         panel.annotate(f" {said}", (value.number / factor, place), va="center", color=colour)
         ticks.append((place, name))
     panel.set_yticks([at for at, _ in ticks], [name for _, name in ticks])
@@ -119,7 +119,7 @@ def bars(claim: TestedClaim, *arms: str, of: str = "", formula: bool = False) ->
     panel.tick_params(axis="y", length=0)
     alt = "; ".join(f"{each.label}, {name}: {html.figure(value)}" for name, value, _, each in rows)
     promised = "window / RTT; that with slow start and buffers, as predicted" if formula else "predicted by the model"
-    caption = f"Reported by the article; {promised}; measured."
+    caption = f"Claimed; {promised}; measured."
     return picture(claim, "bars", figure, alt, caption, shown)
 
 

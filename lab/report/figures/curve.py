@@ -50,11 +50,13 @@ def sweep(claim: TestedClaim, *arms: str, of: str = "measured", steps: int = 1) 
         panel.plot(*_columns(measured), marker, color=colour, markersize=6.5, clip_on=False)
         if len(names) > 1 and (curve or measured):
             ends.append(Label((curve or measured)[-1][1], name, colour))
-    said = [(_at(each) / across[0], each.result.reported.number / up[0]) for each in shown if each.result.reported]
-    panel.plot(*_columns(said), "x", color=REPORTED, markersize=9, markeredgewidth=2, clip_on=False)
-    for at, number in said:
+    said = [(_at(each) / across[0], each.claimed.number / up[0], each.whose) for each in shown if each.claimed]
+    panel.plot(
+        *_columns([each[:2] for each in said]), "x", color=REPORTED, markersize=9, markeredgewidth=2, clip_on=False
+    )
+    for at, number, whose in said:
         side, shift = ("left", 7) if at * across[0] == min(places) else ("right", -7)
-        text = f"article {number:.4g}"
+        text = f"{whose} {number:.4g}"
         panel.annotate(text, (at, number), (shift, 8), textcoords="offset points", ha=side, color=REPORTED)
     if logarithmic:
         panel.set_xscale("log")
@@ -66,7 +68,7 @@ def sweep(claim: TestedClaim, *arms: str, of: str = "measured", steps: int = 1) 
     panel.set(xlabel=_named(claim.judged.declared.experiment.axis, across[1]), ylabel=_named(of, up[1]))
     labels(panel, ends)
     alt = f"{of}: " + "; ".join(f"{each.label}: {html.figure(each.result.measured)}" for each in shown)
-    caption = f"Points: measured. Dashed: predicted.{' Crosses: reported by the article.' if said else ''}"
+    caption = f"Points: measured. Dashed: predicted.{' Crosses: claimed.' if said else ''}"
     return picture(claim, "sweep", figure, alt, caption, shown)
 
 

@@ -40,7 +40,7 @@ def _mark(panel: Axes, each: TestedCase, top: float) -> None:
     """Mark where prediction and article put the bar, as far as the claim is about lengths."""
     for value, name, colour, height in (
         (each.result.predicted, "predicted", PREDICTED, 1.14 * top),
-        (each.result.reported, "article", REPORTED, 1.36 * top),
+        (each.claimed, each.whose, REPORTED, 1.36 * top),
     ):
         if value and value.unit == "B":
             panel.plot([value.number], [height], marker="v", color=colour, markersize=5, clip_on=False)

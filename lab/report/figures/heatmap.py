@@ -51,8 +51,8 @@ def heatmap(claim: TestedClaim, *arms: str, rows: str = "arm", of: str = "measur
         f"{each.label}: {html.figure(each.result.measured)}" for each in shown
     )
     caption = "Measured with every pair of settings; below it, the model's error."
-    if any(each.result.reported for each in shown):
-        caption += " Framed: reported by the article."
+    if any(each.claimed for each in shown):
+        caption += " Framed: the claim's figures."
     return picture(claim, ".".join(["heatmap", *arms[:1]]), drawing, alt, caption, shown)
 
 
@@ -65,8 +65,8 @@ def _say(panel: Axes, mesh: QuadMesh, corner: tuple[int, int], each: TestedCase,
     result = each.result
     luma = float(np.dot(_LUMA, mesh.to_rgba(np.array([number]))[0, :3]))
     small = [f"{100 * result.model_error:+.2f} %"] if result.model_error is not None else []
-    if result.reported:
-        small.append(f"article {result.reported.number / factor:.4g}")
+    if each.claimed:
+        small.append(f"{each.whose} {each.claimed.number / factor:.4g}")
         panel.add_patch(
             Rectangle((column + 0.03, row + 0.04), 0.94, 0.92, fill=False, edgecolor=REPORTED, linewidth=2.5)
         )

@@ -35,7 +35,7 @@ _KINDS = (  # of packets, with their field of a measured and of a predicted exch
 def message_latencies(claim: TestedClaim, *arms: str) -> Html:
     """Draw the share of messages that were answered within a time, one curve per arm, with its median.
 
-    Times that are predicted or reported for a whole exchange are marked as time per message.
+    Times that are predicted or claimed for a whole exchange are marked as time per message.
     """
     shown = claim.arms(*arms)
     found = [np.sort(latencies(_record(each))) * 1e3 for each in shown]
@@ -71,22 +71,22 @@ def message_latencies(claim: TestedClaim, *arms: str) -> Html:
     )
     caption = "The share of messages that were answered within a time, with the median of each arm."
     if any(each.result.predicted for each in shown):
-        caption += " Dashed: predicted per message; dotted: the article's time divided by its 10,000 messages."
+        caption += " Dashed: predicted per message; dotted: the time claimed, divided by its 10,000 messages."
     return picture(claim, "message-latencies", figure, alt, caption, shown)
 
 
 def _mark(claim: TestedClaim, panel: Axes, each: TestedCase) -> None:
-    """Mark what is predicted and reported for the exchange, per message."""
+    """Mark what is predicted and claimed for the exchange, per message."""
     messages = messages_of(claim.scenario_of(each)).count
     for value, colour, style in (
         (each.result.predicted, PREDICTED, _DASHED),
-        (each.result.reported, REPORTED, _DOTTED),
+        (each.claimed, REPORTED, _DOTTED),
     ):
         if value and value.unit == "s":
             at = 1e3 * value.number / messages
             panel.axvline(at, color=colour, linestyle=style, linewidth=1.3, zorder=3)
-            if value is each.result.reported:
-                panel.set_title(f"article: {at:.4g} ms", color=colour, loc="left", fontsize=10)
+            if colour == REPORTED:
+                panel.set_title(f"{each.whose}: {at:.4g} ms", color=colour, loc="left", fontsize=10)
 
 
 @draw("packets per message")

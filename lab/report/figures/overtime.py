@@ -28,14 +28,14 @@ _ROUND_TRIPS = 4  # round trips that an IO graph shows
 
 @draw("goodput over time")
 def goodput(claim: TestedClaim, *arms: str, zoom: bool = False) -> Html:
-    """Draw goodput in bins of 100 ms and steps of 1 s, with what was predicted and reported for the whole transfer.
+    """Draw goodput in bins of 100 ms and steps of 1 s, with what was predicted and claimed for the whole transfer.
 
     It comes from captures, or from tcp_info samples where nothing was captured. `zoom` leaves out what is far below the
     rest.
     """
     shown = claim.arms(*arms)
     figure, (panel,) = axes()
-    scale, unit = scale_of(each.result.measured or each.result.reported for each in shown)
+    scale, unit = scale_of(each.result.measured or each.claimed for each in shown)
     ends, top = [], 0.0
     for each, colour in zip(shown, ARMS, strict=False):
         bins = _goodput(each)
@@ -66,15 +66,12 @@ def goodput(claim: TestedClaim, *arms: str, zoom: bool = False) -> Html:
 
 
 def _bounds(panel: Axes, shown: Iterable[TestedCase], scale: float) -> list[Label]:
-    """Draw lines for the figures predicted and reported, each once, and return their labels."""
-    predicted = {each.result.predicted.number: each for each in shown if each.result.predicted}
-    reported = {each.result.reported.number: each for each in shown if each.result.reported}
+    """Draw lines for the figures predicted and claimed, each once, and return their labels."""
+    predicted = {each.result.predicted.number: "predicted" for each in shown if each.result.predicted}
+    claimed = {each.claimed.number: each.whose for each in shown if each.claimed}
     found = []
-    for numbers, name, colour, style in (
-        (predicted, "predicted", PREDICTED, _DASHED),
-        (reported, "article", REPORTED, _DOTTED),
-    ):
-        for number in numbers:
+    for names, colour, style in ((predicted, PREDICTED, _DASHED), (claimed, REPORTED, _DOTTED)):
+        for number, name in names.items():
             panel.axhline(number, color=colour, linestyle=style, linewidth=1.5)
             found.append(Label(number, f"{name} {number / scale:.4g}", colour))
     return found
@@ -131,7 +128,7 @@ def _windows(each: TestedCase, panel: Axes) -> list[Label]:
             ends.append(Label(float(np.median(late)), f"{name} {np.median(late):,.0f}", colour))
     for value, name, colour, style in (
         (each.result.predicted, "predicted", PREDICTED, _DASHED),
-        (each.result.reported, "article", REPORTED, _DOTTED),
+        (each.claimed, each.whose, REPORTED, _DOTTED),
     ):
         if value and value.unit == "B":
             panel.axhline(value.number, color=colour, linestyle=style, linewidth=1.5)

@@ -70,10 +70,10 @@ def transfer_times(claim: TestedClaim) -> Html:
     """Draw the article's time, the predicted and the measured one, one group per arm."""
     shown = claim.run
     rows = [
-        (name, value.number, colour, each, html.quoted(value) if name == "article" else html.figure(value))
+        (name, value.number, colour, each, html.quoted(value) if name == each.whose else html.figure(value))
         for each in shown
         for name, value, colour in (
-            ("article", each.result.reported, REPORTED),
+            (each.whose, each.claimed, REPORTED),
             ("predicted", each.result.predicted, PREDICTED),
             ("measured", each.result.measured, ARMS[0]),
         )
@@ -109,13 +109,13 @@ def times_by_delay(claim: TestedClaim, *others: TestedClaim, names: Mapping[str,
         points = sorted((_rtt(one, each), each) for one in claims for each in one.run if each.case.arm == arm)
         measured = [(rtt, each.result.measured.number) for rtt, each in points if each.result.measured]
         predicted = [(rtt, each.result.predicted.number) for rtt, each in points if each.result.predicted]
-        reported = [(rtt, each.result.reported.number) for rtt, each in points if each.result.reported]
+        said = [(rtt, each.claimed.number) for rtt, each in points if each.claimed]
         panel.plot(*zip(*measured, strict=True), color=colours[arm], linewidth=1.8, marker="o", markersize=6)
         panel.plot(*zip(*predicted, strict=True), color=PREDICTED, linewidth=1, linestyle=_DASHED)
         ends.append(Label(measured[-1][1], f"{name}: {measured[-1][1]:.1f}", colours[arm]))
         if arm in (each.case.arm for each in claim.run if not each.case.explains):
-            panel.plot(*zip(*reported, strict=True), color=REPORTED, linestyle=_DOTTED, marker="s", markersize=6)
-            ends.append(Label(reported[-1][1], f"article, {arm}: {reported[-1][1]:g}", REPORTED))
+            panel.plot(*zip(*said, strict=True), color=REPORTED, linestyle=_DOTTED, marker="s", markersize=6)
+            ends.append(Label(said[-1][1], f"article, {arm}: {said[-1][1]:g}", REPORTED))
     panel.set(xlabel="round-trip time of the idle path, ms", ylabel="time of the transfer, s", ylim=(0, 90))
     labels(panel, ends, room=0.06)
     shown = [each for one in claims for each in one.run if each.case.arm in names]

@@ -1,0 +1,114 @@
+"""Pages, terminal and JSON tell apart what was reported and what is implied, what counts and what explains."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+import lab
+from lab.record.record import Record
+from lab.report.claim import Claim
+
+Keep = Callable[..., list[Record]]
+
+# Captured headers have 32 bytes.
+ARMS = {
+    "reproduced": 'Arm("on", Reported("32 B", "32-bytes length")),',
+    "partly": """
+        Arm("on", Reported("32 B", "32-bytes length", part="it has 32")),
+        Arm("also", Implied("20 B", "no options", part="it has 20")),
+        Arm("era", Reported("32 B", "so"), Demonstrated("an `era` ago it had"), sysctls={"net.ipv4.tcp_sack": 1}),
+    """,
+    "not reproduced": """
+        Arm("on", Implied("20 B", "no options")),
+        Arm("fit", Implied("20 B", "no options"), Consistent("a guess", fitted=("a size",))),
+    """,
+    "not testable as stated": 'Arm("on", Reported("32 B", "32-bytes"), Demonstrated("read so, it has")),',
+}
+MORE = {
+    "not reproduced": 'unexplained="nobody knows",',
+    "not testable as stated": 'untestable=(Untestable("should be short", because="it is advice"),),',
+}
+HISTORY = """sentence:
+- {date: 2029-12-31, change: It was 21., why: Before a run., moves: [{what: "on", was: "21 B", now: "20 B"}]}
+- {date: 2030-01-01, change: It is 20., why: After a run.}
+"""
+
+
+@pytest.fixture
+def shown(here: Path, keep: Keep) -> Callable[[str], Claim]:
+    """The claim whose verdict that is, judged on records that nobody ran."""
+
+    def shown(verdict: str) -> Claim:
+        folder = here / "experiments" / "toy"
+        header = (folder / "header.py").read_text()
+        start, end = header.index("    arms=("), header.index("    tolerance=")
+        arms = f"    arms=({ARMS[verdict]}),\n    {MORE.get(verdict, '')}\n"
+        text = header[:start] + arms + header[end:]
+        text = text.replace('expect="not reproduced"', f'expect="{verdict}"')
+        names = "import Arm, Consistent, Implied, Untestable,"
+        (folder / "sentence.py").write_text(text.replace("import Arm,", names))
+        (folder / "history.yaml").write_text(HISTORY)
+        keep("sentence")
+        return lab.load("toy", results="results")["sentence"]
+
+    return shown
+
+
+@pytest.mark.parametrize("verdict", ARMS)
+def test_each_verdict_reaches_page_terminal_and_json(shown: Callable[[str], Claim], verdict: str) -> None:
+    claim = shown(verdict)
+    assert claim.verdict.kind == verdict
+    assert claim.passed
+    page = claim._repr_html_()
+    assert f'class="verdict {verdict.replace(" ", "-")}"' in page
+    assert repr(claim).splitlines()[0] == f"toy/sentence  {verdict}"
+    assert json.loads(json.dumps(claim.judged.result.plain()))["verdict"] == verdict
+
+
+def test_a_page_says_where_figures_come_from_and_what_is_only_implied(shown: Callable[[str], Claim]) -> None:
+    page = shown("partly")._repr_html_()
+    assert "32 B is reported: “32-bytes length”" in page
+    assert '<span class="implied" title="no options">20 B (implied)</span>' in page
+    assert "header_length(" in page, "what is measured"
+
+
+def test_a_terminal_sets_what_is_implied_in_brackets(shown: Callable[[str], Claim]) -> None:
+    text = repr(shown("partly"))
+    assert "(20 B)" in text
+    assert "in brackets" in text
+    assert "  it has 32: reproduced" in text.splitlines()
+    assert "in brackets" not in repr(shown("reproduced"))
+
+
+def test_an_arm_that_explains_is_never_shown_as_reproduced(shown: Callable[[str], Claim]) -> None:
+    claim = shown("partly")
+    row = next(row for row in claim._repr_html_().split("<tr>") if row.startswith('<td data-label="Arm"><code>era'))
+    assert "explains: demonstrated" in row
+    assert "reproduced" not in row
+
+
+def test_the_reason_has_its_grade(shown: Callable[[str], Claim]) -> None:
+    assert shown("partly").why.endswith("an <code>era</code> ago it had")
+    assert "demonstrated" in shown("partly").why
+    why = shown("not reproduced").why
+    assert "open" in why
+    assert "nobody knows" in why, "a witness whose figure does not come back is no reason"
+    assert "1 parameter fitted: a size" in shown("not reproduced").because().text
+    assert "does not bear this out" in shown("not reproduced").because().text
+
+
+def test_an_articles_page_begins_with_its_test_bed(shown: Callable[[str], Claim]) -> None:
+    shown("reproduced")
+    page = lab.article("toy", "results")._repr_html_()
+    assert "Linux 7.2.13-1, HZ 1000" in page
+    assert "congestion control cubic, tcp_rmem 4096 131072 6291456" in page
+
+
+def test_a_page_shows_the_claims_history_with_the_last_change_first(shown: Callable[[str], Claim]) -> None:
+    page = shown("reproduced")._repr_html_()
+    assert "<code>on</code>: 21 B → 20 B" in page
+    assert page.index("2030-01-01: It is 20. After a run.") < page.index("2029-12-31: It was 21. Before a run.")

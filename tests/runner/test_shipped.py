@@ -1,0 +1,36 @@
+"""Shipped claims, run as `lab run` runs them: one for each verdict that a sentence can have, and what it rests on.
+
+The claims are those that cost least. Another verdict fails, and so does a prediction beyond its accuracy.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import lab
+from lab.kernel import UmlKernel
+
+pytestmark = pytest.mark.guest
+
+SHIPPED = {
+    "reproduced": "asymmetric-mtu/mss-advertised",
+    "partly": "ack-rate/quickack-interactive",
+    "not reproduced": "ack-rate/out-of-order-acks-at-once",
+    "not testable as stated": "tcp-bottleneck/both-windows",
+}
+
+
+@pytest.mark.parametrize("verdict", SHIPPED)
+def test_a_shipped_claim_has_its_verdict_and_its_accuracy(verdict: str, kernel: UmlKernel, tmp_path: Path) -> None:
+    (claim,) = lab.run(SHIPPED[verdict], kernel=kernel.id, results=tmp_path)
+    assert claim.verdict.kind == verdict, claim
+    assert claim.passed, claim
+    predicted = [result for result in claim.results if result.predicted and result.measured]
+    assert predicted
+    assert [result.arm for result in predicted if result.model_is_off] == []
+    witnesses = [result for result in claim.results if result.explains]
+    assert [result.arm for result in witnesses if result.bears_out is False] == []
+    if verdict == "partly":
+        assert {part.kind for _, part in claim.judged.result.parts} == {"reproduced", "not reproduced"}

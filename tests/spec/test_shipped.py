@@ -1,0 +1,41 @@
+"""What the shipped claims say of themselves: where figures come from, what explains them, and bounds that can fail."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from lab.spec import find
+from lab.spec.cause import Consistent, Demonstrated
+from lab.spec.loaded import LoadedExperiment
+from lab.spec.tolerance import Above, AtLeast, AtMost, Below
+from lab.units import Value
+
+SHIPPED = Path(__file__).parents[2] / "experiments"
+CLAIMS = find.find(sorted(str(path) for path in SHIPPED.glob("*/*.py")))
+
+
+@pytest.mark.parametrize("claim", CLAIMS, ids=lambda claim: claim.id)
+def test_what_is_not_reproduced_has_a_cause_or_says_that_it_is_open(claim: LoadedExperiment) -> None:
+    if claim.experiment.expect in ("partly", "not reproduced"):
+        causes = [arm.explains for arm in claim.experiment.arms if isinstance(arm.explains, Demonstrated | Consistent)]
+        assert causes or claim.experiment.unexplained or claim.experiment.untestable
+
+
+@pytest.mark.parametrize("claim", CLAIMS, ids=lambda claim: claim.id)
+def test_no_bound_on_a_ratio_takes_no_effect(claim: LoadedExperiment) -> None:
+    for case in claim.cases():
+        if case.claimed and case.relative_to and isinstance(case.tolerance, Above | AtLeast | AtMost | Below):
+            least, most = case.tolerance.bounds(case.claimed.value)
+            assert not least <= 1 <= most, f"{case.arm}: a ratio of 1, no effect, passes"
+
+
+def test_one_figure_has_one_tolerance_in_an_article() -> None:
+    """Witnesses included. Bounds and counts take no part: many sentences speak of a 1."""
+    found: dict[tuple[str, Value], set[str]] = {}
+    for claim in CLAIMS:
+        for case in claim.cases():
+            if case.claimed and not case.tolerance.sign and case.claimed.value.unit != "1":
+                found.setdefault((claim.article.name, case.claimed.value), set()).add(str(case.tolerance))
+    assert {key: each for key, each in found.items() if len(each) > 1} == {}
