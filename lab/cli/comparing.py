@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import xml.etree.ElementTree as ET
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 from rich.console import Group, RenderableType
 from rich.padding import Padding
@@ -93,7 +93,8 @@ def block(change: ClaimChange) -> RenderableType:
     lines = Text("\n".join(_lines(change)))
     table = Table(box=None, pad_edge=False, padding=(0, 2))
     for name in ("arm", "base", "new", "change", ""):
-        table.add_column(name, justify="left" if name in ("arm", "") else "right", no_wrap=name != "arm")
+        side: Literal["left", "right"] = "left" if name in ("arm", "") else "right"
+        table.add_column(name, justify=side, no_wrap=name != "arm", overflow="fold")
     for case in change.cases:
         if not case.identical:
             table.add_row(_name(case), _side(case.base), _side(case.new), _ratio(case), case.change)

@@ -34,8 +34,8 @@ class Tests:
 def tests(changes: Sequence[ClaimChange]) -> Tests:
     """Count the tests of all claims."""
     shifts = [case.shift for change in changes for case in change.cases if case.shift]
-    tested = sum(shift.is_testable for shift in shifts)
-    return Tests(tested, len(shifts) - tested)
+    untested = [shift for shift in shifts if not shift.is_testable]
+    return Tests(len(shifts) - len(untested), sum(not shift.is_constant for shift in untested))
 
 
 def counts(changes: Sequence[ClaimChange]) -> dict[Change, int]:

@@ -34,7 +34,7 @@ def _tested(shift: Shift, what: str) -> str:
         said += f", {100 * (found.number - 1):+.3g} % ({' to '.join(bounds)} in {100 * (found.coverage or 0):.3g} %)"
     said += f", p {shift.test.p:.2g}"
     if shift.p is not None and shift.tests > 1:
-        said += f" ({shift.p:.2g} of {shift.tests} tests)"
+        said += f" ({shift.p:.2g} corrected for {shift.tests} tests)"
     return said + f", effect {shift.test.effect:+.2f}"
 
 

@@ -42,7 +42,7 @@ def block(claim: ClaimResult) -> RenderableType:
     table = Table(box=None, pad_edge=False, padding=(0, 1))
     for name, justify in (("arm", "left"), ("claimed", "right"), ("predicted", "right"), ("measured", "right")):
         style = "" if name == "measured" else "dim"
-        table.add_column(name, justify=justify, style=style, no_wrap=name != "arm")  # type: ignore[arg-type]
+        table.add_column(name, justify=justify, style=style, no_wrap=name != "arm", overflow="fold")  # type: ignore[arg-type]
     for name in ("n/N", "model error"):
         table.add_column(name, justify="right", style="dim", no_wrap=True)
     for result in claim.results:
