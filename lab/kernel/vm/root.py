@@ -43,7 +43,7 @@ UNUSED = {  # parts of Python's library
 }
 UNCHECKED_HASH = py_compile.PycInvalidationMode.UNCHECKED_HASH
 LIBRARY = re.compile(r"(?:=>\s+|^\s+)(/\S+) \(0x", re.MULTILINE)  # one of them, as ldd names it
-OUTSIDE = {"cli", "metric", "model", "record", "comparison", "report", "verdict"}  # layers that no guest ever needs
+OUTSIDE = {"cli", "metric", "model", "comparison", "report", "verdict"}  # layers that no guest ever needs
 WEEK = 7 * 24 * 3600
 # Without PYTHONHASHSEED, Python would wait for the kernel to have enough randomness, which only `init` tells it.
 INIT = """#!/bin/sh
