@@ -17,6 +17,7 @@ from lab.kernel.vm import qemu, stock
 from lab.metric import bulk_goodput, window_plateau
 from lab.model.mss import mss
 from lab.probe import Capture
+from lab.record.trial import Trial, canonical
 from lab.runner.saturation import SATURATED
 from lab.spec import find
 from lab.spec.changes import Changes
@@ -111,19 +112,26 @@ sys.exit(ended.status)
 
 def test_its_own_namespaces_carry_trials(shipped: stock.StockKernel, tmp_path: Path) -> None:
     """--on host, where the running kernel is a distribution's: the doctor's probe, then a trial that is watched."""
-    trial = {
-        "network": to_plain(find.topology("two-hosts").resolve(Changes(links={"path": {"delay": "10 ms"}}))),
-        "workload": to_plain(Ping(count=10, interval=Duration.of("100 ms"))),  # fewer moments would show nothing
-        "probes": [],
-        "middleboxes": [],
-        "on": "host",
-        "clock": "real",
-        "seed": 1,
-        "repeat": 0,
-    }
+    network = find.topology("two-hosts").resolve(Changes(links={"path": {"delay": "10 ms"}}))
+    trial = Trial(
+        claim="test/trial",
+        arm="only",
+        point="",
+        source_sha256="",
+        network=to_plain(network),
+        workload=to_plain(Ping(count=10, interval=Duration.of("100 ms"))),  # fewer moments would show nothing
+        probes=[],
+        middleboxes=[],
+        kernel={},
+        on="host",
+        clock="real",
+        seed=1,
+        repeat=0,
+        tools={},
+    )
     folder = tmp_path / "trial"
     folder.mkdir()
-    (folder / "trial.json").write_text(json.dumps(trial))
+    (folder / "trial.json").write_bytes(canonical(trial))
     ended = boot(shipped, tmp_path, [sys.executable, "-c", ON_HOST], budget=Budget(wall=300.0))
     assert ended.status == 0, ended.console.read_text()
     result = json.loads((folder / "result.json").read_text())
