@@ -47,7 +47,7 @@ EXPERIMENT = Experiment(
     links={"path": {"rate": None}},
     clock="real",
     samples=6,
-    workload=Bulk(size=Size.of("512 MiB"), duration=Duration.of("60 s")),
+    workload=Bulk(size=Size.of("4 GiB"), duration=Duration.of("60 s")),
     probes=(CpuTime(),),
     metric=metric.cpu_per_gb(),
     arms=(

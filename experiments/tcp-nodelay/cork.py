@@ -31,8 +31,8 @@ EXPERIMENT = Experiment(
             prediction=model.data_packets,
             tolerance=Exactly(because="packets are counted"),
         ),
-        Arm("nodelay-time", workload=of(2000, "nodelay"), clock="real", samples=6),
-        Arm("cork-time", HALF, relative_to="nodelay-time", workload=of(2000, "cork"), clock="real", samples=6),
+        Arm("nodelay-time", workload=of(10_000, "nodelay"), clock="real", samples=6),
+        Arm("cork-time", HALF, relative_to="nodelay-time", workload=of(10_000, "cork"), clock="real", samples=6),
     ),
     tolerance=Absolute(0.1, because="'halves' has one digit, and its own two times make 0.52"),
     unexplained="the time is the machine's: 17 system calls and a packet, in place of 15 and 15. Here the calls are "

@@ -32,7 +32,7 @@ EXPERIMENT = Experiment(
             tolerance=Exactly(because="packets are counted"),
         ),
         Arm("nagle-time", workload=of(50, "plain"), clock="real", samples=6),
-        Arm("nodelay-time", FACTOR, relative_to="nagle-time", workload=of(1000, "nodelay"), clock="real", samples=6),
+        Arm("nodelay-time", FACTOR, relative_to="nagle-time", workload=of(10_000, "nodelay"), clock="real", samples=6),
         Arm("seconds", metric=metric.exchange_time(), clock="real"),
     ),
     tolerance=Below(

@@ -13,8 +13,8 @@ FASTER = Implied(1, "the time of 15 writes: 'better latency and performance'", p
 
 
 def of(way: WriteStyle) -> SmallWrites:
-    """2,000 messages, over the loopback."""
-    return SmallWrites(client="host", server="host", messages=2000, way=way)
+    """10,000 messages, over the loopback."""
+    return SmallWrites(client="host", server="host", messages=10_000, way=way)
 
 
 EXPERIMENT = Experiment(
