@@ -53,8 +53,9 @@ test-kernels: setup-test kernel ## plant changes in kernels and find them; an ho
 bench: kernel ## compare trials with real time, and the capture reader
 	@$(PY) -m bench
 
-fidelity: kernel ## measure how often the check of real time is wrong (25 minutes, as root)
+fidelity: setup-test kernel ## measure how often the check of real time is wrong (25 minutes, as root)
 	@$(PY) -m bench.fidelity $(ARGS)
+	@.venv/bin/pytest -m calm
 
 lock: setup ## renew requirements.lock with the newest Python packages
 	@rm -rf build/uv && $(PY) -m venv build/uv && build/uv/bin/pip install --quiet uv

@@ -90,6 +90,7 @@ def busy(core: int, seconds: float = 2.0) -> float:
     return 1 - (spent["idle"] + spent["iowait"]) / sum(spent.values())
 
 
+@pytest.mark.calm
 def test_on_a_calm_machine_trials_count(perform: Perform, tmp_path: Path) -> None:
     """A check that always complains would pass every other test here: of six trials, three count at least."""
     taken = busy(min(os.sched_getaffinity(0)))
