@@ -1,9 +1,10 @@
 """Measure how often the check of real time is wrong: `make fidelity`, or `python -m bench.fidelity --help`.
 
 Short trials run while a hog steals a known share of their CPU's time, in bursts of a known length. Each is scored
-against two truths: what was stolen while it was watched, and whether its own figure is off by more than real time
+against three truths: what was stolen while it was watched, for how much of that time the machine itself was away, as
+the hog's own timers saw it at a priority above everything, and whether the trial's figure is off by more than real time
 promises. *False-valid* is a trial that counts although one of them breaks the promise, *false-invalid* one that does
-not count although both keep it. The latter says something about the check only on a machine where nothing else runs.
+not count although all keep it. On a machine that is away for more than promised by itself, few trials keep it.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from bench.hog import Stolen, stealing
+from bench.hog import Disturbance, disturbing
 from lab import outputs
 from lab.errors import LabError
 from lab.kernel import Kernel, choose
@@ -58,7 +59,7 @@ class Kind:
     name: str
     path: dict[str, Any]
     workload: Any
-    off: Callable[[Record, float], float]  # from the record and the stolen share
+    off: Callable[[Record, float], float]  # from the record and the share of time in which the CPU was away
     probes: tuple[Any, ...] = ()
 
 
@@ -83,9 +84,9 @@ def _rtt(seconds: float) -> Callable[[Record, float], float]:
     return off
 
 
-def _cpu(_: Record, stolen: float) -> float:
-    """Where the CPU is the bottleneck, goodput lacks what was stolen."""
-    return stolen / PROMISE.share
+def _cpu(_: Record, away: float) -> float:
+    """Where the CPU is the bottleneck, goodput lacks the time in which it was away."""
+    return away / PROMISE.share
 
 
 _PINGS = Ping(count=26, interval=Duration.of("100 ms"))
@@ -117,8 +118,10 @@ class Score:
     level: float
     burst_ns: int
     stolen: float  # the share of the time in which it was watched
+    away: float  # the share of that time in which the machine was away by itself, estimated
     off: float  # its figure, in promises
     reasons: tuple[str, ...]
+    evidence: dict[str, Any]  # all that was seen, so that another rule can be scored on the same trials
 
     @property
     def valid(self) -> bool:
@@ -128,7 +131,7 @@ class Score:
     @property
     def broken(self) -> bool:
         """Say whether the promise was broken: in its figure, or in the time that the machine was away."""
-        return self.off > 1 or self.stolen > PROMISE.share
+        return self.off > 1 or self.stolen + self.away > PROMISE.share
 
 
 def plans(clear: int, calm: int, others: int, seed: int) -> list[Plan]:
@@ -163,12 +166,15 @@ def run(plan: Plan, kernel: Kernel, cpu: int, scratch: Path) -> Score:
         tools=tools.versions(tools.needed([plan.kind.workload, *plan.kind.probes])),
     )
     results = Path(tempfile.mkdtemp(dir=scratch))
-    with stealing(cpu, plan.level, plan.burst_ns, plan.seed) as stolen:
+    with disturbing(cpu, plan.level, plan.burst_ns, plan.seed) as disturbance:
         record = Runner(Store(results), [kernel], jobs=1).run([trial], _Silent())[trial.address]
     if isinstance(record, LabError):
         raise record
-    share = _watched(record, stolen)
-    score = Score(plan.kind.name, plan.level, plan.burst_ns, share, plan.kind.off(record, share), spoilt(record))
+    stolen, away = _watched(record, disturbance)
+    off = plan.kind.off(record, stolen + away)
+    score = Score(
+        plan.kind.name, plan.level, plan.burst_ns, stolen, away, off, spoilt(record), record.json(outputs.FIDELITY)
+    )
     shutil.rmtree(results)
     return score
 
@@ -181,11 +187,12 @@ class _Silent:
     def ended(self, trial: Trial, outcome: Record | LabError, stored: bool) -> None: ...
 
 
-def _watched(record: Record, stolen: Stolen) -> float:
-    """Return the stolen share of the time in which the trial was watched."""
+def _watched(record: Record, disturbance: Disturbance) -> tuple[float, float]:
+    """Return which share of the time in which the trial was watched was stolen, and in which the machine was away."""
     seen = record.json(outputs.FIDELITY)
-    start, samples = seen["began_ns"], seen["samples"]
-    return stolen.share(start, start + samples[-1]["ns"] - samples[0]["ns"])
+    samples, start = seen["samples"], seen["began_ns"]
+    end = start + samples[-1]["ns"] - samples[0]["ns"]
+    return disturbance.stolen(start, end), disturbance.away(start, end, PROMISE.rtt)
 
 
 def rate(hits: int, count: int) -> str:
@@ -205,7 +212,7 @@ def summary(scores: Sequence[Score]) -> Iterator[Table]:
 
 
 def _table(title: str, scores: Iterable[Score], name: Callable[[Score], str]) -> Table:
-    made = Table(title, "trials", "really", "count", "figure off", "false-valid", "false-invalid", box=None)
+    made = Table(title, "trials", "really", "away", "count", "figure off", "false-valid", "false-invalid", box=None)
     groups: dict[str, list[Score]] = {}
     for score in scores:
         groups.setdefault(name(score), []).append(score)
@@ -216,6 +223,7 @@ def _table(title: str, scores: Iterable[Score], name: Callable[[Score], str]) ->
             group,
             str(len(having)),
             f"{100 * fmean(score.stolen for score in having):.2f} %",
+            f"{100 * fmean(score.away for score in having):.2f} %",
             str(sum(score.valid for score in having)),
             str(sum(score.off > 1 for score in having)),
             rate(sum(score.valid for score in broken), len(broken)),
@@ -244,8 +252,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         todo = plans(asked.clear, asked.calm, asked.others, asked.seed)
         for number, plan in enumerate(todo, 1):
             scores.append(score := run(plan, kernel, cpu, scratch))
+            shares = f"{100 * score.stolen:.2f} % stolen, {100 * score.away:.2f} % away"
             said = "; ".join(score.reasons) or "counts"
-            print(f"{number}/{len(todo)} {score.kind}, {100 * score.stolen:.2f} % stolen: {said}", file=sys.stderr)
+            print(f"{number}/{len(todo)} {score.kind}, {shares}: {said}", file=sys.stderr)
     except KeyboardInterrupt:
         pass
     except LabError as error:
@@ -253,7 +262,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         return error.exit_code
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
-        asked.into.write_text(json.dumps([vars(score) for score in scores], indent=1) + "\n")
+        asked.into.write_text(json.dumps([vars(score) for score in scores]) + "\n")
     for table in summary(scores):
         console.print(table, "")
     clear = [score for score in scores if score.level == CLEAR and score.broken]

@@ -12,18 +12,17 @@ from pathlib import Path
 
 import pytest
 
-from bench.hog import stealing
+from bench.hog import disturbing
 from lab.outputs import FIDELITY
-from lab.probe import proc_stat
 from lab.units import Duration
 from lab.verdict.fidelity import faults
+from lab.verdict.promise import PROMISE
 from lab.workload import Bulk, Ping
 from tests.fabric.cases import CASES, held_by
 from tests.kinds import Perform
 
 pytestmark = pytest.mark.guest
 
-CALM = 0.02  # of a core, at most, is others'
 SPIN = ["sh", "-c", "while :; do :; done"]
 
 
@@ -75,34 +74,31 @@ def test_stolen_time_near_the_promise_is_noticed(
     """`make fidelity` measures how often; this is one trial of each kind. The promise is 1 % of the time."""
     core, ping = min(os.sched_getaffinity(0)), Ping(count=20, interval=Duration.of("100 ms"))
     path = {"rate": rate, "delay": "5 ms"}
-    with stealing(core, share, burst_ns, seed=1):
+    with disturbing(core, share, burst_ns, seed=1):
         record = perform("symmetric-1g", ping, clock="real", into=tmp_path, links={"path": path})
     said = faults(record.json(FIDELITY))
     assert any(re.match("timers (fired|usually fire)", reason) for reason in said), said
 
 
-def busy(core: int, seconds: float = 2.0) -> float:
-    """The share of a core that others take: programs, interrupts, a hypervisor."""
-    before = proc_stat.ticks({core})
-    time.sleep(seconds)
-    after = proc_stat.ticks({core})
-    spent = {name: after[name] - before[name] for name in after}
-    return 1 - (spent["idle"] + spent["iowait"]) / sum(spent.values())
-
-
 @pytest.mark.calm
+@pytest.mark.skipif(os.geteuid() != 0, reason="watching a machine from above its monitor takes real-time priority")
 def test_on_a_calm_machine_trials_count(perform: Perform, tmp_path: Path) -> None:
-    """A check that always complains would pass every other test here: of six trials, three count at least."""
-    taken = busy(min(os.sched_getaffinity(0)))
-    if taken > CALM:
-        pytest.skip(f"NOT CALM: others take {100 * taken:.0f} % of this core, so nothing shows that any trial counts")
+    """A check that always complains would pass every other test here.
+
+    Of four trials at least in which a witness at the highest priority never woke up late, half count.
+    """
+    core, found = min(os.sched_getaffinity(0)), []
     bulk, ping = Bulk(duration=Duration.of("2500 ms")), Ping(count=26, interval=Duration.of("100 ms"))
-    found = []
-    for turn in range(6):
+    for turn in range(16):
         load, path = (ping, {"rate": None, "delay": "5 ms"}) if turn % 3 else (bulk, {"rate": "10 Mbit/s"})
-        record = perform("symmetric-1g", load, clock="real", into=tmp_path / str(turn), links={"path": path})
-        found.append(faults(record.json(FIDELITY)))
-    assert sum(1 for reasons in found if not reasons) >= 3, found
+        start = time.time_ns()
+        with disturbing(core, 0, 0, seed=turn) as machine:
+            record = perform("symmetric-1g", load, clock="real", into=tmp_path / str(turn), links={"path": path})
+        if not machine.away(start, time.time_ns(), PROMISE.rtt):
+            found.append(faults(record.json(FIDELITY)))
+    if len(found) < 4:
+        pytest.skip(f"NOT CALM: the machine was away in {16 - len(found)} of 16 trials, by a witness's timers")
+    assert sum(not reasons for reasons in found) >= len(found) / 2, found
 
 
 def test_virtual_time_is_not_watched(perform: Perform) -> None:
