@@ -3,8 +3,9 @@
 Short trials run while a hog steals a known share of their CPU's time, in bursts of a known length. Each is scored
 against three truths: what was stolen while it was watched, for how much of that time the machine itself was away, as
 the hog's own timers saw it at a priority above everything, and whether the trial's figure is off by more than real time
-promises. *False-valid* is a trial that counts although one of them breaks the promise, *false-invalid* one that does
-not count although all keep it. On a machine that is away for more than promised by itself, few trials keep it.
+promises. Where a trial says that its figures are known to a larger share, it is held to that. *False-valid* is a trial
+that counts although one of them breaks this, *false-invalid* one that does not count although all keep it. On a machine
+that is away for more than promised by itself, few trials keep it.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ from lab.spec.changes import Changes
 from lab.units import Duration, Rate, to_plain
 from lab.verdict.binomial import interval
 from lab.verdict.promise import PROMISE
-from lab.verdict.repeats import spoilt
+from lab.verdict.repeats import spoilt, uncertainty
 from lab.workload import Bulk, Ping
 
 LEVELS = (0.0, 0.005, 0.01, 0.02, 0.03, 0.05)
@@ -121,6 +122,7 @@ class Score:
     away: float  # the share of that time in which the machine was away by itself, estimated
     off: float  # its figure, in promises
     reasons: tuple[str, ...]
+    stated: float  # the share to which it says that its figures are known
     evidence: dict[str, Any]  # all that was seen, so that another rule can be scored on the same trials
 
     @property
@@ -130,8 +132,8 @@ class Score:
 
     @property
     def broken(self) -> bool:
-        """Say whether the promise was broken: in its figure, or in the time that the machine was away."""
-        return self.off > 1 or self.stolen + self.away > PROMISE.share
+        """Say whether what it says was broken: in its figure, or in the time that the machine was away."""
+        return self.off * PROMISE.share > self.stated or self.stolen + self.away > self.stated
 
 
 def plans(clear: int, calm: int, others: int, seed: int) -> list[Plan]:
@@ -173,7 +175,15 @@ def run(plan: Plan, kernel: Kernel, cpu: int, scratch: Path) -> Score:
     stolen, away = _watched(record, disturbance)
     off = plan.kind.off(record, stolen + away)
     score = Score(
-        plan.kind.name, plan.level, plan.burst_ns, stolen, away, off, spoilt(record), record.json(outputs.FIDELITY)
+        plan.kind.name,
+        plan.level,
+        plan.burst_ns,
+        stolen,
+        away,
+        off,
+        spoilt(record),
+        max(PROMISE.share, uncertainty(record)),
+        record.json(outputs.FIDELITY),
     )
     shutil.rmtree(results)
     return score
@@ -225,7 +235,7 @@ def _table(title: str, scores: Iterable[Score], name: Callable[[Score], str]) ->
             f"{100 * fmean(score.stolen for score in having):.2f} %",
             f"{100 * fmean(score.away for score in having):.2f} %",
             str(sum(score.valid for score in having)),
-            str(sum(score.off > 1 for score in having)),
+            str(sum(score.off * PROMISE.share > score.stated for score in having)),
             rate(sum(score.valid for score in broken), len(broken)),
             rate(sum(not score.valid for score in kept), len(kept)),
         )

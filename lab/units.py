@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import total_ordering
+from math import inf
 from typing import Any, ClassVar, Self, TypeVar
 
 import msgspec
@@ -197,11 +198,32 @@ class Value:
                 return cls.of(kind.of(str(figure)))
         raise UnitError(f"'{figure}' is not a rate, a duration or a size")
 
+    def within(self, share: float) -> Value:
+        """Return the figure with bounds: what it would be if its cause had been less or more by `share` (0 to 1)."""
+        if not share:
+            return self
+        ends = sorted((self.number * (1 - share), self.number / (1 - share)))
+        return Value(self.number, self.unit, *ends)
+
     def over(self, other: Value) -> Value | None:
-        """Return the ratio to another exact figure; None over zero. Raises UnitError when the units differ."""
+        """Return the ratio to another figure, between the least and the most that both bounds allow; None over zero.
+
+        Raises UnitError when the units differ.
+        """
         if self.unit != other.unit:
             raise UnitError(f"no ratio of {self.unit} and {other.unit}")
-        return Value(self.number / other.number, "1") if other.number > 0 else None
+        if other.number <= 0:
+            return None
+        if self.low is self.high is other.low is other.high is None:
+            return Value(self.number / other.number, "1")
+        (low, high), (least, most) = self.bounds, other.bounds
+        ends = (low / most, high / least if least > 0 else inf)
+        return Value(self.number / other.number, "1", *ends)
+
+    @property
+    def bounds(self) -> tuple[float, float]:
+        """Return its lower and its upper bound: the figure itself where it is exact."""
+        return (self.number if self.low is None else self.low, self.number if self.high is None else self.high)
 
     def __str__(self) -> str:
         if self.unit == "1":

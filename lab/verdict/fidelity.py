@@ -17,6 +17,11 @@ with High-Fidelity Emulation", 2013):
 - Frames are lost only where the network says so, not by a CPU's backlog.
 
 A softirq that was squeezed, a queue on a wire, or a wire's tail drops spoil nothing by themselves: they are evidence.
+
+A network whose links have neither a rate nor a delay costs nothing but CPU time. There a stall adds its own length to
+what a workload takes, and no more: whatever waits for something, waits for the latest of what it waits for, so without
+the stall it ends earlier by the stall at most. So time in which the machine was away does not spoil such a trial: it
+leaves its figures uncertain by that share (`uncertainty`), up to a limit.
 """
 
 from __future__ import annotations
@@ -29,7 +34,7 @@ from typing import Any
 from lab.verdict.binomial import at_most
 from lab.verdict.promise import PROMISE
 
-__all__ = ["UNWATCHED", "faults"]
+__all__ = ["UNWATCHED", "faults", "uncertainty"]
 
 UNWATCHED = "nothing watched the machine: a trial in real time needs that"
 VERSION = 2  # of the evidence, as lab.runner.monitor writes it
@@ -40,6 +45,7 @@ SHARE, RTT, DOUBT = PROMISE.share, PROMISE.rtt, PROMISE.doubt
 # goodput, because a wire with a queue makes up for what is late.
 OWN_WORK = 0.3e-3
 MOST_UNSEEN = 1.5  # times what is seen: less than a third of a stall. What is later by so little is a timer of its own
+MOST_BOUNDED = 3.0  # the same for what is only to be bounded: there, a timer of its own may count as a short stall
 FRAME_OVERHEAD = 24  # bytes of a frame on the wire that a qdisc does not count
 LEAST_TURNS = 10  # in a window, before their mean says anything
 LEAST_TICKS = 5  # a window has to have, before it says anything that none of them is idle
@@ -53,19 +59,54 @@ def faults(evidence: Evidence) -> tuple[str, ...]:
     if evidence.get("version") != VERSION:
         return ("the machine was watched in a way that shows too little: run the trial again",)
     samples, tick, greedy = evidence["samples"], evidence["tick"], evidence["greedy"]
-    rated = any(sample["wires"] for sample in samples)
+    rated = _is_rated(evidence)
     return (
         *_clock(evidence["clock"]["resolution_s"]),
         *_wires("before the trial", evidence["wires"], greedy),
         *_after(evidence.get("wires_after"), greedy),
-        *_away(evidence["wakeups"]["late_ns"], OWN_WORK if greedy and rated else RTT),
-        *_taken(samples, tick),
+        *(_too_uncertain(evidence) if _costs_cpu_alone(evidence) else _away_or_taken(evidence)),
         *(() if greedy else _waited(samples)),
         *_slow(samples),
         *(_starved(samples, tick) if greedy and rated else ()),
         *(_paced(samples, evidence["wires"]) if greedy and rated else ()),
         *_dropped(samples),
     )
+
+
+def uncertainty(evidence: Evidence) -> float:
+    """Return the share of the time for which the machine may have been away, where its figures are known to that.
+
+    It is 0 for networks with rates or delays: their trials keep the promise, or do not count.
+    """
+    if evidence.get("version") != VERSION or not _costs_cpu_alone(evidence):
+        return 0.0
+    late_ns = evidence["wakeups"]["late_ns"]
+    taken = sum(share for _, share, room in _takers(evidence["samples"], evidence["tick"]) if share > room)
+    return max(_most_away(late_ns, RTT, PROMISE.rare, MOST_BOUNDED), taken)
+
+
+def _is_rated(evidence: Evidence) -> bool:
+    return any(sample["wires"] for sample in evidence["samples"])
+
+
+def _costs_cpu_alone(evidence: Evidence) -> bool:
+    return not _is_rated(evidence) and all(wire["delay_wanted"] == 0 for wire in evidence["wires"])
+
+
+def _too_uncertain(evidence: Evidence) -> Iterator[str]:
+    usual = median(evidence["wakeups"]["late_ns"] or [0]) / 1e9
+    if usual > RTT:
+        yield f"timers usually fire {_ms(usual)} late"
+    elif (share := uncertainty(evidence)) > PROMISE.most:
+        yield f"the machine may have been away for {_percent(share)} of the time, and figures are known to that alone"
+
+
+def _away_or_taken(evidence: Evidence) -> Iterator[str]:
+    tolerated = OWN_WORK if evidence["greedy"] and _is_rated(evidence) else RTT
+    yield from _away(evidence["wakeups"]["late_ns"], tolerated)
+    for what, share, room in _takers(evidence["samples"], evidence["tick"]):
+        if share > SHARE + room:
+            yield f"{what} took {_percent(share)} of the trial's CPU"
 
 
 def _clock(resolution: float) -> Iterator[str]:
@@ -106,23 +147,15 @@ def _by_link(wires: Sequence[Evidence]) -> dict[str, list[Evidence]]:
 
 
 def _away(late_ns: Sequence[int], tolerated: float) -> Iterator[str]:
-    """Bound the share of time in which a timer waits for longer than usual by more than `tolerated`.
-
-    Of a stall, only what is longer than that is seen, so what is seen is scaled up to whole stalls: a moment in a stall
-    is half of it away from its end, on average.
-    """
     if (shown := at_most(0, len(late_ns), DOUBT)) > SHARE:
         yield f"only {len(late_ns)} timers were watched: they cannot show that fewer than {_percent(shown)} are late"
         return
     usual = median(late_ns) / 1e9
     if usual > tolerated:
         yield f"timers usually fire {_ms(usual)} late"
-        return
-    excess = [over for each in late_ns if (over := each / 1e9 - usual - tolerated) > 0]
-    if not excess:
-        return
-    unseen = min(MOST_UNSEEN, 1 + tolerated / (2 * fmean(excess)))
-    if (most := at_most(len(excess), len(late_ns), DOUBT) * unseen) > SHARE:
+    elif (excess := _excess(late_ns, tolerated)) and (
+        most := _most_away(late_ns, tolerated, DOUBT, MOST_UNSEEN)
+    ) > SHARE:
         late, worst = _percent(len(excess) / len(late_ns)), _ms(max(late_ns) / 1e9)
         yield (
             f"timers fired more than {_ms(tolerated)} later than usual in {late} of cases, by up to {worst}: the "
@@ -130,11 +163,31 @@ def _away(late_ns: Sequence[int], tolerated: float) -> Iterator[str]:
         )
 
 
-def _taken(samples: Sequence[Evidence], tick: float) -> Iterator[str]:
-    """Report CPU time used by other processes and by interrupts, or withheld by whatever runs this kernel.
+def _excess(late_ns: Sequence[int], tolerated: float) -> list[float]:
+    """Return by how many seconds timers were later than usual and what is tolerated, where they were."""
+    usual = median(late_ns) / 1e9
+    return [over for each in late_ns if (over := each / 1e9 - usual - tolerated) > 0]
 
-    A hypervisor may say so (steal). From a user-mode kernel it is taken without a word, and its account lacks the time.
-    Time in softirqs is not counted here: it is the trial's own network.
+
+def _most_away(late_ns: Sequence[int], tolerated: float, doubt: float, scale: float) -> float:
+    """Bound the share of time in which a timer waits for longer than usual by more than `tolerated`.
+
+    Of a stall, only what is longer than that is seen, so what is seen is scaled up to whole stalls, by `scale` at most:
+    a moment in a stall is half of it away from its end, on average. Without a timer the bound is 1: nothing is known.
+    """
+    if not late_ns:
+        return 1.0
+    excess = _excess(late_ns, tolerated)
+    unseen = min(scale, 1 + tolerated / (2 * fmean(excess))) if excess else 1.0
+    return min(1.0, at_most(len(excess), len(late_ns), doubt) * unseen)
+
+
+def _takers(samples: Sequence[Evidence], tick: float) -> Iterator[tuple[str, float, float]]:
+    """Yield who took CPU time: other processes and interrupts, and whatever runs this kernel and withheld it.
+
+    Each has the share of the trial's time that it took, and the room in which that cannot be told, because CPU time is
+    counted in ticks. A hypervisor may say so (steal). From a user-mode kernel it is taken without a word, and its
+    account lacks the time. Time in softirqs is not counted here: it is the trial's own network.
     """
     first, last = samples[0], samples[-1]
     seconds = (last["ns"] - first["ns"]) / 1e9
@@ -143,9 +196,8 @@ def _taken(samples: Sequence[Evidence], tick: float) -> Iterator[str]:
     lost = last["cpus"] * seconds - sum(spent.values()) + spent["steal"]
     coarse = 2 * tick * last["processes"]  # user and system time of each process are cut to whole ticks
     counted = tick * max(1, sum(map(bool, last["cpu"].values())))  # and so is each kind of work that there ever was
-    for what, taken, room in (("other programs", others, coarse), ("the host or hypervisor", lost, counted)):
-        if taken > SHARE * seconds + room:
-            yield f"{what} took {_percent(taken / seconds)} of the trial's CPU"
+    yield "other programs", others / seconds, coarse / seconds
+    yield "the host or hypervisor", lost / seconds, counted / seconds
 
 
 def _waited(samples: Sequence[Evidence]) -> Iterator[str]:

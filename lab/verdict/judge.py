@@ -51,8 +51,7 @@ def judge(claimed: Value, measured: Value, tolerance: Tolerance, word: str = "re
     if claimed.unit != measured.unit:
         raise UnitError(f"a measurement in {measured.unit} says nothing about a figure in {claimed.unit}")
     least, most = tolerance.bounds(claimed)
-    low = measured.number if measured.low is None else measured.low
-    high = measured.number if measured.high is None else measured.high
+    low, high = measured.bounds
     against = f"{measured} measured, {claimed} {word}, {tolerance}"
     if least <= low and high <= most:
         return Verdict("reproduced", against)
@@ -123,19 +122,22 @@ def median(values: Sequence[Value]) -> Value:
     Of n repeats in order, the k-th from below and from above hold the distribution's median between them in 1 - 2
     P(B(n, 1/2) < k) of cases, whatever the distribution: that is the interval's coverage, the least of at least 95 %.
     Fewer than six cannot reach 95 %: then all of them are the interval, with the coverage that they have, 75 % for
-    three. It is exact when all are equal or there is only one. Raises UnitError when they have different units, or
-    there are none.
+    three. It is exact when all are equal or there is only one. Where the figures have bounds of their own, the interval
+    goes from that one of the lower bounds to that one of the upper bounds. Raises UnitError when they have different
+    units, or there are none.
     """
     units = {value.unit for value in values}
     if len(units) != 1:
         raise UnitError(f"no median of values in {', '.join(sorted(units)) or 'no unit: there are none'}")
     numbers, unit = sorted(value.number for value in values), units.pop()
-    if numbers[0] == numbers[-1]:
+    lows, highs = (sorted(ends) for ends in zip(*(value.bounds for value in values), strict=True))
+    if lows[0] == highs[-1]:
         return Value(numbers[0], unit)
     low, outside = 0, 2 / 2 ** len(numbers)
     while (further := outside + 2 * comb(len(numbers), low + 1) / 2 ** len(numbers)) <= 0.05:
         low, outside = low + 1, further
-    return Value(middle(numbers), unit, numbers[low], numbers[-1 - low], 1 - outside)
+    coverage = 1 - outside if len(numbers) > 1 else None
+    return Value(middle(numbers), unit, lows[low], highs[-1 - low], coverage)
 
 
 def model_error(predicted: Value | None, measured: Value | None) -> float | None:

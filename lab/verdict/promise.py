@@ -17,6 +17,10 @@ class Promise:
     share: float = 0.01  # of goodput, and so of the time in which the machine was away
     rtt: float = 0.2e-3  # seconds
     doubt: float = 0.05
+    # Where a network costs nothing but CPU, being away is a cost that has a bound, and figures are known to that. The
+    # bound is wrong with a chance of `rare` at most; above `most` a trial would show the machine and not the network.
+    rare: float = 0.01
+    most: float = 0.2
 
 
 PROMISE = Promise()

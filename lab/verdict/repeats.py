@@ -9,7 +9,7 @@ from lab import outputs
 from lab.record.record import Record
 from lab.verdict import fidelity
 
-__all__ = ["Repeats", "is_enough", "spoilt"]
+__all__ = ["Repeats", "is_enough", "spoilt", "uncertainty"]
 
 
 def spoilt(record: Record) -> tuple[str, ...]:
@@ -18,6 +18,13 @@ def spoilt(record: Record) -> tuple[str, ...]:
         return tuple(record.invalid)
     watched = outputs.FIDELITY in record.outputs
     return (*record.invalid, *(fidelity.faults(record.json(outputs.FIDELITY)) if watched else (fidelity.UNWATCHED,)))
+
+
+def uncertainty(record: Record) -> float:
+    """Return the share by which a record's figures may be off because its machine was away; 0 in virtual time."""
+    if record.trial.clock != "real" or outputs.FIDELITY not in record.outputs:
+        return 0.0
+    return fidelity.uncertainty(record.json(outputs.FIDELITY))
 
 
 def is_enough(valid: int, asked: int) -> bool:

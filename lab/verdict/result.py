@@ -300,8 +300,8 @@ def _result(case: Case, figures: Mapping[CaseKey, _Figures], clock: str) -> Resu
         measured = None if found.missing else found.sample.estimate
         if measured is not None and case.claimed is not None:
             verdict = judge(case.claimed.value, measured, case.tolerance, case.claimed.word)
-            if found.spoilt:
-                verdict = Verdict(verdict.kind, f"{verdict.reason} ({found.spoilt})")
+            if said := "; ".join(filter(None, (found.spoilt, found.sample.uncertain))):
+                verdict = Verdict(verdict.kind, f"{verdict.reason} ({said})")
     except UnitError as error:
         verdict = Verdict("invalid", str(error))
     return Result(

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from lab.record.record import Record
 from lab.units import Value
 from lab.verdict.judge import mean, median
+from lab.verdict.repeats import uncertainty
 
 __all__ = ["Sample", "independent"]
 
@@ -21,8 +22,11 @@ class Sample:
 
     @classmethod
     def of(cls, metric: Callable[[Record], Value], records: Iterable[Record], real: bool) -> Sample:
-        """Measure records that count. Raises what the metric raises."""
-        return cls({_which(record): metric(record) for record in records}, real)
+        """Measure records that count, each figure within what its machine leaves uncertain.
+
+        Raises what the metric raises.
+        """
+        return cls({_which(record): metric(record).within(uncertainty(record)) for record in records}, real)
 
     def over(self, base: Sample) -> Sample:
         """Return the ratios to another arm's figures, each of the same seed and repeat; a figure of 0 has none.
@@ -40,6 +44,13 @@ class Sample:
     def numbers(self) -> list[float]:
         """Return the figures as numbers in the base unit."""
         return [value.number for value in self.figures.values()]
+
+    @property
+    def uncertain(self) -> str:
+        """Say how far the least certain figure is known, where their machines were away; "" where all are exact."""
+        shares = [1 - value.bounds[0] / value.number for value in self.figures.values() if value.number]
+        most = max(shares, default=0.0)
+        return f"known to {100 * most:.2g} %: for so long the machine may have been away" if most else ""
 
     @property
     def estimate(self) -> Value | None:

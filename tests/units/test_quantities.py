@@ -142,3 +142,16 @@ def test_a_ratio_has_no_unit() -> None:
     assert Value(30, "s").over(Value(0, "s")) is None
     with pytest.raises(UnitError):
         Value(30, "s").over(Value(1, "B"))
+
+
+@given(st.floats(0.1, 1e9), st.floats(0.1, 1e9), st.floats(0, 0.9), st.floats(0, 0.9))
+def test_a_ratio_holds_that_of_any_two_figures_within_the_bounds(
+    a: float, b: float, share: float, other: float
+) -> None:
+    ratio = Value(a, "s").within(share).over(Value(b, "s").within(other))
+    assert ratio is not None
+    low, high = ratio.bounds
+    for top in Value(a, "s").within(share).bounds:
+        for bottom in Value(b, "s").within(other).bounds:
+            assert low * (1 - 1e-12) <= top / bottom <= high * (1 + 1e-12)
+    assert (share == other == 0) == (ratio.low is None)

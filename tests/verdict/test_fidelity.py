@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from lab.units import UnitError, Value
 from lab.verdict import median
 from lab.verdict.binomial import at_most, interval
-from lab.verdict.fidelity import faults
+from lab.verdict.fidelity import faults, uncertainty
 from tests.verdict.evidence import PERIOD_NS, RATE, USUAL_NS, evidence, lateness, moments, sample, stalls, wire
 
 DATA = Path(__file__).parents[1] / "data" / "fidelity"
@@ -229,6 +229,47 @@ def test_near_the_promise_trials_pass_less_and_less(length_ns: int, greedy: bool
 def test_stalls_shorter_than_the_promised_rtt_are_not_seen() -> None:
     """The limit that docs/real-time.md states: no timer tells a stall of 0.15 ms from a timer's own lateness."""
     assert verdicts(0.02, 150_000, greedy=False, times=20) == 20
+
+
+def on_loopback(**changes: Any) -> dict[str, Any]:
+    """The same machine, and a network that costs nothing but CPU time."""
+    samples = [sample(number, wires=[]) for number in range(101)]
+    return evidence(**{"wires": [], "wires_after": [], "samples": samples, "greedy": False, **changes})
+
+
+@pytest.mark.parametrize("share", [0.0, 0.01, 0.03, 0.1])
+@pytest.mark.parametrize("length_ns", [500_000, 2_000_000, 20_000_000])
+def test_where_only_the_cpu_costs_time_figures_are_known_to_what_the_machine_was_away(
+    length_ns: int, share: float
+) -> None:
+    """The bound is wrong once in a hundred trials at most; and it is no use if it is many times the truth."""
+    bounds, wrong = [], 0
+    for turn in range(100):
+        away = stalls(2, share, length_ns, turn) if share else []
+        late_ns = lateness(moments(2, seed=1000 + turn), away, seed=2000 + turn)
+        seen = on_loopback(wakeups={"late_ns": late_ns})
+        assert faults(seen) == () or uncertainty(seen) > 0.2
+        bounds.append(uncertainty(seen))
+        wrong += uncertainty(seen) < share
+    assert wrong <= 3, "1 in 100 by the rule; two standard deviations more"
+    assert sorted(bounds)[50] < 3.5 * share + 0.008
+
+
+def test_a_machine_that_was_away_too_long_shows_itself() -> None:
+    assert faults(on_loopback(wakeups=late(1000)))[0].startswith("the machine may have been away for 2")
+    assert faults(on_loopback(wakeups={"late_ns": []}))[0].startswith("the machine may have been away for 100 %")
+
+
+def test_what_a_hypervisor_takes_in_pieces_that_no_timer_sees_is_uncertain_too() -> None:
+    samples = [sample(number, wires=[], cpu={"user": number, "idle": int(8.5 * number)}) for number in range(101)]
+    assert uncertainty(on_loopback(samples=samples)) == pytest.approx(0.05, abs=0.002)
+
+
+@pytest.mark.parametrize("changes", [{}, {"samples": [sample(number, wires=[]) for number in range(101)]}])
+def test_a_network_with_a_rate_or_a_delay_keeps_the_promise_or_does_not_count(changes: dict[str, Any]) -> None:
+    """There a stall may cost more than its length: a queue overflows, a timer expires."""
+    assert uncertainty(evidence(wakeups=late(500), **changes)) == 0
+    assert faults(evidence(wakeups=late(500), **changes))
 
 
 def test_the_bound_of_a_chance_is_the_exact_one() -> None:

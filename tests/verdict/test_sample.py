@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Mapping
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -45,6 +46,20 @@ def test_a_repeat_that_one_arm_lacks_has_no_ratio() -> None:
     base, arm = sample({(1, 0): 1, (1, 1): 4, (1, 2): 0}), sample({(1, 1): 2, (1, 2): 1, (1, 3): 7})
     assert arm.over(base).numbers == [0.5], "nothing is a multiple of 0"
     assert sample({}).over(base).estimate is None
+
+
+def _rounded(of: Sample) -> Value:
+    found = of.estimate
+    assert found is not None
+    return replace(found, low=round(found.bounds[0], 6), high=round(found.bounds[1], 6))
+
+
+def test_what_machines_leave_uncertain_is_part_of_the_interval_and_of_a_ratio() -> None:
+    arm = Sample({(1, turn): Value(2 + turn, "s").within(0.2) for turn in range(3)}, real=True)
+    assert _rounded(arm) == Value(3, "s", 1.6, 5, 0.75)
+    assert arm.uncertain == "known to 20 %: for so long the machine may have been away"
+    assert _rounded(arm.over(sample({(1, 0): 1}))) == Value(2, "1", 1.6, 2.5), "one repeat: its coverage is unknown"
+    assert repeats(1, 2).uncertain == ""
 
 
 def test_the_interval_of_a_ratio_has_the_coverage_that_it_says() -> None:
