@@ -8,13 +8,14 @@ from __future__ import annotations
 import os
 from itertools import groupby
 from pathlib import Path
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING
 
 from lab.errors import InputError, LabError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from lab.comparison.compare import ClaimChange
     from lab.comparison.page import Changes
     from lab.record.store import Store
     from lab.report.article import Article, Overview
@@ -143,8 +144,8 @@ def compare(
 
     The records are those of `load`; `base`'s are in the store `against`, if given. A figure whose relative change is at
     most `interest` (0.005 unless given) counts as the same. In the page that `lab compare` or `lab regress` writes,
-    kernels, stores and interest that are not named are that command's. Raises InputError, SpecError, and
-    Incomparable when an experiment changed in between.
+    kernels, stores and interest that are not named are that command's. Of a claim that one side alone has records of,
+    nobody can tell. Raises InputError, SpecError, and Incomparable when an experiment changed in between.
     """
     from lab.comparison.compare import INTEREST
     from lab.comparison.compare import compare as changes
@@ -162,7 +163,9 @@ def compare(
 
     before = judged(base or there.base, against or there.against or results)
     matters = next((each for each in (interest, there.interest) if each is not None), INTEREST)
-    return Changes(changes(before, judged(new or there.new, results), matters))
+    after = judged(new or there.new, results)
+    known = {claim.declared.id for claim in (*before, *after) if claim.records}
+    return Changes(changes([claim for claim in before if claim.declared.id in known], after, matters))
 
 
 def regress(
@@ -184,13 +187,12 @@ def regress(
 
     Real-time trials are, unless the store has those of both kernels from one command, which mixed them; or `stored`,
     which compares what there is. A figure whose relative change is at most `interest` (0.005 unless given) counts as
-    the same. With a kept `baseline`, its records are what `new` (None: the usual kernel) is compared with, and no
-    `base` is named. Raises InputError, SpecError, MachineError, and Incomparable when an experiment changed since the
-    baseline.
+    the same. With a kept `baseline`, its records are what `new` (None: the usual kernel) is compared with, no `base` is
+    named, and all claims are those that it holds. A claim whose trials fail on one kernel is in the answer, with the
+    reason. Raises InputError, SpecError, MachineError, and Incomparable when an experiment changed since the baseline.
     """
     from lab.comparison.compare import INTEREST
     from lab.comparison.compare import compare as changes
-    from lab.comparison.page import Changes
     from lab.kernel import Budget
     from lab.spec import find
     from lab.usecases import baselines, running
@@ -201,15 +203,13 @@ def regress(
     matters = INTEREST if interest is None else interest
     if baseline is not None:
         settings = _settings(new, on, clock, seed, repeat)
-        before = baselines.held(experiments, baseline, store)
-        known = {claim.declared.id for claim in before}
-        held = [loaded for loaded in experiments if loaded.id in known]
-        done = running.run(held, settings, store, jobs, limits)
-        return Changes(changes(before, done.judged, matters) or _none(done))
+        before = [claim for claim in baselines.judged(experiments, baseline, store) if claims or claim.records]
+        done = running.run([claim.declared for claim in before], settings, store, jobs, limits)
+        return _compared(changes(before, done.judged, matters), done)
     pair = [_settings(kernel, on, clock, seed, repeat) for kernel in (base, new)]
     both = [(experiments, settings) for settings in pair]
     then, now = running.run_beside(both, store, jobs, limits, together=not stored)
-    return Changes(changes(then.judged, now.judged, matters) or _none(then, now))
+    return _compared(changes(then.judged, now.judged, matters), then, now)
 
 
 def save_baseline(
@@ -267,8 +267,12 @@ def _claims(judged: Iterable[JudgedClaim], errors: tuple[LabError, ...] = ()) ->
     return Claims(tuple(Claim(claim, page()) for claim in judged), errors)
 
 
-def _none(*done: Judgement) -> NoReturn:
-    """Raise why there is nothing to compare: what the first trial that failed ended with."""
+def _compared(found: tuple[ClaimChange, ...], *done: Judgement) -> Changes:
+    """Return what was found; raise what the first trial that failed ended with when no claim has records of both."""
+    from lab.comparison.page import Changes
+
+    if any(each.was_compared for each in found):
+        return Changes(found)
     errors = [error for judgement in done for error in judgement.errors]
     raise errors[0] if errors else InputError("no claim ran on both kernels: there is nothing to compare")
 

@@ -214,7 +214,7 @@ def compare(
         if not store.is_dir():
             raise InputError(f"{store} is no store of records")
     changes = api.compare(results=new, against=base, interest=interest / 100)
-    if not changes:
+    if not any(each.was_compared for each in changes):
         raise InputError(f"{base} and {new} have no claim in common, of the experiments as they stand")
     _show_changes(changes, junit, page, new, Compared(against=base, interest=interest / 100), as_json)
 

@@ -13,7 +13,7 @@ from rich.text import Text
 
 from lab.comparison.compare import CaseChange, Change, ClaimChange
 from lab.comparison.summary import causes, counts, sentence, tests
-from lab.comparison.words import chance
+from lab.comparison.words import absent, chance
 from lab.report.html import counted
 from lab.report.text import measured
 from lab.verdict import Result
@@ -90,7 +90,9 @@ class Answer:
 def block(change: ClaimChange) -> RenderableType:
     """Show a claim's change: its figures on both sides, and the first packets that differ."""
     title = Text.assemble((change.claim, "bold"), "  ", (change.change, _COLOURS[change.change]))
-    lines = Text("\n".join(_lines(change)))
+    lines = Padding(Text("\n".join(_lines(change))), (0, 0, 1, 2))
+    if change.lacking:
+        return Group(title, lines)
     table = Table(box=None, pad_edge=False, padding=(0, 2))
     for name in ("arm", "base", "new", "change", ""):
         side: Literal["left", "right"] = "left" if name in ("arm", "") else "right"
@@ -98,7 +100,7 @@ def block(change: ClaimChange) -> RenderableType:
     for case in change.cases:
         if not case.identical:
             table.add_row(_name(case), _side(case.base), _side(case.new), _ratio(case), case.change)
-    return Group(title, table, Padding(lines, (0, 0, 1, 2)))
+    return Group(title, table, lines)
 
 
 def _lines(change: ClaimChange) -> list[str]:
@@ -106,6 +108,8 @@ def _lines(change: ClaimChange) -> list[str]:
     lines = []
     if change.base.kind != change.new.kind:
         lines.append(f"{change.base.kind} on {change.kernels[0]}, {change.new.kind} on {change.kernels[1]}")
+    if change.lacking:
+        return [*lines, *absent(change)]
     if change.change == "undecided":
         lines += [verdict.reason for verdict in (change.base, change.new) if verdict.kind == "invalid"]
     for case in change.cases:

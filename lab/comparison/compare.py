@@ -64,6 +64,8 @@ class CaseChange:
             return "cannot tell"  # one side did not run it: its kernel's variant is missing, say
         if (self.base.measured is None) != (self.new.measured is None):
             return "figure moved"
+        if not self.was_compared:
+            return "cannot tell"
         if self.has_same_packets:
             return "same packets"
         decision = self.shift.decide(self.interest) if self.shift else "same figures"
@@ -79,11 +81,15 @@ class CaseChange:
         return self.packets.said in ("identical", "same") and self.base.measured == self.new.measured
 
     @property
+    def was_compared(self) -> bool:
+        """Say whether both sides have a record of the same trial."""
+        return self.identical or bool(self.files or self.packets.said)
+
+    @property
     def is_skipped(self) -> bool:
-        """Say whether neither side ran it, because the kernel's variant is missing, say: nothing of it was compared."""
+        """Say whether neither side ran it, because the kernel's variant is missing, say."""
         verdicts = [result.verdict for result in (self.base, self.new)]
-        ran = self.identical or self.files
-        return not ran and all(verdict and verdict.kind == "skipped" for verdict in verdicts)
+        return not self.was_compared and all(verdict and verdict.kind == "skipped" for verdict in verdicts)
 
     @property
     def ratio(self) -> float | None:
@@ -163,16 +169,31 @@ class ClaimChange:
     def change(self) -> Change:
         """Sum up in a few words what changed: what weighs most of its cases, unless the verdict did by itself.
 
-        A verdict that differs by no more than chance cannot tell. What neither side ran does not count.
+        A verdict that differs by no more than chance cannot tell, nor can a claim that a side has no record of, unless
+        its trials failed there alone. What neither side ran does not count.
         """
         another = self.base.kind != self.new.kind and "skipped" not in (self.base.kind, self.new.kind)
         if another and any(case.is_judged_anew for case in self.cases):
             return "verdict changed"
         found: set[Change] = {case.change for case in self.cases if not case.is_skipped}
-        if another:
+        if another or not self.was_compared:
             found.add("cannot tell")
         order: tuple[Change, ...] = get_args(Change)
         return next((kind for kind in order if kind in found), "identical")
+
+    @property
+    def was_compared(self) -> bool:
+        """Say whether both sides have records of it."""
+        return any(case.was_compared for case in self.cases)
+
+    @property
+    def lacking(self) -> tuple[tuple[str, Verdict], ...]:
+        """Return each side that has no record of the claim: its kernel, and the verdict that says why."""
+        sides = (
+            (self.kernels[0], self.base, [case.base for case in self.cases]),
+            (self.kernels[1], self.new, [case.new for case in self.cases]),
+        )
+        return tuple((kernel, verdict) for kernel, verdict, found in sides if not any(each.trials for each in found))
 
     @property
     def has_changed(self) -> bool:
@@ -198,12 +219,13 @@ class ClaimChange:
 def compare(
     base: Iterable[JudgedClaim], new: Iterable[JudgedClaim], interest: float = INTEREST
 ) -> tuple[ClaimChange, ...]:
-    """Say what changed in every claim that both sides have run. Raises Incomparable, RecordError, CaptureError.
+    """Say what changed in every claim that both sides were asked for. Raises Incomparable, RecordError, CaptureError.
 
-    `interest` is the smallest relative change of a figure that matters. All tests are corrected for one another.
+    Of some claims a side may have no record, because its trials failed, say. `interest` is the smallest relative change
+    of a figure that matters. All tests are corrected for one another.
     """
-    then = {judged.declared.id: judged for judged in base if judged.records}
-    pairs = ((then[each.declared.id], each) for each in new if each.records and each.declared.id in then)
+    then = {judged.declared.id: judged for judged in base}
+    pairs = ((then[each.declared.id], each) for each in new if each.declared.id in then)
     changes = [_claim(*pair, interest) for pair in pairs]
     tests = iter(corrected([case.shift for each in changes for case in each.cases if case.shift]))
     return tuple(
@@ -216,7 +238,7 @@ def _claim(base: JudgedClaim, new: JudgedClaim, interest: float) -> ClaimChange:
     _check(base, new)
     return ClaimChange(
         claim=new.declared.id,
-        kernels=(_kernel(base), _kernel(new)),
+        kernels=(_kernel(base, "base"), _kernel(new, "new")),
         base=base.result.verdict,
         new=new.result.verdict,
         cases=tuple(_cases(base, new, interest)),
@@ -233,7 +255,7 @@ def _check(base: JudgedClaim, new: JudgedClaim) -> None:
         for what in ("network", "workload", "probes", "middleboxes", "clock") if other else ():
             if getattr(record.trial, what) != getattr(other.trial, what):  # type: ignore[union-attr]
                 raise Incomparable(f"{new.declared.id}: {record.trial.arm} ran with another {what}")
-    if then and not then.keys() & {_name(record) for record in new.records}:
+    if then and new.records and not then.keys() & {_name(record) for record in new.records}:
         raise Incomparable(f"{new.declared.id}: no trial in common: was it run with another seed?")
 
 
@@ -292,6 +314,7 @@ def _name(record: Record) -> tuple[CaseKey, int, int]:
     return trial.key, trial.seed, trial.repeat
 
 
-def _kernel(judged: JudgedClaim) -> str:
-    kernel = judged.kernel or {}
-    return f"{kernel.get('name', '')} ({kernel.get('version', '')}, id {str(kernel.get('id', ''))[:8]})"
+def _kernel(judged: JudgedClaim, side: str) -> str:
+    if not judged.kernel:
+        return f"the {side} kernel"
+    return f"{judged.kernel['name']} ({judged.kernel.get('version', '')}, id {judged.kernel['id'][:8]})"

@@ -9,7 +9,7 @@ from typing import get_args
 
 from lab.comparison.compare import CaseChange, Change, ClaimChange
 from lab.comparison.summary import causes, sentence
-from lab.comparison.words import chance
+from lab.comparison.words import absent, chance
 from lab.errors import InputError
 from lab.report import html
 from lab.report.html import Html
@@ -68,7 +68,7 @@ class Changes:
     def _repr_html_(self) -> str:
         if not self.changes:
             return "<p>No claim was run on both kernels.</p>"
-        base, new = self.changes[0].kernels
+        base, new = next((each for each in self if each.was_compared), self.changes[0]).kernels
         rows = (_row(each) for each in self._ordered())
         return "\n".join(
             [
@@ -98,6 +98,8 @@ def _section(change: ClaimChange) -> str:
     head = f"<h3>{escape(change.claim)}: {escape(change.change)}</h3>"
     verdicts = f"<p>{html.badge(change.base.kind)} on {escape(change.kernels[0])}, "
     verdicts += f"{html.badge(change.new.kind)} on {escape(change.kernels[1])}.</p>"
+    if change.lacking:
+        return "\n".join([head, verdicts, *(f"<p>{escape(said)}.</p>" for said in absent(change))])
     columns = ["Arm", "Base", "New", "Change", "Predicted change", "Outcome"]
     table = html.table(columns, (_case(case) for case in change.cases), "changes")
     tested = (f"<p>{escape(said)}.</p>" for case in change.cases for said in chance(case))

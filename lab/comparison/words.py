@@ -4,11 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from lab.comparison.compare import CaseChange
+from lab.comparison.compare import CaseChange, ClaimChange
 from lab.comparison.shift import Shift
 from lab.verdict import Result
 
-__all__ = ["chance"]
+__all__ = ["absent", "chance"]
+
+
+def absent(change: ClaimChange) -> Iterator[str]:
+    """Yield which side has no record of a claim, and why."""
+    for kernel, verdict in change.lacking:
+        yield f"nothing to compare on {kernel}: {verdict.reason}"
 
 
 def chance(case: CaseChange) -> Iterator[str]:

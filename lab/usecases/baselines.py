@@ -15,7 +15,7 @@ from lab.record.store import Store
 from lab.spec.loaded import LoadedExperiment
 from lab.verdict.judged import JudgedClaim, judge_stored
 
-__all__ = ["Baseline", "folder_of", "held", "save"]
+__all__ = ["Baseline", "folder_of", "judged", "save"]
 
 BASELINES = "baselines"  # below a store: stores of their own, whose records link to that store's
 
@@ -42,8 +42,8 @@ def save(experiments: Iterable[LoadedExperiment], kernel: Kernel, seed: int, res
     if folder.exists():
         raise InputError(f"there is a baseline '{name}' already: remove {folder}, or choose another name")
     store = Store(results)
-    judged = judge_stored(experiments, _of(kernel, seed, store), store.predictions)
-    records = [record for claim in judged for record in claim.records]
+    claims = judge_stored(experiments, _of(kernel, seed, store), store.predictions)
+    records = [record for claim in claims for record in claim.records]
     if not records:
         raise InputError(f"{results} has no records of these claims on kernel {kernel.name}: `lab run` makes them")
     for record in records:
@@ -51,15 +51,15 @@ def save(experiments: Iterable[LoadedExperiment], kernel: Kernel, seed: int, res
     return Baseline(folder, len(records))
 
 
-def held(experiments: Sequence[LoadedExperiment], name: str, results: Path) -> list[JudgedClaim]:
-    """Return the claims that the baseline `name` has records of. Raises InputError when there is no such baseline."""
+def judged(experiments: Sequence[LoadedExperiment], name: str, results: Path) -> tuple[JudgedClaim, ...]:
+    """Judge claims by the records of the baseline `name`. Raises InputError when there is no such baseline."""
     folder = folder_of(results, name)
     if not folder.is_dir():
         known = sorted(other.name for other in folder.parent.glob("*")) if folder.parent.is_dir() else []
         there = f"there is {', '.join(known)}" if known else "`lab baseline save` keeps one"
         raise InputError(f"no baseline '{name}' in {results}: {there}")
     store = Store(folder)
-    return [claim for claim in judge_stored(experiments, store, store.predictions) if claim.records]
+    return judge_stored(experiments, store, store.predictions)
 
 
 def folder_of(results: Path, name: str) -> Path:

@@ -133,7 +133,7 @@ def search(
 
 def _change(base: JudgedClaim, new: JudgedClaim) -> ClaimChange | None:
     """Compare the claim on two kernels; return None when one of them has no records."""
-    return next(iter(compare((base,), (new,))), None)
+    return compare((base,), (new,))[0] if base.records and new.records else None
 
 
 def _parts(change: ClaimChange) -> bool:

@@ -116,6 +116,29 @@ def test_nothing_to_compare_is_no_answer(here: Path, kernel: UmlKernel) -> None:
     assert "the guest did not end within 0.01 s" in done.stderr
 
 
+def test_a_claim_that_fails_is_named_among_others(here: Path, kernel: UmlKernel) -> None:
+    """One claim has its records; the other's trial never ends within its budget, neither here nor there."""
+    (here / "experiments" / "short" / "late.py").write_text(EXPERIMENT.replace("300 ms", "301 ms"))
+    pair = ("--kernel", kernel.id, "--kernel", kernel.id)
+    done = lab(here, "regress", *pair, "short", "--budget", "0.01", "--json")
+    said = {claim["claim"]: claim for claim in json.loads(done.stdout)["claims"]}
+    assert {name: claim["change"] for name, claim in said.items()} == {
+        "short/late": "cannot tell",
+        "short/transfer": "identical",
+    }
+    assert "the guest did not end within 0.01 s" in said["short/late"]["new"]["reason"]
+
+
+def test_a_baseline_names_what_it_lacks(here: Path, kernel: UmlKernel) -> None:
+    """Of all claims it compares its own; of those that somebody names it says which it lacks."""
+    assert lab(here, "baseline", "save", "spring", "short").returncode == 0
+    (here / "experiments" / "short" / "late.py").write_text(EXPERIMENT.replace("300 ms", "301 ms"))
+    against = ("--baseline", "spring", "--kernel", kernel.id, "--json")
+    for claims, expected in (((), ["identical"]), (("short",), ["cannot tell", "identical"])):
+        done = lab(here, "regress", *against, *claims)
+        assert [claim["change"] for claim in json.loads(done.stdout)["claims"]] == expected, done.stderr
+
+
 def test_a_baseline_outlives_what_it_was_made_from(here: Path, kernel: UmlKernel) -> None:
     assert lab(here, "baseline", "save", "spring", "short").returncode == 0
     assert lab(here, "baseline", "save", "spring", "short").returncode == 2

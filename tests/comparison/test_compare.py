@@ -6,7 +6,8 @@ import io
 import json
 import xml.etree.ElementTree as ET
 from collections.abc import Callable, Sequence
-from typing import get_args
+from dataclasses import replace
+from typing import NoReturn, get_args
 
 import pytest
 from rich.console import Console
@@ -14,8 +15,11 @@ from rich.console import Console
 from lab.cli.comparing import Answer
 from lab.comparison import summary
 from lab.comparison.compare import Change, ClaimChange, Incomparable, compare
+from lab.comparison.page import Changes
 from lab.comparison.words import chance
+from lab.model import ModelError
 from lab.outputs import FIDELITY
+from lab.verdict import Verdict, evaluate
 from tests.kinds import Judge
 from tests.verdict.evidence import calm, evidence
 
@@ -29,6 +33,10 @@ CLAIM = """
 def netcat(seconds: float, remark: str = "") -> dict[str, bytes]:
     text = json.dumps({"start_ns": 0, "end_ns": round(seconds * 1e9), "remark": remark})
     return {"netcat.json": text.encode()}
+
+
+def _no_prediction(*_: object) -> NoReturn:
+    raise ModelError("no kernel to predict for")
 
 
 def in_real_time(seconds: float, remark: str) -> dict[str, bytes]:
@@ -267,6 +275,50 @@ def test_what_neither_side_ran_does_not_count(judge: Judge) -> None:
     sides = [judge(declaration, {"only": [netcat(1)], "twice": []}, kernel) for kernel in ("k1", "k2")]
     (found,) = compare([sides[0]], [sides[1]])
     assert (found.base.kind, found.change) == ("skipped", "identical")
+
+
+@pytest.mark.parametrize("lacks", [("k1",), ("k2",), ("k1", "k2")])
+def test_a_claim_without_records_is_named(judge: Judge, lacks: tuple[str, ...]) -> None:
+    """A claim that a side has no record of stands among the others, with the reason: nobody can tell what changed."""
+    declaration = CLAIM.format(size="1 MB")
+    sides = [
+        judge(declaration, {arm: [] if kernel in lacks else [netcat(1)] for arm in ("only", "twice")}, kernel)
+        for kernel in ("k1", "k2")
+    ]
+    found = compare([sides[0]], [sides[1]])
+    assert [each.change for each in found] == ["cannot tell"]
+    answer = Answer(found)
+    assert (answer.exit_code, answer.plain()["counts"]["cannot tell"]) == (0, 1)
+    console = Console(width=200, record=True, file=io.StringIO())
+    console.print(answer.render())
+    (skipped,) = ET.fromstring(answer.junit()).iter("skipped")
+    for text in (console.export_text(), skipped.text or "", Changes(found).sections().text):
+        for kernel, side in (("k1", "base"), ("k2", "new")):
+            assert (f"nothing to compare on the {side} kernel: only: not run" in text) == (kernel in lacks)
+
+
+def test_a_claim_that_fails_on_one_kernel_has_changed(judge: Judge) -> None:
+    declaration = CLAIM.format(size="1 MB")
+    whole, none = (
+        judge(declaration, {"only": some, "twice": some}, kernel) for kernel, some in (("k1", [netcat(1)]), ("k2", []))
+    )
+    failed = replace(
+        none,
+        result=evaluate(
+            none.cases,
+            [],
+            _no_prediction,
+            "k2",
+            "virtual",
+            dict.fromkeys((case.key for case in none.cases), Verdict("invalid", "the guest hung")),
+        ),
+    )
+    (found,) = compare([whole], [failed])
+    assert found.change == "verdict changed"
+    ((_, why),) = found.lacking
+    assert "the guest hung" in why.reason
+    (found,) = compare([failed], [failed])
+    assert found.change == "cannot tell"
 
 
 def test_another_experiment_is_not_compared(judge: Judge) -> None:
