@@ -61,10 +61,8 @@ EXPERIMENT = {"units", "prediction", "spec", "workload", "probe", "middlebox", "
 NARROWED = {
     **{(layer, "spec"): ("lab.spec.network", "lab.spec.task") for layer in ("workload", "probe", "middlebox", "model")},
     ("record", "spec"): ("lab.spec.clock", "lab.spec.key"),
-    **{
-        (layer, "spec"): ("lab.spec.case", "lab.spec.clock", "lab.spec.loaded")
-        for layer in ("verdict", "report", "comparison")
-    },
+    **{(layer, "spec"): ("lab.spec.case", "lab.spec.clock", "lab.spec.loaded") for layer in ("verdict", "comparison")},
+    ("report", "spec"): ("lab.spec.case", "lab.spec.clock", "lab.spec.loaded", "lab.spec.task"),
 }
 
 SYSTEM_MODULES = {"asyncio", "ctypes", "fcntl", "mininet", "multiprocessing", "pty", "pyroute2", "socket", "subprocess"}

@@ -34,10 +34,10 @@ EXPERIMENT = Experiment(
     probes=(Netstat(node="sender"), TcpInfo(node="sender", interval=Duration.of("100 ms"))),
     metric=metric.acked_goodput(20, 40),  # what the first seconds bring is chance, with timestamps or without
     prediction=model.goodput_despite_reordering,
-    samples=4,
+    samples=10,
     arms=(
-        Arm("low-on", links=LOW, samples=1),
-        Arm("low-off", GAIN, SHORT, links=LOW, sysctls=OFF, samples=1, relative_to="low-on"),
+        Arm("low-on", links=LOW),
+        Arm("low-off", GAIN, SHORT, links=LOW, sysctls=OFF, relative_to="low-on"),
         Arm("middle-on", links=MIDDLE),
         Arm("middle-off", SLOWER, LONG, links=MIDDLE, sysctls=OFF, relative_to="middle-on", tolerance=WORSE),
         Arm("high-on", links=HIGH),

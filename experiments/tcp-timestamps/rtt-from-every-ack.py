@@ -5,7 +5,7 @@ The article's account of RFC 1323.
 
 from lab import metric, model
 from lab.probe import Capture, TcpInfo
-from lab.spec.experiment import Arm, Demonstrated, Exactly, Experiment, Implied, Untestable, Within
+from lab.spec.experiment import Absolute, Arm, Demonstrated, Exactly, Experiment, Implied, Untestable, Within
 from lab.units import Duration
 from lab.workload import Bulk
 
@@ -21,8 +21,9 @@ EXPERIMENT = Experiment(
     probes=(Capture(node="sender"), TcpInfo(node="sender")),
     metric=metric.rtt_samples(),
     prediction=model.rtt_per_ack,
+    samples=10,  # of what is lost
     arms=(
-        Arm("clean", EVERY, links=CLEAN),
+        Arm("clean", EVERY, links=CLEAN, samples=1),
         Arm("lossy", EVERY),
         Arm(
             "new-data",
@@ -58,6 +59,7 @@ EXPERIMENT = Experiment(
         Arm(
             "error",
             links=CLEAN,
+            samples=1,
             metric=metric.echo_error(),
             prediction=model.third_of_tick,
             accuracy=Within(0.005, because="round trips of every length are as good as uniform"),
@@ -66,6 +68,8 @@ EXPERIMENT = Experiment(
         Arm(
             "replayed",
             metric=metric.srtt_difference(),
+            prediction=model.srtt_difference,
+            accuracy=Absolute("1 us", because="the kernel times a segment in whole microseconds, the capture in less"),
             explains=Demonstrated("the kernel's own srtt follows from these counts, to 1 us"),
         ),
     ),

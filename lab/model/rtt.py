@@ -34,6 +34,13 @@ def rtt_despite_retransmission(scenario: Scenario) -> Value:
     return Value(int(scenario.timestamps), "1")
 
 
+@law(formula="0, as srtt is 7/8 of itself and 1/8 of each sample", source="RFC 6298, 2.3; tcp_rtt_estimator()")
+def srtt_difference(scenario: Scenario) -> Value:
+    """The kernel's srtt follows from its samples alone, so that whoever has the same samples has the same srtt."""
+    del scenario
+    return Value(0, "s")
+
+
 @law(formula="tick / 3", source="the mean of |u − v|, u and v uniform in a tick; TCP_TS_HZ")
 def third_of_tick(scenario: Scenario) -> Value:
     """The error is a third of the clock's tick, which is 1 ms in Linux.

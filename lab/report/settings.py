@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from lab.report import html
+from lab.spec.task import Traffic
 from lab.units import Duration, to_plain
 
 __all__ = ["describe", "traffic"]
@@ -29,28 +30,14 @@ def describe(changes: Any) -> str:
     return ", ".join(html.code(part) for part in parts)
 
 
-def traffic(workload: Any) -> str:
-    """Say who sends what to whom, as text."""
+def traffic(workload: Traffic) -> str:
+    """Say who connects to whom, and what the workload sets, as text."""
     plain = dict(to_plain(workload))
-    kind = plain["kind"]
-    if not {"client", "server"} <= plain.keys():
-        return str(kind)
-    ends = f"{plain['client']} to {plain['server']}"
-    match kind:
-        case "netcat":  # whoever listens may be the one that sends
-            return f"netcat, {plain['client']} connects to {plain['server']}: {_amount(plain['size'])}"
-        case "small_writes":
-            file = "" if plain["file"] == "0 B" else f", and {plain['file']} of a file"
-            message = f"{plain['writes']} writes of {plain['size']}{file}"
-            return f"{ends}: {plain['messages']:,} messages of {message} ({plain['way']})"
-        case "request_response":
-            answer = f", answered after {plain['think']}" if plain["response"] != "0 B" else ", not answered"
-            return f"{ends}: {plain['count']} requests of {plain['request']}, one every {plain['interval']}{answer}"
-        case "paced_reader":
-            block, rate = plain["block"], plain["rate"]
-            return f"{ends}: a greedy sender for {plain['duration']}, a reader of {block} at a time at {rate}"
-    named = ("test", "size" if plain.get("size") else "duration")
-    return f"{kind}, {ends}: " + ", ".join(_amount(plain[name]) for name in named if plain.get(name))
+    kind, *_ = (plain.pop(name, "") for name in ("kind", "client", "server", "ip"))
+    if workload.writer().size is not None:
+        plain.pop("duration", None)  # it only bounds what has no size
+    said = [_setting(name, value) for name, value in plain.items() if getattr(workload, name)]
+    return f"{kind.replace('_', ' ')}, {workload.client} connects to {workload.server}: {', '.join(said)}"
 
 
 def _settings(fields: Mapping[str, Any]) -> Iterator[str]:

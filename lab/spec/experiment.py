@@ -84,6 +84,8 @@ class Arm(Changes):
     kernel: Variant | None = None
     clock: Clock | None = None
     samples: int | None = None
+    # why fewer than ten samples do though wires lose, delay, reorder or duplicate frames by chance
+    few_samples: str = ""
 
     def __post_init__(self) -> None:
         _check_name("arm", self.name)
@@ -157,6 +159,7 @@ class Experiment(Changes):
     clock: Clock = "virtual"
     # how often a trial runs: in virtual time with as many seeds, in real time as it is
     samples: int = 1
+    few_samples: str = ""
     # from sender to receiver: what the prediction is about
     path: tuple[str, str] = ("sender", "receiver")
     # the parts of the sentence that no trial can test as they stand

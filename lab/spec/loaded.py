@@ -18,7 +18,13 @@ from lab.spec.tolerance import Figure, accuracy_for
 from lab.spec.topology import Topology
 from lab.units import Value
 
-__all__ = ["Article", "LoadedExperiment"]
+__all__ = ["LEAST_SAMPLES", "Article", "LoadedExperiment"]
+
+LEAST_SAMPLES = 10  # of a figure that chance has a part in
+_TOO_FEW = (
+    "samples={samples}, but its wires lose, delay, reorder or duplicate frames by chance, so each seed gives another "
+    "figure: samples={least} at least, or few_samples='why fewer do'"
+)
 
 
 @dataclass(frozen=True)
@@ -80,6 +86,9 @@ class LoadedExperiment:
         kernel = arm.kernel or experiment.kernel
         tolerance = arm.tolerance or experiment.tolerance
         predict = arm.prediction or experiment.prediction
+        samples = arm.samples or experiment.samples
+        if network.is_left_to_chance and samples < LEAST_SAMPLES and not (arm.few_samples or experiment.few_samples):
+            raise SpecError([blame(_TOO_FEW.format(samples=samples, least=LEAST_SAMPLES))])
         _check_nodes(network, [*experiment.path, *_nodes(workload, *probes, *middleboxes)], blame)
         return Case(
             claim=self.id,
@@ -93,7 +102,7 @@ class LoadedExperiment:
             kernel=kernel,
             patches=tuple(self.path.parent / name for name in kernel.patches) if kernel else (),
             clock=arm.clock or experiment.clock,
-            samples=arm.samples or experiment.samples,
+            samples=samples,
             path=experiment.path,
             metric=arm.metric or experiment.metric,
             prediction=declared(predict) if predict else None,

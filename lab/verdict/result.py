@@ -11,6 +11,7 @@ from lab.errors import LabError
 from lab.prediction import Prediction
 from lab.record.record import Record
 from lab.spec.case import Case, CaseKey, Cause, Claimed, Untestable
+from lab.spec.clock import Clock
 from lab.units import UnitError, Value
 from lab.verdict.forecast import Forecast, Predict, forecast, forecast_by_law
 from lab.verdict.judge import Tolerance, Verdict, combine, judge, model_error, sum_up
@@ -138,7 +139,7 @@ class ClaimResult:
     claim: str
     verdict: Verdict
     kernel: str
-    clock: str
+    clock: Clock
     results: tuple[Result, ...]
     parts: tuple[tuple[str, Verdict], ...] = ()  # of the sentence, by name; none where it is judged as a whole
 
@@ -174,7 +175,7 @@ def evaluate(
     records: Iterable[Record],
     predict: Predict,
     kernel: str,
-    clock: str,
+    clock: Clock,
     without: Mapping[CaseKey, Verdict] = _NOTHING,
     untestable: Sequence[Untestable] = (),
 ) -> ClaimResult:
@@ -290,7 +291,7 @@ def _figures(case: Case, records: Sequence[Record], predict: Predict, without: V
     )
 
 
-def _result(case: Case, figures: Mapping[CaseKey, _Figures], clock: str) -> Result:
+def _result(case: Case, figures: Mapping[CaseKey, _Figures], clock: Clock) -> Result:
     found = figures[case.key]
     verdict, measured = found.missing, None
     try:

@@ -30,6 +30,7 @@ EXPERIMENT = Experiment(
     workload=Bulk(duration=Duration.of("300 ms")),
     probes=(Capture(node="sender"),),
     metric=metric.bulk_goodput(),
+    few_samples="only the bytes matter here",
     arms=(Arm("only", Reported("50 Mbit/s", "it says so")),),
     tolerance=Within(0.99, because="only the bytes matter here"),
 )

@@ -94,6 +94,7 @@ EXPERIMENT = Experiment(
     workload=Bulk(duration=Duration.of("300 ms")),
     metric=metric.bulk_goodput(),
     samples=2,
+    few_samples="it is a test",
     arms=(Arm("only", Reported("10 Gbit/s", "it says so")),),
     tolerance=AtMost(because="it is a test"),
 )

@@ -333,7 +333,8 @@ def test_another_experiment_is_not_compared(judge: Judge) -> None:
 # -- chance in virtual time: seeds
 
 LOSSY = """
-    topology="lossy", workload=Netcat(size=Size.of("1 MB")), metric=metric.transfer_time(), samples={samples},
+    topology="lossy", workload=Netcat(size=Size.of("1 MB")), metric=metric.transfer_time(),
+    samples={samples}, few_samples="it is made up",
     arms=(Arm("only", Reported("1 s", "it says so")), Arm("other")), tolerance=Within(0.5, because="it is made up"),
 """
 

@@ -39,6 +39,10 @@ def test_a_clock_of_1_ms_is_wrong_by_a_third_of_it() -> None:
     assert model.third_of_tick(CLEAN).number == pytest.approx(1 / 3000)
 
 
+def test_the_same_samples_make_the_same_srtt_whatever_is_lost() -> None:
+    assert model.srtt_difference(LOSSY) == model.srtt_difference(without(CLEAN)) == Value(0, "s")
+
+
 @pytest.mark.parametrize(("timestamps", "measured_ms"), [(True, 3.35), (False, 3.345)])
 def test_a_full_window_stands_in_the_queue(timestamps: bool, measured_ms: float) -> None:
     predicted = model.rtt_of_full_window(CLEAN if timestamps else without(CLEAN))

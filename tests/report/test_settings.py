@@ -42,21 +42,30 @@ def test_settings(changes: dict[str, Any], said: list[str]) -> None:
 @pytest.mark.parametrize(
     ("workload", "said"),
     [
-        (Bulk(size=Size.of("10 MiB")), "bulk, sender to receiver: 10 MiB"),
-        (Flent(test="tcp_download"), "flent, sender to receiver: tcp_download"),
-        (Netcat(client="b", server="a", size=Size(10_000)), "netcat, b connects to a: 10,000 B"),
-        (SmallWrites(messages=20, way="cork"), "sender to receiver: 20 messages of 15 writes of 2 B (cork)"),
         (
-            SmallWrites(messages=2000, file=Size.of("8 KiB")),
-            "sender to receiver: 2,000 messages of 15 writes of 2 B, and 8 KiB of a file (plain)",
+            Bulk(duration=Duration.of("3 s")),
+            "bulk, sender connects to receiver: duration 3 s, block 1 MiB, congestion cubic, watermark 16 KiB",
         ),
         (
-            RequestResponse(count=5, interval=Duration.of("100 ms"), think=Duration.of("20 ms"), response=Size(1)),
-            "sender to receiver: 5 requests of 1 B, one every 100 ms, answered after 20 ms",
+            Bulk(size=Size.of("10 MiB")),  # its duration bounds nothing then
+            "bulk, sender connects to receiver: size 10 MiB, block 1 MiB, congestion cubic, watermark 16 KiB",
+        ),
+        (
+            Flent(test="tcp_download"),
+            "flent, sender connects to receiver: test tcp_download, length 2 s, delay 1 s, step 50 ms",
+        ),
+        (Netcat(client="b", server="a", size=Size(10_000)), "netcat, b connects to a: size 10,000 B"),
+        (
+            SmallWrites(messages=2000, way="cork", file=Size.of("8 KiB")),
+            "small writes, sender connects to receiver: messages 2,000, writes 15, size 2 B, way cork, file 8 KiB",
+        ),
+        (
+            RequestResponse(count=5, request=Size(9), think=Duration.of("20 ms")),
+            "request response, sender connects to receiver: count 5, interval 100 ms, request 9 B, think 20 ms",
         ),
         (
             PacedReader(duration=Duration.of("2 s"), rate=Rate.of("1 Mbit/s"), block=Size.of("64 KiB")),
-            "sender to receiver: a greedy sender for 2 s, a reader of 64 KiB at a time at 1 Mbit/s",
+            "paced reader, sender connects to receiver: duration 2 s, rate 1 Mbit/s, block 64 KiB",
         ),
     ],
 )

@@ -330,3 +330,36 @@ def test_the_projects_own_rename_nothing_that_they_import(path: Path) -> None:
     """`metric.x` and `model.x` of one name stand next to each other: a reader need not look up which is which."""
     imports = [node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Import | ast.ImportFrom)]
     assert [alias.asname for node in imports for alias in node.names if alias.asname] == []
+
+
+# -- chance
+
+LOSSY = """
+EXPERIMENT = Experiment(
+    **COMMON, links={"path": {"forward": {%s}}}, arms=(Arm("default", Reported("94.4 Mbit/s", "it says so")%s),), %s
+)
+"""
+
+
+@pytest.mark.parametrize("chance", ["'loss': '1 %'", "'delay': '2 ms', 'jitter': '1 ms'", "'duplicate': '1 %'"])
+def test_where_frames_are_lost_by_chance_one_seed_is_refused(write: Write, chance: str) -> None:
+    write(LOSSY % (chance, "", "samples=9"))
+    with pytest.raises(SpecError, match="arm 'default': samples=9, but its wires") as raised:
+        find.find(["an-article/tenth"])[0].cases()
+    assert "samples=10 at least" in str(raised.value)
+    (problem,) = raised.value.problems
+    assert problem.line > 1
+
+
+@pytest.mark.parametrize(
+    ("arm", "more"),
+    [
+        ("", "samples=10"),
+        (", samples=10", ""),
+        (", few_samples='the figure is 0 or 1 by a rule'", ""),
+        ("", "few_samples='the figure is 0 or 1 by a rule'"),
+    ],
+)
+def test_ten_samples_or_a_reason_will_do(write: Write, arm: str, more: str) -> None:
+    write(LOSSY % ("'loss': '1 %'", arm, more))
+    assert len(find.find(["an-article/tenth"])[0].cases()) == 1
