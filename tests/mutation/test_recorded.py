@@ -1,4 +1,4 @@
-"""What the planted kernels sent, without building them: captures of one arm of a shipped claim, as `make mutation` runs it."""
+"""What the planted kernels sent, without building them: captures of single arms, as `make mutation` runs them."""
 
 from __future__ import annotations
 
