@@ -38,6 +38,7 @@ def run(
     kernel: str | None = None,
     clock: str | None = None,
     fabric: str = "netlink",
+    userland: str = "sealed",
     seed: int = 1,
     repeat: int = 1,
     jobs: int | None = None,
@@ -56,7 +57,7 @@ def run(
     from lab.usecases import running
 
     experiments = find.find(map(str, claims))
-    settings = _settings(kernel, on, clock, seed, repeat, fabric)
+    settings = _settings(kernel, on, clock, seed, repeat, fabric, userland)
     done = running.run(experiments, settings, _written(results), jobs, Budget(wall=budget, stall=stall))
     return _claims(done.judged, done.errors)
 
@@ -68,6 +69,7 @@ def run_seeds(
     kernel: str | None = None,
     clock: str | None = None,
     fabric: str = "netlink",
+    userland: str = "sealed",
     repeat: int = 1,
     jobs: int | None = None,
     budget: float = 900.0,
@@ -83,7 +85,7 @@ def run_seeds(
     from lab.usecases import seeding
 
     experiments = find.find(map(str, claims))
-    settings = _settings(kernel, on, clock, 1, repeat, fabric)
+    settings = _settings(kernel, on, clock, 1, repeat, fabric, userland)
     limits = Budget(wall=budget, stall=stall)
     return seeding.run(experiments, settings, seeds, _written(results), jobs, limits)
 
@@ -172,6 +174,7 @@ def regress(
     on: str = "uml",
     baseline: str | None = None,
     clock: str | None = None,
+    userland: str = "sealed",
     seed: int = 1,
     repeat: int = 1,
     jobs: int | None = None,
@@ -200,13 +203,13 @@ def regress(
     experiments, limits, store = find.find(map(str, claims)), Budget(wall=budget), _written(results)
     matters = INTEREST if interest is None else interest
     if baseline is not None:
-        settings = _settings(new, on, clock, seed, repeat)
+        settings = _settings(new, on, clock, seed, repeat, userland=userland)
         before = baselines.held(experiments, baseline, store)
         known = {claim.declared.id for claim in before}
         held = [loaded for loaded in experiments if loaded.id in known]
         done = running.run(held, settings, store, jobs, limits)
         return Changes(changes(before, done.judged, matters) or _none(done))
-    pair = [_settings(kernel, on, clock, seed, repeat) for kernel in (base, new)]
+    pair = [_settings(kernel, on, clock, seed, repeat, userland=userland) for kernel in (base, new)]
     both = [(experiments, settings) for settings in pair]
     then, now = running.run_beside(both, store, jobs, limits, together=not stored)
     return Changes(changes(then.judged, now.judged, matters) or _none(then, now))
@@ -275,15 +278,22 @@ def _none(*done: Judgement) -> NoReturn:
 
 
 def _settings(
-    kernel: str | None, on: str, clock: str | None, seed: int, repeat: int, fabric: str = "netlink"
+    kernel: str | None,
+    on: str,
+    clock: str | None,
+    seed: int,
+    repeat: int,
+    fabric: str = "netlink",
+    userland: str = "sealed",
 ) -> Settings:
     from lab.kernel import choose
     from lab.runner.plan import Settings
     from lab.spec.clock import clock_of
+    from lab.usecases import userlands
 
     asked = None if clock is None else clock_of(clock)
     chosen = choose(on, kernel, asked)
-    return Settings(chosen, asked or chosen.clocks[0], seed, repeat, fabric)
+    return Settings(chosen, asked or chosen.clocks[0], seed, repeat, fabric, userlands.chosen(userland, chosen.on))
 
 
 def _written(results: Folder) -> Path:
