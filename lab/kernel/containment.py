@@ -12,11 +12,12 @@ from pathlib import Path
 from typing import Any
 
 from lab.kernel import landlock, seccomp
+from lab.kernel.root import PACKAGE, Root
 from lab.units import Size
 
-__all__ = ["Containment", "host_programs"]
+__all__ = ["Containment", "files_of", "host_programs"]
 
-LAB = Path(__file__).parent.parent
+LAB = PACKAGE / "lab"
 LOADER = Path("/lib64/ld-linux-x86-64.so.2")  # of a kernel that is linked dynamically
 DEVICES = (Path("/dev/null"),)
 PRIVATE = Size.of("256 MiB")  # data of the kernel's process besides the guest's memory; it takes some 20 MiB
@@ -33,10 +34,7 @@ _TOP = "/usr /bin /sbin /lib /lib32 /lib64 /libx32 /opt"
 
 @dataclass(frozen=True, slots=True)
 class Containment:
-    """Say what a kernel's process may use. Folders count with all that is in them.
-
-    The lab's own code, which runs in every guest, is readable in any case.
-    """
+    """Say what a kernel's process may use. Folders count with all that is in them."""
 
     program: Path  # the kernel; it alone may be run, and its loader
     readable: tuple[Path, ...]
@@ -59,8 +57,8 @@ class Containment:
         network, scopes = landlock.scoped(abi)
         wanted = [
             *((path, landlock.EXECUTE | landlock.READ) for path in (self.program, LOADER)),
-            *((path, landlock.READ) for path in (*self.readable, LAB)),
-            (LAB.parent, landlock.LIST),  # Python looks for `lab` there
+            *((path, landlock.READ) for path in self.readable),
+            (PACKAGE, landlock.LIST),  # Python looks for `lab` there
             *((path, landlock.WRITE) for path in (*self.writable, *DEVICES)),
         ]
         handled = landlock.handled(abi)
@@ -79,7 +77,14 @@ def describe(abi: int) -> str:
     return f"{by}, except for {' and '.join(gaps)}" if gaps else by
 
 
+def files_of(root: Root) -> tuple[Path, ...]:
+    """Return what a guest with that root has to read of the host."""
+    if root.tree == Path("/"):
+        return host_programs()
+    return (root.tree, root.code) if root.code else (root.tree,)
+
+
 def host_programs() -> tuple[Path, ...]:
-    """Return the folders that a guest needs whose programs are the host's own."""
+    """Return the files and folders that a guest needs whose programs are the host's own, and the lab's code."""
     names = (*_TOP.split(), *(f"/etc/{name}" for name in _ETC.split()), sys.prefix, sys.base_prefix)
-    return tuple(Path(name) for name in dict.fromkeys(names))
+    return (*(Path(name) for name in dict.fromkeys(names)), LAB)

@@ -340,8 +340,9 @@ def _remove(scratch: str) -> None:
     if os.path.islink(scratch):  # a guest that is not contained can have put it there
         os.unlink(scratch)
         return
-    for folder, _, files in os.walk(scratch, topdown=False):
-        for name in files:
+    for folder, folders, files in os.walk(scratch, topdown=False):
+        links = [name for name in folders if os.path.islink(f"{folder}/{name}")]
+        for name in [*files, *links]:
             os.unlink(f"{folder}/{name}")
         os.rmdir(folder)
 

@@ -17,6 +17,7 @@ from typing import Any
 
 from lab.kernel import Guest, GuestError, Start, boot, find
 from lab.kernel.containment import Containment, host_programs
+from lab.kernel.root import Root
 from lab.spec.clock import Clock
 from lab.units import Size
 
@@ -202,7 +203,7 @@ class Usurper:
 
     on = "uml"
 
-    def start(self, folder: Path, _seed: int, _clock: Clock, _memory: Size) -> Start:
+    def start(self, folder: Path, _seed: int, _clock: Clock, _memory: Size, _root: Root) -> Start:
         python = os.path.realpath(sys.executable)
         return Start(
             (python, "-I", "-S", "-B", "-c", FROM_KERNEL),

@@ -14,6 +14,7 @@ import pytest
 
 from lab.errors import MachineError
 from lab.kernel import Budget, Guest, Kernel, Start, UmlKernel, boot
+from lab.kernel.root import Root
 from lab.kernel.vm import qemu, stock
 from lab.spec.clock import Clock
 from lab.units import Size
@@ -111,8 +112,8 @@ class Plain:
     def on(self) -> str:
         return self.kernel.on
 
-    def start(self, folder: Path, seed: int, clock: Clock, memory: Size) -> Start:
-        start = self.kernel.start(folder, seed, clock, memory)
+    def start(self, folder: Path, seed: int, clock: Clock, memory: Size, root: Root) -> Start:
+        start = self.kernel.start(folder, seed, clock, memory, root)
         words = list(start.command)
         words[words.index("-cpu") + 1] = PLAIN
         return dataclasses.replace(start, command=tuple(words))
