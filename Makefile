@@ -4,7 +4,7 @@ REPORT ?= report
 LAB := .venv/bin/lab
 PY := .venv/bin/python
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-test kernel variants report test test-chance test-kernels test-vm bench fidelity classroom lock clean
+.PHONY: help setup setup-test kernel variants report test test-chance mutation test-kernels test-vm bench fidelity classroom lock clean
 .NOTPARALLEL:
 
 help: ## show this list
@@ -38,6 +38,9 @@ test: setup-test kernel ## check style and types, run tests (ARGS="-k goodput")
 test-chance: setup-test kernel ## kill 50 runs at random moments and starve 20 (half an hour)
 	@.venv/bin/pytest tests/runner/test_crash.py --times 50
 	@.venv/bin/pytest tests/runner/test_real_time.py --times 20
+
+mutation: setup-test variants ## plant defects and see which claims catch them (half an hour)
+	@.venv/bin/pytest tests/mutation -m "" $(ARGS)
 
 test-vm: setup ## do what Vagrant does in a new VM; over an hour (ARGS=--help)
 	@$(PY) -m tests.vm $(ARGS)

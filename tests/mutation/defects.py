@@ -1,0 +1,271 @@
+"""The defects that are planted, and which shipped claims catch each: tests assert it, and docs/evidence.md shows it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal, get_args
+
+Family = Literal["wires", "metrics", "models", "kernels"]
+FAMILIES: tuple[Family, ...] = get_args(Family)
+
+PATCHES = Path(__file__).parent / "patches"
+
+
+@dataclass(frozen=True)
+class Edit:
+    """One place of a file of the project, and what stands there instead."""
+
+    file: str
+    was: str
+    now: str
+
+
+@dataclass(frozen=True)
+class Defect:
+    """What is wrong, how it is planted (edits of the project, or a patch of its kernel), and what shipped claims say.
+
+    `caught` holds claim -> what shows it: another verdict, "model off", or both. `missed` holds the claims that were
+    asked where none catches it, and `because` why.
+    """
+
+    name: str
+    family: Family
+    caught: Mapping[str, str] = field(default_factory=dict)
+    edits: tuple[Edit, ...] = ()
+    patch: str = ""
+    quick: bool = False  # whether `make test` plants it too
+    missed: tuple[str, ...] = ()
+    because: str = ""
+
+    @property
+    def asked(self) -> tuple[str, ...]:
+        """The claims to run."""
+        return (*self.caught, *self.missed)
+
+
+# What the kernel says that it does is compared with what was asked for, and a trial on wires that differ is invalid.
+# Where that is switched off, only figures are left to tell.
+BLIND = Edit("lab/fabric/fabric.py", "return readback.differences(self.spaces)", "return []")
+SHORT_DELAY = Edit("lab/fabric/qdisc.py", '"=q", direction.delay.ns)', '"=q", direction.delay.ns * 99 // 100)')
+
+METRICS, MODELS = "lab/metric", "lab/model"
+OFF, INVALID, NOT = "model off", "invalid", "not reproduced, model off"
+
+WIRES = (
+    Defect(
+        "each delay is 1 % short",
+        "wires",
+        {"tcp-nodelay/piggyback": INVALID},
+        edits=(SHORT_DELAY,),
+    ),
+    Defect(
+        "each delay is 1 % short, and nobody reads it back",
+        "wires",
+        {"tcp-bottleneck/delay-100ms": OFF},
+        edits=(SHORT_DELAY, BLIND),
+    ),
+    Defect(
+        "each rate is 2 % low, and nobody reads it back",
+        "wires",
+        {"asymmetric-mtu/reverse-unaffected": OFF},
+        edits=(
+            Edit("lab/fabric/qdisc.py", "rate = direction.rate.bps // 8\n", "rate = direction.rate.bps * 98 // 800\n"),
+            BLIND,
+        ),
+    ),
+    Defect(
+        "a frame's overhead is 23 bytes instead of 24, and read back as such",
+        "wires",
+        {"asymmetric-mtu/reverse-unaffected": OFF},
+        edits=(Edit("lab/fabric/qdisc.py", "FRAME_OVERHEAD = Size(24)", "FRAME_OVERHEAD = Size(23)"),),
+    ),
+    Defect(
+        "each interface's MTU is 4 bytes short, and nobody reads it back",
+        "wires",
+        {"asymmetric-mtu/mss-advertised": NOT},
+        edits=(
+            Edit(
+                "lab/fabric/device.py",
+                "attribute(IFLA_MTU, outer.mtu.bytes),\n            attribute(IFLA_NET_NS_FD",
+                "attribute(IFLA_MTU, outer.mtu.bytes - 4),\n            attribute(IFLA_NET_NS_FD",
+            ),
+            BLIND,
+        ),
+        quick=True,
+    ),
+    Defect(
+        "each limit is one frame more",
+        "wires",
+        {"asymmetric-mtu/mss-advertised": INVALID},
+        edits=(Edit("lab/fabric/qdisc.py", "pack(0, direction.limit,", "pack(0, direction.limit + 1,"),),
+        quick=True,
+    ),
+    Defect(
+        "nothing is lost, and nobody reads it back",
+        "wires",
+        {"tcp-timestamps/rtt-from-every-ack": "partly"},
+        edits=(Edit("lab/fabric/qdisc.py", "limit, _chance(direction.loss), gap", "limit, 0, gap"), BLIND),
+    ),
+    Defect(
+        "offloads are on at a wire's own ends, and nobody reads them back",
+        "wires",
+        {"asymmetric-mtu/reverse-unaffected": NOT, "ack-rate/every-second-segment": NOT},
+        edits=(
+            Edit(
+                "lab/fabric/build.py",
+                "offload.write(wires, name, Offloads())",
+                "offload.write(wires, name, Offloads(tso=True, gso=True, gro=True))",
+            ),
+            BLIND,
+        ),
+    ),
+)
+
+IN_METRICS = (
+    Defect(
+        "one ACK too many is counted",
+        "metrics",
+        {"ack-rate/slow-reader-thins-acks": OFF},
+        edits=(
+            Edit(f"{METRICS}/acks.py", "return Value(acked / (len(numbers) - 1)", "return Value(acked / len(numbers)"),
+        ),
+    ),
+    Defect(
+        "a segment's payload includes its TCP options",
+        "metrics",
+        {"asymmetric-mtu/maxseg-only-lowers": NOT, "asymmetric-mtu/reverse-unaffected": NOT},
+        edits=(
+            Edit(
+                f"{METRICS}/segments.py",
+                "int(segments.payload.max())",
+                "int((segments.payload + segments.header_length - 20).max())",
+            ),
+        ),
+    ),
+    Defect(
+        "a header's length lacks the options",
+        "metrics",
+        {"tcp-timestamps/header-length": NOT},
+        edits=(
+            Edit(
+                f"{METRICS}/packets.py",
+                'return self._field("offset", self.tcp) // 16 * 4',
+                'return np.minimum(self._field("offset", self.tcp) // 16 * 4, 20)',
+            ),
+        ),
+        quick=True,
+    ),
+    Defect(
+        "windows are scaled by one bit less",
+        "metrics",
+        {"tcp-bottleneck/window-plateau": OFF},
+        edits=(
+            Edit(
+                f"{METRICS}/flow.py",
+                "np.where(flags & SYN > 0, 0, shift or 0)",
+                "np.where(flags & SYN > 0, 0, max((shift or 0) - 1, 0))",
+            ),
+        ),
+    ),
+    Defect(
+        "not the ACK of a segment is taken, but the next one",
+        "metrics",
+        {"ack-rate/quickack-interactive": NOT},
+        edits=(
+            Edit(
+                f"{METRICS}/acks.py",
+                "np.searchsorted(acked, asking.end[asking.data])",
+                'np.searchsorted(acked, asking.end[asking.data], side="right")',
+            ),
+        ),
+    ),
+    Defect(
+        "a retransmitted segment gives a round trip, against Karn's rule",
+        "metrics",
+        {"tcp-timestamps/rtt-from-every-ack": OFF},
+        edits=(
+            Edit(
+                f"{METRICS}/rtt.py",
+                "now - first.sent if first and not again else -1",
+                "now - first.sent if first else -1",
+            ),
+        ),
+    ),
+    Defect(
+        "a transfer's time begins with its first read",
+        "metrics",
+        {"asymmetric-mtu/reverse-unaffected": OFF},
+        edits=(
+            Edit(
+                f"{METRICS}/segments.py",
+                'record.json(outputs.BULK_SENDER)["start_ns"]',
+                'record.json(outputs.BULK)["first_ns"]',
+            ),
+        ),
+    ),
+    Defect(
+        "the bytes of a transfer's first read count, though its time does not",
+        "metrics",
+        edits=(Edit(f"{METRICS}/metrics.py", 'output["bytes"] - output["first_bytes"]', 'output["bytes"]'),),
+        missed=("tcp-bottleneck/delay-100ms", "tcp-bottleneck/wmem-6m"),
+        because="16 KiB are less than 0.02 % of 10 s at 93 Mbit/s, and predictions have 0.5 %",
+    ),
+)
+
+IN_MODELS = (
+    Defect(
+        "timestamps take 10 bytes instead of 12",
+        "models",
+        {
+            "tcp-timestamps/header-length": OFF,
+            "asymmetric-mtu/maxseg-only-lowers": OFF,
+            "tcp-nodelay/cork-sendfile": OFF,
+        },
+        edits=(Edit(f"{MODELS}/mss.py", "_TCP, _TIMESTAMPS = 20, 12", "_TCP, _TIMESTAMPS = 20, 10"),),
+        quick=True,
+    ),
+    Defect(
+        "a delayed ACK waits for 50 ms instead of 40",
+        "models",
+        {"tcp-nodelay/nagle-stall": OFF, "ack-rate/quickack-interactive": OFF},
+        edits=(
+            Edit(f"{MODELS}/delayed_ack.py", "return self.hz // 25", "return self.hz // 20"),
+            Edit(f"{MODELS}/acks.py", "_DELACK_MIN, _DELACK_MAX = 1 / 25", "_DELACK_MIN, _DELACK_MAX = 1 / 20"),
+        ),
+    ),
+    Defect(
+        "slow start begins with 9 segments instead of 10",
+        "models",
+        {"asymmetric-mtu/transfer-5ms": OFF},
+        edits=(Edit(f"{MODELS}/cubic.py", "TCP_INIT_CWND = 10", "TCP_INIT_CWND = 9"),),
+    ),
+    Defect(
+        "a frame costs 34 bytes instead of 38: no FCS",
+        "models",
+        {"asymmetric-mtu/reverse-unaffected": OFF, "asymmetric-mtu/transfer-5ms": OFF},
+        edits=(Edit(f"{MODELS}/line.py", "ETHERNET = 38", "ETHERNET = 34"),),
+    ),
+    Defect(
+        "15 ACKs go at once when a connection starts, instead of 16",
+        "models",
+        {"ack-rate/quickack-interactive": OFF},
+        edits=(Edit(f"{MODELS}/delayed_ack.py", "TCP_MAX_QUICKACKS = 16", "TCP_MAX_QUICKACKS = 15"),),
+    ),
+    Defect(
+        "an skb costs 16 bytes less",
+        "models",
+        {"tcp-bottleneck/delay-100ms": OFF, "tcp-bottleneck/window-plateau": OFF},
+        edits=(Edit(f"{MODELS}/skb.py", "SK_BUFF, SHARED_INFO = 256, 320", "SK_BUFF, SHARED_INFO = 240, 320"),),
+    ),
+    Defect(
+        "windows are scaled by one bit less",
+        "models",
+        edits=(Edit(f"{MODELS}/window.py", ".bit_length() - 1 - 15, 0), 14)", ".bit_length() - 2 - 15, 0), 14)"),),
+        missed=("tcp-bottleneck/window-plateau", "tcp-bottleneck/delay-100ms"),
+        because="a window is then rounded to 64 B instead of 128, of 4 MB; no claim is about the scale itself",
+    ),
+)
+
+DEFECTS = (*WIRES, *IN_METRICS, *IN_MODELS)

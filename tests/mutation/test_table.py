@@ -1,0 +1,15 @@
+"""The page says of planted defects what the tests hold."""
+
+from __future__ import annotations
+
+from tests.mutation.defects import DEFECTS
+from tests.mutation.planting import ROOT
+from tests.mutation.table import rows
+
+
+def test_the_page_has_the_table_of_defects() -> None:
+    assert "\n".join(rows()) in (ROOT / "docs" / "evidence.md").read_text()
+
+
+def test_each_family_has_a_quick_defect() -> None:
+    assert {each.family for each in DEFECTS if each.quick} == {each.family for each in DEFECTS}
