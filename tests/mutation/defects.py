@@ -268,9 +268,4 @@ IN_MODELS = (
     ),
 )
 
-KERNELS = (
-    Defect("a delayed ACK waits for 41 ms instead of 40", "kernels", {}, patch="delayed-ack-41-ms.patch"),
-    Defect("an initial window of 9 segments instead of 10", "kernels", {}, patch="initial-window-9.patch"),
-)
-
-DEFECTS = (*WIRES, *IN_METRICS, *IN_MODELS, *KERNELS)
+DEFECTS = (*WIRES, *IN_METRICS, *IN_MODELS)
