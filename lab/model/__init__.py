@@ -36,7 +36,14 @@ from lab.model.mss import (
     no_fragments,
     tcp_header_length,
 )
-from lab.model.rtt import rtt_despite_retransmission, rtt_for_new_data, rtt_of_full_window, rtt_per_ack, third_of_tick
+from lab.model.rtt import (
+    rtt_despite_retransmission,
+    rtt_for_new_data,
+    rtt_of_full_window,
+    rtt_of_ping,
+    rtt_per_ack,
+    third_of_tick,
+)
 from lab.model.scenario import Host, KernelTraits, Scenario
 from lab.model.small_writes import (
     data_packets,

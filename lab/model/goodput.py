@@ -62,7 +62,6 @@ def goodput_iperf(scenario: Scenario) -> Value:
 
 
 @simulation(of=REPLAYED, law=goodput_window_over_rtt)
-@simulation(of=REPLAYED, law=goodput_window_over_rtt)
 def goodput_bulk(scenario: Scenario) -> Value:
     """The lab's own transfer counts from when its receiver first wakes until the last byte has arrived."""
     done = undropped(scenario)
