@@ -36,7 +36,7 @@ LIMITS = (10, 10_000)  # frames
 CHANCES = (1e-4, 0.1)  # of a frame to be lost, reordered or duplicated; jitter, as a share of the delay
 DURATIONS = (0.5, 10.0)  # seconds
 SIZES = (20e3, 32e6)  # bytes
-FRAMES = 200_000  # full ones, that a trial carries at most: it should take seconds
+FRAMES = 100_000  # full ones, that a trial carries at most: it should take seconds
 LONGEST = 30.0  # seconds that a transfer of a size takes at least: its workload waits for two minutes
 
 _T = TypeVar("_T")

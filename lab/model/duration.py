@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from lab.model.goodput import goodput_window_over_rtt
+from lab.model.goodput import goodput_window_over_rtt, undropped
 from lab.model.handshake import handshake
 from lab.model.line import ModelError, base_rtt
 from lab.model.mss import mss
 from lab.model.scenario import Scenario
-from lab.model.transfer import REPLAYED, transfer
+from lab.model.transfer import REPLAYED
 from lab.prediction import law, simulation
 from lab.units import Value
 
@@ -32,6 +32,4 @@ def transfer_time_by_rounds(scenario: Scenario) -> Value:
 @simulation(of=REPLAYED, law=transfer_time_by_rounds)
 def transfer_time(scenario: Scenario) -> Value:
     """The transfer takes the handshake, slow start and the rest, on a path without loss."""
-    if scenario.loss:
-        raise ModelError("the path loses frames: the model covers a transfer without loss")
-    return Value(handshake(scenario).sender / 1e9 + transfer(scenario).drained, "s")
+    return Value(handshake(scenario).sender / 1e9 + undropped(scenario).drained, "s")

@@ -7,6 +7,7 @@ from lab.model.mss import mss
 from lab.model.scenario import Scenario
 from lab.model.transfer import REPLAYED, Transfer, transfer
 from lab.model.window import smaller_window
+from lab.model.wire import overflows
 from lab.prediction import law, simulation
 from lab.units import Value
 
@@ -85,13 +86,19 @@ def goodput_despite_reordering(scenario: Scenario) -> Value:
 @simulation(of=REPLAYED, law=frames_of_window)
 def frames_in_flight(scenario: Scenario) -> Value:
     """The figure is the most frames that the bottleneck would hold, queued and in flight, without its limit."""
-    return Value(transfer(scenario).peak, "1")
+    return Value(max(_of_bottleneck(scenario, transfer(scenario))), "1")
 
 
 @simulation(of=REPLAYED, law=any_drops_of_window)
 def any_drops(scenario: Scenario) -> Value:
     """The figure is 1 if the bottleneck must drop frames, because more arrive than its limit holds; else 0."""
-    return Value(int(transfer(scenario).peak > scenario.limit), "1")
+    done = transfer(scenario)
+    drops = max(_of_bottleneck(scenario, done)) > scenario.limit
+    if not drops and _overflows(scenario, done):
+        raise ModelError(
+            "another hop than the bottleneck drops frames: what then comes to it, the model does not cover"
+        )
+    return Value(int(drops), "1")
 
 
 @simulation(of=REPLAYED, law=lost_frames_of_window)
@@ -102,11 +109,20 @@ def lost_frames(scenario: Scenario) -> Value:
 
 
 def undropped(scenario: Scenario) -> Transfer:
-    """Return the transfer. Raises ModelError where the wire or its limit loses frames."""
+    """Return the transfer. Raises ModelError where a wire or its limit loses frames."""
     done = transfer(scenario)
-    if scenario.loss or done.peak > scenario.limit:
-        raise ModelError("the path loses frames: the model covers a transfer without loss")
+    if _overflows(scenario, done):
+        raise ModelError("a queue is too short, and loses frames: the model covers a transfer without loss")
     return done
+
+
+def _overflows(scenario: Scenario, done: Transfer) -> bool:
+    return overflows((*scenario.forward, *scenario.reverse), (*done.peaks, *done.peaks_back))
+
+
+def _of_bottleneck(scenario: Scenario, done: Transfer) -> list[int]:
+    """Return the most frames that the slowest hop held; of several such hops, each one's."""
+    return [peak for hop, peak in zip(scenario.forward, done.peaks, strict=True) if hop.rate == scenario.rate]
 
 
 def _lossless(scenario: Scenario) -> None:

@@ -15,6 +15,7 @@ from functools import lru_cache
 
 from msgspec import structs
 
+from lab.model.coverage import check
 from lab.model.line import ModelError, base_rtt
 from lab.model.scenario import Scenario
 from lab.model.simulation import Simulation
@@ -41,7 +42,8 @@ class Transfer:
     started: float | None  # when the reader first wakes; None: never
     first: int  # bytes that the reader finds then
     drained: float  # when all that was written has arrived
-    peak: int  # the most frames that the bottleneck held
+    peaks: tuple[int, ...]  # the most frames that each hop of the way forward held, without its limit
+    peaks_back: tuple[int, ...]  # and each hop of the way back
     acks: tuple[tuple[float, ...], tuple[int, ...]] = field(repr=False)  # when ACKs came, bytes acknowledged then
 
     def acked(self, at: float) -> int:
@@ -57,11 +59,18 @@ class Transfer:
 
 
 def transfer(scenario: Scenario) -> Transfer:
-    """Play the workload. Raises ModelError for a path without a rate or a workload without an end."""
+    """Play the workload, without the hops' limits.
+
+    Raises ModelError for a path that is not covered, or has no rate, and for a workload without an end.
+    """
     writer, size = scenario.writer, scenario.writer.size
     if scenario.rate is None or (writer.duration is None and size is None):
         raise ModelError("a transfer is predicted for a path with a rate and a workload with a duration or a size")
-    plain = replace(scenario, forward=tuple(structs.replace(hop, limit=0, loss=0.0) for hop in scenario.forward))
+    check(scenario)
+    forward, reverse = (
+        tuple(structs.replace(hop, limit=0) for hop in way) for way in (scenario.forward, scenario.reverse)
+    )
+    plain = replace(scenario, forward=forward, reverse=reverse)
     part = max(int(_STEADY_ROUNDS * scenario.rate.bps / 8 * base_rtt(scenario).number), _STEADY_BYTES)
     while size and size > 2 * part:
         whole = _played(replace(plain, writer=structs.replace(writer, size=2 * part)))
@@ -101,6 +110,7 @@ def _played(scenario: Scenario) -> Transfer:
         started=None if simulation.started is None else (simulation.started - start) / 1e9,
         first=simulation.first,
         drained=(simulation.last - start) / 1e9,
-        peak=simulation.peak,
+        peaks=tuple(simulation.forward.peaks),
+        peaks_back=tuple(simulation.reverse.peaks),
         acks=(tuple((at - start) / 1e9 for at in simulation.acked[0]), tuple(simulation.acked[1])),
     )
