@@ -36,7 +36,7 @@ LIMITS = (10, 10_000)  # frames
 CHANCES = (1e-4, 0.1)  # of a frame to be lost, reordered or duplicated; jitter, as a share of the delay
 DURATIONS = (0.5, 10.0)  # seconds
 SIZES = (20e3, 32e6)  # bytes
-FRAMES = 100_000  # full ones, that a trial carries at most: it should take seconds
+FRAMES = 50_000  # full ones, that a trial carries at most: it should take seconds
 LONGEST = 30.0  # seconds that a transfer of a size takes at least: its workload waits for two minutes
 
 _T = TypeVar("_T")
@@ -150,7 +150,7 @@ def _link(dice: Dice) -> dict[str, Any]:
 def _way(dice: Dice) -> dict[str, Any]:
     """Draw a direction: one in eight has no delay; half have Ethernet's MTU; of a queue, one in four is short.
 
-    One in twenty loses, reorders or duplicates frames or has jitter, and in one in twenty the rate is the sender's NIC.
+    One in thirty loses, reorders or duplicates frames or has jitter, and in one in thirty the rate is the sender's NIC.
     """
     delay = 0.0 if dice.happens(1 / 8) else dice.between(DELAYS)
     way: dict[str, Any] = {
@@ -160,11 +160,11 @@ def _way(dice: Dice) -> dict[str, Any]:
     }
     if dice.happens(1 / 4):
         way["limit"] = round(dice.between(LIMITS))
-    if dice.happens(1 / 20):
+    if dice.happens(1 / 30):
         what = dice.choose(("loss", "duplicate", "reorder", "jitter") if delay else ("loss", "duplicate"))
         share = dice.between(CHANCES)
         way[what] = Duration(1000 * round(1e6 * share * delay)) if what == "jitter" else f"{100 * share:.3f} %"
-    if dice.happens(1 / 20):
+    if dice.happens(1 / 30):
         way["shaper"] = "nic"
     return way
 
@@ -227,7 +227,7 @@ def _drops(dice: Dice, path: Path) -> Figure:
 
 
 def _window(dice: Dice, path: Path) -> Figure:
-    return Figure(_bulk(dice, path), metric.window_plateau(), model.window_plateau, (_captured("sender"),))
+    return Figure(_bulk(dice, path), metric.window_plateau(), model.window_reached, (_captured("sender"),))
 
 
 def _payload(dice: Dice, path: Path) -> Figure:

@@ -11,6 +11,7 @@ import argparse
 import json
 import sys
 from collections.abc import Mapping, Sequence
+from datetime import date
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -90,10 +91,10 @@ def _judged(
     return [Score(having[result.key], result) for result in judged.results]
 
 
-def plain(date: str, scores: Sequence[Score], kernels: Mapping[str, Kernel]) -> dict[str, Any]:
+def plain(day: str, scores: Sequence[Score], kernels: Mapping[str, Kernel]) -> dict[str, Any]:
     """Return all that came out, for JSON."""
     return {
-        "date": date,
+        "date": day,
         "run": now(),
         "model": model_hash(),
         "kernels": {name: kernel.describe() for name, kernel in kernels.items()},
@@ -145,20 +146,33 @@ def _reasons(scores: Sequence[Score]) -> Table:
     return made
 
 
-def named(score: Score, date: str) -> str:
+def named(score: Score, day: str) -> str:
     """Say in a line what was missed, and how to run it again alone."""
     result, number = score.result, score.drawn.number
     off = f"{100 * result.model_error:+.2f} %" if result.model_error is not None else "no ratio"
     figures = f"predicted {result.predicted}, measured {result.measured} ({off}), law {result.law}"
-    return f"{number}: {_kind(score)} on {_kernel(score)}: {figures}; --date {date} --only {number}"
+    return f"{number}: {_kind(score)} on {_kernel(score)}: {figures}; --date {day} --only {number}"
+
+
+def _day(text: str) -> str:
+    """Return the date in its one form, so that it names one draw. Raises ValueError."""
+    return date.fromisoformat(text).isoformat()
+
+
+def _counted(text: str) -> int:
+    """Return a number of 1 or more. Raises ValueError."""
+    number = int(text)
+    if number < 1:
+        raise ValueError(text)
+    return number
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a draw; return 1 when a prediction misses, 3 when the machine cannot run it."""
     parser = argparse.ArgumentParser(prog="make holdout", description="Test the models on cases drawn by a date.")
-    parser.add_argument("--date", default=now()[:10], help="decides the cases (today's, in UTC)")
-    parser.add_argument("--cases", type=int, default=CASES, help=f"how many ({CASES})")
-    parser.add_argument("--only", type=int, action="append", metavar="N", help="run this case alone; may be repeated")
+    parser.add_argument("--date", type=_day, default=now()[:10], help="decides the cases (today's, in UTC)")
+    parser.add_argument("--cases", type=_counted, default=CASES, help=f"how many ({CASES})")
+    parser.add_argument("--only", type=_counted, action="append", metavar="N", help="run this case; may be repeated")
     parser.add_argument("--jobs", type=int, help="trials at a time (one for each core)")
     parser.add_argument("--results", type=Path, default=SCRATCH / "holdout", help="where trials are kept")
     parser.add_argument("--into", type=Path, help="where every score is kept (RESULTS/DATE.json; of --only, nowhere)")

@@ -31,9 +31,10 @@ class Score:
     @property
     def silence(self) -> str:
         """Return why it cannot be scored, in the lab's own words: nothing was predicted, or measured; '' if it can."""
-        if not self.answered:
+        verdict = self.result.verdict
+        if self.result.why_not_predicted:
             return self.result.why_not_predicted
-        return f"not measured: {self.result.verdict}" if self.result.measured is None else ""
+        return f"{verdict.kind}: {verdict.reason}" if self.result.measured is None and verdict else ""
 
     @property
     def simulation(self) -> float | None:

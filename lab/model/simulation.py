@@ -60,7 +60,8 @@ class Simulation:
             self.forward.carry(self.start, 0)
         self.last = self.first = 0  # when the last of what was sent arrives; the bytes at `started`
         self.started: int | None = None  # when the reader first woke
-        self.acked: tuple[list[int], list[int]] = ([], [])  # when the sender saw ACKs, and snd_una then
+        # when the sender saw ACKs, snd_una then, and the largest window so far
+        self.acked: tuple[list[int], list[int], list[int]] = ([], [], [])
 
     def run(self, end: int = NEVER) -> None:
         """Play what happens until `end`, or all. At one instant, packets and timers come before processes."""
@@ -118,6 +119,7 @@ class Simulation:
         if self.sender.snd_una > before:
             self.acked[0].append(now)
             self.acked[1].append(self.sender.snd_una)
+            self.acked[2].append(self.sender.max_window)
 
     def _arrive(self, now: int, segment: Segment) -> None:
         """Take in a segment; the reader takes what there is, if that wakes it."""

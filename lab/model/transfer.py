@@ -44,16 +44,22 @@ class Transfer:
     drained: float  # when all that was written has arrived
     peaks: tuple[int, ...]  # the most frames that each hop of the way forward held, without its limit
     peaks_back: tuple[int, ...]  # and each hop of the way back
-    acks: tuple[tuple[float, ...], tuple[int, ...]] = field(repr=False)  # when ACKs came, bytes acknowledged then
+    # when ACKs came, bytes acknowledged then, and the largest window that was offered until then, bytes
+    acks: tuple[tuple[float, ...], tuple[int, ...], tuple[int, ...]] = field(repr=False)
 
     def acked(self, at: float) -> int:
         """Return the bytes that the sender knew to have arrived at that time."""
-        times, acked = self.acks
+        times, acked, _ = self.acks
         return acked[bisect_right(times, at) - 1] if times and times[0] <= at else 0
+
+    def grows(self) -> bool:
+        """Tell whether the window that is offered still grows in the second half of the time."""
+        times, _, windows = self.acks
+        return windows[-1] > windows[bisect_left(times, times[-1] / 2)]
 
     def ack_of(self, size: int) -> tuple[float, int]:
         """Find the first ACK for that many bytes: when it came, and how many it was for."""
-        times, acked = self.acks
+        times, acked, _ = self.acks
         first = bisect_left(acked, size)
         return times[first], acked[first]
 
@@ -101,6 +107,7 @@ def _played(scenario: Scenario) -> Transfer:
     if writer.size is None and writer.writes_per_poll:
         simulation.stop()
     simulation.run()
+    times, acked, windows = simulation.acked
     return Transfer(
         seconds=(min(end, simulation.last) - start) / 1e9,
         written=written,
@@ -112,5 +119,5 @@ def _played(scenario: Scenario) -> Transfer:
         drained=(simulation.last - start) / 1e9,
         peaks=tuple(simulation.forward.peaks),
         peaks_back=tuple(simulation.reverse.peaks),
-        acks=(tuple((at - start) / 1e9 for at in simulation.acked[0]), tuple(simulation.acked[1])),
+        acks=(tuple((at - start) / 1e9 for at in times), tuple(acked), tuple(windows)),
     )
