@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from lab.model.line import ModelError
+from lab.model.mss import narrows
 from lab.model.scenario import Scenario
 from lab.spec.network import Shaper
 
@@ -14,6 +15,8 @@ def check(scenario: Scenario) -> None:
         raise ModelError("the path loses frames: the model covers a transfer without loss")
     if any(hop.is_left_to_chance for hop in hops):
         raise ModelError("the path delays, reorders or duplicates frames by chance: the model covers one that does not")
+    if any(narrows(way) for way in (scenario, scenario.reversed())):
+        raise ModelError("a later link has a smaller MTU than the sender's: the model covers no discovery of it")
     if any(hop.shaper is Shaper.NIC for hop in hops):
         raise ModelError("a network card pushes back on its sender: the model covers rates on the wire")
     if any(end.offloads.tso or end.offloads.gso for end in ends):
