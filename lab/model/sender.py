@@ -60,7 +60,7 @@ class Sender:
         self.pushed_seq = self.snd_sml = 0
         self.packets_out = 0
         self.nonagle = 0
-        self.sndbuf = 2 * self.cubic.cwnd * self.sndmem_per_mss
+        self.sndbuf = scenario.sender.sysctl("tcp_wmem", 1)
         self.nospace = False  # SOCK_NOSPACE: its process waits for room
         self.fin = False  # whether it is closed
         self.srtt_us = max(rtt_us << 3, 1)  # eight times the mean
@@ -70,6 +70,7 @@ class Sender:
         self.ts_recent = 0  # the receiver's timestamp seen last, ms
         self.wstamp_ns = 0  # when the last skb was sent
         self.clock_cache = 0  # the time
+        self._expand_sndbuf()  # tcp_init_buffer_space()
 
     def wmem_queued(self) -> int:
         """Return sk_wmem_queued, to which each skb adds its head too."""
@@ -315,6 +316,10 @@ class Sender:
         if not self.nospace:
             return
         if self.packets_out < self.cubic.cwnd:  # tcp_should_expand_sndbuf()
-            wanted = 2 * self.cubic.cwnd * self.sndmem_per_mss  # tcp_sndbuf_expand()
-            self.sndbuf = max(self.sndbuf, min(wanted, self.wmem_max))
+            self._expand_sndbuf()
         self.nospace = not self.is_writeable()
+
+    def _expand_sndbuf(self) -> None:
+        """Make room for two congestion windows, at most as much as tcp_wmem allows: tcp_sndbuf_expand()."""
+        sndmem = 2 * self.cubic.cwnd * self.sndmem_per_mss
+        self.sndbuf = max(self.sndbuf, min(sndmem, self.wmem_max))
