@@ -60,9 +60,7 @@ def segments_per_read(scenario: Scenario) -> Value:
     if reader.read_size < window >> 4:
         raise ModelError("reads of less than a 16th of the buffer: the model covers an ACK for each read")
     if 2 * reader.read_size > window:
-        raise ModelError(
-            "reads of more than half of the buffer may find too little: the model covers smaller ones"
-        )
+        raise ModelError("reads of more than half of the buffer may find too little: the model covers smaller ones")
     return Value(reader.read_size / mss(scenario), "1")
 
 
