@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from lab.model.line import ModelError, base_rtt, goodput_line_rate
+from lab.model.line import ModelError, base_rtt, frame, goodput_line_rate
 from lab.model.mss import mss
 from lab.model.scenario import Scenario
 from lab.model.transfer import REPLAYED, Transfer, transfer
 from lab.model.window import smaller_window
-from lab.model.wire import overflows
+from lab.model.wire import overflowing
 from lab.prediction import law, simulation
+from lab.spec.network import Direction
 from lab.units import Value
+
+CUBIC_BETA = 0.7
 
 
 @law(formula="min(rwnd, sndbuf) × 8 / RTT, at most rate × payload / frame", source="RFC 6349, 3.3.1; IEEE 802.3")
@@ -100,7 +103,7 @@ def any_drops(scenario: Scenario) -> Value:
     """The figure is 1 if the bottleneck must drop frames, because more arrive than its limit holds; else 0."""
     done = transfer(scenario)
     drops = max(_of_bottleneck(scenario, done)) > scenario.limit
-    if not drops and _overflows(scenario, done):
+    if not drops and _dropping(scenario, done):
         raise ModelError(
             "another hop than the bottleneck drops frames: what then comes to it, the model does not cover"
         )
@@ -117,13 +120,26 @@ def lost_frames(scenario: Scenario) -> Value:
 def undropped(scenario: Scenario) -> Transfer:
     """Return the transfer. Raises ModelError where a wire or its limit loses frames."""
     done = transfer(scenario)
-    if _overflows(scenario, done):
+    if _dropping(scenario, done):
         raise ModelError("a queue is too short, and loses frames: the model covers a transfer without loss")
     return done
 
 
-def _overflows(scenario: Scenario, done: Transfer) -> bool:
-    return overflows((*scenario.forward, *scenario.reverse), (*done.peaks, *done.peaks_back))
+def stays_busy(scenario: Scenario, done: Transfer) -> bool:
+    """Tell whether nothing but the bottleneck's queue drops frames, and the link is busy all the same.
+
+    What its queue drops takes none of the link's time. CUBIC leaves 70 % of the window (RFC 9438, 4.6), and the window
+    was as large as the limit, which counts what is queued and what is in flight.
+    """
+    bottlenecks = [hop for hop in overflowing(scenario.forward, done.peaks) if hop.rate == scenario.rate]
+    if len(bottlenecks) != len(_dropping(scenario, done)) or scenario.rate is None:
+        return False
+    left = CUBIC_BETA * scenario.limit * frame(scenario).bytes
+    return 8 * left >= scenario.rate.bps * base_rtt(scenario).number
+
+
+def _dropping(scenario: Scenario, done: Transfer) -> list[Direction]:
+    return overflowing((*scenario.forward, *scenario.reverse), (*done.peaks, *done.peaks_back))
 
 
 def _of_bottleneck(scenario: Scenario, done: Transfer) -> list[int]:

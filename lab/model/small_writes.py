@@ -19,7 +19,7 @@ from lab.model.endpoint import Endpoint, Packet
 from lab.model.line import ModelError, base_rtt, frame
 from lab.model.mss import mss
 from lab.model.scenario import Scenario
-from lab.model.wire import Wire, overflows
+from lab.model.wire import Wire, overflowing
 from lab.prediction import law, simulation
 from lab.spec.task import Messages
 from lab.units import Value
@@ -48,7 +48,7 @@ def exchange(scenario: Scenario) -> Exchange:
     simulation = _Simulation(scenario)
     result = simulation.result()
     wires = (scenario.forward, simulation.forward), (scenario.reverse, simulation.reverse)
-    if any(overflows(hops, wire.peaks) for hops, wire in wires):
+    if any(overflowing(hops, wire.peaks) for hops, wire in wires):
         raise ModelError("a queue is too short, and loses frames: the model covers an exchange without loss")
     return result
 

@@ -11,9 +11,9 @@ from collections.abc import Iterable
 from lab.spec.network import Direction
 
 
-def overflows(hops: Iterable[Direction], peaks: Iterable[int]) -> bool:
-    """Tell whether one of these hops had to hold more frames than its limit, and drops some: netem_enqueue()."""
-    return any(peak > hop.limit for hop, peak in zip(hops, peaks, strict=True))
+def overflowing(hops: Iterable[Direction], peaks: Iterable[int]) -> list[Direction]:
+    """Return those of the hops that have to hold more frames than their limit, and drop some: netem_enqueue()."""
+    return [hop for hop, peak in zip(hops, peaks, strict=True) if peak > hop.limit]
 
 
 class Wire:

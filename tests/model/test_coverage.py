@@ -6,7 +6,16 @@ from typing import Any
 import pytest
 from msgspec import structs
 
-from lab.model import ModelError, Scenario, any_drops, frames_in_flight, goodput_bulk, message_latency, transfer_time
+from lab.model import (
+    KernelTraits,
+    ModelError,
+    Scenario,
+    any_drops,
+    frames_in_flight,
+    goodput_bulk,
+    message_latency,
+    transfer_time,
+)
 from lab.spec.network import Direction, Offloads, Shaper
 from lab.units import Duration, Size
 from lab.workload import Bulk, SmallWrites
@@ -75,3 +84,19 @@ def test_links_in_a_row_do_not_hold_each_others_frames() -> None:
     one = int(frames_in_flight(plain).number)
     two = replace(plain, forward=(structs.replace(far, limit=one),) * 2)
     assert any_drops(two).number == 0
+
+
+@pytest.mark.parametrize(
+    ("version", "measured"), [((6, 1), 0.716_889_760), ((7, 2), 0.716_900_480)], ids=["6.1", "7.2"]
+)
+def test_a_queue_long_enough_keeps_its_link_busy_although_it_drops(version: tuple[int, int], measured: float) -> None:
+    workload = Bulk(size=Size.of("8 MiB"))
+    plain = replace(over(WIRE, WIRE, workload), kernel=KernelTraits(version))
+    long = replace(plain, forward=(structs.replace(WIRE, limit=100),))
+    assert any_drops(long).number == 1
+    assert transfer_time(long).number == pytest.approx(measured, rel=2e-5)
+    with pytest.raises(ModelError, match="too short"):  # 7 % slower in a guest
+        transfer_time(replace(plain, forward=(structs.replace(WIRE, limit=20),)))
+    upstream = hop("200 Mbit/s", "1 ms", limit=10)
+    with pytest.raises(ModelError, match="too short"):
+        transfer_time(replace(plain, forward=(upstream, structs.replace(WIRE, limit=100))))
