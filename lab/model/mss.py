@@ -36,7 +36,8 @@ def mss(scenario: Scenario) -> int:
 
 def narrows(scenario: Scenario) -> bool:
     """Tell whether a later hop is too narrow for the sender's first segments, whose size its own link decides."""
-    return mss(scenario) < _segment(scenario, scenario.forward[0].mtu.bytes)
+    hops = scenario.forward
+    return bool(hops) and mss(scenario) < _segment(scenario, hops[0].mtu.bytes)
 
 
 def _segment(scenario: Scenario, mtu: int) -> int:
