@@ -4,7 +4,7 @@ REPORT ?= report
 LAB := .venv/bin/lab
 PY := .venv/bin/python
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-test userland kernel variants report test test-chance mutation test-kernels test-vm bench fidelity classroom lock clean
+.PHONY: help setup setup-test userland kernel variants report test test-chance mutation test-kernels test-vm bench fidelity holdout classroom lock clean
 .NOTPARALLEL:
 
 help: ## show this list
@@ -62,6 +62,10 @@ bench: kernel ## compare trials with real time, and the capture reader
 fidelity: setup-test kernel ## measure how often the check of real time is wrong (25 minutes, as root)
 	@$(PY) -m bench.fidelity $(ARGS)
 	@.venv/bin/pytest -m calm
+
+holdout: setup-test ## test the models on cases drawn by today's date (10 minutes, after three kernels' builds)
+	@for series in 7.2 6.12 6.1; do $(LAB) kernel build $$series >/dev/null || exit $$?; done
+	@$(PY) -m bench.holdout $(ARGS)
 
 lock: setup ## renew requirements.lock with the newest Python packages
 	@rm -rf build/uv && $(PY) -m venv build/uv && build/uv/bin/pip install --quiet uv

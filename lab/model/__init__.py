@@ -40,6 +40,7 @@ from lab.model.rtt import (
     rtt_despite_retransmission,
     rtt_for_new_data,
     rtt_of_full_window,
+    rtt_of_ping,
     rtt_per_ack,
     srtt_difference,
     third_of_tick,
@@ -60,6 +61,6 @@ from lab.model.small_writes import (
     message_latency,
     message_latency_by_stall,
 )
-from lab.model.steady import goodput_steady, idle_share, idle_share_of_window, round_trip
+from lab.model.steady import goodput_steady, idle_share, idle_share_of_window, round_trip, window_reached
 from lab.model.transfer import Transfer, transfer
 from lab.model.window import window_plateau

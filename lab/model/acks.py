@@ -7,12 +7,13 @@ segments before TCP sees them.
 from __future__ import annotations
 
 from lab.model.delayed_ack import LVL_CLK_SHIFT, LVL_START, TCP_MAX_QUICKACKS
+from lab.model.goodput import goodput_window_over_rtt
 from lab.model.line import ModelError, base_rtt, frame
 from lab.model.mss import mss
 from lab.model.scenario import Scenario
 from lab.model.window import gso_segments, initial_window, scaling_ratio
 from lab.prediction import law, simulation
-from lab.units import Value
+from lab.units import Rate, Value
 
 _EVERY = 2  # __tcp_ack_snd_check(): more than one full segment is acknowledged
 _DELACK_MIN, _DELACK_MAX = 1 / 25, 1 / 5  # TCP_DELACK_MIN, TCP_DELACK_MAX: HZ / 25, HZ / 5
@@ -50,13 +51,16 @@ def segments_per_read(scenario: Scenario) -> Value:
 
     __tcp_ack_snd_check() sends no ACK while the window that it could offer is below the last, as it is while the buffer
     fills. tcp_cleanup_rbuf() sends one after the next read, if that frees a 16th of the buffer or more: with less,
-    __tcp_select_window() offers nothing.
+    __tcp_select_window() offers nothing. A full buffer holds two reads, so that each finds all that it asks for: one
+    that does not acknowledges what there is, and again what comes.
     """
-    reader = scenario.reader
-    if reader.rate is None or not (scenario.rate is None or reader.rate < scenario.rate):
-        raise ModelError("the reader is not slower than the link: nothing fills the buffer")
-    if reader.read_size < scenario.rcvbuf_max * scaling_ratio(scenario) >> 8 >> 4:
+    reader, window = scenario.reader, scenario.rcvbuf_max * scaling_ratio(scenario) >> 8
+    if reader.rate is None or not _fills(scenario, reader.rate):
+        raise ModelError("the reader is not slower than the link and the window: nothing fills the buffer")
+    if reader.read_size < window >> 4:
         raise ModelError("reads of less than a 16th of the buffer: the model covers an ACK for each read")
+    if 2 * reader.read_size > window:
+        raise ModelError("reads of more than half of the buffer may find too little: the model covers smaller ones")
     return Value(reader.read_size / mss(scenario), "1")
 
 
@@ -187,6 +191,11 @@ def _behind(scenario: Scenario) -> int:
 def _unread(scenario: Scenario) -> None:
     if not scenario.reader.asleep:
         raise ModelError("a segment that is read and not answered is acknowledged then: its delay is the reader's")
+
+
+def _fills(scenario: Scenario, rate: Rate) -> bool:
+    """Tell whether more may come than a reader takes at that rate."""
+    return scenario.rate is None or goodput_window_over_rtt(scenario).number > rate.bps
 
 
 def _merges(scenario: Scenario) -> bool:

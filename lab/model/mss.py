@@ -31,7 +31,18 @@ def header_bytes(scenario: Scenario) -> int:
 def mss(scenario: Scenario) -> int:
     """Return the payload of the sender's full segment, in bytes."""
     narrowest = min((hop.mtu for hop in scenario.forward), default=scenario.sender.interface.mtu).bytes
-    carried = narrowest - _ip(scenario) - _TCP
+    return _segment(scenario, narrowest)
+
+
+def narrows(scenario: Scenario) -> bool:
+    """Tell whether a later hop is too narrow for the sender's first segments, whose size its own link decides."""
+    hops = scenario.forward
+    return bool(hops) and mss(scenario) < _segment(scenario, hops[0].mtu.bytes)
+
+
+def _segment(scenario: Scenario, mtu: int) -> int:
+    """Return the payload of a full segment where nothing but this MTU bounds packets."""
+    carried = mtu - _ip(scenario) - _TCP
     return min(carried, heard(scenario.reversed()), _asked(scenario)) - _timestamps(scenario)
 
 

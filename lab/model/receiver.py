@@ -17,7 +17,7 @@ from lab.model.line import base_rtt
 from lab.model.mss import own_segment
 from lab.model.packet import SYN, Ack, Segment
 from lab.model.scenario import Scenario
-from lab.model.skb import overhead
+from lab.model.skb import SHARED_INFO, SK_BUFF, overhead, tcp_header
 from lab.model.tuning import Tuning
 from lab.model.window import (
     TCP_DEFAULT_SCALING_RATIO,
@@ -60,7 +60,9 @@ class Receiver:
         self.scaling_ratio = self.fixed_ratio or TCP_DEFAULT_SCALING_RATIO
         self.window_clamp = max(2 * advmss, self._win_from_space(self.rcvbuf) - advmss)
         self.rcv_ssthresh = min(self.rcv_wnd, self.window_clamp)
-        self.tuning = Tuning(min(self.rcv_ssthresh, TCP_INIT_CWND * advmss))
+        space = min(self.rcv_ssthresh, TCP_INIT_CWND * advmss)
+        self.tuning = Tuning(scenario.kernel.version, advmss, space)
+        self.max_header = tcp_header(scenario.kernel)
         self.rmem_alloc = 0
         self.receive_queue: deque[Received] = deque()
         self.answer = self.reader.answer
@@ -82,8 +84,9 @@ class Receiver:
     def queue(self, now: int, segment: Segment) -> None:
         """Queue a segment and learn from it, without an ACK yet: tcp_queue_rcv(), tcp_event_data_recv()."""
         self.now, now_us = now, now // NSEC_PER_USEC
-        if self.timestamps and segment.len >= self.icsk_ack.rcv_mss:
-            self.tuning.rcv_rtt_measure_ts(now_us, segment.tsecr, self.rcv_nxt == self.copied_seq)
+        if self.timestamps:
+            full, queue_empty = segment.len >= self.icsk_ack.rcv_mss, self.rcv_nxt == self.copied_seq
+            self.tuning.rcv_rtt_measure_ts(now_us, segment.tsecr, full, queue_empty)
         self._queue_rcv(segment)
         if segment.len > self.icsk_ack.rcv_mss:
             self._measure_scaling_ratio(segment.len)
@@ -174,6 +177,16 @@ class Receiver:
         """Return the share of a buffer that is offered: tcp_win_from_space()."""
         return space * self.scaling_ratio >> TCP_RMEM_TO_WIN_SCALE
 
+    def _space_from_win(self, window: int) -> int:
+        """Return the buffer for a window: tcp_space_from_win(). Before 6.6, it was room for so many segments."""
+        if self.fixed_ratio is None:
+            return (window << TCP_RMEM_TO_WIN_SCALE) // self.scaling_ratio
+        advmss = self.icsk_ack.advmss
+        rcvmem = advmss + self.max_header + SK_BUFF + SHARED_INFO
+        while self._win_from_space(rcvmem) < advmss:
+            rcvmem += 128
+        return window // advmss * rcvmem
+
     def _space(self) -> int:
         """Return the share of the free buffer that is offered: tcp_space()."""
         return self._win_from_space(self.rcvbuf - self.rmem_alloc)
@@ -224,7 +237,7 @@ class Receiver:
         unread = self.rcv_nxt - self.copied_seq
         rcvwin = self.tuning.rcvbuf_grow(self.now // NSEC_PER_USEC, self.copied_seq, unread)
         if rcvwin is not None:
-            rcvbuf = min((rcvwin << TCP_RMEM_TO_WIN_SCALE) // self.scaling_ratio, self.rmem_max)
+            rcvbuf = min(self._space_from_win(rcvwin), self.rmem_max)
             if rcvbuf > self.rcvbuf:
                 self.rcvbuf, self.window_clamp = rcvbuf, self._win_from_space(rcvbuf)
 

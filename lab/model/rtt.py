@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from lab.model.line import ModelError, goodput_line_rate
+from lab.model.line import ModelError, base_rtt, goodput_line_rate
 from lab.model.mss import mss
 from lab.model.scenario import Scenario
 from lab.model.window import gso_segments, rcv_window
@@ -50,6 +50,12 @@ def third_of_tick(scenario: Scenario) -> Value:
     """
     rtt_for_new_data(scenario)
     return Value(_TICK / 3, "s")
+
+
+@law(formula="delays + frame / rate of each hop, both ways", source="ping(8): 84 bytes of IP; IEEE 802.3")
+def rtt_of_ping(scenario: Scenario) -> Value:
+    """An echo request and its reply have the path to themselves."""
+    return base_rtt(scenario)
 
 
 @law(formula="8 × (rwnd − skb / 2) / goodput", source="Little's law; tcp_tso_should_defer()")

@@ -25,6 +25,8 @@ SK_PACING_SHIFT = 10  # a burst is at most what pacing would send in 2^-10 s: sk
 TCP_TSO_RTT_LOG = 9  # and, near by, the largest skb halved for each 2^9 us of the RTT: tcp_tso_rtt_log
 TCP_TSO_WIN_DIVISOR = 3  # tcp_tso_win_divisor
 TCP_PACING_SS_RATIO, TCP_PACING_CA_RATIO = 200, 120  # per cent: tcp_pacing_ss_ratio, tcp_pacing_ca_ratio
+GROWS_SKBS_SINCE = (6, 10)  # "tcp: try to send bigger TSO packets"
+SPLICES_SINCE = (6, 5)  # "splice, net: Use sendmsg(MSG_SPLICE_PAGES) rather than ->sendpage()"
 
 TCP_NAGLE_OFF, TCP_NAGLE_CORK, TCP_NAGLE_PUSH = 1, 2, 4
 
@@ -58,14 +60,17 @@ class Sender:
         self.pushed_seq = self.snd_sml = 0
         self.packets_out = 0
         self.nonagle = 0
-        self.sndbuf = 2 * self.cubic.cwnd * self.sndmem_per_mss
+        self.sndbuf = scenario.sender.sysctl("tcp_wmem", 1)
         self.nospace = False  # SOCK_NOSPACE: its process waits for room
         self.fin = False  # whether it is closed
         self.srtt_us = max(rtt_us << 3, 1)  # eight times the mean
         self.min_rtt_burst = self.gso_max_size >> (rtt_us >> TCP_TSO_RTT_LOG)  # bytes
+        self.grows_skbs = scenario.kernel.version >= GROWS_SKBS_SINCE
+        self.sends_pages = scenario.kernel.version < SPLICES_SINCE  # whether sendfile() takes them one by one
         self.ts_recent = 0  # the receiver's timestamp seen last, ms
         self.wstamp_ns = 0  # when the last skb was sent
         self.clock_cache = 0  # the time
+        self._expand_sndbuf()  # tcp_init_buffer_space()
 
     def wmem_queued(self) -> int:
         """Return sk_wmem_queued, to which each skb adds its head too."""
@@ -77,11 +82,13 @@ class Sender:
         queued = self.wmem_queued()
         return queued < self.sndbuf and self.sndbuf - queued >= queued >> 1
 
-    def sendmsg(self, size: int, more: bool = False, wait: bool = True) -> Generator[None, None, int]:
+    def sendmsg(
+        self, size: int, more: bool = False, wait: bool = True, push: bool = True
+    ) -> Generator[None, None, int]:
         """Play one call, and return how much it took: tcp_sendmsg_locked().
 
-        `more` is MSG_MORE, `wait` the lack of MSG_DONTWAIT. Yields where its process sleeps until it is woken:
-        sk_stream_wait_memory(). No ACK comes before that.
+        `more` is MSG_MORE, `wait` the lack of MSG_DONTWAIT, `push` that of MSG_SENDPAGE_NOTLAST. Yields where its
+        process sleeps until it is woken: sk_stream_wait_memory(). No ACK comes before that.
         """
         left, size_goal = size, self._xmit_size_goal()
         while left:
@@ -112,7 +119,7 @@ class Sender:
                     self._write_xmit(TCP_NAGLE_PUSH)
                 elif len(self.write_queue) == 1:
                     self._write_xmit(TCP_NAGLE_PUSH, push_one=True)
-        if left < size:
+        if left < size and push:
             self._push(TCP_NAGLE_CORK if more else self.nonagle, more)
         return size - left
 
@@ -211,7 +218,8 @@ class Sender:
         while queue and self.packets_out < cwnd:
             cwnd_quota = min(cwnd - self.packets_out, max(cwnd >> 1, 1), max_segs)  # tcp_cwnd_test()
             skb = queue[0]
-            self._grow_skb(skb, cwnd_quota * mss_now)
+            if self.grows_skbs:
+                self._grow_skb(skb, cwnd_quota * mss_now)
             length, last = skb.end_seq - self.snd_nxt, len(queue) == 1
             if self._send_win() < min(length, mss_now):  # tcp_snd_wnd_test()
                 break
@@ -308,6 +316,10 @@ class Sender:
         if not self.nospace:
             return
         if self.packets_out < self.cubic.cwnd:  # tcp_should_expand_sndbuf()
-            wanted = 2 * self.cubic.cwnd * self.sndmem_per_mss  # tcp_sndbuf_expand()
-            self.sndbuf = max(self.sndbuf, min(wanted, self.wmem_max))
+            self._expand_sndbuf()
         self.nospace = not self.is_writeable()
+
+    def _expand_sndbuf(self) -> None:
+        """Make room for two congestion windows, at most as much as tcp_wmem allows: tcp_sndbuf_expand()."""
+        sndmem = 2 * self.cubic.cwnd * self.sndmem_per_mss
+        self.sndbuf = max(self.sndbuf, min(sndmem, self.wmem_max))

@@ -58,10 +58,10 @@ class Simulation:
         self.acks: deque[tuple[int, Ack]] = deque()
         if scenario.client == "sender":  # the SYN-ACK, or what starts the test, is acknowledged just ahead
             self.forward.carry(self.start, 0)
-        # last: when the last of what was sent arrives; peak: the most frames on the wire; first: bytes at `started`
-        self.last = self.peak = self.first = 0
+        self.last = self.first = 0  # when the last of what was sent arrives; the bytes at `started`
         self.started: int | None = None  # when the reader first woke
-        self.acked: tuple[list[int], list[int]] = ([], [])  # when the sender saw ACKs, and snd_una then
+        # when the sender saw ACKs, snd_una then, and the largest window so far
+        self.acked: tuple[list[int], list[int], list[int]] = ([], [], [])
 
     def run(self, end: int = NEVER) -> None:
         """Play what happens until `end`, or all. At one instant, packets and timers come before processes."""
@@ -119,6 +119,7 @@ class Simulation:
         if self.sender.snd_una > before:
             self.acked[0].append(now)
             self.acked[1].append(self.sender.snd_una)
+            self.acked[2].append(self.sender.max_window)
 
     def _arrive(self, now: int, segment: Segment) -> None:
         """Take in a segment; the reader takes what there is, if that wakes it."""
@@ -153,4 +154,3 @@ class Simulation:
             segment = Segment(end_seq - seq, frags, skb.psh and end_seq == skb.end_seq, self.sender.ts_recent)
             self.segments.append((self.last, segment))
             seq = end_seq
-        self.peak = max(self.peak, len(self.segments))

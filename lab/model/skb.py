@@ -2,7 +2,7 @@
 
 The sizes are those of 64-bit kernels with 64-byte cache lines: sk_buff 232 or less, aligned to 256, skb_shared_info
 320, and, since 6.3, a small head of its own (SKB_SMALL_HEAD_CACHE_SIZE, net/core/skbuff.c), which the kernel's
-configuration decides: `KernelTraits.max_header`. For kernels before 6.3 that head is an approximation.
+configuration decides: `KernelTraits.max_header`. Before, the head was what kmalloc() had for it, a power of two.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ SK_BUFF, SHARED_INFO = 256, 320
 _CACHE_LINE = 64
 _PAD = 64  # NET_SKB_PAD
 _GSO_MAX_SIZE = 65536  # GSO_LEGACY_MAX_SIZE
+_SMALL_HEADS_SINCE = (6, 3)  # "net: add dedicated kmem_cache for typical/small skb->head"
 
 
 def tcp_header(kernel: KernelTraits) -> int:
@@ -25,10 +26,17 @@ def overhead(kernel: KernelTraits) -> int:
 
     The head has room for TCP's headers, or for those that GRO pulls in (GRO_MAX_HEAD).
     """
+    if kernel.version < _SMALL_HEADS_SINCE:
+        return kmalloc(tcp_header(kernel) + SHARED_INFO) + SK_BUFF
     head = _aligned(max(tcp_header(kernel), 128 + kernel.max_header + _PAD)) + SHARED_INFO
     if head.bit_count() == 1:  # a power of two would be another cache's
         head += _CACHE_LINE
     return head + SK_BUFF
+
+
+def kmalloc(size: int) -> int:
+    """Return what an allocation of that many bytes takes: a power of two, from 256 B on."""
+    return 1 << (size - 1).bit_length()
 
 
 def gso_bytes(kernel: KernelTraits) -> int:

@@ -13,12 +13,13 @@ from itertools import count
 from statistics import median
 from typing import TypeVar
 
+from lab.model.coverage import check
 from lab.model.delayed_ack import NEVER
 from lab.model.endpoint import Endpoint, Packet
 from lab.model.line import ModelError, base_rtt, frame
 from lab.model.mss import mss
 from lab.model.scenario import Scenario
-from lab.model.wire import Wire
+from lab.model.wire import Wire, overflowing
 from lab.prediction import law, simulation
 from lab.spec.task import Messages
 from lab.units import Value
@@ -42,8 +43,14 @@ class Exchange:
 
 @lru_cache(maxsize=64)
 def exchange(scenario: Scenario) -> Exchange:
-    """Play the workload. Raises ModelError for one that is not of small writes."""
-    return _Simulation(scenario).result()
+    """Play the workload. Raises ModelError for one that is not of small writes, and for a path that is not covered."""
+    check(scenario)
+    simulation = _Simulation(scenario)
+    result = simulation.result()
+    wires = (scenario.forward, simulation.forward), (scenario.reverse, simulation.reverse)
+    if any(overflowing(hops, wire.peaks) for hops, wire in wires):
+        raise ModelError("a queue is too short, and loses frames: the model covers an exchange without loss")
+    return result
 
 
 @law(

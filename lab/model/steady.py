@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from lab.model.goodput import goodput_window_over_rtt, undropped
-from lab.model.line import base_rtt, goodput_line_rate, packet
+from lab.model.line import ModelError, base_rtt, goodput_line_rate, packet
 from lab.model.mss import mss
 from lab.model.scenario import Scenario
 from lab.model.transfer import REPLAYED
+from lab.model.window import window_plateau
 from lab.prediction import law, simulation
 from lab.units import Size, Value
 
@@ -38,6 +39,15 @@ def idle_share(scenario: Scenario) -> Value:
     A sender that waits for a burst's worth of window makes the round trip a little longer than the path's.
     """
     return Value(max(0.0, 1 - goodput_steady(scenario).number / goodput_line_rate(scenario).number), "1")
+
+
+@simulation(of=REPLAYED, law=window_plateau)
+def window_reached(scenario: Scenario) -> Value:
+    """The advertised window is as large as what the reader took per round trip has made it, at most the plateau."""
+    done = undropped(scenario)
+    if done.grows():
+        raise ModelError("the advertised window still grows in the second half of the transfer: it has no plateau")
+    return Value(done.acks[2][-1], "B")
 
 
 @law(formula="delays + frame / rate of each hop, both ways", source="a full segment there, its ACK back")

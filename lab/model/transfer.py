@@ -15,6 +15,7 @@ from functools import lru_cache
 
 from msgspec import structs
 
+from lab.model.coverage import check
 from lab.model.line import ModelError, base_rtt
 from lab.model.scenario import Scenario
 from lab.model.simulation import Simulation
@@ -41,27 +42,41 @@ class Transfer:
     started: float | None  # when the reader first wakes; None: never
     first: int  # bytes that the reader finds then
     drained: float  # when all that was written has arrived
-    peak: int  # the most frames that the bottleneck held
-    acks: tuple[tuple[float, ...], tuple[int, ...]] = field(repr=False)  # when ACKs came, bytes acknowledged then
+    peaks: tuple[int, ...]  # the most frames that each hop of the way forward held, without its limit
+    peaks_back: tuple[int, ...]  # and each hop of the way back
+    # when ACKs came, bytes acknowledged then, and the largest window that was offered until then, bytes
+    acks: tuple[tuple[float, ...], tuple[int, ...], tuple[int, ...]] = field(repr=False)
 
     def acked(self, at: float) -> int:
         """Return the bytes that the sender knew to have arrived at that time."""
-        times, acked = self.acks
+        times, acked, _ = self.acks
         return acked[bisect_right(times, at) - 1] if times and times[0] <= at else 0
+
+    def grows(self) -> bool:
+        """Tell whether the window that is offered still grows in the second half of the time."""
+        times, _, windows = self.acks
+        return windows[-1] > windows[bisect_left(times, times[-1] / 2)]
 
     def ack_of(self, size: int) -> tuple[float, int]:
         """Find the first ACK for that many bytes: when it came, and how many it was for."""
-        times, acked = self.acks
+        times, acked, _ = self.acks
         first = bisect_left(acked, size)
         return times[first], acked[first]
 
 
 def transfer(scenario: Scenario) -> Transfer:
-    """Play the workload. Raises ModelError for a path without a rate or a workload without an end."""
+    """Play the workload, without the hops' limits.
+
+    Raises ModelError for a path that is not covered, or has no rate, and for a workload without an end.
+    """
     writer, size = scenario.writer, scenario.writer.size
     if scenario.rate is None or (writer.duration is None and size is None):
         raise ModelError("a transfer is predicted for a path with a rate and a workload with a duration or a size")
-    plain = replace(scenario, forward=tuple(structs.replace(hop, limit=0, loss=0.0) for hop in scenario.forward))
+    check(scenario)
+    forward, reverse = (
+        tuple(structs.replace(hop, limit=0) for hop in way) for way in (scenario.forward, scenario.reverse)
+    )
+    plain = replace(scenario, forward=forward, reverse=reverse)
     part = max(int(_STEADY_ROUNDS * scenario.rate.bps / 8 * base_rtt(scenario).number), _STEADY_BYTES)
     while size and size > 2 * part:
         whole = _played(replace(plain, writer=structs.replace(writer, size=2 * part)))
@@ -92,6 +107,7 @@ def _played(scenario: Scenario) -> Transfer:
     if writer.size is None and writer.writes_per_poll:
         simulation.stop()
     simulation.run()
+    times, acked, windows = simulation.acked
     return Transfer(
         seconds=(min(end, simulation.last) - start) / 1e9,
         written=written,
@@ -101,6 +117,7 @@ def _played(scenario: Scenario) -> Transfer:
         started=None if simulation.started is None else (simulation.started - start) / 1e9,
         first=simulation.first,
         drained=(simulation.last - start) / 1e9,
-        peak=simulation.peak,
-        acks=(tuple((at - start) / 1e9 for at in simulation.acked[0]), tuple(simulation.acked[1])),
+        peaks=tuple(simulation.forward.peaks),
+        peaks_back=tuple(simulation.reverse.peaks),
+        acks=(tuple((at - start) / 1e9 for at in times), tuple(acked), tuple(windows)),
     )

@@ -1,6 +1,8 @@
 """Follow how a receive buffer grows with what its reader takes per round trip: dynamic right-sizing.
 
-Written after net/ipv4/tcp_input.c of Linux 7.2, and named as there. Times are whole microseconds.
+Written after net/ipv4/tcp_input.c of Linux 7.2.13, 6.12.117 and 6.1.192, and named as there. What changed between them
+came with stable releases, too: of kernels between two of these, the older one's rules are taken. Times are whole
+microseconds.
 """
 
 from __future__ import annotations
@@ -9,12 +11,19 @@ from dataclasses import dataclass
 
 TCP_RCVBUF_LOW_RTT = 1000  # us below which a buffer grows less: tcp_rcvbuf_low_rtt
 USEC_PER_MSEC = 1000
+CUSHION = 16  # segments that a buffer had room for besides
+
+_QUEUE_COUNTS_SINCE = (6, 12)  # "tcp: add receive queue awareness in tcp_rcv_space_adjust()"
+_NO_ZERO_SAMPLES_SINCE = (6, 12)  # "tcp: remove zero TCP TS samples for autotuning"
+_RTT_COUNTS_SINCE = (7, 2)  # tcp_rcvbuf_grow(), tcp_rcvbuf_low_rtt; no samples while something is unread
 
 
 @dataclass(slots=True)
 class Tuning:
     """Holds the rcvq_space and rcv_rtt_est of a struct tcp_sock, and updates them as the kernel does."""
 
+    version: tuple[int, ...]  # of the kernel
+    advmss: int
     space: int  # the most bytes that were read in a round trip so far
     time: int = 0  # when the round trip began that is measured now, us
     seq: int = 0  # what was read by then
@@ -23,15 +32,21 @@ class Tuning:
     rtt_seq: int = 0  # the position at which a window's worth has come
     rtt_time: int | None = None  # when that window began, us
 
-    def rcv_rtt_measure_ts(self, now: int, tsecr: int, queue_empty: bool) -> None:
+    def rcv_rtt_measure_ts(self, now: int, tsecr: int, full: bool, queue_empty: bool) -> None:
         """Take a sample from a full segment's echoed timestamp: tcp_rcv_rtt_measure_ts(), tcp_rcv_rtt_update()."""
-        if tsecr != self.rcv_rtt_last_tsecr:
-            self.rcv_rtt_last_tsecr = tsecr
-            sample = (now // USEC_PER_MSEC - tsecr) * USEC_PER_MSEC
-            if not self.rtt_us or 0 < sample << 3 < self.rtt_us:
-                self.rtt_us = sample << 3
-            elif sample > 0 and queue_empty:
-                self.rtt_us += sample - (self.rtt_us >> 3)
+        if tsecr == self.rcv_rtt_last_tsecr:
+            return
+        self.rcv_rtt_last_tsecr = tsecr
+        delta = now // USEC_PER_MSEC - tsecr
+        if not delta and self.version < _NO_ZERO_SAMPLES_SINCE:
+            delta = 1
+        sample = delta * USEC_PER_MSEC
+        if not full or not sample:
+            return
+        if not self.rtt_us or sample << 3 < self.rtt_us:
+            self.rtt_us = sample << 3
+        elif queue_empty or self.version < _RTT_COUNTS_SINCE:
+            self.rtt_us += sample - (self.rtt_us >> 3)
 
     def rcv_rtt_measure(self, now: int, rcv_nxt: int, rcv_wnd: int) -> None:
         """Take a sample once a window's worth has come, which took a round trip: tcp_rcv_rtt_measure()."""
@@ -50,13 +65,21 @@ class Tuning:
         """
         if not self.rtt_us or now - self.time < self.rtt_us >> 3:
             return None
-        copied, rcvwin = copied_seq - self.seq - inq, None
+        copied, rcvwin = copied_seq - self.seq, None
+        if self.version >= _QUEUE_COUNTS_SINCE:
+            copied -= inq
         if copied > self.space:
-            rcvwin, rtt_us = 2 * copied, self.rtt_us >> 3
-            if rtt_us < TCP_RCVBUF_LOW_RTT:
-                rcvwin += rcvwin * rtt_us // TCP_RCVBUF_LOW_RTT
-            else:
-                rcvwin += 2 * rcvwin * (copied - self.space) // self.space
+            rcvwin = self._rcvwin(copied)
             self.space = copied
         self.seq, self.time = copied_seq, now
         return rcvwin
+
+    def _rcvwin(self, copied: int) -> int:
+        """Return twice what was read, with room for slow start; once, a cushion too, and slow start on any path."""
+        rtt_us, old = self.rtt_us >> 3, self.version < _RTT_COUNTS_SINCE
+        rcvwin = 2 * copied + (CUSHION * self.advmss if old else 0)
+        if rtt_us < TCP_RCVBUF_LOW_RTT and not old:
+            return rcvwin + rcvwin * rtt_us // TCP_RCVBUF_LOW_RTT
+        if old:
+            return rcvwin + 2 * (rcvwin * (copied - self.space) // self.space)
+        return rcvwin + 2 * rcvwin * (copied - self.space) // self.space

@@ -8,7 +8,7 @@ from __future__ import annotations
 from lab.model.delayed_ack import TCP_MSS_DEFAULT
 from lab.model.mss import heard, mss, own_segment
 from lab.model.scenario import Scenario
-from lab.model.skb import SHARED_INFO, SK_BUFF, gso_bytes, overhead, tcp_header
+from lab.model.skb import SHARED_INFO, SK_BUFF, gso_bytes, kmalloc, overhead, tcp_header
 from lab.prediction import law
 from lab.units import Value
 
@@ -102,4 +102,4 @@ def initial_window(scenario: Scenario) -> int:
 def sndbuf_per_segment(scenario: Scenario) -> int:
     """Return what tcp_sndbuf_expand() reserves for a segment: an skb with a linear head, a power of two."""
     linear = heard(scenario.reversed()) + tcp_header(scenario.kernel) + SHARED_INFO  # the MSS is that before options
-    return (1 << (linear - 1).bit_length()) + SK_BUFF
+    return kmalloc(linear) + SK_BUFF

@@ -5,9 +5,15 @@ Written after net/sched/sch_netem.c (netem_enqueue(), packet_time_ns()). Times a
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterable
 
 from lab.spec.network import Direction
+
+
+def overflowing(hops: Iterable[Direction], peaks: Iterable[int]) -> list[Direction]:
+    """Return those of the hops that have to hold more frames than their limit, and drop some: netem_enqueue()."""
+    return [hop for hop, peak in zip(hops, peaks, strict=True) if peak > hop.limit]
 
 
 class Wire:
@@ -20,6 +26,8 @@ class Wire:
         self._hops = tuple(hops)
         self._overhead = overhead
         self._idle = [0] * len(self._hops)  # when each has sent all that it was given
+        self._held: tuple[deque[int], ...] = tuple(deque() for _ in self._hops)  # when each frame arrives that is on it
+        self.peaks = [0] * len(self._hops)  # the most frames that each held, queued and in flight, as netem counts them
         self._taken: dict[int, tuple[int, ...]] = {}  # by payload: what a frame takes on each hop
 
     def carry(self, now: int, payload: int) -> int:
@@ -28,7 +36,13 @@ class Wire:
         for index, hop in enumerate(self._hops):
             idle = self._idle[index]
             self._idle[index] = sent = (idle if idle > now else now) + times[index]
+            held = self._held[index]
+            while held and held[0] <= now:
+                held.popleft()
             now = sent + hop.delay.ns
+            held.append(now)
+            if len(held) > self.peaks[index]:
+                self.peaks[index] = len(held)
         return now
 
     def queue(self, now: int) -> int:

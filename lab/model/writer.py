@@ -62,8 +62,14 @@ def _insist(socket: Sender, size: int) -> Generator[None, None, int]:
 
 
 def _sendfile(socket: Sender, size: int) -> Generator[None, None, None]:
-    """Send a pipe's worth at a time, with MSG_MORE for all but the last: splice_direct_to_actor()."""
+    """Send a pipe's worth at a time, with MSG_MORE for all but the last: splice_direct_to_actor().
+
+    Before 6.5 it was sent page by page, and pushed at its last: pipe_to_sendpage(), do_tcp_sendpages().
+    """
     pipe = PIPE_DEF_BUFFERS * PAGE_SIZE
     for at in range(0, size, pipe):
-        piece = min(pipe, size - at)
-        yield from socket.sendmsg(piece, more=at + piece < size)
+        end = min(at + pipe, size)
+        step = PAGE_SIZE if socket.sends_pages else pipe
+        for start in range(at, end, step):
+            stop = min(start + step, end)
+            yield from socket.sendmsg(stop - start, more=end < size, push=stop == end)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from msgspec import structs
+
 from lab.errors import InputError, MachineError
 from lab.fabric import FABRICS
 from lab.kernel import Kernel
@@ -67,36 +69,47 @@ def _planned(loaded: LoadedExperiment, case: Case, settings: Settings) -> Planne
         raise SpecError([Problem(display(loaded.path), 1, f"{where}: {message}")])
     try:
         kernel = settings.kernel.variant(case.patches, case.kernel.hz) if case.kernel else settings.kernel
-        wanted = tools.needed((case.workload, *case.probes, *case.middleboxes)) | tools.of_fabric(settings.fabric)
-        userland = settings.userland
-        versions = tools.versions(wanted) if userland is None else tools.sealed(wanted, userland)
+        given = (settings.seed, loaded.source_sha256, settings.fabric, settings.userland)
+        trial = trial_of(case, kernel, clock, *given)
     except MachineError as missing:
         return PlannedCase(case, settings.kernel, (), str(missing))
-    plain = {
-        "network": to_plain(case.network),
-        "workload": to_plain(case.workload),
-        "probes": to_plain(list(case.probes)),
-        "middleboxes": to_plain(list(case.middleboxes)),
-    }
-    trials = tuple(
-        Trial(
-            claim=case.claim,
-            arm=case.arm,
-            point=case.point,
-            source_sha256=loaded.source_sha256,
-            **plain,
-            kernel=kernel.describe(),
-            on=kernel.on,
-            clock=clock,
-            seed=seed,
-            repeat=repeat,
-            tools=versions,
-            fabric=settings.fabric,
-            userland=HOST if userland is None else userland.id,
-        )
-        for seed, repeat in _samples(case, clock, settings)
-    )
+    samples = _samples(case, clock, settings)
+    trials = tuple(structs.replace(trial, seed=seed, repeat=repeat) for seed, repeat in samples)
     return PlannedCase(case, kernel, trials)
+
+
+def trial_of(
+    case: Case,
+    kernel: Kernel,
+    clock: Clock,
+    seed: int,
+    source_sha256: str = "",
+    fabric: str = FABRICS[0],
+    userland: Userland | None = None,
+) -> Trial:
+    """Return the case's trial with that seed, in a userland or with the host's own programs.
+
+    Raises MachineError when a tool is missing.
+    """
+    wanted = tools.needed((case.workload, *case.probes, *case.middleboxes)) | tools.of_fabric(fabric)
+    return Trial(
+        claim=case.claim,
+        arm=case.arm,
+        point=case.point,
+        source_sha256=source_sha256,
+        network=to_plain(case.network),
+        workload=to_plain(case.workload),
+        probes=to_plain(list(case.probes)),
+        middleboxes=to_plain(list(case.middleboxes)),
+        kernel=kernel.describe(),
+        on=kernel.on,
+        clock=clock,
+        seed=seed,
+        repeat=0,
+        tools=tools.versions(wanted) if userland is None else tools.sealed(wanted, userland),
+        fabric=fabric,
+        userland=HOST if userland is None else userland.id,
+    )
 
 
 def _clock(case: Case, settings: Settings) -> Clock:

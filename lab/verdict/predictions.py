@@ -22,7 +22,7 @@ from lab.spec.case import Case
 from lab.units import Value
 from lab.verdict.forecast import Forecast
 
-__all__ = ["Predictions"]
+__all__ = ["Predictions", "model_hash"]
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class Predictions:
         if self.folder is None:
             return Forecast(**_figure(_made(prediction, scenario)))
         place = self.folder / self._key(case, prediction, scenario)
-        file = place / f"{_models()}.json"
+        file = place / f"{model_hash()}.json"
         kept = _read(file)
         if kept is None:
             kept = self._described(case, prediction) | _made(prediction, scenario)
@@ -64,7 +64,7 @@ class Predictions:
     def _described(self, case: Case, prediction: Prediction) -> dict[str, str]:
         """Say for a reader of the file what is predicted, and by what."""
         about = {"claim": case.claim, "arm": case.arm, "point": case.point, "prediction": prediction.name}
-        return about | {"kernel": self.kernel, "model": _models()}
+        return about | {"kernel": self.kernel, "model": model_hash()}
 
 
 def _made(prediction: Prediction, scenario: Scenario) -> dict[str, Any]:
@@ -82,7 +82,7 @@ def _figure(kept: dict[str, Any]) -> dict[str, Any]:
 
 
 @cache
-def _models() -> str:
+def model_hash() -> str:
     """Return the SHA-256 of what all code means that a prediction may use."""
     return fingerprint({file.name: file.read_bytes() for file in _sources()})
 

@@ -1,0 +1,102 @@
+"""A simulation answers for no path that does what it does not play."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from msgspec import structs
+
+from lab.model import (
+    KernelTraits,
+    ModelError,
+    Scenario,
+    any_drops,
+    frames_in_flight,
+    goodput_bulk,
+    message_latency,
+    transfer_time,
+)
+from lab.spec.network import Direction, Offloads, Shaper
+from lab.units import Duration, Size
+from lab.workload import Bulk, SmallWrites
+from tests.model.scenarios import hop, scenario
+
+ASKED = [
+    (goodput_bulk, Bulk(duration=Duration.of("100 ms"))),
+    (transfer_time, Bulk(size=Size.of("100 KiB"))),
+    (any_drops, Bulk(duration=Duration.of("100 ms"))),
+    (message_latency, SmallWrites(messages=3)),
+]
+WIRE = hop("100 Mbit/s", "1 ms")
+CHANCE = [{"loss": 0.01}, {"reorder": 0.01}, {"duplicate": 0.01}, {"jitter": Duration.of("100 us")}]
+
+
+def over(there: Direction, back: Direction, workload: Any) -> Scenario:
+    return scenario(there, back, writer=workload.writer(), reader=workload.reader())
+
+
+@pytest.mark.parametrize(("model", "workload"), ASKED)
+@pytest.mark.parametrize("odd", [*CHANCE, {"shaper": Shaper.NIC}], ids=str)
+def test_chance_and_cards_are_refused_whichever_way_they_are(model: Any, workload: Any, odd: dict[str, Any]) -> None:
+    strange = structs.replace(WIRE, **odd)
+    assert model(over(WIRE, WIRE, workload)).number >= 0
+    for ways in ((strange, WIRE), (WIRE, strange)):
+        with pytest.raises(ModelError):
+            model(over(*ways, workload))
+
+
+@pytest.mark.parametrize(("model", "workload"), ASKED)
+@pytest.mark.parametrize("offloads", [Offloads(tso=True, gso=True), Offloads(gro=True)], ids=str)
+@pytest.mark.parametrize("end", ["sender", "receiver"])
+def test_offloads_are_refused_at_either_end(model: Any, workload: Any, offloads: Offloads, end: str) -> None:
+    plain = over(WIRE, WIRE, workload)
+    host = getattr(plain, end)
+    offloading = replace(host, interface=structs.replace(host.interface, offloads=offloads))
+    with pytest.raises(ModelError):
+        model(replace(plain, **{end: offloading}))
+
+
+@pytest.mark.parametrize(("model", "workload"), ASKED)
+def test_a_later_link_is_wide_enough_or_refused(model: Any, workload: Any) -> None:
+    plain, narrow = over(WIRE, WIRE, workload), structs.replace(WIRE, mtu=Size(1000))
+    two = replace(plain, forward=(WIRE, WIRE), reverse=(WIRE, WIRE))
+    assert model(two).number >= 0
+    with pytest.raises(ModelError, match="MTU"):
+        model(replace(two, forward=(WIRE, narrow)))
+    assert model(replace(two, forward=(narrow, WIRE))).number >= 0
+    assert model(replace(two, forward=(WIRE, narrow), reverse=(narrow, WIRE))).number >= 0  # the receiver announced it
+
+
+@pytest.mark.parametrize(
+    ("model", "workload"), [*ASKED[:2], (message_latency, SmallWrites(messages=3, file=Size(30_000)))]
+)
+def test_a_queue_that_is_too_short_is_refused_on_any_link_and_way(model: Any, workload: Any) -> None:
+    plain, short = over(WIRE, WIRE, workload), structs.replace(WIRE, limit=1)
+    slow = structs.replace(WIRE, limit=1, delay=Duration.of("10 ms"))
+    for forward, reverse in (((short,), (WIRE,)), ((WIRE, short), (WIRE,)), ((WIRE,), (slow,))):
+        with pytest.raises(ModelError, match="too short"):
+            model(replace(plain, forward=forward, reverse=reverse))
+
+
+def test_links_in_a_row_do_not_hold_each_others_frames() -> None:
+    far = hop("100 Mbit/s", "20 ms")
+    plain = over(far, far, Bulk(duration=Duration.of("1 s")))
+    one = int(frames_in_flight(plain).number)
+    two = replace(plain, forward=(structs.replace(far, limit=one),) * 2)
+    assert any_drops(two).number == 0
+
+
+@pytest.mark.parametrize(
+    ("version", "measured"), [((6, 1), 0.716_889_760), ((7, 2), 0.716_900_480)], ids=["6.1", "7.2"]
+)
+def test_a_queue_long_enough_keeps_its_link_busy_although_it_drops(version: tuple[int, int], measured: float) -> None:
+    workload = Bulk(size=Size.of("8 MiB"))
+    plain = replace(over(WIRE, WIRE, workload), kernel=KernelTraits(version))
+    long = replace(plain, forward=(structs.replace(WIRE, limit=100),))
+    assert any_drops(long).number == 1
+    assert transfer_time(long).number == pytest.approx(measured, rel=2e-5)
+    with pytest.raises(ModelError, match="too short"):  # 7 % slower in a guest
+        transfer_time(replace(plain, forward=(structs.replace(WIRE, limit=20),)))
+    upstream = hop("200 Mbit/s", "1 ms", limit=10)
+    with pytest.raises(ModelError, match="too short"):
+        transfer_time(replace(plain, forward=(upstream, structs.replace(WIRE, limit=100))))
