@@ -247,7 +247,8 @@ def bisect(
     It works in a scratch folder of `results`. Raises InputError when a revision is unknown or the claim is the same on
     both, BuildFailed when one of the two does not build.
     """
-    from lab.kernel import Budget, shown
+    from lab.building import shown
+    from lab.kernel import Budget
     from lab.spec import find
     from lab.usecases import bisection
 

@@ -21,11 +21,13 @@ LAYERS = {
     "version": set(),
     "owner": set(),
     "cache": set(),
+    "building": set(),
+    "userland": {"cache", "building"},
     "meaning": {"cache"},
     "prediction": {"units"},
     "spec": {"units", "meaning", "prediction"},
     "testbed": {"units"},
-    "kernel": {"units", "version", "spec", "owner", "cache"},
+    "kernel": {"units", "version", "spec", "owner", "cache", "building", "userland"},
     "fabric": {"units", "spec"},
     "workload": {"units", "spec", "testbed"},
     "probe": {"units", "spec", "testbed"},
@@ -37,6 +39,9 @@ LAYERS = {
         "units",
         "spec",
         "testbed",
+        "cache",
+        "building",
+        "userland",
         "kernel",
         "fabric",
         "workload",
@@ -67,7 +72,7 @@ NARROWED = {
 
 SYSTEM_MODULES = {"asyncio", "ctypes", "fcntl", "mininet", "multiprocessing", "pty", "pyroute2", "socket", "subprocess"}
 SYSTEM_CALLS = ("exec", "fork", "popen", "posix_spawn", "spawn", "system")  # of os, by how their names start
-TOUCHES_SYSTEM = {"testbed", "kernel", "fabric", "workload", "probe", "middlebox", "runner"}
+TOUCHES_SYSTEM = {"building", "userland", "testbed", "kernel", "fabric", "workload", "probe", "middlebox", "runner"}
 EXEMPT = {"lab/cli/doctor.py"}  # asks the machine what it can do
 
 

@@ -10,6 +10,7 @@ import typer
 from lab.cli import output
 from lab.cli.kernels import kernels
 from lab.cli.output import Json
+from lab.cli.userlands import userlands
 from lab.errors import InputError
 
 if TYPE_CHECKING:
@@ -25,6 +26,7 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 app.add_typer(kernels, name="kernel")
+app.add_typer(userlands, name="userland")
 baselines = typer.Typer(help="Keep records to compare later kernels with.", no_args_is_help=True)
 app.add_typer(baselines, name="baseline")
 

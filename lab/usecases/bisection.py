@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from lab.building import Progress
 from lab.comparison.compare import ClaimChange, compare
 from lab.errors import InputError
-from lab.kernel import Budget, BuildFailed, Checkout, Progress, UmlKernel, revision
+from lab.kernel import Budget, BuildFailed, Checkout, UmlKernel, revision
 from lab.kernel.uml.history import Commit, History, Outcome
 from lab.record.store import Store
 from lab.runner.plan import Settings

@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
+from lab.building import Silent
 from lab.errors import InputError
 from lab.kernel import BuildFailed, Checkout, build, installed, revision
 from lab.kernel.uml import cache, recipe
-from lab.kernel.uml.builder import Silent
 from lab.kernel.uml.git import git
 
 MAKEFILE = """\

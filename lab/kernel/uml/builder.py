@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import hashlib
 import re
 import shutil
-import signal
 import subprocess
-import threading
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from types import FrameType
-from typing import IO, NoReturn, Protocol
+from typing import IO
 
+from lab.building import UNFINISHED, Progress, Silent, alone, terminable
 from lab.errors import InputError, MachineError
 from lab.kernel.base import folder
 from lab.kernel.uml import cache, compiling, recipe, source
@@ -25,7 +22,7 @@ from lab.kernel.uml.compiling import BuildFailed
 from lab.kernel.uml.recipe import Patch, Recipe
 from lab.kernel.uml.source import Source
 
-__all__ = ["BuildFailed", "MissingTool", "Progress", "build", "revision"]
+__all__ = ["BuildFailed", "MissingTool", "build", "revision"]
 
 TOOLS = {  # program -> the Debian package that holds it
     "gcc": "gcc",
@@ -50,16 +47,6 @@ class MissingTool(MachineError):
     """Programs that a build needs are not installed; the message names their packages."""
 
 
-class Progress(Protocol):
-    """A build tells this how it goes on."""
-
-    def say(self, message: str) -> None:
-        """Say that a new stage begins."""
-
-    def step(self, done: int, total: int) -> None:
-        """Say that `done` objects of about `total` are compiled."""
-
-
 @dataclass(frozen=True, slots=True)
 class _Wanted:
     """Describe a kernel to build."""
@@ -69,14 +56,6 @@ class _Wanted:
     base: str  # of a variant: the id of the plain kernel; else ""
     extra: tuple[Patch, ...]  # the user's
     hz: int
-
-
-class Silent:
-    """Show no progress: nobody is looking."""
-
-    def say(self, message: str) -> None: ...
-
-    def step(self, done: int, total: int) -> None: ...
 
 
 def build(
@@ -109,7 +88,7 @@ def build(
     if tree is not None:
         _need(TREE_TOOLS)
         checkout = Checkout.of(tree, home)
-        with _lock(home, progress):
+        with alone(home, progress):
             progress.say(f"looking for what changed in {checkout.tree}")
             found = source.from_tree(checkout, checkout.snapshot())
     elif source_file is not None:
@@ -148,7 +127,7 @@ def _find_or_build(
     base = "" if made.id == plain.id else plain.id
     ready = cache.load(home / made.id)
     if ready is None:
-        with _lock(home, progress):
+        with alone(home, progress):
             wanted = _Wanted(name, made, base, extra, hz)
             ready = cache.load(home / made.id) or _build(home, found, wanted, progress)
     if ready.name != name:
@@ -171,28 +150,13 @@ def _need(tools: dict[str, str]) -> None:
         )
 
 
-@contextlib.contextmanager
-def _lock(home: Path, progress: Progress) -> Iterator[None]:
-    """Allow one build at a time. A temporary folder that exists once we hold the lock was left by a crash."""
-    home.mkdir(parents=True, exist_ok=True)
-    with (home / "lock").open("w") as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            progress.say("waiting for another build")
-            fcntl.flock(file, fcntl.LOCK_EX)
-        for stale in home.glob(".build-*"):
-            shutil.rmtree(stale)
-        yield
-
-
 def _build(home: Path, found: Source, wanted: _Wanted, progress: Progress) -> UmlKernel:
     made, name = wanted.recipe, wanted.name
     if shutil.disk_usage(home).free < ROOM:
         raise MachineError(f"a kernel build takes {ROOM >> 30} GiB for a while, and {home} has less")
-    place = home / f".build-{made.id}"
+    place = home / f"{UNFINISHED}{made.id}"
     log = place / "build.log"
-    with _terminable():
+    with terminable():
         try:
             place.mkdir()
             with log.open("wb") as output, _tree(home, place, found, made.patches, output, progress) as tree:
@@ -262,20 +226,3 @@ def _collect(place: Path, tree: Path, found: Source, wanted: _Wanted) -> None:
         digests=tuple(hashlib.sha256(patch.text).hexdigest() for patch in wanted.extra),
     )
     cache.save(kernel)
-
-
-@contextlib.contextmanager
-def _terminable() -> Iterator[None]:
-    """Clean up on SIGTERM as on Ctrl-C. Only the main thread can do so."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-
-    def stop(number: int, _: FrameType | None) -> NoReturn:
-        raise SystemExit(128 + number)
-
-    before = signal.signal(signal.SIGTERM, stop)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 
-from lab.kernel.uml.progress import shown
+from lab.building import shown
 
 
 class Terminal(io.StringIO):
@@ -22,7 +22,7 @@ def run(stream: io.StringIO) -> str:
 
 def test_lines_without_a_terminal() -> None:
     lines = run(io.StringIO()).splitlines()
-    assert lines == ["compiling 7.2", *(f"compiled {tenth} %" for tenth in range(10, 101, 10))]
+    assert lines == ["compiling 7.2", *(f"compiling 7.2: {tenth} %" for tenth in range(10, 101, 10))]
 
 
 def test_a_bar_on_a_terminal() -> None:
