@@ -4,7 +4,7 @@ REPORT ?= report
 LAB := .venv/bin/lab
 PY := .venv/bin/python
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-test kernel variants report test test-chance mutation test-kernels test-vm bench fidelity classroom lock clean
+.PHONY: help setup setup-test userland kernel variants report test test-chance mutation test-kernels test-vm bench fidelity classroom lock clean
 .NOTPARALLEL:
 
 help: ## show this list
@@ -16,10 +16,13 @@ setup: ## install what is missing (may ask for a password), make .venv
 setup-test: ## do the same, and install what the tests need
 	@tools/provision test
 
-kernel: setup ## build the kernel under test, unless it is in the cache
+userland: setup ## make what guests boot from, unless it is in the cache
+	@$(LAB) userland build >/dev/null
+
+kernel: userland ## build the kernel under test, unless it is in the cache
 	@$(LAB) kernel build
 
-variants: setup ## do the same, and build the variants that claims need
+variants: userland ## do the same, and build the variants that claims need
 	@$(LAB) kernel build --variants
 
 # Exit code 1, an unexpected verdict, does not stop it: the report is there to show that.

@@ -39,6 +39,7 @@ def run(
     kernel: str | None = None,
     clock: str | None = None,
     fabric: str = "netlink",
+    userland: str = "sealed",
     seed: int = 1,
     repeat: int = 1,
     jobs: int | None = None,
@@ -57,7 +58,7 @@ def run(
     from lab.usecases import running
 
     experiments = find.find(map(str, claims))
-    settings = _settings(kernel, on, clock, seed, repeat, fabric)
+    settings = _settings(kernel, on, clock, seed, repeat, fabric, userland)
     done = running.run(experiments, settings, _written(results), jobs, Budget(wall=budget, stall=stall))
     return _claims(done.judged, done.errors)
 
@@ -69,6 +70,7 @@ def run_seeds(
     kernel: str | None = None,
     clock: str | None = None,
     fabric: str = "netlink",
+    userland: str = "sealed",
     repeat: int = 1,
     jobs: int | None = None,
     budget: float = 900.0,
@@ -84,7 +86,7 @@ def run_seeds(
     from lab.usecases import seeding
 
     experiments = find.find(map(str, claims))
-    settings = _settings(kernel, on, clock, 1, repeat, fabric)
+    settings = _settings(kernel, on, clock, 1, repeat, fabric, userland)
     limits = Budget(wall=budget, stall=stall)
     return seeding.run(experiments, settings, seeds, _written(results), jobs, limits)
 
@@ -175,6 +177,7 @@ def regress(
     on: str = "uml",
     baseline: str | None = None,
     clock: str | None = None,
+    userland: str = "sealed",
     seed: int = 1,
     repeat: int = 1,
     jobs: int | None = None,
@@ -202,11 +205,11 @@ def regress(
     experiments, limits, store = find.find(map(str, claims)), Budget(wall=budget), _written(results)
     matters = INTEREST if interest is None else interest
     if baseline is not None:
-        settings = _settings(new, on, clock, seed, repeat)
+        settings = _settings(new, on, clock, seed, repeat, userland=userland)
         before = [claim for claim in baselines.judged(experiments, baseline, store) if claims or claim.records]
         done = running.run([claim.declared for claim in before], settings, store, jobs, limits)
         return _compared(changes(before, done.judged, matters), done)
-    pair = [_settings(kernel, on, clock, seed, repeat) for kernel in (base, new)]
+    pair = [_settings(kernel, on, clock, seed, repeat, userland=userland) for kernel in (base, new)]
     both = [(experiments, settings) for settings in pair]
     then, now = running.run_beside(both, store, jobs, limits, together=not stored)
     return _compared(changes(then.judged, now.judged, matters), then, now)
@@ -279,15 +282,22 @@ def _compared(found: tuple[ClaimChange, ...], *done: Judgement) -> Changes:
 
 
 def _settings(
-    kernel: str | None, on: str, clock: str | None, seed: int, repeat: int, fabric: str = "netlink"
+    kernel: str | None,
+    on: str,
+    clock: str | None,
+    seed: int,
+    repeat: int,
+    fabric: str = "netlink",
+    userland: str = "sealed",
 ) -> Settings:
     from lab.kernel import choose
     from lab.runner.plan import Settings
     from lab.spec.clock import clock_of
+    from lab.usecases import userlands
 
     asked = None if clock is None else clock_of(clock)
     chosen = choose(on, kernel, asked)
-    return Settings(chosen, asked or chosen.clocks[0], seed, repeat, fabric)
+    return Settings(chosen, asked or chosen.clocks[0], seed, repeat, fabric, userlands.chosen(userland, chosen.on))
 
 
 def _written(results: Folder) -> Path:

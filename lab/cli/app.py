@@ -44,6 +44,13 @@ On = Annotated[
         "or auto (one that works here).",
     ),
 ]
+Programs = Annotated[
+    str,
+    typer.Option(
+        "--userland",
+        help="Whose programs guests run: sealed (locked ones, the same everywhere) or host (this machine's own).",
+    ),
+]
 Seed = Annotated[int, typer.Option(help="Random seed.")]
 SessionKernel = Annotated[
     str | None, typer.Option("--kernel", help="A built kernel's name, version or id; the newest unless given.")
@@ -112,6 +119,7 @@ def run(
     kernel: Annotated[str | None, typer.Option(help="A kernel's name, version or id; the newest unless given.")] = None,
     clock: Annotated[str | None, typer.Option(help="virtual or real; the kernel's usual one unless given.")] = None,
     fabric: Annotated[str, typer.Option(help="What makes the network: netlink (our own) or mininet.")] = "netlink",
+    userland: Programs = "sealed",
     seed: Seed = 1,
     seeds: Annotated[
         str | None,
@@ -143,6 +151,7 @@ def run(
         "kernel": kernel,
         "clock": clock,
         "fabric": fabric,
+        "userland": userland,
         "repeat": repeat,
         "jobs": jobs,
         "budget": budget,
@@ -231,6 +240,7 @@ def regress(
     baseline: Annotated[str | None, typer.Option(help="A kept baseline, in place of the base kernel.")] = None,
     claims: Claims = None,
     clock: Annotated[str | None, typer.Option(help="virtual or real; the kernel's usual one unless given.")] = None,
+    userland: Programs = "sealed",
     seed: Seed = 1,
     repeat: Annotated[
         int, typer.Option(help="How many times to run each trial. In real time both kernels' runs are mixed.")
@@ -271,6 +281,7 @@ def regress(
         on=on,
         baseline=baseline,
         clock=clock,
+        userland=userland,
         seed=seed,
         repeat=repeat,
         jobs=jobs,
@@ -351,12 +362,13 @@ def shell(
     ] = None,
     kernel: SessionKernel = None,
     clock: SessionClock = "real",
+    userland: Programs = "sealed",
     seed: Seed = 1,
 ) -> None:
     """Bring up a topology and open a shell in one of its hosts."""
     from lab.cli.interactive import hand_over
 
-    raise typer.Exit(hand_over("shell", topology, host, command, kernel, clock, seed))
+    raise typer.Exit(hand_over("shell", topology, host, command, kernel, clock, userland, seed))
 
 
 @app.command()
@@ -370,12 +382,13 @@ def mn(
     ] = None,
     kernel: SessionKernel = None,
     clock: SessionClock = "real",
+    userland: Programs = "sealed",
     seed: Seed = 1,
 ) -> None:
     """Bring up a topology in Mininet, and open Mininet's command line."""
     from lab.cli.interactive import hand_over
 
-    raise typer.Exit(hand_over("mininet", topology, None, command, kernel, clock, seed))
+    raise typer.Exit(hand_over("mininet", topology, None, command, kernel, clock, userland, seed))
 
 
 @app.command()

@@ -17,11 +17,11 @@ userlands = typer.Typer(help="Make the folders of programs that guests and kerne
 def build_userland(as_json: Json = False) -> None:
     """Make the guests' userland from its locked packages, or find it in the cache."""
     from lab.building import shown
-    from lab.userland import builder, recipe
+    from lab.userland import builder, lock
 
     with shown() as progress:
         found = builder.build("guest", progress)
-    count = len(recipe.locked("guest").packages)
+    count = len(lock.locked("guest").packages)
     output.answer({"id": found.id, "tree": str(found.tree), "packages": count}, lambda: _line(found.id, count), as_json)
 
 
@@ -41,7 +41,7 @@ def lock_userlands(
     """
     from lab.building import shown
     from lab.userland import builder, index
-    from lab.userland.recipe import NAMES
+    from lab.userland.lock import NAMES
 
     with shown() as progress:
         locks = {name: builder.renew(name, progress, keyring or index.KEYRING, packages=not keep) for name in NAMES}

@@ -9,6 +9,7 @@ from typing import Any, Protocol
 
 from lab import cache
 from lab.errors import MachineError
+from lab.kernel.root import Root
 from lab.spec.clock import Clock, Place
 from lab.units import Size
 
@@ -59,7 +60,7 @@ class Kernel(Protocol):
         Raises MachineError when there is none.
         """
 
-    def start(self, folder: Path, seed: int, clock: Clock, memory: Size) -> Start:
+    def start(self, folder: Path, seed: int, clock: Clock, memory: Size, root: Root) -> Start:
         """Say how a guest starts for the trial in `folder`. Raises MachineError when it cannot."""
 
 

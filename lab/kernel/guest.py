@@ -25,12 +25,12 @@ from typing import Any, Self
 
 from lab.errors import InputError, LabError, MachineError
 from lab.kernel.base import Kernel
+from lab.kernel.root import PACKAGE, Root, of_host
 from lab.owner import owner
 from lab.spec.clock import Clock
 from lab.units import Size
 
 HERE = Path(__file__).parent
-PACKAGE = HERE.parent.parent  # the folder to import `lab` from
 SCRATCH_PREFIX = "replab"  # begins the names of folders for guests that leave no record
 HIDDEN = ("/tmp", "/run", "/dev")  # a guest has its own
 ENVIRONMENT = {
@@ -40,7 +40,6 @@ ENVIRONMENT = {
     "TZ": "UTC",
     "TERM": "dumb",
     "PYTHONDONTWRITEBYTECODE": "1",
-    "PYTHONPATH": str(PACKAGE),
 }
 
 
@@ -118,7 +117,8 @@ class Guest:
     """Run one command in a guest. Leaving the context ends the guest; `end` may be called from any thread.
 
     The command runs as the guest's root in /run/lab, which is `folder` on the host. Only what it writes there lasts.
-    The rest of the host is read-only; /tmp, /run and /dev are the guest's own. Its output goes to `folder`/console.log.
+    What else it sees is read-only: the files of `root`, and no others; /tmp, /run and /dev are the guest's own. Its
+    output goes to `folder`/console.log.
     With a `terminal`, the command reads and writes that instead. The terminal is raw until the guest has ended, however
     it ends, and is then put back as it was.
 
@@ -139,6 +139,7 @@ class Guest:
         environment: Mapping[str, str] | None = None,
         terminal: str | None = None,  # path of the command's terminal
         temporary: bool = False,  # remove the folder even if we are killed
+        root: Root | None = None,  # the files that it sees; None: the host's
     ) -> None:
         if not 0 <= seed < 1 << 64:
             raise InputError(f"seed {seed} does not fit 64 bits")
@@ -148,10 +149,12 @@ class Guest:
         self.console = self.folder / "console.log"
         self.memory, self.budget = memory, budget
         scratch = self.folder / "boot"
+        root = root or of_host()
         try:
-            _write_boot(scratch, command, {**ENVIRONMENT, **(environment or {})}, terminal is not None)
+            seen = {**ENVIRONMENT, "PYTHONPATH": root.search, **(environment or {})}
+            _write_boot(scratch, command, seen, terminal is not None, root)
             self.console.write_bytes(b"")
-            start = kernel.start(self.folder, seed, clock, memory)
+            start = kernel.start(self.folder, seed, clock, memory, root)
         except OSError as error:
             shutil.rmtree(scratch, ignore_errors=True)
             raise MachineError(f"cannot prepare a guest in {self.folder}: {error.strerror}") from None
@@ -270,20 +273,25 @@ def boot(
     cpu: int | None = None,
     budget: Budget = Budget(),
     environment: Mapping[str, str] | None = None,
+    root: Root | None = None,
 ) -> GuestResult:
     """Run one command in a fresh guest to its end. `Guest` explains the arguments and errors."""
-    options = {"seed": seed, "clock": clock, "memory": memory, "cpu": cpu, "budget": budget}
+    options = {"seed": seed, "clock": clock, "memory": memory, "cpu": cpu, "budget": budget, "root": root}
     with Guest(kernel, folder, command, **options, environment=environment) as guest:  # type: ignore[arg-type]
         return guest.wait()
 
 
-def _write_boot(scratch: Path, command: Sequence[str], environment: Mapping[str, str], terminal: bool) -> None:
+def _write_boot(
+    scratch: Path, command: Sequence[str], environment: Mapping[str, str], terminal: bool, root: Root
+) -> None:
     scratch.mkdir()
-    needed = [Path(sys.prefix), Path(sys.base_prefix), PACKAGE]
+    needed = [] if root.code else [Path(sys.prefix), Path(sys.base_prefix), PACKAGE]
     keep = sorted({str(path) for path in needed if str(path).startswith(tuple(f"{top}/" for top in HIDDEN))})
     job = {"command": list(command), "environment": dict(environment), "keep": keep, "terminal": terminal}
     (scratch / "status").write_bytes(b" " * 256)
     (scratch / "job.json").write_text(json.dumps(job), encoding="utf-8")
+    if root.code:
+        (scratch / "code").symlink_to(root.code)
     init = scratch / "init"
     start = shlex.join([os.path.realpath(sys.executable), "-I", "-S", "-B", str(HERE / "init.py")])
     init.write_text(f"#!/bin/sh\nexec {start}\n", encoding="utf-8")

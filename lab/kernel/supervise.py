@@ -253,8 +253,9 @@ def _status(scratch: str) -> Any:
 
 
 def _remove(scratch: str) -> None:
-    for folder, _, files in os.walk(scratch, topdown=False):
-        for name in files:
+    for folder, folders, files in os.walk(scratch, topdown=False):
+        links = [name for name in folders if os.path.islink(f"{folder}/{name}")]
+        for name in [*files, *links]:
             os.unlink(f"{folder}/{name}")
         os.rmdir(folder)
 

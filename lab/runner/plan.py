@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from lab.errors import InputError, MachineError
 from lab.fabric import FABRICS
 from lab.kernel import Kernel
-from lab.record.trial import Trial
+from lab.record.trial import HOST, Trial
 from lab.runner import tools
 from lab.spec.case import Case
 from lab.spec.clock import Clock, cpu_takes_time
@@ -16,6 +16,7 @@ from lab.spec.errors import Problem, SpecError, display
 from lab.spec.loaded import LoadedExperiment
 from lab.spec.network import Network
 from lab.units import to_plain
+from lab.userland.cache import Userland
 
 
 @dataclass(frozen=True)
@@ -27,6 +28,7 @@ class Settings:
     seed: int = 1
     repeat: int = 1
     fabric: str = FABRICS[0]
+    userland: Userland | None = None  # that guests boot from; None: the host's own programs
 
     def __post_init__(self) -> None:
         if self.clock not in self.kernel.clocks:
@@ -66,7 +68,8 @@ def _planned(loaded: LoadedExperiment, case: Case, settings: Settings) -> Planne
     try:
         kernel = settings.kernel.variant(case.patches, case.kernel.hz) if case.kernel else settings.kernel
         wanted = tools.needed((case.workload, *case.probes, *case.middleboxes)) | tools.of_fabric(settings.fabric)
-        versions = tools.versions(wanted)
+        userland = settings.userland
+        versions = tools.versions(wanted) if userland is None else tools.sealed(wanted, userland)
     except MachineError as missing:
         return PlannedCase(case, settings.kernel, (), str(missing))
     plain = {
@@ -89,6 +92,7 @@ def _planned(loaded: LoadedExperiment, case: Case, settings: Settings) -> Planne
             repeat=repeat,
             tools=versions,
             fabric=settings.fabric,
+            userland=HOST if userland is None else userland.id,
         )
         for seed, repeat in _samples(case, clock, settings)
     )

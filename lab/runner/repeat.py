@@ -9,10 +9,11 @@ from lab.errors import LabError, MachineError
 from lab.kernel import Budget, Kernel, installed_kernels
 from lab.record.record import Record
 from lab.record.store import Store
-from lab.record.trial import Trial
+from lab.record.trial import HOST, Trial
 from lab.runner import tools
 from lab.runner.schedule import Progress, Runner
 from lab.runner.tools import ToolMissing
+from lab.userland.cache import load
 
 __all__ = ["CannotRepeat", "other_tools", "repeat", "repeatable"]
 
@@ -56,6 +57,10 @@ def _check(record: Record, kernels: dict[str, Kernel]) -> None:
     here = kernels[trial.kernel["id"]].describe()
     if trial.on == "vm" and here != trial.kernel:
         raise CannotRepeat(f"it ran under {trial.kernel.get('machine')}, and here is {here['machine']}")
+    if trial.userland != HOST:
+        if load(trial.userland) is None:
+            raise CannotRepeat(f"userland {trial.userland} is not here: build it with the lab that made these records")
+        return
     try:
         tools.versions(_named(trial))
     except ToolMissing as missing:
@@ -64,7 +69,7 @@ def _check(record: Record, kernels: dict[str, Kernel]) -> None:
 
 def other_tools(trial: Trial) -> tuple[str, ...]:
     """Name the tools whose version here is another one, the lab's own code among them. Raises MachineError."""
-    here = tools.versions(_named(trial))
+    here = tools.versions(_named(trial)) if trial.userland == HOST else {"lab": tools.own_code()}
     return tuple(
         f"{name} {here[name]} instead of {version}" for name, version in trial.tools.items() if here[name] != version
     )

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import os
 import shutil
-import subprocess
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -17,18 +16,17 @@ from lab.building import UNFINISHED, Progress, alone, terminable
 from lab.errors import MachineError
 from lab.userland import cache, deb, index, lock, recipe
 from lab.userland.cache import MANIFEST, TREE, Userland
-from lab.userland.lock import Lock, Package
+from lab.userland.lock import Lock, Name, Package
 from lab.userland.manifest import manifest
 from lab.userland.mirror import Mirrors, NotFetched, chosen
-from lab.userland.program import LAUNCHERS, command, launcher
-from lab.userland.recipe import Name, Recipe
+from lab.userland.program import LAUNCHERS, compile_python, launcher
+from lab.userland.recipe import Recipe
 from lab.userland.tree import Tree
 
-__all__ = ["PackageGone", "build", "compile_python", "renew"]
+__all__ = ["PackageGone", "build", "renew"]
 
 ROOM = 2 << 30  # bytes that a build takes for a while
 CONNECTIONS = 4
-PYTHON = "usr/bin/python3.13"
 NOBODY = "0" * 64  # the tree of a lock that is being made
 
 
@@ -41,7 +39,7 @@ def build(name: Name, progress: Progress) -> Userland:
 
     Raises PackageGone, InputError (the lock has a mistake), MachineError (a wrong hash, no room, another tree).
     """
-    wanted = recipe.locked(name)
+    wanted = lock.locked(name)
     found = cache.load(wanted.id)
     if found is not None:
         return found
@@ -58,8 +56,8 @@ def renew(name: Name, progress: Progress, keyring: Path = index.KEYRING, *, pack
     than the lock's.
     """
     made = recipe.read(name)
-    file = recipe.lock_file(name)
-    old = recipe.locked(name) if file.exists() else None
+    file = lock.file_of(name)
+    old = lock.locked(name) if file.exists() else None
     if packages or old is None:
         snapshot = datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")
         mirrors = chosen()
@@ -79,23 +77,6 @@ def renew(name: Name, progress: Progress, keyring: Path = index.KEYRING, *, pack
     new = replace(new, tree=hashlib.sha256(whole).hexdigest())
     file.write_text(lock.render(new), encoding="utf-8")
     return new
-
-
-def compile_python(tree: Path, folders: Sequence[str], root: Path, prefix: str = "/") -> None:
-    """Write bytecode for the Python files in `folders` of `root`, by the userland's own Python.
-
-    It never looks at a source's date again. `prefix` is where the files will lie in a guest. Raises MachineError.
-    """
-    script = ["-I", "-S", "-B", "-m", "compileall", "-q", "--invalidation-mode", "unchecked-hash"]
-    paths = ["-s", str(root), "-p", prefix, *(str(root / each) for each in folders)]
-    environment = {"PYTHONHASHSEED": "0", "PYTHONHOME": f"{tree}/usr", "LC_ALL": "C.UTF-8"}
-    try:
-        done = subprocess.run(command(tree, PYTHON, *script, *paths), env=environment, capture_output=True, text=True)
-    except OSError as error:
-        raise MachineError(f"the userland's Python does not run here: {error}") from None
-    if done.returncode:
-        said = (done.stdout + done.stderr).strip().splitlines()
-        raise MachineError(f"the userland's Python cannot compile: {said[-1] if said else done.returncode}")
 
 
 def _make(made: Recipe, wanted: Lock, mirrors: Mirrors, progress: Progress) -> Userland:
@@ -171,6 +152,8 @@ def _fill(target: Path, made: Recipe, wanted: Lock, files: Sequence[Path], progr
         tree.make_folder(path, made.name)
     for path, to in made.links.items():
         tree.link(path, to, made.name)
+    for path, to in made.outward.items():
+        tree.lead_out(path, to, made.name)
     for path, text in made.files.items():
         tree.write(path, text.encode(), False, made.name)
     for path, text in made.programs.items():

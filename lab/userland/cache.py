@@ -7,9 +7,8 @@ from pathlib import Path
 
 from lab import cache
 from lab.errors import MachineError
-from lab.userland import recipe
+from lab.userland.lock import Name, locked
 from lab.userland.manifest import differences, manifest
-from lab.userland.recipe import Name
 
 __all__ = ["Userland", "UserlandMissing", "find", "folder", "load"]
 
@@ -49,7 +48,7 @@ def load(ident: str) -> Userland | None:
 
 def find(name: Name) -> Userland:
     """Return the userland that the lock file of this name describes. Raises UserlandMissing, which names the cure."""
-    ident = recipe.locked(name).id
+    ident = locked(name).id
     found = load(ident)
     if found is None:
         raise UserlandMissing(f"the {name}'s userland {ident} is not here: run `lab userland build`")

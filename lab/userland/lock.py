@@ -5,10 +5,16 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal, get_args
 
-from lab.errors import InputError
+from lab.errors import InputError, MachineError
 
-__all__ = ["Lock", "Package", "parse", "render"]
+__all__ = ["NAMES", "Lock", "Name", "Package", "file_of", "locked", "parse", "render"]
+
+HERE = Path(__file__).parent
+Name = Literal["guest", "compiler"]
+NAMES: tuple[Name, ...] = get_args(Name)
 
 HEADER = """\
 # The packages of a userland, and the SHA-256 of the tree that they make. `lab userland lock` writes this file.
@@ -51,6 +57,20 @@ class Lock:
     def id(self) -> str:
         """Return 16 hex digits that name the tree: the same bytes have the same id."""
         return self.tree[:16]
+
+
+def file_of(name: Name) -> Path:
+    """Return where the lock of a userland lies."""
+    return HERE / f"{name}.lock"
+
+
+def locked(name: Name) -> Lock:
+    """Return what a userland is locked to. Raises InputError when the file has a mistake, MachineError without it."""
+    file = file_of(name)
+    try:
+        return parse(file.read_text(encoding="utf-8"), str(file))
+    except FileNotFoundError:
+        raise MachineError(f"{file} is missing: `lab userland lock` makes it") from None
 
 
 def parse(text: str, file: str) -> Lock:

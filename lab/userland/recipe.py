@@ -5,23 +5,17 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any
 
-from lab.errors import MachineError
 from lab.userland import lock
-from lab.userland.lock import Lock
+from lab.userland.lock import Name
 
-__all__ = ["NAMES", "Name", "Recipe", "lock_file", "locked", "read"]
-
-HERE = Path(__file__).parent
-Name = Literal["guest", "compiler"]
-NAMES: tuple[Name, ...] = get_args(Name)
+__all__ = ["Recipe", "read"]
 
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
-    """Hold one of the files NAME.toml, which explain these fields."""
+    """Hold one of the files NAME.toml beside the locks, which explain these fields."""
 
     name: Name
     suite: str
@@ -30,6 +24,7 @@ class Recipe:
     remove: tuple[str, ...]
     folders: tuple[str, ...]
     links: Mapping[str, str]
+    outward: Mapping[str, str]
     files: Mapping[str, str]
     programs: Mapping[str, str]
     commands: tuple[str, ...]
@@ -39,23 +34,9 @@ class Recipe:
 
 def read(name: Name) -> Recipe:
     """Read the recipe of a userland."""
-    plain = tomllib.loads((HERE / f"{name}.toml").read_text(encoding="utf-8"))
+    plain = tomllib.loads(lock.file_of(name).with_suffix(".toml").read_text(encoding="utf-8"))
     many: dict[str, Any] = {
         key: tuple(plain.get(key, ())) for key in ("packages", "remove", "folders", "commands", "bytecode")
     }
-    named: dict[str, Any] = {key: plain.get(key, {}) for key in ("links", "files", "programs", "launchers")}
+    named: dict[str, Any] = {key: plain.get(key, {}) for key in ("links", "outward", "files", "programs", "launchers")}
     return Recipe(name, plain["suite"], without=frozenset(plain.get("without", ())), **many, **named)
-
-
-def lock_file(name: Name) -> Path:
-    """Return where the lock of a userland lies."""
-    return HERE / f"{name}.lock"
-
-
-def locked(name: Name) -> Lock:
-    """Return what the userland is locked to. Raises InputError when the file has a mistake, MachineError without it."""
-    file = lock_file(name)
-    try:
-        return lock.parse(file.read_text(encoding="utf-8"), str(file))
-    except FileNotFoundError:
-        raise MachineError(f"{file} is missing: `lab userland lock` makes it") from None

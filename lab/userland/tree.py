@@ -65,6 +65,10 @@ class Tree:
         relative = posixpath.relpath(posixpath.normpath(end), posixpath.dirname(path) or ".")
         self._place(path, owner).symlink_to(relative)
 
+    def lead_out(self, path: str, to: str, owner: str) -> None:
+        """Make a symbolic link to a path of the host's, as it stands: the one way out, which no package takes."""
+        self._place(path, owner).symlink_to(to)
+
     def make_folder(self, path: str, owner: str) -> None:
         """Make a folder, with those that it is in."""
         made = self.folder

@@ -16,7 +16,7 @@ import pytest
 import lab.userland
 from lab.building import Silent
 from lab.errors import MachineError
-from lab.userland import builder, cache, mirror, recipe
+from lab.userland import cache, lock, mirror, program
 from lab.userland.builder import PackageGone, build, renew
 from lab.userland.cache import UserlandMissing
 from tests.userland.archive import Archive
@@ -37,9 +37,9 @@ SCRIPT = """\
 import sys
 from pathlib import Path
 from lab.building import Silent
-from lab.userland import recipe
+from lab.userland import lock
 from lab.userland.builder import build
-recipe.HERE = Path(sys.argv[1])
+lock.HERE = Path(sys.argv[1])
 print(build("guest", Silent()).id)
 """
 
@@ -51,7 +51,7 @@ def archive(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Archive
     here = tmp_path / "here"
     here.mkdir()
     (here / "guest.toml").write_text(RECIPE)
-    monkeypatch.setattr(recipe, "HERE", here)
+    monkeypatch.setattr(lock, "HERE", here)
     found = Archive(tmp_path / "mirror")
     found.add("tool", {"./bin/tool": "#!", "./usr/share/doc/tool": "text"})
     found.add("library", {"./lib/library": "content"})
@@ -144,7 +144,7 @@ def test_what_the_mirror_dropped_comes_from_the_archive_of_all_times(
 def test_another_tree_than_the_locks_is_refused() -> None:
     locked()
     shutil.rmtree(cache.folder())
-    (recipe.HERE / "guest.toml").write_text(RECIPE.replace('"root"', '"nobody"'))
+    (lock.HERE / "guest.toml").write_text(RECIPE.replace('"root"', '"nobody"'))
     with pytest.raises(MachineError, match=r"made the tree [0-9a-f]{16} and not [0-9a-f]{16}: the recipe"):
         build("guest", Silent())
     assert [path.name for path in cache.folder().iterdir()] == ["lock"]
@@ -153,15 +153,15 @@ def test_another_tree_than_the_locks_is_refused() -> None:
 @pytest.mark.usefixtures("archive")
 def test_the_id_is_of_the_bytes() -> None:
     first = locked()
-    (recipe.HERE / "guest.toml").write_text(f"# A comment\n{RECIPE}")
+    (lock.HERE / "guest.toml").write_text(f"# A comment\n{RECIPE}")
     assert locked() == first
-    (recipe.HERE / "guest.toml").write_text(RECIPE.replace('"root"', '"nobody"'))
+    (lock.HERE / "guest.toml").write_text(RECIPE.replace('"root"', '"nobody"'))
     assert locked() != first
 
 
 def start() -> subprocess.Popen[str]:
     environment = {**os.environ, "PYTHONPATH": str(Path(lab.userland.__file__).parents[2])}
-    argv = [sys.executable, "-c", SCRIPT, str(recipe.HERE)]
+    argv = [sys.executable, "-c", SCRIPT, str(lock.HERE)]
     return subprocess.Popen(argv, env=environment, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
 
 
@@ -169,7 +169,7 @@ def slow(archive: Archive) -> None:
     """Lock a userland that takes long to make, and forget it."""
     for number in range(60):
         archive.add(f"p{number}", {f"./usr/lib/p{number}/{file}": "x" for file in range(200)})
-    (recipe.HERE / "guest.lock").write_text(archive.lock())
+    (lock.HERE / "guest.lock").write_text(archive.lock())
     locked()
     shutil.rmtree(cache.folder())
 
@@ -215,4 +215,4 @@ def test_two_builds_at_once_do_it_once(archive: Archive) -> None:
 
 def test_python_compiles_by_the_userlands_own(archive: Archive) -> None:
     with pytest.raises(MachineError, match="Python does not run here"):
-        builder.compile_python(archive.folder, ["pool"], archive.folder)
+        program.compile_python(archive.folder, ["pool"], archive.folder)

@@ -8,8 +8,7 @@ from hypothesis import strategies as st
 
 from lab.errors import InputError
 from lab.userland import recipe
-from lab.userland.lock import Lock, Package, parse, render
-from lab.userland.recipe import NAMES, Name
+from lab.userland.lock import NAMES, Lock, Name, Package, locked, parse, render
 
 HEX = st.text("0123456789abcdef", min_size=64, max_size=64)
 NAME = st.from_regex(r"[a-z0-9][a-z0-9+.-]{0,20}", fullmatch=True)
@@ -83,7 +82,7 @@ def test_what_is_missing_is_named() -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_the_shipped_locks_hold_what_the_recipes_ask_for(name: Name) -> None:
-    lock, wanted = recipe.locked(name), recipe.read(name)
+    lock, wanted = locked(name), recipe.read(name)
     names = {package.name for package in lock.packages}
     assert set(wanted.packages) <= names
     assert not wanted.without & names

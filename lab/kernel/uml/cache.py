@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 
 from lab import version
 from lab.kernel.base import KernelMissing, Start, folder
+from lab.kernel.root import Root
 from lab.kernel.uml.start import start
 from lab.spec.clock import Clock, Place
 from lab.units import Size
@@ -60,9 +61,9 @@ class UmlKernel:
         what = f"{self.name} with {' and '.join(marks)}"
         raise KernelMissing(f"{what} is not built here: run `lab kernel build --variants`")
 
-    def start(self, folder: Path, seed: int, clock: Clock, memory: Size) -> Start:
+    def start(self, folder: Path, seed: int, clock: Clock, memory: Size, root: Root) -> Start:
         """Say how a guest of it starts. Raises MachineError when the host lacks room for the guest's memory."""
-        return start(self.path, self.clock, self.seccomp, folder, seed, clock, memory)
+        return start(self.path, self.clock, self.seccomp, folder, seed, clock, memory, root)
 
 
 def installed() -> list[UmlKernel]:
