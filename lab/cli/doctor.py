@@ -130,7 +130,7 @@ def _userland() -> Check:
     try:
         found = userlands.find("guest")
     except LabError as error:
-        return Check("userland", False, str(error), "lab userland build (a minute, and 65 MB from a mirror)")
+        return Check("userland", False, str(error), "lab userland build (a minute, and 69 MB from a mirror)")
     altered = found.altered()
     if altered:
         more = f" and {len(altered) - 1} more" if altered[1:] else ""

@@ -21,25 +21,16 @@ from lab.kernel.uml.checkout import Checkout
 from lab.kernel.uml.compiling import BuildFailed
 from lab.kernel.uml.recipe import Patch, Recipe
 from lab.kernel.uml.source import Source
+from lab.userland import builder as userland
+from lab.userland.cache import Userland
+from lab.userland.lock import locked
+from lab.userland.program import command
 
 __all__ = ["BuildFailed", "MissingTool", "build", "revision"]
 
-TOOLS = {  # program -> the Debian package that holds it
-    "gcc": "gcc",
-    "ld": "binutils",
-    "make": "make",
-    "flex": "flex",
-    "bison": "bison",
-    "bc": "bc",
-    "patch": "patch",
-    "tar": "tar",
-    "xz": "xz-utils",
-    "nm": "binutils",
-    "setpriv": "util-linux",
-}
+TOOLS = {"tar": "tar", "xz": "xz-utils"}  # program -> the Debian package that holds it; the compiler is locked
 FETCH_TOOLS = {"apt-get": "apt", "dpkg-deb": "dpkg"}
 TREE_TOOLS = {"git": "git"}
-HEADER = Path("/usr/include/stdio.h")  # UML is a program of the host
 ROOM = 3 << 30  # bytes that a build takes for a while
 
 
@@ -121,7 +112,7 @@ def _find_or_build(
         found.sha256,
         recipe.config(found.series, recipe.HZ),
         recipe.own_patches(found.series),
-        recipe.compiler(),
+        locked("compiler").id,
     )
     made = replace(plain, config=recipe.config(found.series, hz), patches=plain.patches + extra)
     base = "" if made.id == plain.id else plain.id
@@ -142,8 +133,6 @@ def _variant(stem: str, extra: Sequence[Patch], hz: int) -> str:
 
 def _need(tools: dict[str, str]) -> None:
     missing = {package: tool for tool, package in tools.items() if shutil.which(tool) is None}
-    if "gcc" in tools and not HEADER.exists():
-        missing["libc6-dev"] = "the C library's headers"
     if missing:
         raise MissingTool(
             f"a kernel build needs {', '.join(missing.values())}: run `sudo apt-get install {' '.join(missing)}`"
@@ -159,12 +148,13 @@ def _build(home: Path, found: Source, wanted: _Wanted, progress: Progress) -> Um
     with terminable():
         try:
             place.mkdir()
-            with log.open("wb") as output, _tree(home, place, found, made.patches, output, progress) as tree:
+            compiler = userland.build("compiler", progress)
+            with log.open("wb") as output, _tree(home, place, found, made.patches, output, compiler, progress) as tree:
                 progress.say(f"configuring {name}")
-                compiling.configure(tree, made, output)
+                compiling.configure(tree, made, output, compiler)
                 progress.say(f"compiling {name}")
-                compiling.make(tree, ["linux"], output, progress.step, folder() / "ccache")
-                _collect(place, tree, found, wanted)
+                compiling.make(tree, ["linux"], output, compiler, progress.step)
+                _collect(place, tree, found, wanted, compiler)
             progress.say("cleaning up")
             shutil.rmtree(place / "tree", ignore_errors=True)
             shutil.rmtree(home / made.id, ignore_errors=True)
@@ -186,29 +176,36 @@ def _build(home: Path, found: Source, wanted: _Wanted, progress: Progress) -> Um
 
 @contextlib.contextmanager
 def _tree(
-    home: Path, place: Path, found: Source, patches: Sequence[Patch], log: IO[bytes], progress: Progress
+    home: Path,
+    place: Path,
+    found: Source,
+    patches: Sequence[Patch],
+    log: IO[bytes],
+    compiler: Userland,
+    progress: Progress,
 ) -> Iterator[Path]:
     """Yield the patched source to build in: unpacked into `place`, or a tree's copy with what was compiled in it."""
     if found.checkout is not None:
         progress.say(f"copying what changed in {found.checkout.tree}")
-        with found.checkout.at(found.content, patches, log) as tree:
+        with found.checkout.at(found.content, patches, log, compiler) as tree:
             yield tree
     else:
         file = source.fetch(home, found, progress.say)
         progress.say(f"unpacking {found.version}")
         tree = place / "tree"
         source.unpack(file, tree)
-        compiling.patch(tree, patches, log)
+        compiling.patch(tree, patches, log, compiler)
         yield tree
 
 
-def _collect(place: Path, tree: Path, found: Source, wanted: _Wanted) -> None:
+def _collect(place: Path, tree: Path, found: Source, wanted: _Wanted, compiler: Userland) -> None:
     """Keep what a kernel is (program, configuration, record), and read what the boot has to know."""
     linux = place / "linux"
     shutil.copyfile(tree / "linux", linux)  # a copy: UML's "linux" is a hard link to vmlinux
     linux.chmod(0o755)
     shutil.copyfile(tree / ".config", place / "config")
-    symbols = subprocess.run(["nm", str(linux)], capture_output=True, text=True, check=True).stdout
+    reader = command(compiler.tree, "usr/bin/nm", str(linux))
+    symbols = subprocess.run(reader, capture_output=True, text=True, check=True).stdout
     clock = re.search(r"^([0-9a-f]+) \w time_travel_time$", symbols, re.MULTILINE)
     if clock is None:
         raise BuildFailed("it has no virtual clock (time_travel_time)")
