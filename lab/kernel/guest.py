@@ -24,6 +24,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from lab.errors import InputError, LabError, MachineError
+from lab.kernel import landlock
 from lab.kernel.base import Kernel
 from lab.owner import owner
 from lab.spec.clock import Clock
@@ -32,6 +33,7 @@ from lab.units import Size
 HERE = Path(__file__).parent
 PACKAGE = HERE.parent.parent  # the folder to import `lab` from
 SCRATCH_PREFIX = "replab"  # begins the names of folders for guests that leave no record
+CONSOLE_BYTES = 1 << 20  # of a console's log, its end, that are looked at
 HIDDEN = ("/tmp", "/run", "/dev")  # a guest has its own
 ENVIRONMENT = {
     "PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
@@ -101,6 +103,8 @@ class Budget:
     wall: float | None = 900.0  # since its start
     stall: float | None = 60.0  # of host CPU used while its virtual time hardly moves; computing takes no virtual time
     guest: float | None = None  # of virtual time since its boot
+    disk: Size = Size(16 << 30)  # of files in its folder
+    processes: int = 10_000  # of the host, one for each of the guest's
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,6 +116,7 @@ class GuestResult:
     wall_seconds: float
     cpu_seconds: float
     guest_seconds: float
+    contained: str  # how; "" when it was not
 
 
 class Guest:
@@ -146,7 +151,7 @@ class Guest:
         if not self.folder.is_dir():
             raise InputError(f"the guest's folder {self.folder} does not exist")
         self.console = self.folder / "console.log"
-        self.memory, self.budget = memory, budget
+        self.memory, self.budget, self.contained = memory, budget, ""
         scratch = self.folder / "boot"
         try:
             _write_boot(scratch, command, {**ENVIRONMENT, **(environment or {})}, terminal is not None)
@@ -158,15 +163,20 @@ class Guest:
         except LabError:
             shutil.rmtree(scratch, ignore_errors=True)
             raise
+        containment = start.containment and start.containment.plain(landlock.abi(), memory, budget.disk)
+        if containment:
+            self.contained = containment["how"]
         job = {
             "command": list(start.command),
             "environment": {"PATH": ENVIRONMENT["PATH"], **start.environment},
+            "memory": None if start.memory is None else str(start.memory),
+            "containment": containment,
             "folder": str(self.folder),
             "console": str(self.console),
             "scratch": str(scratch),
             "cpu": _cpu() if cpu is None else cpu,
             "clock": start.clock,
-            "budget": asdict(budget),
+            "budget": {**asdict(budget), "disk": budget.disk.bytes},
             "terminal": terminal,
             "temporary": temporary,
         }
@@ -215,7 +225,7 @@ class Guest:
         if end["error"] or (end["status"] and self._disk_is_full()):
             reason = os.strerror(end["error"] or errno.ENOSPC)
             raise GuestDisk(f"the guest could not write to {self.folder}: {reason}", self.console)
-        return GuestResult(end["status"], self.console, report["wall"], report["cpu"], end["guest_ns"] / 1e9)
+        return GuestResult(end["status"], self.console, report["wall"], report["cpu"], end["guest_ns"] / 1e9, self.contained)
 
     def _error(self, report: dict[str, Any]) -> GuestError:
         match report["reason"]:
@@ -229,19 +239,29 @@ class Guest:
                 )
             case "wall":
                 return GuestTimeout(f"the guest did not end within {self.budget.wall:g} s{self._spun()}", self.console)
+            case "disk":
+                return GuestDisk(f"the guest wrote more than {self.budget.disk} to its folder", self.console)
+            case "processes":
+                return GuestCrash(f"the guest has more than {self.budget.processes} processes", self.console)
             case "guest":
                 within = f"{self.budget.guest:g} s of its time"
                 return GuestTimeout(f"the guest did not end within {within}{self._spun()}", self.console)
         return self._crash(report["signal"])
 
+    def _log(self) -> str:
+        """Return the end of the console's log: its length is up to the guest."""
+        with self.console.open("rb") as file:
+            file.seek(max(0, file.seek(0, os.SEEK_END) - CONSOLE_BYTES))
+            return file.read().decode(errors="replace")
+
     def _spun(self) -> str:
         """Name who spins, as the kernel last said on the console: ": sh spins in select", say; "" if it never did."""
-        log = self.console.read_text(encoding="utf-8", errors="replace")
+        log = self._log()
         said: list[str] = re.findall(r"time-travel: (.* spins (?:in \w+|without a system call))", log)
         return ": " + re.sub(r"\w*sys_", "", said[-1]) if said else ""
 
     def _crash(self, number: int | None) -> GuestError:
-        log = self.console.read_text(encoding="utf-8", errors="replace")
+        log = self._log()
         if number == signal.SIGBUS or "likely just ran out of space" in log:
             return GuestMemory(f"the host has no room left for the guest's memory of {self.memory}", self.console)
         if "Out of memory" in log:

@@ -70,6 +70,7 @@ def run(
             "wall_seconds": round(ended.wall_seconds, 3),
             "cpu_seconds": round(ended.cpu_seconds, 3),
             "guest_seconds": ended.guest_seconds,
+            "contained": ended.contained,
             **place,
         }
         (stage.path / "result.json").unlink()

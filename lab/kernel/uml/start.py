@@ -8,6 +8,7 @@ from pathlib import Path
 
 from lab.errors import MachineError
 from lab.kernel.base import Start
+from lab.kernel.containment import Containment, host_programs
 from lab.spec.clock import Clock
 from lab.units import Size
 
@@ -15,12 +16,24 @@ START = 1_750_000_000_000_000_000  # ns: the date at a guest's boot in virtual t
 
 
 def start(
-    program: Path, clock_address: int, seccomp: bool, folder: Path, seed: int, clock: Clock, memory: Size
+    program: Path,
+    clock_address: int,
+    seccomp: bool,
+    folder: Path,
+    seed: int,
+    clock: Clock,
+    memory: Size,
+    readable: tuple[Path, ...] = host_programs(),
 ) -> Start:
-    """Say how the kernel `program` starts on `clock`. Raises MachineError when the host lacks room for its memory."""
+    """Say how the kernel `program` starts on `clock`. It may write in `folder`, and read the folders `readable`.
+
+    Raises MachineError when the host lacks room for its memory.
+    """
+    place = _memory_folder(memory, folder)
     return Start(
         command=_command_line(program, seccomp, seed, clock, memory),
-        environment={"TMPDIR": str(_memory_folder(memory, folder))},
+        containment=Containment(program, readable, (folder,), ptrace=not seccomp),
+        memory=None if place == folder else place,
         clock=clock_address if clock == "virtual" else None,
     )
 
