@@ -18,7 +18,7 @@ from rich.table import Table
 from rich.text import Text
 
 from lab.errors import LabError
-from lab.kernel import guest
+from lab.kernel import guest, landlock
 from lab.kernel.host import running
 from lab.kernel.uml import cache
 from lab.kernel.vm import qemu, stock
@@ -30,6 +30,7 @@ __all__ = ["Check", "render", "report"]
 MEMORY = Size.of("512 MiB")  # of one guest; there is one per CPU
 DISK = Size.of("1 GiB")  # for the captures of all claims
 SECONDS = 60.0  # for anything that may hang; a guest is up in a tenth of a second, unless its processor is emulated
+NEWEST_LANDLOCK = "6.12"  # the first with all that is used of it
 TOOLS = {  # the option that prints the version, and the Debian package
     "iperf3": ("--version", "iperf3"),
     "qperf": ("--version", "qperf"),
@@ -139,7 +140,17 @@ def _kernel() -> list[Check]:
             return [built, Check("guest", False, _last_words(error), cure)]
     if result.status != 0:
         return [built, Check("guest", False, f"it ended with status {result.status}", cure)]
-    return [built, Check("guest", True, f"boots, and is gone again, in {result.wall_seconds:.2f} s")]
+    boots = Check("guest", True, f"boots, and is gone again, in {result.wall_seconds:.2f} s")
+    return [built, boots, _containment(result.contained)]
+
+
+def _containment(how: str) -> Check:
+    """Say how far guests are confined. Trials run in any case."""
+    if gaps := landlock.gaps(landlock.abi()):
+        what = "guests are not contained" if landlock.abi() == 0 else "guests are contained but for some"
+        cure = f"a host with Linux {NEWEST_LANDLOCK} or newer and Landlock among its LSMs (lsm=landlock,...)"
+        return Check("containment", None, f"{what}: {', '.join(gaps)} ({how})", cure)
+    return Check("containment", True, f"guests are contained {how}")
 
 
 def _last_words(error: LabError) -> str:

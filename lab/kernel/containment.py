@@ -22,13 +22,13 @@ DEVICES = (Path("/dev/null"),)
 PRIVATE = Size.of("256 MiB")  # data of the kernel's process besides the guest's memory; it takes some 20 MiB
 
 # What programs of a distribution need of /etc. Not all of it: a lab run by root could read the passwords.
-_ETC = (
-    "alternatives bash.bashrc default/locale ethertypes gai.conf group host.conf hosts inputrc iproute2 ld.so.cache "
-    "ld.so.conf ld.so.conf.d locale.alias localtime magic mime.types netconfig networks nsswitch.conf os-release passwd "
-    "profile protocols python3 python3.11 python3.12 python3.13 python3.14 rpc services shells ssl/openssl.cnf terminfo "
-    "timezone wireshark xtables"
-).split()
-_PROGRAMS = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/opt", *(f"/etc/{name}" for name in _ETC))
+_ETC = """
+alternatives bash.bashrc default/locale ethertypes gai.conf group host.conf hosts inputrc iproute2 ld.so.cache
+ld.so.conf ld.so.conf.d locale.alias localtime magic mime.types netconfig networks nsswitch.conf os-release passwd
+profile protocols python3 python3.11 python3.12 python3.13 python3.14 rpc services shells ssl/openssl.cnf terminfo
+timezone wireshark xtables
+"""
+_TOP = "/usr /bin /sbin /lib /lib32 /lib64 /libx32 /opt"
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,4 +81,5 @@ def describe(abi: int) -> str:
 
 def host_programs() -> tuple[Path, ...]:
     """Return the folders that a guest needs whose programs are the host's own."""
-    return tuple(Path(name) for name in dict.fromkeys((*_PROGRAMS, sys.prefix, sys.base_prefix)))
+    names = (*_TOP.split(), *(f"/etc/{name}" for name in _ETC.split()), sys.prefix, sys.base_prefix)
+    return tuple(Path(name) for name in dict.fromkeys(names))

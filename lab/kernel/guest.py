@@ -116,7 +116,7 @@ class GuestResult:
     wall_seconds: float
     cpu_seconds: float
     guest_seconds: float
-    contained: str  # how; "" when it was not
+    contained: str = ""  # how; "" when it was not
 
 
 class Guest:
@@ -225,7 +225,9 @@ class Guest:
         if end["error"] or (end["status"] and self._disk_is_full()):
             reason = os.strerror(end["error"] or errno.ENOSPC)
             raise GuestDisk(f"the guest could not write to {self.folder}: {reason}", self.console)
-        return GuestResult(end["status"], self.console, report["wall"], report["cpu"], end["guest_ns"] / 1e9, self.contained)
+        return GuestResult(
+            end["status"], self.console, report["wall"], report["cpu"], end["guest_ns"] / 1e9, self.contained
+        )
 
     def _error(self, report: dict[str, Any]) -> GuestError:
         match report["reason"]:

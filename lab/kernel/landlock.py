@@ -61,7 +61,8 @@ _LACKS = {  # what a host's version cannot refuse, by the first one that can
 
 def abi() -> int:
     """Return the version of Landlock's interface that the running kernel offers; 0 where it has none."""
-    return max(0, ctypes.CDLL(None).syscall(CREATE_RULESET, None, 0, VERSION))
+    version: int = ctypes.CDLL(None).syscall(CREATE_RULESET, None, 0, VERSION)
+    return max(0, version)
 
 
 def handled(version: int) -> int:

@@ -332,7 +332,7 @@ def _status(scratch: str) -> Any:
         with open(f"{scratch}/status", "rb") as file:
             end = json.loads(file.read(STATUS))
         return {name: int(end[name]) for name in ("status", "guest_ns", "error")}
-    except (OSError, ValueError, KeyError, TypeError):
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return None
 
 

@@ -46,6 +46,14 @@ def write(path, mode="r+b"):
     with open(path, mode) as file:
         file.write(b"!")
 
+def opened(path, mode="ab"):
+    "What is not the test's own is not written to, should it be open after all."
+    open(path, mode).close()
+
+def dated_again(path):
+    old = os.stat(path)
+    os.utime(path, ns=(old.st_atime_ns, old.st_mtime_ns))
+
 def files(at):
     private, own = at(host["private"]), at(host["folder"])
     secret = private + "/secret"
@@ -63,14 +71,14 @@ def files(at):
     attempt("change a mode", os.chmod, secret, 0o777)
     attempt("change an owner", os.chown, secret, 12345, 12345)
     attempt("change a date", os.utime, secret, (1, 1))
-    attempt("write to the lab", write, at(host["lab"]) + "/units.py", "ab")
-    attempt("change a mode of the lab", os.chmod, at(host["lab"]) + "/units.py", 0o777)
-    attempt("write to the kernel", write, at(host["kernel"]))
-    attempt("write to a program", write, at("/usr/bin/env"))
+    attempt("write to the lab", opened, at(host["lab"]) + "/units.py")
+    attempt("change a date of the lab", dated_again, at(host["lab"]) + "/units.py")
+    attempt("write to the kernel", opened, at(host["kernel"]))
+    attempt("write to a program", opened, at("/usr/bin/env"))
     attempt("read a process", read, at("/proc") + "/%d/environ" % host["victim"])
     attempt("read a process's memory", read, at("/proc") + "/%d/mem" % host["victim"])
     attempt("read the host's settings", read, at("/proc") + "/sys/kernel/hostname")
-    attempt("write the host's settings", write, at("/proc") + "/sys/kernel/hostname", "wb")
+    attempt("write the host's settings", opened, at("/proc") + "/sys/kernel/domainname", "r+b")
     attempt("read shared memory", read, at("/dev/shm") + "/" + host["shared"])
     attempt("write shared memory", write, at("/dev/shm") + "/" + host["shared"])
     attempt("fill the host's memory", write, at("/dev/shm") + "/" + host["shared"] + ".new", "xb")
@@ -150,11 +158,11 @@ attempt("send by UDP", connect, socket.AF_INET, socket.SOCK_DGRAM, ("127.0.0.1",
 attempt("connect to a socket's file", connect, socket.AF_UNIX, socket.SOCK_STREAM, host["private"] + "/listens")
 attempt("connect to an abstract socket", connect, socket.AF_UNIX, socket.SOCK_STREAM, "\\0" + host["abstract"])
 attempt("send from a pair", pair)
-attempt("open a terminal", write, "/dev/ptmx")
-attempt("open a device", write, "/dev/full")
+attempt("open a terminal", opened, "/dev/ptmx", "r+b")
+attempt("open a device", opened, "/dev/full")
 attempt("talk to the host's kernel", socket.socket, socket.AF_NETLINK, socket.SOCK_RAW)
 attempt("end a process", os.kill, victim, signal.SIGKILL)
-attempt("end all processes", os.kill, -1, signal.SIGKILL)
+attempt("signal all processes", os.kill, -1, 0)
 attempt("end a thread", call, 234, victim, victim, 9)
 attempt("trace a process", call, 101, 16, victim, 0, 0)
 attempt("seize a process", call, 101, 0x4206, victim, 0, 0)
@@ -163,15 +171,15 @@ attempt("look into a process", call, 310, victim, 0, 0, 0, 0, 0)
 attempt("change another's limits", call, 302, victim, 7, None, None)
 attempt("run a program", run, "/bin/sh")
 attempt("run a program that is open", run_opened, "/bin/sh")
-attempt("mount", call, 165, b"none", b"/tmp", b"tmpfs", 0, None)
+attempt("mount", call, 165, None, b"/absent", None, 0, None)
 attempt("open a tree", call, 428, -100, b"/", 0)
 attempt("leave its namespaces", call, 272, 0x10000000)
 attempt("make a namespace", call, 56, 0x10000000 | 17, 0, 0, 0, 0)
 attempt("join a namespace", call, 308, 0, 0)
 attempt("change its root", call, 161, b"/")
-attempt("become another", call, 105, 0)
+attempt("become another", call, 105, os.getuid())
 attempt("use keys", call, 250, 0, 0)
-attempt("load a filter", call, 321, 0, None, 0)
+attempt("load a program", call, 321, 0, None, 0)
 attempt("use io_uring", call, 425, 1, None)
 attempt("measure the host", call, 298, None, 0, -1, -1, 0)
 attempt("handle faults", call, 323, 0)
@@ -180,7 +188,7 @@ attempt("take more CPUs", call, 203, 0, 8, None)
 attempt("take precedence", call, 141, 0, 0, -20)
 attempt("type into a terminal", call, 16, 0, 0x5412, b"!")
 attempt("lock memory", call, 151, 3)
-attempt("restart the host", call, 169, 0xfee1dead, 672274793, 0x1234567)
+attempt("restart the host", call, 169, 0, 0, 0)
 with open("boot/status", "w") as file:
     json.dump({"status": 0, "guest_ns": 0, "error": 0}, file)
 with open("found.json", "w") as file:
@@ -192,7 +200,7 @@ with open("found.json", "w") as file:
 class Usurper:
     """Starts Python, confined as a kernel is, in a kernel's place."""
 
-    def start(self, folder: Path, seed: int, clock: Clock, memory: Size) -> Start:
+    def start(self, folder: Path, _seed: int, _clock: Clock, _memory: Size) -> Start:
         python = os.path.realpath(sys.executable)
         return Start(
             (python, "-I", "-S", "-B", "-c", FROM_KERNEL),

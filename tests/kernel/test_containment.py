@@ -128,7 +128,7 @@ def escape(kind: str, user: int, public: Path, there: dict[str, Any]) -> dict[st
     return answer
 
 
-@pytest.mark.skipif(landlock.abi() < 6, reason="the host's Landlock cannot refuse everything; docs/security.md says what")
+@pytest.mark.skipif(bool(landlock.gaps(landlock.abi())), reason="the host's Landlock cannot refuse everything")
 @pytest.mark.parametrize("kind", ["guest", "kernel"])
 def test_no_way_leads_out(kind: str, user: int, public: Path) -> None:
     with host(public, user) as there:
@@ -141,3 +141,90 @@ def test_no_way_leads_out(kind: str, user: int, public: Path) -> None:
             assert found.pop(name) in ABSENT, name
     assert {name: outcome for name, outcome in found.items() if outcome not in REFUSED} == {}
     assert answer["contained"] == f"by Landlock {landlock.abi()} and seccomp"
+
+
+# -- what a guest may use up
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    folder = tmp_path / "trial"
+    folder.mkdir()
+    return folder
+
+
+def test_a_full_folder_ends_the_guest(kernel: UmlKernel, folder: Path) -> None:
+    """The supervisor looks every fifth of a second; what is written meanwhile is not much more."""
+    script = "i=0; while :; do head -c 1000000 /dev/zero > $i || exit; i=$((i + 1)); done"
+    with pytest.raises(GuestDisk, match="more than 64 MiB to its folder"):
+        boot(kernel, folder, ["sh", "-c", script], budget=Budget(disk=Size.of("64 MiB")))
+    assert sum(file.stat().st_size for file in folder.iterdir()) < 4 << 30
+
+
+def test_many_empty_files_are_not_free(kernel: UmlKernel, folder: Path) -> None:
+    script = "import itertools\nfor number in itertools.count(): open(str(number), 'x').close()"
+    with pytest.raises(GuestDisk, match="more than 4 MiB"):
+        boot(kernel, folder, [sys.executable, "-c", script], budget=Budget(disk=Size.of("4 MiB")))
+
+
+def test_a_file_that_grows_too_long_is_an_error_in_the_guest(kernel: UmlKernel, folder: Path) -> None:
+    script = """
+import errno, os
+file = os.open("sparse", os.O_WRONLY | os.O_CREAT)
+try:
+    os.pwrite(file, b"!", (1 << 30) - 1)
+except OSError as error:
+    raise SystemExit(7 if error.errno == errno.EFBIG else str(error))
+raise SystemExit("written")
+"""
+    budget = Budget(disk=Size.of("600 MiB"))
+    assert boot(kernel, folder, [sys.executable, "-c", script], budget=budget).status == 7
+
+
+def test_memory_is_the_guests_own(kernel: UmlKernel, folder: Path) -> None:
+    """A program that takes ever more ends the guest when the guest's is used up, not the host's."""
+    script = "kept = []\nwhile True: kept.append(bytes(1 << 20))"
+    with pytest.raises(GuestMemory, match="more memory than its 128 MiB"):
+        boot(kernel, folder, [sys.executable, "-c", script], memory=Size.of("128 MiB"))
+
+
+FORKS = """
+import os, time
+while True:
+    if os.fork() == 0:
+        time.sleep(1000)
+"""
+
+
+def test_forks_without_end_use_up_the_guest(kernel: UmlKernel, folder: Path) -> None:
+    with pytest.raises(GuestMemory, match="more memory than its 128 MiB"):
+        boot(kernel, folder, [sys.executable, "-c", FORKS], memory=Size.of("128 MiB"))
+
+
+def test_too_many_processes_end_the_guest(kernel: UmlKernel, folder: Path) -> None:
+    with pytest.raises(GuestCrash, match="more than 50 processes"):
+        boot(kernel, folder, [sys.executable, "-c", FORKS], budget=Budget(processes=50), clock="real")
+
+
+# -- what the host reads of a guest is not trusted
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        "echo nonsense > boot/status",
+        "echo '[]' > boot/status",
+        'echo \'{"status": {}, "guest_ns": 0, "error": 0}\' > boot/status',
+        "rm -r boot",
+        "rm -r boot; mkdir boot; mkdir boot/status",
+        "mv boot elsewhere",
+    ],
+)
+def test_a_guest_that_meddles_with_its_end_is_a_crash(kernel: UmlKernel, folder: Path, script: str) -> None:
+    end = f"{script}; mount -t proc proc /proc; echo o > /proc/sysrq-trigger; kill -9 1; python3 -c '{STOP}'"
+    with pytest.raises(GuestCrash, match="ended before its command did"):
+        boot(kernel, folder, ["sh", "-c", end])
+    assert not (folder / "boot").exists()
+
+
+STOP = "import ctypes; ctypes.CDLL(None).reboot(0x4321FEDC)"

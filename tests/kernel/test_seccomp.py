@@ -34,7 +34,7 @@ def run(program: bytes, number: int, arguments: tuple[int, ...] = (0,) * 6, arch
             case 0x35:
                 at += true if accumulator >= constant else false
             case 0x06:
-                return constant
+                return int(constant)
             case _:
                 raise AssertionError(f"no such instruction: {operation:#x}")
 
