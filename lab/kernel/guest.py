@@ -24,7 +24,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from lab.errors import InputError, LabError, MachineError
-from lab.kernel import landlock
+from lab.kernel import baseline, landlock
 from lab.kernel.base import Kernel
 from lab.owner import owner
 from lab.spec.clock import Clock
@@ -154,7 +154,8 @@ class Guest:
         self.memory, self.budget, self.contained = memory, budget, ""
         scratch = self.folder / "boot"
         try:
-            _write_boot(scratch, command, {**ENVIRONMENT, **(environment or {})}, terminal is not None)
+            same = baseline.ENVIRONMENT if (kernel.on, clock) == ("uml", "virtual") else {}  # real time may show the CPU
+            _write_boot(scratch, command, {**ENVIRONMENT, **same, **(environment or {})}, terminal is not None)
             self.console.write_bytes(b"")
             start = kernel.start(self.folder, seed, clock, memory)
         except OSError as error:

@@ -200,6 +200,8 @@ with open("found.json", "w") as file:
 class Usurper:
     """Starts Python, confined as a kernel is, in a kernel's place."""
 
+    on = "uml"
+
     def start(self, folder: Path, _seed: int, _clock: Clock, _memory: Size) -> Start:
         python = os.path.realpath(sys.executable)
         return Start(
