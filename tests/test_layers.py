@@ -23,9 +23,10 @@ LAYERS = {
     "cache": set(),
     "building": set(),
     "userland": {"cache", "building"},
+    "shipped": set(),
     "meaning": {"cache"},
     "prediction": {"units"},
-    "spec": {"units", "meaning", "prediction"},
+    "spec": {"units", "meaning", "prediction", "shipped"},
     "testbed": {"units"},
     "kernel": {"units", "version", "spec", "owner", "cache", "building", "userland"},
     "fabric": {"units", "spec"},
@@ -52,7 +53,7 @@ LAYERS = {
     "metric": {"units", "record"},
     "model": {"units", "prediction", "version", "spec"},
     "verdict": {"units", "version", "meaning", "prediction", "spec", "record", "model"},
-    "report": {"units", "prediction", "spec", "record", "metric", "model", "verdict"},
+    "report": {"shipped", "units", "prediction", "spec", "record", "metric", "model", "verdict"},
     "comparison": {"units", "prediction", "spec", "record", "metric", "model", "verdict", "report"},
 }
 INTERFACE = {"lab/__init__.py"}  # Python's: `lab` itself
