@@ -50,6 +50,7 @@ LAYERS = {
         "middlebox",
         "record",
     },
+    "bundle": {"owner"},
     "metric": {"units", "record"},
     "model": {"units", "prediction", "version", "spec"},
     "verdict": {"units", "version", "meaning", "prediction", "spec", "record", "model"},
