@@ -9,9 +9,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-__all__ = ["KERNELS", "REPORT", "RESULTS", "USERLANDS", "Part"]
+__all__ = ["EXPERIMENTS", "KERNELS", "NOTEBOOKS", "REPORT", "RESULTS", "TOPOLOGIES", "USERLANDS", "Part"]
 
-KERNELS, USERLANDS, RESULTS, REPORT = "kernels", "userlands", "results", "report"  # folders of a bundle
+# Folders of a bundle: what trials start from, what was claimed, and what came of it.
+KERNELS, USERLANDS = "kernels", "userlands"
+EXPERIMENTS, TOPOLOGIES, NOTEBOOKS = "experiments", "topologies", "notebooks"
+RESULTS, REPORT = "results", "report"
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +25,7 @@ class Part:
     source: Path
     about: str
     sealed: bool = False  # links, permissions and dates are part of what it is
+    only: frozenset[str] | None = None  # of a folder, the files that are meant; None: all that is in it
 
     def contents(self) -> Iterator[tuple[str, Path]]:
         """Yield (path in the bundle, path here) of all that is in it, folders before what they hold, by name."""
@@ -30,7 +34,8 @@ class Part:
             for top, folders, files in os.walk(self.source):
                 folders.sort()
                 inside = Path(top).relative_to(self.source)
-                for name in sorted([*folders, *files]):
+                found = {*folders, *files}
+                for name in sorted(found if self.only is None else found & self.only):
                     yield f"{self.path}/{(inside / name).as_posix()}", Path(top, name)
 
     def digests(self) -> dict[str, str]:

@@ -146,6 +146,10 @@ def run(
         float, typer.Option(help="Seconds of CPU without progress in virtual time that count as a hang.")
     ] = 60.0,
     results: Results = STORE,
+    bundle: Annotated[
+        Path | None,
+        typer.Option("--from", help="Take kernel and userland out of this bundle; nothing is built.", metavar="FILE"),
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Run claims, judge them, and keep the records.
@@ -166,6 +170,7 @@ def run(
         "budget": budget,
         "stall": stall,
         "results": results,
+        "bundle": bundle,
     }
     if seeds is not None:
         from lab.cli import seeding
@@ -203,18 +208,46 @@ def report(
 
 @app.command()
 def verify(
-    results: Annotated[Path, typer.Argument(help="The store: the folder of records.", metavar="RESULTS")] = STORE,
+    results: Annotated[
+        Path, typer.Argument(help="The store: the folder of records; or a bundle's file.", metavar="RESULTS | FILE")
+    ] = STORE,
     jobs: Jobs = None,
     budget: Seconds = 900.0,
     as_json: Json = False,
 ) -> None:
-    """Run recorded trials again, here, and say which bytes differ."""
+    """Run recorded trials again, here, and say which bytes differ.
+
+    The trials of a bundle run on its own kernels and userland.
+    """
     from lab import api
     from lab.cli import verifying
 
     found = api.verify(results, jobs, budget)
     output.answer(found.plain(), lambda: verifying.render(found), as_json)
     raise typer.Exit(found.exit_code)
+
+
+@app.command()
+def bundle(
+    out: Annotated[Path, typer.Argument(metavar="OUT", help="The file to write, as claims.tar.zst.")],
+    claims: Claims = None,
+    results: Results = STORE,
+    report: Annotated[
+        Path | None, typer.Option(help="The folder of pages; report/ unless given, if it is there.", metavar="DIR")
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Put claims with their records, kernels and pages into one file that runs them again anywhere.
+
+    `python3 OUT verify` does, with nothing installed.
+    """
+    from lab import api
+
+    pages = report or (Path("report") if Path("report").is_dir() else None)
+    made = api.bundle(out, *claims or (), results=results, report=pages)
+    size = f"{out.stat().st_size / 1e6:.0f} MB"
+    said = f"{out}: {len(made.claims)} claims, {made.records} records, {size}; `python3 {out} verify` runs them again"
+    output.answer(made.plain(), lambda: said, as_json)
 
 
 @app.command()
