@@ -63,8 +63,8 @@ def run(
 ) -> Claims:
     """Run and judge claims: ids, articles or FILE.py. Without any, run all claims.
 
-    What the store has is not run again. The options are those of `lab run`; `bundle` is its --from, a file whose kernel and
-    userland are used. Records go to the store `results`; unless
+    What the store has is not run again. The options are those of `lab run`; `bundle` is its
+    --from, a file whose kernel and userland are used. Records go to the store `results`; unless
     given, to LAB_RESULTS, else to results/ of the current directory. A trial that fails makes its claim `invalid`, one
     that cannot be run here `skipped`. Raises InputError, SpecError (with every mistake in the files), MachineError.
     """

@@ -15,7 +15,7 @@ from lab.bundle.part import Part
 __all__ = ["FILE", "About", "digest", "render"]
 
 FILE = "ro-crate-metadata.json"
-CONTEXT = "https://w3id.org/ro/crate/1.1/context"
+CONTEXT = ["https://w3id.org/ro/crate/1.1/context", {"sha256": "https://schema.org/sha256"}]
 PROFILE = "https://w3id.org/ro/crate/1.1"
 LICENCE = "https://spdx.org/licenses/GPL-2.0-or-later"
 

@@ -19,6 +19,7 @@ import pytest
 import zstandard
 from hypothesis import given
 from hypothesis import strategies as st
+from rocrate.rocrate import ROCrate
 
 from lab.building import Silent
 from lab.bundle import manifest, reader, writer
@@ -350,6 +351,16 @@ def test_a_place_that_cannot_be_written_is_one_message(parts: list[Part], progra
         writer.write(tmp_path / "file" / "bundle", parts, ABOUT, program, Silent())
     with pytest.raises(MachineError, match="cannot be written"):
         writer.write(Path("/proc/bundle"), parts, ABOUT, program, Silent())
+
+
+def test_a_tool_of_others_reads_the_crate(bundle: Path, parts: list[Part], tmp_path: Path) -> None:
+    reader.unpack(bundle, tmp_path / "out", ALL)
+    crate = ROCrate(tmp_path / "out")
+    assert (crate.name, crate.description) == (ABOUT.name, ABOUT.description)
+    assert str(crate.datePublished.date()) == ABOUT.date
+    named = {entity.id: entity["name"] for entity in crate.data_entities}
+    for part in parts:
+        assert named[f"{part.path}/" if part.source.is_dir() else part.path] == part.about
 
 
 def test_the_crate_describes_each_part(bundle: Path, parts: list[Part], tmp_path: Path) -> None:
