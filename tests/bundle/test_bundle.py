@@ -7,9 +7,11 @@ import json
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import sysconfig
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -187,11 +189,35 @@ def test_nobody_verifies_it_where_nothing_is_installed(bundle: Path, tmp_path: P
     python = bare(root)
     shutil.copyfile(bundle, root / "claims.tar.zst")
     enter = ["unshare", "--mount", "--propagation", "private", "sh", "-c", ENTER, "-", str(root)]
-    done = subprocess.run(
-        [*enter, python, "/claims.tar.zst", "verify"], env={}, capture_output=True, text=True, timeout=600
-    )
+
+    def start(*arguments: str) -> subprocess.CompletedProcess[str]:
+        command = [*enter, python, "/claims.tar.zst", *arguments]
+        return subprocess.run(command, env={}, capture_output=True, text=True, timeout=600)
+
+    done = start("verify")
     assert (done.returncode, done.stdout) == (0, "all 2 trials identical\n"), done.stderr
     assert not list((root / "tmp").iterdir())
+    done = start("run", CLAIM, "--json", "--results", "/tmp/results")
+    assert json.loads(done.stdout)["claims"][0]["verdict"] == "reproduced", done.stderr
+    done = start("report", "--results", "/tmp/results", "-o", "/tmp/report")
+    assert done.returncode == 3, "it has no Jupyter"
+    assert re.fullmatch(r"rendering .*\nlab: \S+ has no package nbformat, which this needs\n", done.stderr)
+    assert [path.name for path in (root / "tmp").iterdir()] == ["results"]
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_one_that_is_stopped_leaves_nothing(number: int, bundle: Path, tmp_path: Path) -> None:
+    """It has no cache that it can write to, as nobody has none."""
+    (tmp_path / "tmp").mkdir()
+    (tmp_path / "file").touch()
+    here = {**os.environ, "TMPDIR": str(tmp_path / "tmp"), "XDG_CACHE_HOME": str(tmp_path / "file")}
+    for seconds in (1, 4, 9):
+        command = [sys.executable, "-I", str(bundle), "verify"]
+        with subprocess.Popen(command, env=here, start_new_session=True, stderr=subprocess.DEVNULL) as started:
+            time.sleep(seconds)
+            os.killpg(started.pid, number) if number == signal.SIGINT else started.send_signal(number)
+            assert started.wait(timeout=60) == 128 + number
+        assert not list((tmp_path / "tmp").iterdir())
 
 
 def bare(root: Path) -> str:
