@@ -4,7 +4,7 @@ REPORT ?= report
 LAB := .venv/bin/lab
 PY := .venv/bin/python
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-test userland kernel variants report test test-chance mutation test-kernels test-vm bench fidelity holdout classroom lock clean
+.PHONY: help setup setup-test userland kernel variants report test test-chance mutation test-kernels test-vm bench fidelity holdout classroom lock dist man clean
 .NOTPARALLEL:
 
 help: ## show this list
@@ -72,6 +72,14 @@ lock: setup ## renew requirements.lock with the newest Python packages
 	@build/uv/bin/uv pip compile --quiet --upgrade --universal --all-extras --no-header --no-annotate \
 	    pyproject.toml -o requirements.lock
 
+dist: setup ## make wheel, sdist, and a bundle of all records, in dist/
+	@rm -rf build/uv dist && $(PY) -m venv build/uv && build/uv/bin/pip install --quiet uv
+	@build/uv/bin/uv build --quiet --out-dir dist
+	@$(LAB) bundle --results $(RESULTS) $(if $(wildcard $(REPORT)),--report $(REPORT)) dist/claims.tar.zst
+
+man: setup ## write the manual page anew, from the commands as they are
+	@$(PY) -m lab.cli.manual >docs/lab.1
+
 clean: ## remove .venv, report and caches; keep results and kernels
-	@rm -rf .venv build $(REPORT) .mypy_cache .pytest_cache .ruff_cache .hypothesis *.egg-info
+	@rm -rf .venv build dist $(REPORT) .mypy_cache .pytest_cache .ruff_cache .hypothesis *.egg-info
 	@find lab bench tests experiments -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true

@@ -23,12 +23,25 @@ if TYPE_CHECKING:
     from lab.runner.plan import Settings
     from lab.usecases.baselines import Baseline
     from lab.usecases.bisection import Bisection
+    from lab.usecases.bundling import Bundled
     from lab.usecases.running import Judgement
     from lab.usecases.seeding import Seeds
     from lab.usecases.verification import Verification
     from lab.verdict.judged import JudgedClaim
 
-__all__ = ["article", "articles", "bisect", "compare", "load", "regress", "run", "run_seeds", "save_baseline", "verify"]
+__all__ = [
+    "article",
+    "articles",
+    "bisect",
+    "bundle",
+    "compare",
+    "load",
+    "regress",
+    "run",
+    "run_seeds",
+    "save_baseline",
+    "verify",
+]
 
 Folder = Path | str | None
 
@@ -46,10 +59,12 @@ def run(
     budget: float = 900.0,
     stall: float = 60.0,
     results: Folder = None,
+    bundle: Folder = None,
 ) -> Claims:
     """Run and judge claims: ids, articles or FILE.py. Without any, run all claims.
 
-    What the store has is not run again. The options are those of `lab run`. Records go to the store `results`; unless
+    What the store has is not run again. The options are those of `lab run`; `bundle` is its
+    --from, a file whose kernel and userland are used. Records go to the store `results`; unless
     given, to LAB_RESULTS, else to results/ of the current directory. A trial that fails makes its claim `invalid`, one
     that cannot be run here `skipped`. Raises InputError, SpecError (with every mistake in the files), MachineError.
     """
@@ -58,7 +73,7 @@ def run(
     from lab.usecases import running
 
     experiments = find.find(map(str, claims))
-    settings = _settings(kernel, on, clock, seed, repeat, fabric, userland)
+    settings = _settings(kernel, on, clock, seed, repeat, fabric, userland, bundle)
     done = running.run(experiments, settings, _written(results), jobs, Budget(wall=budget, stall=stall))
     return _claims(done.judged, done.errors)
 
@@ -76,6 +91,7 @@ def run_seeds(
     budget: float = 900.0,
     stall: float = 60.0,
     results: Folder = None,
+    bundle: Folder = None,
 ) -> Seeds:
     """Run and judge claims as `run` does, with each of these seeds, and say which verdicts depend on the seed.
 
@@ -86,7 +102,7 @@ def run_seeds(
     from lab.usecases import seeding
 
     experiments = find.find(map(str, claims))
-    settings = _settings(kernel, on, clock, 1, repeat, fabric, userland)
+    settings = _settings(kernel, on, clock, 1, repeat, fabric, userland, bundle)
     limits = Budget(wall=budget, stall=stall)
     return seeding.run(experiments, settings, seeds, _written(results), jobs, limits)
 
@@ -124,14 +140,36 @@ def articles(results: Folder = None) -> Overview:
 
 
 def verify(results: Folder = None, jobs: int | None = None, budget: float = 900.0) -> Verification:
-    """Run the recorded trials of a store again, here, and say which bytes differ.
+    """Run the recorded trials of a store, or of a bundle's file, again, here, and say which bytes differ.
 
-    Raises InputError when there is no record, MachineError when the machine cannot run any.
+    Raises InputError when there is no record, MachineError when the machine cannot run any, BundleError for a file that
+    is no bundle or a damaged one.
     """
     from lab.kernel import Budget
     from lab.usecases import verification
 
-    return verification.verify(_read(results), jobs, Budget(wall=budget))
+    found, limits = _read(results), Budget(wall=budget)
+    if found.is_file():
+        return verification.verify_bundle(found, jobs, limits)
+    return verification.verify(found, jobs, limits)
+
+
+def bundle(out: str | Path, *claims: str | Path, results: Folder = None, report: Folder = None) -> Bundled:
+    """Write claims (all when none is named), with all that it takes to run them again, into the one file `out`.
+
+    It holds their records in `results`, the predictions, the kernels and userlands that the trials ran on, experiments,
+    topologies and notebooks, the pages in the folder `report`, and a Python that starts the lab. Raises InputError
+    without records, or when `out` exists; MachineError when a kernel is no longer here or the disk is full.
+    """
+    from lab.building import shown
+    from lab.spec import find
+    from lab.usecases import bundling
+
+    pages = None if report is None else Path(report)
+    if pages is not None and not pages.is_dir():
+        raise InputError(f"{pages} is no folder of pages: `lab report` makes one")
+    with shown() as progress:
+        return bundling.bundle(find.find(map(str, claims)), _read(results), pages, Path(out), progress)
 
 
 def compare(
@@ -289,6 +327,7 @@ def _settings(
     repeat: int,
     fabric: str = "netlink",
     userland: str = "sealed",
+    bundle: Folder = None,
 ) -> Settings:
     from lab.kernel import choose
     from lab.runner.plan import Settings
@@ -296,6 +335,14 @@ def _settings(
     from lab.usecases import userlands
 
     asked = None if clock is None else clock_of(clock)
+    if bundle is not None:
+        from lab.usecases import unbundling
+
+        if on != "uml":
+            raise InputError(f"--on {on}: the kernels of a bundle are user-mode Linux, --on uml")
+        found = unbundling.ready(Path(bundle))
+        own = found.kernel(kernel)
+        return Settings(own, asked or own.clocks[0], seed, repeat, fabric, found.userland(userland))
     chosen = choose(on, kernel, asked)
     return Settings(chosen, asked or chosen.clocks[0], seed, repeat, fabric, userlands.chosen(userland, chosen.on))
 
@@ -314,7 +361,7 @@ def _read(results: Folder) -> Path:
 
     given = results or os.environ.get(RESULTS)
     likely = [Path(given)] if given else [root / "results" for root in find.roots()]
-    return next((path for path in likely if path.is_dir()), likely[0])
+    return next((path for path in likely if path.exists()), likely[0])
 
 
 def _store(results: Folder) -> Store:

@@ -7,6 +7,7 @@ import shutil
 import signal
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 __all__ = ["UNFINISHED", "Progress", "Silent", "alone", "shown", "terminable"]
 
 UNFINISHED = ".build-"  # begins the names of folders that are being built
+SHORT = 60.0  # seconds: of less, nothing is said
 
 
 class Progress(Protocol):
@@ -49,9 +51,22 @@ def shown(stream: TextIO | None = None) -> Iterator[Progress]:
         yield _Lines(stream)
         return
     from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TextColumn,
+        TimeElapsedColumn,
+        TimeRemainingColumn,
+    )
 
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        TimeRemainingColumn(),
+    )
     with Progress(*columns, console=Console(file=stream)) as bars:
         yield _Bar(bars)
 
@@ -95,15 +110,18 @@ class _Lines:
         self.stream = stream
         self.stage = ""
         self.tenths = 0
+        self.begun = time.monotonic()
 
     def say(self, message: str) -> None:
-        self.stage, self.tenths = message, 0
+        self.stage, self.tenths, self.begun = message, 0, time.monotonic()
         self._write(message)
 
     def step(self, done: int, total: int) -> None:
         if 10 * done // total > self.tenths:
             self.tenths = 10 * done // total
-            self._write(f"{self.stage}: {10 * self.tenths} %")
+            left = (time.monotonic() - self.begun) * (total - done) / done
+            said = f", about {round(left / 60)} min left" if left >= SHORT else ""
+            self._write(f"{self.stage}: {10 * self.tenths} %{said}")
 
     def _write(self, line: str) -> None:
         self.stream.write(f"{line}\n")
@@ -118,7 +136,7 @@ class _Bar:
         self.task = bars.add_task("", total=None)
 
     def say(self, message: str) -> None:
-        self.bars.update(self.task, description=message)
+        self.bars.reset(self.task, total=None, description=message)
 
     def step(self, done: int, total: int) -> None:
         self.bars.update(self.task, completed=done, total=total)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import io
 
+import pytest
+
 from lab.building import shown
 
 
@@ -23,6 +25,20 @@ def run(stream: io.StringIO) -> str:
 def test_lines_without_a_terminal() -> None:
     lines = run(io.StringIO()).splitlines()
     assert lines == ["compiling 7.2", *(f"compiling 7.2: {tenth} %" for tenth in range(10, 101, 10))]
+
+
+def test_a_long_stage_says_how_long_it_will_take(monkeypatch: pytest.MonkeyPatch) -> None:
+    """At 30 s for each of ten parts, 4.5 minutes are left after the first: Python rounds to the even one."""
+    now = iter(range(0, 100_000, 30))
+    monkeypatch.setattr("lab.building.time.monotonic", lambda: next(now))
+    stream = io.StringIO()
+    with shown(stream) as progress:
+        next(now)  # nothing of the time before a stage counts
+        progress.say("compiling 7.2")
+        for done in range(1, 11):
+            progress.step(done, 10)
+    said = [line.partition(" %")[2] for line in stream.getvalue().splitlines()[1:]]
+    assert said == [f", about {minutes} min left" for minutes in (4, 4, 4, 3, 2, 2, 2, 1)] + ["", ""]
 
 
 def test_a_bar_on_a_terminal() -> None:

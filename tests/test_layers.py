@@ -23,9 +23,10 @@ LAYERS = {
     "cache": set(),
     "building": set(),
     "userland": {"cache", "building"},
+    "shipped": set(),
     "meaning": {"cache"},
     "prediction": {"units"},
-    "spec": {"units", "meaning", "prediction"},
+    "spec": {"units", "meaning", "prediction", "shipped"},
     "testbed": {"units"},
     "kernel": {"units", "version", "spec", "owner", "cache", "building", "userland"},
     "fabric": {"units", "spec"},
@@ -49,10 +50,11 @@ LAYERS = {
         "middlebox",
         "record",
     },
+    "bundle": {"owner", "cache", "building"},
     "metric": {"units", "record"},
     "model": {"units", "prediction", "version", "spec"},
     "verdict": {"units", "version", "meaning", "prediction", "spec", "record", "model"},
-    "report": {"units", "prediction", "spec", "record", "metric", "model", "verdict"},
+    "report": {"shipped", "units", "prediction", "spec", "record", "metric", "model", "verdict"},
     "comparison": {"units", "prediction", "spec", "record", "metric", "model", "verdict", "report"},
 }
 INTERFACE = {"lab/__init__.py"}  # Python's: `lab` itself
@@ -73,7 +75,10 @@ NARROWED = {
 SYSTEM_MODULES = {"asyncio", "ctypes", "fcntl", "mininet", "multiprocessing", "pty", "pyroute2", "socket", "subprocess"}
 SYSTEM_CALLS = ("exec", "fork", "popen", "posix_spawn", "spawn", "system")  # of os, by how their names start
 TOUCHES_SYSTEM = {"building", "userland", "testbed", "kernel", "fabric", "workload", "probe", "middlebox", "runner"}
-EXEMPT = {"lab/cli/doctor.py"}  # asks the machine what it can do
+EXEMPT = {
+    "lab/cli/doctor.py",  # asks the machine what it can do
+    "lab/bundle/start.py",  # starts the lab that a bundle carries
+}
 
 
 def imports(tree: ast.AST, package: list[str]) -> Iterator[tuple[int, str]]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from lab.cli import output
+from lab.cli import completion, output
 from lab.cli.kernels import kernels
 from lab.cli.output import Json
 from lab.cli.userlands import userlands
@@ -21,7 +21,6 @@ app = typer.Typer(
     name="lab",
     help="A network lab whose results anyone can reproduce to the byte.",
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
@@ -34,7 +33,11 @@ Results = Annotated[Path, typer.Option("--results", help="The store: the folder 
 STORE = Path("results")
 Claims = Annotated[
     list[str] | None,
-    typer.Argument(metavar="CLAIM | ARTICLE | FILE.py", help="Claims by name, article or file; all unless named."),
+    typer.Argument(
+        metavar="CLAIM | ARTICLE | FILE.py",
+        help="Claims by name, article or file; all unless named.",
+        autocompletion=completion.claims,
+    ),
 ]
 On = Annotated[
     str,
@@ -52,13 +55,19 @@ Programs = Annotated[
     ),
 ]
 Seed = Annotated[int, typer.Option(help="Random seed.")]
-SessionKernel = Annotated[
-    str | None, typer.Option("--kernel", help="A built kernel's name, version or id; the newest unless given.")
+KernelName = Annotated[
+    str | None,
+    typer.Option(
+        "--kernel", help="A kernel's name, version or id; the newest unless given.", autocompletion=completion.kernels
+    ),
 ]
 SessionClock = Annotated[str, typer.Option("--clock", help="real, or virtual, which needs -c.")]
 Jobs = Annotated[int | None, typer.Option(help="Trials to run at once in virtual time; one per core unless given.")]
 Seconds = Annotated[float, typer.Option(help="Give a trial up after so many seconds of wall-clock time.")]
-TopologyName = Annotated[str, typer.Argument(metavar="TOPOLOGY", help="A name in topologies/, or a file.")]
+TopologyName = Annotated[
+    str,
+    typer.Argument(metavar="TOPOLOGY", help="A name in topologies/, or a file.", autocompletion=completion.topologies),
+]
 Junit = Annotated[Path | None, typer.Option(help="Write JUnit XML to FILE, too.", metavar="FILE")]
 Interest = Annotated[
     float, typer.Option(help="The smallest change of a figure that matters, in percent.", metavar="PERCENT", min=0)
@@ -116,7 +125,7 @@ def list_all(as_json: Json = False) -> None:
 def run(
     claims: Claims = None,
     on: On = "uml",
-    kernel: Annotated[str | None, typer.Option(help="A kernel's name, version or id; the newest unless given.")] = None,
+    kernel: KernelName = None,
     clock: Annotated[str | None, typer.Option(help="virtual or real; the kernel's usual one unless given.")] = None,
     fabric: Annotated[str, typer.Option(help="What makes the network: netlink (our own) or mininet.")] = "netlink",
     userland: Programs = "sealed",
@@ -137,6 +146,10 @@ def run(
         float, typer.Option(help="Seconds of CPU without progress in virtual time that count as a hang.")
     ] = 60.0,
     results: Results = STORE,
+    bundle: Annotated[
+        Path | None,
+        typer.Option("--from", help="Take kernel and userland out of this bundle; nothing is built.", metavar="FILE"),
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Run claims, judge them, and keep the records.
@@ -157,6 +170,7 @@ def run(
         "budget": budget,
         "stall": stall,
         "results": results,
+        "bundle": bundle,
     }
     if seeds is not None:
         from lab.cli import seeding
@@ -194,18 +208,46 @@ def report(
 
 @app.command()
 def verify(
-    results: Annotated[Path, typer.Argument(help="The store: the folder of records.", metavar="RESULTS")] = STORE,
+    results: Annotated[
+        Path, typer.Argument(help="The store: the folder of records; or a bundle's file.", metavar="RESULTS | FILE")
+    ] = STORE,
     jobs: Jobs = None,
     budget: Seconds = 900.0,
     as_json: Json = False,
 ) -> None:
-    """Run recorded trials again, here, and say which bytes differ."""
+    """Run recorded trials again, here, and say which bytes differ.
+
+    The trials of a bundle run on its own kernels and userland.
+    """
     from lab import api
     from lab.cli import verifying
 
     found = api.verify(results, jobs, budget)
     output.answer(found.plain(), lambda: verifying.render(found), as_json)
     raise typer.Exit(found.exit_code)
+
+
+@app.command()
+def bundle(
+    out: Annotated[Path, typer.Argument(metavar="OUT", help="The file to write, as claims.tar.zst.")],
+    claims: Claims = None,
+    results: Results = STORE,
+    report: Annotated[
+        Path | None, typer.Option(help="The folder of pages; report/ unless given, if it is there.", metavar="DIR")
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Put claims with their records, kernels and pages into one file that runs them again anywhere.
+
+    `python3 OUT verify` does, with nothing installed.
+    """
+    from lab import api
+
+    pages = report or (Path("report") if Path("report").is_dir() else None)
+    made = api.bundle(out, *claims or (), results=results, report=pages)
+    size = f"{out.stat().st_size / 1e6:.0f} MB"
+    said = f"{out}: {len(made.claims)} claims, {made.records} records, {size}; `python3 {out} verify` runs them again"
+    output.answer(made.plain(), lambda: said, as_json)
 
 
 @app.command()
@@ -234,7 +276,10 @@ def compare(
 def regress(
     kernel: Annotated[
         list[str] | None,
-        typer.Option(help="A kernel's name, version or id. Give it twice: the base, then the new one."),
+        typer.Option(
+            help="A kernel's name, version or id. Give it twice: the base, then the new one.",
+            autocompletion=completion.kernels,
+        ),
     ] = None,
     on: On = "uml",
     baseline: Annotated[str | None, typer.Option(help="A kept baseline, in place of the base kernel.")] = None,
@@ -300,7 +345,12 @@ def regress(
 
 @app.command()
 def bisect(
-    claim: Annotated[str, typer.Argument(help="The claim that changed, or its file.", metavar="CLAIM | FILE.py")],
+    claim: Annotated[
+        str,
+        typer.Argument(
+            help="The claim that changed, or its file.", metavar="CLAIM | FILE.py", autocompletion=completion.claims
+        ),
+    ],
     tree: Annotated[Path, typer.Option(help="The kernel's source tree, in git.", metavar="DIR")],
     good: Annotated[str, typer.Option(help="A revision from before the change.", metavar="REV")],
     bad: Annotated[str, typer.Option(help="A later revision, from after the change.", metavar="REV")],
@@ -323,7 +373,7 @@ def bisect(
 def save_baseline(
     name: Annotated[str, typer.Argument(help="A name for the baseline.")],
     claims: Claims = None,
-    kernel: Annotated[str | None, typer.Option(help="A kernel's name, version or id; the newest unless given.")] = None,
+    kernel: KernelName = None,
     on: On = "uml",
     seed: Seed = 1,
     results: Results = STORE,
@@ -360,7 +410,7 @@ def shell(
     command: Annotated[
         str | None, typer.Option("-c", help="Run this command instead of an interactive shell.", metavar="COMMAND")
     ] = None,
-    kernel: SessionKernel = None,
+    kernel: KernelName = None,
     clock: SessionClock = "real",
     userland: Programs = "sealed",
     seed: Seed = 1,
@@ -380,7 +430,7 @@ def mn(
             "-c", help="Run these commands of Mininet, one per line, instead of asking for them.", metavar="COMMAND"
         ),
     ] = None,
-    kernel: SessionKernel = None,
+    kernel: KernelName = None,
     clock: SessionClock = "real",
     userland: Programs = "sealed",
     seed: Seed = 1,

@@ -28,13 +28,18 @@ def repeatable(trial: Trial) -> bool:
 
 
 def repeat(
-    records: Iterable[Record], scratch: Path, jobs: int | None, budget: Budget, progress: Progress
+    records: Iterable[Record],
+    scratch: Path,
+    jobs: int | None,
+    budget: Budget,
+    progress: Progress,
+    given: Iterable[Kernel] = (),
 ) -> dict[str, Record | LabError]:
     """Run `repeatable` trials again; return address -> the new record in a store at `scratch`, or why there is none.
 
-    Raises RecordError.
+    `given` kernels come before those that are installed here. Raises RecordError.
     """
-    kernels = {kernel.id: kernel for kernel in installed_kernels()}
+    kernels = {kernel.id: kernel for kernel in (*installed_kernels(), *given)}
     outcomes: dict[str, Record | LabError] = {}
     todo = []
     for record in records:

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
 from lab.comparison.identity import first_byte_difference
 from lab.errors import InputError, LabError
-from lab.kernel import Budget
+from lab.kernel import Budget, Kernel
 from lab.record.record import Record, RecordError
 from lab.record.store import Store
 from lab.runner.progress import name, shown
 from lab.runner.repeat import CannotRepeat, other_tools, repeat, repeatable
+from lab.usecases.unbundling import with_records
 
-__all__ = ["CheckedTrial", "Verification", "verify"]
+__all__ = ["CheckedTrial", "Verification", "verify", "verify_bundle"]
 
 
 @dataclass(frozen=True)
@@ -54,10 +56,11 @@ class Verification:
         }
 
 
-def verify(results: Path, jobs: int | None, budget: Budget) -> Verification:
+def verify(results: Path, jobs: int | None, budget: Budget, kernels: Sequence[Kernel] = ()) -> Verification:
     """Run the trials of the store again, in a scratch store next to it that is removed afterwards.
 
-    Raises InputError when there is no record, MachineError when the machine cannot run any.
+    `kernels` come before those that are installed here. Raises InputError when there is no record, MachineError when
+    the machine cannot run any.
     """
     store = Store(results)
     records = tuple(store)
@@ -75,10 +78,16 @@ def verify(results: Path, jobs: int | None, budget: Budget) -> Verification:
         else:
             checked[record.address] = CheckedTrial(record.address, name(record.trial), "real time")
     with store.scratch() as scratch, shown(len(whole)) as progress:
-        outcomes = repeat(whole, scratch, jobs, budget, progress)
+        outcomes = repeat(whole, scratch, jobs, budget, progress, kernels)
         for record in whole:
             checked[record.address] = _compared(record, outcomes[record.address])
     return Verification(tuple(checked[record.address] for record in records))
+
+
+def verify_bundle(file: Path, jobs: int | None, budget: Budget) -> Verification:
+    """Run the trials of a bundle again, on its own kernels and userlands. Raises BundleError, and as `verify` does."""
+    with with_records(file) as (found, results):
+        return verify(results, jobs, budget, found.kernels)
 
 
 def _compared(record: Record, outcome: Record | LabError) -> CheckedTrial:
