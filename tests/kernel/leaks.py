@@ -1,4 +1,4 @@
-"""Print all that a program in a guest can learn without asking the network: what differs between two runs is the host's.
+"""Print all that a program in a guest can learn without the network: what differs between two runs is the host's.
 
 Run as a script, in a folder that holds a folder `tree`. It needs no library besides Python's own.
 """
@@ -51,7 +51,8 @@ def chance() -> Iterator[str]:
 
 def machine() -> Iterator[str]:
     yield f"{os.uname()} {socket.gethostname()} {platform.processor()}"
-    for name in ("cpuinfo", "version", "cmdline", "meminfo", "mounts", "self/limits", "interrupts", "stat", "self/maps"):
+    names = ("cpuinfo", "version", "cmdline", "meminfo", "mounts", "self/limits", "interrupts", "stat", "self/maps")
+    for name in names:
         yield f"{name}\n{Path('/proc', name).read_text()}"
     words = struct.iter_unpack("=QQ", Path("/proc/self/auxv").read_bytes())
     yield f"auxiliary vector {list(words)}"
@@ -78,10 +79,11 @@ def files() -> Iterator[str]:
     Path("new").write_text("new")
     Path("new folder").mkdir()
     for folder in ("tree", "."):
-        yield f"{folder} {os.listdir(folder)} {[(each.name, each.inode()) for each in os.scandir(folder)]}"
+        yield f"{folder} {[(each.name, each.inode()) for each in os.scandir(folder)]}"
     for path in ("tree", "tree/deep", *(f"tree/{number}" for number in range(5)), "new", "new folder", "."):
-        yield f"{path} {os.stat(path)} {os.stat(path).st_blocks} {os.stat(path).st_atime_ns}"
-    system, python = os.statvfs("."), os.stat("/usr/bin/env")
+        seen = Path(path).stat()
+        yield f"{path} {seen} {seen.st_blocks} {seen.st_atime_ns}"
+    system, python = os.statvfs("."), Path("/usr/bin/env").stat()
     yield f"file system {system}"
     yield f"program {python} {python.st_mtime_ns}"
 
