@@ -13,6 +13,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from datetime import date
 from functools import partial
+from math import inf
 from pathlib import Path
 from typing import Any
 
@@ -134,8 +135,12 @@ def _errors(title: str, summed: Sequence[Summary]) -> Table:
         rows = [(name, spread) for name, spread in (("simulation", each.simulation), ("law", each.law)) if spread.count]
         for number, (name, spread) in enumerate(rows or [("", each.law)]):
             group = ("", "", "") if number else (each.name, str(each.drawn), str(each.answered))
-            made.add_row(*group, name, str(spread.count), *(f"{100 * error:.3g} %" for error in spread.quantiles))
+            made.add_row(*group, name, str(spread.count), *map(_share, spread.quantiles))
     return made
+
+
+def _share(error: float) -> str:
+    return "no ratio" if error == inf else f"{100 * error:.3g} %"
 
 
 def _names() -> list[str]:
