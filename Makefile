@@ -63,7 +63,7 @@ fidelity: setup-test kernel ## measure how often the check of real time is wrong
 	@$(PY) -m bench.fidelity $(ARGS)
 	@.venv/bin/pytest -m calm
 
-holdout: setup-test ## test the models on cases drawn by today's date (10 minutes, after three kernels' builds)
+holdout: setup-test ## test the models on cases drawn by today's date (240 guests, of three kernels)
 	@for series in 7.2 6.12 6.1; do $(LAB) kernel build $$series >/dev/null || exit $$?; done
 	@$(PY) -m bench.holdout $(ARGS)
 
