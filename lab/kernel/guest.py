@@ -154,7 +154,8 @@ class Guest:
         self.memory, self.budget, self.contained = memory, budget, ""
         scratch = self.folder / "boot"
         try:
-            same = baseline.ENVIRONMENT if (kernel.on, clock) == ("uml", "virtual") else {}  # real time may show the CPU
+            # real time is there to show what the CPU does
+            same = baseline.ENVIRONMENT if (kernel.on, clock) == ("uml", "virtual") else {}
             _write_boot(scratch, command, {**ENVIRONMENT, **same, **(environment or {})}, terminal is not None)
             self.console.write_bytes(b"")
             start = kernel.start(self.folder, seed, clock, memory)
