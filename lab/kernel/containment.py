@@ -67,7 +67,7 @@ class Containment:
             for path, access in wanted
             if path.exists()
         ]
-        return {"handled": [handled, network, scopes], "rules": rules, "memory": int(landlock.WRITE) & handled}
+        return {"handled": [handled, network, scopes], "rules": rules, "memory": landlock.WRITE & handled}
 
 
 def describe(abi: int) -> str:

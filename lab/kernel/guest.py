@@ -156,7 +156,7 @@ class Guest:
         scratch = self.folder / "boot"
         root = root or of_host()
         try:
-            # real time may show the CPU
+            # real time is there to show what the CPU does
             same = baseline.ENVIRONMENT if (kernel.on, clock) == ("uml", "virtual") else {}
             seen = {**ENVIRONMENT, "PYTHONPATH": root.search, **same, **(environment or {})}
             _write_boot(scratch, command, seen, terminal is not None, root)

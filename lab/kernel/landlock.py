@@ -5,51 +5,43 @@ sandbox, as far as the host's version of it goes.
 from __future__ import annotations
 
 import ctypes
-from enum import IntFlag
 
-__all__ = ["EXECUTE", "LIST", "OF_FILES", "READ", "WRITE", "Access", "abi", "gaps", "handled", "scoped"]
+__all__ = ["EXECUTE", "LIST", "OF_FILES", "READ", "WRITE", "abi", "gaps", "handled", "scoped"]
 
 CREATE_RULESET = 444
 VERSION = 1  # LANDLOCK_CREATE_RULESET_VERSION
 
-
-class Access(IntFlag):
-    """LANDLOCK_ACCESS_FS_*, in the kernel's order."""
-
-    EXECUTE = 1 << 0
-    WRITE_FILE = 1 << 1
-    READ_FILE = 1 << 2
-    READ_DIR = 1 << 3
-    REMOVE_DIR = 1 << 4
-    REMOVE_FILE = 1 << 5
-    MAKE_CHAR = 1 << 6
-    MAKE_DIR = 1 << 7
-    MAKE_REG = 1 << 8
-    MAKE_SOCK = 1 << 9
-    MAKE_FIFO = 1 << 10
-    MAKE_BLOCK = 1 << 11
-    MAKE_SYM = 1 << 12
-    REFER = 1 << 13
-    TRUNCATE = 1 << 14
-    IOCTL_DEV = 1 << 15
-
-
-EXECUTE = Access.EXECUTE
-LIST = Access.READ_DIR
-READ = Access.READ_FILE | Access.READ_DIR
-# Regular files and folders only: a symbolic link, say, would lead whoever reads the folder later to another file.
-WRITE = (
-    READ
-    | Access.WRITE_FILE
-    | Access.REMOVE_DIR
-    | Access.REMOVE_FILE
-    | Access.MAKE_DIR
-    | Access.MAKE_REG
-    | Access.REFER
-    | Access.TRUNCATE
+_RIGHTS = (  # LANDLOCK_ACCESS_FS_*, in the order of their bits, with the version that knows them
+    ("EXECUTE", 1),
+    ("WRITE_FILE", 1),
+    ("READ_FILE", 1),
+    ("READ_DIR", 1),
+    ("REMOVE_DIR", 1),
+    ("REMOVE_FILE", 1),
+    ("MAKE_CHAR", 1),
+    ("MAKE_DIR", 1),
+    ("MAKE_REG", 1),
+    ("MAKE_SOCK", 1),
+    ("MAKE_FIFO", 1),
+    ("MAKE_BLOCK", 1),
+    ("MAKE_SYM", 1),
+    ("REFER", 2),
+    ("TRUNCATE", 3),
+    ("IOCTL_DEV", 5),
 )
-OF_FILES = EXECUTE | Access.WRITE_FILE | Access.READ_FILE | Access.TRUNCATE | Access.IOCTL_DEV  # not of folders
-_SINCE = {Access.REFER: 2, Access.TRUNCATE: 3, Access.IOCTL_DEV: 5}  # the others: 1
+
+
+def _bits(names: str) -> int:
+    wanted = names.split()
+    return sum(1 << bit for bit, (name, _) in enumerate(_RIGHTS) if name in wanted)
+
+
+EXECUTE = _bits("EXECUTE")
+LIST = _bits("READ_DIR")
+READ = _bits("READ_FILE READ_DIR")
+# Regular files and folders only: a symbolic link, say, would lead whoever reads the folder later to another file.
+WRITE = READ | _bits("WRITE_FILE REMOVE_DIR REMOVE_FILE MAKE_DIR MAKE_REG REFER TRUNCATE")
+OF_FILES = _bits("EXECUTE WRITE_FILE READ_FILE TRUNCATE IOCTL_DEV")  # the others are of folders
 _NETWORK_SINCE, _SCOPES_SINCE = 4, 6
 _LACKS = {  # what a host's version cannot refuse, by the first one that can
     1: "files",
@@ -67,7 +59,7 @@ def abi() -> int:
 
 def handled(version: int) -> int:
     """Return the bits of all accesses to files that this version refuses unless a rule allows them."""
-    return sum(access for access in Access if version >= _SINCE.get(access, 1))
+    return sum(1 << bit for bit, (_, since) in enumerate(_RIGHTS) if version >= since)
 
 
 def scoped(version: int) -> tuple[int, int]:

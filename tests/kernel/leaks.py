@@ -20,7 +20,7 @@ from pathlib import Path
 RDTSC = "0f31 48c1e220 4809d0 c3"  # rdtsc; shl rdx, 32; or rax, rdx; ret
 RDTSCP = "0f01f9 48c1e220 4809d0 c3"
 PROCESSOR = "0f01f9 89c8 c3"  # rdtscp; mov eax, ecx; ret
-AT_EXECFN = 31
+SHOWN = ("cpuinfo", "version", "cmdline", "meminfo", "mounts", "self/limits", "interrupts", "stat", "self/maps")
 
 
 def machine_code(text: str) -> Callable[[], int]:
@@ -51,8 +51,7 @@ def chance() -> Iterator[str]:
 
 def machine() -> Iterator[str]:
     yield f"{os.uname()} {socket.gethostname()} {platform.processor()}"
-    names = ("cpuinfo", "version", "cmdline", "meminfo", "mounts", "self/limits", "interrupts", "stat", "self/maps")
-    for name in names:
+    for name in SHOWN:
         yield f"{name}\n{Path('/proc', name).read_text()}"
     words = struct.iter_unpack("=QQ", Path("/proc/self/auxv").read_bytes())
     yield f"auxiliary vector {list(words)}"
@@ -81,18 +80,17 @@ def files() -> Iterator[str]:
     for folder in ("tree", "."):
         yield f"{folder} {[(each.name, each.inode()) for each in os.scandir(folder)]}"
     for path in ("tree", "tree/deep", *(f"tree/{number}" for number in range(5)), "new", "new folder", "."):
-        seen = Path(path).stat()
-        yield f"{path} {seen} {seen.st_blocks} {seen.st_atime_ns}"
-    system, python = os.statvfs("."), Path("/usr/bin/env").stat()
-    yield f"file system {system}"
-    yield f"program {python} {python.st_mtime_ns}"
+        about = Path(path).stat()
+        yield f"{path} {about} {about.st_blocks} {about.st_atime_ns} {about.st_ctime_ns}"
+    yield f"file system {os.statvfs('.')}"
+    yield f"program {Path('/usr/bin/env').stat()}"
 
 
 def main() -> None:
     """Print everything, line by line."""
     for part in (counters, chance, machine, libraries, files):
         for line in part():
-            print(line)
+            print(line)  # what it is for
 
 
 if __name__ == "__main__":
