@@ -77,14 +77,21 @@ def describe(abi: int) -> str:
     return f"{by}, except for {' and '.join(gaps)}" if gaps else by
 
 
-def files_of(root: Root) -> tuple[Path, ...]:
-    """Return what a guest with that root has to read of the host."""
+def files_of(program: Path, root: Root) -> tuple[Path, ...]:
+    """Return what a guest of the kernel `program` with that root has to read of the host."""
     if root.tree == Path("/"):
         return host_programs()
-    return (root.tree, root.code) if root.code else (root.tree,)
+    return (root.tree, *((root.code,) if root.code else ()), *_libraries(program))
+
+
+def _libraries(program: Path) -> tuple[Path, ...]:
+    """Return where a kernel's libraries are: of one that is linked dynamically, as the kernels of an older lab are."""
+    with program.open("rb") as file:
+        dynamic = str(LOADER).encode() in file.read(4096)
+    return tuple(map(Path, ("/lib", "/lib64", "/usr/lib", "/usr/lib64", "/etc/ld.so.cache"))) if dynamic else ()
 
 
 def host_programs() -> tuple[Path, ...]:
-    """Return the files and folders that a guest needs whose programs are the host's own, and the lab's code."""
+    """Return the files and folders that a guest needs whose programs are the host's own, and what is the lab's."""
     names = (*_TOP.split(), *(f"/etc/{name}" for name in _ETC.split()), sys.prefix, sys.base_prefix)
-    return (*(Path(name) for name in dict.fromkeys(names)), LAB)
+    return (*(Path(name) for name in dict.fromkeys(names)), LAB, PACKAGE / "topologies")

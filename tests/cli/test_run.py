@@ -231,7 +231,7 @@ def test_a_missing_tool_is_named(lab: Lab, tmp_path: Path) -> None:
     bare.mkdir()
     for tool in ("sh", "env"):
         (bare / tool).symlink_to(shutil.which(tool) or "")
-    done = lab(workload="Iperf3()", environment={"PATH": str(bare)})
+    done = lab("--userland", "host", workload="Iperf3()", environment={"PATH": str(bare)})
     assert done.returncode == 3
     assert "'iperf3' missing" in done.stdout
     assert "Traceback" not in done.stderr

@@ -26,7 +26,7 @@ def start(
     place = _memory_folder(memory, folder)
     return Start(
         command=_command_line(program, seccomp, seed, clock, memory, root),
-        containment=Containment(program, files_of(root), (folder,), ptrace=not seccomp),
+        containment=Containment(program, files_of(program, root), (folder,), ptrace=not seccomp),
         memory=None if place == folder else place,
         clock=clock_address if clock == "virtual" else None,
     )
