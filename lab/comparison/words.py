@@ -18,12 +18,13 @@ def absent(change: ClaimChange) -> Iterator[str]:
 
 
 def chance(case: CaseChange) -> Iterator[str]:
-    """Yield how a case was tested, why nobody can tell, and what else may have made the difference."""
+    """Yield why a side has no figure, how a case was tested, why nobody can tell, and what else may have changed it."""
     name = f"{case.new.arm} {case.new.point}".strip()
-    if not case.is_skipped:
-        for side, result in (("base", case.base), ("new", case.new)):
-            if result.verdict and result.verdict.kind == "skipped":
-                yield f"{name}: not compared, skipped on the {side} kernel: {result.verdict.reason}"
+    for side, result in (("base", case.base), ("new", case.new)):
+        if result.verdict and result.verdict.kind == "skipped" and not case.is_skipped:
+            yield f"{name}: not compared, skipped on the {side} kernel: {result.verdict.reason}"
+        if result.verdict and result.verdict.kind == "invalid" and not result.measured and not case.is_spoilt:
+            yield f"{name}: no figure on the {side} kernel: {result.verdict.reason}"
     if case.shift:
         yield f"{name}: {_tested(case.shift, 'repeats' if case.real_time else 'seeds')}"
         if case.change == "cannot tell":

@@ -321,6 +321,21 @@ def test_a_claim_that_fails_on_one_kernel_has_changed(judge: Judge) -> None:
     assert found.change == "cannot tell"
 
 
+def test_an_arm_that_fails_on_one_kernel_says_why(judge: Judge) -> None:
+    """A setting that an older kernel lacks, say: the other arms are compared, and the reason is in the answer."""
+    declaration = CLAIM.format(size="1 MB").replace("relative_to", 'tolerance=Within(0.1, because="so"), relative_to')
+    broken = {"netcat.json": b"no JSON"}
+    sides = [
+        judge(declaration, {"only": [netcat(1)], "twice": [twice]}, kernel)
+        for kernel, twice in (("k1", broken), ("k2", netcat(2)))
+    ]
+    (found,) = compare([sides[0]], [sides[1]])
+    assert [case.change for case in found.cases] == ["identical", "figure moved"]
+    console = Console(width=200, record=True, file=io.StringIO())
+    console.print(Answer((found,)).render())
+    assert "twice: no figure on the base kernel: " in console.export_text()
+
+
 def test_another_experiment_is_not_compared(judge: Judge) -> None:
     sides = [
         judge(CLAIM.format(size=size), {"only": [netcat(1)], "twice": [netcat(2)]}, kernel)
