@@ -94,7 +94,7 @@ def test_a_section_says_how_it_was_tested_and_predicted(
     judged: Callable[[str], Claim], name: str, said: list[str]
 ) -> None:
     found = facts(judged(name))
-    assert "sender to receiver: 50 ms" in found["Tested"]
+    assert "sender connects to receiver: duration 50 ms" in found["Tested"]
     for text in said:
         assert text in found["Predicted"]
 
