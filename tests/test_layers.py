@@ -77,7 +77,7 @@ SYSTEM_CALLS = ("exec", "fork", "popen", "posix_spawn", "spawn", "system")  # of
 TOUCHES_SYSTEM = {"building", "userland", "testbed", "kernel", "fabric", "workload", "probe", "middlebox", "runner"}
 EXEMPT = {
     "lab/cli/doctor.py",  # asks the machine what it can do
-    "lab/bundle/start.py",  # starts the lab that a bundle carries
+    "lab/bundler/start.py",  # starts the lab that a bundle carries
 }
 
 

@@ -13,9 +13,9 @@ from typing import Any
 import lab
 from lab import shipped
 from lab.building import Progress, terminable
-from lab.bundle import program, writer
-from lab.bundle.crate import About
-from lab.bundle.part import EXPERIMENTS, KERNELS, NOTEBOOKS, REPORT, RESULTS, TOPOLOGIES, USERLANDS, Part
+from lab.bundler import program, writer
+from lab.bundler.crate import About
+from lab.bundler.part import EXPERIMENTS, KERNELS, NOTEBOOKS, REPORT, RESULTS, TOPOLOGIES, USERLANDS, Part
 from lab.errors import InputError
 from lab.kernel import installed
 from lab.kernel.base import KernelMissing

@@ -14,9 +14,9 @@ from pathlib import Path
 
 from lab import cache as caches
 from lab.building import terminable
-from lab.bundle import reader
-from lab.bundle.errors import BundleError
-from lab.bundle.part import KERNELS, RESULTS, USERLANDS
+from lab.bundler import reader
+from lab.bundler.errors import BundleError
+from lab.bundler.part import KERNELS, RESULTS, USERLANDS
 from lab.errors import InputError
 from lab.kernel import KernelMissing, UmlKernel, find, installed
 from lab.owner import private, sweep

@@ -19,7 +19,7 @@ import pytest
 import zstandard
 
 from lab.building import Silent
-from lab.bundle import reader
+from lab.bundler import reader
 from lab.spec import find
 from lab.usecases import bundling
 

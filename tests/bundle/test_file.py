@@ -22,11 +22,11 @@ from hypothesis import strategies as st
 from rocrate.rocrate import ROCrate
 
 from lab.building import Silent
-from lab.bundle import manifest, reader, writer
-from lab.bundle.crate import About
-from lab.bundle.errors import BundleError
-from lab.bundle.frames import SEAL_BYTES, writing
-from lab.bundle.part import Part
+from lab.bundler import manifest, reader, writer
+from lab.bundler.crate import About
+from lab.bundler.errors import BundleError
+from lab.bundler.frames import SEAL_BYTES, writing
+from lab.bundler.part import Part
 from lab.errors import InputError, MachineError
 from lab.userland.manifest import manifest as tree_manifest
 
@@ -326,9 +326,9 @@ KILLED = """
 import os, signal, sys
 from pathlib import Path
 from lab.building import Silent
-from lab.bundle import writer
-from lab.bundle.crate import About
-from lab.bundle.part import Part
+from lab.bundler import writer
+from lab.bundler.crate import About
+from lab.bundler.part import Part
 class Killing(Silent):
     def step(self, done, total):
         os.kill(os.getpid(), signal.SIGKILL)

@@ -10,12 +10,12 @@ from collections.abc import Sequence
 from pathlib import Path, PurePosixPath
 from typing import BinaryIO, Protocol
 
-from lab.bundle import crate, manifest
-from lab.bundle.crate import About
-from lab.bundle.frames import writing
-from lab.bundle.hashed import Hashed
-from lab.bundle.manifest import Manifest
-from lab.bundle.part import Part
+from lab.bundler import crate, manifest
+from lab.bundler.crate import About
+from lab.bundler.frames import writing
+from lab.bundler.hashed import Hashed
+from lab.bundler.manifest import Manifest
+from lab.bundler.part import Part
 from lab.errors import InputError, MachineError
 from lab.owner import private, sweep
 

@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
 
-from lab.bundle.errors import BundleError
-from lab.bundle.part import USERLANDS
+from lab.bundler.errors import BundleError
+from lab.bundler.part import USERLANDS
 
 __all__ = ["Unpacked"]
 

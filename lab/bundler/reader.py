@@ -10,11 +10,11 @@ from pathlib import Path
 
 import zstandard
 
-from lab.bundle import manifest
-from lab.bundle.errors import BundleError
-from lab.bundle.frames import Forward, Sealed, reading
-from lab.bundle.manifest import Manifest
-from lab.bundle.unpacked import Unpacked
+from lab.bundler import manifest
+from lab.bundler.errors import BundleError
+from lab.bundler.frames import Forward, Sealed, reading
+from lab.bundler.manifest import Manifest
+from lab.bundler.unpacked import Unpacked
 from lab.errors import InputError, MachineError
 
 __all__ = ["identify", "unpack"]

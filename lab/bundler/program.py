@@ -8,8 +8,8 @@ import zipfile
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from lab.bundle.frames import SEAL_BYTES
-from lab.bundle.start import CODE, TREE
+from lab.bundler.frames import SEAL_BYTES
+from lab.bundler.start import CODE, TREE
 
 __all__ = ["make"]
 
@@ -22,7 +22,7 @@ import sys
 
 if sys.version_info < (3, 11):
     sys.exit("lab: this needs Python 3.11 or newer, and is run by %d.%d" % sys.version_info[:2])
-from lab.bundle.start import main
+from lab.bundler.start import main
 
 main()
 """

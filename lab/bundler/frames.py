@@ -15,7 +15,7 @@ from typing import BinaryIO
 
 import zstandard
 
-from lab.bundle.errors import BundleError
+from lab.bundler.errors import BundleError
 
 __all__ = ["SEAL_BYTES", "Forward", "Frames", "Sealed", "reading", "writing"]
 

@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from lab.bundle.errors import BundleError
+from lab.bundler.errors import BundleError
 
 __all__ = ["FILE", "Manifest", "is_path", "parse"]
 

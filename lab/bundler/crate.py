@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from lab.bundle import manifest
-from lab.bundle.manifest import Manifest
-from lab.bundle.part import Part
+from lab.bundler import manifest
+from lab.bundler.manifest import Manifest
+from lab.bundler.part import Part
 
 __all__ = ["FILE", "About", "digest", "render"]
 

@@ -50,10 +50,11 @@ def main() -> None:
 
 
 def _wait(started: subprocess.Popen[bytes]) -> int:
-    """Return the exit code. It gets a Ctrl-C from the terminal itself, and what else ends us from us."""
+    """Return the exit code, as a shell would. It gets a Ctrl-C from the terminal itself, and what else ends us from us."""
     while True:
         try:
-            return started.wait()
+            status = started.wait()
+            return status if status >= 0 else 128 - status  # by a signal, before the lab could say so itself
         except KeyboardInterrupt:
             continue
         except BaseException:
