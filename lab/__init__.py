@@ -8,9 +8,39 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from lab.api import article, articles, bisect, compare, load, regress, run, run_seeds, save_baseline, verify
+    from lab.api import (
+        article,
+        articles,
+        bisect,
+        compare,
+        load,
+        merge,
+        plan,
+        push,
+        regress,
+        run,
+        run_seeds,
+        run_shard,
+        save_baseline,
+        verify,
+    )
 
-__all__ = ["article", "articles", "bisect", "compare", "load", "regress", "run", "run_seeds", "save_baseline", "verify"]
+__all__ = [
+    "article",
+    "articles",
+    "bisect",
+    "compare",
+    "load",
+    "merge",
+    "plan",
+    "push",
+    "regress",
+    "run",
+    "run_seeds",
+    "run_shard",
+    "save_baseline",
+    "verify",
+]
 
 
 def __getattr__(name: str) -> object:

@@ -45,6 +45,7 @@ LAYERS = {
         "middlebox",
         "record",
     },
+    "cluster": {"units", "meaning", "spec", "kernel", "record", "runner", "archive"},
     "metric": {"units", "record"},
     "model": {"units", "prediction", "version", "spec"},
     "verdict": {"units", "version", "meaning", "prediction", "spec", "record", "model"},
@@ -68,7 +69,7 @@ NARROWED = {
 
 SYSTEM_MODULES = {"asyncio", "ctypes", "fcntl", "mininet", "multiprocessing", "pty", "pyroute2", "socket", "subprocess"}
 SYSTEM_CALLS = ("exec", "fork", "popen", "posix_spawn", "spawn", "system")  # of os, by how their names start
-TOUCHES_SYSTEM = {"testbed", "kernel", "fabric", "workload", "probe", "middlebox", "runner"}
+TOUCHES_SYSTEM = {"testbed", "kernel", "fabric", "workload", "probe", "middlebox", "runner", "cluster"}
 EXEMPT = {"lab/cli/doctor.py"}  # asks the machine what it can do
 
 

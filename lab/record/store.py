@@ -136,8 +136,11 @@ class Store:
 
     @contextmanager
     def scratch(self) -> Iterator[Path]:
-        """Make a private folder next to the records; it is gone afterwards, or when the store is next opened."""
-        with self._private("scratch") as path:
+        """Make a private folder next to the records; it is gone afterwards, or when the store is next opened.
+
+        Raises MachineError when the disk is full.
+        """
+        with self._room(), self._private("scratch") as path:
             yield path
 
     @contextmanager

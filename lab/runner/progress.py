@@ -6,7 +6,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import TracebackType
-from typing import TYPE_CHECKING, Self, TextIO
+from typing import TYPE_CHECKING, Protocol, Self, TextIO
 
 from lab.errors import LabError
 from lab.record.record import Record
@@ -22,11 +22,21 @@ def name(trial: Trial) -> str:
     return " ".join(part for part in (trial.claim, trial.arm, trial.point) if part)
 
 
+class Display(Progress, Protocol):
+    """Shows, besides the trials, what their crew says."""
+
+    def remark(self, text: str) -> None:
+        """Show a sentence about the run: a worker is gone, say."""
+
+    def status(self, text: str) -> None:
+        """Show how the run stands: workers, time left. The latest counts."""
+
+
 class Lines:
     """Write one line for each trial that ends."""
 
     def __init__(self, total: int, stream: TextIO) -> None:
-        self._total, self._done, self._stream = total, 0, stream
+        self._total, self._done, self._stream, self._status = total, 0, stream, ""
 
     def started(self, trial: Trial) -> None:
         """Write nothing: a log wants results."""
@@ -34,7 +44,15 @@ class Lines:
     def ended(self, trial: Trial, outcome: Record | LabError, stored: bool) -> None:
         """Write `[3/14] claim arm point: 4.1 s`."""
         self._done += 1
-        print(f"[{self._done}/{self._total}] {name(trial)}: {_said(outcome, stored)}", file=self._stream, flush=True)
+        self.remark(f"[{self._done}/{self._total}] {name(trial)}: {_said(outcome, stored)}{self._status}")
+
+    def remark(self, text: str) -> None:
+        """Write it."""
+        print(text, file=self._stream, flush=True)
+
+    def status(self, text: str) -> None:
+        """Write it behind the next trials."""
+        self._status = f" ({text})"
 
 
 class Bars:
@@ -67,12 +85,20 @@ class Bars:
         if trial.address in self._running:
             self._bars.remove_task(self._running.pop(trial.address))
         if isinstance(outcome, LabError):
-            self._bars.console.print(f"{name(trial)}: {_said(outcome, stored)}", markup=False)
+            self.remark(f"{name(trial)}: {_said(outcome, stored)}")
         self._bars.advance(self._all)
+
+    def remark(self, text: str) -> None:
+        """Write it above the bars."""
+        self._bars.console.print(text, markup=False)
+
+    def status(self, text: str) -> None:
+        """Show it before the bar of all trials."""
+        self._bars.update(self._all, description=f"trials: {text}")
 
 
 @contextmanager
-def shown(total: int) -> Iterator[Progress]:
+def shown(total: int) -> Iterator[Display]:
     """Yield the display that fits standard error, for `total` trials."""
     if sys.stderr.isatty():
         with Bars(total) as bars:

@@ -57,18 +57,11 @@ def _check(record: Record, kernels: dict[str, Kernel]) -> None:
     if trial.on == "vm" and here != trial.kernel:
         raise CannotRepeat(f"it ran under {trial.kernel.get('machine')}, and here is {here['machine']}")
     try:
-        tools.versions(_named(trial))
+        tools.differing(trial.tools)
     except ToolMissing as missing:
         raise CannotRepeat(str(missing)) from None
 
 
 def other_tools(trial: Trial) -> tuple[str, ...]:
     """Name the tools whose version here is another one, the lab's own code among them. Raises MachineError."""
-    here = tools.versions(_named(trial))
-    return tuple(
-        f"{name} {here[name]} instead of {version}" for name, version in trial.tools.items() if here[name] != version
-    )
-
-
-def _named(trial: Trial) -> Iterable[str]:
-    return trial.tools.keys() - {"lab", "python"}
+    return tools.differing(trial.tools)

@@ -8,7 +8,7 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
@@ -68,6 +68,17 @@ def versions(tools: Iterable[str]) -> dict[str, str]:
         "python": platform.python_version(),
         **{tool: _version(tool) for tool in sorted(set(tools))},
     }
+
+
+def differing(wanted: Mapping[str, str]) -> tuple[str, ...]:
+    """Name those of the `wanted` tools whose version here is another one, the lab's own code among them.
+
+    Raises ToolMissing.
+    """
+    here = versions(wanted.keys() - {"lab", "python"})
+    return tuple(
+        f"{name} {here[name]} instead of {version}" for name, version in wanted.items() if here[name] != version
+    )
 
 
 @cache
