@@ -10,6 +10,7 @@ from distributed import Client, Future
 
 from lab.cluster import pilot
 from lab.cluster.pilot import Plain
+from lab.cluster.where import SchedulerGone, address
 from lab.errors import MachineError
 from lab.kernel import parts
 from lab.kernel.parts import Part
