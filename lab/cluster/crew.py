@@ -16,6 +16,7 @@ from typing import Any
 from distributed import Client, Future
 
 from lab.cluster import pilot
+from lab.cluster.errand import errand
 from lab.cluster.muster import Muster
 from lab.cluster.pilot import Plain
 from lab.cluster.where import SchedulerGone, address, connected
@@ -32,6 +33,7 @@ from lab.runner.progress import Display
 __all__ = ["assembled"]
 
 AHEAD = 2  # trials handed out for each core: one runs, one waits
+TOGETHER = 32  # answers that are fetched at once: some megabytes each
 TRIES = 3  # of a trial on workers that turn out to be unfit
 _POLL_SECONDS = 0.2  # how long a Ctrl-C may wait
 _SEEN_SECONDS = 60.0  # for what a worker wrote to appear here: network file systems keep what they have seen that long
@@ -110,6 +112,7 @@ class _Run:
         self.flying: dict[str, _Flight] = {}  # by Dask's key
         self.events: queue.SimpleQueue[Future[Any]] = queue.SimpleQueue()
         self.tries: dict[str, int] = {}
+        self.losses = 0  # of workers, after which was looked for what is stranded
         self.begun = time.monotonic()
         self.done = 0.0  # of the estimated cost
         self.left = sum(crew.cost[trial.address] for trial in trials)
@@ -118,22 +121,18 @@ class _Run:
         """Yield each trial with its outcome as it ends."""
         while self.waiting or self.flying:
             self.muster.look()
-            self._call_back_stranded()
+            if self.muster.losses != self.losses:
+                self.losses = self.muster.losses
+                self._call_back_stranded()
             while self.waiting and len(self.flying) < AHEAD * self.muster.slots:
                 self._hand_out(self.waiting.popleft())
-            try:
-                ended = self.events.get(timeout=_POLL_SECONDS)
-            except queue.Empty:
-                continue
-            flight = self.flying.pop(str(ended.key), None)
-            if flight is None:  # called back
-                continue
-            outcome = self._outcome(flight)
-            if outcome is None:
-                self.waiting.appendleft(flight.trial)
-                continue
-            self._account(flight.trial)
-            yield flight.trial, outcome
+            for flight, answer in self._landed():
+                outcome = self._outcome(flight, answer)
+                if outcome is None:
+                    self.waiting.appendleft(flight.trial)
+                    continue
+                self._account(flight.trial)
+                yield flight.trial, outcome
 
     def recall(self) -> None:
         """Take back what was handed out; the workers' guests end."""
@@ -154,7 +153,7 @@ class _Run:
         }
         workers = frozenset(self.muster.admitted)
         key = f"replab-{trial.address}-{secrets.token_hex(4)}"
-        future = crew.client.submit(pilot.perform, task, key=key, workers=list(workers), pure=False)
+        future = crew.client.submit(errand(pilot.perform), task, key=key, workers=list(workers), pure=False)
         self.flying[key] = _Flight(trial, workers, future)
         future.add_done_callback(self.events.put)
 
@@ -167,17 +166,27 @@ class _Run:
                 flight.future.cancel()
                 self.waiting.appendleft(flight.trial)
 
-    def _outcome(self, flight: _Flight) -> Record | LabError | None:
+    def _landed(self) -> list[tuple[_Flight, Plain | None]]:
+        """Wait for trials to end; return some that have, with their answers, fetched together."""
+        ended: list[_Flight] = []
+        with suppress(queue.Empty):
+            while len(ended) < TOGETHER:
+                key = str(self.events.get(timeout=0 if ended else _POLL_SECONDS).key)
+                if key in self.flying:  # else it was called back
+                    ended.append(self.flying.pop(key))
+        finished = [flight.future for flight in ended if flight.future.status == "finished"]
+        answers = dict(zip(finished, self.crew.client.gather(finished), strict=True)) if finished else {}
+        return [(flight, answers.get(flight.future)) for flight in ended]
+
+    def _outcome(self, flight: _Flight, answer: Plain | None) -> Record | LabError | None:
         """Return the trial's outcome; None when it is to be handed out again."""
-        future, trial = flight.future, flight.trial
-        if future.status == "error":
-            error = future.exception()
-            return TrialFailed(f"the workers that performed it ended: {error}", 1)
-        if future.status != "finished":
+        trial = flight.trial
+        if flight.future.status == "error":
+            return TrialFailed(f"the workers that performed it ended: {flight.future.exception()}", 1)
+        if answer is None:
             if self.crew.client.status not in ("running", "connecting"):
                 raise SchedulerGone
             return None
-        answer: Plain = future.result()
         if answer["unfit"]:
             return self._unfit(trial, answer["worker"], answer["error"])
         if answer["error"]:

@@ -9,6 +9,7 @@ from typing import Any
 from distributed import Client, Future
 
 from lab.cluster import pilot
+from lab.cluster.errand import errand
 from lab.cluster.pilot import Plain
 from lab.cluster.where import SchedulerGone, address
 from lab.errors import MachineError
@@ -29,6 +30,7 @@ class Muster:
         self.admitted: dict[str, int] = {}  # address -> trials at once
         self.refused: dict[str, str] = {}  # address -> why
         self.sharing: set[str] = set()  # those that write into our store
+        self.losses = 0  # how many of the admitted are gone, or were refused later
         self._client, self._wanted, self._display = client, wanted, display
         self._asked: dict[str, Future[Any]] = {}
         self._given: dict[str, list[Future[Any]]] = {}
@@ -51,6 +53,7 @@ class Muster:
         present = self._present()
         for gone in [worker for worker in self.admitted if worker not in present]:
             del self.admitted[gone]
+            self.losses += 1
             self._display.remark(f"{self.name(gone)} is gone: others take over its trials")
         self.refused = {worker: why for worker, why in self.refused.items() if worker in present}
         self._asked = {worker: asked for worker, asked in self._asked.items() if worker in present}
@@ -63,7 +66,7 @@ class Muster:
 
     def refuse(self, worker: str, reason: str) -> None:
         """Give a worker no more trials, and say why."""
-        self.admitted.pop(worker, None)
+        self.losses += self.admitted.pop(worker, None) is not None
         if worker not in self.refused:
             self.refused[worker] = reason
             self._display.remark(f"{self.name(worker)} gets no trials: {reason}")
@@ -77,9 +80,7 @@ class Muster:
         try:
             present: Mapping[str, int] = self._client.nthreads()
         except (OSError, TimeoutError, AttributeError):
-            raise MachineError(
-                "the cluster's scheduler is gone: finished trials are kept, run again to go on"
-            ) from None
+            raise SchedulerGone from None
         return present
 
     def _hear(self) -> None:
@@ -113,7 +114,7 @@ class Muster:
         return self._submit(pilot.receive, tuple(part), self._packed[part], worker=worker)
 
     def _submit(self, function: Any, *arguments: Any, worker: str) -> Future[Any]:
-        return self._client.submit(function, *arguments, workers=[worker], pure=False, priority=1)
+        return self._client.submit(errand(function), *arguments, workers=[worker], pure=False, priority=1)
 
     def _answer(self, worker: str, future: Future[Any]) -> Any:
         """Return what a worker answered; None, and refuse it, when it could not."""

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 __all__ = ["SchedulerGone", "address", "connected"]
 
 FORMS = "local:N, tcp://HOST:PORT, tls://HOST:PORT, slurm, slurm:N, or a scheduler file"
+_LOGGERS = ("distributed", "distributed.client")  # those that Dask gives handlers
 _SECONDS = 20.0  # for a scheduler to answer
 _JOB_MEMORY = "2 GiB"  # for each core of a batch job, unless Dask's configuration says otherwise
 
@@ -84,6 +85,7 @@ def _local(stack: ExitStack, count: int) -> object:
             host="127.0.0.1",
             dashboard_address="127.0.0.1:0",
             memory_limit=0,  # what needs memory are the guests
+            silence_logs=logging.CRITICAL,
         )
     )
 
@@ -116,10 +118,12 @@ def _count(where: str, text: str) -> int:
 @contextmanager
 def _hushed() -> Iterator[None]:
     """Keep Dask's log to itself: what matters of it is said in our words."""
-    logger = logging.getLogger("distributed")
-    before = logger.level
-    logger.setLevel(logging.CRITICAL)
+    handlers = [each for name in _LOGGERS for each in logging.getLogger(name).handlers]
+    before = [each.level for each in handlers]
+    for each in handlers:
+        each.setLevel(logging.CRITICAL)
     try:
         yield
     finally:
-        logger.setLevel(before)
+        for each, level in zip(handlers, before, strict=True):
+            each.setLevel(level)
