@@ -2,42 +2,29 @@
 
     python -m bench.scheduling [--tasks 20000] [--workers 2] [--threads 100]
 
-Each task does all that a trial's does, but for the trial. Prints one JSON document: tasks a second, and the memory of
-this process, in which the scheduler runs too, after every tenth of them.
+Each task does all that a trial's does, but for the trial and its record. Prints one JSON document: tasks a second, and
+the CPU time and the memory of this process, in which the scheduler runs too; the memory after every tenth of the tasks.
 """
 
 from __future__ import annotations
 
 import argparse
+import io
 import json
+import resource
 import tempfile
 import time
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
-import psutil
 from distributed import Client, LocalCluster, get_worker
 
 from lab.cluster import crew, pilot
-from lab.errors import LabError
 from lab.kernel import Budget, choose
-from lab.record.record import Record
 from lab.record.store import Store
 from lab.record.trial import Trial
-from lab.runner.progress import Display
-
-
-class Silent:
-    """A display that nobody looks at."""
-
-    def started(self, trial: Trial) -> None: ...
-
-    def ended(self, trial: Trial, outcome: Record | LabError, stored: bool) -> None: ...
-
-    def remark(self, text: str) -> None: ...
-
-    def status(self, text: str) -> None: ...
+from lab.runner.progress import Lines
 
 
 def empty(_: pilot.Plain) -> pilot.Plain:
@@ -57,7 +44,7 @@ def measure(tasks: int, workers: int, threads: int) -> dict[str, Any]:
     """Hand out that many tasks to workers that each perform so many at once."""
     wanted = trials(tasks, choose("uml").describe())
     cost = {trial.address: 1.0 for trial in wanted}
-    display: Display = Silent()
+    display = Lines(tasks, io.StringIO())
     memory = [_megabytes()]
     with tempfile.TemporaryDirectory() as results, patch.object(pilot, "perform", empty):
         cluster = LocalCluster(n_workers=workers, threads_per_worker=threads, host="127.0.0.1", dashboard_address=None)
@@ -66,17 +53,25 @@ def measure(tasks: int, workers: int, threads: int) -> dict[str, Any]:
             Client(cluster) as client,
             crew.assembled(client, Store(Path(results)), [], Budget(), lambda _: None, cost, display) as pilots,
         ):
-            begun = 0.0
+            begun, used = 0.0, 0.0
             for number, _ in enumerate(pilots.perform(wanted, display.started)):
-                begun = begun or time.monotonic()  # workers have joined
+                if not begun:  # workers have joined
+                    begun, used = time.monotonic(), time.process_time()
                 if number % (tasks // 10) == 0:
                     memory.append(_megabytes())
-            seconds = time.monotonic() - begun
-    return {"tasks": tasks, "slots": workers * threads, "tasks_a_second": round(tasks / seconds), "megabytes": memory}
+            seconds, cpu = time.monotonic() - begun, time.process_time() - used
+    return {
+        "tasks": tasks,
+        "slots": workers * threads,
+        "tasks_a_second": round(tasks / seconds),
+        "tasks_a_cpu_second": round(tasks / cpu),  # of this process; the workers' own time is not in it
+        "megabytes": memory,
+    }
 
 
 def _megabytes() -> int:
-    return int(psutil.Process().memory_info().rss / 1e6)
+    pages = int(Path("/proc/self/statm").read_text().split()[1])
+    return pages * resource.getpagesize() // 10**6
 
 
 if __name__ == "__main__":

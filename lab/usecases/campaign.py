@@ -137,16 +137,15 @@ def run_shard(
     """
     plans = [plan(experiments, settings) for experiments, settings in asked]
     planned = [each for one in plans for each in one]
-    away = [each for each in planned if each.travels]
-    own = shard.part({slot: costs.get(slot, each.seconds) for each in away for slot in _slots(each)})
-    trials = [trial for each in away for trial in each.trials if _slot(trial) in own]
+    own = _own(planned, shard, costs)
+    trials = [trial for each in planned for trial in each.trials if _slot(trial) in own]
     outcomes = perform(asked, plans, trials, Store(results), jobs, budget, elsewhere=elsewhere)
     failed = [(trial, outcomes[trial.address]) for trial in trials]
     return ShardRun(
         shard,
         sum(isinstance(outcome, Record) for outcome in outcomes.values()),
         tuple((name(trial), error) for trial, error in failed if isinstance(error, LabError)),
-        _skipped([each for each in away if own.intersection(_slots(each))]),
+        _skipped([each for each in planned if own.intersection(_slots(each))]),
         sum(len(each.samples) for each in planned if not each.travels),
     )
 
@@ -163,6 +162,12 @@ def read_costs(file: Path) -> Costs:
         raise InputError(f"{file}: {error.strerror}") from None
     except (ValueError, KeyError, TypeError):
         raise InputError(f"{file}: it is not what `lab plan --json` prints") from None
+
+
+def _own(planned: Sequence[PlannedCase], shard: Shard, costs: Costs) -> set[Slot]:
+    """Return what is in the shard, whether this machine can run it or not."""
+    seconds = {slot: each.seconds for each in planned if each.travels for slot in _slots(each)}
+    return shard.part({slot: costs.get(slot, estimated) for slot, estimated in seconds.items()})
 
 
 def _planned(asked: Sequence[Asked]) -> list[PlannedCase]:
