@@ -18,7 +18,7 @@ __all__ = ["SchedulerGone", "address", "connected"]
 FORMS = "local:N, tcp://HOST:PORT, tls://HOST:PORT, slurm, slurm:N, or a scheduler file"
 _LOGGERS = ("distributed", "distributed.client")  # those that Dask gives handlers
 _SECONDS = 20.0  # for a scheduler to answer
-_JOB_MEMORY = "2 GiB"  # for each core of a batch job, unless Dask's configuration says otherwise
+_CORE_GIBIBYTES = 2  # for each core of a batch job, unless Dask's configuration says otherwise
 
 
 class SchedulerGone(MachineError):
@@ -99,7 +99,7 @@ def _slurm(stack: ExitStack, count: int) -> object:
     except ImportError:
         raise MachineError("--cluster slurm needs dask-jobqueue: `pip install 'replab[cluster]'`") from None
     cores = dask.config.get("jobqueue.slurm.cores", None) or 1
-    memory = dask.config.get("jobqueue.slurm.memory", None) or f"{cores} * {_JOB_MEMORY}"
+    memory = dask.config.get("jobqueue.slurm.memory", None) or f"{cores * _CORE_GIBIBYTES} GiB"
     try:
         cluster = SLURMCluster(cores=cores, memory=memory, processes=1)
         stack.enter_context(cluster)
