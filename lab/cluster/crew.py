@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import io
 import queue
 import secrets
 import time
 from collections import deque
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from concurrent.futures import CancelledError, ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -34,6 +36,7 @@ __all__ = ["assembled"]
 
 AHEAD = 2  # trials handed out for each core: one runs, one waits
 TOGETHER = 32  # answers that are fetched at once: some megabytes each
+STORING = 8  # records that are written at once
 TRIES = 3  # of a trial on workers that turn out to be unfit
 _POLL_SECONDS = 0.2  # how long a Ctrl-C may wait
 _SEEN_SECONDS = 60.0  # for what a worker wrote to appear here: network file systems keep what they have seen that long
@@ -102,8 +105,16 @@ class _Flight:
     future: Future[Any]
 
 
+@dataclass(frozen=True)
+class _Unfit:
+    """Says that a worker could not perform a trial, for a reason of its own."""
+
+    worker: str
+    reason: str
+
+
 class _Run:
-    """One run of many trials. All of it happens in the caller's thread; only the events come from Dask's."""
+    """One run of many trials. It hands out and judges in the caller's thread; events come from Dask's."""
 
     def __init__(self, crew: ClusterCrew, trials: Sequence[Trial], started: Callable[[Trial], None]) -> None:
         self.crew, self.started = crew, started
@@ -119,20 +130,22 @@ class _Run:
 
     def outcomes(self) -> Iterator[tuple[Trial, Record | LabError]]:
         """Yield each trial with its outcome as it ends."""
-        while self.waiting or self.flying:
-            self.muster.look()
-            if self.muster.losses != self.losses:
-                self.losses = self.muster.losses
-                self._call_back_stranded()
-            while self.waiting and len(self.flying) < AHEAD * self.muster.slots:
-                self._hand_out(self.waiting.popleft())
-            for flight, answer in self._landed():
-                outcome = self._outcome(flight, answer)
-                if outcome is None:
-                    self.waiting.appendleft(flight.trial)
-                    continue
-                self._account(flight.trial)
-                yield flight.trial, outcome
+        with ThreadPoolExecutor(STORING) as disk:
+            while self.waiting or self.flying:
+                self.muster.look()
+                if self.muster.losses != self.losses:
+                    self.losses = self.muster.losses
+                    self._call_back_stranded()
+                while self.waiting and len(self.flying) < AHEAD * self.muster.slots:
+                    self._hand_out(self.waiting.popleft())
+                landed = self._landed()
+                for (flight, _), found in zip(landed, disk.map(self._outcome, landed), strict=True):
+                    outcome = self._blamed(flight.trial, found) if isinstance(found, _Unfit) else found
+                    if outcome is None:
+                        self.waiting.appendleft(flight.trial)
+                        continue
+                    self._account(flight.trial)
+                    yield flight.trial, outcome
 
     def recall(self) -> None:
         """Take back what was handed out; the workers' guests end."""
@@ -175,11 +188,17 @@ class _Run:
                 if key in self.flying:  # else it was called back
                     ended.append(self.flying.pop(key))
         finished = [flight.future for flight in ended if flight.future.status == "finished"]
-        answers = dict(zip(finished, self.crew.client.gather(finished), strict=True)) if finished else {}
+        answers: dict[Future[Any], Plain] = {}
+        with suppress(CancelledError, asyncio.CancelledError, OSError):  # the scheduler, or a worker, is just gone
+            answers = dict(zip(finished, self.crew.client.gather(finished), strict=True)) if finished else {}
         return [(flight, answers.get(flight.future)) for flight in ended]
 
-    def _outcome(self, flight: _Flight, answer: Plain | None) -> Record | LabError | None:
-        """Return the trial's outcome; None when it is to be handed out again."""
+    def _outcome(self, landed: tuple[_Flight, Plain | None]) -> Record | LabError | _Unfit | None:
+        """Return the trial's outcome, with its record in the store; None when it is to be handed out again.
+
+        This runs in threads: several records are checked and written at once.
+        """
+        flight, answer = landed
         trial = flight.trial
         if flight.future.status == "error":
             return TrialFailed(f"the workers that performed it ended: {flight.future.exception()}", 1)
@@ -188,13 +207,13 @@ class _Run:
                 raise SchedulerGone
             return None
         if answer["unfit"]:
-            return self._unfit(trial, answer["worker"], answer["error"])
+            return _Unfit(answer["worker"], answer["error"])
         if answer["error"]:
             return self._failed(trial, answer)
         try:
             return self._record(trial, answer)
         except RecordError as error:
-            return self._unfit(trial, answer["worker"], str(error))
+            return _Unfit(answer["worker"], str(error))
 
     def _record(self, trial: Trial, answer: Plain) -> Record:
         crew = self.crew
@@ -209,10 +228,11 @@ class _Run:
         record.verify()
         return record
 
-    def _unfit(self, trial: Trial, worker: str, reason: str) -> LabError | None:
-        self.muster.refuse(worker, reason)
+    def _blamed(self, trial: Trial, found: _Unfit) -> LabError | None:
+        """Refuse an unfit worker; return None when others may still try the trial."""
+        self.muster.refuse(found.worker, found.reason)
         self.tries[trial.address] = self.tries.get(trial.address, 0) + 1
-        return MachineError(reason) if self.tries[trial.address] == TRIES else None
+        return MachineError(found.reason) if self.tries[trial.address] == TRIES else None
 
     def _failed(self, trial: Trial, answer: Plain) -> LabError:
         said = answer["error"]
