@@ -3,8 +3,8 @@
     python -m bench.campaign RESULTS [--caller-ms 8]
 
 Trials take what those in RESULTS took, drawn by a fixed seed. A caller serves one trial at a time: it hands it out and
-takes it back, for CALLER_MS in all. Prints one JSON document: for each number of trials and cores the hours that it takes, and
-the part of the cores' time that trials use.
+takes it back, for CALLER_MS in all. Prints one JSON document: for each number of trials and cores the hours that this
+takes, and the part of the cores' time that trials use.
 """
 
 from __future__ import annotations
