@@ -36,10 +36,11 @@ EXPERIMENT = Experiment(
 )
 '''
 TWO = "about: Two.\nhosts: [sender, receiver]\nlinks: {path: {ends: [sender, receiver], rate: 100 Mbit/s}}\n"
+PATIENCE = 400.0  # seconds: on a busy machine nothing is quick
 BRIEF, LONG = "500 ms", "400 s"  # of virtual time: a trial of a second, and one that lasts until something happens
 
 
-def until(happened: Callable[[], object], seconds: float = 90.0) -> None:
+def until(happened: Callable[[], object], seconds: float = PATIENCE) -> None:
     """Wait until something has happened."""
     deadline = time.monotonic() + seconds
     while not happened():
