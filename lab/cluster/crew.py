@@ -26,7 +26,7 @@ from lab.kernel.parts import part
 from lab.record.date import now
 from lab.record.record import Record, RecordError
 from lab.record.store import Store
-from lab.record.trial import Trial, canonical
+from lab.record.trial import HOST, Trial, canonical
 from lab.runner.guest import TrialFailed, keep
 from lab.runner.progress import Display
 
