@@ -2,8 +2,8 @@
 
     python -m bench.campaign RESULTS [--caller-ms 8]
 
-Trials take what those in RESULTS took, drawn by a fixed seed. A caller serves one trial at a time: it hands out and takes
-back, for CALLER_MS in all. Prints one JSON document: for each number of trials and cores the hours that it takes, and
+Trials take what those in RESULTS took, drawn by a fixed seed. A caller serves one trial at a time: it hands out and
+takes back, for CALLER_MS in all. Prints one JSON document: for each number of trials and cores the hours that it takes, and
 the part of the cores' time that trials use.
 """
 

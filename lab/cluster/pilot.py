@@ -55,8 +55,8 @@ def own_code() -> str:
 def admit(wanted: Plain) -> Plain:
     """Say what this machine is, why it cannot run such trials, and which kernels it lacks.
 
-    `wanted` has the `code`, the `tools` by version and the `userlands` that it must have, the `parts`, and a `token`: the path of a
-    file in the caller's store and its content. Who sees that file writes records there.
+    `wanted` has the `code`, the `tools` by version and the `userlands` that it must have, the `parts`, and a `token`:
+    the path of a file in the caller's store and its content. Who sees that file writes records there.
     """
     for _ in sweep():
         pass  # what pilots that were killed left
