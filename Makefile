@@ -4,7 +4,7 @@ REPORT ?= report
 LAB := .venv/bin/lab
 PY := .venv/bin/python
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-test kernel variants report test test-chance mutation test-cluster test-kernels test-vm bench fidelity holdout classroom lock clean
+.PHONY: help setup setup-test userland kernel variants report test test-chance mutation test-cluster test-kernels test-vm bench fidelity holdout classroom lock dist man clean
 .NOTPARALLEL:
 
 help: ## show this list
@@ -16,10 +16,13 @@ setup: ## install what is missing (may ask for a password), make .venv
 setup-test: ## do the same, and install what the tests need
 	@tools/provision test
 
-kernel: setup ## build the kernel under test, unless it is in the cache
+userland: setup ## make what guests boot from, unless it is in the cache
+	@$(LAB) userland build >/dev/null
+
+kernel: userland ## build the kernel under test, unless it is in the cache
 	@$(LAB) kernel build
 
-variants: setup ## do the same, and build the variants that claims need
+variants: userland ## do the same, and build the variants that claims need
 	@$(LAB) kernel build --variants
 
 # Exit code 1, an unexpected verdict, does not stop it: the report is there to show that.
@@ -64,7 +67,7 @@ fidelity: setup-test kernel ## measure how often the check of real time is wrong
 	@$(PY) -m bench.fidelity $(ARGS)
 	@.venv/bin/pytest -m calm
 
-holdout: setup-test ## test the models on cases drawn by today's date (10 minutes, after three kernels' builds)
+holdout: setup-test ## test the models on cases drawn by today's date (240 guests, of three kernels)
 	@for series in 7.2 6.12 6.1; do $(LAB) kernel build $$series >/dev/null || exit $$?; done
 	@$(PY) -m bench.holdout $(ARGS)
 
@@ -73,6 +76,14 @@ lock: setup ## renew requirements.lock with the newest Python packages
 	@build/uv/bin/uv pip compile --quiet --upgrade --universal --all-extras --no-header --no-annotate \
 	    pyproject.toml -o requirements.lock
 
+dist: setup ## make wheel, sdist, and a bundle of all records, in dist/
+	@rm -rf build/uv dist && $(PY) -m venv build/uv && build/uv/bin/pip install --quiet uv
+	@build/uv/bin/uv build --quiet --out-dir dist
+	@$(LAB) bundle --results $(RESULTS) $(if $(wildcard $(REPORT)),--report $(REPORT)) dist/claims.tar.zst
+
+man: setup ## write the manual page anew, from the commands as they are
+	@$(PY) -m lab.cli.manual >docs/lab.1
+
 clean: ## remove .venv, report and caches; keep results and kernels
-	@rm -rf .venv build $(REPORT) .mypy_cache .pytest_cache .ruff_cache .hypothesis *.egg-info
+	@rm -rf .venv build dist $(REPORT) .mypy_cache .pytest_cache .ruff_cache .hypothesis *.egg-info
 	@find lab bench tests experiments -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true

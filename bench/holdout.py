@@ -13,6 +13,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from datetime import date
 from functools import partial
+from math import inf
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +32,7 @@ from lab.runner.plan import trial_of
 from lab.runner.progress import shown
 from lab.runner.schedule import Runner
 from lab.spec.case import CaseKey
+from lab.usecases import userlands
 from lab.verdict import Verdict
 from lab.verdict.judged import judge_records, predict_case
 from lab.verdict.predictions import Predictions, model_hash
@@ -48,9 +50,11 @@ def run(cases: Sequence[Drawn], kernels: Mapping[str, Kernel], results: Path, jo
     kept = {name: Predictions(store.predictions, "", kernel.id) for name, kernel in kernels.items()}
     trials: dict[int, Trial] = {}
     failed: dict[CaseKey, Verdict] = {}
+    userland = userlands.chosen("sealed", "uml")
     for drawn in cases:
         try:
-            trials[drawn.number] = trial_of(drawn.case, kernels[drawn.kernel], "virtual", drawn.seed)
+            kernel = kernels[drawn.kernel]
+            trials[drawn.number] = trial_of(drawn.case, kernel, "virtual", drawn.seed, userland=userland)
         except LabError as missing:
             failed[drawn.case.key] = Verdict("skipped", str(missing))
     predict = {
@@ -131,8 +135,12 @@ def _errors(title: str, summed: Sequence[Summary]) -> Table:
         rows = [(name, spread) for name, spread in (("simulation", each.simulation), ("law", each.law)) if spread.count]
         for number, (name, spread) in enumerate(rows or [("", each.law)]):
             group = ("", "", "") if number else (each.name, str(each.drawn), str(each.answered))
-            made.add_row(*group, name, str(spread.count), *(f"{100 * error:.3g} %" for error in spread.quantiles))
+            made.add_row(*group, name, str(spread.count), *map(_share, spread.quantiles))
     return made
+
+
+def _share(error: float) -> str:
+    return "no ratio" if error == inf else f"{100 * error:.3g} %"
 
 
 def _names() -> list[str]:

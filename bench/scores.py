@@ -56,11 +56,10 @@ class Score:
         return error is not None and error > MISS
 
     def plain(self) -> dict[str, Any]:
-        """Return it for JSON, with all that decides the trial."""
+        """Return it for JSON, with all that decides the trial; its arm is what is predicted."""
         case = self.drawn.case
         return {
             "number": self.drawn.number,
-            "kind": case.arm,
             "kernel": self.drawn.kernel,
             "seed": self.drawn.seed,
             "network": to_plain(case.network),

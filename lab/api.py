@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from lab.runner.plan import Settings
     from lab.usecases.baselines import Baseline
     from lab.usecases.bisection import Bisection
+    from lab.usecases.bundling import Bundled
     from lab.usecases.campaign import Campaign, ShardRun
     from lab.usecases.running import Asked, Elsewhere, Judgement
     from lab.usecases.seeding import Seeds
@@ -36,6 +37,7 @@ __all__ = [
     "article",
     "articles",
     "bisect",
+    "bundle",
     "compare",
     "load",
     "merge",
@@ -58,18 +60,21 @@ def run(
     kernel: str | None = None,
     clock: str | None = None,
     fabric: str = "netlink",
+    userland: str = "sealed",
     seed: int = 1,
     repeat: int = 1,
     jobs: int | None = None,
     budget: float = 900.0,
     stall: float = 60.0,
     results: Folder = None,
+    bundle: Folder = None,
     store: str | None = None,
     cluster: str | Client | None = None,
 ) -> Claims:
     """Run and judge claims: ids, articles or FILE.py. Without any, run all claims.
 
-    What the store has is not run again. The options are those of `lab run`. Records go to the store `results`; unless
+    What the store has is not run again. The options are those of `lab run`; `bundle` is its
+    --from, a file whose kernel and userland are used. Records go to the store `results`; unless
     given, to LAB_RESULTS, else to results/ of the current directory. What the shared `store` (a URL or a folder) has is
     taken from there; what is left runs on the `cluster`, named as for `lab run --cluster`, or a Dask `Client` of your
     own, which stays open. A trial that fails makes its claim `invalid`, one that cannot be run here `skipped`. Raises
@@ -80,7 +85,7 @@ def run(
     from lab.usecases import running
 
     experiments = find.find(map(str, claims))
-    settings = _settings(kernel, on, clock, seed, repeat, fabric)
+    settings = _settings(kernel, on, clock, seed, repeat, fabric, userland, bundle)
     limits = Budget(wall=budget, stall=stall)
     done = running.run(experiments, settings, _written(results), jobs, limits, _elsewhere(store, cluster))
     return _claims(done.judged, done.errors)
@@ -93,11 +98,13 @@ def run_seeds(
     kernel: str | None = None,
     clock: str | None = None,
     fabric: str = "netlink",
+    userland: str = "sealed",
     repeat: int = 1,
     jobs: int | None = None,
     budget: float = 900.0,
     stall: float = 60.0,
     results: Folder = None,
+    bundle: Folder = None,
     store: str | None = None,
     cluster: str | Client | None = None,
 ) -> Seeds:
@@ -110,7 +117,7 @@ def run_seeds(
     from lab.usecases import seeding
 
     experiments = find.find(map(str, claims))
-    settings = _settings(kernel, on, clock, 1, repeat, fabric)
+    settings = _settings(kernel, on, clock, 1, repeat, fabric, userland, bundle)
     limits = Budget(wall=budget, stall=stall)
     return seeding.run(experiments, settings, seeds, _written(results), jobs, limits, _elsewhere(store, cluster))
 
@@ -225,15 +232,37 @@ def articles(results: Folder = None) -> Overview:
 
 
 def verify(results: Folder = None, jobs: int | None = None, budget: float = 900.0, sample: float = 1.0) -> Verification:
-    """Run the recorded trials of a store again, here, and say which bytes differ.
+    """Run the recorded trials of a store, or of a bundle's file, again, here, and say which bytes differ.
 
     `sample` is the part of them that chance picks, another one every time; every record is hashed again whatever it is.
-    Raises InputError when there is no record, MachineError when the machine cannot run any.
+    Raises InputError when there is no record, MachineError when the machine cannot run any, BundleError for a file that
+    is no bundle or a damaged one.
     """
     from lab.kernel import Budget
     from lab.usecases import verification
 
-    return verification.verify(_read(results), jobs, Budget(wall=budget), sample)
+    found, limits = _read(results), Budget(wall=budget)
+    if found.is_file():
+        return verification.verify_bundle(found, jobs, limits, sample)
+    return verification.verify(found, jobs, limits, sample)
+
+
+def bundle(out: str | Path, *claims: str | Path, results: Folder = None, report: Folder = None) -> Bundled:
+    """Write claims (all when none is named), with all that it takes to run them again, into the one file `out`.
+
+    It holds their records in `results`, the predictions, the kernels and userlands that the trials ran on, experiments,
+    topologies and notebooks, the pages in the folder `report`, and a Python that starts the lab. Raises InputError
+    without records, or when `out` exists; MachineError when a kernel is no longer here or the disk is full.
+    """
+    from lab.building import shown
+    from lab.spec import find
+    from lab.usecases import bundling
+
+    pages = None if report is None else Path(report)
+    if pages is not None and not pages.is_dir():
+        raise InputError(f"{pages} is no folder of pages: `lab report` makes one")
+    with shown() as progress:
+        return bundling.bundle(find.find(map(str, claims)), _read(results), pages, Path(out), progress)
 
 
 def compare(
@@ -279,6 +308,7 @@ def regress(
     on: str = "uml",
     baseline: str | None = None,
     clock: str | None = None,
+    userland: str = "sealed",
     seed: int = 1,
     repeat: int = 1,
     jobs: int | None = None,
@@ -306,11 +336,11 @@ def regress(
     experiments, limits, store = find.find(map(str, claims)), Budget(wall=budget), _written(results)
     matters = INTEREST if interest is None else interest
     if baseline is not None:
-        settings = _settings(new, on, clock, seed, repeat)
+        settings = _settings(new, on, clock, seed, repeat, userland=userland)
         before = [claim for claim in baselines.judged(experiments, baseline, store) if claims or claim.records]
         done = running.run([claim.declared for claim in before], settings, store, jobs, limits)
         return _compared(changes(before, done.judged, matters), done)
-    pair = [_settings(kernel, on, clock, seed, repeat) for kernel in (base, new)]
+    pair = [_settings(kernel, on, clock, seed, repeat, userland=userland) for kernel in (base, new)]
     both = [(experiments, settings) for settings in pair]
     then, now = running.run_beside(both, store, jobs, limits, together=not stored)
     return _compared(changes(then.judged, now.judged, matters), then, now)
@@ -351,7 +381,8 @@ def bisect(
     It works in a scratch folder of `results`. Raises InputError when a revision is unknown or the claim is the same on
     both, BuildFailed when one of the two does not build.
     """
-    from lab.kernel import Budget, shown
+    from lab.building import shown
+    from lab.kernel import Budget
     from lab.spec import find
     from lab.usecases import bisection
 
@@ -382,15 +413,31 @@ def _compared(found: tuple[ClaimChange, ...], *done: Judgement) -> Changes:
 
 
 def _settings(
-    kernel: str | None, on: str, clock: str | None, seed: int, repeat: int, fabric: str = "netlink"
+    kernel: str | None,
+    on: str,
+    clock: str | None,
+    seed: int,
+    repeat: int,
+    fabric: str = "netlink",
+    userland: str = "sealed",
+    bundle: Folder = None,
 ) -> Settings:
     from lab.kernel import choose
     from lab.runner.plan import Settings
     from lab.spec.clock import clock_of
+    from lab.usecases import userlands
 
     asked = None if clock is None else clock_of(clock)
+    if bundle is not None:
+        from lab.usecases import unbundling
+
+        if on != "uml":
+            raise InputError(f"--on {on}: the kernels of a bundle are user-mode Linux, --on uml")
+        found = unbundling.ready(Path(bundle))
+        own = found.kernel(kernel)
+        return Settings(own, asked or own.clocks[0], seed, repeat, fabric, found.userland(userland))
     chosen = choose(on, kernel, asked)
-    return Settings(chosen, asked or chosen.clocks[0], seed, repeat, fabric)
+    return Settings(chosen, asked or chosen.clocks[0], seed, repeat, fabric, userlands.chosen(userland, chosen.on))
 
 
 def _asked(claims: Sequence[str | Path], settings: Settings, seeds: Sequence[int] | None) -> list[Asked]:
@@ -422,7 +469,7 @@ def _read(results: Folder) -> Path:
 
     given = results or os.environ.get(RESULTS)
     likely = [Path(given)] if given else [root / "results" for root in find.roots()]
-    return next((path for path in likely if path.is_dir()), likely[0])
+    return next((path for path in likely if path.exists()), likely[0])
 
 
 def _store(results: Folder) -> Store:

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import os
 import shutil
+import tempfile
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
-__all__ = ["is_dead", "owner", "remove"]
+__all__ = ["is_dead", "owner", "private", "remove", "sweep"]
 
 
 TRIES, TRY_SECONDS = 20, 0.1  # a supervisor checks on its parent every fifth of a second
@@ -24,6 +27,26 @@ def is_dead(name: str) -> bool:
         case [_, node, boot, pid, started, _] if node == os.uname().nodename:
             return boot != _boot() or _started(int(pid)) != started
     return False
+
+
+@contextmanager
+def private(home: Path, what: str) -> Iterator[Path]:
+    """Make a folder in `home` for this process alone. It is gone afterwards; after a crash, with the next `sweep`."""
+    home.mkdir(parents=True, exist_ok=True)
+    path = Path(tempfile.mkdtemp(prefix=f"{what}~{owner()}~", dir=home))
+    path.chmod(0o755)
+    try:
+        yield path
+    finally:
+        shutil.rmtree(path, ignore_errors=True)
+
+
+def sweep(home: Path, what: str = "*") -> tuple[Path, ...]:
+    """Remove what dead owners left in `home`, and return where it was."""
+    dead = tuple(path for path in home.glob(f"{what}~*") if is_dead(path.name))
+    for path in dead:
+        remove(path)
+    return dead
 
 
 def remove(folder: Path) -> None:

@@ -19,13 +19,14 @@ from lab.fabric import FABRICS
 from lab.kernel import Budget, Kernel, UmlKernel
 from lab.record.record import Record
 from lab.record.store import Store
-from lab.record.trial import Trial
+from lab.record.trial import HOST, Trial
 from lab.runner import tools
 from lab.runner.schedule import Runner
 from lab.spec import find
 from lab.spec.changes import Changes
 from lab.spec.clock import Clock
 from lab.units import to_plain
+from lab.usecases import userlands
 from tests.kinds import Perform
 
 settings.register_profile("lab", deadline=None)  # how long an example takes is the machine's affair
@@ -86,9 +87,12 @@ def perform(kernel: UmlKernel, store: Store) -> Perform:
         budget: Budget = Budget(),
         into: Path | None = None,
         on: Kernel = kernel,
+        userland: str = "sealed",
         **changes: Any,
     ) -> Record:
         network = find.topology(topology).resolve(Changes(**changes))
+        wanted = tools.needed([workload, *probes, *middleboxes]) | tools.of_fabric(fabric)
+        programs = userlands.chosen(userland, on.on)
         trial = Trial(
             claim="test/trial",
             arm="only",
@@ -103,8 +107,9 @@ def perform(kernel: UmlKernel, store: Store) -> Perform:
             clock=clock,
             seed=seed,
             repeat=0,
-            tools=tools.versions(tools.needed([workload, *probes, *middleboxes]) | tools.of_fabric(fabric)),
+            tools=tools.versions(wanted) if programs is None else tools.sealed(wanted, programs),
             fabric=fabric,
+            userland=HOST if programs is None else programs.id,
         )
         runner = Runner(Store(into) if into else store, [on], budget=budget)
         outcome = runner.run([trial], Quiet())[trial.address]

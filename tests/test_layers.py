@@ -21,12 +21,15 @@ LAYERS = {
     "version": set(),
     "owner": set(),
     "cache": set(),
+    "building": set(),
+    "userland": {"cache", "building"},
+    "shipped": set(),
     "archive": set(),
     "meaning": {"cache"},
     "prediction": {"units"},
-    "spec": {"units", "meaning", "prediction"},
+    "spec": {"units", "meaning", "prediction", "shipped"},
     "testbed": {"units"},
-    "kernel": {"units", "version", "spec", "owner", "cache", "archive"},
+    "kernel": {"units", "version", "spec", "owner", "cache", "building", "userland", "archive"},
     "fabric": {"units", "spec"},
     "workload": {"units", "spec", "testbed"},
     "probe": {"units", "spec", "testbed"},
@@ -38,6 +41,9 @@ LAYERS = {
         "units",
         "spec",
         "testbed",
+        "cache",
+        "building",
+        "userland",
         "kernel",
         "fabric",
         "workload",
@@ -45,11 +51,12 @@ LAYERS = {
         "middlebox",
         "record",
     },
-    "cluster": {"units", "meaning", "spec", "kernel", "record", "runner", "archive"},
+    "bundle": {"owner", "cache", "building"},
+    "cluster": {"units", "meaning", "spec", "kernel", "userland", "record", "runner", "archive"},
     "metric": {"units", "record"},
     "model": {"units", "prediction", "version", "spec"},
     "verdict": {"units", "version", "meaning", "prediction", "spec", "record", "model"},
-    "report": {"units", "prediction", "spec", "record", "metric", "model", "verdict"},
+    "report": {"shipped", "units", "prediction", "spec", "record", "metric", "model", "verdict"},
     "comparison": {"units", "prediction", "spec", "record", "metric", "model", "verdict", "report"},
 }
 INTERFACE = {"lab/__init__.py"}  # Python's: `lab` itself
@@ -69,8 +76,13 @@ NARROWED = {
 
 SYSTEM_MODULES = {"asyncio", "ctypes", "fcntl", "mininet", "multiprocessing", "pty", "pyroute2", "socket", "subprocess"}
 SYSTEM_CALLS = ("exec", "fork", "popen", "posix_spawn", "spawn", "system")  # of os, by how their names start
-TOUCHES_SYSTEM = {"testbed", "kernel", "fabric", "workload", "probe", "middlebox", "runner", "cluster"}
-EXEMPT = {"lab/cli/doctor.py"}  # asks the machine what it can do
+TOUCHES_SYSTEM = {
+    *("building", "userland", "testbed", "kernel", "fabric", "workload", "probe", "middlebox", "runner", "cluster"),
+}
+EXEMPT = {
+    "lab/cli/doctor.py",  # asks the machine what it can do
+    "lab/bundle/start.py",  # starts the lab that a bundle carries
+}
 
 
 def imports(tree: ast.AST, package: list[str]) -> Iterator[tuple[int, str]]:

@@ -7,7 +7,7 @@ import json
 import os
 import sys
 
-from lab.errors import LabError
+from lab.errors import LabError, MachineError
 
 
 def main() -> None:
@@ -20,6 +20,11 @@ def main() -> None:
     except LabError as error:
         _report(error)
         sys.exit(error.exit_code)
+    except ModuleNotFoundError as error:
+        if error.name is None or error.name.partition(".")[0] == "lab":
+            raise
+        _report(MachineError(f"{sys.executable} has no package {error.name}, which this needs"))
+        sys.exit(MachineError.exit_code)
     except BrokenPipeError:  # the reader of our output, `head` say, has had enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(0)

@@ -7,11 +7,25 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from lab.cli import output
+from lab.cli import completion, output
 from lab.cli.campaigns import campaigns
 from lab.cli.kernels import kernels
-from lab.cli.options import STORE, Claims, Clock, FabricName, KernelName, On, Repeat, Results, Seed, Seeds, named_seeds
+from lab.cli.options import (
+    STORE,
+    Claims,
+    Clock,
+    FabricName,
+    KernelName,
+    On,
+    Programs,
+    Repeat,
+    Results,
+    Seed,
+    Seeds,
+    named_seeds,
+)
 from lab.cli.output import Json
+from lab.cli.userlands import userlands
 from lab.errors import InputError
 
 if TYPE_CHECKING:
@@ -22,22 +36,30 @@ app = typer.Typer(
     name="lab",
     help="A network lab whose results anyone can reproduce to the byte.",
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
 app.add_typer(kernels, name="kernel")
+app.add_typer(userlands, name="userland")
 baselines = typer.Typer(help="Keep records to compare later kernels with.", no_args_is_help=True)
 app.add_typer(baselines, name="baseline")
 app.add_typer(campaigns)
 
 SessionKernel = Annotated[
-    str | None, typer.Option("--kernel", help="A built kernel's name, version or id; the newest unless given.")
+    str | None,
+    typer.Option(
+        "--kernel",
+        help="A built kernel's name, version or id; the newest unless given.",
+        autocompletion=completion.kernels,
+    ),
 ]
 SessionClock = Annotated[str, typer.Option("--clock", help="real, or virtual, which needs -c.")]
 Jobs = Annotated[int | None, typer.Option(help="Trials to run at once in virtual time; one per core unless given.")]
 Seconds = Annotated[float, typer.Option(help="Give a trial up after so many seconds of wall-clock time.")]
-TopologyName = Annotated[str, typer.Argument(metavar="TOPOLOGY", help="A name in topologies/, or a file.")]
+TopologyName = Annotated[
+    str,
+    typer.Argument(metavar="TOPOLOGY", help="A name in topologies/, or a file.", autocompletion=completion.topologies),
+]
 Junit = Annotated[Path | None, typer.Option(help="Write JUnit XML to FILE, too.", metavar="FILE")]
 Interest = Annotated[
     float, typer.Option(help="The smallest change of a figure that matters, in percent.", metavar="PERCENT", min=0)
@@ -98,6 +120,7 @@ def run(
     kernel: KernelName = None,
     clock: Clock = None,
     fabric: FabricName = "netlink",
+    userland: Programs = "sealed",
     seed: Seed = 1,
     seeds: Seeds = None,
     repeat: Repeat = 1,
@@ -126,6 +149,10 @@ def run(
         typer.Option("--plan", help="Balance shards by what `lab plan --json` wrote to FILE.", metavar="FILE"),
     ] = None,
     results: Results = STORE,
+    bundle: Annotated[
+        Path | None,
+        typer.Option("--from", help="Take kernel and userland out of this bundle; nothing is built.", metavar="FILE"),
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Run claims, judge them, and keep the records.
@@ -140,11 +167,13 @@ def run(
         "kernel": kernel,
         "clock": clock,
         "fabric": fabric,
+        "userland": userland,
         "repeat": repeat,
         "jobs": jobs,
         "budget": budget,
         "stall": stall,
         "results": results,
+        "bundle": bundle,
         "store": store,
         "cluster": cluster,
     }
@@ -191,7 +220,9 @@ def report(
 
 @app.command()
 def verify(
-    results: Annotated[Path, typer.Argument(help="The store: the folder of records.", metavar="RESULTS")] = STORE,
+    results: Annotated[
+        Path, typer.Argument(help="The store: the folder of records; or a bundle's file.", metavar="RESULTS | FILE")
+    ] = STORE,
     jobs: Jobs = None,
     budget: Seconds = 900.0,
     sample: Annotated[
@@ -201,7 +232,7 @@ def verify(
 ) -> None:
     """Run recorded trials again, here, and say which bytes differ.
 
-    Every record is hashed again in any case.
+    The trials of a bundle run on its own kernels and userland. Every record is hashed again in any case.
     """
     from lab import api
     from lab.cli import verifying
@@ -209,6 +240,29 @@ def verify(
     found = api.verify(results, jobs, budget, verifying.part(sample))
     output.answer(found.plain(), lambda: verifying.render(found), as_json)
     raise typer.Exit(found.exit_code)
+
+
+@app.command()
+def bundle(
+    out: Annotated[Path, typer.Argument(metavar="OUT", help="The file to write, as claims.tar.zst.")],
+    claims: Claims = None,
+    results: Results = STORE,
+    report: Annotated[
+        Path | None, typer.Option(help="The folder of pages; report/ unless given, if it is there.", metavar="DIR")
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Put claims with their records, kernels and pages into one file that runs them again anywhere.
+
+    `python3 OUT verify` does, with nothing installed.
+    """
+    from lab import api
+
+    pages = report or (Path("report") if Path("report").is_dir() else None)
+    made = api.bundle(out, *claims or (), results=results, report=pages)
+    size = f"{out.stat().st_size / 1e6:.0f} MB"
+    said = f"{out}: {len(made.claims)} claims, {made.records} records, {size}; `python3 {out} verify` runs them again"
+    output.answer(made.plain(), lambda: said, as_json)
 
 
 @app.command()
@@ -237,12 +291,16 @@ def compare(
 def regress(
     kernel: Annotated[
         list[str] | None,
-        typer.Option(help="A kernel's name, version or id. Give it twice: the base, then the new one."),
+        typer.Option(
+            help="A kernel's name, version or id. Give it twice: the base, then the new one.",
+            autocompletion=completion.kernels,
+        ),
     ] = None,
     on: On = "uml",
     baseline: Annotated[str | None, typer.Option(help="A kept baseline, in place of the base kernel.")] = None,
     claims: Claims = None,
     clock: Clock = None,
+    userland: Programs = "sealed",
     seed: Seed = 1,
     repeat: Annotated[
         int, typer.Option(help="How many times to run each trial. In real time both kernels' runs are mixed.")
@@ -283,6 +341,7 @@ def regress(
         on=on,
         baseline=baseline,
         clock=clock,
+        userland=userland,
         seed=seed,
         repeat=repeat,
         jobs=jobs,
@@ -301,7 +360,12 @@ def regress(
 
 @app.command()
 def bisect(
-    claim: Annotated[str, typer.Argument(help="The claim that changed, or its file.", metavar="CLAIM | FILE.py")],
+    claim: Annotated[
+        str,
+        typer.Argument(
+            help="The claim that changed, or its file.", metavar="CLAIM | FILE.py", autocompletion=completion.claims
+        ),
+    ],
     tree: Annotated[Path, typer.Option(help="The kernel's source tree, in git.", metavar="DIR")],
     good: Annotated[str, typer.Option(help="A revision from before the change.", metavar="REV")],
     bad: Annotated[str, typer.Option(help="A later revision, from after the change.", metavar="REV")],
@@ -361,14 +425,15 @@ def shell(
     command: Annotated[
         str | None, typer.Option("-c", help="Run this command instead of an interactive shell.", metavar="COMMAND")
     ] = None,
-    kernel: SessionKernel = None,
+    kernel: KernelName = None,
     clock: SessionClock = "real",
+    userland: Programs = "sealed",
     seed: Seed = 1,
 ) -> None:
     """Bring up a topology and open a shell in one of its hosts."""
     from lab.cli.interactive import hand_over
 
-    raise typer.Exit(hand_over("shell", topology, host, command, kernel, clock, seed))
+    raise typer.Exit(hand_over("shell", topology, host, command, kernel, clock, userland, seed))
 
 
 @app.command()
@@ -380,14 +445,15 @@ def mn(
             "-c", help="Run these commands of Mininet, one per line, instead of asking for them.", metavar="COMMAND"
         ),
     ] = None,
-    kernel: SessionKernel = None,
+    kernel: KernelName = None,
     clock: SessionClock = "real",
+    userland: Programs = "sealed",
     seed: Seed = 1,
 ) -> None:
     """Bring up a topology in Mininet, and open Mininet's command line."""
     from lab.cli.interactive import hand_over
 
-    raise typer.Exit(hand_over("mininet", topology, None, command, kernel, clock, seed))
+    raise typer.Exit(hand_over("mininet", topology, None, command, kernel, clock, userland, seed))
 
 
 @app.command()

@@ -18,18 +18,21 @@ from rich.table import Table
 from rich.text import Text
 
 from lab.errors import LabError
-from lab.kernel import guest
+from lab.kernel import guest, landlock
 from lab.kernel.host import running
 from lab.kernel.uml import cache
 from lab.kernel.vm import qemu, stock
 from lab.runner import tools
+from lab.runner.code import sealed
 from lab.units import Size
+from lab.userland import cache as userlands
 
 __all__ = ["Check", "render", "report"]
 
 MEMORY = Size.of("512 MiB")  # of one guest; there is one per CPU
 DISK = Size.of("1 GiB")  # for the captures of all claims
 SECONDS = 60.0  # for anything that may hang; a guest is up in a tenth of a second, unless its processor is emulated
+NEWEST_LANDLOCK = "6.12"  # the first with all that is used of it
 TOOLS = {  # the option that prints the version, and the Debian package
     "iperf3": ("--version", "iperf3"),
     "qperf": ("--version", "qperf"),
@@ -52,7 +55,8 @@ class Check:
 
 def report(results: Path = Path("results")) -> list[Check]:
     """Run every check, in the order in which a person would mend things. `results` is where records will be kept."""
-    return [_python(), _cpus(), *_tools(), _mininet(), _memory(), _disk(results), *_kernel(), _host(), *_vm()]
+    own = [_python(), _cpus(), _memory(), _disk(results), _userland(), *_kernel()]
+    return [*own, _host(), *_tools(), _mininet(), *_vm()]
 
 
 def render(checks: Sequence[Check]) -> Table:
@@ -84,9 +88,8 @@ def _tools() -> list[Check]:
     for tool, (option, package) in TOOLS.items():
         status, said = _ask([tool, option])
         if status is None:
-            checks.append(
-                Check(tool, tool == "ethtool" and None, said, f"sudo apt-get install {package}, or make setup")
-            )
+            blocker = f"{said}: only --on host, --on vm and --userland host use this machine's own"
+            checks.append(Check(tool, None, blocker, f"sudo apt-get install {package}, or make setup-test"))
         else:
             versions = (line for line in said.splitlines() if re.search(r"\d", line))
             checks.append(Check(tool, True, next(versions, "present, of an unknown version")))
@@ -123,6 +126,20 @@ def _disk(results: Path) -> Check:
     return Check("results", True, f"{_gib(free)} free in {place}")
 
 
+def _userland() -> Check:
+    """Check whether the guests' userland is here, and every byte of it as it was made."""
+    try:
+        found = userlands.find("guest")
+    except LabError as error:
+        return Check("userland", False, str(error), "lab userland build (a minute, and 69 MB from a mirror)")
+    altered = found.altered()
+    if altered:
+        more = f" and {len(altered) - 1} more" if altered[1:] else ""
+        cure = f"make it anew: rm -r {found.tree.parent}, then lab userland build"
+        return Check("userland", False, f"{altered[0]}{more} in {found.tree} was altered", cure)
+    return Check("userland", True, f"{found.id}, every byte as it was made")
+
+
 def _kernel() -> list[Check]:
     """Check whether a kernel under test is built, and whether it boots."""
     try:
@@ -134,12 +151,23 @@ def _kernel() -> list[Check]:
     cure = f"build it anew: rm -r {kernel.path.parent}, then lab kernel build"
     with guest.scratch_guest_folder() as folder:
         try:
-            result = guest.boot(kernel, folder, ["true"], memory=MEMORY, budget=guest.Budget(wall=SECONDS))
+            root = sealed(userlands.find("guest").id)
+            result = guest.boot(kernel, folder, ["true"], memory=MEMORY, budget=guest.Budget(wall=SECONDS), root=root)
         except LabError as error:
             return [built, Check("guest", False, _last_words(error), cure)]
     if result.status != 0:
         return [built, Check("guest", False, f"it ended with status {result.status}", cure)]
-    return [built, Check("guest", True, f"boots, and is gone again, in {result.wall_seconds:.2f} s")]
+    boots = Check("guest", True, f"boots, and is gone again, in {result.wall_seconds:.2f} s")
+    return [built, boots, _containment(result.contained)]
+
+
+def _containment(how: str) -> Check:
+    """Say how far guests are confined. Trials run in any case."""
+    if gaps := landlock.gaps(landlock.abi()):
+        what = "guests are not contained" if landlock.abi() == 0 else "guests are contained but for some"
+        cure = f"a host with Linux {NEWEST_LANDLOCK} or newer and Landlock among its LSMs (lsm=landlock,...)"
+        return Check("containment", None, f"{what}: {', '.join(gaps)} ({how})", cure)
+    return Check("containment", True, f"guests are contained {how}")
 
 
 def _last_words(error: LabError) -> str:

@@ -6,12 +6,15 @@ from typing import Literal
 
 from lab.errors import InputError
 from lab.kernel import choose
+from lab.kernel.root import of_host
+from lab.runner.code import sealed
 from lab.runner.interactive import HandsOn
 from lab.runner.session import Session
 from lab.spec import find
 from lab.spec.clock import Clock, clock_of
 from lab.spec.errors import suggestion
 from lab.spec.network import Kind
+from lab.usecases import userlands
 
 __all__ = ["hand_over"]
 
@@ -23,6 +26,7 @@ def hand_over(
     command: str | None,
     kernel: str | None,
     clock: str,
+    userland: str,
     seed: int,
 ) -> int:
     """Open a shell in `host` (None: the first one) or Mininet's command line; return the exit status.
@@ -34,7 +38,8 @@ def hand_over(
     if host is not None and host not in hosts:
         raise InputError(f"{topology} has no host '{host}'{suggestion(host, hosts)}; it has {', '.join(hosts)}")
     wanted = HandsOn(network, tool, host or hosts[0], command, _clock(clock, command), seed)
-    return Session(choose("uml", kernel)).run(wanted)
+    chosen, programs = choose("uml", kernel), userlands.chosen(userland, "uml")
+    return Session(chosen, of_host() if programs is None else sealed(programs.id)).run(wanted)
 
 
 def _clock(clock: str, command: str | None) -> Clock:

@@ -38,7 +38,7 @@ def build_kernel(
     """Build a kernel under test, or find it in the cache."""
     from functools import partial
 
-    from lab.kernel import shown
+    from lab.building import shown
     from lab.kernel.uml import builder
     from lab.kernel.uml.cache import series
     from lab.spec import find

@@ -1,13 +1,15 @@
-"""Write, for `lab new`, an experiment that runs as it is, and its test, for their author to change."""
+"""Write, for `lab new`, an experiment that runs as it is, its topology and its test, for their author to change."""
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 
 from lab.errors import InputError, MachineError
 from lab.spec import find
 from lab.spec.errors import display
+from lab.spec.schema import json_schema
 
 __all__ = ["create"]
 
@@ -26,18 +28,28 @@ from lab.units import Duration
 from lab.workload import Bulk
 
 EXPERIMENT = Experiment(
-    topology="symmetric-1g",  # a file of topologies/; `lab list` shows them
+    topology="{claim}",  # a file of topologies/; `lab list` shows what there is
     workload=Bulk(duration=Duration.of("1 s")),  # what makes traffic: see lab/workload
     probes=(Capture(node="sender"),),  # what watches it: see lab/probe
     metric=metric.bulk_goodput(),  # from the trial's record to a figure: see lab/metric
     prediction=model.goodput_bulk,  # from the path, and nothing else, to the same figure: see lab/model
     arms=(  # what is compared, each with the article's figure and the words around it
         Arm("defaults", Reported("941 Mbit/s", "carries 941 Mbit/s")),
-        Arm("no-timestamps", Reported("949 Mbit/s", "and 949 without"), sysctls={"net.ipv4.tcp_timestamps": 0}),
+        Arm("no-timestamps", Reported("949 Mbit/s", "and 949 without"), sysctls={{"net.ipv4.tcp_timestamps": 0}}),
     ),
     tolerance=Within(0.005, because="the article gives three digits"),
 )
 '''
+_SCHEMA = "schema.json"
+_TOPOLOGY = f"""\
+# yaml-language-server: $schema={_SCHEMA}
+about: One gigabit link, and nothing else in the way.
+hosts: [sender, receiver]
+links:
+  path:
+    ends: [sender, receiver]
+    rate: 1 Gbit/s
+"""
 _ARTICLE = 'title: {article}\nauthor: unnamed\ndate: ""\nurl: unknown\n'
 _TEST = '''\
 """{id}, run and judged."""
@@ -70,7 +82,8 @@ def create(name: str) -> tuple[str, list[str]]:
     function = re.sub(r"\W", "_", f"{article}_{claim}")
     imports, mark = _MARK if find.roots() == (here,) else ("", "")
     files = {
-        here / "experiments" / article / f"{claim}.py": _EXPERIMENT,
+        here / "experiments" / article / f"{claim}.py": _EXPERIMENT.format(claim=claim),
+        here / "topologies" / f"{claim}.yaml": _TOPOLOGY,
         here / "tests" / "experiments" / f"test_{function}.py": _TEST.format(
             id=name, article=article, claim=claim, function=function, imports=imports, mark=mark
         ),
@@ -78,9 +91,11 @@ def create(name: str) -> tuple[str, list[str]]:
     taken = [known for known in (find.experiments().get(name), *files) if known and known.exists()]
     if taken:
         raise InputError(f"{display(taken[0])} exists already: choose another name, or change that file")
-    about = here / "experiments" / article / "article.yaml"
+    about, schema = here / "experiments" / article / "article.yaml", here / "topologies" / _SCHEMA
     if not about.exists():
         files[about] = _about(article)
+    if not schema.exists():
+        files[schema] = json.dumps(json_schema(), indent=1) + "\n"
     for path, text in files.items():
         try:
             path.parent.mkdir(parents=True, exist_ok=True)

@@ -8,6 +8,8 @@ from typing import Annotated
 
 import typer
 
+from lab.cli import completion
+
 __all__ = [
     "STORE",
     "Claims",
@@ -15,6 +17,7 @@ __all__ = [
     "FabricName",
     "KernelName",
     "On",
+    "Programs",
     "Repeat",
     "Results",
     "Seed",
@@ -26,7 +29,11 @@ STORE = Path("results")
 Results = Annotated[Path, typer.Option("--results", help="The store: the folder of records.", metavar="DIR")]
 Claims = Annotated[
     list[str] | None,
-    typer.Argument(metavar="CLAIM | ARTICLE | FILE.py", help="Claims by name, article or file; all unless named."),
+    typer.Argument(
+        metavar="CLAIM | ARTICLE | FILE.py",
+        help="Claims by name, article or file; all unless named.",
+        autocompletion=completion.claims,
+    ),
 ]
 On = Annotated[
     str,
@@ -36,9 +43,19 @@ On = Annotated[
         "or auto (one that works here).",
     ),
 ]
+Programs = Annotated[
+    str,
+    typer.Option(
+        "--userland",
+        help="Whose programs guests run: sealed (locked ones, the same everywhere) or host (this machine's own).",
+    ),
+]
 Seed = Annotated[int, typer.Option(help="Random seed.")]
 KernelName = Annotated[
-    str | None, typer.Option("--kernel", help="A kernel's name, version or id; the newest unless given.")
+    str | None,
+    typer.Option(
+        "--kernel", help="A kernel's name, version or id; the newest unless given.", autocompletion=completion.kernels
+    ),
 ]
 Clock = Annotated[str | None, typer.Option("--clock", help="virtual or real; the kernel's usual one unless given.")]
 FabricName = Annotated[str, typer.Option("--fabric", help="What makes the network: netlink (our own) or mininet.")]

@@ -28,7 +28,7 @@ from lab.kernel.parts import part
 from lab.record.date import now
 from lab.record.record import Record, RecordError
 from lab.record.store import Store
-from lab.record.trial import Trial, canonical
+from lab.record.trial import HOST, Trial, canonical
 from lab.runner.guest import TrialFailed, keep
 from lab.runner.progress import Display
 
@@ -91,6 +91,7 @@ class ClusterCrew:
         return {
             "code": pilot.own_code(),
             "tools": {name: version for trial in trials for name, version in trial.tools.items()},
+            "userlands": sorted({trial.userland for trial in trials} - {HOST}),
             "parts": [tuple(part(ident)) for ident in sorted({str(trial.kernel["id"]) for trial in trials})],
             "token": (str(self.token.absolute()), self.token.read_text()),
         }

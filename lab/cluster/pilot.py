@@ -35,6 +35,7 @@ from lab.runner import tools
 from lab.runner.cleaning import sweep
 from lab.runner.guest import KEPT, run
 from lab.units import from_plain
+from lab.userland import cache as userlands
 
 __all__ = ["Plain", "admit", "own_code", "perform", "receive"]
 
@@ -54,8 +55,8 @@ def own_code() -> str:
 def admit(wanted: Plain) -> Plain:
     """Say what this machine is, why it cannot run such trials, and which kernels it lacks.
 
-    `wanted` has the `code` and the `tools` by version that it must have, the `parts`, and a `token`: the path of a
-    file in the caller's store and its content. Who sees that file writes records there.
+    `wanted` has the `code`, the `tools` by version and the `userlands` that it must have, the `parts`, and a `token`:
+    the path of a file in the caller's store and its content. Who sees that file writes records there.
     """
     for _ in sweep():
         pass  # what pilots that were killed left
@@ -65,6 +66,8 @@ def admit(wanted: Plain) -> Plain:
             raise MachineError(f"its replab is another version (code {own_code()} instead of {wanted['code']})")
         if others := tools.differing(wanted["tools"]):
             raise MachineError(f"it has {', '.join(others)}")
+        if missing := [ident for ident in wanted["userlands"] if userlands.load(ident) is None]:
+            raise MachineError(f"it lacks userland {missing[0]}: run `lab userland build` there")
         found["lacks"] = [part for part in wanted["parts"] if lacks(Part(*part))]
     except LabError as error:
         found["refused"] = str(error)

@@ -29,10 +29,9 @@ if TYPE_CHECKING:
         boot,
         scratch_guest_folder,
     )
-    from lab.kernel.uml.builder import BuildFailed, MissingTool, Progress, build, revision
+    from lab.kernel.uml.builder import BuildFailed, MissingTool, build, revision
     from lab.kernel.uml.cache import UmlKernel, find, installed
     from lab.kernel.uml.checkout import Checkout
-    from lab.kernel.uml.progress import shown
 
 __all__ = [
     "SCRATCH_PREFIX",
@@ -51,7 +50,6 @@ __all__ = [
     "Kernel",
     "KernelMissing",
     "MissingTool",
-    "Progress",
     "Start",
     "UmlKernel",
     "boot",
@@ -63,11 +61,10 @@ __all__ = [
     "installed_kernels",
     "revision",
     "scratch_guest_folder",
-    "shown",
 ]
 
 
-_HOMES = ("base", "choice", "guest", "uml.cache", "uml.builder", "uml.checkout", "uml.progress")
+_HOMES = ("base", "choice", "guest", "uml.cache", "uml.builder", "uml.checkout")
 
 
 def __getattr__(name: str) -> Any:

@@ -9,6 +9,8 @@ from typing import Any, Protocol
 
 from lab import cache
 from lab.errors import MachineError
+from lab.kernel.containment import Containment
+from lab.kernel.root import Root
 from lab.spec.clock import Clock, Place
 from lab.units import Size
 
@@ -28,6 +30,8 @@ class Start:
 
     command: tuple[str, ...]
     environment: Mapping[str, str] = field(default_factory=dict)
+    containment: Containment | None = None  # None: it is not confined
+    memory: Path | None = None  # a folder in the host's memory, where it keeps the guest's; None: in the trial's folder
     clock: int | None = None  # where its memory holds virtual time (u64, ns since boot); None: there is none to watch
 
 
@@ -59,7 +63,7 @@ class Kernel(Protocol):
         Raises MachineError when there is none.
         """
 
-    def start(self, folder: Path, seed: int, clock: Clock, memory: Size) -> Start:
+    def start(self, folder: Path, seed: int, clock: Clock, memory: Size, root: Root) -> Start:
         """Say how a guest starts for the trial in `folder`. Raises MachineError when it cannot."""
 
 

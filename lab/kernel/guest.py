@@ -24,14 +24,16 @@ from types import TracebackType
 from typing import Any, Self
 
 from lab.errors import InputError, LabError, MachineError
+from lab.kernel import baseline, landlock
 from lab.kernel.base import Kernel
+from lab.kernel.root import PACKAGE, Root, of_host
 from lab.owner import owner
 from lab.spec.clock import Clock
 from lab.units import Size
 
 HERE = Path(__file__).parent
-PACKAGE = HERE.parent.parent  # the folder to import `lab` from
 SCRATCH_PREFIX = "replab"  # begins the names of folders for guests that leave no record
+CONSOLE_BYTES = 1 << 20  # of a console's log, its end, that are looked at
 HIDDEN = ("/tmp", "/run", "/dev")  # a guest has its own
 ENVIRONMENT = {
     "PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
@@ -40,7 +42,6 @@ ENVIRONMENT = {
     "TZ": "UTC",
     "TERM": "dumb",
     "PYTHONDONTWRITEBYTECODE": "1",
-    "PYTHONPATH": str(PACKAGE),
 }
 
 
@@ -101,6 +102,8 @@ class Budget:
     wall: float | None = 900.0  # since its start
     stall: float | None = 60.0  # of host CPU used while its virtual time hardly moves; computing takes no virtual time
     guest: float | None = None  # of virtual time since its boot
+    disk: Size = Size(16 << 30)  # of files in its folder
+    processes: int = 10_000  # of the host, one for each of the guest's
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,13 +115,15 @@ class GuestResult:
     wall_seconds: float
     cpu_seconds: float
     guest_seconds: float
+    contained: str = ""  # how; "" when it was not
 
 
 class Guest:
     """Run one command in a guest. Leaving the context ends the guest; `end` may be called from any thread.
 
     The command runs as the guest's root in /run/lab, which is `folder` on the host. Only what it writes there lasts.
-    The rest of the host is read-only; /tmp, /run and /dev are the guest's own. Its output goes to `folder`/console.log.
+    What else it sees is read-only: the files of `root`, and no others; /tmp, /run and /dev are the guest's own. Its
+    output goes to `folder`/console.log.
     With a `terminal`, the command reads and writes that instead. The terminal is raw until the guest has ended, however
     it ends, and is then put back as it was.
 
@@ -139,6 +144,7 @@ class Guest:
         environment: Mapping[str, str] | None = None,
         terminal: str | None = None,  # path of the command's terminal
         temporary: bool = False,  # remove the folder even if we are killed
+        root: Root | None = None,  # the files that it sees; None: the host's
     ) -> None:
         if not 0 <= seed < 1 << 64:
             raise InputError(f"seed {seed} does not fit 64 bits")
@@ -146,27 +152,36 @@ class Guest:
         if not self.folder.is_dir():
             raise InputError(f"the guest's folder {self.folder} does not exist")
         self.console = self.folder / "console.log"
-        self.memory, self.budget = memory, budget
+        self.memory, self.budget, self.contained = memory, budget, ""
         scratch = self.folder / "boot"
+        root = root or of_host()
         try:
-            _write_boot(scratch, command, {**ENVIRONMENT, **(environment or {})}, terminal is not None)
+            # real time is there to show what the CPU does
+            same = baseline.ENVIRONMENT if (kernel.on, clock) == ("uml", "virtual") else {}
+            seen = {**ENVIRONMENT, "PYTHONPATH": root.search, **same, **(environment or {})}
+            _write_boot(scratch, command, seen, terminal is not None, root)
             self.console.write_bytes(b"")
-            start = kernel.start(self.folder, seed, clock, memory)
+            start = kernel.start(self.folder, seed, clock, memory, root)
         except OSError as error:
             shutil.rmtree(scratch, ignore_errors=True)
             raise MachineError(f"cannot prepare a guest in {self.folder}: {error.strerror}") from None
         except LabError:
             shutil.rmtree(scratch, ignore_errors=True)
             raise
+        containment = start.containment and start.containment.plain(landlock.abi(), memory, budget.disk)
+        if containment:
+            self.contained = containment["how"]
         job = {
             "command": list(start.command),
             "environment": {"PATH": ENVIRONMENT["PATH"], **start.environment},
+            "memory": None if start.memory is None else str(start.memory),
+            "containment": containment,
             "folder": str(self.folder),
             "console": str(self.console),
             "scratch": str(scratch),
             "cpu": _cpu() if cpu is None else cpu,
             "clock": start.clock,
-            "budget": asdict(budget),
+            "budget": {**asdict(budget), "disk": budget.disk.bytes},
             "terminal": terminal,
             "temporary": temporary,
         }
@@ -215,7 +230,9 @@ class Guest:
         if end["error"] or (end["status"] and self._disk_is_full()):
             reason = os.strerror(end["error"] or errno.ENOSPC)
             raise GuestDisk(f"the guest could not write to {self.folder}: {reason}", self.console)
-        return GuestResult(end["status"], self.console, report["wall"], report["cpu"], end["guest_ns"] / 1e9)
+        return GuestResult(
+            end["status"], self.console, report["wall"], report["cpu"], end["guest_ns"] / 1e9, self.contained
+        )
 
     def _error(self, report: dict[str, Any]) -> GuestError:
         match report["reason"]:
@@ -229,19 +246,29 @@ class Guest:
                 )
             case "wall":
                 return GuestTimeout(f"the guest did not end within {self.budget.wall:g} s{self._spun()}", self.console)
+            case "disk":
+                return GuestDisk(f"the guest wrote more than {self.budget.disk} to its folder", self.console)
+            case "processes":
+                return GuestCrash(f"the guest has more than {self.budget.processes} processes", self.console)
             case "guest":
                 within = f"{self.budget.guest:g} s of its time"
                 return GuestTimeout(f"the guest did not end within {within}{self._spun()}", self.console)
         return self._crash(report["signal"])
 
+    def _log(self) -> str:
+        """Return the end of the console's log: its length is up to the guest."""
+        with self.console.open("rb") as file:
+            file.seek(max(0, file.seek(0, os.SEEK_END) - CONSOLE_BYTES))
+            return file.read().decode(errors="replace")
+
     def _spun(self) -> str:
         """Name who spins, as the kernel last said on the console: ": sh spins in select", say; "" if it never did."""
-        log = self.console.read_text(encoding="utf-8", errors="replace")
+        log = self._log()
         said: list[str] = re.findall(r"time-travel: (.* spins (?:in \w+|without a system call))", log)
         return ": " + re.sub(r"\w*sys_", "", said[-1]) if said else ""
 
     def _crash(self, number: int | None) -> GuestError:
-        log = self.console.read_text(encoding="utf-8", errors="replace")
+        log = self._log()
         if number == signal.SIGBUS or "likely just ran out of space" in log:
             return GuestMemory(f"the host has no room left for the guest's memory of {self.memory}", self.console)
         if "Out of memory" in log:
@@ -270,20 +297,25 @@ def boot(
     cpu: int | None = None,
     budget: Budget = Budget(),
     environment: Mapping[str, str] | None = None,
+    root: Root | None = None,
 ) -> GuestResult:
     """Run one command in a fresh guest to its end. `Guest` explains the arguments and errors."""
-    options = {"seed": seed, "clock": clock, "memory": memory, "cpu": cpu, "budget": budget}
+    options = {"seed": seed, "clock": clock, "memory": memory, "cpu": cpu, "budget": budget, "root": root}
     with Guest(kernel, folder, command, **options, environment=environment) as guest:  # type: ignore[arg-type]
         return guest.wait()
 
 
-def _write_boot(scratch: Path, command: Sequence[str], environment: Mapping[str, str], terminal: bool) -> None:
+def _write_boot(
+    scratch: Path, command: Sequence[str], environment: Mapping[str, str], terminal: bool, root: Root
+) -> None:
     scratch.mkdir()
-    needed = [Path(sys.prefix), Path(sys.base_prefix), PACKAGE]
+    needed = [] if root.code else [Path(sys.prefix), Path(sys.base_prefix), PACKAGE]
     keep = sorted({str(path) for path in needed if str(path).startswith(tuple(f"{top}/" for top in HIDDEN))})
     job = {"command": list(command), "environment": dict(environment), "keep": keep, "terminal": terminal}
     (scratch / "status").write_bytes(b" " * 256)
     (scratch / "job.json").write_text(json.dumps(job), encoding="utf-8")
+    if root.code:
+        (scratch / "code").symlink_to(root.code)
     init = scratch / "init"
     start = shlex.join([os.path.realpath(sys.executable), "-I", "-S", "-B", str(HERE / "init.py")])
     init.write_text(f"#!/bin/sh\nexec {start}\n", encoding="utf-8")

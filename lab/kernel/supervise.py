@@ -1,4 +1,4 @@
-"""Start one guest, watch it, end it and report how it ended. Run as a script; standard library only.
+"""Start one guest, confined, watch it, end it and report how it ended. Run as a script; standard library only.
 
 It is a process of its own because the kernel's "die with my parent" (PR_SET_PDEATHSIG) means the *thread* that forked,
 and a runner has many. This process has one thread, so the guest dies with it; and it ends when its parent does, however
@@ -11,6 +11,7 @@ one line of JSON (a report) to standard output.
 
 from __future__ import annotations
 
+import base64
 import contextlib
 import ctypes
 import json
@@ -19,6 +20,7 @@ import os
 import resource
 import select
 import signal
+import struct
 import sys
 import termios
 import time
@@ -28,8 +30,18 @@ from typing import Any, NoReturn
 TICK = 200  # milliseconds between two looks at the guest
 PR_SET_PDEATHSIG = 1
 PR_SET_CHILD_SUBREAPER = 36
+PR_SET_SECUREBITS, SECBIT_NOROOT = 28, 1
+PR_SET_NO_NEW_PRIVS = 38
+PR_CAP_AMBIENT, PR_CAP_AMBIENT_RAISE = 47, 2
+CAPSET, SECCOMP = 126, 317  # numbers of system calls, as are the next three
+LANDLOCK_CREATE_RULESET, LANDLOCK_ADD_RULE, LANDLOCK_RESTRICT_SELF = 444, 445, 446
+CAPABILITY_VERSION_3 = 0x20080522
+CAP_DAC_OVERRIDE = 1  # root's right to files of others, as far as Landlock leaves any
+ADDR_NO_RANDOMIZE = 0x0040000
 SLOWEST = 1e-3  # guest time per CPU time; a bulk transfer over a link without a rate, which does progress, ran at 0.04
 ALARM = 1.0  # seconds of CPU without virtual time passing, after which a process is asked whether it spins
+STATUS = 256  # bytes of it
+FILE = 4096  # bytes that a file takes at least
 WALL = 0x40000000  # __WALL: wait for clones of any kind
 
 
@@ -166,11 +178,66 @@ def _spawn(job: dict[str, Any], libc: ctypes.CDLL) -> int:
         console = os.open(job["console"], os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o666)
         os.dup2(console, 1)
         os.dup2(console, 2)
-        os.execve(job["command"][0], job["command"], job["environment"])
+        environment, memory = job["environment"], None
+        if job["memory"]:
+            memory = _nameless(job["memory"])
+            environment = {**environment, "TMPDIR": f"/proc/self/fd/{memory}"}
+        program = job["command"][0]
+        if job["containment"]:
+            program = os.open(program, os.O_PATH | os.O_CLOEXEC)  # afterwards only what is open can be run
+            libc.personality(ADDR_NO_RANDOMIZE)  # the kernel does it, too, but then runs itself again
+            _confine(job["containment"], memory, libc)
+        os.execve(program, job["command"], environment)
     except OSError as error:
         os.write(2, f"the guest's kernel does not start: {error}\n".encode())
     finally:
         os._exit(127)
+
+
+def _nameless(place: str) -> int:
+    """Open a new folder below `place` that is gone already: only a nameless file can be made in it."""
+    folder = f"{place}/replab.{os.urandom(8).hex()}"
+    os.mkdir(folder, 0o700)
+    handle = os.open(folder, os.O_PATH | os.O_DIRECTORY)
+    os.rmdir(folder)
+    os.set_inheritable(handle, True)
+    return handle
+
+
+def _confine(containment: dict[str, Any], memory: int | None, libc: ctypes.CDLL) -> None:
+    """Take from this process for good all that `lab.kernel.containment` did not leave it. Raises OSError."""
+
+    def done(result: int) -> int:
+        if result < 0:
+            raise OSError(ctypes.get_errno(), f"it cannot be confined: {os.strerror(ctypes.get_errno())}")
+        return result
+
+    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)  # the guest gets EFBIG and lives on
+    for name, limit in containment["limits"].items():
+        resource.setrlimit(getattr(resource, f"RLIMIT_{name}"), (limit, limit))
+    done(libc.prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
+    if landlock := containment["landlock"]:
+        handled = struct.pack("=QQQ", *landlock["handled"])
+        while not any(handled[-8:]):  # an older kernel's structure is shorter
+            handled = handled[:-8]
+        rules = done(libc.syscall(LANDLOCK_CREATE_RULESET, handled, len(handled), 0))
+        granted = [(os.open(path, os.O_PATH | os.O_CLOEXEC), access) for path, access in landlock["rules"]]
+        if memory is not None:
+            granted.append((memory, landlock["memory"]))
+        for handle, access in granted:
+            done(libc.syscall(LANDLOCK_ADD_RULE, rules, 1, struct.pack("=Qi", access, handle), 0))
+        done(libc.syscall(LANDLOCK_RESTRICT_SELF, rules, 0))
+    if os.geteuid() == 0:
+        done(libc.prctl(PR_SET_SECUREBITS, SECBIT_NOROOT, 0, 0, 0))  # or root gets all back when it runs a program
+    kept = 1 << CAP_DAC_OVERRIDE if os.geteuid() == 0 else 0
+    header, sets = struct.pack("=Ii", CAPABILITY_VERSION_3, 0), struct.pack("=6I", kept, kept, kept, 0, 0, 0)
+    done(libc.syscall(CAPSET, header, sets))
+    if kept:
+        done(libc.prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_RAISE, CAP_DAC_OVERRIDE, 0, 0))
+    code = base64.b64decode(containment["filter"])
+    buffer = ctypes.create_string_buffer(code, len(code))
+    program = struct.pack("=H6xQ", len(code) // 8, ctypes.addressof(buffer))
+    done(libc.syscall(SECCOMP, 1, 0, program))
 
 
 def _watch(job: dict[str, Any], guest: int, parent: int, start: float) -> tuple[str, int | None]:
@@ -191,11 +258,27 @@ def _watch(job: dict[str, Any], guest: int, parent: int, start: float) -> tuple[
         clock = _clock(guest, job["clock"])
         cpu = {pid: _cpu(pid) for pid in [guest, *_children(guest)]}
         verdict = watch.judge(time.monotonic() - start, sum(cpu.values()), clock)
+        verdict = verdict or _excess(job, len(cpu))
         if verdict:
             return verdict, clock
         for pid in alarms.due(clock, {pid: seconds for pid, seconds in cpu.items() if pid != guest}):
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGALRM)
+
+
+def _excess(job: dict[str, Any], processes: int) -> str | None:
+    """Return "disk" or "processes" when the guest has more of them than its budget allows, else None."""
+    if processes > job["budget"]["processes"]:
+        return "processes"
+    size, folders = 0, [job["folder"]]
+    while folders and size <= job["budget"]["disk"]:
+        with contextlib.suppress(OSError), os.scandir(folders.pop()) as entries:
+            for entry in entries:
+                if entry.is_dir(follow_symlinks=False):
+                    folders.append(entry.path)
+                else:
+                    size += max(FILE, entry.stat(follow_symlinks=False).st_blocks * 512)
+    return "disk" if size > job["budget"]["disk"] else None
 
 
 def _clock(guest: int, address: int | None) -> int | None:
@@ -244,17 +327,22 @@ def _end(guest: int) -> int:
 
 
 def _status(scratch: str) -> Any:
-    """Return what the guest's init left, or None when it never finished."""
+    """Return what the guest's init left, or None when it never finished, or something else wrote there."""
     try:
         with open(f"{scratch}/status", "rb") as file:
-            return json.loads(file.read())
-    except (OSError, ValueError):
+            end = json.loads(file.read(STATUS))
+        return {name: int(end[name]) for name in ("status", "guest_ns", "error")}
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return None
 
 
 def _remove(scratch: str) -> None:
-    for folder, _, files in os.walk(scratch, topdown=False):
-        for name in files:
+    if os.path.islink(scratch):  # a guest that is not contained can have put it there
+        os.unlink(scratch)
+        return
+    for folder, folders, files in os.walk(scratch, topdown=False):
+        links = [name for name in folders if os.path.islink(f"{folder}/{name}")]
+        for name in [*files, *links]:
             os.unlink(f"{folder}/{name}")
         os.rmdir(folder)
 

@@ -52,6 +52,8 @@ __all__ = [
 Metric: TypeAlias = Callable[[Record], Value]
 Way = Literal["forward", "back"]
 
+NO_GROWTH = 1e-3  # of a window: the kernel rounds its ratio of payload to memory anew, and no graph shows that
+
 
 def iperf3_goodput(side: Side = "received") -> Metric:
     """Measure the mean that iperf3's receiver or sender reports; the sender's includes what is only buffered."""
@@ -161,7 +163,7 @@ def header_length(node: str = "sender", interface: str | None = None) -> Metric:
 def window_plateau(node: str = "sender", interface: str | None = None) -> Metric:
     """Measure where the receiver's advertised window stops growing, in bytes.
 
-    The metric raises MetricError when it still grew in the second half of the transfer.
+    The metric raises MetricError when it still grew, by a thousandth or more, in the second half of the transfer.
     """
 
     def measure(record: Record) -> Value:
@@ -171,7 +173,7 @@ def window_plateau(node: str = "sender", interface: str | None = None) -> Metric
             raise MetricError("the capture has no ACK, hence no window")
         window = np.maximum.accumulate(back.window)
         middle = (connection.start_ns + int(back.time_ns[-1])) // 2
-        if window[-1] > window[np.searchsorted(back.time_ns, middle)]:
+        if window[np.searchsorted(back.time_ns, middle)] <= (1 - NO_GROWTH) * window[-1]:
             raise MetricError("the advertised window still grew in the second half of the transfer")
         return Value(int(window[-1]), "B")
 
@@ -179,14 +181,17 @@ def window_plateau(node: str = "sender", interface: str | None = None) -> Metric
 
 
 def window_settled(node: str = "sender", interface: str | None = None) -> Metric:
-    """Measure when the receiver's advertised window grew for the last time, in seconds since the first data segment."""
+    """Measure when the receiver's advertised window is its largest but for a thousandth.
+
+    The time is in seconds since the first data segment.
+    """
 
     def measure(record: Record) -> Value:
         connection = connection_of(record, node, interface)
         back = connection.back
         if not len(back):
             raise MetricError("the capture has no ACK, hence no window")
-        last = int(np.argmax(back.window))  # of several such, the first
+        last = int(np.argmax(back.window > (1 - NO_GROWTH) * np.max(back.window)))  # the first of those
         return Value(max(0, int(back.time_ns[last]) - connection.start_ns) / 1e9, "s")
 
     return measure

@@ -6,10 +6,9 @@ import errno
 import os
 import re
 import shutil
-import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -18,7 +17,7 @@ import msgspec
 from lab import archive
 from lab.archive import ArchiveError
 from lab.errors import MachineError
-from lab.owner import is_dead, owner, remove
+from lab.owner import private, sweep
 from lab.record.record import FORMAT, Contents, Record, RecordError, digest
 from lab.record.trial import Trial, canonical
 
@@ -70,13 +69,7 @@ class Store:
 
     def __init__(self, root: Path) -> None:
         self.root = root
-        self.swept = self._sweep()
-
-    def _sweep(self) -> tuple[Path, ...]:
-        dead = tuple(path for path in self._staging.glob("*") if is_dead(path.name))
-        for path in dead:
-            remove(path)
-        return dead
+        self.swept = sweep(self._staging)
 
     def get(self, address: str) -> Record | None:
         """Return the record at `address`, or None. It may be damaged: reading it then says so."""
@@ -174,15 +167,8 @@ class Store:
     def _place(self, address: str) -> Path:
         return self.root / address[:2] / address
 
-    @contextmanager
-    def _private(self, address: str) -> Iterator[Path]:
-        self._staging.mkdir(parents=True, exist_ok=True)
-        path = Path(tempfile.mkdtemp(prefix=f"{address[:16]}~{owner()}~", dir=self._staging))
-        path.chmod(0o755)
-        try:
-            yield path
-        finally:
-            shutil.rmtree(path, ignore_errors=True)
+    def _private(self, address: str) -> AbstractContextManager[Path]:
+        return private(self._staging, address[:16])
 
 
 def _put(fresh: Path, final: Path) -> None:

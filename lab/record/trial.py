@@ -11,8 +11,9 @@ from lab.spec.clock import Clock, Place
 from lab.spec.key import CaseKey
 from lab.units import to_plain
 
-__all__ = ["FABRIC", "Trial", "canonical"]
+__all__ = ["FABRIC", "HOST", "Trial", "canonical"]
 
+HOST = "host"  # the userland of a trial that runs the host's own programs
 FABRIC = "netlink"  # makes the network unless another is asked for
 
 
@@ -32,8 +33,9 @@ class Trial(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaul
     clock: Clock
     seed: int
     repeat: int
-    tools: dict[str, str]  # each tool that touches the packets -> its version
+    tools: dict[str, str]  # each tool that touches the packets -> its version; of a sealed userland its id says it
     fabric: str = FABRIC  # what makes the network; left out of the JSON where it is the usual one
+    userland: str = HOST  # the id of the userland that the guest boots from; left out of the JSON for the host's own
 
     @property
     def key(self) -> CaseKey:

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from lab import shipped
 from lab.errors import InputError, LabError, MachineError
 
 __all__ = [
@@ -62,7 +63,7 @@ def kernels() -> Path:
 
 def _found(wanted: Callable[[Path, str], bool]) -> dict[str, Path]:
     notebooks: dict[str, Path] = {}
-    for root in (Path.cwd(), Path(__file__).resolve().parents[2]):
+    for root in (Path.cwd(), shipped.folder()):
         for path in sorted((root / "notebooks").glob("*.ipynb")):
             if wanted(root, path.stem):
                 notebooks.setdefault(path.stem, path)

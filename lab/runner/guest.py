@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import shutil
-import sys
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -12,10 +11,12 @@ from typing import Any
 
 from lab.errors import LabError, MachineError
 from lab.kernel import Budget, Guest, GuestError, Kernel
+from lab.kernel.root import of_host
 from lab.record.date import now
 from lab.record.record import Record
 from lab.record.store import Store
-from lab.record.trial import Trial, canonical
+from lab.record.trial import HOST, Trial, canonical
+from lab.runner.code import sealed
 from lab.units import Size
 
 MEMORY = Size.of("1 GiB")  # a full wire of 100 ms at 10 Gbit/s holds 125 MB of frames, and what the kernel adds to each
@@ -47,11 +48,20 @@ def run(
     """
     with store.stage(trial) as stage:
         (stage.path / "trial.json").write_bytes(canonical(trial))
-        command = [sys.executable, "-m", "lab.runner.perform", "."]
+        root = of_host() if trial.userland == HOST else sealed(trial.userland)
+        command = [root.python, "-m", "lab.runner.perform", "."]
         begun = now()
         try:
             with Guest(
-                kernel, stage.path, command, seed=trial.seed, clock=trial.clock, memory=MEMORY, cpu=cpu, budget=budget
+                kernel,
+                stage.path,
+                command,
+                seed=trial.seed,
+                clock=trial.clock,
+                memory=MEMORY,
+                cpu=cpu,
+                budget=budget,
+                root=root,
             ) as guest:
                 started(guest)
                 ended = guest.wait()
@@ -70,6 +80,7 @@ def run(
             "wall_seconds": round(ended.wall_seconds, 3),
             "cpu_seconds": round(ended.cpu_seconds, 3),
             "guest_seconds": ended.guest_seconds,
+            "contained": ended.contained,
             **place,
         }
         (stage.path / "result.json").unlink()

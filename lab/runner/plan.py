@@ -10,7 +10,7 @@ from msgspec import structs
 from lab.errors import InputError, MachineError
 from lab.fabric import FABRICS
 from lab.kernel import Kernel
-from lab.record.trial import Trial
+from lab.record.trial import HOST, Trial
 from lab.runner import cost, tools
 from lab.spec.case import Case
 from lab.spec.clock import Clock, cpu_takes_time
@@ -18,6 +18,7 @@ from lab.spec.errors import Problem, SpecError, display
 from lab.spec.loaded import LoadedExperiment
 from lab.spec.network import Network
 from lab.units import to_plain
+from lab.userland.cache import Userland
 
 
 @dataclass(frozen=True)
@@ -29,6 +30,7 @@ class Settings:
     seed: int = 1
     repeat: int = 1
     fabric: str = FABRICS[0]
+    userland: Userland | None = None  # that guests boot from; None: the host's own programs
 
     def __post_init__(self) -> None:
         if self.clock not in self.kernel.clocks:
@@ -80,7 +82,8 @@ def _planned(loaded: LoadedExperiment, case: Case, settings: Settings) -> Planne
     samples = _samples(case, clock, settings)
     try:
         kernel = settings.kernel.variant(case.patches, case.kernel.hz) if case.kernel else settings.kernel
-        trial = trial_of(case, kernel, clock, settings.seed, loaded.source_sha256, settings.fabric)
+        given = (settings.seed, loaded.source_sha256, settings.fabric, settings.userland)
+        trial = trial_of(case, kernel, clock, *given)
     except MachineError as missing:
         return PlannedCase(case, settings.kernel, clock, samples, (), str(missing))
     trials = tuple(structs.replace(trial, seed=seed, repeat=repeat) for seed, repeat in samples)
@@ -88,9 +91,18 @@ def _planned(loaded: LoadedExperiment, case: Case, settings: Settings) -> Planne
 
 
 def trial_of(
-    case: Case, kernel: Kernel, clock: Clock, seed: int, source_sha256: str = "", fabric: str = FABRICS[0]
+    case: Case,
+    kernel: Kernel,
+    clock: Clock,
+    seed: int,
+    source_sha256: str = "",
+    fabric: str = FABRICS[0],
+    userland: Userland | None = None,
 ) -> Trial:
-    """Return the case's trial with that seed. Raises MachineError when a tool is missing."""
+    """Return the case's trial with that seed, in a userland or with the host's own programs.
+
+    Raises MachineError when a tool is missing.
+    """
     wanted = tools.needed((case.workload, *case.probes, *case.middleboxes)) | tools.of_fabric(fabric)
     return Trial(
         claim=case.claim,
@@ -106,8 +118,9 @@ def trial_of(
         clock=clock,
         seed=seed,
         repeat=0,
-        tools=tools.versions(wanted),
+        tools=tools.versions(wanted) if userland is None else tools.sealed(wanted, userland),
         fabric=fabric,
+        userland=HOST if userland is None else userland.id,
     )
 
 

@@ -9,10 +9,11 @@ from lab.errors import LabError, MachineError
 from lab.kernel import Budget, Kernel, installed_kernels
 from lab.record.record import Record
 from lab.record.store import Store
-from lab.record.trial import Trial
+from lab.record.trial import HOST, Trial
 from lab.runner import tools
 from lab.runner.schedule import Progress, Runner
 from lab.runner.tools import ToolMissing
+from lab.userland.cache import load
 
 __all__ = ["CannotRepeat", "other_tools", "repeat", "repeatable"]
 
@@ -27,13 +28,18 @@ def repeatable(trial: Trial) -> bool:
 
 
 def repeat(
-    records: Iterable[Record], scratch: Path, jobs: int | None, budget: Budget, progress: Progress
+    records: Iterable[Record],
+    scratch: Path,
+    jobs: int | None,
+    budget: Budget,
+    progress: Progress,
+    given: Iterable[Kernel] = (),
 ) -> dict[str, Record | LabError]:
     """Run `repeatable` trials again; return address -> the new record in a store at `scratch`, or why there is none.
 
-    Raises RecordError.
+    `given` kernels come before those that are installed here. Raises RecordError.
     """
-    kernels = {kernel.id: kernel for kernel in installed_kernels()}
+    kernels = {kernel.id: kernel for kernel in (*installed_kernels(), *given)}
     outcomes: dict[str, Record | LabError] = {}
     todo = []
     for record in records:
@@ -56,6 +62,10 @@ def _check(record: Record, kernels: dict[str, Kernel]) -> None:
     here = kernels[trial.kernel["id"]].describe()
     if trial.on == "vm" and here != trial.kernel:
         raise CannotRepeat(f"it ran under {trial.kernel.get('machine')}, and here is {here['machine']}")
+    if trial.userland != HOST:
+        if load(trial.userland) is None:
+            raise CannotRepeat(f"userland {trial.userland} is not here: build it with the lab that made these records")
+        return
     try:
         tools.differing(trial.tools)
     except ToolMissing as missing:

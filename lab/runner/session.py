@@ -14,6 +14,7 @@ from typing import BinaryIO
 
 from lab.errors import InputError, LabError
 from lab.kernel import Budget, Guest, GuestError, Kernel, scratch_guest_folder
+from lab.kernel.root import Root
 from lab.runner.interactive import HandsOn
 from lab.units import Size, to_plain
 
@@ -32,9 +33,10 @@ class SessionFailed(LabError):
 
 @dataclass(frozen=True)
 class Session:
-    """Say on which kernel a network is brought up."""
+    """Say on which kernel a network is brought up, and whose programs one works with in it."""
 
     kernel: Kernel
+    root: Root
 
     def run(self, wanted: HandsOn) -> int:
         """Run until the person or the command has ended; return the exit status. Nothing is left behind.
@@ -44,7 +46,7 @@ class Session:
         terminal = _terminal() if wanted.command is None else None
         with scratch_guest_folder() as folder:
             (folder / "hands-on.json").write_text(json.dumps(to_plain(wanted)))
-            command = [sys.executable, "-m", "lab.runner.interactive", "."]
+            command = [self.root.python, "-m", "lab.runner.interactive", "."]
             budget = Budget(wall=None, stall=60.0 if wanted.clock == "virtual" else None)
             environment = {"TERM": os.environ.get("TERM", "dumb")} if terminal else {}
             try:
@@ -62,6 +64,7 @@ class Session:
                         environment=environment,
                         terminal=terminal,
                         temporary=True,
+                        root=self.root,
                     ) as guest,
                 ):
                     status = guest.wait().status

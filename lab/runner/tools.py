@@ -17,29 +17,12 @@ from typing import Protocol
 import lab
 from lab.errors import MachineError
 from lab.meaning import fingerprint
+from lab.runner.code import sources
 from lab.spec.mininet import make_importable
+from lab.userland.cache import Userland
 
-# The lab's own code that a guest runs: a change in it may change packets, a change elsewhere cannot.
-_INSIDE = (
-    "errors.py",
-    "fabric",
-    "middlebox",
-    "outputs.py",
-    "testbed.py",
-    "probe",
-    "record/trial.py",
-    "runner/monitor.py",
-    "runner/perform.py",
-    "runner/saturation.py",
-    "spec/clock.py",
-    "spec/key.py",
-    "spec/mininet.py",
-    "spec/network.py",
-    "spec/task.py",
-    "units.py",
-    "workload",
-)
 _VERSION_FLAG = {"fping": "-v", "nc.openbsd": "-h", "netperf": "-V", "ping": "-V"}
+PROGRAMS = {"mininet": "mn"}  # where the program is called otherwise
 _MODULES = {"flent"}  # tools of the lab's own Python, run by `python -m`: nobody's PATH decides
 _MININET = "from lab.spec.mininet import make_importable as so; so(); from mininet.net import VERSION; print(VERSION)"
 _SECONDS = 10
@@ -70,6 +53,18 @@ def versions(tools: Iterable[str]) -> dict[str, str]:
     }
 
 
+def sealed(tools: Iterable[str], userland: Userland) -> dict[str, str]:
+    """Return name -> version of the lab's own code in a guest: all else is the userland's, which has an id.
+
+    Raises ToolMissing when the userland lacks one of `tools`.
+    """
+    missing = sorted(tool for tool in set(tools) if not userland.has(PROGRAMS.get(tool, tool)))
+    if missing:
+        names = " and ".join(f"'{tool}'" for tool in missing)
+        raise ToolMissing(f"the userland has no {names}: --userland host takes this machine's own")
+    return {"lab": own_code()}
+
+
 def differing(wanted: Mapping[str, str]) -> tuple[str, ...]:
     """Name those of the `wanted` tools whose version here is another one, the lab's own code among them.
 
@@ -84,9 +79,7 @@ def differing(wanted: Mapping[str, str]) -> tuple[str, ...]:
 @cache
 def own_code(root: Path = Path(lab.__file__).parent) -> str:
     """Hash the lab's code in `root` that a guest runs: what each file means, not how it is explained."""
-    places = [root / name for name in _INSIDE]
-    files = [file for place in places for file in (sorted(place.glob("*.py")) if place.is_dir() else [place])]
-    return fingerprint({str(file.relative_to(root)): file.read_bytes() for file in files})[:16]
+    return fingerprint({str(file.relative_to(root)): file.read_bytes() for file in sources(root)})[:16]
 
 
 def _installed(tool: str) -> bool:

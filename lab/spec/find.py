@@ -1,4 +1,4 @@
-"""Find topologies and experiments: in the current directory's own folders first, then the project's.
+"""Find topologies and experiments: in the current directory's own folders first, then those that the lab ships.
 
 A topology is named by its file; an experiment's id is article/claim, its folder and its file's name.
 """
@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
+from lab import shipped
 from lab.errors import InputError
 from lab.spec import article, history, topo
 from lab.spec import load as loader
@@ -24,7 +25,7 @@ TOPOLOGY_SUFFIXES = (".yaml", ".yml")
 
 def roots() -> tuple[Path, ...]:
     """Return the directories that may hold topologies/ and experiments/, the nearest first."""
-    return tuple(dict.fromkeys((Path.cwd(), Path(__file__).resolve().parents[2])))
+    return tuple(dict.fromkeys((Path.cwd(), shipped.folder())))
 
 
 def topologies(near: Iterable[Path] = ()) -> dict[str, Path]:

@@ -15,6 +15,8 @@ from lab.spec import format as files
 
 __all__ = ["json_schema"]
 
+ID = "urn:uuid:2d1c0b6e-5a37-4f0e-9d7c-3f6f7d3b9a51"  # of this format, wherever a copy of the schema lies
+
 
 def json_schema() -> dict[str, Any]:
     """Return the JSON schema (draft 2020-12) of a topology file, for editors."""
@@ -23,7 +25,8 @@ def json_schema() -> dict[str, Any]:
     for name, part in {files.TopologyPart.__name__: schema, **schema["$defs"]}.items():
         for key, about in part.get("properties", {}).items():
             about["description"] = said[name][key]
-    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema, "title": "replab topology"}
+    about = {"$schema": "https://json-schema.org/draft/2020-12/schema", "$id": ID}
+    return {**about, **schema, "title": "replab topology"}
 
 
 def _sentences() -> dict[str, dict[str, str]]:

@@ -7,14 +7,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from lab.building import Progress
 from lab.comparison.compare import ClaimChange, compare
 from lab.errors import InputError
-from lab.kernel import Budget, BuildFailed, Checkout, Progress, UmlKernel, revision
+from lab.kernel import Budget, BuildFailed, Checkout, UmlKernel, revision
 from lab.kernel.uml.history import Commit, History, Outcome
 from lab.record.store import Store
 from lab.runner.plan import Settings
 from lab.spec.loaded import LoadedExperiment
-from lab.usecases import running
+from lab.usecases import running, userlands
 from lab.verdict.judged import JudgedClaim
 
 __all__ = ["Bisection", "Search", "TestedCommit", "bisect", "search"]
@@ -65,7 +66,7 @@ class Search:
 
     def judged(self, kernel: UmlKernel, results: Path) -> JudgedClaim:
         """Judge the claim on a kernel. Raises what `running.run` raises."""
-        settings = Settings(kernel, seed=self.seed)
+        settings = Settings(kernel, seed=self.seed, userland=userlands.chosen("sealed", kernel.on))
         (judged,) = running.run((self.declared,), settings, results, self.jobs, self.budget).judged
         return judged
 

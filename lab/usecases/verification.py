@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import ceil
 from pathlib import Path
@@ -10,13 +11,14 @@ from typing import Any, Literal
 
 from lab.comparison.identity import first_byte_difference
 from lab.errors import InputError, LabError
-from lab.kernel import Budget
+from lab.kernel import Budget, Kernel
 from lab.record.record import Record, RecordError
 from lab.record.store import Store
 from lab.runner.progress import name, shown
 from lab.runner.repeat import CannotRepeat, other_tools, repeat, repeatable
+from lab.usecases.unbundling import with_records
 
-__all__ = ["CheckedTrial", "Verification", "verify"]
+__all__ = ["CheckedTrial", "Verification", "verify", "verify_bundle"]
 
 
 @dataclass(frozen=True)
@@ -56,11 +58,14 @@ class Verification:
         }
 
 
-def verify(results: Path, jobs: int | None, budget: Budget, sample: float = 1.0) -> Verification:
+def verify(
+    results: Path, jobs: int | None, budget: Budget, sample: float = 1.0, kernels: Sequence[Kernel] = ()
+) -> Verification:
     """Run trials of the store again, in a scratch store next to it that is removed afterwards.
 
     Chance picks the part `sample` of those that can be repeated, at least one; who made the records cannot know which.
-    Raises InputError when there is no record, MachineError when the machine cannot run any.
+    `kernels` come before those that are installed here. Raises InputError when there is no record, MachineError when
+    the machine cannot run any.
     """
     store = Store(results)
     records = tuple(store)
@@ -80,10 +85,16 @@ def verify(results: Path, jobs: int | None, budget: Budget, sample: float = 1.0)
     picked = random.SystemRandom().sample(whole, ceil(sample * len(whole)))
     checked |= {record.address: CheckedTrial(record.address, name(record.trial), "not picked") for record in whole}
     with store.scratch() as scratch, shown(len(picked)) as progress:
-        outcomes = repeat(picked, scratch, jobs, budget, progress)
+        outcomes = repeat(picked, scratch, jobs, budget, progress, kernels)
         for record in picked:
             checked[record.address] = _compared(record, outcomes[record.address])
     return Verification(tuple(checked[record.address] for record in records))
+
+
+def verify_bundle(file: Path, jobs: int | None, budget: Budget, sample: float = 1.0) -> Verification:
+    """Run the trials of a bundle again, on its own kernels and userlands. Raises BundleError, and as `verify` does."""
+    with with_records(file) as (found, results):
+        return verify(results, jobs, budget, sample, found.kernels)
 
 
 def _compared(record: Record, outcome: Record | LabError) -> CheckedTrial:

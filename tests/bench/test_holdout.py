@@ -69,9 +69,11 @@ def test_an_error_planted_in_the_model_is_found(tmp_path: Path, monkeypatch: pyt
     assert planted.result.after_the_fact  # the trial was in the store: it did not run again
     assert next(iter(Store(tmp_path))).started == began
     assert f"--date {DAY} --only {case.number}" in holdout.named(planted, DAY)
-    found = holdout.plain(DAY, [planted], {"7.2": kernel})
+    found = json.loads(json.dumps(holdout.plain(DAY, [planted], {"7.2": kernel}), allow_nan=False))
     assert found["misses"] == [case.number]
-    assert json.loads(json.dumps(found, allow_nan=False)) == found
+    (kept,) = found["cases"]
+    assert (kept["number"], kept["arm"], kept["kind"]) == (case.number, "bulk goodput", "simulation")
+    assert found["kinds"]["bulk goodput"]["simulation"]["50 %"] == planted.simulation
 
 
 def test_without_a_kernel_it_names_the_cure(

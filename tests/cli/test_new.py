@@ -11,7 +11,9 @@ import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import jsonschema
 import pytest
+from ruamel.yaml import YAML
 
 ROOT = Path(__file__).parents[2]
 BIN = Path(sys.executable).parent
@@ -67,6 +69,17 @@ def test_the_answer_is_the_contract(type_in: Type, tmp_path: Path) -> None:
     assert answer["claim"] == "my-own/first.claim"
     assert {str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*") if path.is_file()} == set(answer["files"])
     compile((tmp_path / "tests/experiments/test_my_own_first_claim.py").read_text(), "test", "exec")
+
+
+def test_an_editor_finds_the_schema_of_the_topology(type_in: Type, tmp_path: Path) -> None:
+    type_in("lab new mine/one")
+    topology = tmp_path / "topologies" / "one.yaml"
+    named = re.match(r"# yaml-language-server: \$schema=(\S+)\n", topology.read_text())
+    assert named
+    schema = json.loads((topology.parent / named[1]).read_text())
+    assert schema == json.loads(type_in("lab schema").stdout)
+    assert re.fullmatch(r"urn:uuid:[0-9a-f-]{36}", schema["$id"])
+    jsonschema.validate(YAML(typ="safe").load(topology), schema)
 
 
 def test_another_claim_of_the_article_keeps_what_is_there(type_in: Type, tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ import pytest
 from lab.errors import InputError
 from lab.kernel import BuildFailed, MissingTool, build, folder, installed
 from lab.kernel.uml import recipe
+from tests.kernel.caches import another_cache
 
 MAKEFILE = """\
 VERSION = 7
@@ -26,7 +27,7 @@ linux:
 \t@echo "  CC      linux.o"
 \techo x >> $(CURDIR)/../../../builds
 \ttest ! -e slow || sleep 60
-\tgcc -o linux linux.c
+\tgcc -static -o linux linux.c
 """
 PROGRAM = """\
 #include <stdio.h>
@@ -54,7 +55,7 @@ build(source_file=Path(sys.argv[1]))
 
 @pytest.fixture
 def tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    another_cache(tmp_path / "cache", monkeypatch)
     monkeypatch.setattr(recipe, "own_patches", lambda _: ())
     tree = tmp_path / "source"
     tree.mkdir()
@@ -88,6 +89,27 @@ def test_built_once_and_known(tree: Path) -> None:
     assert installed() == [kernel]
     assert builds(tree) == 1
     assert leftovers() == []
+
+
+def test_no_program_of_the_host_takes_part(tree: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    usual = build(source_file=packed(tree))
+    another_cache(tmp_path / "another" / "place", monkeypatch)
+    own = tmp_path / "bin"
+    own.mkdir()
+    for name in ("ar", "as", "bison", "ccache", "cp", "flex", "gcc", "ld", "make", "nm", "patch", "setpriv", "sh"):
+        (own / name).write_text("#!/bin/sh\nexit 9\n")
+        (own / name).chmod(0o755)
+    monkeypatch.setenv("PATH", f"{own}:{os.environ['PATH']}")
+    again = build(source_file=packed(tree))
+    assert again.path != usual.path
+    assert again.id == usual.id
+    assert again.path.read_bytes() == usual.path.read_bytes()
+
+
+def test_the_kernel_brings_its_own_libc(tree: Path) -> None:
+    assert "CONFIG_STATIC_LINK=y" in recipe.config("6.1", 1000)
+    program = build(source_file=packed(tree)).path.read_bytes()
+    assert b"ld-linux" not in program[:4096]  # no interpreter is asked for
 
 
 def test_variants_stand_beside_it(tree: Path, tmp_path: Path) -> None:
@@ -139,8 +161,8 @@ def test_names_and_sources_must_fit(tree: Path, tmp_path: Path) -> None:
 
 def test_a_missing_tool_names_its_package(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     found = shutil.which
-    monkeypatch.setattr(shutil, "which", lambda tool: None if tool in ("flex", "xz") else found(tool))
-    with pytest.raises(MissingTool, match="needs flex, xz: run `sudo apt-get install flex xz-utils`") as info:
+    monkeypatch.setattr(shutil, "which", lambda tool: None if tool in ("tar", "xz") else found(tool))
+    with pytest.raises(MissingTool, match="needs tar, xz: run `sudo apt-get install tar xz-utils`") as info:
         build(source_file=packed(tree))
     assert info.value.exit_code == 3
 

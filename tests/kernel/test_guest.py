@@ -33,7 +33,7 @@ from lab.kernel import (
     UmlKernel,
     boot,
 )
-from lab.kernel.guest import PACKAGE
+from lab.kernel.root import PACKAGE
 from lab.kernel.uml import start
 from lab.units import Size
 

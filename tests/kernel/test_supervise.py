@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -90,7 +91,9 @@ def start(tmp_path: Path) -> Start:
             "scratch": str(scratch),
             "cpu": min(os.sched_getaffinity(0)),
             "clock": None,
-            "budget": {"wall": wall, "stall": 1.0, "guest": None},
+            "budget": {"wall": wall, "stall": 1.0, "guest": None, "disk": 1 << 20, "processes": 20},
+            "memory": None,
+            "containment": None,
             "terminal": None,
             "temporary": False,
         }
@@ -137,8 +140,9 @@ def gone(pid: int) -> bool:
 
 
 def test_output_and_status_come_back(start: Start, tmp_path: Path) -> None:
-    end = report(start("echo hello; echo '{\"status\": 3}' > boot/status"))
-    assert (end["reason"], end["signal"], end["status"]) == ("exit", None, {"status": 3})
+    left = {"status": 3, "guest_ns": 5, "error": 0}
+    end = report(start(f"echo hello; echo '{json.dumps(left)}' > boot/status"))
+    assert (end["reason"], end["signal"], end["status"]) == ("exit", None, left)
     assert (tmp_path / "console.log").read_text() == "hello\n"
     assert not (tmp_path / "boot").exists()
 
@@ -153,6 +157,30 @@ def test_the_wall_clock_budget_ends_it_with_all_its_processes(start: Start, tmp_
     children = pids(tmp_path, 2)
     assert report(process)["reason"] == "wall"
     assert all(map(gone, children))
+
+
+NO_STATUS = ["", "[]", "3", '{"status": 3}', '{"status": [], "guest_ns": 0, "error": 0}', "[" * 999]
+
+
+@pytest.mark.parametrize("status", NO_STATUS)
+def test_a_status_that_is_none_is_none(start: Start, status: str) -> None:
+    assert report(start(f"echo '{status}' > boot/status"))["status"] is None
+
+
+def test_files_and_processes_have_a_budget(start: Start, tmp_path: Path) -> None:
+    assert report(start("mkdir deep; head -c 2000000 /dev/zero > deep/file; sleep 60"))["reason"] == "disk"
+    shutil.rmtree(tmp_path / "deep")
+    many = "for _ in $(seq 30); do sleep 60 & done; wait"
+    assert report(start(many))["reason"] == "processes"
+
+
+def test_a_link_in_place_of_its_folder_leads_nowhere(start: Start, tmp_path: Path) -> None:
+    kept = tmp_path / "kept"
+    kept.mkdir()
+    (kept / "file").touch()
+    report(start("mv boot elsewhere; ln -s kept boot"))
+    assert (kept / "file").exists()
+    assert not (tmp_path / "boot").is_symlink()
 
 
 ORPHAN = "(setsid sleep 60 & echo $! > pids); sleep 60 & echo $! $$ >> pids; wait"

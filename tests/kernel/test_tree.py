@@ -11,11 +11,12 @@ from pathlib import Path
 
 import pytest
 
+from lab.building import Silent
 from lab.errors import InputError
 from lab.kernel import BuildFailed, Checkout, build, installed, revision
 from lab.kernel.uml import cache, recipe
-from lab.kernel.uml.builder import Silent
 from lab.kernel.uml.git import git
+from tests.kernel.caches import another_cache
 
 MAKEFILE = """\
 VERSION = 7
@@ -24,7 +25,7 @@ SUBLEVEL = 1
 allnoconfig:
 \tcp $(KCONFIG_ALLCONFIG) .config
 linux: main.o part.o
-\tgcc -o $@ $^
+\tgcc -static -o $@ $^
 %.o: %.c
 \t@echo "  CC      $@"
 \techo $< >> LOG
@@ -60,7 +61,7 @@ build(tree=Path(sys.argv[1]))
 
 @pytest.fixture
 def tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    another_cache(tmp_path / "cache", monkeypatch)
     monkeypatch.setattr(recipe, "own_patches", lambda _: ())
     tree = tmp_path / "mine"
     (tree / "arch" / "um").mkdir(parents=True)

@@ -100,3 +100,9 @@ def test_a_queue_long_enough_keeps_its_link_busy_although_it_drops(version: tupl
     upstream = hop("200 Mbit/s", "1 ms", limit=10)
     with pytest.raises(ModelError, match="too short"):
         transfer_time(replace(plain, forward=(upstream, structs.replace(WIRE, limit=100))))
+
+
+def test_a_host_that_sends_to_itself_is_covered() -> None:
+    plain = over(WIRE, WIRE, SmallWrites(messages=3))
+    loopback = replace(plain, forward=(), reverse=(), receiver=plain.sender)
+    assert message_latency(loopback).number >= 0

@@ -1,4 +1,4 @@
-"""What the planted kernels sent, without building them: captures of single arms, as `make mutation` runs them."""
+"""What a planted kernel sent, without building it: a capture of one arm of a shipped claim."""
 
 from __future__ import annotations
 

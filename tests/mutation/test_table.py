@@ -11,5 +11,5 @@ def test_the_page_has_the_table_of_defects() -> None:
     assert "\n".join(rows()) in (ROOT / "docs" / "evidence.md").read_text()
 
 
-def test_each_family_has_a_quick_defect() -> None:
-    assert {each.family for each in DEFECTS if each.quick} == {each.family for each in DEFECTS}
+def test_each_family_has_a_quick_defect_but_kernels_which_have_captures() -> None:
+    assert {each.family for each in DEFECTS if each.quick} == {each.family for each in DEFECTS} - {"kernels"}

@@ -21,6 +21,7 @@ from lab.probe import Capture, CpuTime, ExpertInfo, Netstat, Probe, TcpInfo
 from lab.record.record import Record
 from lab.record.store import Store
 from lab.units import Duration, Rate, Size
+from lab.usecases import userlands
 from lab.workload import (
     Bulk,
     Flent,
@@ -82,6 +83,7 @@ EXPERIMENT = '''"""A lossy path carries less than its rate."""
 from lab import metric
 from lab.probe import Capture
 from lab.spec.experiment import Arm, Experiment, Reported, Within
+from lab.usecases import userlands
 from lab.units import Duration
 from lab.workload import Bulk
 
@@ -137,6 +139,10 @@ def public(kernel: UmlKernel) -> Iterator[Path]:
     try:
         folder.chmod(0o755)
         shutil.copytree(kernel.path.parent, folder / "cache" / "replab" / "kernels" / kernel.path.parent.name)
+        userland = userlands.chosen("sealed", "uml")
+        assert userland is not None
+        place = folder / "cache" / "replab" / "userlands" / userland.id
+        shutil.copytree(userland.tree.parent, place, symlinks=True)
         (folder / "tests").mkdir()
         (folder / "tests" / "lossy.py").write_text(EXPERIMENT)
         yield folder

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import json
 import shutil
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -94,7 +93,7 @@ def run(kernel: UmlKernel, folder: Path, tmp_path: Path, monkeypatch: pytest.Mon
 
     def run(mutation: str = "", wrong: tuple[str, str] = ("", ""), results: Path = tmp_path / "results") -> Claim:
         def mutant(kernel: UmlKernel, shared: Path, _: Any, **settings: Any) -> Guest:
-            return Guest(kernel, shared, [sys.executable, "-c", PERFORM.format(mutation=mutation)], **settings)
+            return Guest(kernel, shared, [settings["root"].python, "-c", PERFORM.format(mutation=mutation)], **settings)
 
         monkeypatch.setattr(lab.runner.guest, "Guest", mutant)
         (folder / "path.yaml").write_text(TOPOLOGY.replace(*wrong))

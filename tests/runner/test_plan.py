@@ -10,6 +10,7 @@ import pytest
 
 from lab.errors import InputError, MachineError
 from lab.kernel import Start
+from lab.kernel.root import Root
 from lab.runner.plan import Settings, plan
 from lab.spec.clock import Clock, Place
 from lab.spec.find import find
@@ -29,7 +30,7 @@ class Counted:
     def variant(self, patches: Sequence[Path] = (), hz: int | None = None) -> Counted:
         raise MachineError(f"no variant: {patches} {hz}")
 
-    def start(self, folder: Path, seed: int, clock: Clock, memory: Size) -> Start:
+    def start(self, folder: Path, seed: int, clock: Clock, memory: Size, root: Root) -> Start:  # noqa: ARG002
         raise AssertionError(f"nothing is run here: {folder} {seed} {clock} {memory}")
 
 

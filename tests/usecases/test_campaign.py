@@ -11,6 +11,7 @@ import pytest
 
 from lab.errors import InputError, MachineError
 from lab.kernel import Start
+from lab.kernel.root import Root
 from lab.record.record import Record
 from lab.record.store import Store
 from lab.record.trial import Trial
@@ -40,8 +41,8 @@ class Stub:
             raise MachineError(f"no variant: {patches} {hz}")
         return self
 
-    def start(self, folder: Path, seed: int, clock: Clock, memory: Size) -> Start:
-        raise AssertionError(f"nothing is run here: {folder} {seed} {clock} {memory}")
+    def start(self, folder: Path, seed: int, clock: Clock, memory: Size, root: Root) -> Start:
+        raise AssertionError(f"nothing is run here: {folder} {seed} {clock} {memory} {root}")
 
 
 CLAIMS = find(["tcp-nodelay", "ack-rate/offload-cost"])

@@ -16,7 +16,8 @@ from typing import Any, ClassVar
 from lab.errors import InputError, MachineError
 from lab.kernel.base import Kernel, Start
 from lab.kernel.configuration import max_header
-from lab.kernel.guest import PACKAGE, Budget, GuestError, boot, scratch_guest_folder
+from lab.kernel.guest import Budget, GuestError, boot, scratch_guest_folder
+from lab.kernel.root import PACKAGE, Root
 from lab.spec.clock import Clock, Place
 from lab.units import Size
 
@@ -67,7 +68,7 @@ class RunningKernel:
         what = " and ".join([f"patch {file.name}" for file in patches] + ([f"HZ {hz}"] if hz else []))
         raise MachineError(f"the running kernel has no variant with {what}: {INSTEAD} has")
 
-    def start(self, folder: Path, seed: int, clock: Clock, memory: Size) -> Start:  # noqa: ARG002
+    def start(self, folder: Path, seed: int, clock: Clock, memory: Size, root: Root) -> Start:  # noqa: ARG002
         """Say how a small machine of namespaces starts. It uses the host's random numbers and memory, without limit."""
         script = ("-B", "-P", "-m", "lab.kernel.host.namespaces")
         own = (os.path.realpath(sys.executable), *script)

@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import hashlib
 import re
 import shutil
-import signal
 import subprocess
-import threading
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from types import FrameType
-from typing import IO, NoReturn, Protocol
+from typing import IO
 
+from lab.building import UNFINISHED, Progress, Silent, alone, terminable
 from lab.errors import InputError, MachineError
 from lab.kernel.base import folder
 from lab.kernel.uml import cache, compiling, recipe, source
@@ -24,40 +21,21 @@ from lab.kernel.uml.checkout import Checkout
 from lab.kernel.uml.compiling import BuildFailed
 from lab.kernel.uml.recipe import Patch, Recipe
 from lab.kernel.uml.source import Source
+from lab.userland import builder as userland
+from lab.userland.cache import Userland
+from lab.userland.lock import locked
+from lab.userland.program import command
 
-__all__ = ["BuildFailed", "MissingTool", "Progress", "build", "revision"]
+__all__ = ["BuildFailed", "MissingTool", "build", "revision"]
 
-TOOLS = {  # program -> the Debian package that holds it
-    "gcc": "gcc",
-    "ld": "binutils",
-    "make": "make",
-    "flex": "flex",
-    "bison": "bison",
-    "bc": "bc",
-    "patch": "patch",
-    "tar": "tar",
-    "xz": "xz-utils",
-    "nm": "binutils",
-    "setpriv": "util-linux",
-}
+TOOLS = {"tar": "tar", "xz": "xz-utils"}  # program -> the Debian package that holds it; the compiler is locked
 FETCH_TOOLS = {"apt-get": "apt", "dpkg-deb": "dpkg"}
 TREE_TOOLS = {"git": "git"}
-HEADER = Path("/usr/include/stdio.h")  # UML is a program of the host
 ROOM = 3 << 30  # bytes that a build takes for a while
 
 
 class MissingTool(MachineError):
     """Programs that a build needs are not installed; the message names their packages."""
-
-
-class Progress(Protocol):
-    """A build tells this how it goes on."""
-
-    def say(self, message: str) -> None:
-        """Say that a new stage begins."""
-
-    def step(self, done: int, total: int) -> None:
-        """Say that `done` objects of about `total` are compiled."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,14 +47,6 @@ class _Wanted:
     base: str  # of a variant: the id of the plain kernel; else ""
     extra: tuple[Patch, ...]  # the user's
     hz: int
-
-
-class Silent:
-    """Show no progress: nobody is looking."""
-
-    def say(self, message: str) -> None: ...
-
-    def step(self, done: int, total: int) -> None: ...
 
 
 def build(
@@ -109,7 +79,7 @@ def build(
     if tree is not None:
         _need(TREE_TOOLS)
         checkout = Checkout.of(tree, home)
-        with _lock(home, progress):
+        with alone(home, progress):
             progress.say(f"looking for what changed in {checkout.tree}")
             found = source.from_tree(checkout, checkout.snapshot())
     elif source_file is not None:
@@ -142,13 +112,13 @@ def _find_or_build(
         found.sha256,
         recipe.config(found.series, recipe.HZ),
         recipe.own_patches(found.series),
-        recipe.compiler(),
+        locked("compiler").id,
     )
     made = replace(plain, config=recipe.config(found.series, hz), patches=plain.patches + extra)
     base = "" if made.id == plain.id else plain.id
     ready = cache.load(home / made.id)
     if ready is None:
-        with _lock(home, progress):
+        with alone(home, progress):
             wanted = _Wanted(name, made, base, extra, hz)
             ready = cache.load(home / made.id) or _build(home, found, wanted, progress)
     if ready.name != name:
@@ -163,44 +133,28 @@ def _variant(stem: str, extra: Sequence[Patch], hz: int) -> str:
 
 def _need(tools: dict[str, str]) -> None:
     missing = {package: tool for tool, package in tools.items() if shutil.which(tool) is None}
-    if "gcc" in tools and not HEADER.exists():
-        missing["libc6-dev"] = "the C library's headers"
     if missing:
         raise MissingTool(
             f"a kernel build needs {', '.join(missing.values())}: run `sudo apt-get install {' '.join(missing)}`"
         )
 
 
-@contextlib.contextmanager
-def _lock(home: Path, progress: Progress) -> Iterator[None]:
-    """Allow one build at a time. A temporary folder that exists once we hold the lock was left by a crash."""
-    home.mkdir(parents=True, exist_ok=True)
-    with (home / "lock").open("w") as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            progress.say("waiting for another build")
-            fcntl.flock(file, fcntl.LOCK_EX)
-        for stale in home.glob(".build-*"):
-            shutil.rmtree(stale)
-        yield
-
-
 def _build(home: Path, found: Source, wanted: _Wanted, progress: Progress) -> UmlKernel:
     made, name = wanted.recipe, wanted.name
     if shutil.disk_usage(home).free < ROOM:
         raise MachineError(f"a kernel build takes {ROOM >> 30} GiB for a while, and {home} has less")
-    place = home / f".build-{made.id}"
+    place = home / f"{UNFINISHED}{made.id}"
     log = place / "build.log"
-    with _terminable():
+    with terminable():
         try:
             place.mkdir()
-            with log.open("wb") as output, _tree(home, place, found, made.patches, output, progress) as tree:
+            compiler = userland.build("compiler", progress)
+            with log.open("wb") as output, _tree(home, place, found, made.patches, output, compiler, progress) as tree:
                 progress.say(f"configuring {name}")
-                compiling.configure(tree, made, output)
+                compiling.configure(tree, made, output, compiler)
                 progress.say(f"compiling {name}")
-                compiling.make(tree, ["linux"], output, progress.step, folder() / "ccache")
-                _collect(place, tree, found, wanted)
+                compiling.make(tree, ["linux"], output, compiler, progress.step)
+                _collect(place, tree, found, wanted, compiler)
             progress.say("cleaning up")
             shutil.rmtree(place / "tree", ignore_errors=True)
             shutil.rmtree(home / made.id, ignore_errors=True)
@@ -222,29 +176,36 @@ def _build(home: Path, found: Source, wanted: _Wanted, progress: Progress) -> Um
 
 @contextlib.contextmanager
 def _tree(
-    home: Path, place: Path, found: Source, patches: Sequence[Patch], log: IO[bytes], progress: Progress
+    home: Path,
+    place: Path,
+    found: Source,
+    patches: Sequence[Patch],
+    log: IO[bytes],
+    compiler: Userland,
+    progress: Progress,
 ) -> Iterator[Path]:
     """Yield the patched source to build in: unpacked into `place`, or a tree's copy with what was compiled in it."""
     if found.checkout is not None:
         progress.say(f"copying what changed in {found.checkout.tree}")
-        with found.checkout.at(found.content, patches, log) as tree:
+        with found.checkout.at(found.content, patches, log, compiler) as tree:
             yield tree
     else:
         file = source.fetch(home, found, progress.say)
         progress.say(f"unpacking {found.version}")
         tree = place / "tree"
         source.unpack(file, tree)
-        compiling.patch(tree, patches, log)
+        compiling.patch(tree, patches, log, compiler)
         yield tree
 
 
-def _collect(place: Path, tree: Path, found: Source, wanted: _Wanted) -> None:
+def _collect(place: Path, tree: Path, found: Source, wanted: _Wanted, compiler: Userland) -> None:
     """Keep what a kernel is (program, configuration, record), and read what the boot has to know."""
     linux = place / "linux"
     shutil.copyfile(tree / "linux", linux)  # a copy: UML's "linux" is a hard link to vmlinux
     linux.chmod(0o755)
     shutil.copyfile(tree / ".config", place / "config")
-    symbols = subprocess.run(["nm", str(linux)], capture_output=True, text=True, check=True).stdout
+    reader = command(compiler.tree, "usr/bin/nm", str(linux))
+    symbols = subprocess.run(reader, capture_output=True, text=True, check=True).stdout
     clock = re.search(r"^([0-9a-f]+) \w time_travel_time$", symbols, re.MULTILINE)
     if clock is None:
         raise BuildFailed("it has no virtual clock (time_travel_time)")
@@ -262,20 +223,3 @@ def _collect(place: Path, tree: Path, found: Source, wanted: _Wanted) -> None:
         digests=tuple(hashlib.sha256(patch.text).hexdigest() for patch in wanted.extra),
     )
     cache.save(kernel)
-
-
-@contextlib.contextmanager
-def _terminable() -> Iterator[None]:
-    """Clean up on SIGTERM as on Ctrl-C. Only the main thread can do so."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-
-    def stop(number: int, _: FrameType | None) -> NoReturn:
-        raise SystemExit(128 + number)
-
-    before = signal.signal(signal.SIGTERM, stop)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)

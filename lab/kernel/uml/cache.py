@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 
 from lab import version
 from lab.kernel.base import KernelMissing, Start, folder
+from lab.kernel.root import Root
 from lab.kernel.uml.start import start
 from lab.spec.clock import Clock, Place
 from lab.units import Size
@@ -53,34 +54,34 @@ class UmlKernel:
         Raises KernelMissing, which names the cure.
         """
         digests = tuple(hashlib.sha256(file.read_bytes()).hexdigest() for file in patches)
-        for kernel in installed():
+        for kernel in installed(self.path.parents[1]):  # next to it: a bundle has its own
             if (kernel.base, kernel.digests, kernel.hz) == (self.id, digests, hz or self.hz):
                 return kernel
         marks = [f"patch {file.name}" for file in patches] + ([f"HZ {hz}"] if hz else [])
         what = f"{self.name} with {' and '.join(marks)}"
         raise KernelMissing(f"{what} is not built here: run `lab kernel build --variants`")
 
-    def start(self, folder: Path, seed: int, clock: Clock, memory: Size) -> Start:
+    def start(self, folder: Path, seed: int, clock: Clock, memory: Size, root: Root) -> Start:
         """Say how a guest of it starts. Raises MachineError when the host lacks room for the guest's memory."""
-        return start(self.path, self.clock, self.seccomp, folder, seed, clock, memory)
+        return start(self.path, self.clock, self.seccomp, folder, seed, clock, memory, root)
 
 
-def installed() -> list[UmlKernel]:
-    """Return every kernel built here; the newest version first, of equal versions the last one built."""
+def installed(home: Path | None = None) -> list[UmlKernel]:
+    """Return every kernel in the cache, or in `home`: the newest version first, of equal ones the last one built."""
     found = []
-    for record in folder().glob("*/kernel.json"):
+    for record in (home or folder()).glob("*/kernel.json"):
         kernel = load(record.parent)
         if kernel is not None:
             found.append((version.order(kernel.version), record.stat().st_mtime_ns, kernel))
     return [kernel for *_, kernel in sorted(found, key=lambda entry: entry[:2], reverse=True)]
 
 
-def find(name: str | None = None) -> UmlKernel:
+def find(name: str | None = None, kernels: Sequence[UmlKernel] | None = None) -> UmlKernel:
     """Return the built kernel called `name`, or with that version or id (at least 8 characters of it).
 
-    None means the newest plain one. Raises KernelMissing, which names the cure.
+    None means the newest plain one. It is one of `kernels`, if given. Raises KernelMissing, which names the cure.
     """
-    kernels = installed()
+    kernels = installed() if kernels is None else kernels
     for kernel in kernels:
         if name is None and kernel.name == series(kernel.name):
             return kernel

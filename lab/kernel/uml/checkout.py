@@ -19,6 +19,7 @@ from lab.errors import InputError, LabError
 from lab.kernel.uml import compiling
 from lab.kernel.uml.git import GitFailed, git
 from lab.kernel.uml.recipe import Patch
+from lab.userland.cache import Userland
 
 __all__ = ["Checkout"]
 
@@ -72,7 +73,7 @@ class Checkout:
         return ".".join(parts[part] for part in ("VERSION", "PATCHLEVEL", "SUBLEVEL"))
 
     @contextmanager
-    def at(self, name: str, patches: Sequence[Patch], log: IO[bytes]) -> Iterator[Path]:
+    def at(self, name: str, patches: Sequence[Patch], log: IO[bytes], compiler: Userland) -> Iterator[Path]:
         """Yield the copy, holding the tree `name` with `patches`, to build in. Raises BuildFailed, GitFailed.
 
         After a build that was cut short, the next one begins anew: a file that was being written may be half there.
@@ -85,7 +86,7 @@ class Checkout:
         building.touch()
         try:
             self._git("read-tree", "--reset", "-u", name, index="ours", tree=self.source)
-            compiling.patch(self.source, patches, log)
+            compiling.patch(self.source, patches, log, compiler)
             # Once git knows what patches changed or added, the next read-tree undoes it.
             patched = [
                 path for patch in patches for path in re.findall(r"^\+\+\+ [^/]+/(\S+)", patch.text.decode(), re.M)

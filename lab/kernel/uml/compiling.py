@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import os
 import re
-import shutil
 import signal
 import subprocess
 from collections.abc import Callable, Sequence
@@ -13,8 +12,11 @@ from pathlib import Path
 from typing import IO
 
 from lab.errors import LabError
+from lab.kernel.base import folder
 from lab.kernel.uml import recipe
 from lab.kernel.uml.recipe import Patch, Recipe
+from lab.userland.cache import Userland
+from lab.userland.program import LAUNCHERS
 
 __all__ = ["BuildFailed", "configure", "make", "patch"]
 
@@ -32,20 +34,21 @@ class BuildFailed(LabError):
         return f"{self.args[0]}; the log is {self.log}" if self.log else str(self.args[0])
 
 
-def patch(tree: Path, patches: Sequence[Patch], log: IO[bytes]) -> None:
+def patch(tree: Path, patches: Sequence[Patch], log: IO[bytes], compiler: Userland) -> None:
     """Apply patches in order. Raises BuildFailed when one does not apply."""
     for each in patches:
         log.write(f"patch {each.name}\n".encode())
         log.flush()
-        command = ["patch", "-p1", "--batch", "--forward", "--no-backup-if-mismatch"]
-        if subprocess.run(command, cwd=tree, input=each.text, stdout=log, stderr=log).returncode:
+        command = [str(compiler.tree / LAUNCHERS / "patch"), "-p1", "--batch", "--forward", "--no-backup-if-mismatch"]
+        environment = _environment(tree, compiler)
+        if subprocess.run(command, cwd=tree, env=environment, input=each.text, stdout=log, stderr=log).returncode:
             raise BuildFailed(f"patch {each.name} does not apply")
 
 
-def configure(tree: Path, made: Recipe, log: IO[bytes]) -> None:
+def configure(tree: Path, made: Recipe, log: IO[bytes], compiler: Userland) -> None:
     """Give the tree the recipe's configuration. Raises BuildFailed when kconfig does not keep all of it."""
     (tree / "lab.config").write_text(made.config, encoding="utf-8")
-    make(tree, ["allnoconfig", "KCONFIG_ALLCONFIG=lab.config"], log)
+    make(tree, ["allnoconfig", "KCONFIG_ALLCONFIG=lab.config"], log, compiler)
     lost = recipe.lost_options(made.config, (tree / ".config").read_text(encoding="utf-8"))
     if lost:
         log.write("".join(f"lost: {line}\n" for line in lost).encode())
@@ -56,25 +59,20 @@ def make(
     tree: Path,
     goals: Sequence[str],
     log: IO[bytes],
+    compiler: Userland,
     step: Callable[[int, int], None] | None = None,
-    compiled: Path | None = None,
 ) -> None:
     """Run make; `step` counts what it compiles. However this ends, make and its children have ended too.
 
-    Where ccache is installed, it keeps its results in `compiled`: a variant of a kernel is then a matter of a minute.
-    Raises BuildFailed.
+    All programs that make finds are the `compiler`'s. ccache keeps what they made: a variant of a kernel is then a
+    matter of a minute. Raises BuildFailed.
     """
     jobs = len(os.sched_getaffinity(0))
-    settings = dict(recipe.SETTINGS)
-    environment = {"PATH": os.environ["PATH"], "HOME": str(tree), "LC_ALL": "C", "TZ": "UTC"}
-    if compiled is not None and shutil.which("ccache"):
-        settings["CC"] = "ccache gcc"
-        environment |= {"CCACHE_DIR": str(compiled), "CCACHE_MAXSIZE": "1G", "CCACHE_BASEDIR": str(tree)}
-    command = ["make", f"-j{jobs}", *(f"{name}={value}" for name, value in settings.items()), *goals]
+    settings = (f"{name}={value}" for name, value in recipe.SETTINGS.items())
     process = subprocess.Popen(
-        ["setpriv", "--pdeathsig", "KILL", *command],
+        [str(compiler.tree / LAUNCHERS / "setpriv"), "--pdeathsig", "KILL", "make", f"-j{jobs}", *settings, *goals],
         cwd=tree,
-        env=environment,
+        env=_environment(tree, compiler),
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
@@ -98,3 +96,20 @@ def make(
         process.wait()
     if process.returncode:
         raise BuildFailed(f"make {goals[0]} failed: {problem or f'exit status {process.returncode}'}")
+
+
+def _environment(tree: Path, compiler: Userland) -> dict[str, str]:
+    """Return what the compiler's programs see of the machine: each other, and where a few of them keep their parts."""
+    launchers = compiler.tree / LAUNCHERS
+    return {
+        "PATH": str(launchers),
+        "HOME": str(tree),
+        "LC_ALL": "C",
+        "TZ": "UTC",
+        "M4": f"{launchers}/m4",
+        "BISON_PKGDATADIR": f"{compiler.tree}/usr/share/bison",
+        "CCACHE_DIR": str(folder() / "ccache"),
+        "CCACHE_MAXSIZE": "1G",
+        "CCACHE_BASEDIR": str(tree),
+        "CCACHE_COMPILERCHECK": f"string:{compiler.id}",
+    }

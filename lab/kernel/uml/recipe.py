@@ -1,18 +1,17 @@
-"""Collect what a kernel is made from besides its source: the configuration, the lab's patches, the compiler."""
+"""Collect what a kernel is made from besides its source: the configuration and the lab's patches."""
 
 from __future__ import annotations
 
 import hashlib
 import json
 import re
-import subprocess
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
 from lab.errors import InputError
 
-__all__ = ["HZ", "SETTINGS", "Patch", "Recipe", "compiler", "config", "lost_options", "own_patches", "read_patches"]
+__all__ = ["HZ", "SETTINGS", "Patch", "Recipe", "config", "lost_options", "own_patches", "read_patches"]
 
 UML = Path(__file__).parent
 HZ = 1000  # ticks per second, as in most distributions
@@ -26,6 +25,8 @@ SETTINGS = {  # make's. Most replace what a build would take from the machine an
     "RUSTC": "false",  # not needed, but the kernel's record of its configuration would name the one found
     "BINDGEN": "false",
     "PAHOLE": "false",
+    "CC": "ccache gcc",
+    "HOSTLDFLAGS": "-static",  # what a build compiles for itself runs on any libc
 }
 
 
@@ -45,7 +46,7 @@ class Recipe:
     source_sha256: str
     config: str
     patches: tuple[Patch, ...]  # the lab's own, then the user's
-    compiler: str
+    compiler: str  # the id of the locked programs that build it
 
     @property
     def id(self) -> str:
@@ -105,15 +106,6 @@ def read_patches(files: Iterable[Path]) -> tuple[Patch, ...]:
             raise InputError(f"{file}: not a patch in the unified format")
         patches.append(Patch(Path(file).stem, text))
     return tuple(patches)
-
-
-def compiler() -> str:
-    """Return the versions of compiler and linker. Both must be installed."""
-    return "; ".join(_first_line([tool, "--version"]) for tool in ("gcc", "ld"))
-
-
-def _first_line(command: Sequence[str]) -> str:
-    return subprocess.run(command, capture_output=True, text=True, check=True).stdout.partition("\n")[0]
 
 
 def _bound(patch: Patch, word: str, otherwise: str) -> tuple[int, int]:

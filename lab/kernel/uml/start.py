@@ -8,6 +8,8 @@ from pathlib import Path
 
 from lab.errors import MachineError
 from lab.kernel.base import Start
+from lab.kernel.containment import Containment, files_of
+from lab.kernel.root import Root
 from lab.spec.clock import Clock
 from lab.units import Size
 
@@ -15,29 +17,35 @@ START = 1_750_000_000_000_000_000  # ns: the date at a guest's boot in virtual t
 
 
 def start(
-    program: Path, clock_address: int, seccomp: bool, folder: Path, seed: int, clock: Clock, memory: Size
+    program: Path, clock_address: int, seccomp: bool, folder: Path, seed: int, clock: Clock, memory: Size, root: Root
 ) -> Start:
-    """Say how the kernel `program` starts on `clock`. Raises MachineError when the host lacks room for its memory."""
+    """Say how the kernel `program` starts on `clock`. It may write in `folder`, and read the files of `root`.
+
+    Raises MachineError when the host lacks room for its memory.
+    """
+    place = _memory_folder(memory, folder)
     return Start(
-        command=_command_line(program, seccomp, seed, clock, memory),
-        environment={"TMPDIR": str(_memory_folder(memory, folder))},
+        command=_command_line(program, seccomp, seed, clock, memory, root),
+        containment=Containment(program, files_of(root), (folder,), ptrace=not seccomp),
+        memory=None if place == folder else place,
         clock=clock_address if clock == "virtual" else None,
     )
 
 
-def _command_line(program: Path, seccomp: bool, seed: int, clock: Clock, memory: Size) -> tuple[str, ...]:
+def _command_line(program: Path, seccomp: bool, seed: int, clock: Clock, memory: Size, root: Root) -> tuple[str, ...]:
     """Return the command that starts the kernel.
 
     What is `hidden` does not reach the guest's own command line; the rest does, and is constant.
     """
-    hidden = [f"mem={memory.bytes >> 10}K", f"seed={seed}", "umid=guest", "uml_dir=boot"]
+    if "," in str(root.tree):
+        raise MachineError(f"{root.tree}: a user-mode kernel takes no root folder with a comma in its path")
+    hidden = [f"mem={memory.bytes >> 10}K", f"seed={seed}", f"hostfs={root.tree}", "umid=guest", "uml_dir=boot"]
     if seccomp:
         hidden.append("seccomp=on")
     virtual = ["time-travel=inf-cpu", f"time-travel-start={START}"] if clock == "virtual" else []
-    root = ["root=/dev/root", "rootfstype=hostfs", "rootflags=/", "ro"]
-    # init: the host's own /proc, seen through the root file system, leads to the folder that the kernel started in
+    files = ["root=/dev/root", "rootfstype=hostfs", "rootflags=/", "ro"]
     consoles = ["con=null", "con0=null,fd:1", "con1=fd:0"]  # the kernel's log; the command's terminal, where it has one
-    return (str(program), *hidden, *root, *consoles, *virtual, "init=/proc/self/cwd/boot/init")
+    return (str(program), *hidden, *files, *consoles, *virtual, f"init={root.init}")
 
 
 def _memory_folder(memory: Size, folder: Path) -> Path:

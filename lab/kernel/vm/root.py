@@ -23,7 +23,7 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
-from lab.kernel.guest import PACKAGE
+from lab.kernel.root import PACKAGE
 from lab.kernel.vm.cpio import Archive
 
 __all__ = ["archive", "files"]

@@ -16,6 +16,7 @@ from lab import version
 from lab.errors import InputError, MachineError
 from lab.kernel import apt, base, configuration
 from lab.kernel.base import KernelMissing, Start
+from lab.kernel.root import Root
 from lab.kernel.vm import initrd, qemu
 from lab.kernel.vm.cpio import Archive
 from lab.kernel.vm.image import release, unpacked
@@ -79,7 +80,7 @@ class StockKernel:
         what = " and ".join([f"patch {file.name}" for file in patches] + ([f"HZ {hz}"] if hz else []))
         raise MachineError(f"a distribution's kernel has no variant with {what}: --on uml has")
 
-    def start(self, folder: Path, seed: int, clock: Clock, memory: Size) -> Start:
+    def start(self, folder: Path, seed: int, clock: Clock, memory: Size, root: Root) -> Start:  # noqa: ARG002
         """Say how a guest of it starts. Raises MachineError without QEMU, or without room for the guest's files."""
         inside = initrd.make(folder, _home(), self.folder / "modules.cpio")
         return Start(qemu.command(self.folder / "kernel", inside, seed, clock, memory))

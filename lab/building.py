@@ -1,0 +1,142 @@
+"""Build what the cache keeps: show how it goes on, one build at a time, and leave nothing of one that ends early."""
+
+from __future__ import annotations
+
+import fcntl
+import shutil
+import signal
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import FrameType
+from typing import TYPE_CHECKING, NoReturn, Protocol, TextIO
+
+if TYPE_CHECKING:
+    from rich.progress import Progress as Bars
+
+__all__ = ["UNFINISHED", "Progress", "Silent", "alone", "shown", "terminable"]
+
+UNFINISHED = ".build-"  # begins the names of folders that are being built
+SHORT = 60.0  # seconds: of less, nothing is said
+
+
+class Progress(Protocol):
+    """A build tells this how it goes on."""
+
+    def say(self, message: str) -> None:
+        """Say that a new stage begins."""
+
+    def step(self, done: int, total: int) -> None:
+        """Say that `done` parts of about `total` are done in this stage."""
+
+
+class Silent:
+    """Show no progress: nobody is looking."""
+
+    def say(self, message: str) -> None:
+        """Say nothing."""
+
+    def step(self, done: int, total: int) -> None:
+        """Say nothing."""
+
+
+@contextmanager
+def shown(stream: TextIO | None = None) -> Iterator[Progress]:
+    """Yield a progress that writes to `stream`, standard error by default: bars on a terminal, lines elsewhere."""
+    stream = stream or sys.stderr
+    if not stream.isatty():
+        yield _Lines(stream)
+        return
+    from rich.console import Console
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TextColumn,
+        TimeElapsedColumn,
+        TimeRemainingColumn,
+    )
+
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns, console=Console(file=stream)) as bars:
+        yield _Bar(bars)
+
+
+@contextmanager
+def alone(home: Path, progress: Progress) -> Iterator[None]:
+    """Allow one build in the folder `home` at a time. What is unfinished there once it is our turn, a crash left."""
+    home.mkdir(parents=True, exist_ok=True)
+    with (home / "lock").open("w") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            progress.say("waiting for another build")
+            fcntl.flock(file, fcntl.LOCK_EX)
+        for stale in home.glob(f"{UNFINISHED}*"):
+            shutil.rmtree(stale)
+        yield
+
+
+@contextmanager
+def terminable() -> Iterator[None]:
+    """Clean up on SIGTERM as on Ctrl-C. Only the main thread can do so."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def stop(number: int, _: FrameType | None) -> NoReturn:
+        raise SystemExit(128 + number)
+
+    before = signal.signal(signal.SIGTERM, stop)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+class _Lines:
+    """Write a line per stage, and one per tenth of its parts."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self.stream = stream
+        self.stage = ""
+        self.tenths = 0
+        self.begun = time.monotonic()
+
+    def say(self, message: str) -> None:
+        self.stage, self.tenths, self.begun = message, 0, time.monotonic()
+        self._write(message)
+
+    def step(self, done: int, total: int) -> None:
+        if 10 * done // total > self.tenths:
+            self.tenths = 10 * done // total
+            left = (time.monotonic() - self.begun) * (total - done) / done
+            said = f", about {round(left / 60)} min left" if left >= SHORT else ""
+            self._write(f"{self.stage}: {10 * self.tenths} %{said}")
+
+    def _write(self, line: str) -> None:
+        self.stream.write(f"{line}\n")
+        self.stream.flush()
+
+
+class _Bar:
+    """Show the stage as a bar of its parts."""
+
+    def __init__(self, bars: Bars) -> None:
+        self.bars = bars
+        self.task = bars.add_task("", total=None)
+
+    def say(self, message: str) -> None:
+        self.bars.reset(self.task, total=None, description=message)
+
+    def step(self, done: int, total: int) -> None:
+        self.bars.update(self.task, completed=done, total=total)

@@ -1,0 +1,54 @@
+"""Define the commands about userlands: `lab userland ...`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from lab.cli import output
+from lab.cli.output import Json
+
+userlands = typer.Typer(help="Make the folders of programs that guests and kernel builds use.", no_args_is_help=True)
+
+
+@userlands.command("build")
+def build_userland(as_json: Json = False) -> None:
+    """Make the guests' userland from its locked packages, or find it in the cache."""
+    from lab.building import shown
+    from lab.userland import builder, lock
+
+    with shown() as progress:
+        found = builder.build("guest", progress)
+    count = len(lock.locked("guest").packages)
+    output.answer({"id": found.id, "tree": str(found.tree), "packages": count}, lambda: _line(found.id, count), as_json)
+
+
+@userlands.command("lock")
+def lock_userlands(
+    keep: Annotated[
+        bool, typer.Option("--keep", help="Keep the packages; note what the changed recipe makes of them.")
+    ] = False,
+    keyring: Annotated[
+        Path | None, typer.Option(help="The keys of which one must have signed the index.", metavar="FILE")
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Renew the lock files from the distribution's signed index.
+
+    This makes new userlands, with ids of their own: trials in them are other trials.
+    """
+    from lab.building import shown
+    from lab.userland import builder, index
+    from lab.userland.lock import NAMES
+
+    with shown() as progress:
+        locks = {name: builder.renew(name, progress, keyring or index.KEYRING, packages=not keep) for name in NAMES}
+    plain = {name: {"id": lock.id, "packages": len(lock.packages), "date": lock.date} for name, lock in locks.items()}
+    said = [f"{name}: {_line(lock.id, len(lock.packages))}, as of {lock.date}" for name, lock in locks.items()]
+    output.answer({"userlands": plain}, lambda: "\n".join(said), as_json)
+
+
+def _line(ident: str, packages: int) -> str:
+    return f"userland {ident}, of {packages} packages"

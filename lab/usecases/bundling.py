@@ -1,0 +1,167 @@
+"""Put claims into one file: experiments, records, predictions and pages, and the trials' kernels and userlands."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import lab
+from lab import shipped
+from lab.building import Progress, terminable
+from lab.bundle import program, writer
+from lab.bundle.crate import About
+from lab.bundle.part import EXPERIMENTS, KERNELS, NOTEBOOKS, REPORT, RESULTS, TOPOLOGIES, USERLANDS, Part
+from lab.errors import InputError
+from lab.kernel import installed
+from lab.kernel.base import KernelMissing
+from lab.record.record import Record
+from lab.record.store import Store
+from lab.record.trial import HOST
+from lab.report import notebooks
+from lab.runner.progress import name
+from lab.spec.loaded import LoadedExperiment
+from lab.userland import builder, cache
+from lab.userland.cache import UserlandMissing
+from lab.verdict.judged import JudgedClaim, judge_stored
+
+__all__ = ["Bundled", "bundle"]
+
+KERNEL_FILES = frozenset({"config", "kernel.json", "linux"})  # not the log, which names folders of this machine
+
+
+@dataclass(frozen=True)
+class Bundled:
+    """Say what was written."""
+
+    file: Path
+    id: str
+    claims: tuple[str, ...]
+    records: int
+    kernels: tuple[str, ...]
+    userlands: tuple[str, ...]
+
+    def plain(self) -> dict[str, Any]:
+        """Return this for JSON."""
+        return {
+            "bundle": str(self.file),
+            "id": self.id,
+            "bytes": self.file.stat().st_size,
+            "claims": list(self.claims),
+            "records": self.records,
+            "kernels": list(self.kernels),
+            "userlands": list(self.userlands),
+        }
+
+
+def bundle(
+    experiments: Iterable[LoadedExperiment], results: Path, report: Path | None, out: Path, progress: Progress
+) -> Bundled:
+    """Write the bundle `out` of the claims that the store `results` has records of, with the pages in `report`.
+
+    Raises InputError without records or when `out` exists, RecordError for a damaged record, MachineError when a kernel
+    or a userland of a trial is not here, or the disk is full.
+    """
+    store = Store(results)
+    progress.say("judging what there is")
+    judged = [claim for claim in judge_stored(experiments, store, store.predictions) if claim.records]
+    records = sorted({record.address: record for claim in judged for record in claim.records}.items())
+    if not records:
+        raise InputError(f"{results} has no records of these claims: `lab run` makes them")
+    trials = [record for _, record in records]
+    for record in trials:
+        record.verify()
+    kernels, userlands = _kernels(judged), _userlands(trials)
+    parts = [*kernels, *userlands, *_declared(judged), *_records(trials), *_predictions(judged, store.predictions)]
+    if report is not None:
+        parts.append(Part(REPORT, report, "The pages that show these claims"))
+    claims = tuple(claim.declared.id for claim in judged)
+    with terminable(), TemporaryDirectory(prefix="replab-program-") as scratch:
+        own = builder.build("lab", progress)
+        progress.say("packing the lab")
+        packed = Path(scratch, "program.zip")
+        program.make(packed, own.tree, Path(lab.__file__).parent, shipped.folder())
+        contents = writer.write(out, parts, _about(judged, trials), packed, progress)
+    return Bundled(out, contents.id, claims, len(trials), _ids(kernels), _ids(userlands))
+
+
+def _ids(parts: Iterable[Part]) -> tuple[str, ...]:
+    return tuple(part.source.name for part in parts)
+
+
+def _about(judged: Sequence[JudgedClaim], records: Iterable[Record]) -> About:
+    titles = dict.fromkeys(claim.declared.article.title for claim in judged)
+    said = "; ".join(f"{claim.declared.id}: {claim.result.verdict.kind}" for claim in judged)
+    newest = max(record.started for record in records)[:10]
+    return About(f"Claims of {', '.join(titles)}", f"Judged by replab: {said}.", newest, version("replab"))
+
+
+def _kernels(judged: Iterable[JudgedClaim]) -> list[Part]:
+    """Return the user-mode kernels of the trials, with those that they are variants of. Raises KernelMissing."""
+    ran = [record.trial for claim in judged for record in claim.records if record.trial.on == "uml"]
+    wanted = {trial.kernel["id"] for trial in ran} | {trial.kernel["base"] for trial in ran if "base" in trial.kernel}
+    here = {kernel.id: kernel for kernel in installed()}
+    parts = []
+    for ident in sorted(wanted):
+        if ident not in here:
+            raise KernelMissing(
+                f"kernel {ident}, on which trials ran, is no longer here: `lab kernel build`, then again"
+            )
+        kernel = here[ident]
+        about = f"Kernel {kernel.name}: user-mode Linux {kernel.version}, HZ {kernel.hz}"
+        parts.append(Part(f"{KERNELS}/{ident}", kernel.path.parent, about, only=KERNEL_FILES))
+    return parts
+
+
+def _userlands(records: Iterable[Record]) -> list[Part]:
+    """Return the userlands that guests booted from. Raises UserlandMissing."""
+    parts = []
+    for ident in sorted({record.trial.userland for record in records} - {HOST}):
+        found = cache.load(ident)
+        if found is None:
+            raise UserlandMissing(f"userland {ident}, on which trials ran, is no longer here: `lab userland build`")
+        about = "The userland of guests: programs and libraries of Debian, unpacked"
+        parts.append(Part(f"{USERLANDS}/{ident}", found.tree.parent, about, sealed=True))
+    return parts
+
+
+def _declared(judged: Sequence[JudgedClaim]) -> Iterator[Part]:
+    """Yield experiments with all that their folders hold, their topologies, and the notebooks about them."""
+    parts: dict[str, Part] = {}
+    said = {claim.declared.path: claim.declared.claim for claim in judged}
+    for claim in judged:
+        declared = claim.declared
+        article = declared.article.name
+        for file in sorted(path for path in declared.path.parent.iterdir() if path.is_file()):
+            path = f"{EXPERIMENTS}/{article}/{file.name}"
+            parts.setdefault(path, Part(path, file, said.get(file, f"Of the article {article}")))
+        drawn = declared.topology.path
+        if drawn.parent != declared.path.parent:
+            path = f"{TOPOLOGIES}/{drawn.name}"
+            parts.setdefault(path, Part(path, drawn, declared.topology.about))
+    wanted = {notebooks.INDEX, *(claim.declared.article.name for claim in judged)}
+    for title, file in notebooks.found().items():
+        if title in wanted:
+            path = f"{NOTEBOOKS}/{file.name}"
+            parts[path] = Part(path, file, f"The notebook {title}")
+    yield from parts.values()
+
+
+def _records(records: Iterable[Record]) -> Iterator[Part]:
+    for record in records:
+        place = f"{RESULTS}/{record.address[:2]}/{record.address}"
+        yield Part(place, record.folder, f"Record of the trial {name(record.trial)}")
+
+
+def _predictions(judged: Iterable[JudgedClaim], folder: Path) -> Iterator[Part]:
+    """Yield the predictions for these claims that the store keeps."""
+    claims = {claim.declared.id for claim in judged}
+    for place in sorted(folder.glob("*")):
+        kept = [json.loads(file.read_text(encoding="utf-8")) for file in place.glob("*.json")]
+        if any(each.get("claim") in claims for each in kept):
+            said = "Prediction for {claim} {arm} {point}".format_map(kept[0]).rstrip()
+            yield Part(f"{RESULTS}/{folder.name}/{place.name}", place, said)

@@ -1,0 +1,127 @@
+"""Take a bundle's kernels, userlands and records out of its file, so that trials run on them here.
+
+A userland is named by its bytes, so it goes to the cache that all runs share. A kernel is named by its recipe, which
+its bytes do not prove: it is kept with the bundle, by the bundle's hash, and only what asks for the bundle runs on it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from lab import cache as caches
+from lab.building import terminable
+from lab.bundle import reader
+from lab.bundle.errors import BundleError
+from lab.bundle.part import KERNELS, RESULTS, USERLANDS
+from lab.errors import InputError
+from lab.kernel import KernelMissing, UmlKernel, find, installed
+from lab.owner import private, sweep
+from lab.usecases import userlands
+from lab.userland import cache
+from lab.userland.cache import MANIFEST, TREE, Userland
+from lab.userland.lock import locked
+from lab.userland.manifest import differences, manifest
+
+__all__ = ["Unbundled", "ready", "with_records"]
+
+LIKELY = 16  # digits of a bundle's hash that name its folder
+
+
+@dataclass(frozen=True)
+class Unbundled:
+    """Name a bundle's kernels and userlands, ready to boot."""
+
+    file: Path
+    kernels: tuple[UmlKernel, ...]
+    userlands: tuple[Userland, ...]
+
+    def kernel(self, name: str | None) -> UmlKernel:
+        """Return the bundle's kernel of this name, version or id; None: the newest plain one. Raises InputError."""
+        try:
+            return find(name, self.kernels)
+        except KernelMissing:
+            there = ", ".join(kernel.name for kernel in self.kernels) or "none"
+            raise InputError(f"{self.file} has no kernel {name or 'without patches'}: there is {there}") from None
+
+    def userland(self, choice: str) -> Userland | None:
+        """Return the userland for guests, the lab's usual one if it is here; None for the host's programs.
+
+        Raises InputError for another choice, or when there is none in the bundle.
+        """
+        if choice != "sealed":
+            return userlands.chosen(choice, "uml")
+        usual = [each for each in self.userlands if each.id == locked("guest").id]
+        for each in (*usual, *self.userlands):
+            return each
+        raise InputError(f"{self.file} has no userland: --userland host takes this machine's programs")
+
+
+def ready(file: Path) -> Unbundled:
+    """Return a bundle's kernels and userlands, taken out of `file` unless they are here already.
+
+    Raises BundleError, InputError for a file that cannot be read, MachineError when there is no room.
+    """
+    contents = reader.identify(file)
+    place = _home() / contents.id[:LIKELY]
+    names = sorted({path.split("/")[1] for path in contents.below(USERLANDS).files})
+    if not place.is_dir() or any(cache.load(name) is None for name in names):
+        with _unpacked(file, lambda path: path.startswith((f"{KERNELS}/", f"{USERLANDS}/"))):
+            pass
+    here = tuple(filter(None, map(cache.load, names)))
+    return Unbundled(file, tuple(installed(place / KERNELS)), here)
+
+
+@contextmanager
+def with_records(file: Path) -> Iterator[tuple[Unbundled, Path]]:
+    """Yield what `ready` returns, and a store with the bundle's records, which is gone afterwards."""
+    with _unpacked(file, lambda path: path.startswith((f"{KERNELS}/", f"{USERLANDS}/", f"{RESULTS}/"))) as scratch:
+        yield ready(file), scratch / RESULTS
+
+
+@contextmanager
+def _unpacked(file: Path, wanted: Callable[[str], bool]) -> Iterator[Path]:
+    """Yield a folder with what is wanted of the bundle, but for kernels and userlands, which are in their caches."""
+    home = _home()
+    sweep(home)
+    with terminable(), private(home, "unpacked") as scratch:
+        whole = scratch / "whole"
+        contents = reader.unpack(file, whole, wanted)
+        for userland in sorted((whole / USERLANDS).glob("*")):
+            _check(file, userland)
+            cache.folder().mkdir(parents=True, exist_ok=True)
+            _put(userland, cache.folder() / userland.name)
+        place = scratch / "kernels-only"
+        place.mkdir()
+        if (whole / KERNELS).is_dir():
+            (whole / KERNELS).rename(place / KERNELS)
+        _put(place, home / contents.id[:LIKELY])
+        yield whole
+
+
+def _home() -> Path:
+    return caches.folder("bundles")
+
+
+def _check(file: Path, userland: Path) -> None:
+    """Raise BundleError unless the userland is the one that its name says."""
+    try:
+        said = (userland / MANIFEST).read_bytes()
+    except OSError:
+        raise BundleError(f"{file}: {USERLANDS}/{userland.name} has no {MANIFEST}") from None
+    different = differences(said.decode("utf-8", "replace"), manifest(userland / TREE))
+    if hashlib.sha256(said).hexdigest()[: len(userland.name)] != userland.name or different:
+        what = f": {different[0]} differs" if different else ""
+        raise BundleError(f"{file}: {USERLANDS}/{userland.name} is not the userland of that name{what}")
+
+
+def _put(fresh: Path, place: Path) -> None:
+    """Move a whole folder to its place, unless there is one: what has its name is the same."""
+    try:
+        fresh.rename(place)
+    except OSError:
+        if not place.is_dir():
+            raise

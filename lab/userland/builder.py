@@ -1,0 +1,167 @@
+"""Make a userland from locked packages, once, without root: fetched, checked, unpacked, verified to the byte."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+from lab import cache as caches
+from lab.building import UNFINISHED, Progress, alone, terminable
+from lab.errors import MachineError
+from lab.userland import cache, deb, index, lock, recipe
+from lab.userland.cache import MANIFEST, TREE, Userland
+from lab.userland.lock import Lock, Name, Package
+from lab.userland.manifest import manifest
+from lab.userland.mirror import Mirrors, NotFetched, chosen
+from lab.userland.program import LAUNCHERS, compile_python, launcher
+from lab.userland.recipe import Recipe
+from lab.userland.tree import Tree
+
+__all__ = ["PackageGone", "build", "renew"]
+
+ROOM = 2 << 30  # bytes that a build takes for a while
+CONNECTIONS = 4
+NOBODY = "0" * 64  # the tree of a lock that is being made
+
+
+class PackageGone(MachineError):
+    """The mirrors no longer have a package as it is locked."""
+
+
+def build(name: Name, progress: Progress) -> Userland:
+    """Return the userland that its lock describes, from the cache or made now (a minute, and the network).
+
+    Raises PackageGone, InputError (the lock has a mistake), MachineError (a wrong hash, no room, another tree).
+    """
+    wanted = lock.locked(name)
+    found = cache.load(wanted.id)
+    if found is not None:
+        return found
+    mirrors = chosen(snapshot=wanted.snapshot)
+    with alone(cache.folder(), progress):
+        return cache.load(wanted.id) or _make(recipe.read(name), wanted, mirrors, progress)
+
+
+def renew(name: Name, progress: Progress, keyring: Path = index.KEYRING, *, packages: bool = True) -> Lock:
+    """Write the lock of a userland anew, with the packages that the suite has today; return it.
+
+    Without `packages` they stay as they are: for when only the recipe, or the code that makes trees, has changed. The
+    userland is made in passing. Raises MachineError when the index is not signed by a key of `keyring`, or is older
+    than the lock's.
+    """
+    made = recipe.read(name)
+    file = lock.file_of(name)
+    old = lock.locked(name) if file.exists() else None
+    if packages or old is None:
+        snapshot = datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")
+        mirrors = chosen()
+        progress.say(f"reading what {made.suite} offers")
+        offered = index.fetch(mirrors, made.suite, keyring)
+        if old is not None and offered.date < old.date:
+            raise MachineError(f"the mirror's index is of {offered.date}, older than the lock's of {old.date}")
+        new = Lock(
+            made.suite, offered.date, snapshot, NOBODY, index.needed(offered.offers, made.packages, made.without)
+        )
+    else:
+        new = replace(old, tree=NOBODY)
+        mirrors = chosen(snapshot=new.snapshot)
+    with alone(cache.folder(), progress):
+        userland = _make(made, new, mirrors, progress)
+    whole = (userland.tree.parent / MANIFEST).read_bytes()
+    new = replace(new, tree=hashlib.sha256(whole).hexdigest())
+    file.write_text(lock.render(new), encoding="utf-8")
+    return new
+
+
+def _make(made: Recipe, wanted: Lock, mirrors: Mirrors, progress: Progress) -> Userland:
+    """Make the tree in a folder of its own; keep it if it is the one that the lock names, or the lock names none."""
+    home = cache.folder()
+    if shutil.disk_usage(home).free < ROOM:
+        raise MachineError(f"making a userland takes {ROOM >> 30} GiB for a while, and {home} has less")
+    place = home / f"{UNFINISHED}{made.name}-{os.getpid()}"
+    with terminable():
+        try:
+            files = _fetched(wanted.packages, mirrors, progress)
+            place.mkdir()
+            _fill(place / TREE, made, wanted, files, progress)
+            progress.say(f"checking the {made.name}'s userland")
+            text = manifest(place / TREE)
+            found = hashlib.sha256(text.encode()).hexdigest()
+            if wanted.tree not in (NOBODY, found):
+                raise MachineError(
+                    f"the packages of {made.name}.lock made the tree {found[:16]} and not {wanted.id}: the recipe or "
+                    "the code that makes trees has changed, and `lab userland lock --keep` notes that in the lock"
+                )
+            (place / MANIFEST).write_text(text, encoding="utf-8")
+            ready = home / found[:16]
+            if cache.load(found[:16]) is None:
+                place.rename(ready)
+        except OSError as error:
+            raise MachineError(f"cannot make a userland in {home}: {error.strerror}") from None
+        finally:
+            shutil.rmtree(place, ignore_errors=True)
+    return Userland(found[:16], (ready / TREE).absolute())
+
+
+def _fetched(packages: Sequence[Package], mirrors: Mirrors, progress: Progress) -> list[Path]:
+    """Return the packages' files, downloaded once for all userlands and checked every time."""
+    store = caches.folder("packages")
+    store.mkdir(parents=True, exist_ok=True)
+    for stale in store.glob(".partial-*"):  # of a process that was killed: nobody else downloads now
+        stale.unlink()
+    progress.say("fetching packages")
+    total, done, files = sum(each.size for each in packages), 0, []
+
+    def fetched(package: Package) -> Path:
+        file = store / f"{package.name}_{package.sha256[:16]}.deb"
+        if not file.is_file() or hashlib.sha256(file.read_bytes()).hexdigest() != package.sha256:
+            try:
+                mirrors.download(package.path, package.sha256, file)
+            except NotFetched as error:
+                gone = f"package {package.name} {package.version}: {error}"
+                raise PackageGone(f"{gone}; `lab userland lock` makes a new userland of what there is today") from None
+        return file
+
+    with ThreadPoolExecutor(CONNECTIONS) as pool:
+        try:
+            for package, file in zip(packages, pool.map(fetched, packages), strict=True):
+                files.append(file)
+                done += package.size
+                progress.step(done, total)
+        except BaseException:
+            pool.shutdown(cancel_futures=True)
+            raise
+    return files
+
+
+def _fill(target: Path, made: Recipe, wanted: Lock, files: Sequence[Path], progress: Progress) -> None:
+    progress.say(f"unpacking the {made.name}'s userland")
+    tree = Tree(target, made.remove)
+    for number, (package, file) in enumerate(zip(wanted.packages, files, strict=True), 1):
+        with deb.contents(file) as tar:
+            tree.add(package.name, tar)
+        progress.step(number, len(files))
+    tree.merge()
+    for path in made.folders:
+        tree.make_folder(path, made.name)
+    for path, to in made.links.items():
+        tree.link(path, to, made.name)
+    for path, to in made.outward.items():
+        tree.lead_out(path, to, made.name)
+    for path, text in made.files.items():
+        tree.write(path, text.encode(), False, made.name)
+    for path, text in made.programs.items():
+        tree.write(path, text.encode(), True, made.name)
+    launched = {**{name: f"usr/bin/{name}" for name in made.commands}, **made.launchers}
+    for name, program in launched.items():
+        tree.write(f"{LAUNCHERS}/{name}", launcher(*program.split(" ", 1)).encode(), True, made.name)
+    if made.bytecode:
+        progress.say("compiling its Python")
+        compile_python(target, made.bytecode, target)
+    tree.settle(int(datetime.fromisoformat(wanted.date).timestamp()))

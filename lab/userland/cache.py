@@ -1,0 +1,55 @@
+"""Keep userlands that were made, each in a folder of its own that is named by its bytes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from lab import cache
+from lab.errors import MachineError
+from lab.userland.lock import Name, locked
+from lab.userland.manifest import differences, manifest
+
+__all__ = ["Userland", "UserlandMissing", "find", "folder", "load"]
+
+TREE, MANIFEST = "root", "manifest"  # in a userland's folder
+
+
+class UserlandMissing(MachineError):
+    """No such userland is kept here."""
+
+
+@dataclass(frozen=True, slots=True)
+class Userland:
+    """Name a userland that is here, whole."""
+
+    id: str  # of its bytes
+    tree: Path  # the folder that is a guest's root
+
+    def has(self, program: str) -> bool:
+        """Return whether a guest finds this program."""
+        return any((self.tree / place / program).exists() for place in ("usr/sbin", "usr/bin"))
+
+    def altered(self) -> list[str]:
+        """Return the paths that are not as they were made: [] for a whole userland. Reads every byte."""
+        return differences((self.tree.parent / MANIFEST).read_text(encoding="utf-8"), manifest(self.tree))
+
+
+def folder() -> Path:
+    """Return where userlands are kept."""
+    return cache.folder("userlands")
+
+
+def load(ident: str) -> Userland | None:
+    """Return the userland with this id, or None when it is not here."""
+    place = folder() / ident
+    return Userland(ident, (place / TREE).absolute()) if (place / MANIFEST).is_file() else None
+
+
+def find(name: Name) -> Userland:
+    """Return the userland that the lock file of this name describes. Raises UserlandMissing, which names the cure."""
+    ident = locked(name).id
+    found = load(ident)
+    if found is None:
+        raise UserlandMissing(f"the {name}'s userland {ident} is not here: run `lab userland build`")
+    return found

@@ -1,0 +1,51 @@
+"""Read Debian packages: an `ar` archive that holds a tar file of what is installed."""
+
+from __future__ import annotations
+
+import io
+import lzma
+import struct
+import tarfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from lab.errors import MachineError
+
+__all__ = ["contents"]
+
+MAGIC = b"!<arch>\n"
+HEADER = struct.Struct("16s12s6s6s8s10s2s")  # name, date, user, group, mode, size, end: all text
+END = b"`\n"
+
+
+@contextmanager
+def contents(file: Path) -> Iterator[tarfile.TarFile]:
+    """Yield what the package in `file` installs. Raises MachineError when it is no package, or damaged."""
+    try:
+        with tarfile.open(fileobj=io.BytesIO(lzma.decompress(_member(file.read_bytes(), "data.tar.xz")))) as tar:
+            yield tar
+    except (ValueError, lzma.LZMAError, tarfile.TarError) as error:
+        raise MachineError(f"{file}: not a package that can be unpacked: {error}") from None
+
+
+def _member(archive: bytes, wanted: str) -> bytes:
+    """Return one member of an `ar` archive. Raises ValueError when there is none."""
+    names = []
+    position = len(MAGIC)
+    if not archive.startswith(MAGIC):
+        raise ValueError("it is no ar archive")
+    while position < len(archive):
+        if position + HEADER.size > len(archive):
+            raise ValueError("it ends within a header")
+        name, *_, size, end = HEADER.unpack_from(archive, position)
+        if end != END or not size.strip().isdigit():
+            raise ValueError(f"no header of a member stands at byte {position}")
+        start, position = position + HEADER.size, position + HEADER.size + int(size)
+        if position > len(archive):
+            raise ValueError("it ends within a member")
+        names.append(name.decode("ascii", "replace").strip().rstrip("/"))
+        if names[-1] == wanted:
+            return archive[start:position]
+        position += position % 2
+    raise ValueError(f"it holds {', '.join(names) or 'nothing'}, but no {wanted}")

@@ -1,0 +1,123 @@
+"""Read what a suite offers from its signed index, and find the packages that others need."""
+
+from __future__ import annotations
+
+import hashlib
+import lzma
+import re
+import subprocess
+import tempfile
+from collections import deque
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from pathlib import Path
+
+from lab.errors import MachineError
+from lab.userland.lock import Package
+from lab.userland.mirror import Mirrors
+
+__all__ = ["KEYRING", "Index", "Offer", "fetch", "needed", "signed", "stanzas"]
+
+KEYRING = Path("/usr/share/keyrings/debian-archive-keyring.gpg")
+LIST = "main/binary-amd64/Packages.xz"
+FIELDS = re.compile(r"^(Package|Version|SHA256|Size|Filename|Depends|Pre-Depends|Provides): (.*)$", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """Describe a package that a suite offers."""
+
+    package: Package
+    needs: tuple[tuple[str, ...], ...]  # each one of several alternatives
+    provides: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Index:
+    """Hold a suite's packages, by name, and the date that is signed with them, as "2026-09-12T07:55:41Z"."""
+
+    date: str
+    offers: Mapping[str, Offer]
+
+
+def fetch(mirrors: Mirrors, suite: str, keyring: Path = KEYRING) -> Index:
+    """Fetch a suite's index. Raises MachineError when its signature or a hash is wrong."""
+    release = signed(mirrors.read(f"dists/{suite}/InRelease"), keyring)
+    date = re.search(r"^Date: (.*)$", release, re.MULTILINE)
+    codename = re.search(r"^Codename: (.*)$", release, re.MULTILINE)
+    entry = re.search(rf"^ ([0-9a-f]{{64}}) +\d+ {re.escape(LIST)}$", release, re.MULTILINE)
+    if not (date and entry and codename and codename.group(1) == suite):
+        raise MachineError(f"the signed index is not the one of {suite}, or does not name {LIST}")
+    listed = mirrors.read(f"dists/{suite}/{LIST}")
+    if hashlib.sha256(listed).hexdigest() != entry.group(1):
+        raise MachineError(f"{LIST} of {suite} is not what its signed index says: does the mirror change just now?")
+    day = parsedate_to_datetime(date.group(1)).astimezone(UTC)
+    return Index(stamp(day), {each.package.name: each for each in stanzas(lzma.decompress(listed).decode())})
+
+
+def stamp(moment: datetime) -> str:
+    """Write a moment as a lock has it."""
+    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def signed(text: bytes, keyring: Path) -> str:
+    """Return what a key of `keyring` signed in `text`, and nothing around it. Raises MachineError otherwise."""
+    if not keyring.is_file():
+        raise MachineError(f"{keyring} is missing, which checks the archive's signature: debian-archive-keyring has it")
+    with tempfile.TemporaryDirectory(prefix="replab-index-") as folder:
+        given, content = Path(folder, "InRelease"), Path(folder, "content")
+        given.write_bytes(text)
+        command = ["gpgv", "--status-fd", "1", "--keyring", str(keyring), "--output", str(content), str(given)]
+        try:
+            status = subprocess.run(command, capture_output=True, text=True, stdin=subprocess.DEVNULL).stdout
+        except FileNotFoundError:
+            raise MachineError("gpgv is missing, which checks signatures: the package gpgv has it") from None
+        said = set(re.findall(r"^\[GNUPG:\] (\w+)", status, re.MULTILINE))
+        # Several keys sign an index; an older keyring lacks the newest ones. One good signature is enough, a bad none.
+        if "GOODSIG" not in said or "BADSIG" in said or not content.is_file():
+            raise MachineError(f"no key of {keyring} signed the archive's index: renew debian-archive-keyring?")
+        return content.read_text(encoding="utf-8")
+
+
+def stanzas(listed: str) -> Iterator[Offer]:
+    """Yield the packages in the text of a Packages file."""
+    for stanza in listed.split("\n\n"):
+        fields = dict(FIELDS.findall(stanza))
+        if "Filename" in fields:
+            name, version, sha256, path = (fields[key] for key in ("Package", "Version", "SHA256", "Filename"))
+            groups = [*_groups(fields.get("Pre-Depends", "")), *_groups(fields.get("Depends", ""))]
+            provides = tuple(each for group in _groups(fields.get("Provides", "")) for each in group)
+            yield Offer(Package(name, version, sha256, int(fields["Size"]), path), tuple(groups), provides)
+
+
+def needed(index: Mapping[str, Offer], wanted: Collection[str], without: Collection[str]) -> tuple[Package, ...]:
+    """Return the packages `wanted` with all that they depend on, except what only those in `without` need.
+
+    Of alternatives it takes what is wanted anyway, else the first that there is. Raises MachineError where none is.
+    """
+    providers: dict[str, list[str]] = {}
+    for name, offer in sorted(index.items()):
+        for provided in offer.provides:
+            providers.setdefault(provided, []).append(name)
+    found: dict[str, Package] = {}
+    todo = deque((name, "it") for name in sorted(wanted))
+    while todo:
+        name, by = todo.popleft()
+        if name in found:
+            continue
+        if name not in index:
+            raise MachineError(f"the suite has no package {name}, which {by} needs")
+        found[name] = index[name].package
+        for group in index[name].needs:
+            offered = [each for alternative in group for each in (alternative, *providers.get(alternative, ()))]
+            if not {*offered} & {*without, *wanted, *found}:
+                todo.append((next((each for each in offered if each in index), group[0]), name))
+    return tuple(sorted(found.values(), key=lambda package: package.name))
+
+
+def _groups(field: str) -> Iterator[tuple[str, ...]]:
+    """Split "a (>= 1) | b, c:any" into (a, b), (c): versions need no look, since a suite fits together."""
+    for group in filter(None, field.split(",")):
+        yield tuple(re.split(r"[\s:(\[]", each.strip())[0] for each in group.split("|"))

@@ -1,0 +1,39 @@
+"""Describe a tree to the byte in one text, whose hash names the tree."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+
+__all__ = ["differences", "manifest"]
+
+
+def manifest(tree: Path) -> str:
+    """Return a line for each thing in the folder `tree`, by path: path, kind, mode, date and content, tabs between.
+
+    A file's content is its SHA-256, a link's where it leads, a folder's nothing.
+    """
+    return "".join("\t".join(fields) + "\n" for fields in sorted(_fields(tree)))
+
+
+def differences(expected: str, found: str) -> list[str]:
+    """Name the paths at which two manifests differ."""
+    lines = set(expected.splitlines()) ^ set(found.splitlines())
+    return sorted({line.partition("\t")[0] for line in lines})
+
+
+def _fields(tree: Path) -> Iterator[tuple[str, ...]]:
+    for top, folders, files in os.walk(tree):
+        for name in [*folders, *files]:
+            path = Path(top, name)
+            about = path.lstat()
+            content = ""
+            if stat.S_ISLNK(about.st_mode):
+                content = str(path.readlink())
+            elif stat.S_ISREG(about.st_mode):
+                with path.open("rb") as file:
+                    content = hashlib.file_digest(file, "sha256").hexdigest()
+            yield str(path.relative_to(tree)), stat.filemode(about.st_mode), str(int(about.st_mtime)), content

@@ -1,0 +1,144 @@
+"""Two runs print the same: nothing of the host's time, CPU, files or chance reaches a program in a guest."""
+
+from __future__ import annotations
+
+import dataclasses
+import random
+import shutil
+import sys
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from pathlib import Path
+
+import pytest
+
+from lab.errors import MachineError
+from lab.kernel import Budget, Guest, Kernel, Start, UmlKernel, boot
+from lab.kernel.root import Root
+from lab.kernel.vm import qemu, stock
+from lab.spec.clock import Clock
+from lab.units import Size
+
+pytestmark = pytest.mark.guest
+
+Busy = Callable[[], AbstractContextManager[None]]
+PROGRAM = Path(__file__).with_name("leaks.py")
+PLAIN = "qemu64,xsave=on"  # a CPU with SSE2 and hardly more; user-mode Linux asks for XSAVE
+INSIDE = """
+import sys
+from pathlib import Path
+from lab.kernel import UmlKernel, boot
+kernel = UmlKernel("7.2", "7", "0" * 16, 1000, (), Path("linux").absolute(), int(sys.argv[1]), sys.argv[2] == "True")
+folder = Path("trial").absolute()
+boot(kernel, folder, ["sh", "-c", sys.argv[3]])
+"""
+
+
+def prepare(folder: Path, seed: int) -> None:
+    """Make the folder that the program looks at, its files in an order of their own."""
+    (folder / "tree" / "deep").mkdir(parents=True)
+    names = [str(number) for number in range(40)]
+    random.Random(seed).shuffle(names)
+    for name in names:
+        (folder / "tree" / name).write_text(name)
+    shutil.copyfile(PROGRAM, folder / PROGRAM.name)
+
+
+def command() -> str:
+    return f"{sys.executable} -I -S {PROGRAM.name} > printed 2>&1"
+
+
+def printed(kernel: UmlKernel, folder: Path, seed: int) -> list[str]:
+    prepare(folder, seed)
+    result = boot(kernel, folder, ["sh", "-c", command()])
+    text = (folder / "printed").read_text()
+    assert result.status == 0, text
+    return text.splitlines()
+
+
+def differences(one: list[str], other: list[str]) -> list[tuple[str, str]]:
+    assert len(one) > 200, "the program printed everything"
+    assert len(one) == len(other)
+    return [pair for pair in zip(one, other, strict=True) if pair[0] != pair[1]]
+
+
+def test_idle_and_loaded_two_runs_print_the_same(kernel: UmlKernel, tmp_path: Path, busy: Busy) -> None:
+    idle = printed(kernel, tmp_path / "one", 1)
+    with busy():
+        loaded = printed(kernel, tmp_path / "another-with-a-longer-name", 2)
+    assert differences(idle, loaded) == []
+
+
+def test_the_counter_follows_the_clock(kernel: UmlKernel, tmp_path: Path) -> None:
+    """One tick is a nanosecond since the boot; to look takes no time, to sleep does."""
+    values = {
+        name: [int(word) for word in rest.split()]
+        for line in printed(kernel, tmp_path / "trial", 1)
+        for name, _, rest in [line.replace(" later", "-later").partition(" ")]
+        if name.startswith(("rdtsc", "processor"))
+    }
+    assert values["rdtsc"][0] == values["rdtsc"][1]
+    slept = [values[f"{name}-later"][0] - values[name][1] for name in ("rdtsc", "rdtscp")]
+    assert slept == [1_050_000] * 2, "a millisecond, and the slack of 50 us that timers have"
+    assert values["processor"] == [0, 0]
+
+
+def test_who_waits_for_the_counter_gets_there(kernel: UmlKernel, tmp_path: Path) -> None:
+    script = """
+import sys
+sys.path.insert(0, ".")
+from leaks import RDTSC, machine_code
+read = machine_code(RDTSC)
+start = read()
+while read() < start + 10_000_000:
+    pass
+print("waited", read() - start)
+"""
+    (tmp_path / "script.py").write_text(script)
+    shutil.copyfile(PROGRAM, tmp_path / PROGRAM.name)
+    result = boot(kernel, tmp_path, [sys.executable, "-I", "-S", "script.py"], budget=Budget(stall=20))
+    assert result.status == 0, result.console.read_text()
+    waited = int(result.console.read_text().rpartition("waited ")[2].split()[0])
+    assert 10_000_000 <= waited < 10_200_000
+
+
+@dataclasses.dataclass(frozen=True)
+class Plain:
+    """A distribution's kernel under QEMU, on a CPU with hardly more than SSE2."""
+
+    kernel: Kernel
+
+    @property
+    def on(self) -> str:
+        return self.kernel.on
+
+    def start(self, folder: Path, seed: int, clock: Clock, memory: Size, root: Root) -> Start:
+        start = self.kernel.start(folder, seed, clock, memory, root)
+        words = list(start.command)
+        words[words.index("-cpu") + 1] = PLAIN
+        return dataclasses.replace(start, command=tuple(words))
+
+
+def machine() -> Plain | None:
+    try:
+        return Plain(stock.find()) if not qemu.counted() else None
+    except MachineError:
+        return None
+
+
+def test_another_cpu_prints_the_same(kernel: UmlKernel, tmp_path: Path) -> None:
+    """The kernel under test runs inside a guest of QEMU, whose CPU is emulated."""
+    inside = machine()
+    if inside is None:
+        pytest.skip("needs QEMU and a distribution's kernel: lab kernel fetch")
+    here = printed(kernel, tmp_path / "here", 1)
+    there = tmp_path / "there"
+    prepare(there / "trial", 2)
+    shutil.copyfile(kernel.path, there / "linux")
+    (there / "linux").chmod(0o755)
+    (there / "inside.py").write_text(INSIDE)
+    start = [sys.executable, "-P", "inside.py", str(kernel.clock), str(kernel.seccomp), command()]
+    with Guest(inside, there, start, memory=Size.of("3 GiB"), budget=Budget(wall=600, stall=None)) as guest:  # type: ignore[arg-type]
+        result = guest.wait()
+    assert result.status == 0, result.console.read_text()
+    assert differences(here, (there / "trial" / "printed").read_text().splitlines()) == []
