@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 import lab
+from lab import cache
 
 ROOT = str(Path(lab.__file__).parents[1])
 LAB = [sys.executable, "-c", "from lab.cli import main; main()"]
@@ -82,6 +83,10 @@ class Site:
         argv += ["--scheduler-file", str(self.scheduler_file), "--host", "127.0.0.1", "--nthreads", "1", "--no-nanny"]
         argv += ["--no-dashboard", "--death-timeout", "20", "--local-directory", str(self.folder / f"{name}.dask")]
         self.temporary(name).mkdir(exist_ok=True)
+        own = self.folder / f"{name}.cache" / "replab"
+        own.mkdir(parents=True, exist_ok=True)
+        if not (own / "userlands").exists():  # kernels are sent, userlands are not
+            (own / "userlands").symlink_to(cache.folder("userlands"))
         here = {"XDG_CACHE_HOME": str(self.folder / f"{name}.cache"), "TMPDIR": str(self.temporary(name))}
         return self._start(argv, name, here | {"PYTHONPATH": python_path, "DASK_REPLAB__SHARED": "False"})
 
