@@ -4,7 +4,7 @@
 
 Runs all trials of the claims (all claims unless named) that may travel, each time into a store of its own below FOLDER:
 by the machine's cores; by `--cluster local:N`, N being the number of cores; by as many workers that were started on
-their own, with kernel caches of their own, and send their records; and, with --shards, in so many shards that are merged.
+their own, with no kernel in their caches, and send their records; and, with --shards, in so many shards, then merged.
 Prints one JSON document: the seconds of each, its ratio to the first, and which files of which records differ.
 """
 
