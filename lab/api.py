@@ -87,7 +87,7 @@ def run(
     experiments = find.find(map(str, claims))
     settings = _settings(kernel, on, clock, seed, repeat, fabric, userland, bundle)
     limits = Budget(wall=budget, stall=stall)
-    done = running.run(experiments, settings, _written(results), jobs, limits, _elsewhere(store, cluster))
+    done = running.run(experiments, settings, _written(results), jobs, limits, _elsewhere(store, cluster, bundle))
     return _claims(done.judged, done.errors)
 
 
@@ -119,7 +119,9 @@ def run_seeds(
     experiments = find.find(map(str, claims))
     settings = _settings(kernel, on, clock, 1, repeat, fabric, userland, bundle)
     limits = Budget(wall=budget, stall=stall)
-    return seeding.run(experiments, settings, seeds, _written(results), jobs, limits, _elsewhere(store, cluster))
+    return seeding.run(
+        experiments, settings, seeds, _written(results), jobs, limits, _elsewhere(store, cluster, bundle)
+    )
 
 
 def plan(
@@ -128,10 +130,12 @@ def plan(
     kernel: str | None = None,
     clock: str | None = None,
     fabric: str = "netlink",
+    userland: str = "sealed",
     seed: int = 1,
     seeds: Sequence[int] | None = None,
     repeat: int = 1,
     results: Folder = None,
+    bundle: Folder = None,
 ) -> Campaign:
     """Say which trials `run`, or `run_seeds` with `seeds`, would perform, and what they cost. Runs nothing.
 
@@ -139,7 +143,7 @@ def plan(
     """
     from lab.usecases import campaign
 
-    asked = _asked(claims, _settings(kernel, on, clock, seed, repeat, fabric), seeds)
+    asked = _asked(claims, _settings(kernel, on, clock, seed, repeat, fabric, userland, bundle), seeds)
     return campaign.campaign(asked, _written(results))
 
 
@@ -150,6 +154,7 @@ def run_shard(
     kernel: str | None = None,
     clock: str | None = None,
     fabric: str = "netlink",
+    userland: str = "sealed",
     seed: int = 1,
     seeds: Sequence[int] | None = None,
     repeat: int = 1,
@@ -157,6 +162,7 @@ def run_shard(
     budget: float = 900.0,
     stall: float = 60.0,
     results: Folder = None,
+    bundle: Folder = None,
     store: str | None = None,
     cluster: str | Client | None = None,
     plan: Path | str | None = None,
@@ -171,10 +177,10 @@ def run_shard(
     from lab.usecases import campaign
 
     part = Shard.parse(shard)
-    asked = _asked(claims, _settings(kernel, on, clock, seed, repeat, fabric), seeds)
+    asked = _asked(claims, _settings(kernel, on, clock, seed, repeat, fabric, userland, bundle), seeds)
     costs = campaign.read_costs(Path(plan)) if plan else {}
     limits = Budget(wall=budget, stall=stall)
-    return campaign.run_shard(asked, part, costs, _written(results), jobs, limits, _elsewhere(store, cluster))
+    return campaign.run_shard(asked, part, costs, _written(results), jobs, limits, _elsewhere(store, cluster, bundle))
 
 
 def merge(*folders: str | Path, results: Folder = None) -> Added:
@@ -448,10 +454,12 @@ def _asked(claims: Sequence[str | Path], settings: Settings, seeds: Sequence[int
     return [(experiments, settings)] if seeds is None else seeding.asked(experiments, settings, seeds)
 
 
-def _elsewhere(store: str | None, cluster: str | Client | None) -> Elsewhere:
+def _elsewhere(store: str | None, cluster: str | Client | None, bundle: Folder) -> Elsewhere:
     from lab.record.shared import shared_store
     from lab.usecases.running import Elsewhere
 
+    if cluster and bundle:
+        raise InputError("--cluster sends this machine's own kernels: those of a bundle (--from) run here alone")
     return Elsewhere(shared_store(store) if store else None, cluster)
 
 

@@ -9,7 +9,20 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from lab.cli import output
-from lab.cli.options import STORE, Claims, Clock, FabricName, KernelName, On, Repeat, Results, Seed, Seeds, named_seeds
+from lab.cli.options import (
+    STORE,
+    Claims,
+    Clock,
+    FabricName,
+    KernelName,
+    On,
+    Programs,
+    Repeat,
+    Results,
+    Seed,
+    Seeds,
+    named_seeds,
+)
 from lab.cli.output import Json
 
 if TYPE_CHECKING:
@@ -30,6 +43,7 @@ def plan(
     kernel: KernelName = None,
     clock: Clock = None,
     fabric: FabricName = "netlink",
+    userland: Programs = "sealed",
     seed: Seed = 1,
     seeds: Seeds = None,
     repeat: Repeat = 1,
@@ -46,6 +60,7 @@ def plan(
         kernel=kernel,
         clock=clock,
         fabric=fabric,
+        userland=userland,
         seed=seed,
         seeds=wanted,
         repeat=repeat,
