@@ -4,7 +4,7 @@ REPORT ?= report
 LAB := .venv/bin/lab
 PY := .venv/bin/python
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-test userland kernel variants report test test-chance mutation test-kernels test-vm bench fidelity holdout classroom lock dist man clean
+.PHONY: help setup setup-test userland kernel variants report test test-chance mutation test-cluster test-kernels test-vm bench fidelity holdout classroom lock dist man clean
 .NOTPARALLEL:
 
 help: ## show this list
@@ -44,6 +44,10 @@ test-chance: setup-test kernel ## kill 50 runs at random moments and starve 20 (
 
 mutation: setup-test variants ## plant defects and see which claims catch them (half an hour)
 	@.venv/bin/pytest tests/mutation -m "" $(ARGS)
+
+test-cluster: setup-test kernel ## run a claim by a real Slurm of one node, on the loopback
+	@tools/provision cluster
+	@.venv/bin/pytest -m slurm $(ARGS)
 
 test-vm: setup ## do what Vagrant does in a new VM; over an hour (ARGS=--help)
 	@$(PY) -m tests.vm $(ARGS)

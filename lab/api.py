@@ -15,6 +15,8 @@ from lab.errors import InputError, LabError
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from distributed import Client
+
     from lab.comparison.compare import ClaimChange
     from lab.comparison.page import Changes
     from lab.record.store import Store
@@ -24,8 +26,10 @@ if TYPE_CHECKING:
     from lab.usecases.baselines import Baseline
     from lab.usecases.bisection import Bisection
     from lab.usecases.bundling import Bundled
-    from lab.usecases.running import Judgement
+    from lab.usecases.campaign import Campaign, ShardRun
+    from lab.usecases.running import Asked, Elsewhere, Judgement
     from lab.usecases.seeding import Seeds
+    from lab.usecases.sharing import Added
     from lab.usecases.verification import Verification
     from lab.verdict.judged import JudgedClaim
 
@@ -36,9 +40,13 @@ __all__ = [
     "bundle",
     "compare",
     "load",
+    "merge",
+    "plan",
+    "push",
     "regress",
     "run",
     "run_seeds",
+    "run_shard",
     "save_baseline",
     "verify",
 ]
@@ -60,13 +68,17 @@ def run(
     stall: float = 60.0,
     results: Folder = None,
     bundle: Folder = None,
+    store: str | None = None,
+    cluster: str | Client | None = None,
 ) -> Claims:
     """Run and judge claims: ids, articles or FILE.py. Without any, run all claims.
 
     What the store has is not run again. The options are those of `lab run`; `bundle` is its
     --from, a file whose kernel and userland are used. Records go to the store `results`; unless
-    given, to LAB_RESULTS, else to results/ of the current directory. A trial that fails makes its claim `invalid`, one
-    that cannot be run here `skipped`. Raises InputError, SpecError (with every mistake in the files), MachineError.
+    given, to LAB_RESULTS, else to results/ of the current directory. What the shared `store` (a URL or a folder) has is
+    taken from there; what is left runs on the `cluster`, named as for `lab run --cluster`, or a Dask `Client` of your
+    own, which stays open. A trial that fails makes its claim `invalid`, one that cannot be run here `skipped`. Raises
+    InputError, SpecError (with every mistake in the files), MachineError.
     """
     from lab.kernel import Budget
     from lab.spec import find
@@ -74,7 +86,8 @@ def run(
 
     experiments = find.find(map(str, claims))
     settings = _settings(kernel, on, clock, seed, repeat, fabric, userland, bundle)
-    done = running.run(experiments, settings, _written(results), jobs, Budget(wall=budget, stall=stall))
+    limits = Budget(wall=budget, stall=stall)
+    done = running.run(experiments, settings, _written(results), jobs, limits, _elsewhere(store, cluster, bundle))
     return _claims(done.judged, done.errors)
 
 
@@ -92,6 +105,8 @@ def run_seeds(
     stall: float = 60.0,
     results: Folder = None,
     bundle: Folder = None,
+    store: str | None = None,
+    cluster: str | Client | None = None,
 ) -> Seeds:
     """Run and judge claims as `run` does, with each of these seeds, and say which verdicts depend on the seed.
 
@@ -104,7 +119,90 @@ def run_seeds(
     experiments = find.find(map(str, claims))
     settings = _settings(kernel, on, clock, 1, repeat, fabric, userland, bundle)
     limits = Budget(wall=budget, stall=stall)
-    return seeding.run(experiments, settings, seeds, _written(results), jobs, limits)
+    return seeding.run(
+        experiments, settings, seeds, _written(results), jobs, limits, _elsewhere(store, cluster, bundle)
+    )
+
+
+def plan(
+    *claims: str | Path,
+    on: str = "uml",
+    kernel: str | None = None,
+    clock: str | None = None,
+    fabric: str = "netlink",
+    userland: str = "sealed",
+    seed: int = 1,
+    seeds: Sequence[int] | None = None,
+    repeat: int = 1,
+    results: Folder = None,
+    bundle: Folder = None,
+) -> Campaign:
+    """Say which trials `run`, or `run_seeds` with `seeds`, would perform, and what they cost. Runs nothing.
+
+    Raises what `run` raises.
+    """
+    from lab.usecases import campaign
+
+    asked = _asked(claims, _settings(kernel, on, clock, seed, repeat, fabric, userland, bundle), seeds)
+    return campaign.campaign(asked, _written(results))
+
+
+def run_shard(
+    shard: str,
+    *claims: str | Path,
+    on: str = "uml",
+    kernel: str | None = None,
+    clock: str | None = None,
+    fabric: str = "netlink",
+    userland: str = "sealed",
+    seed: int = 1,
+    seeds: Sequence[int] | None = None,
+    repeat: int = 1,
+    jobs: int | None = None,
+    budget: float = 900.0,
+    stall: float = 60.0,
+    results: Folder = None,
+    bundle: Folder = None,
+    store: str | None = None,
+    cluster: str | Client | None = None,
+    plan: Path | str | None = None,
+) -> ShardRun:
+    """Run one part, "3/16" say, of the trials that `run`, or `run_seeds` with `seeds`, would perform; judge nothing.
+
+    All parts together are complete, and no trial is in two of them. They are balanced by the model of costs, or by the
+    file `plan`, which `lab plan --json` printed. Raises what `run` raises.
+    """
+    from lab.kernel import Budget
+    from lab.runner.shard import Shard
+    from lab.usecases import campaign
+
+    part = Shard.parse(shard)
+    asked = _asked(claims, _settings(kernel, on, clock, seed, repeat, fabric, userland, bundle), seeds)
+    costs = campaign.read_costs(Path(plan)) if plan else {}
+    limits = Budget(wall=budget, stall=stall)
+    return campaign.run_shard(asked, part, costs, _written(results), jobs, limits, _elsewhere(store, cluster, bundle))
+
+
+def merge(*folders: str | Path, results: Folder = None) -> Added:
+    """Add the records of other stores to the store `results`, with every byte hashed again.
+
+    Raises InputError when a folder is no store, MachineError when the disk is full.
+    """
+    from lab.usecases import sharing
+
+    if not folders:
+        raise InputError("name the stores whose records are to be added")
+    return sharing.merge([Path(folder) for folder in folders], _written(results))
+
+
+def push(target: str | Path, results: Folder = None) -> Added:
+    """Write the records of the store `results` as archives into the folder `target`: a shared store.
+
+    Raises InputError when there is no record, MachineError when the disk is full.
+    """
+    from lab.usecases import sharing
+
+    return sharing.push(_read(results), Path(target))
 
 
 def load(*claims: str | Path, kernel: str | None = None, clock: str | None = None, results: Folder = None) -> Claims:
@@ -139,9 +237,10 @@ def articles(results: Folder = None) -> Overview:
     return Overview(tuple(Article(tuple(claims)) for _, claims in groups))
 
 
-def verify(results: Folder = None, jobs: int | None = None, budget: float = 900.0) -> Verification:
+def verify(results: Folder = None, jobs: int | None = None, budget: float = 900.0, sample: float = 1.0) -> Verification:
     """Run the recorded trials of a store, or of a bundle's file, again, here, and say which bytes differ.
 
+    `sample` is the part of them that chance picks, another one every time; every record is hashed again whatever it is.
     Raises InputError when there is no record, MachineError when the machine cannot run any, BundleError for a file that
     is no bundle or a damaged one.
     """
@@ -150,8 +249,8 @@ def verify(results: Folder = None, jobs: int | None = None, budget: float = 900.
 
     found, limits = _read(results), Budget(wall=budget)
     if found.is_file():
-        return verification.verify_bundle(found, jobs, limits)
-    return verification.verify(found, jobs, limits)
+        return verification.verify_bundle(found, jobs, limits, sample)
+    return verification.verify(found, jobs, limits, sample)
 
 
 def bundle(out: str | Path, *claims: str | Path, results: Folder = None, report: Folder = None) -> Bundled:
@@ -345,6 +444,23 @@ def _settings(
         return Settings(own, asked or own.clocks[0], seed, repeat, fabric, found.userland(userland))
     chosen = choose(on, kernel, asked)
     return Settings(chosen, asked or chosen.clocks[0], seed, repeat, fabric, userlands.chosen(userland, chosen.on))
+
+
+def _asked(claims: Sequence[str | Path], settings: Settings, seeds: Sequence[int] | None) -> list[Asked]:
+    from lab.spec import find
+    from lab.usecases import seeding
+
+    experiments = find.find(map(str, claims))
+    return [(experiments, settings)] if seeds is None else seeding.asked(experiments, settings, seeds)
+
+
+def _elsewhere(store: str | None, cluster: str | Client | None, bundle: Folder) -> Elsewhere:
+    from lab.record.shared import shared_store
+    from lab.usecases.running import Elsewhere
+
+    if cluster and bundle:
+        raise InputError("--cluster sends this machine's own kernels: those of a bundle (--from) run here alone")
+    return Elsewhere(shared_store(store) if store else None, cluster)
 
 
 def _written(results: Folder) -> Path:

@@ -24,16 +24,17 @@ LAYERS = {
     "building": set(),
     "userland": {"cache", "building"},
     "shipped": set(),
+    "archive": set(),
     "meaning": {"cache"},
     "prediction": {"units"},
     "spec": {"units", "meaning", "prediction", "shipped"},
     "testbed": {"units"},
-    "kernel": {"units", "version", "spec", "owner", "cache", "building", "userland"},
+    "kernel": {"units", "version", "spec", "owner", "cache", "building", "userland", "archive"},
     "fabric": {"units", "spec"},
     "workload": {"units", "spec", "testbed"},
     "probe": {"units", "spec", "testbed"},
     "middlebox": {"units", "spec", "testbed", "fabric"},
-    "record": {"units", "spec", "owner"},
+    "record": {"units", "spec", "owner", "archive"},
     "runner": {
         "owner",
         "meaning",
@@ -51,6 +52,7 @@ LAYERS = {
         "record",
     },
     "bundle": {"owner", "cache", "building"},
+    "cluster": {"units", "meaning", "spec", "kernel", "userland", "record", "runner", "archive"},
     "metric": {"units", "record"},
     "model": {"units", "prediction", "version", "spec"},
     "verdict": {"units", "version", "meaning", "prediction", "spec", "record", "model"},
@@ -74,7 +76,9 @@ NARROWED = {
 
 SYSTEM_MODULES = {"asyncio", "ctypes", "fcntl", "mininet", "multiprocessing", "pty", "pyroute2", "socket", "subprocess"}
 SYSTEM_CALLS = ("exec", "fork", "popen", "posix_spawn", "spawn", "system")  # of os, by how their names start
-TOUCHES_SYSTEM = {"building", "userland", "testbed", "kernel", "fabric", "workload", "probe", "middlebox", "runner"}
+TOUCHES_SYSTEM = {
+    *("building", "userland", "testbed", "kernel", "fabric", "workload", "probe", "middlebox", "runner", "cluster"),
+}
 EXEMPT = {
     "lab/cli/doctor.py",  # asks the machine what it can do
     "lab/bundler/start.py",  # starts the lab that a bundle carries

@@ -8,7 +8,22 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from lab.cli import completion, output
+from lab.cli.campaigns import campaigns
 from lab.cli.kernels import kernels
+from lab.cli.options import (
+    STORE,
+    Claims,
+    Clock,
+    FabricName,
+    KernelName,
+    On,
+    Programs,
+    Repeat,
+    Results,
+    Seed,
+    Seeds,
+    named_seeds,
+)
 from lab.cli.output import Json
 from lab.cli.userlands import userlands
 from lab.errors import InputError
@@ -28,37 +43,14 @@ app.add_typer(kernels, name="kernel")
 app.add_typer(userlands, name="userland")
 baselines = typer.Typer(help="Keep records to compare later kernels with.", no_args_is_help=True)
 app.add_typer(baselines, name="baseline")
+app.add_typer(campaigns)
 
-Results = Annotated[Path, typer.Option("--results", help="The store: the folder of records.", metavar="DIR")]
-STORE = Path("results")
-Claims = Annotated[
-    list[str] | None,
-    typer.Argument(
-        metavar="CLAIM | ARTICLE | FILE.py",
-        help="Claims by name, article or file; all unless named.",
-        autocompletion=completion.claims,
-    ),
-]
-On = Annotated[
-    str,
-    typer.Option(
-        "--on",
-        help="The kernel under test: uml (built here), host (the running one), vm (a distribution's, under QEMU), "
-        "or auto (one that works here).",
-    ),
-]
-Programs = Annotated[
-    str,
-    typer.Option(
-        "--userland",
-        help="Whose programs guests run: sealed (locked ones, the same everywhere) or host (this machine's own).",
-    ),
-]
-Seed = Annotated[int, typer.Option(help="Random seed.")]
-KernelName = Annotated[
+SessionKernel = Annotated[
     str | None,
     typer.Option(
-        "--kernel", help="A kernel's name, version or id; the newest unless given.", autocompletion=completion.kernels
+        "--kernel",
+        help="A built kernel's name, version or id; the newest unless given.",
+        autocompletion=completion.kernels,
     ),
 ]
 SessionClock = Annotated[str, typer.Option("--clock", help="real, or virtual, which needs -c.")]
@@ -126,25 +118,36 @@ def run(
     claims: Claims = None,
     on: On = "uml",
     kernel: KernelName = None,
-    clock: Annotated[str | None, typer.Option(help="virtual or real; the kernel's usual one unless given.")] = None,
-    fabric: Annotated[str, typer.Option(help="What makes the network: netlink (our own) or mininet.")] = "netlink",
+    clock: Clock = None,
+    fabric: FabricName = "netlink",
     userland: Programs = "sealed",
     seed: Seed = 1,
-    seeds: Annotated[
-        str | None,
-        typer.Option(
-            help="Run with several seeds and say which verdicts depend on them: 10 (as many, from --seed on), or 1-5.",
-            metavar="N | FIRST-LAST",
-        ),
-    ] = None,
-    repeat: Annotated[
-        int, typer.Option(help="How many times to run each trial. In virtual time all give the same bytes.")
-    ] = 1,
+    seeds: Seeds = None,
+    repeat: Repeat = 1,
     jobs: Jobs = None,
     budget: Seconds = 900.0,
     stall: Annotated[
         float, typer.Option(help="Seconds of CPU without progress in virtual time that count as a hang.")
     ] = 60.0,
+    store: Annotated[
+        str | None,
+        typer.Option(help="Take records from this shared store before anything runs.", metavar="URL | DIR"),
+    ] = None,
+    cluster: Annotated[
+        str | None,
+        typer.Option(
+            help="Run by Dask: local:N, tcp://HOST:PORT, slurm:N, or a scheduler file.",
+            metavar="WHERE",
+        ),
+    ] = None,
+    shard: Annotated[
+        str | None,
+        typer.Option(help="Run one part of the trials, 3/16 say, and judge nothing.", metavar="I/N"),
+    ] = None,
+    balance: Annotated[
+        Path | None,
+        typer.Option("--plan", help="Balance shards by what `lab plan --json` wrote to FILE.", metavar="FILE"),
+    ] = None,
     results: Results = STORE,
     bundle: Annotated[
         Path | None,
@@ -171,12 +174,21 @@ def run(
         "stall": stall,
         "results": results,
         "bundle": bundle,
+        "store": store,
+        "cluster": cluster,
     }
-    if seeds is not None:
-        from lab.cli import seeding
-        from lab.usecases.seeding import parse
+    if balance and not shard:
+        raise InputError("--plan balances shards: give --shard, too")
+    if shard is not None:
+        from lab.cli.campaigns import render_shard
 
-        several = api.run_seeds(parse(seeds, seed), *claims or (), **options)
+        part = api.run_shard(shard, *claims or (), seed=seed, seeds=named_seeds(seeds, seed), plan=balance, **options)
+        output.answer(part.plain(), lambda: render_shard(part), as_json)
+        raise typer.Exit(part.exit_code)
+    if wanted := named_seeds(seeds, seed):
+        from lab.cli import seeding
+
+        several = api.run_seeds(wanted, *claims or (), **options)
         output.answer(several.plain(), lambda: seeding.render(several), as_json)
         for said in seeding.remarks(several):
             output.say(said)
@@ -213,16 +225,19 @@ def verify(
     ] = STORE,
     jobs: Jobs = None,
     budget: Seconds = 900.0,
+    sample: Annotated[
+        str, typer.Option(help="The part of the trials, left to chance, that runs again.", metavar="PERCENT")
+    ] = "100%",
     as_json: Json = False,
 ) -> None:
     """Run recorded trials again, here, and say which bytes differ.
 
-    The trials of a bundle run on its own kernels and userland.
+    The trials of a bundle run on its own kernels and userland. Every record is hashed again in any case.
     """
     from lab import api
     from lab.cli import verifying
 
-    found = api.verify(results, jobs, budget)
+    found = api.verify(results, jobs, budget, verifying.part(sample))
     output.answer(found.plain(), lambda: verifying.render(found), as_json)
     raise typer.Exit(found.exit_code)
 
@@ -284,7 +299,7 @@ def regress(
     on: On = "uml",
     baseline: Annotated[str | None, typer.Option(help="A kept baseline, in place of the base kernel.")] = None,
     claims: Claims = None,
-    clock: Annotated[str | None, typer.Option(help="virtual or real; the kernel's usual one unless given.")] = None,
+    clock: Clock = None,
     userland: Programs = "sealed",
     seed: Seed = 1,
     repeat: Annotated[

@@ -8,11 +8,23 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from lab.errors import InputError
 from lab.usecases.verification import Verification
 
-__all__ = ["render"]
+__all__ = ["part", "render"]
 
 _COLOURS = {"differs": "red", "damaged": "red", "not repeated": "magenta"}
+
+
+def part(text: str) -> float:
+    """Return the part that '5%' is. Raises InputError."""
+    try:
+        percent = float(text.removesuffix("%"))
+    except ValueError:
+        percent = 0.0
+    if not 0 < percent <= 100:
+        raise InputError(f"--sample {text}: write a part of the trials, as 5%")
+    return percent / 100
 
 
 def render(found: Verification) -> RenderableType:
@@ -23,11 +35,13 @@ def render(found: Verification) -> RenderableType:
             said = Text(f"{trial.outcome}: {trial.detail}", _COLOURS[trial.outcome])
             table.add_row(trial.address[:12], trial.trial, said)
     counts = Counter(trial.outcome for trial in found.checked)
-    real = counts.pop("real time", 0)
+    real, left = counts.pop("real time", 0), counts.pop("not picked", 0)
     same, promised = counts["identical"], counts.total()
     parts = []
     if promised:
         parts.append(f"all {same} trials identical" if same == promised else f"{same} of {promised} identical")
+    if left:
+        parts.append(f"{left} hashed again, not run")
     if real:
         parts.append(f"{real} ran in real time, where no two runs are the same")
     said = Text("; ".join(parts), "bold")

@@ -10,13 +10,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import msgspec
 
+from lab import archive
+from lab.archive import ArchiveError
 from lab.errors import MachineError
 from lab.owner import private, sweep
-from lab.record.record import FORMAT, Contents, Record, digest
+from lab.record.record import FORMAT, Contents, Record, RecordError, digest
 from lab.record.trial import Trial, canonical
 
 __all__ = ["Stage", "Store"]
@@ -52,13 +54,7 @@ class Stage:
         self._write("record.json", Contents(FORMAT, dict(environment), list(invalid), outputs))
         for path in {*self.path.rglob("*"), self.path}.difference(files):
             _fsync(path)
-        self._final.parent.mkdir(parents=True, exist_ok=True)
-        try:
-            self.path.rename(self._final)
-        except OSError as error:
-            if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):
-                raise
-        _fsync(self._final.parent)
+        _put(self.path, self._final)
         return Record(self._final)
 
     def _write(self, name: str, value: Any) -> None:
@@ -101,21 +97,43 @@ class Store:
         final = self._place(record.address)
         if final.is_dir():
             return Record(final)
-        try:
-            with self._private(record.address) as path:
-                shutil.copytree(record.folder, path / "record", copy_function=_link)
-                final.parent.mkdir(parents=True, exist_ok=True)
-                (path / "record").rename(final)
-        except (OSError, shutil.Error) as error:
-            if getattr(error, "errno", None) not in _FULL:
-                raise
-            raise MachineError(f"the disk that holds {self.root} is full: make room and try again") from error
+        with self._room(), self._private(record.address) as path:
+            fresh = path / "record"
+            fresh.mkdir()
+            for source in sorted(record.folder.rglob("*")):  # a folder comes before what is in it
+                target = fresh / source.relative_to(record.folder)
+                target.mkdir() if source.is_dir() else _link(source, target)
+            _put(fresh, final)
+        return Record(final)
+
+    def receive(self, address: str, packed: BinaryIO, origin: str) -> Record:
+        """Add the record at `address` from an archive, which comes from `origin`; a record that is here stays.
+
+        Every byte is checked before anything is kept. Raises RecordError, which names the origin, and MachineError when
+        the disk is full.
+        """
+        final = self._place(address)
+        with self._room(), self._private(address) as path:
+            fresh = path / address
+            fresh.mkdir()
+            try:
+                archive.unpack(packed, fresh)
+                Record(fresh).verify()
+            except (ArchiveError, RecordError) as error:
+                reason = str(error).removeprefix(str(fresh)).lstrip(": ")
+                raise RecordError(f"{origin} is refused: {reason}") from None
+            for each in (*fresh.rglob("*"), fresh):
+                _fsync(each)
+            _put(fresh, final)
         return Record(final)
 
     @contextmanager
     def scratch(self) -> Iterator[Path]:
-        """Make a private folder next to the records; it is gone afterwards, or when the store is next opened."""
-        with self._private("scratch") as path:
+        """Make a private folder next to the records; it is gone afterwards, or when the store is next opened.
+
+        Raises MachineError when the disk is full.
+        """
+        with self._room(), self._private("scratch") as path:
             yield path
 
     @contextmanager
@@ -124,13 +142,8 @@ class Store:
 
         Raises MachineError when the disk is full, and then leaves nothing behind.
         """
-        try:
-            with self._private(trial.address) as path:
-                yield Stage(trial, path, self._place(trial.address))
-        except OSError as error:
-            if error.errno not in _FULL:
-                raise
-            raise MachineError(f"the disk that holds {self.root} is full: make room and run again") from error
+        with self._room(), self._private(trial.address) as path:
+            yield Stage(trial, path, self._place(trial.address))
 
     @property
     def predictions(self) -> Path:
@@ -141,6 +154,16 @@ class Store:
     def _staging(self) -> Path:
         return self.root / _STAGING
 
+    @contextmanager
+    def _room(self) -> Iterator[None]:
+        """Turn a full disk into a MachineError that says what to do."""
+        try:
+            yield
+        except OSError as error:
+            if error.errno not in _FULL:
+                raise
+            raise MachineError(f"the disk that holds {self.root} is full: make room and run again") from error
+
     def _place(self, address: str) -> Path:
         return self.root / address[:2] / address
 
@@ -148,7 +171,18 @@ class Store:
         return private(self._staging, address[:16])
 
 
-def _link(source: str, target: str) -> None:
+def _put(fresh: Path, final: Path) -> None:
+    """Move a complete record to its place, durably, unless there is one already."""
+    final.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        fresh.rename(final)
+    except OSError as error:
+        if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):
+            raise
+    _fsync(final.parent)
+
+
+def _link(source: Path, target: Path) -> None:
     try:
         os.link(source, target)
     except OSError:  # another file system, or one without links

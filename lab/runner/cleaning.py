@@ -13,16 +13,21 @@ from lab.record.store import Store
 from lab.runner.guest import KEPT
 
 
+def sweep() -> Iterator[Path]:
+    """Remove the scratch folders of dead processes; yield each."""
+    for folder in Path(tempfile.gettempdir()).glob(f"{SCRATCH_PREFIX}~*"):
+        if is_dead(folder.name):
+            remove(folder)
+            yield folder
+
+
 def clean(results: Path) -> Iterator[str]:
     """Remove folders of dead runs and the consoles of failed trials; yield what was removed. Records stay.
 
     Nothing else needs cleaning: namespaces, wires, mounts and processes end with their trial, however it ends.
     """
     yield from map(str, Store(results).swept)
-    for folder in Path(tempfile.gettempdir()).glob(f"{SCRATCH_PREFIX}~*"):
-        if is_dead(folder.name):
-            remove(folder)
-            yield str(folder)
+    yield from map(str, sweep())
     kept = results / KEPT
     if kept.is_dir():
         count = sum(1 for _ in kept.iterdir())

@@ -66,11 +66,11 @@ def run(
                 started(guest)
                 ended = guest.wait()
         except GuestError as error:
-            error.console = _keep(error.console, store, trial)
+            error.console = keep(error.console, store, trial)
             raise
         result = _result(stage.path)
         if result is None or "error" in result:
-            _keep(ended.console, store, trial)
+            keep(ended.console, store, trial)
         if result is None:
             raise TrialFailed(f"the trial ended with status {ended.status} and no result", 1)
         if "error" in result:
@@ -97,7 +97,7 @@ def _result(folder: Path) -> dict[str, Any] | None:
     return result
 
 
-def _keep(console: Path, store: Store, trial: Trial) -> Path:
+def keep(console: Path, store: Store, trial: Trial) -> Path:
     """Copy the console of a failed trial out of its folder, which is about to go."""
     kept = store.root / KEPT / f"{trial.claim.replace('/', '.')}.{trial.arm}.{trial.address[:12]}.log"
     with suppress(OSError):  # on a full disk, say: then only the message is left

@@ -11,7 +11,7 @@ from lab.errors import InputError, MachineError
 from lab.fabric import FABRICS
 from lab.kernel import Kernel
 from lab.record.trial import HOST, Trial
-from lab.runner import tools
+from lab.runner import cost, tools
 from lab.spec.case import Case
 from lab.spec.clock import Clock, cpu_takes_time
 from lab.spec.errors import Problem, SpecError, display
@@ -45,15 +45,27 @@ class Settings:
 
 @dataclass(frozen=True)
 class PlannedCase:
-    """Hold one case of an experiment and its trials on `kernel`: every sample, every repeat.
+    """Hold one case of an experiment and its trials on `kernel`: one for each of its (seed, repeat).
 
     There are no trials when the case cannot run here; `skipped` says why.
     """
 
     case: Case
     kernel: Kernel
+    clock: Clock
+    samples: tuple[tuple[int, int], ...]
     trials: tuple[Trial, ...]
     skipped: str = ""
+
+    @property
+    def travels(self) -> bool:
+        """Return whether another machine may run it, since its bytes are the same there."""
+        return not cpu_takes_time(self.kernel.on, self.clock)
+
+    @property
+    def seconds(self) -> float:
+        """Return the seconds of one core that each of its trials is estimated to take."""
+        return cost.seconds(self.case.network, self.case.workload)
 
 
 def plan(experiments: Iterable[LoadedExperiment], settings: Settings) -> list[PlannedCase]:
@@ -67,15 +79,15 @@ def _planned(loaded: LoadedExperiment, case: Case, settings: Settings) -> Planne
         where = f"arm '{case.arm}'" + (f" at {case.point}" if case.point else "")
         message = "a flow that sends all it can needs a link with a rate: without one, virtual time hardly moves"
         raise SpecError([Problem(display(loaded.path), 1, f"{where}: {message}")])
+    samples = _samples(case, clock, settings)
     try:
         kernel = settings.kernel.variant(case.patches, case.kernel.hz) if case.kernel else settings.kernel
         given = (settings.seed, loaded.source_sha256, settings.fabric, settings.userland)
         trial = trial_of(case, kernel, clock, *given)
     except MachineError as missing:
-        return PlannedCase(case, settings.kernel, (), str(missing))
-    samples = _samples(case, clock, settings)
+        return PlannedCase(case, settings.kernel, clock, samples, (), str(missing))
     trials = tuple(structs.replace(trial, seed=seed, repeat=repeat) for seed, repeat in samples)
-    return PlannedCase(case, kernel, trials)
+    return PlannedCase(case, kernel, clock, samples, trials)
 
 
 def trial_of(
@@ -121,10 +133,10 @@ def _clock(case: Case, settings: Settings) -> Clock:
     return asked if asked in settings.kernel.clocks else settings.kernel.clocks[0]
 
 
-def _samples(case: Case, clock: Clock, settings: Settings) -> list[tuple[int, int]]:
+def _samples(case: Case, clock: Clock, settings: Settings) -> tuple[tuple[int, int], ...]:
     """Return (seed, repeat) of each trial: virtual time gives other figures for other seeds, real time on every run."""
     seeds, repeats = (case.samples, settings.repeat) if clock == "virtual" else (1, case.samples * settings.repeat)
-    return [(settings.seed + seed, repeat) for seed in range(seeds) for repeat in range(repeats)]
+    return tuple((settings.seed + seed, repeat) for seed in range(seeds) for repeat in range(repeats))
 
 
 def _limited(network: Network) -> bool:

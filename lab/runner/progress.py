@@ -1,12 +1,14 @@
-"""Show a person how trials go on: bars on a terminal, plain lines elsewhere; always on standard error."""
+"""Show a person how trials go on: bars on a terminal, one in a notebook, plain lines on standard error elsewhere."""
 
 from __future__ import annotations
 
+import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from html import escape
 from types import TracebackType
-from typing import TYPE_CHECKING, Self, TextIO
+from typing import TYPE_CHECKING, Any, Protocol, Self, TextIO
 
 from lab.errors import LabError
 from lab.record.record import Record
@@ -22,11 +24,21 @@ def name(trial: Trial) -> str:
     return " ".join(part for part in (trial.claim, trial.arm, trial.point) if part)
 
 
+class Display(Progress, Protocol):
+    """Shows, besides the trials, what their crew says."""
+
+    def remark(self, text: str) -> None:
+        """Show a sentence about the run: a worker is gone, say."""
+
+    def status(self, text: str) -> None:
+        """Show how the run stands: workers, time left. The latest counts."""
+
+
 class Lines:
     """Write one line for each trial that ends."""
 
     def __init__(self, total: int, stream: TextIO) -> None:
-        self._total, self._done, self._stream = total, 0, stream
+        self._total, self._done, self._stream, self._status = total, 0, stream, ""
 
     def started(self, trial: Trial) -> None:
         """Write nothing: a log wants results."""
@@ -34,7 +46,15 @@ class Lines:
     def ended(self, trial: Trial, outcome: Record | LabError, stored: bool) -> None:
         """Write `[3/14] claim arm point: 4.1 s`."""
         self._done += 1
-        print(f"[{self._done}/{self._total}] {name(trial)}: {_said(outcome, stored)}", file=self._stream, flush=True)
+        self.remark(f"[{self._done}/{self._total}{self._status}] {name(trial)}: {_said(outcome, stored)}")
+
+    def remark(self, text: str) -> None:
+        """Write it."""
+        print(text, file=self._stream, flush=True)
+
+    def status(self, text: str) -> None:
+        """Write it before the next trials."""
+        self._status = f"; {text}"
 
 
 class Bars:
@@ -67,18 +87,79 @@ class Bars:
         if trial.address in self._running:
             self._bars.remove_task(self._running.pop(trial.address))
         if isinstance(outcome, LabError):
-            self._bars.console.print(f"{name(trial)}: {_said(outcome, stored)}", markup=False)
+            self.remark(f"{name(trial)}: {_said(outcome, stored)}")
         self._bars.advance(self._all)
+
+    def remark(self, text: str) -> None:
+        """Write it above the bars."""
+        self._bars.console.print(text, markup=False)
+
+    def status(self, text: str) -> None:
+        """Show it before the bar of all trials."""
+        self._bars.update(self._all, description=f"trials: {text}")
+
+
+class Cell:
+    """Show a bar in the output of a notebook's cell, and below it what was remarked."""
+
+    def __init__(self, total: int) -> None:
+        from IPython.display import HTML, display
+
+        self._total, self._done, self._status = total, 0, ""
+        self._remarks: list[str] = []
+        self._html: Callable[[str], object] = HTML
+        self._handle: Any = display(HTML(self._page()), display_id=True)
+
+    def started(self, trial: Trial) -> None:
+        """Show nothing: the bar moves when a trial ends."""
+
+    def ended(self, trial: Trial, outcome: Record | LabError, stored: bool) -> None:
+        """Move the bar; add a line if the trial failed."""
+        self._done += 1
+        if isinstance(outcome, LabError):
+            self._remarks.append(f"{name(trial)}: {_said(outcome, stored)}")
+        self._update()
+
+    def remark(self, text: str) -> None:
+        """Add a line."""
+        self._remarks.append(text)
+        self._update()
+
+    def status(self, text: str) -> None:
+        """Show it beside the bar."""
+        self._status = text
+        self._update()
+
+    def _update(self) -> None:
+        self._handle.update(self._html(self._page()))
+
+    def _page(self) -> str:
+        bar = f'<progress max="{self._total}" value="{self._done}"></progress> {self._done}/{self._total} trials'
+        lines = [f"{bar} {escape(self._status)}", *map(_linked, self._remarks)]
+        return "<br>".join(lines)
 
 
 @contextmanager
-def shown(total: int) -> Iterator[Progress]:
-    """Yield the display that fits standard error, for `total` trials."""
-    if sys.stderr.isatty():
+def shown(total: int) -> Iterator[Display]:
+    """Yield the display that fits the notebook, or standard error, for `total` trials."""
+    if _in_notebook():
+        yield Cell(total)
+    elif sys.stderr.isatty():
         with Bars(total) as bars:
             yield bars
     else:
         yield Lines(total, sys.stderr)
+
+
+def _in_notebook() -> bool:
+    """Tell whether a Jupyter kernel runs this code. IPython in a terminal has none."""
+    shell = sys.modules["IPython"].get_ipython() if "IPython" in sys.modules else None
+    return getattr(shell, "kernel", None) is not None
+
+
+def _linked(text: str) -> str:
+    """Return the text as HTML, with its web addresses as links."""
+    return re.sub(r"https?://[^\s,]+", r'<a href="\g<0>">\g<0></a>', escape(text))
 
 
 def _said(outcome: Record | LabError, stored: bool) -> str:

@@ -67,18 +67,11 @@ def _check(record: Record, kernels: dict[str, Kernel]) -> None:
             raise CannotRepeat(f"userland {trial.userland} is not here: build it with the lab that made these records")
         return
     try:
-        tools.versions(_named(trial))
+        tools.differing(trial.tools)
     except ToolMissing as missing:
         raise CannotRepeat(str(missing)) from None
 
 
 def other_tools(trial: Trial) -> tuple[str, ...]:
     """Name the tools whose version here is another one, the lab's own code among them. Raises MachineError."""
-    here = tools.versions(_named(trial)) if trial.userland == HOST else {"lab": tools.own_code()}
-    return tuple(
-        f"{name} {here[name]} instead of {version}" for name, version in trial.tools.items() if here[name] != version
-    )
-
-
-def _named(trial: Trial) -> Iterable[str]:
-    return trial.tools.keys() - {"lab", "python"}
+    return tools.differing(trial.tools)

@@ -7,7 +7,7 @@ import queue
 import random
 import secrets
 import threading
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 from typing import Any, Protocol
@@ -18,6 +18,7 @@ from lab.record.record import Record
 from lab.record.store import Store
 from lab.record.trial import Trial
 from lab.runner.guest import run as run_in_guest
+from lab.spec.clock import cpu_takes_time
 
 POLL_SECONDS = 0.2  # how long a Ctrl-C may wait
 
@@ -32,15 +33,24 @@ class Progress(Protocol):
         """Note that `trial` has its outcome; `stored` when the store had it already."""
 
 
+class Crew(Protocol):
+    """Somebody who performs trials and puts their records into the runner's store."""
+
+    def perform(
+        self, trials: Sequence[Trial], started: Callable[[Trial], None]
+    ) -> Iterator[tuple[Trial, Record | LabError]]:
+        """Yield each trial with its record, or its error, as it ends; call `started` with each that begins."""
+
+
 @dataclass(frozen=True)
 class Runner:
     """Run trials into `store`, each on the one of `kernels` that it names.
 
-    Virtual-time trials run `jobs` at a time. Real-time trials run one at a time, after the virtual ones. Their repeats
-    are interleaved in shuffled blocks, so that drift affects all arms equally: a batch, whose name and order each
-    record keeps in its host.json. `together`: unless all real-time trials have their records from one batch, all run
-    again, and replace those, because records of different times differ by what the machine did then. `before` is called
-    with each trial that will run, before it starts, and should not raise.
+    Virtual-time trials run `jobs` at a time, or by `crew` where they may. Real-time trials run here, one at a time,
+    after the virtual ones. Their repeats are interleaved in shuffled blocks, so that drift affects all arms equally: a
+    batch, whose name and order each record keeps in its host.json. `together`: unless all real-time trials have their
+    records from one batch, all run again, and replace those, because records of different times differ by what the
+    machine did then. `before` is called with each trial that will run here, before it starts, and should not raise.
     """
 
     store: Store
@@ -49,6 +59,7 @@ class Runner:
     budget: Budget = field(default_factory=Budget)
     together: bool = False
     before: Callable[[Trial], None] | None = None
+    crew: Crew | None = None  # performs trials that may travel; None: our own cores do
 
     def run(self, trials: Sequence[Trial], progress: Progress) -> dict[str, Record | LabError]:
         """Return address -> record, or the error of a trial that has none.
@@ -65,14 +76,31 @@ class Runner:
                 progress.ended(trial, stored, True)
             else:
                 todo[trial.address] = trial
-        virtual = [trial for trial in todo.values() if trial.clock == "virtual"]
-        real = [trial for trial in todo.values() if trial.clock != "virtual"]
-        batch = secrets.token_hex(8)
-        for trials, jobs, name in ((virtual, self.jobs, ""), (_interleaved(real, batch), 1, batch)):
-            for trial, outcome in self._fresh(trials, jobs, name, progress.started):
+        for crew, part in self._divided(list(todo.values())):
+            for trial, outcome in crew.perform(part, progress.started):
                 outcomes[trial.address] = outcome
                 progress.ended(trial, outcome, False)
         return outcomes
+
+    def _divided(self, trials: Sequence[Trial]) -> Iterator[tuple[Crew, Sequence[Trial]]]:
+        """Yield who performs which trials, in this order."""
+        away: list[Trial] = []
+        here: list[Trial] = []
+        real: list[Trial] = []
+        for trial in trials:
+            (real if trial.clock != "virtual" else away if self.crew and travels(trial) else here).append(trial)
+        if self.crew and away:
+            yield self.crew, away
+        if here:
+            yield self._cores(self.jobs), here
+        if real:
+            batch = secrets.token_hex(8)
+            order = _interleaved(real, batch)
+            places = {trial.address: {"batch": batch, "order": number} for number, trial in enumerate(order)}
+            yield self._cores(1, places), order
+
+    def _cores(self, jobs: int | None, places: Mapping[str, Mapping[str, Any]] | None = None) -> Crew:
+        return Cores(self.store, self.kernels, jobs, self.budget, self.before, places or {})
 
     def _scattered(self, trials: Sequence[Trial]) -> set[str]:
         """Return the addresses of all real-time trials, unless all have a record, and all records are of one batch."""
@@ -81,22 +109,32 @@ class Runner:
         batches = {record.batch if record else "" for record in stored}
         return real if len(batches) > 1 or "" in batches else set()
 
-    def _fresh(
-        self, trials: list[Trial], most: int | None, batch: str, started: Callable[[Trial], None]
+
+@dataclass(frozen=True)
+class Cores:
+    """Perform trials on this machine's cores, one guest on each; `places` says of a trial when it ran among others."""
+
+    store: Store
+    kernels: Collection[Kernel]
+    jobs: int | None
+    budget: Budget
+    before: Callable[[Trial], None] | None
+    places: Mapping[str, Mapping[str, Any]]
+
+    def perform(
+        self, trials: Sequence[Trial], started: Callable[[Trial], None]
     ) -> Iterator[tuple[Trial, Record | LabError]]:
+        """Perform each trial on a core that is free. When the iteration ends early, so do all guests."""
         cores = sorted(os.sched_getaffinity(0))
         free: queue.SimpleQueue[int] = queue.SimpleQueue()
-        jobs = max(1, min(most or len(cores), len(trials)))
+        jobs = max(1, min(self.jobs or len(cores), len(trials)))
         kernels = {kernel.id: kernel for kernel in self.kernels}
         for number in range(jobs):
             free.put(cores[number % len(cores)])
         guests = _Guests()
-        places: dict[str, dict[str, Any]] = {}
-        if batch:
-            places = {trial.address: {"batch": batch, "order": order} for order, trial in enumerate(trials)}
 
         def work(trial: Trial) -> Record | LabError:
-            cpu, kernel, place = free.get(), kernels[trial.kernel["id"]], places.get(trial.address, {})
+            cpu, kernel, place = free.get(), kernels[trial.kernel["id"]], self.places.get(trial.address, {})
             try:
                 started(trial)
                 if self.before:
@@ -119,6 +157,11 @@ class Runner:
                     future.cancel()
                 guests.end()
                 raise
+
+
+def travels(trial: Trial) -> bool:
+    """Tell whether another machine may perform the trial, since its bytes are the same there."""
+    return not cpu_takes_time(trial.on, trial.clock)
 
 
 def _interleaved(trials: Sequence[Trial], batch: str) -> list[Trial]:

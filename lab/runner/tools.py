@@ -8,7 +8,7 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
@@ -63,6 +63,17 @@ def sealed(tools: Iterable[str], userland: Userland) -> dict[str, str]:
         names = " and ".join(f"'{tool}'" for tool in missing)
         raise ToolMissing(f"the userland has no {names}: --userland host takes this machine's own")
     return {"lab": own_code()}
+
+
+def differing(wanted: Mapping[str, str]) -> tuple[str, ...]:
+    """Name those of the `wanted` tools whose version here is another one, the lab's own code among them.
+
+    Raises ToolMissing.
+    """
+    here = versions(wanted.keys() - {"lab", "python"})
+    return tuple(
+        f"{name} {here[name]} instead of {version}" for name, version in wanted.items() if here[name] != version
+    )
 
 
 @cache

@@ -3,30 +3,51 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from lab.errors import LabError
 from lab.kernel import Budget
 from lab.record.record import Record
+from lab.record.shared import SharedStore
 from lab.record.store import Store
 from lab.record.trial import Trial
 from lab.runner.plan import PlannedCase, Settings, plan
 from lab.runner.progress import shown
-from lab.runner.schedule import Runner
+from lab.runner.schedule import Runner, travels
 from lab.spec.loaded import LoadedExperiment
+from lab.usecases.sharing import fetch
 from lab.verdict import Verdict
 from lab.verdict.judged import JudgedClaim, judge_records, predict_case
 from lab.verdict.predictions import Predictions
 
-__all__ = ["Interrupted", "Judgement", "run", "run_beside"]
+if TYPE_CHECKING:
+    from distributed import Client
+
+__all__ = ["Asked", "Elsewhere", "Interrupted", "Judgement", "perform", "run", "run_beside"]
 
 
 class Interrupted(LabError):
     """The user pressed Ctrl-C."""
 
     exit_code = 130  # 128 + SIGINT, as shells say it
+
+
+Asked = tuple[Sequence[LoadedExperiment], Settings]
+
+
+@dataclass(frozen=True)
+class Elsewhere:
+    """Say where records come from besides this machine: a shared store is read first, a cluster performs the rest.
+
+    The cluster is given as `lab run --cluster` takes it, or by a Dask client of the caller's own.
+    """
+
+    store: SharedStore | None = None
+    cluster: str | Client | None = None
 
 
 @dataclass(frozen=True)
@@ -43,43 +64,72 @@ def run(
     results: Path,
     jobs: int | None = None,
     budget: Budget = Budget(),
+    elsewhere: Elsewhere = Elsewhere(),
 ) -> Judgement:
     """Run what the store lacks, and judge all claims. Raises SpecError, MachineError, Interrupted."""
-    (judgement,) = run_beside([(experiments, settings)], results, jobs, budget)
+    (judgement,) = run_beside([(experiments, settings)], results, jobs, budget, elsewhere=elsewhere)
     return judgement
 
 
 def run_beside(
-    asked: Sequence[tuple[Sequence[LoadedExperiment], Settings]],
+    asked: Sequence[Asked],
     results: Path,
     jobs: int | None = None,
     budget: Budget = Budget(),
     together: bool = False,
+    elsewhere: Elsewhere = Elsewhere(),
 ) -> tuple[Judgement, ...]:
     """Do as `run` does, for several at once. Their real-time trials are mixed, so that drift affects all equally.
 
     `together`: those whose records are of different times run again (see `Runner`).
     """
     plans = [plan(experiments, settings) for experiments, settings in asked]
-    everything = [each for planned in plans for each in planned]
-    trials = [trial for each in everything for trial in each.trials]
+    trials = [trial for planned in plans for each in planned for trial in each.trials]
     store = Store(results)
-    try:
-        with shown(len(trials)) as progress:
-            kernels = {each.kernel.id: each.kernel for each in everything}
-            predict = _prediction_of(asked, plans, store.predictions)
-            runner = Runner(store, list(kernels.values()), jobs, budget, together, before=predict)
-            outcomes = runner.run(trials, progress)
-    except KeyboardInterrupt:
-        raise Interrupted("interrupted: finished trials are kept, run again to go on") from None
+    outcomes = perform(asked, plans, trials, store, jobs, budget, together, elsewhere)
     return tuple(
         _judgement(experiments, planned, outcomes, settings, store.predictions)
         for planned, (experiments, settings) in zip(plans, asked, strict=True)
     )
 
 
+def perform(
+    asked: Sequence[Asked],
+    plans: Sequence[Sequence[PlannedCase]],
+    trials: Sequence[Trial],
+    store: Store,
+    jobs: int | None,
+    budget: Budget,
+    together: bool = False,
+    elsewhere: Elsewhere = Elsewhere(),
+) -> dict[str, Record | LabError]:
+    """Run those of the planned `trials` that neither `store` nor a shared one has; return each one's outcome.
+
+    Raises MachineError, Interrupted.
+    """
+    everything = [each for planned in plans for each in planned]
+    kernels = {each.kernel.id: each.kernel for each in everything}
+    predict = _prediction_of(asked, plans, store.predictions)
+    try:
+        with ExitStack() as stack:
+            display = stack.enter_context(shown(len(trials)))
+            if elsewhere.store:
+                fetch(trials, elsewhere.store, store, display.remark)
+            crew = None
+            if elsewhere.cluster and any(travels(trial) and not store.get(trial.address) for trial in trials):
+                from lab.cluster.crew import assembled
+
+                cost = {trial.address: each.seconds for each in everything for trial in each.trials}
+                joined = assembled(elsewhere.cluster, store, list(kernels.values()), budget, predict, cost, display)
+                crew = stack.enter_context(joined)
+            runner = Runner(store, list(kernels.values()), jobs, budget, together, before=predict, crew=crew)
+            return runner.run(trials, display)
+    except KeyboardInterrupt:
+        raise Interrupted("interrupted: finished trials are kept, run again to go on") from None
+
+
 def _prediction_of(
-    asked: Sequence[tuple[Sequence[LoadedExperiment], Settings]], plans: Sequence[Sequence[PlannedCase]], folder: Path
+    asked: Sequence[Asked], plans: Sequence[Sequence[PlannedCase]], folder: Path
 ) -> Callable[[Trial], None]:
     """Return a function that makes and keeps what is predicted for a trial's case."""
     predicting: dict[str, Callable[[], None]] = {}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -12,10 +13,11 @@ from lab.kernel import Budget
 from lab.runner.plan import Settings
 from lab.spec.loaded import LoadedExperiment
 from lab.usecases import running
+from lab.usecases.running import Asked, Elsewhere
 from lab.verdict import Kind
 from lab.verdict.judged import JudgedClaim
 
-__all__ = ["SeededClaim", "Seeds", "parse", "run"]
+__all__ = ["SeededClaim", "Seeds", "asked", "parse", "run"]
 
 
 @dataclass(frozen=True)
@@ -98,19 +100,25 @@ def run(
     results: Path,
     jobs: int | None = None,
     budget: Budget = Budget(),
+    elsewhere: Elsewhere = Elsewhere(),
 ) -> Seeds:
     """Run what the store lacks, and judge all claims with each seed. Raises SpecError, MachineError, Interrupted.
 
     A claim that takes ten samples takes the ten next seeds for each: no two verdicts rest on the same trial.
     """
-    asked = [([loaded], replace(settings, seed=_start(loaded, seed)), seed) for loaded in experiments for seed in seeds]
-    done = running.run_beside([(each, of_seed) for each, of_seed, _ in asked], results, jobs, budget)
+    done = running.run_beside(asked(experiments, settings, seeds), results, jobs, budget, elsewhere=elsewhere)
     judged: dict[str, dict[int, JudgedClaim]] = {loaded.id: {} for loaded in experiments}
-    for (_, _, seed), judgement in zip(asked, done, strict=True):
+    for (_, seed), judgement in zip(product(experiments, seeds), done, strict=True):
         for claim in judgement.judged:
             judged[claim.declared.id][seed] = claim
     errors = tuple(error for judgement in done for error in judgement.errors)
     return Seeds(tuple(seeds), tuple(SeededClaim(claim, by_seed) for claim, by_seed in judged.items()), errors)
+
+
+def asked(experiments: Sequence[LoadedExperiment], settings: Settings, seeds: Sequence[int]) -> list[Asked]:
+    """Return each experiment with each seed, as it is run on its own."""
+    pairs = product(experiments, seeds)
+    return [([loaded], replace(settings, seed=_start(loaded, seed))) for loaded, seed in pairs]
 
 
 def _start(loaded: LoadedExperiment, seed: int) -> int:

@@ -22,7 +22,7 @@ from lab.spec.case import Case
 from lab.units import Value
 from lab.verdict.forecast import Forecast
 
-__all__ = ["Predictions", "model_hash"]
+__all__ = ["Predictions", "merge", "model_hash"]
 
 
 @dataclass(frozen=True)
@@ -65,6 +65,15 @@ class Predictions:
         """Say for a reader of the file what is predicted, and by what."""
         about = {"claim": case.claim, "arm": case.arm, "point": case.point, "prediction": prediction.name}
         return about | {"kernel": self.kernel, "model": model_hash()}
+
+
+def merge(theirs: Path, ours: Path) -> None:
+    """Add the predictions kept in the folder `theirs` to those in `ours`; of the same one, the older date stands."""
+    for source in sorted(theirs.glob("*/*.json")):
+        target = ours / source.relative_to(theirs)
+        kept, other = _read(target), _read(source)
+        if other and (kept is None or (_figure(kept) == _figure(other) and other["made"] < kept["made"])):
+            _write(target, other)
 
 
 def _made(prediction: Prediction, scenario: Scenario) -> dict[str, Any]:

@@ -1,0 +1,260 @@
+"""Let a Dask cluster perform trials, and put their records into the caller's store."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import queue
+import secrets
+import time
+from collections import deque
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from concurrent.futures import CancelledError, ThreadPoolExecutor
+from contextlib import contextmanager, suppress
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from distributed import Client, Future
+
+from lab.cluster import pilot
+from lab.cluster.errand import errand
+from lab.cluster.muster import Muster
+from lab.cluster.pilot import Plain
+from lab.cluster.where import SchedulerGone, address, connected
+from lab.errors import LabError, MachineError
+from lab.kernel import Budget, Kernel
+from lab.kernel.parts import part
+from lab.record.date import now
+from lab.record.record import Record, RecordError
+from lab.record.store import Store
+from lab.record.trial import HOST, Trial, canonical
+from lab.runner.guest import TrialFailed, keep
+from lab.runner.progress import Display
+
+__all__ = ["assembled"]
+
+AHEAD = 2  # trials handed out for each core: one runs, one waits
+TOGETHER = 32  # answers that are fetched at once: some megabytes each
+STORING = 8  # records that are written at once
+TRIES = 3  # of a trial on workers that turn out to be unfit
+_POLL_SECONDS = 0.2  # how long a Ctrl-C may wait
+_SEEN_SECONDS = 60.0  # for what a worker wrote to appear here: network file systems keep what they have seen that long
+
+
+@contextmanager
+def assembled(
+    where: str | Client,
+    store: Store,
+    kernels: Collection[Kernel],
+    budget: Budget,
+    before: Callable[[Trial], None],
+    cost: Mapping[str, float],
+    display: Display,
+) -> Iterator[ClusterCrew]:
+    """Yield the crew of a cluster; what was started for it ends afterwards. Raises InputError, MachineError.
+
+    `before` is called with each trial before it is handed out; `cost` has its estimated seconds, by address.
+    """
+    with connected(where) as client, store.scratch() as scratch:
+        token = scratch / "token"
+        token.write_text(secrets.token_hex())
+        display.remark(f"cluster: {address(client)}, dashboard: {client.dashboard_link}")
+        yield ClusterCrew(client, store, kernels, budget, before, cost, display, token)
+
+
+@dataclass(frozen=True)
+class ClusterCrew:
+    """Perform trials on the workers of a Dask cluster; see `assembled`."""
+
+    client: Client
+    store: Store
+    kernels: Collection[Kernel]
+    budget: Budget
+    before: Callable[[Trial], None]
+    cost: Mapping[str, float]
+    display: Display
+    token: Path  # a file of ours: a worker that sees it shares the store
+
+    def perform(
+        self, trials: Sequence[Trial], started: Callable[[Trial], None]
+    ) -> Iterator[tuple[Trial, Record | LabError]]:
+        """Perform each trial, the dearest first. When the iteration ends early, the cluster ends them."""
+        run = _Run(self, trials, started)
+        try:
+            yield from run.outcomes()
+        finally:
+            run.recall()
+
+    def wanted(self, trials: Sequence[Trial]) -> Plain:
+        """Return what a worker needs for these trials, as `pilot.admit` takes it."""
+        return {
+            "code": pilot.own_code(),
+            "tools": {name: version for trial in trials for name, version in trial.tools.items()},
+            "userlands": sorted({trial.userland for trial in trials} - {HOST}),
+            "parts": [tuple(part(ident)) for ident in sorted({str(trial.kernel["id"]) for trial in trials})],
+            "token": (str(self.token.absolute()), self.token.read_text()),
+        }
+
+
+@dataclass(frozen=True)
+class _Flight:
+    """A trial that was handed out, and to whom."""
+
+    trial: Trial
+    workers: frozenset[str]
+    future: Future[Any]
+
+
+@dataclass(frozen=True)
+class _Unfit:
+    """Says that a worker could not perform a trial, for a reason of its own."""
+
+    worker: str
+    reason: str
+
+
+class _Run:
+    """One run of many trials. It hands out and judges in the caller's thread; events come from Dask's."""
+
+    def __init__(self, crew: ClusterCrew, trials: Sequence[Trial], started: Callable[[Trial], None]) -> None:
+        self.crew, self.started = crew, started
+        self.muster = Muster(crew.client, crew.wanted(trials), crew.display)
+        self.waiting = deque(sorted(trials, key=lambda trial: -crew.cost[trial.address]))
+        self.flying: dict[str, _Flight] = {}  # by Dask's key
+        self.events: queue.SimpleQueue[Future[Any]] = queue.SimpleQueue()
+        self.tries: dict[str, int] = {}
+        self.losses = 0  # of workers, after which was looked for what is stranded
+        self.begun = time.monotonic()
+        self.done = 0.0  # of the estimated cost
+        self.left = sum(crew.cost[trial.address] for trial in trials)
+
+    def outcomes(self) -> Iterator[tuple[Trial, Record | LabError]]:
+        """Yield each trial with its outcome as it ends."""
+        with ThreadPoolExecutor(STORING) as disk:
+            while self.waiting or self.flying:
+                self.muster.look()
+                if self.muster.losses != self.losses:
+                    self.losses = self.muster.losses
+                    self._call_back_stranded()
+                while self.waiting and len(self.flying) < AHEAD * self.muster.slots:
+                    self._hand_out(self.waiting.popleft())
+                landed = self._landed()
+                for (flight, _), found in zip(landed, disk.map(self._outcome, landed), strict=True):
+                    outcome = self._blamed(flight.trial, found) if isinstance(found, _Unfit) else found
+                    if outcome is None:
+                        self.waiting.appendleft(flight.trial)
+                        continue
+                    self._account(flight.trial)
+                    yield flight.trial, outcome
+
+    def recall(self) -> None:
+        """Take back what was handed out; the workers' guests end."""
+        futures = [flight.future for flight in self.flying.values()]
+        with suppress(OSError, TimeoutError, RuntimeError):  # of a scheduler that is gone
+            self.crew.client.cancel(futures)
+
+    def _hand_out(self, trial: Trial) -> None:
+        crew = self.crew
+        crew.before(trial)
+        self.started(trial)
+        shared = self.muster.admitted.keys() <= self.muster.sharing
+        task = {
+            "trial": canonical(trial),
+            "asked": now(),
+            "budget": asdict(crew.budget),
+            "results": str(crew.store.root.absolute()) if shared else "",
+        }
+        workers = frozenset(self.muster.admitted)
+        key = f"replab-{trial.address}-{secrets.token_hex(4)}"
+        future = crew.client.submit(errand(pilot.perform), task, key=key, workers=list(workers), pure=False)
+        self.flying[key] = _Flight(trial, workers, future)
+        future.add_done_callback(self.events.put)
+
+    def _call_back_stranded(self) -> None:
+        """Take back what waits for workers that are gone: Dask would wait for them to come back."""
+        alive = self.muster.admitted.keys()
+        for key, flight in list(self.flying.items()):
+            if not flight.workers & alive:
+                del self.flying[key]
+                flight.future.cancel()
+                self.waiting.appendleft(flight.trial)
+
+    def _landed(self) -> list[tuple[_Flight, Plain | None]]:
+        """Wait for trials to end; return some that have, with their answers, fetched together."""
+        ended: list[_Flight] = []
+        with suppress(queue.Empty):
+            while len(ended) < TOGETHER:
+                key = str(self.events.get(timeout=0 if ended else _POLL_SECONDS).key)
+                if key in self.flying:  # else it was called back
+                    ended.append(self.flying.pop(key))
+        finished = [flight.future for flight in ended if flight.future.status == "finished"]
+        answers: dict[Future[Any], Plain] = {}
+        with suppress(CancelledError, asyncio.CancelledError, OSError):  # the scheduler, or a worker, is just gone
+            answers = dict(zip(finished, self.crew.client.gather(finished), strict=True)) if finished else {}
+        return [(flight, answers.get(flight.future)) for flight in ended]
+
+    def _outcome(self, landed: tuple[_Flight, Plain | None]) -> Record | LabError | _Unfit | None:
+        """Return the trial's outcome, with its record in the store; None when it is to be handed out again.
+
+        This runs in threads: several records are checked and written at once.
+        """
+        flight, answer = landed
+        trial = flight.trial
+        if flight.future.status == "error":
+            return TrialFailed(f"the workers that performed it ended: {flight.future.exception()}", 1)
+        if answer is None:
+            if self.crew.client.status not in ("running", "connecting"):
+                raise SchedulerGone
+            return None
+        if answer["unfit"]:
+            return _Unfit(answer["worker"], answer["error"])
+        if answer["error"]:
+            return self._failed(trial, answer)
+        try:
+            return self._record(trial, answer)
+        except RecordError as error:
+            return _Unfit(answer["worker"], str(error))
+
+    def _record(self, trial: Trial, answer: Plain) -> Record:
+        crew = self.crew
+        if answer["archive"] is not None:
+            origin = f"the record from {self.muster.name(answer['worker'])}"
+            return crew.store.receive(trial.address, io.BytesIO(answer["archive"]), origin)
+        deadline = time.monotonic() + _SEEN_SECONDS
+        while (record := crew.store.get(trial.address)) is None:
+            if time.monotonic() > deadline:
+                raise RecordError(f"the record that it wrote is not in {crew.store.root}")
+            time.sleep(_POLL_SECONDS)
+        record.verify()
+        return record
+
+    def _blamed(self, trial: Trial, found: _Unfit) -> LabError | None:
+        """Refuse an unfit worker; return None when others may still try the trial."""
+        self.muster.refuse(found.worker, found.reason)
+        self.tries[trial.address] = self.tries.get(trial.address, 0) + 1
+        return MachineError(found.reason) if self.tries[trial.address] == TRIES else None
+
+    def _failed(self, trial: Trial, answer: Plain) -> LabError:
+        said = answer["error"]
+        if answer["console"]:
+            with self.crew.store.scratch() as scratch:
+                (scratch / "console.log").write_bytes(answer["console"])
+                kept = keep(scratch / "console.log", self.crew.store, trial)
+            said = f"{said}; its console is in {kept}"
+        return TrialFailed(said, answer["exit_code"])
+
+    def _account(self, trial: Trial) -> None:
+        """Show how the run stands: what is left takes as long for its cost as what is done did."""
+        cost = self.crew.cost[trial.address]
+        self.done, self.left = self.done + cost, self.left - cost
+        workers = len(self.muster.admitted)
+        seconds = (time.monotonic() - self.begun) * self.left / self.done
+        left = f", {_spoken(seconds)} left" if self.flying or self.waiting else ""
+        self.crew.display.status(f"{workers} worker{'' if workers == 1 else 's'}{left}")
+
+
+def _spoken(seconds: float) -> str:
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours} h {minutes} min" if hours else f"{minutes} min {rest} s" if minutes else f"{rest} s"

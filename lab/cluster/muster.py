@@ -1,0 +1,149 @@
+"""Keep the roll of a cluster's workers: who has come, who may work, who is gone, and why somebody was refused."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from distributed import Client, Future
+
+from lab.cluster import pilot
+from lab.cluster.errand import errand
+from lab.cluster.pilot import Plain
+from lab.cluster.where import SchedulerGone, address
+from lab.errors import MachineError
+from lab.kernel import parts
+from lab.kernel.parts import Part
+from lab.runner.progress import Display
+
+__all__ = ["Muster"]
+
+_LOOK_SECONDS = 1.0  # between two looks at who is there
+_LONELY_SECONDS = 10.0  # without a worker, after which a person is told what to do
+
+
+class Muster:
+    """Admits workers as they come. Look often: newcomers are asked, and given kernels, while others work."""
+
+    def __init__(self, client: Client, wanted: Plain, display: Display) -> None:
+        self.admitted: dict[str, int] = {}  # address -> trials at once
+        self.refused: dict[str, str] = {}  # address -> why
+        self.sharing: set[str] = set()  # those that write into our store
+        self.losses = 0  # how many of the admitted are gone, or were refused later
+        self._client, self._wanted, self._display = client, wanted, display
+        self._asked: dict[str, Future[Any]] = {}
+        self._given: dict[str, list[Future[Any]]] = {}
+        self._hosts: dict[str, str] = {}
+        self._packed: dict[Part, bytes] = {}
+        self._looked = 0.0
+        self._alone_since = time.monotonic()
+
+    @property
+    def slots(self) -> int:
+        """Return how many trials the admitted workers perform at once."""
+        return sum(self.admitted.values())
+
+    def look(self) -> None:
+        """Note who has come and gone since the last look. Raises MachineError when nobody can work, or none answers."""
+        if time.monotonic() - self._looked < _LOOK_SECONDS and self.admitted:
+            self._hear()
+            return
+        self._looked = time.monotonic()
+        present = self._present()
+        for gone in [worker for worker in self.admitted if worker not in present]:
+            del self.admitted[gone]
+            self.losses += 1
+            self._display.remark(f"{self.name(gone)} is gone: others take over its trials")
+        self.refused = {worker: why for worker, why in self.refused.items() if worker in present}
+        self._asked = {worker: asked for worker, asked in self._asked.items() if worker in present}
+        self._given = {worker: given for worker, given in self._given.items() if worker in present}
+        known = self.admitted.keys() | self.refused.keys() | self._asked.keys() | self._given.keys()
+        for worker in present.keys() - known:
+            self._asked[worker] = self._submit(pilot.admit, self._wanted, worker=worker)
+        self._hear()
+        self._judge(present)
+
+    def refuse(self, worker: str, reason: str) -> None:
+        """Give a worker no more trials, and say why."""
+        self.losses += self.admitted.pop(worker, None) is not None
+        if worker not in self.refused:
+            self.refused[worker] = reason
+            self._display.remark(f"{self.name(worker)} gets no trials: {reason}")
+
+    def name(self, worker: str) -> str:
+        """Return what a person calls a worker: its address and its host's name."""
+        host = self._hosts.get(worker)
+        return f"worker {worker}" + (f" on {host}" if host else "")
+
+    def _present(self) -> Mapping[str, int]:
+        try:
+            present: Mapping[str, int] = self._client.nthreads()
+        except (OSError, TimeoutError, AttributeError):
+            raise SchedulerGone from None
+        return present
+
+    def _hear(self) -> None:
+        """Take the answers that have come."""
+        for worker, asked in [(worker, asked) for worker, asked in self._asked.items() if asked.done()]:
+            del self._asked[worker]
+            answer = self._answer(worker, asked)
+            if answer is None:
+                continue
+            self._hosts[worker] = answer["host"]
+            if answer["refused"]:
+                self.refuse(worker, answer["refused"])
+                continue
+            if answer["shares"]:
+                self.sharing.add(worker)
+            self._given[worker] = [self._give(worker, Part(*part)) for part in answer["lacks"]]
+        for worker, given in [(worker, given) for worker, given in self._given.items() if _all_done(given)]:
+            del self._given[worker]
+            faults = [self._answer(worker, each) for each in given]
+            if None in faults:
+                continue
+            if reason := next((fault for fault in faults if fault), ""):
+                self.refuse(worker, reason)
+                continue
+            self.admitted[worker] = self._client.nthreads([worker])[worker]
+            self._display.remark(f"{self.name(worker)} joins" + _received(given))
+
+    def _give(self, worker: str, part: Part) -> Future[Any]:
+        if part not in self._packed:
+            self._packed[part] = parts.pack(part)
+        return self._submit(pilot.receive, tuple(part), self._packed[part], worker=worker)
+
+    def _submit(self, function: Any, *arguments: Any, worker: str) -> Future[Any]:
+        return self._client.submit(errand(function), *arguments, workers=[worker], pure=False, priority=1)
+
+    def _answer(self, worker: str, future: Future[Any]) -> Any:
+        """Return what a worker answered; None, and refuse it, when it could not."""
+        if future.status == "finished":
+            return future.result()
+        if future.status == "error":
+            error = future.exception()
+            lacking = isinstance(error, ImportError)
+            self.refuse(
+                worker, "it has no replab, or another version" if lacking else f"{type(error).__name__}: {error}"
+            )
+        return None  # it is gone, or comes again
+
+    def _judge(self, present: Mapping[str, int]) -> None:
+        if present and len(self.refused) == len(present):
+            reasons = "; ".join(f"{self.name(worker)}: {reason}" for worker, reason in self.refused.items())
+            raise MachineError(f"no worker can perform these trials: {reasons}")
+        if present:
+            self._alone_since = time.monotonic()
+        elif time.monotonic() - self._alone_since > _LONELY_SECONDS:
+            self._alone_since = float("inf")
+            command = f"dask worker {address(self._client)}"
+            self._display.remark(f"waiting for workers: start `{command}` where they are")
+
+
+def _all_done(futures: Sequence[Future[Any]]) -> bool:
+    return all(future.done() for future in futures)
+
+
+def _received(given: Sequence[Future[Any]]) -> str:
+    count = len(given)
+    return f", and has got {count} kernel{'' if count == 1 else 's'}" if count else ""

@@ -1,0 +1,164 @@
+"""Do a cluster's work on one of its machines. Dask calls these functions there, in a thread of its worker.
+
+What goes in and comes out is plain, so that a worker of another version can say what it is instead of failing.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import dask
+import msgspec
+from distributed import Worker, get_worker
+
+import lab
+from lab import archive
+from lab.cluster.cores import own_core
+from lab.errors import LabError, MachineError
+from lab.kernel import Budget, Guest, GuestError, scratch_guest_folder
+from lab.kernel.base import folder
+from lab.kernel.parts import Part, install, lacks
+from lab.kernel.uml import cache as kernels
+from lab.meaning import fingerprint
+from lab.record.date import now
+from lab.record.record import Record
+from lab.record.store import Store
+from lab.record.trial import Trial
+from lab.runner import tools
+from lab.runner.cleaning import sweep
+from lab.runner.guest import KEPT, run
+from lab.units import from_plain
+from lab.userland import cache as userlands
+
+__all__ = ["Plain", "admit", "own_code", "perform", "receive"]
+
+Plain = dict[str, Any]
+_LAYERS = ("cluster", "kernel", "record", "runner", "spec")  # what a pilot runs besides what is in the guest
+_LOOK_SECONDS = 0.5  # between two looks whether anybody still waits for a trial
+
+
+@cache
+def own_code() -> str:
+    """Return a hash of what the code that a pilot runs means."""
+    root = Path(lab.__file__).parent
+    files = sorted(file for layer in _LAYERS for file in (root / layer).rglob("*.py"))
+    return fingerprint({str(file.relative_to(root)): file.read_bytes() for file in files})[:16]
+
+
+def admit(wanted: Plain) -> Plain:
+    """Say what this machine is, why it cannot run such trials, and which kernels it lacks.
+
+    `wanted` has the `code`, the `tools` by version and the `userlands` that it must have, the `parts`, and a `token`:
+    the path of a file in the caller's store and its content. Who sees that file writes records there.
+    """
+    for _ in sweep():
+        pass  # what pilots that were killed left
+    found: Plain = {"host": os.uname().nodename, "refused": "", "lacks": [], "shares": _shares(*wanted["token"])}
+    try:
+        if own_code() != wanted["code"]:
+            raise MachineError(f"its replab is another version (code {own_code()} instead of {wanted['code']})")
+        if others := tools.differing(wanted["tools"]):
+            raise MachineError(f"it has {', '.join(others)}")
+        if missing := [ident for ident in wanted["userlands"] if userlands.load(ident) is None]:
+            raise MachineError(f"it lacks userland {missing[0]}: run `lab userland build` there")
+        found["lacks"] = [part for part in wanted["parts"] if lacks(Part(*part))]
+    except LabError as error:
+        found["refused"] = str(error)
+    return found
+
+
+def receive(part: tuple[str, str], packed: bytes) -> str:
+    """Keep a kernel in this machine's cache; return why that failed, or ''."""
+    try:
+        install(Part(*part), packed)
+    except LabError as error:
+        return str(error)
+    return ""
+
+
+def perform(task: Plain) -> Plain:
+    """Perform the trial of `task` on a core of its own, and return its record's archive.
+
+    The archive is None where the record went into the caller's own store. Where there is no record, `error` says why,
+    `exit_code` is its own, `console` is what the guest said, and `unfit` tells whether this machine is to blame.
+    """
+    worker = get_worker()
+    answer: Plain = {
+        "worker": worker.address,
+        "archive": None,
+        "error": "",
+        "exit_code": 0,
+        "console": b"",
+        "unfit": False,
+    }
+    try:
+        with scratch_guest_folder() as scratch, own_core() as core, _wanted_still(worker) as started:
+            store = Store(Path(task["results"]) if task["results"] else scratch / "results")
+            try:
+                record = _performed(task, store, core, started)
+            except LabError as error:
+                if not task["results"]:
+                    answer["console"] = b"".join(path.read_bytes() for path in (store.root / KEPT).glob("*"))
+                raise error
+            if not task["results"]:
+                packed = io.BytesIO()
+                archive.pack(record.folder, packed)
+                answer["archive"] = packed.getvalue()
+            return answer
+    except LabError as error:
+        local = isinstance(error, GuestError) and not task["results"]  # it names a console that goes with the folder
+        message = str(error.args[0]) if local else str(error)
+        return answer | {"error": message, "exit_code": error.exit_code, "unfit": isinstance(error, MachineError)}
+    except OSError as error:
+        return answer | {"error": f"{error.filename}: {error.strerror}", "exit_code": 3, "unfit": True}
+
+
+def _performed(task: Plain, store: Store, core: int, started: Callable[[Guest], None]) -> Record:
+    trial = from_plain(msgspec.json.decode(task["trial"]), Trial)
+    kernel = kernels.load(folder() / trial.kernel["id"])
+    if kernel is None:
+        raise MachineError(f"kernel {trial.kernel['id']} is gone from {folder()}")
+    # this machine's clock may be behind the caller's, who predicted before he asked
+    place = {"started": max(now(), task["asked"]), "worker": os.uname().nodename}
+    return run(trial, store, kernel, core, Budget(**task["budget"]), started, place)
+
+
+def _shares(path: str, content: str) -> bool:
+    """Tell whether the caller's store is here, too, and Dask's configuration does not forbid its use."""
+    if not dask.config.get("replab.shared", True):
+        return False
+    try:
+        return Path(path).read_text() == content and os.access(Path(path).parent, os.W_OK)
+    except OSError:
+        return False
+
+
+@contextmanager
+def _wanted_still(worker: Worker) -> Iterator[Callable[[Guest], None]]:
+    """Yield a function to call with the guest; end the guest when nobody waits for this task any more.
+
+    A caller that was interrupted, or killed, takes its tasks back, and Dask does not end the threads that perform them.
+    """
+    key, over, guests = worker.get_current_task(), threading.Event(), list[Guest]()
+
+    def look() -> None:
+        while not over.wait(_LOOK_SECONDS):
+            task = worker.state.tasks.get(key)
+            if task is None or task.state == "cancelled":
+                for guest in guests:
+                    guest.end()
+
+    watching = threading.Thread(target=look, daemon=True)
+    watching.start()
+    try:
+        yield guests.append
+    finally:
+        over.set()
+        watching.join()

@@ -1,0 +1,206 @@
+"""Plan a campaign: say which trials a store lacks and what they cost, and run one part of them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from lab.errors import InputError, LabError
+from lab.kernel import Budget
+from lab.record.record import Record, RecordError
+from lab.record.store import Store
+from lab.record.trial import Trial, canonical
+from lab.runner.plan import PlannedCase, plan
+from lab.runner.progress import name
+from lab.runner.shard import Shard
+from lab.units import to_plain
+from lab.usecases.running import Asked, Elsewhere, perform
+
+__all__ = ["Campaign", "PlannedTrial", "ShardRun", "campaign", "read_costs", "run_shard"]
+
+Slot = tuple[str, str, str, int, int]  # claim, arm, point, seed, repeat: a trial, whatever its machine has installed
+Costs = Mapping[Slot, float]  # seconds of one core
+
+
+@dataclass(frozen=True)
+class PlannedTrial:
+    """Hold a trial that the store lacks, with the seconds of one core that it is estimated to take."""
+
+    trial: Trial
+    seconds: float
+    recorded: bool  # whether records of the same case say so; else the model of `lab.runner.cost` does
+    here: bool  # whether it stays on this machine, as real time does
+
+    def plain(self) -> dict[str, Any]:
+        """Return this for JSON."""
+        trial = self.trial
+        return {
+            "address": trial.address,
+            "claim": trial.claim,
+            "arm": trial.arm,
+            "point": trial.point,
+            "seed": trial.seed,
+            "repeat": trial.repeat,
+            "clock": trial.clock,
+            "seconds": round(self.seconds, 3),
+            "estimate": "records" if self.recorded else "model",
+            "here": self.here,
+        }
+
+
+@dataclass(frozen=True)
+class Campaign:
+    """Hold the trials that a store lacks, how many it has, and the cases that cannot run here, with the reason."""
+
+    lacking: tuple[PlannedTrial, ...]
+    stored: int
+    skipped: tuple[tuple[str, str], ...]
+
+    @property
+    def seconds(self) -> float:
+        """Return what all lacking trials are estimated to take, in seconds of one core."""
+        return sum(each.seconds for each in self.lacking)
+
+    def plain(self) -> dict[str, Any]:
+        """Return this for JSON."""
+        return {
+            "trials": [each.plain() for each in self.lacking],
+            "stored": self.stored,
+            "seconds": round(self.seconds, 3),
+            "skipped": [{"case": case, "reason": reason} for case, reason in self.skipped],
+        }
+
+
+@dataclass(frozen=True)
+class ShardRun:
+    """Say what became of the trials of one shard."""
+
+    shard: Shard
+    records: int
+    failed: tuple[tuple[str, LabError], ...]
+    skipped: tuple[tuple[str, str], ...]
+    stay: int  # trials of the claims that are in no shard
+
+    @property
+    def exit_code(self) -> int:
+        """Return 3 when this machine could not run a trial, 1 when one failed, else 0."""
+        if self.skipped or any(error.exit_code == 3 for _, error in self.failed):
+            return 3
+        return int(bool(self.failed))
+
+    def plain(self) -> dict[str, Any]:
+        """Return this for JSON."""
+        return {
+            "shard": str(self.shard),
+            "records": self.records,
+            "failed": [{"trial": trial, "reason": str(error)} for trial, error in self.failed],
+            "skipped": [{"case": case, "reason": reason} for case, reason in self.skipped],
+            "in_no_shard": self.stay,
+        }
+
+
+def campaign(asked: Sequence[Asked], results: Path) -> Campaign:
+    """Return what the store at `results` lacks. Raises SpecError, MachineError."""
+    store = Store(results)
+    planned = _planned(asked)
+    recorded = _recorded(store)
+    lacking = []
+    stored = 0
+    for each in planned:
+        if each.trials and (known := recorded.get(_what(each.trials[0]))):
+            seconds, from_records = known, True
+        else:
+            seconds, from_records = each.seconds, False
+        missing = [trial for trial in each.trials if store.get(trial.address) is None]
+        stored += len(each.trials) - len(missing)
+        lacking += [PlannedTrial(trial, seconds, from_records, not each.travels) for trial in missing]
+    return Campaign(tuple(lacking), stored, _skipped(planned))
+
+
+def run_shard(
+    asked: Sequence[Asked],
+    shard: Shard,
+    costs: Costs,
+    results: Path,
+    jobs: int | None,
+    budget: Budget,
+    elsewhere: Elsewhere = Elsewhere(),
+) -> ShardRun:
+    """Run those trials of a shard that the store lacks; judge nothing, since other shards have the rest.
+
+    What is in which shard follows from the claims, the model of costs and `costs` alone: not from what this machine or
+    its store has. Real time is in no shard. Raises SpecError, MachineError, Interrupted.
+    """
+    plans = [plan(experiments, settings) for experiments, settings in asked]
+    planned = [each for one in plans for each in one]
+    own = _own(planned, shard, costs)
+    trials = [trial for each in planned for trial in each.trials if _slot(trial) in own]
+    outcomes = perform(asked, plans, trials, Store(results), jobs, budget, elsewhere=elsewhere)
+    failed = [(trial, outcomes[trial.address]) for trial in trials]
+    return ShardRun(
+        shard,
+        sum(isinstance(outcome, Record) for outcome in outcomes.values()),
+        tuple((name(trial), error) for trial, error in failed if isinstance(error, LabError)),
+        _skipped([each for each in planned if own.intersection(_slots(each))]),
+        sum(len(each.samples) for each in planned if not each.travels),
+    )
+
+
+def read_costs(file: Path) -> Costs:
+    """Return the estimates of a plan that `lab plan --json` printed. Raises InputError."""
+    try:
+        plain = json.loads(file.read_bytes())
+        return {
+            (each["claim"], each["arm"], each["point"], each["seed"], each["repeat"]): float(each["seconds"])
+            for each in plain["trials"]
+        }
+    except OSError as error:
+        raise InputError(f"{file}: {error.strerror}") from None
+    except (ValueError, KeyError, TypeError):
+        raise InputError(f"{file}: it is not what `lab plan --json` prints") from None
+
+
+def _own(planned: Sequence[PlannedCase], shard: Shard, costs: Costs) -> set[Slot]:
+    """Return what is in the shard, whether this machine can run it or not."""
+    seconds = {slot: each.seconds for each in planned if each.travels for slot in _slots(each)}
+    return shard.part({slot: costs.get(slot, estimated) for slot, estimated in seconds.items()})
+
+
+def _planned(asked: Sequence[Asked]) -> list[PlannedCase]:
+    return [each for experiments, settings in asked for each in plan(experiments, settings)]
+
+
+def _skipped(planned: Sequence[PlannedCase]) -> tuple[tuple[str, str], ...]:
+    return tuple((_named(each), each.skipped) for each in planned if each.skipped)
+
+
+def _named(each: PlannedCase) -> str:
+    return " ".join(part for part in (each.case.claim, each.case.arm, each.case.point) if part)
+
+
+def _slots(each: PlannedCase) -> Iterator[Slot]:
+    for seed, repeat in each.samples:
+        yield each.case.claim, each.case.arm, each.case.point, seed, repeat
+
+
+def _slot(trial: Trial) -> Slot:
+    return trial.claim, trial.arm, trial.point, trial.seed, trial.repeat
+
+
+def _recorded(store: Store) -> dict[bytes, float]:
+    """Return what trials took, the median over those that do the same on the same network."""
+    found: dict[bytes, list[float]] = {}
+    for record in store:
+        try:
+            found.setdefault(_what(record.trial), []).append(float(record.host["cpu_seconds"]))
+        except (RecordError, KeyError):
+            continue  # damaged, or of a place that does not tell
+    return {what: median(seconds) for what, seconds in found.items()}
+
+
+def _what(trial: Trial) -> bytes:
+    return canonical([trial.network, trial.workload, to_plain(trial.probes), trial.on, trial.clock])

@@ -1,0 +1,142 @@
+"""A cluster of processes: a scheduler, workers with folders of their own, and `lab run` as their caller."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+import lab
+from lab import cache
+
+ROOT = str(Path(lab.__file__).parents[1])
+LAB = [sys.executable, "-c", "from lab.cli import main; main()"]
+CLAIM = '''"""A claim of the tests."""
+
+from lab import metric
+from lab.probe import Capture
+from lab.spec.experiment import Arm, Experiment, Reported, Within
+from lab.units import Duration
+from lab.workload import Bulk
+
+EXPERIMENT = Experiment(
+    topology="two.yaml",
+    workload=Bulk(duration=Duration.of("{duration}")),
+    probes=(Capture(),),
+    metric=metric.bulk_goodput(),
+    arms=tuple(Arm(name, Reported("94 Mbit/s", "it says so")) for name in {arms}),
+    tolerance=Within(0.9, because="it is a test"),
+)
+'''
+TWO = "about: Two.\nhosts: [sender, receiver]\nlinks: {path: {ends: [sender, receiver], rate: 100 Mbit/s}}\n"
+PATIENCE = 400.0  # seconds: on a busy machine nothing is quick
+BRIEF, LONG = "500 ms", "400 s"  # of virtual time: a trial of a second, and one that lasts until something happens
+
+
+def until(happened: Callable[[], object], seconds: float = PATIENCE) -> None:
+    """Wait until something has happened."""
+    deadline = time.monotonic() + seconds
+    while not happened():
+        assert time.monotonic() < deadline, "it did not happen"
+        time.sleep(0.05)
+
+
+@dataclass
+class Site:
+    """A folder with a claim, a scheduler, and workers."""
+
+    folder: Path
+    processes: list[subprocess.Popen[bytes]] = field(default_factory=list)
+
+    @property
+    def scheduler_file(self) -> Path:
+        return self.folder / "scheduler.json"
+
+    def declare(self, duration: str = BRIEF, arms: tuple[str, ...] = ("one", "two", "three", "four")) -> None:
+        """Write the claim; another duration makes it other trials."""
+        (self.folder / "claim.py").write_text(CLAIM.format(duration=duration, arms=arms))
+        (self.folder / "two.yaml").write_text(TWO)
+
+    def scheduler(self) -> subprocess.Popen[bytes]:
+        """Start a scheduler, which lacks the lab: it need not have it."""
+        (self.folder / "none" / "lab").mkdir(parents=True, exist_ok=True)
+        (self.folder / "none" / "lab" / "__init__.py").touch()
+        argv = ["-m", "distributed.cli.dask_scheduler", "--host", "127.0.0.1", "--port", "0", "--no-dashboard"]
+        self.scheduler_file.unlink(missing_ok=True)
+        nothing = {"PYTHONPATH": str(self.folder / "none")}
+        argv = [sys.executable, *argv, "--scheduler-file", str(self.scheduler_file)]
+        started = self._start(argv, "scheduler", nothing)
+        until(self.scheduler_file.exists)
+        return started
+
+    def worker(self, name: str, python_path: str = ROOT, before: tuple[str, ...] = ()) -> subprocess.Popen[bytes]:
+        """Start a worker with one thread, and with a cache and temporary files of its own."""
+        argv = [*before, sys.executable, "-m", "distributed.cli.dask_worker"]
+        argv += ["--scheduler-file", str(self.scheduler_file), "--host", "127.0.0.1", "--nthreads", "1", "--no-nanny"]
+        argv += ["--no-dashboard", "--death-timeout", "20", "--local-directory", str(self.folder / f"{name}.dask")]
+        self.temporary(name).mkdir(exist_ok=True)
+        own = self.folder / f"{name}.cache" / "replab"
+        own.mkdir(parents=True, exist_ok=True)
+        if not (own / "userlands").exists():  # kernels are sent, userlands are not
+            (own / "userlands").symlink_to(cache.folder("userlands"))
+        here = {"XDG_CACHE_HOME": str(self.folder / f"{name}.cache"), "TMPDIR": str(self.temporary(name))}
+        return self._start(argv, name, here | {"PYTHONPATH": python_path, "DASK_REPLAB__SHARED": "False"})
+
+    def temporary(self, name: str) -> Path:
+        return self.folder / f"{name}.tmp"
+
+    def busy(self, name: str) -> bool:
+        """Whether the worker has a guest."""
+        return any(self.temporary(name).glob("replab~*/results/.staging/*/console.log"))
+
+    def run(self, *options: str, results: str = "results") -> subprocess.Popen[bytes]:
+        where = ["--cluster", str(self.scheduler_file), "--results", str(self.folder / results)]
+        return self._start([*LAB, "run", "claim.py", *where, *options], f"lab.{results}")
+
+    def alone(self, results: str) -> None:
+        """Run the claim without a cluster."""
+        argv = [*LAB, "run", "claim.py", "--results", str(self.folder / results)]
+        subprocess.run(argv, cwd=self.folder, env=_environment({}), check=True, capture_output=True)
+
+    def said(self, name: str = "lab.results") -> str:
+        return (self.folder / f"{name}.err").read_text()
+
+    def records(self, results: str = "results") -> dict[str, bytes]:
+        """Every file of every record that is the same wherever its trial runs."""
+        root = self.folder / results
+        named = [*root.glob("??/*/record.json"), *root.glob("??/*/trial.json"), *root.glob("??/*/out/**/*")]
+        return {str(path.relative_to(root)): path.read_bytes() for path in named if path.is_file()}
+
+    def end(self) -> None:
+        for process in reversed(self.processes):
+            with suppress(ProcessLookupError):
+                process.send_signal(signal.SIGKILL)
+            process.wait()
+
+    def _start(self, argv: list[str], name: str, here: dict[str, str] | None = None) -> subprocess.Popen[bytes]:
+        with (self.folder / f"{name}.out").open("wb") as out, (self.folder / f"{name}.err").open("wb") as err:
+            process = subprocess.Popen(argv, cwd=self.folder, env=_environment(here or {}), stdout=out, stderr=err)
+        self.processes.append(process)
+        return process
+
+
+def _environment(here: dict[str, str]) -> dict[str, str]:
+    return os.environ | {"PYTHONPATH": ROOT} | here
+
+
+@pytest.fixture
+def site(tmp_path: Path) -> Iterator[Site]:
+    made = Site(tmp_path)
+    made.declare()
+    try:
+        yield made
+    finally:
+        made.end()

@@ -1,0 +1,162 @@
+"""Trials on a cluster leave the bytes that they leave here; whatever dies, nothing is lost and nothing comes twice."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.cluster.conftest import LONG, PATIENCE, ROOT, Site, until
+
+pytestmark = [pytest.mark.guest, pytest.mark.usefixtures("kernel")]
+
+APART = ["unshare", "--mount", *([] if os.getuid() == 0 else ["--map-root-user"])]
+
+
+def may_mount() -> bool:
+    return subprocess.run([*APART, "mount", "-t", "tmpfs", "none", "/mnt"], capture_output=True).returncode == 0
+
+
+def lines(said: str, words: str) -> list[str]:
+    return [line for line in said.splitlines() if words in line]
+
+
+def test_records_are_the_same_bytes_and_kernels_are_sent_once(site: Site) -> None:
+    site.alone("here")
+    site.scheduler()
+    site.worker("a")
+    site.worker("b")
+    assert site.run().wait(PATIENCE) == 0, site.said()
+    assert site.records() == site.records("here")
+    assert len(lines(site.said(), "joins, and has got 1 kernel")) == 2
+    assert site.run(results="again").wait(PATIENCE) == 0
+    assert site.records("again") == site.records("here")
+    assert len(lines(site.said("lab.again"), "joins")) == 2
+    assert "kernel" not in site.said("lab.again"), "they had it in their caches"
+    for name in "ab":
+        assert list(site.temporary(name).glob("replab~*")) == []
+        assert len(list((site.folder / f"{name}.cache" / "replab" / "kernels").glob("*/linux"))) == 1
+
+
+def test_a_worker_killed_in_mid_trial_costs_nothing(site: Site) -> None:
+    site.alone("here")
+    site.scheduler()
+    doomed = site.worker("doomed")
+    running = site.run()
+    until(lambda: site.busy("doomed"))
+    doomed.kill()
+    time.sleep(1)
+    site.worker("other")
+    assert running.wait(PATIENCE) == 0, site.said()
+    assert site.records() == site.records("here")
+    assert len(lines(site.said(), "is gone: others take over")) == 1
+    assert len(lines(site.said(), "[4/4")) == 1, "each trial ended once"
+
+
+def test_a_worker_of_another_version_is_refused_by_name(site: Site) -> None:
+    other = site.folder / "other"
+    shutil.copytree(Path(ROOT) / "lab", other / "lab", ignore=shutil.ignore_patterns("__pycache__"))
+    code = other / "lab" / "runner" / "guest.py"
+    code.write_text(code.read_text() + "\nANOTHER = 1\n")
+    site.scheduler()
+    site.worker("other", python_path=str(other))
+    running = site.run()
+    assert running.wait(PATIENCE) == 3
+    assert len(lines(site.said(), "replab is another version")) == 2, "when it came, and at the end"
+    assert site.records() == {}
+    site.worker("same")
+    running = site.run()
+    assert running.wait(PATIENCE) == 0, site.said()
+    (refused,) = lines(site.said(), "gets no trials: its replab is another version")
+    assert refused.startswith("worker tcp://127.0.0.1:")
+
+
+def test_a_worker_without_the_lab_is_refused(site: Site) -> None:
+    site.scheduler()
+    site.worker("none", python_path=str(site.folder / "none"))
+    assert site.run().wait(PATIENCE) == 3
+    assert "it has no replab, or another version" in site.said()
+    assert "Traceback" not in site.said()
+
+
+def test_another_kernel_under_the_same_id_is_refused(site: Site) -> None:
+    site.scheduler()
+    site.worker("a")
+    assert site.run().wait(PATIENCE) == 0, site.said()
+    (linux,) = (site.folder / "a.cache" / "replab" / "kernels").glob("*/linux")
+    linux.write_bytes(linux.read_bytes() + b"x")
+    assert site.run(results="again").wait(PATIENCE) == 3
+    assert f"kernel {linux.parent.name} in {linux.parent} has other bytes" in site.said("lab.again")
+    assert site.records("again") == {}
+
+
+@pytest.mark.skipif(not may_mount(), reason="only who may mount can make a small disk")
+def test_a_worker_with_a_full_disk_gets_no_more_trials(site: Site) -> None:
+    site.alone("here")
+    site.scheduler()
+    small = f'mount -t tmpfs -o size=100k none {site.temporary("small")} && exec "$@"'
+    site.worker("small", before=(*APART, "sh", "-c", small, "sh"))
+    running = site.run()
+    until(lambda: "gets no trials" in site.said())
+    assert running.wait(PATIENCE) == 3, site.said()
+    site.worker("large")
+    assert site.run(results="again").wait(PATIENCE) == 0, site.said("lab.again")
+    assert site.records("again") == site.records("here")
+    (refused,) = lines(site.said("lab.again"), "gets no trials")
+    assert "full" in refused or "No space left" in refused
+
+
+def test_the_scheduler_gone_is_one_line_and_a_second_run_goes_on(site: Site) -> None:
+    scheduler = site.scheduler()
+    site.worker("a")
+    running = site.run()
+    until(lambda: "[1/4" in site.said())
+    scheduler.kill()
+    assert running.wait(PATIENCE) == 3
+    assert len(lines(site.said(), "lab: the cluster's scheduler is gone: finished trials are kept")) == 1
+    assert "Traceback" not in site.said()
+    kept = len(list((site.folder / "results").glob("??/*")))
+    assert kept >= 1
+    site.scheduler()
+    site.worker("b")
+    assert site.run().wait(PATIENCE) == 0, site.said()
+    assert len(lines(site.said(), "in the store")) == kept
+    assert len(list((site.folder / "results").glob("??/*"))) == 4
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT])
+def test_a_caller_that_ends_ends_its_guests_and_goes_on_later(site: Site, number: signal.Signals) -> None:
+    site.scheduler()
+    site.worker("a")
+    assert site.run().wait(PATIENCE) == 0, site.said()
+    done = site.records()
+    site.declare(LONG, arms=("five",))
+    running = site.run()
+    until(lambda: site.busy("a"))
+    running.send_signal(number)
+    assert running.wait(PATIENCE) == (130 if number == signal.SIGINT else -number)
+    until(lambda: not list(site.temporary("a").glob("replab~*")))
+    assert "Traceback" not in site.said()
+    if number == signal.SIGINT:
+        assert "lab: interrupted: finished trials are kept" in site.said()
+    site.declare()
+    assert site.run().wait(PATIENCE) == 0, site.said()
+    assert site.records() == done
+    assert len(lines(site.said(), "in the store")) == 4
+
+
+def test_a_trial_that_fails_fails_here_with_its_console(site: Site) -> None:
+    site.declare(LONG, arms=("one",))
+    site.scheduler()
+    site.worker("a")
+    assert site.run("--budget", "3").wait(PATIENCE) == 1
+    (failed,) = lines(site.said(), "failed:")
+    assert "did not end within 3 s" in failed
+    console = Path(failed.partition("its console is in ")[2])
+    assert console.parent == site.folder / "results" / "failed"
+    assert "Linux" in console.read_text()

@@ -1,0 +1,102 @@
+"""A campaign's parts do not depend on who runs them, and a plan says what lacks and what it costs."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lab.errors import InputError, MachineError
+from lab.kernel import Start
+from lab.kernel.root import Root
+from lab.record.record import Record
+from lab.record.store import Store
+from lab.record.trial import Trial
+from lab.runner.plan import Settings, plan
+from lab.runner.shard import Shard
+from lab.spec.clock import Clock, Place
+from lab.spec.find import find
+from lab.units import Size
+from lab.usecases.campaign import _own, _slots, campaign, read_costs
+
+
+class Stub:
+    """A user-mode kernel that nobody boots, on a machine that has its variants or lacks them."""
+
+    on: Place = "uml"
+    name, id = "7.2", "0" * 16
+    clocks: tuple[Clock, ...] = ("virtual", "real")
+
+    def __init__(self, complete: bool = True) -> None:
+        self.complete = complete
+
+    def describe(self) -> dict[str, Any]:
+        return {"name": self.name, "version": "7.2.1-1", "id": self.id, "hz": 1000, "patches": []}
+
+    def variant(self, patches: Sequence[Path] = (), hz: int | None = None) -> Stub:
+        if not self.complete:
+            raise MachineError(f"no variant: {patches} {hz}")
+        return self
+
+    def start(self, folder: Path, seed: int, clock: Clock, memory: Size, root: Root) -> Start:
+        raise AssertionError(f"nothing is run here: {folder} {seed} {clock} {memory} {root}")
+
+
+CLAIMS = find(["tcp-nodelay", "ack-rate/offload-cost"])
+
+
+def kept(store: Store, trial: Trial, seconds: float) -> Record:
+    with store.stage(trial) as stage:
+        return stage.commit({}, host={"cpu_seconds": seconds})
+
+
+def test_shards_are_the_same_where_variants_lack() -> None:
+    complete, lacking = (plan(CLAIMS, Settings(Stub(each))) for each in (True, False))
+    assert any(each.skipped for each in lacking)
+    parts = []
+    for number in range(1, 5):
+        own = _own(complete, Shard(number, 4), {})
+        assert own == _own(lacking, Shard(number, 4), {})
+        parts.append(own)
+    travelling = [slot for each in complete if each.travels for slot in _slots(each)]
+    assert sorted(slot for part in parts for slot in part) == sorted(travelling)
+    assert len(travelling) < sum(len(each.samples) for each in complete), "what runs in real time is in no shard"
+
+
+def test_a_plan_lacks_what_the_store_lacks(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    asked = [(CLAIMS, Settings(Stub()))]
+    first = campaign(asked, tmp_path)
+    assert first.stored == 0
+    assert not any(each.recorded for each in first.lacking)
+    assert {each.here for each in first.lacking} == {True, False}
+    kept(store, first.lacking[0].trial, 7.5)
+    second = campaign(asked, tmp_path)
+    assert (second.stored, len(second.lacking)) == (1, len(first.lacking) - 1)
+    other = campaign([(CLAIMS, Settings(Stub(), seed=2))], tmp_path)
+    known = [each for each in other.lacking if each.recorded]
+    assert known
+    assert {each.seconds for each in known} == {7.5}, "the record of another seed says what the trial takes"
+    assert {each.trial.workload["kind"] for each in known} == {first.lacking[0].trial.workload["kind"]}
+
+
+def test_a_plan_balances_shards(tmp_path: Path) -> None:
+    planned = plan(CLAIMS, Settings(Stub()))
+    found = campaign([(CLAIMS, Settings(Stub()))], tmp_path).plain()
+    dear = next(each for each in found["trials"] if not each["here"])
+    dear["seconds"] = 10_000.0
+    (tmp_path / "plan.json").write_text(json.dumps(found))
+    costs = read_costs(tmp_path / "plan.json")
+    slot = tuple(dear[name] for name in ("claim", "arm", "point", "seed", "repeat"))
+    (own,) = [part for number in (1, 2) if slot in (part := _own(planned, Shard(number, 2), costs))]
+    assert own == {slot}, "it is as dear as all others together"
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{}", '{"trials": [{}]}', "nonsense"])
+def test_what_is_no_plan_is_refused(tmp_path: Path, text: str) -> None:
+    (tmp_path / "plan.json").write_text(text)
+    with pytest.raises(InputError, match="it is not what `lab plan --json` prints"):
+        read_costs(tmp_path / "plan.json")
