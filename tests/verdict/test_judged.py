@@ -1,0 +1,49 @@
+"""Whether a judged claim is as expected."""
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from lab.spec.clock import Clock
+from lab.verdict import ClaimResult, Verdict
+from lab.verdict.judged import JudgedClaim
+from lab.verdict.result import Result
+from tests.verdict.cases import HUNDRED, bps, case
+
+
+def judged(kinds: dict[str, tuple[Any, Clock]], verdict: Any, expect: str, clock: Clock = "virtual") -> JudgedClaim:
+    """A claim with an arm for each name: its verdict, and the clock that it declares."""
+    cases = tuple(case(arm, clock=own) for arm, (_, own) in kinds.items())
+    results = tuple(
+        Result(arm, "", None, None, HUNDRED, Verdict(kind, ""), counts=True, trials=())
+        for arm, (kind, _) in kinds.items()
+    )
+    declared: Any = SimpleNamespace(experiment=SimpleNamespace(expect=expect))
+    return JudgedClaim(declared, cases, ClaimResult("a/b", Verdict(verdict, ""), "7.2", clock, results), (), None)
+
+
+@pytest.mark.parametrize(
+    ("kinds", "verdict", "clock", "passes"),
+    [
+        ({"one": ("reproduced", "virtual")}, "reproduced", "virtual", True),
+        ({"one": ("not reproduced", "real")}, "not reproduced", "virtual", False),
+        ({"one": ("invalid", "real")}, "invalid", "virtual", False),
+        ({"one": ("inconclusive", "virtual")}, "inconclusive", "virtual", False),
+        ({"one": ("inconclusive", "real")}, "inconclusive", "virtual", True),
+        ({"one": ("inconclusive", "virtual")}, "inconclusive", "real", True),
+        ({"one": ("reproduced", "virtual"), "two": ("inconclusive", "real")}, "inconclusive", "virtual", True),
+        ({"one": ("inconclusive", "virtual"), "two": ("inconclusive", "real")}, "inconclusive", "virtual", False),
+    ],
+)
+def test_only_in_real_time_an_open_verdict_contradicts_nothing(
+    kinds: dict[str, tuple[Any, Clock]], verdict: str, clock: Clock, passes: bool
+) -> None:
+    assert judged(kinds, verdict, "reproduced", clock).passed is passes
+
+
+def test_an_open_verdict_excuses_no_model() -> None:
+    claim = judged({"one": ("inconclusive", "real")}, "inconclusive", "reproduced")
+    off = Result("one", "", None, bps(50), HUNDRED, None, counts=False, trials=(), accuracy=case().accuracy)
+    result = ClaimResult("a/b", claim.result.verdict, "7.2", "virtual", (*claim.result.results, off))
+    assert not JudgedClaim(claim.declared, claim.cases, result, (), None).passed
