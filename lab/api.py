@@ -87,7 +87,7 @@ def run(
     experiments = find.find(map(str, claims))
     settings = _settings(kernel, on, clock, seed, repeat, fabric, userland, bundle)
     limits = Budget(wall=budget, stall=stall)
-    done = running.run(experiments, settings, _written(results), jobs, limits, _elsewhere(store, cluster, bundle))
+    done = running.run(experiments, settings, _written(results), jobs, limits, _elsewhere(store, cluster))
     return _claims(done.judged, done.errors)
 
 
@@ -119,9 +119,7 @@ def run_seeds(
     experiments = find.find(map(str, claims))
     settings = _settings(kernel, on, clock, 1, repeat, fabric, userland, bundle)
     limits = Budget(wall=budget, stall=stall)
-    return seeding.run(
-        experiments, settings, seeds, _written(results), jobs, limits, _elsewhere(store, cluster, bundle)
-    )
+    return seeding.run(experiments, settings, seeds, _written(results), jobs, limits, _elsewhere(store, cluster))
 
 
 def plan(
@@ -180,7 +178,7 @@ def run_shard(
     asked = _asked(claims, _settings(kernel, on, clock, seed, repeat, fabric, userland, bundle), seeds)
     costs = campaign.read_costs(Path(plan)) if plan else {}
     limits = Budget(wall=budget, stall=stall)
-    return campaign.run_shard(asked, part, costs, _written(results), jobs, limits, _elsewhere(store, cluster, bundle))
+    return campaign.run_shard(asked, part, costs, _written(results), jobs, limits, _elsewhere(store, cluster))
 
 
 def merge(*folders: str | Path, results: Folder = None) -> Added:
@@ -454,12 +452,10 @@ def _asked(claims: Sequence[str | Path], settings: Settings, seeds: Sequence[int
     return [(experiments, settings)] if seeds is None else seeding.asked(experiments, settings, seeds)
 
 
-def _elsewhere(store: str | None, cluster: str | Client | None, bundle: Folder) -> Elsewhere:
+def _elsewhere(store: str | None, cluster: str | Client | None) -> Elsewhere:
     from lab.record.shared import shared_store
     from lab.usecases.running import Elsewhere
 
-    if cluster and bundle:
-        raise InputError("--cluster sends this machine's own kernels: those of a bundle (--from) run here alone")
     return Elsewhere(shared_store(store) if store else None, cluster)
 
 
