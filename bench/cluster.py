@@ -4,7 +4,7 @@
 
 Runs all trials of the claims (all claims unless named) that may travel, each time into a store of its own below FOLDER:
 by the machine's cores; by `--cluster local:N`, N being the number of cores; by as many workers that were started on
-their own, with no kernel in their caches, and send their records; and, with --shards, in so many shards, then merged.
+their own, with nothing in their caches, and send their records; and, with --shards, in so many shards, then merged.
 Prints one JSON document: the seconds of each, its ratio to the first, and which files of which records differ.
 """
 
@@ -20,8 +20,6 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
-
-from lab import cache
 
 LAB = (sys.executable, "-c", "from lab.cli import main; main()")
 CORES = len(os.sched_getaffinity(0))
@@ -49,10 +47,7 @@ def workers(folder: Path) -> Iterator[str]:
             while not file.exists():
                 time.sleep(0.1)
             for number in range(CORES):
-                home = folder / f"cache-{number}" / "replab"
-                home.mkdir(parents=True)
-                (home / "userlands").symlink_to(cache.folder("userlands"))  # kernels are sent, userlands are not
-                own = {"XDG_CACHE_HOME": str(home.parent), "DASK_REPLAB__SHARED": "False"}
+                own = {"XDG_CACHE_HOME": str(folder / f"cache-{number}"), "DASK_REPLAB__SHARED": "False"}
                 local = ["--local-directory", str(folder / f"dask-{number}")]
                 started.append(subprocess.Popen([*worker, *local], env=os.environ | own, stdout=log, stderr=log))
         yield str(file)

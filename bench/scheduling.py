@@ -42,7 +42,8 @@ def trials(count: int, kernel: dict[str, Any]) -> list[Trial]:
 
 def measure(tasks: int, workers: int, threads: int) -> dict[str, Any]:
     """Hand out that many tasks to workers that each perform so many at once."""
-    wanted = trials(tasks, choose("uml").describe())
+    kernel = choose("uml")
+    wanted = trials(tasks, kernel.describe())
     cost = {trial.address: 1.0 for trial in wanted}
     display = Lines(tasks, io.StringIO())
     memory = [_megabytes()]
@@ -51,7 +52,7 @@ def measure(tasks: int, workers: int, threads: int) -> dict[str, Any]:
         with (
             cluster,
             Client(cluster) as client,
-            crew.assembled(client, Store(Path(results)), [], Budget(), lambda _: None, cost, display) as pilots,
+            crew.assembled(client, Store(Path(results)), [kernel], Budget(), lambda _: None, cost, display) as pilots,
         ):
             begun, used = 0.0, 0.0
             for number, _ in enumerate(pilots.perform(wanted, display.started)):

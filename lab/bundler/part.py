@@ -9,7 +9,17 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-__all__ = ["EXPERIMENTS", "KERNELS", "NOTEBOOKS", "REPORT", "RESULTS", "TOPOLOGIES", "USERLANDS", "Part"]
+__all__ = [
+    "EXPERIMENTS",
+    "KERNELS",
+    "NOTEBOOKS",
+    "REPORT",
+    "RESULTS",
+    "TOPOLOGIES",
+    "USERLANDS",
+    "Part",
+    "userland_depth",
+]
 
 # Folders of a bundle: what trials start from, what was claimed, and what came of it.
 KERNELS, USERLANDS = "kernels", "userlands"
@@ -46,3 +56,8 @@ class Part:
                 with source.open("rb") as file:
                     found[path] = hashlib.file_digest(file, "sha256").hexdigest()
         return found
+
+
+def userland_depth(path: str) -> int | None:
+    """Say how many parts of a path in the bundle name its userland, where links, permissions and dates count."""
+    return 2 if path.startswith(f"{USERLANDS}/") else None

@@ -10,11 +10,12 @@ from pathlib import Path
 
 import zstandard
 
+from lab.archive import ArchiveError, Unpacked
 from lab.bundler import manifest
 from lab.bundler.errors import BundleError
 from lab.bundler.frames import Forward, Sealed, reading
 from lab.bundler.manifest import Manifest
-from lab.bundler.unpacked import Unpacked
+from lab.bundler.part import userland_depth
 from lab.errors import InputError, MachineError
 
 __all__ = ["identify", "unpack"]
@@ -38,7 +39,7 @@ def unpack(file: Path, into: Path, wanted: Callable[[str], bool]) -> Manifest:
     with _opened(file) as reader:
         contents = reader.manifest()
         into.mkdir()
-        unpacked = Unpacked(into)
+        unpacked = Unpacked(into, userland_depth)
         for member in reader.members():
             if member.type != tarfile.REGTYPE or member.sparse is not None:
                 if wanted(member.name):
@@ -68,7 +69,7 @@ def _opened(file: Path) -> Iterator[_Reader]:
             with reading(sealed) as stream:
                 reader = _Reader(sealed, Forward(stream))
                 yield reader
-    except BundleError as error:
+    except (ArchiveError, BundleError) as error:
         raise BundleError(f"{file}: {error}") from None
     except (zstandard.ZstdError, tarfile.TarError, EOFError) as error:
         where = f"damaged in {reader.where()}" if reader else "no bundle"

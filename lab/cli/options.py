@@ -15,11 +15,13 @@ __all__ = [
     "Claims",
     "Clock",
     "FabricName",
+    "Jobs",
     "KernelName",
     "On",
     "Programs",
     "Repeat",
     "Results",
+    "Seconds",
     "Seed",
     "Seeds",
     "named_seeds",
@@ -70,6 +72,8 @@ Seeds = Annotated[
         metavar="N | FIRST-LAST",
     ),
 ]
+Jobs = Annotated[int | None, typer.Option(help="Trials to run at once in virtual time; one per core unless given.")]
+Seconds = Annotated[float, typer.Option(help="Give a trial up after so many seconds of wall-clock time.")]
 
 
 def named_seeds(seeds: str | None, first: int) -> Sequence[int] | None:

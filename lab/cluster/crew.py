@@ -17,20 +17,21 @@ from typing import Any
 
 from distributed import Client, Future
 
-from lab.cluster import pilot
+from lab.cluster import parts, pilot
 from lab.cluster.errand import errand
 from lab.cluster.muster import Muster
+from lab.cluster.parts import Part
 from lab.cluster.pilot import Plain
 from lab.cluster.where import SchedulerGone, address, connected
 from lab.errors import LabError, MachineError
-from lab.kernel import Budget, Kernel
-from lab.kernel.parts import part
+from lab.kernel import Budget, Kernel, UmlKernel
 from lab.record.date import now
 from lab.record.record import Record, RecordError
 from lab.record.store import Store
 from lab.record.trial import HOST, Trial, canonical
 from lab.runner.guest import TrialFailed, keep
 from lab.runner.progress import Display
+from lab.userland.cache import load
 
 __all__ = ["assembled"]
 
@@ -39,6 +40,7 @@ TOGETHER = 32  # answers that are fetched at once: some megabytes each
 STORING = 8  # records that are written at once
 TRIES = 3  # of a trial on workers that turn out to be unfit
 _POLL_SECONDS = 0.2  # how long a Ctrl-C may wait
+_BATCH_SECONDS = 0.05  # for which the first of several trials may wait until they are handed out together
 _SEEN_SECONDS = 60.0  # for what a worker wrote to appear here: network file systems keep what they have seen that long
 
 
@@ -91,10 +93,16 @@ class ClusterCrew:
         return {
             "code": pilot.own_code(),
             "tools": {name: version for trial in trials for name, version in trial.tools.items()},
-            "userlands": sorted({trial.userland for trial in trials} - {HOST}),
-            "parts": [tuple(part(ident)) for ident in sorted({str(trial.kernel["id"]) for trial in trials})],
             "token": (str(self.token.absolute()), self.token.read_text()),
         }
+
+    def parts(self, trials: Sequence[Trial]) -> dict[Part, Path]:
+        """Return the kernels and userlands that these trials start from, with where they are here."""
+        idents = {str(trial.kernel["id"]) for trial in trials}
+        kernels = [each for each in self.kernels if isinstance(each, UmlKernel) and each.id in idents]
+        userlands = filter(None, map(load, sorted({trial.userland for trial in trials} - {HOST})))
+        found = {parts.of_kernel(kernel): kernel.path.parent for kernel in kernels}
+        return found | {parts.of_userland(userland): userland.tree.parent for userland in userlands}
 
 
 @dataclass(frozen=True)
@@ -118,8 +126,10 @@ class _Run:
     """One run of many trials. It hands out and judges in the caller's thread; events come from Dask's."""
 
     def __init__(self, crew: ClusterCrew, trials: Sequence[Trial], started: Callable[[Trial], None]) -> None:
-        self.crew, self.started = crew, started
-        self.muster = Muster(crew.client, crew.wanted(trials), crew.display)
+        self.crew, self.started, self.perform = crew, started, errand(pilot.perform)
+        places = crew.parts(trials)
+        self.kernels = {part.id: part for part in places if part.kind == parts.KERNEL}
+        self.muster = Muster(crew.client, crew.wanted(trials), places, crew.display)
         self.waiting = deque(sorted(trials, key=lambda trial: -crew.cost[trial.address]))
         self.flying: dict[str, _Flight] = {}  # by Dask's key
         self.events: queue.SimpleQueue[Future[Any]] = queue.SimpleQueue()
@@ -138,7 +148,7 @@ class _Run:
                     self.losses = self.muster.losses
                     self._call_back_stranded()
                 while self.waiting and len(self.flying) < AHEAD * self.muster.slots:
-                    self._hand_out(self.waiting.popleft())
+                    self._hand_out(AHEAD * self.muster.slots - len(self.flying))
                 landed = self._landed()
                 for (flight, _), found in zip(landed, disk.map(self._outcome, landed), strict=True):
                     outcome = self._blamed(flight.trial, found) if isinstance(found, _Unfit) else found
@@ -154,22 +164,33 @@ class _Run:
         with suppress(OSError, TimeoutError, RuntimeError):  # of a scheduler that is gone
             self.crew.client.cancel(futures)
 
-    def _hand_out(self, trial: Trial) -> None:
+    def _hand_out(self, most: int) -> None:
+        """Hand out up to so many trials together, which is cheaper; fewer where predicting takes long."""
+        workers = frozenset(self.muster.admitted)
+        shared = workers <= self.muster.sharing
+        batch: dict[str, Trial] = {}
+        tasks = []
+        begun = time.monotonic()
+        while self.waiting and len(batch) < most and time.monotonic() - begun < _BATCH_SECONDS:
+            trial = self.waiting.popleft()
+            tasks.append(self._task(trial, shared))
+            batch[f"replab-{trial.address}-{secrets.token_hex(4)}"] = trial
+        futures = self.crew.client.map(self.perform, tasks, key=list(batch), workers=list(workers), pure=False)
+        for (key, trial), future in zip(batch.items(), futures, strict=True):
+            self.flying[key] = _Flight(trial, workers, future)
+            future.add_done_callback(self.events.put)
+
+    def _task(self, trial: Trial, shared: bool) -> Plain:
         crew = self.crew
         crew.before(trial)
         self.started(trial)
-        shared = self.muster.admitted.keys() <= self.muster.sharing
-        task = {
+        return {
             "trial": canonical(trial),
+            "kernel": tuple(self.kernels[trial.kernel["id"]]),
             "asked": now(),
             "budget": asdict(crew.budget),
             "results": str(crew.store.root.absolute()) if shared else "",
         }
-        workers = frozenset(self.muster.admitted)
-        key = f"replab-{trial.address}-{secrets.token_hex(4)}"
-        future = crew.client.submit(errand(pilot.perform), task, key=key, workers=list(workers), pure=False)
-        self.flying[key] = _Flight(trial, workers, future)
-        future.add_done_callback(self.events.put)
 
     def _call_back_stranded(self) -> None:
         """Take back what waits for workers that are gone: Dask would wait for them to come back."""

@@ -3,39 +3,49 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from pathlib import Path
 from typing import Any
 
 from distributed import Client, Future
 
-from lab.cluster import pilot
+from lab.cluster import parts, pilot
 from lab.cluster.errand import errand
+from lab.cluster.parts import Part
 from lab.cluster.pilot import Plain
 from lab.cluster.where import SchedulerGone, address
 from lab.errors import MachineError
-from lab.kernel import parts
-from lab.kernel.parts import Part
 from lab.runner.progress import Display
 
 __all__ = ["Muster"]
 
 _LOOK_SECONDS = 1.0  # between two looks at who is there
 _LONELY_SECONDS = 10.0  # without a worker, after which a person is told what to do
+_PIECE = 4 << 20  # bytes of an archive that travel together
 
 
 class Muster:
-    """Admits workers as they come. Look often: newcomers are asked, and given kernels, while others work."""
+    """Admits workers as they come. Look often: newcomers are asked, and given what they lack, while others work.
 
-    def __init__(self, client: Client, wanted: Plain, display: Display) -> None:
+    `places` says where here the parts are that workers may lack, `wanted` what else they need (see `pilot.admit`).
+    """
+
+    def __init__(self, client: Client, wanted: Plain, places: Mapping[Part, Path], display: Display) -> None:
         self.admitted: dict[str, int] = {}  # address -> trials at once
         self.refused: dict[str, str] = {}  # address -> why
         self.sharing: set[str] = set()  # those that write into our store
         self.losses = 0  # how many of the admitted are gone, or were refused later
-        self._client, self._wanted, self._display = client, wanted, display
+        self._client, self._wanted, self._display = (
+            client,
+            wanted | {"parts": [tuple(part) for part in places]},
+            display,
+        )
+        self._places = places
         self._asked: dict[str, Future[Any]] = {}
-        self._given: dict[str, list[Future[Any]]] = {}
+        self._given: dict[str, dict[Part, Future[Any]]] = {}
         self._hosts: dict[str, str] = {}
-        self._packed: dict[Part, bytes] = {}
+        self._pieces: dict[Part, list[Future[Any]]] = {}  # on their way, or with a worker
         self._looked = 0.0
         self._alone_since = time.monotonic()
 
@@ -96,10 +106,10 @@ class Muster:
                 continue
             if answer["shares"]:
                 self.sharing.add(worker)
-            self._given[worker] = [self._give(worker, Part(*part)) for part in answer["lacks"]]
-        for worker, given in [(worker, given) for worker, given in self._given.items() if _all_done(given)]:
+            self._given[worker] = {part: self._give(worker, part) for part in (Part(*each) for each in answer["lacks"])}
+        for worker, given in [(worker, given) for worker, given in self._given.items() if _all_done(given.values())]:
             del self._given[worker]
-            faults = [self._answer(worker, each) for each in given]
+            faults = [self._answer(worker, each) for each in given.values()]
             if None in faults:
                 continue
             if reason := next((fault for fault in faults if fault), ""):
@@ -107,11 +117,23 @@ class Muster:
                 continue
             self.admitted[worker] = self._client.nthreads([worker])[worker]
             self._display.remark(f"{self.name(worker)} joins" + _received(given))
+        if not self._asked and not self._given:
+            self._pieces.clear()  # whoever held them is free of them
 
     def _give(self, worker: str, part: Part) -> Future[Any]:
-        if part not in self._packed:
-            self._packed[part] = parts.pack(part)
-        return self._submit(pilot.receive, tuple(part), self._packed[part], worker=worker)
+        if part not in self._pieces:
+            self._pieces[part] = self._sent(part)
+        return self._submit(pilot.receive, tuple(part), self._pieces[part], worker=worker)
+
+    def _sent(self, part: Part) -> list[Future[Any]]:
+        """Let the cluster have the archive of a part, from where Dask brings it to whoever is given the part.
+
+        It leaves here once. Workers pass it on, and who waits for it when its holder dies gets it from the scheduler.
+        """
+        packed = parts.pack(part, self._places[part])
+        self._display.remark(f"sending {part}: {len(packed) / 1e6:.1f} MB")
+        pieces = (packed[start : start + _PIECE] for start in range(0, len(packed), _PIECE))
+        return [self._client.submit(bytes, piece, pure=False, priority=1) for piece in pieces]
 
     def _submit(self, function: Any, *arguments: Any, worker: str) -> Future[Any]:
         return self._client.submit(errand(function), *arguments, workers=[worker], pure=False, priority=1)
@@ -140,10 +162,11 @@ class Muster:
             self._display.remark(f"waiting for workers: start `{command}` where they are")
 
 
-def _all_done(futures: Sequence[Future[Any]]) -> bool:
+def _all_done(futures: Iterable[Future[Any]]) -> bool:
     return all(future.done() for future in futures)
 
 
-def _received(given: Sequence[Future[Any]]) -> str:
-    count = len(given)
-    return f", and has got {count} kernel{'' if count == 1 else 's'}" if count else ""
+def _received(given: Iterable[Part]) -> str:
+    counts = Counter(part.kind for part in given)
+    said = [f"{count} {kind}{'' if count == 1 else 's'}" for kind, count in sorted(counts.items())]
+    return f", and has got {' and '.join(said)}" if said else ""

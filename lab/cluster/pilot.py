@@ -8,7 +8,7 @@ from __future__ import annotations
 import io
 import os
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
@@ -20,11 +20,11 @@ from distributed import Worker, get_worker
 
 import lab
 from lab import archive
+from lab.cluster import parts
 from lab.cluster.cores import own_core
+from lab.cluster.parts import Part
 from lab.errors import LabError, MachineError
 from lab.kernel import Budget, Guest, GuestError, scratch_guest_folder
-from lab.kernel.base import folder
-from lab.kernel.parts import Part, install, lacks
 from lab.kernel.uml import cache as kernels
 from lab.meaning import fingerprint
 from lab.record.date import now
@@ -35,12 +35,19 @@ from lab.runner import tools
 from lab.runner.cleaning import sweep
 from lab.runner.guest import KEPT, run
 from lab.units import from_plain
-from lab.userland import cache as userlands
 
 __all__ = ["Plain", "admit", "own_code", "perform", "receive"]
 
 Plain = dict[str, Any]
-_LAYERS = ("cluster", "kernel", "record", "runner", "spec")  # what a pilot runs besides what is in the guest
+_LAYERS = (
+    "archive",
+    "cluster",
+    "kernel",
+    "record",
+    "runner",
+    "spec",
+    "userland",
+)  # what a pilot runs besides what is in the guest
 _LOOK_SECONDS = 0.5  # between two looks whether anybody still waits for a trial
 
 
@@ -53,10 +60,10 @@ def own_code() -> str:
 
 
 def admit(wanted: Plain) -> Plain:
-    """Say what this machine is, why it cannot run such trials, and which kernels it lacks.
+    """Say what this machine is, why it cannot run such trials, and which kernels and userlands it lacks.
 
-    `wanted` has the `code`, the `tools` by version and the `userlands` that it must have, the `parts`, and a `token`:
-    the path of a file in the caller's store and its content. Who sees that file writes records there.
+    `wanted` has the `code` and the `tools` by version that it must have, the `parts`, and a `token`: the path of a file
+    in the caller's store and its content. Who sees that file writes records there.
     """
     for _ in sweep():
         pass  # what pilots that were killed left
@@ -66,18 +73,16 @@ def admit(wanted: Plain) -> Plain:
             raise MachineError(f"its replab is another version (code {own_code()} instead of {wanted['code']})")
         if others := tools.differing(wanted["tools"]):
             raise MachineError(f"it has {', '.join(others)}")
-        if missing := [ident for ident in wanted["userlands"] if userlands.load(ident) is None]:
-            raise MachineError(f"it lacks userland {missing[0]}: run `lab userland build` there")
-        found["lacks"] = [part for part in wanted["parts"] if lacks(Part(*part))]
+        found["lacks"] = [part for part in wanted["parts"] if parts.kept(Part(*part)) is None]
     except LabError as error:
         found["refused"] = str(error)
     return found
 
 
-def receive(part: tuple[str, str], packed: bytes) -> str:
-    """Keep a kernel in this machine's cache; return why that failed, or ''."""
+def receive(part: tuple[str, str, str], pieces: Sequence[bytes]) -> str:
+    """Keep a kernel or a userland in this machine's cache; return why that failed, or ''."""
     try:
-        install(Part(*part), packed)
+        parts.keep(Part(*part), pieces)
     except LabError as error:
         return str(error)
     return ""
@@ -122,12 +127,13 @@ def perform(task: Plain) -> Plain:
 
 def _performed(task: Plain, store: Store, core: int, started: Callable[[Guest], None]) -> Record:
     trial = from_plain(msgspec.json.decode(task["trial"]), Trial)
-    kernel = kernels.load(folder() / trial.kernel["id"])
+    place = parts.kept(part := Part(*task["kernel"]))
+    kernel = None if place is None else kernels.load(place)
     if kernel is None:
-        raise MachineError(f"kernel {trial.kernel['id']} is gone from {folder()}")
+        raise MachineError(f"{part} is gone from here")
     # this machine's clock may be behind the caller's, who predicted before he asked
-    place = {"started": max(now(), task["asked"]), "worker": os.uname().nodename}
-    return run(trial, store, kernel, core, Budget(**task["budget"]), started, place)
+    host = {"started": max(now(), task["asked"]), "worker": os.uname().nodename}
+    return run(trial, store, kernel, core, Budget(**task["budget"]), started, host)
 
 
 def _shares(path: str, content: str) -> bool:

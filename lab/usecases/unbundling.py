@@ -6,7 +6,6 @@ its bytes do not prove: it is kept with the bundle, by the bundle's hash, and on
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -22,9 +21,8 @@ from lab.kernel import KernelMissing, UmlKernel, find, installed
 from lab.owner import private, sweep
 from lab.usecases import userlands
 from lab.userland import cache
-from lab.userland.cache import MANIFEST, TREE, Userland
+from lab.userland.cache import Userland, UserlandAltered
 from lab.userland.lock import locked
-from lab.userland.manifest import differences, manifest
 
 __all__ = ["Unbundled", "ready", "with_records"]
 
@@ -91,9 +89,11 @@ def _unpacked(file: Path, wanted: Callable[[str], bool]) -> Iterator[Path]:
         whole = scratch / "whole"
         contents = reader.unpack(file, whole, wanted)
         for userland in sorted((whole / USERLANDS).glob("*")):
-            _check(file, userland)
-            cache.folder().mkdir(parents=True, exist_ok=True)
-            _put(userland, cache.folder() / userland.name)
+            try:
+                cache.adopt(userland, userland.name)
+            except UserlandAltered as error:
+                said = f"{USERLANDS}/{userland.name} is not the userland of that name: {error}"
+                raise BundleError(f"{file}: {said}") from None
         place = scratch / "kernels-only"
         place.mkdir()
         if (whole / KERNELS).is_dir():
@@ -104,18 +104,6 @@ def _unpacked(file: Path, wanted: Callable[[str], bool]) -> Iterator[Path]:
 
 def _home() -> Path:
     return caches.folder("bundles")
-
-
-def _check(file: Path, userland: Path) -> None:
-    """Raise BundleError unless the userland is the one that its name says."""
-    try:
-        said = (userland / MANIFEST).read_bytes()
-    except OSError:
-        raise BundleError(f"{file}: {USERLANDS}/{userland.name} has no {MANIFEST}") from None
-    different = differences(said.decode("utf-8", "replace"), manifest(userland / TREE))
-    if hashlib.sha256(said).hexdigest()[: len(userland.name)] != userland.name or different:
-        what = f": {different[0]} differs" if different else ""
-        raise BundleError(f"{file}: {USERLANDS}/{userland.name} is not the userland of that name{what}")
 
 
 def _put(fresh: Path, place: Path) -> None:

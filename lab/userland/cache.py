@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass
 from pathlib import Path
 
 from lab import cache
-from lab.errors import MachineError
+from lab.errors import LabError, MachineError
 from lab.userland.lock import Name, locked
 from lab.userland.manifest import differences, manifest
 
-__all__ = ["Userland", "UserlandMissing", "find", "folder", "load"]
+__all__ = ["Userland", "UserlandAltered", "UserlandMissing", "adopt", "find", "folder", "load"]
 
 TREE, MANIFEST = "root", "manifest"  # in a userland's folder
 
 
 class UserlandMissing(MachineError):
     """No such userland is kept here."""
+
+
+class UserlandAltered(LabError):
+    """What is called a userland has other bytes than its name says."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,3 +58,25 @@ def find(name: Name) -> Userland:
     if found is None:
         raise UserlandMissing(f"the {name}'s userland {ident} is not here: run `lab userland build`")
     return found
+
+
+def adopt(fresh: Path, ident: str) -> None:
+    """Move a userland's folder, which was made elsewhere, into the cache, unless the userland is here.
+
+    The folder must be in the cache's file system. Raises UserlandAltered unless every byte is as the id says.
+    """
+    try:
+        said = (fresh / MANIFEST).read_bytes()
+    except OSError:
+        raise UserlandAltered(f"it has no {MANIFEST}") from None
+    different = differences(said.decode("utf-8", "replace"), manifest(fresh / TREE))
+    if different:
+        raise UserlandAltered(f"{different[0]} differs")
+    if hashlib.sha256(said).hexdigest()[: len(ident)] != ident:
+        raise UserlandAltered("it is another one")
+    folder().mkdir(parents=True, exist_ok=True)
+    try:
+        fresh.rename(folder() / ident)
+    except OSError:
+        if load(ident) is None:
+            raise

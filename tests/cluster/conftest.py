@@ -77,29 +77,38 @@ class Site:
         until(self.scheduler_file.exists)
         return started
 
-    def worker(self, name: str, python_path: str = ROOT, before: tuple[str, ...] = ()) -> subprocess.Popen[bytes]:
-        """Start a worker with one thread, and with a cache and temporary files of its own."""
+    def worker(
+        self, name: str, python_path: str = ROOT, before: tuple[str, ...] = (), *, bare: bool = False
+    ) -> subprocess.Popen[bytes]:
+        """Start a worker with one thread, and with a cache and temporary files of its own.
+
+        It has our userlands, which take seconds to send, unless it is `bare`.
+        """
         argv = [*before, sys.executable, "-m", "distributed.cli.dask_worker"]
         argv += ["--scheduler-file", str(self.scheduler_file), "--host", "127.0.0.1", "--nthreads", "1", "--no-nanny"]
         argv += ["--no-dashboard", "--death-timeout", "20", "--local-directory", str(self.folder / f"{name}.dask")]
         self.temporary(name).mkdir(exist_ok=True)
-        own = self.folder / f"{name}.cache" / "replab"
-        own.mkdir(parents=True, exist_ok=True)
-        if not (own / "userlands").exists():  # kernels are sent, userlands are not
-            (own / "userlands").symlink_to(cache.folder("userlands"))
-        here = {"XDG_CACHE_HOME": str(self.folder / f"{name}.cache"), "TMPDIR": str(self.temporary(name))}
+        self.cache(name).mkdir(parents=True, exist_ok=True)
+        if not bare:
+            (self.cache(name) / "userlands").symlink_to(cache.folder("userlands"))
+        here = {"XDG_CACHE_HOME": str(self.cache(name).parent), "TMPDIR": str(self.temporary(name))}
         return self._start(argv, name, here | {"PYTHONPATH": python_path, "DASK_REPLAB__SHARED": "False"})
 
     def temporary(self, name: str) -> Path:
         return self.folder / f"{name}.tmp"
 
+    def cache(self, name: str) -> Path:
+        return self.folder / f"{name}.cache" / "replab"
+
     def busy(self, name: str) -> bool:
         """Whether the worker has a guest."""
         return any(self.temporary(name).glob("replab~*/results/.staging/*/console.log"))
 
-    def run(self, *options: str, results: str = "results") -> subprocess.Popen[bytes]:
+    def run(
+        self, *options: str, results: str = "results", here: dict[str, str] | None = None
+    ) -> subprocess.Popen[bytes]:
         where = ["--cluster", str(self.scheduler_file), "--results", str(self.folder / results)]
-        return self._start([*LAB, "run", "claim.py", *where, *options], f"lab.{results}")
+        return self._start([*LAB, "run", "claim.py", *where, *options], f"lab.{results}", here)
 
     def alone(self, results: str) -> None:
         """Run the claim without a cluster."""

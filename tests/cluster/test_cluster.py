@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.cluster.conftest import LONG, PATIENCE, ROOT, Site, until
+from lab.kernel import UmlKernel
+from tests.cluster.conftest import LAB, LONG, PATIENCE, ROOT, Site, until
 
 pytestmark = [pytest.mark.guest, pytest.mark.usefixtures("kernel")]
 
@@ -26,21 +27,64 @@ def lines(said: str, words: str) -> list[str]:
     return [line for line in said.splitlines() if words in line]
 
 
-def test_records_are_the_same_bytes_and_kernels_are_sent_once(site: Site) -> None:
+def test_records_are_the_same_bytes_and_what_they_take_is_sent_once(site: Site) -> None:
     site.alone("here")
     site.scheduler()
-    site.worker("a")
-    site.worker("b")
+    site.worker("a", bare=True)
+    site.worker("b", bare=True)
     assert site.run().wait(PATIENCE) == 0, site.said()
     assert site.records() == site.records("here")
-    assert len(lines(site.said(), "joins, and has got 1 kernel")) == 2
+    assert len(lines(site.said(), "joins, and has got 1 kernel and 1 userland")) == 2
     assert site.run(results="again").wait(PATIENCE) == 0
     assert site.records("again") == site.records("here")
     assert len(lines(site.said("lab.again"), "joins")) == 2
-    assert "kernel" not in site.said("lab.again"), "they had it in their caches"
+    assert "sending" not in site.said("lab.again"), "they had it in their caches"
     for name in "ab":
         assert list(site.temporary(name).glob("replab~*")) == []
-        assert len(list((site.folder / f"{name}.cache" / "replab" / "kernels").glob("*/linux"))) == 1
+        assert list(site.cache(name).glob("sent/*~*")) == []
+        assert len(list(site.cache(name).glob("sent/*/linux"))) == 1
+        assert len(list(site.cache(name).glob("userlands/*/manifest"))) == 1
+        assert list(site.cache(name).glob("kernels/*")) == [], "what was sent serves those alone who ask for its bytes"
+
+
+def test_a_bundles_kernel_and_userland_are_sent(site: Site) -> None:
+    site.alone("here")
+    lab = [*LAB, "bundle", "claims.tar.zst", "claim.py", "--results", str(site.folder / "here")]
+    subprocess.run(lab, cwd=site.folder, env=os.environ | {"PYTHONPATH": ROOT}, check=True, capture_output=True)
+    site.scheduler()
+    site.worker("a", bare=True)
+    nothing = {"XDG_CACHE_HOME": str(site.folder / "nothing")}
+    assert site.run(here=nothing).wait(PATIENCE) == 3, "it has no kernel, and nothing to make a userland of"
+    assert site.run("--from", "claims.tar.zst", here=nothing).wait(PATIENCE) == 0, site.said()
+    assert len(lines(site.said(), "joins, and has got 1 kernel and 1 userland")) == 1
+    assert site.records() == site.records("here")
+
+
+def test_a_caller_killed_while_it_sends_leaves_nothing(site: Site) -> None:
+    site.alone("here")
+    site.scheduler()
+    site.worker("a", bare=True)
+    running = site.run()
+    until(lambda: "sending userland" in site.said())
+    running.kill()
+    running.wait()
+    assert site.run().wait(PATIENCE) == 0, site.said()
+    assert list(site.cache("a").glob("sent/*~*")) == []
+    assert site.records() == site.records("here")
+
+
+def test_what_a_worker_killed_while_it_receives_left_the_next_one_removes(site: Site) -> None:
+    site.scheduler()
+    doomed = site.worker("a", bare=True)
+    running = site.run()
+    until(lambda: list(site.cache("a").glob("sent/*~*/whole/root")))
+    doomed.kill()
+    doomed.wait()
+    assert list(site.cache("a").glob("userlands/*")) == []
+    site.worker("a", bare=True)
+    assert running.wait(PATIENCE) == 0, site.said()
+    assert list(site.cache("a").glob("sent/*~*")) == []
+    assert len(site.records()) > 0
 
 
 def test_a_worker_killed_in_mid_trial_costs_nothing(site: Site) -> None:
@@ -84,22 +128,42 @@ def test_a_worker_without_the_lab_is_refused(site: Site) -> None:
     assert "Traceback" not in site.said()
 
 
-def test_another_kernel_under_the_same_id_is_refused(site: Site) -> None:
+@pytest.mark.parametrize("part", ["sent/*/linux", "userlands/*/root/usr/bin/tcpdump"])
+def test_a_worker_whose_kernel_or_userland_was_altered_is_refused(site: Site, part: str) -> None:
     site.scheduler()
-    site.worker("a")
+    site.worker("a", bare=True)
     assert site.run().wait(PATIENCE) == 0, site.said()
-    (linux,) = (site.folder / "a.cache" / "replab" / "kernels").glob("*/linux")
-    linux.write_bytes(linux.read_bytes() + b"x")
+    (altered,) = site.cache("a").glob(part)
+    altered.chmod(0o755)
+    altered.write_bytes(altered.read_bytes() + b"x")
     assert site.run(results="again").wait(PATIENCE) == 3
-    assert f"kernel {linux.parent.name} in {linux.parent} has other bytes" in site.said("lab.again")
+    place = site.cache("a") / altered.relative_to(site.cache("a")).parts[0]
+    (refused,) = lines(site.said("lab.again"), "lab: no worker can perform these trials")
+    assert f" in {place}/" in refused
+    assert "has other bytes than the one that was asked for" in refused
     assert site.records("again") == {}
 
 
-@pytest.mark.skipif(not may_mount(), reason="only who may mount can make a small disk")
-def test_a_worker_with_a_full_disk_gets_no_more_trials(site: Site) -> None:
+def test_a_workers_own_kernel_of_that_id_does_not_serve_with_other_bytes(site: Site, kernel: UmlKernel) -> None:
     site.alone("here")
     site.scheduler()
-    small = f'mount -t tmpfs -o size=100k none {site.temporary("small")} && exec "$@"'
+    own = site.cache("a") / "kernels" / kernel.id
+    shutil.copytree(kernel.path.parent, own)
+    with (own / "linux").open("ab") as file:
+        file.write(b"x")
+    site.worker("a")
+    assert site.run().wait(PATIENCE) == 0, site.said()
+    assert len(lines(site.said(), "joins, and has got 1 kernel")) == 1
+    assert site.records() == site.records("here")
+
+
+@pytest.mark.skipif(not may_mount(), reason="only who may mount can make a small disk")
+@pytest.mark.parametrize("full", ["temporary", "cache"])
+def test_a_worker_with_a_full_disk_gets_no_more_trials(site: Site, full: str) -> None:
+    site.alone("here")
+    site.scheduler()
+    place = site.temporary("small") if full == "temporary" else site.cache("small")
+    small = f'mount -t tmpfs -o size=100k none {place} && exec "$@"'
     site.worker("small", before=(*APART, "sh", "-c", small, "sh"))
     running = site.run()
     until(lambda: "gets no trials" in site.said())

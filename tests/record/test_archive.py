@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import io
+import os
 import shutil
 import subprocess
 import tarfile
@@ -18,15 +19,16 @@ from hypothesis import strategies as st
 from lab.archive import ArchiveError, pack, unpack
 from lab.record.record import RecordError
 from lab.record.store import Store
+from lab.userland.manifest import manifest
 from tests.record.test_store import files, record
 
 NAMES = st.text("abc", min_size=1, max_size=3)
 TREES = st.dictionaries(st.tuples(NAMES, NAMES).map("/".join) | NAMES.map("x".__add__), st.binary(max_size=200))
 
 
-def packed(folder: Path) -> bytes:
+def packed(folder: Path, *, sealed: bool = False) -> bytes:
     target = io.BytesIO()
-    pack(folder, target)
+    pack(folder, target, sealed=sealed)
     return target.getvalue()
 
 
@@ -71,6 +73,50 @@ def test_a_program_stays_one(tmp_path: Path) -> None:
     assert (tmp_path / "out" / "kernel.json").stat().st_mode & 0o777 == 0o644
 
 
+FOLDER = st.lists(NAMES, max_size=3).map("/".join)  # no file and no link has such a name
+DATES = st.integers(0, 1 << 33)
+FOLDERS = st.dictionaries(FOLDER.filter(bool), st.tuples(st.sampled_from([0o755, 0o700, 0o777]), DATES), max_size=4)
+FILES = st.dictionaries(
+    st.builds("{}/file-{}".format, FOLDER, NAMES),
+    st.tuples(st.sampled_from([0o444, 0o555, 0o600, 0o750]), st.binary(max_size=99), DATES),
+    max_size=4,
+)
+LINKS = st.dictionaries(st.builds("{}/link-{}".format, FOLDER, NAMES), st.tuples(FOLDER, DATES), max_size=4)
+
+
+@given(FOLDERS, FILES, LINKS)
+def test_of_a_sealed_folder_links_modes_dates_and_empty_folders_come_out(
+    folders: dict[str, tuple[int, int]], written: dict[str, tuple[int, bytes, int]], links: dict[str, tuple[str, int]]
+) -> None:
+    with tempfile.TemporaryDirectory() as one, tempfile.TemporaryDirectory() as other:
+        for name, (mode, content, date) in written.items():
+            file = Path(f"{one}/{name}")
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_bytes(content)
+            file.chmod(mode)
+            os.utime(file, (date, date))
+        for name, (to, date) in links.items():
+            link = Path(f"{one}/{name}")
+            link.parent.mkdir(parents=True, exist_ok=True)
+            link.symlink_to("../" * (len(link.parent.parts) - len(Path(one).parts)) + to or "/proc/self/cwd")
+            os.utime(link, (date, date), follow_symlinks=False)
+        for name in folders:
+            Path(one, name).mkdir(parents=True, exist_ok=True)
+        for name, (mode, date) in sorted(folders.items(), reverse=True):
+            Path(one, name).chmod(mode)
+            os.utime(Path(one, name), (date, date))
+        data = packed(Path(one), sealed=True)
+        unpack(io.BytesIO(data), Path(other), sealed=True)
+        assert manifest(Path(other)) == manifest(Path(one))
+        assert packed(Path(other), sealed=True) == data, "the same folder makes the same archive"
+
+
+def test_what_is_no_file_folder_or_link_is_not_packed(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(ArchiveError, match="pipe is neither"):
+        packed(tmp_path, sealed=True)
+
+
 @pytest.mark.skipif(shutil.which("zstd") is None, reason="tar uses zstd")
 def test_tar_reads_it_too(tmp_path: Path) -> None:
     (tmp_path / "a.tar.zst").write_bytes(packed(tree(tmp_path / "in", {"a/b": b"hello"})))
@@ -107,12 +153,34 @@ def member(name: str, kind: bytes = tarfile.REGTYPE, link: str = "") -> tarfile.
         [member("hard", tarfile.LNKTYPE, "/etc/passwd")],
         [member("device", tarfile.CHRTYPE)],
         [member("twice"), member("twice")],
+        [member("")],
+        [member("twice"), member("twice/below")],
     ],
 )
 def test_nothing_leaves_the_folder(tmp_path: Path, wrong: list[tarfile.TarInfo]) -> None:
     with pytest.raises(ArchiveError):
         unpack(hostile(tmp_path, *wrong), tmp_path / "out" / "folder")
     assert [name for name in files(tmp_path) if name != "out/folder/twice"] == []
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        [member("../link", tarfile.SYMTYPE, "a")],
+        [member("link", tarfile.SYMTYPE, "/etc")],
+        [member("link", tarfile.SYMTYPE, "..")],
+        [member("a/link", tarfile.SYMTYPE, "../..")],
+        [member("a/link", tarfile.SYMTYPE, "b/../../..")],
+        [member("link", tarfile.SYMTYPE, "b"), member("link/file")],
+        [member("a", tarfile.LNKTYPE, "/etc/passwd")],
+        [member("device", tarfile.CHRTYPE)],
+    ],
+)
+def test_nothing_leaves_a_sealed_folder(tmp_path: Path, wrong: list[tarfile.TarInfo]) -> None:
+    with pytest.raises(ArchiveError):
+        unpack(hostile(tmp_path, *wrong), tmp_path / "out" / "folder", sealed=True)
+    assert not [path for path in tmp_path.rglob("*") if path.is_symlink()]
+    assert [name for name in files(tmp_path) if not name.startswith("out/folder/")] == []
 
 
 def test_a_store_receives_a_record_whole(tmp_path: Path) -> None:

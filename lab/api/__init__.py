@@ -1,0 +1,29 @@
+"""Do what the lab does for its users, one function each: the command line and notebooks (`import lab`) share them.
+
+What takes long to import is imported by the function that needs it: a command should start at once.
+"""
+
+from __future__ import annotations
+
+from lab.api.campaigns import merge, plan, push, run_shard
+from lab.api.comparing import bisect, compare, regress, save_baseline
+from lab.api.running import run, run_seeds
+from lab.api.stored import article, articles, bundle, load, verify
+
+__all__ = [
+    "article",
+    "articles",
+    "bisect",
+    "bundle",
+    "compare",
+    "load",
+    "merge",
+    "plan",
+    "push",
+    "regress",
+    "run",
+    "run_seeds",
+    "run_shard",
+    "save_baseline",
+    "verify",
+]

@@ -1,0 +1,86 @@
+"""Run claims and judge them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from lab.api.answers import as_claims
+from lab.api.options import Folder, elsewhere, settings_of, writing_to
+
+if TYPE_CHECKING:
+    from distributed import Client
+
+    from lab.report.claims import Claims
+    from lab.usecases.seeding import Seeds
+
+__all__ = ["run", "run_seeds"]
+
+
+def run(
+    *claims: str | Path,
+    on: str = "uml",
+    kernel: str | None = None,
+    clock: str | None = None,
+    fabric: str = "netlink",
+    userland: str = "sealed",
+    seed: int = 1,
+    repeat: int = 1,
+    jobs: int | None = None,
+    budget: float = 900.0,
+    stall: float = 60.0,
+    results: Folder = None,
+    bundle: Folder = None,
+    store: str | None = None,
+    cluster: str | Client | None = None,
+) -> Claims:
+    """Run and judge claims: ids, articles or FILE.py. Without any, run all claims.
+
+    What the store has is not run again. The options are those of `lab run`; `bundle` is its
+    --from, a file whose kernel and userland are used. Records go to the store `results`; unless
+    given, to LAB_RESULTS, else to results/ of the current directory. What the shared `store` (a URL or a folder) has is
+    taken from there; what is left runs on the `cluster`, named as for `lab run --cluster`, or a Dask `Client` of your
+    own, which stays open. A trial that fails makes its claim `invalid`, one that cannot be run here `skipped`. Raises
+    InputError, SpecError (with every mistake in the files), MachineError.
+    """
+    from lab.kernel import Budget
+    from lab.spec import find
+    from lab.usecases import running
+
+    experiments = find.find(map(str, claims))
+    settings = settings_of(kernel, on, clock, seed, repeat, fabric, userland, bundle)
+    limits = Budget(wall=budget, stall=stall)
+    done = running.run(experiments, settings, writing_to(results), jobs, limits, elsewhere(store, cluster))
+    return as_claims(done.judged, done.errors)
+
+
+def run_seeds(
+    seeds: Sequence[int],
+    *claims: str | Path,
+    on: str = "uml",
+    kernel: str | None = None,
+    clock: str | None = None,
+    fabric: str = "netlink",
+    userland: str = "sealed",
+    repeat: int = 1,
+    jobs: int | None = None,
+    budget: float = 900.0,
+    stall: float = 60.0,
+    results: Folder = None,
+    bundle: Folder = None,
+    store: str | None = None,
+    cluster: str | Client | None = None,
+) -> Seeds:
+    """Run and judge claims as `run` does, with each of these seeds, and say which verdicts depend on the seed.
+
+    A claim of several samples takes as many seeds for each. Raises what `run` raises.
+    """
+    from lab.kernel import Budget
+    from lab.spec import find
+    from lab.usecases import seeding
+
+    experiments = find.find(map(str, claims))
+    settings = settings_of(kernel, on, clock, 1, repeat, fabric, userland, bundle)
+    limits = Budget(wall=budget, stall=stall)
+    return seeding.run(experiments, settings, seeds, writing_to(results), jobs, limits, elsewhere(store, cluster))

@@ -1,0 +1,85 @@
+"""Answer from the records of a store: judge claims, show articles, verify trials, write a bundle."""
+
+from __future__ import annotations
+
+from itertools import groupby
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from lab.api.answers import as_claims
+from lab.api.options import Folder, reading_from, store_of
+from lab.errors import InputError
+
+if TYPE_CHECKING:
+    from lab.report.article import Article, Overview
+    from lab.report.claims import Claims
+    from lab.usecases.bundling import Bundled
+    from lab.usecases.verification import Verification
+
+__all__ = ["article", "articles", "bundle", "load", "verify"]
+
+
+def load(*claims: str | Path, kernel: str | None = None, clock: str | None = None, results: Folder = None) -> Claims:
+    """Judge claims (ids, articles or FILE.py; all when none is named) by the records in `results`. Runs nothing.
+
+    When there are records on several kernels, the newest kernel counts unless one is named (name, version or id); of
+    both clocks, the virtual one. Without `results` the store is LAB_RESULTS, else results/ of the current directory or
+    of the project. Raises InputError when a claim is unknown, SpecError when its files have a mistake.
+    """
+    from lab.spec import find
+    from lab.verdict.judged import judge_stored, records_on
+
+    store = store_of(results)
+    return as_claims(judge_stored(find.find(map(str, claims)), records_on(kernel, clock, store), store.predictions))
+
+
+def article(name: str, results: Folder = None) -> Article:
+    """Return an article as its page shows it: `load(name)` with its title and author.
+
+    Raises InputError when the article is unknown, SpecError when its files have a mistake.
+    """
+    from lab.report.article import Article
+
+    return Article(load(name, results=results).claims)
+
+
+def articles(results: Folder = None) -> Overview:
+    """Return all articles, as the index shows them."""
+    from lab.report.article import Article, Overview
+
+    groups = groupby(load(results=results), key=lambda claim: claim.article)
+    return Overview(tuple(Article(tuple(claims)) for _, claims in groups))
+
+
+def verify(results: Folder = None, jobs: int | None = None, budget: float = 900.0, sample: float = 1.0) -> Verification:
+    """Run the recorded trials of a store, or of a bundle's file, again, here, and say which bytes differ.
+
+    `sample` is the part of them that chance picks, another one every time; every record is hashed again whatever it is.
+    Raises InputError when there is no record, MachineError when the machine cannot run any, BundleError for a file that
+    is no bundle or a damaged one.
+    """
+    from lab.kernel import Budget
+    from lab.usecases import verification
+
+    found, limits = reading_from(results), Budget(wall=budget)
+    if found.is_file():
+        return verification.verify_bundle(found, jobs, limits, sample)
+    return verification.verify(found, jobs, limits, sample)
+
+
+def bundle(out: str | Path, *claims: str | Path, results: Folder = None, report: Folder = None) -> Bundled:
+    """Write claims (all when none is named), with all that it takes to run them again, into the one file `out`.
+
+    It holds their records in `results`, the predictions, the kernels and userlands that the trials ran on, experiments,
+    topologies and notebooks, the pages in the folder `report`, and a Python that starts the lab. Raises InputError
+    without records, or when `out` exists; MachineError when a kernel is no longer here or the disk is full.
+    """
+    from lab.building import shown
+    from lab.spec import find
+    from lab.usecases import bundling
+
+    pages = None if report is None else Path(report)
+    if pages is not None and not pages.is_dir():
+        raise InputError(f"{pages} is no folder of pages: `lab report` makes one")
+    with shown() as progress:
+        return bundling.bundle(find.find(map(str, claims)), reading_from(results), pages, Path(out), progress)

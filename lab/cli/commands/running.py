@@ -1,0 +1,120 @@
+"""Define the command that runs claims: `lab run`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from lab.cli import output
+from lab.cli.options import (
+    STORE,
+    Claims,
+    Clock,
+    FabricName,
+    Jobs,
+    KernelName,
+    On,
+    Programs,
+    Repeat,
+    Results,
+    Seconds,
+    Seed,
+    Seeds,
+    named_seeds,
+)
+from lab.cli.output import Json
+from lab.errors import InputError
+
+__all__ = ["running"]
+
+running = typer.Typer()
+
+
+@running.command()
+def run(
+    claims: Claims = None,
+    on: On = "uml",
+    kernel: KernelName = None,
+    clock: Clock = None,
+    fabric: FabricName = "netlink",
+    userland: Programs = "sealed",
+    seed: Seed = 1,
+    seeds: Seeds = None,
+    repeat: Repeat = 1,
+    jobs: Jobs = None,
+    budget: Seconds = 900.0,
+    stall: Annotated[
+        float, typer.Option(help="Seconds of CPU without progress in virtual time that count as a hang.")
+    ] = 60.0,
+    store: Annotated[
+        str | None,
+        typer.Option(help="Take records from this shared store before anything runs.", metavar="URL | DIR"),
+    ] = None,
+    cluster: Annotated[
+        str | None,
+        typer.Option(
+            help="Run by Dask: local:N, tcp://HOST:PORT, slurm:N, or a scheduler file.",
+            metavar="WHERE",
+        ),
+    ] = None,
+    shard: Annotated[
+        str | None,
+        typer.Option(help="Run one part of the trials, 3/16 say, and judge nothing.", metavar="I/N"),
+    ] = None,
+    balance: Annotated[
+        Path | None,
+        typer.Option("--plan", help="Balance shards by what `lab plan --json` wrote to FILE.", metavar="FILE"),
+    ] = None,
+    results: Results = STORE,
+    bundle: Annotated[
+        Path | None,
+        typer.Option("--from", help="Take kernel and userland out of this bundle; nothing is built.", metavar="FILE"),
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Run claims, judge them, and keep the records.
+
+    Trials whose records are in the store are not run again.
+    """
+    from lab import api
+    from lab.report import text
+
+    options: dict[str, Any] = {
+        "on": on,
+        "kernel": kernel,
+        "clock": clock,
+        "fabric": fabric,
+        "userland": userland,
+        "repeat": repeat,
+        "jobs": jobs,
+        "budget": budget,
+        "stall": stall,
+        "results": results,
+        "bundle": bundle,
+        "store": store,
+        "cluster": cluster,
+    }
+    if balance and not shard:
+        raise InputError("--plan balances shards: give --shard, too")
+    if shard is not None:
+        from lab.cli.commands.campaigns import render_shard
+
+        part = api.run_shard(shard, *claims or (), seed=seed, seeds=named_seeds(seeds, seed), plan=balance, **options)
+        output.answer(part.plain(), lambda: render_shard(part), as_json)
+        raise typer.Exit(part.exit_code)
+    if wanted := named_seeds(seeds, seed):
+        from lab.cli import seeding
+
+        several = api.run_seeds(wanted, *claims or (), **options)
+        output.answer(several.plain(), lambda: seeding.render(several), as_json)
+        for said in seeding.remarks(several):
+            output.say(said)
+        raise typer.Exit(several.exit_code)
+    found = api.run(*claims or (), seed=seed, **options)
+    judged = [claim.judged.result for claim in found]
+    output.answer(found.plain(), lambda: text.blocks(judged), as_json)
+    for remark in (remark for result in judged for remark in text.remarks(result)):
+        output.say(remark)
+    raise typer.Exit(found.exit_code)
