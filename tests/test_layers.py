@@ -51,7 +51,7 @@ LAYERS = {
         "middlebox",
         "record",
     },
-    "bundle": {"owner", "cache", "building"},
+    "bundler": {"owner", "cache", "building"},
     "cluster": {"units", "meaning", "spec", "kernel", "userland", "record", "runner", "archive"},
     "metric": {"units", "record"},
     "model": {"units", "prediction", "version", "spec"},

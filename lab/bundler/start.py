@@ -50,7 +50,7 @@ def main() -> None:
 
 
 def _wait(started: subprocess.Popen[bytes]) -> int:
-    """Return the exit code, as a shell would. It gets a Ctrl-C from the terminal itself, and what else ends us from us."""
+    """Return the exit code, as a shell would. A Ctrl-C reaches it from the terminal, what else ends us from us."""
     while True:
         try:
             status = started.wait()
