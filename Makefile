@@ -4,17 +4,20 @@ REPORT ?= report
 LAB := .venv/bin/lab
 PY := .venv/bin/python
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-test userland kernel variants report test test-chance mutation test-cluster test-kernels test-vm bench fidelity holdout classroom lock dist man clean
+.PHONY: help setup setup-test setup-host userland kernel variants report test test-chance mutation test-cluster test-kernels test-vm bench fidelity holdout classroom lock dist man clean
 .NOTPARALLEL:
 
 help: ## show this list
 	@awk -F ': .*## ' '/^[a-z-]+:.*## / { printf "make %-13s %s\n", $$1, $$2 }' Makefile
 
-setup: ## install what is missing (may ask for a password), make .venv
+setup: ## make .venv: needs Python 3.11 or newer, no root
 	@tools/provision run
 
-setup-test: ## do the same, and install what the tests need
+setup-test: ## do the same, with what the tests need
 	@tools/provision test
+
+setup-host: ## install the programs for --on host, --on vm and their tests (may ask for a password)
+	@tools/provision host
 
 userland: setup ## make what guests boot from, unless it is in the cache
 	@$(LAB) userland build >/dev/null

@@ -89,7 +89,7 @@ def _tools() -> list[Check]:
         status, said = _ask([tool, option])
         if status is None:
             blocker = f"{said}: only --on host, --on vm and --userland host use this machine's own"
-            checks.append(Check(tool, None, blocker, f"sudo apt-get install {package}, or make setup-test"))
+            checks.append(Check(tool, None, blocker, f"sudo apt-get install {package}, or make setup-host"))
         else:
             versions = (line for line in said.splitlines() if re.search(r"\d", line))
             checks.append(Check(tool, True, next(versions, "present, of an unknown version")))

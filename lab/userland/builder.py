@@ -8,7 +8,7 @@ import shutil
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import datetime
 from pathlib import Path
 
 from lab import cache as caches
@@ -16,14 +16,15 @@ from lab.building import UNFINISHED, Progress, alone, terminable
 from lab.errors import MachineError
 from lab.userland import cache, deb, index, lock, recipe
 from lab.userland.cache import MANIFEST, TREE, Userland
+from lab.userland.index import Keys
 from lab.userland.lock import Lock, Name, Package
 from lab.userland.manifest import manifest
-from lab.userland.mirror import Mirrors, NotFetched, chosen
+from lab.userland.mirror import Mirrors, NotFetched, chosen, moment
 from lab.userland.program import LAUNCHERS, compile_python, launcher
 from lab.userland.recipe import Recipe
 from lab.userland.tree import Tree
 
-__all__ = ["PackageGone", "build", "renew"]
+__all__ = ["PackageGone", "build", "keys", "renew"]
 
 ROOM = 2 << 30  # bytes that a build takes for a while
 CONNECTIONS = 4
@@ -43,26 +44,34 @@ def build(name: Name, progress: Progress) -> Userland:
     found = cache.load(wanted.id)
     if found is not None:
         return found
-    mirrors = chosen(snapshot=wanted.snapshot)
+    mirrors = chosen(wanted.snapshot)
     with alone(cache.folder(), progress):
         return cache.load(wanted.id) or _make(recipe.read(name), wanted, mirrors, progress)
 
 
-def renew(name: Name, progress: Progress, keyring: Path = index.KEYRING, *, packages: bool = True) -> Lock:
+def keys(progress: Progress, file: Path | None = None) -> Keys:
+    """Return what an archive's index is checked with: the distribution's keys, or those in `file`.
+
+    Raises what `build` raises.
+    """
+    return Keys(build("keyring", progress).tree, file)
+
+
+def renew(name: Name, progress: Progress, keyring: Path | None = None, *, packages: bool = True) -> Lock:
     """Write the lock of a userland anew, with the packages that the suite has today; return it.
 
     Without `packages` they stay as they are: for when only the recipe, or the code that makes trees, has changed. The
-    userland is made in passing. Raises MachineError when the index is not signed by a key of `keyring`, or is older
-    than the lock's.
+    userland is made in passing. Raises MachineError when the index is not signed by one of the distribution's keys, or
+    of `keyring`, and when it is older than the lock's.
     """
     made = recipe.read(name)
     file = lock.file_of(name)
     old = lock.locked(name) if file.exists() else None
     if packages or old is None:
-        snapshot = datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")
+        snapshot = moment()
         mirrors = chosen()
         progress.say(f"reading what {made.suite} offers")
-        offered = index.fetch(mirrors, made.suite, keyring)
+        offered = index.fetch(mirrors, made.suite, keys(progress, keyring))
         if old is not None and offered.date < old.date:
             raise MachineError(f"the mirror's index is of {offered.date}, older than the lock's of {old.date}")
         new = Lock(
@@ -70,7 +79,7 @@ def renew(name: Name, progress: Progress, keyring: Path = index.KEYRING, *, pack
         )
     else:
         new = replace(old, tree=NOBODY)
-        mirrors = chosen(snapshot=new.snapshot)
+        mirrors = chosen(new.snapshot)
     with alone(cache.folder(), progress):
         userland = _make(made, new, mirrors, progress)
     whole = (userland.tree.parent / MANIFEST).read_bytes()

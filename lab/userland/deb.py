@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import lzma
+import re
 import struct
 import tarfile
 from collections.abc import Iterator
@@ -12,7 +13,7 @@ from pathlib import Path
 
 from lab.errors import MachineError
 
-__all__ = ["contents"]
+__all__ = ["contents", "version"]
 
 MAGIC = b"!<arch>\n"
 HEADER = struct.Struct("16s12s6s6s8s10s2s")  # name, date, user, group, mode, size, end: all text
@@ -22,10 +23,26 @@ END = b"`\n"
 @contextmanager
 def contents(file: Path) -> Iterator[tarfile.TarFile]:
     """Yield what the package in `file` installs. Raises MachineError when it is no package, or damaged."""
+    with _tar(file, "data.tar.xz") as tar:
+        yield tar
+
+
+def version(file: Path) -> str:
+    """Return the version of the package in `file`. Raises MachineError when it is no package, or damaged."""
+    with _tar(file, "control.tar.xz") as tar:
+        control = tar.extractfile("./control")
+        found = re.search(r"^Version: (\S+)$", control.read().decode() if control else "", re.MULTILINE)
+    if found is None:
+        raise MachineError(f"{file}: the package does not say its version")
+    return found.group(1)
+
+
+@contextmanager
+def _tar(file: Path, name: str) -> Iterator[tarfile.TarFile]:
     try:
-        with tarfile.open(fileobj=io.BytesIO(lzma.decompress(_member(file.read_bytes(), "data.tar.xz")))) as tar:
+        with tarfile.open(fileobj=io.BytesIO(lzma.decompress(_member(file.read_bytes(), name)))) as tar:
             yield tar
-    except (ValueError, lzma.LZMAError, tarfile.TarError) as error:
+    except (ValueError, KeyError, lzma.LZMAError, tarfile.TarError) as error:
         raise MachineError(f"{file}: not a package that can be unpacked: {error}") from None
 
 

@@ -17,10 +17,12 @@ from pathlib import Path
 from lab.errors import MachineError
 from lab.userland.lock import Package
 from lab.userland.mirror import Mirrors
+from lab.userland.program import command
 
-__all__ = ["KEYRING", "Index", "Offer", "fetch", "needed", "signed", "stanzas"]
+__all__ = ["Index", "Keys", "Offer", "fetch", "needed", "signed", "stanzas"]
 
-KEYRING = Path("/usr/share/keyrings/debian-archive-keyring.gpg")
+GPGV = "usr/bin/gpgv"
+KEYRING = "usr/share/keyrings/debian-archive-keyring.pgp"
 LIST = "main/binary-amd64/Packages.xz"
 FIELDS = re.compile(r"^(Package|Version|SHA256|Size|Filename|Depends|Pre-Depends|Provides): (.*)$", re.MULTILINE)
 
@@ -42,13 +44,29 @@ class Index:
     offers: Mapping[str, Offer]
 
 
-def fetch(mirrors: Mirrors, suite: str, keyring: Path = KEYRING) -> Index:
-    """Fetch a suite's index. Raises MachineError when its signature or a hash is wrong."""
-    release = signed(mirrors.read(f"dists/{suite}/InRelease"), keyring)
+@dataclass(frozen=True, slots=True)
+class Keys:
+    """Name the keys of which one must have signed an index, and the tree whose gpgv checks that."""
+
+    tree: Path  # of the userland `keyring`
+    file: Path | None = None  # None: the distribution's, which are in the tree
+
+    @property
+    def ring(self) -> Path:
+        """Return the file that holds the keys."""
+        return (self.file or self.tree / KEYRING).absolute()
+
+
+def fetch(mirrors: Mirrors, suite: str, keys: Keys) -> Index:
+    """Fetch the index of a suite, named as "trixie" or "stable".
+
+    Raises NotFetched, and MachineError when its signature or a hash is wrong.
+    """
+    release = signed(mirrors.read(f"dists/{suite}/InRelease"), keys)
     date = re.search(r"^Date: (.*)$", release, re.MULTILINE)
-    codename = re.search(r"^Codename: (.*)$", release, re.MULTILINE)
+    names = re.findall(r"^(?:Codename|Suite): (.*)$", release, re.MULTILINE)
     entry = re.search(rf"^ ([0-9a-f]{{64}}) +\d+ {re.escape(LIST)}$", release, re.MULTILINE)
-    if not (date and entry and codename and codename.group(1) == suite):
+    if not (date and entry and suite in names):
         raise MachineError(f"the signed index is not the one of {suite}, or does not name {LIST}")
     listed = mirrors.read(f"dists/{suite}/{LIST}")
     if hashlib.sha256(listed).hexdigest() != entry.group(1):
@@ -62,22 +80,23 @@ def stamp(moment: datetime) -> str:
     return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
-def signed(text: bytes, keyring: Path) -> str:
-    """Return what a key of `keyring` signed in `text`, and nothing around it. Raises MachineError otherwise."""
-    if not keyring.is_file():
-        raise MachineError(f"{keyring} is missing, which checks the archive's signature: debian-archive-keyring has it")
+def signed(text: bytes, keys: Keys) -> str:
+    """Return what one of `keys` signed in `text`, and nothing around it. Raises MachineError otherwise."""
+    if not keys.ring.is_file():
+        raise MachineError(f"{keys.ring}, which holds the keys of the archive, is missing")
     with tempfile.TemporaryDirectory(prefix="replab-index-") as folder:
         given, content = Path(folder, "InRelease"), Path(folder, "content")
         given.write_bytes(text)
-        command = ["gpgv", "--status-fd", "1", "--keyring", str(keyring), "--output", str(content), str(given)]
+        options = ["--homedir", folder, "--status-fd", "1", "--keyring", str(keys.ring), "--output", str(content)]
+        check = command(keys.tree, GPGV, *options, str(given))
         try:
-            status = subprocess.run(command, capture_output=True, text=True, stdin=subprocess.DEVNULL).stdout
-        except FileNotFoundError:
-            raise MachineError("gpgv is missing, which checks signatures: the package gpgv has it") from None
+            status = subprocess.run(check, capture_output=True, text=True, stdin=subprocess.DEVNULL).stdout
+        except OSError as error:
+            raise MachineError(f"the userland's gpgv, which checks signatures, does not run here: {error}") from None
         said = set(re.findall(r"^\[GNUPG:\] (\w+)", status, re.MULTILINE))
         # Several keys sign an index; an older keyring lacks the newest ones. One good signature is enough, a bad none.
         if "GOODSIG" not in said or "BADSIG" in said or not content.is_file():
-            raise MachineError(f"no key of {keyring} signed the archive's index: renew debian-archive-keyring?")
+            raise MachineError(f"no key of {keys.ring} signed the archive's index: name newer keys with --keyring FILE")
         return content.read_text(encoding="utf-8")
 
 

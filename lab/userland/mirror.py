@@ -8,17 +8,18 @@ import os
 import tempfile
 import urllib.error
 import urllib.request
-from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 
 from lab.errors import MachineError
 
-__all__ = ["MIRROR", "Mirrors", "NotFetched", "chosen"]
+__all__ = ["MIRROR", "SECURITY", "Mirrors", "NotFetched", "chosen", "moment"]
 
 MIRROR = "LAB_MIRROR"  # the environment variable that names another mirror
 USUAL = "http://deb.debian.org/debian"  # plain HTTP is enough: every file is checked by signature or hash
-ALL_TIMES = "https://snapshot.debian.org/archive/debian/{time}"
+ALL_TIMES = "https://snapshot.debian.org/archive/debian{part}/{time}"
+SECURITY = "-security"  # ends the address of the archive with security updates, which stands beside the main one
 SECONDS = 60.0  # without a byte
 
 
@@ -65,12 +66,16 @@ class Mirrors:
                 Path(partial.name).unlink(missing_ok=True)
 
 
-def chosen(own: Sequence[str] = (), snapshot: str = "") -> Mirrors:
-    """Return the mirrors to ask: the one that LAB_MIRROR names; without it the machine's `own` and the usual one.
+def chosen(snapshot: str = "", part: str = "") -> Mirrors:
+    """Return the mirrors to ask: the one that LAB_MIRROR names, or else the usual one.
 
-    What they dropped is asked of the archive that keeps all times, as of `snapshot`, if given.
+    What it dropped is asked of the archive that keeps all times, as of `snapshot` (as "20260912T075541Z"), if given.
+    `part` is SECURITY for the archive of security updates.
     """
-    setting = os.environ.get(MIRROR, "").rstrip("/")
-    here = [setting] if setting else [*(url.rstrip("/") for url in own), USUAL]
-    there = [ALL_TIMES.format(time=snapshot)] if snapshot else []
-    return Mirrors(tuple(dict.fromkeys([*here, *there])))
+    here = (os.environ.get(MIRROR, "").rstrip("/") or USUAL) + part
+    return Mirrors((here, ALL_TIMES.format(part=part, time=snapshot)) if snapshot else (here,))
+
+
+def moment() -> str:
+    """Return the present moment as the archive that keeps all times names it."""
+    return datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")

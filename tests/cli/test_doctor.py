@@ -45,9 +45,9 @@ def test_a_missing_tool_is_named_with_its_package(tmp_path: Path, monkeypatch: p
     assert "iputils-ping" in found.cure
 
 
-def test_make_setup_test_installs_whatever_the_doctor_can_miss() -> None:
+def test_make_setup_host_installs_whatever_the_doctor_can_miss() -> None:
     provision = (Path(__file__).parents[2] / "tools/provision").read_text()
-    (listed,) = re.findall(r'^tools="([^"]*)"', provision, re.MULTILINE)
+    (listed,) = re.findall(r'^host_packages="([^"]*)"', provision, re.MULTILINE)
     packages = set(listed.split())
     assert {package for _, package in doctor.TOOLS.values()} <= packages
 

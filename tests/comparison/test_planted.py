@@ -15,8 +15,10 @@ from typing import Any
 import pytest
 
 import lab.kernel
+from lab.building import Silent
 from lab.kernel import UmlKernel, folder
 from lab.kernel.uml import source
+from lab.userland.builder import build
 
 pytestmark = [pytest.mark.guest, pytest.mark.kernels]
 
@@ -81,8 +83,8 @@ def test_an_identical_rebuild_differs_nowhere(kernel: UmlKernel, here: Path, tmp
 def history(kernel: UmlKernel, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The packaged source in git, and five commits on top of it: HEAD~5 to HEAD."""
     tree = tmp_path_factory.mktemp("history") / "linux"
-    found = source.resolve(folder(), kernel.name, False, print)
-    source.unpack(source.fetch(folder(), found, print), tree)
+    found = source.resolve(folder(), kernel.name, False, Silent())
+    source.unpack(source.fetch(folder(), found, Silent()), tree, build("compiler", Silent()))
     git(tree, "init", "--quiet")
     git(tree, "add", "--all", "--force", ".")  # Debian's .gitignore hides the whole kernel
     git(tree, "commit", "--quiet", "--message", "the packaged source")

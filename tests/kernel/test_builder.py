@@ -159,11 +159,11 @@ def test_names_and_sources_must_fit(tree: Path, tmp_path: Path) -> None:
         build(source_file=tmp_path / "absent.deb")
 
 
-def test_a_missing_tool_names_its_package(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_tree_without_git_names_the_package(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     found = shutil.which
-    monkeypatch.setattr(shutil, "which", lambda tool: None if tool in ("tar", "xz") else found(tool))
-    with pytest.raises(MissingTool, match="needs tar, xz: run `sudo apt-get install tar xz-utils`") as info:
-        build(source_file=packed(tree))
+    monkeypatch.setattr(shutil, "which", lambda tool: None if tool == "git" else found(tool))
+    with pytest.raises(MissingTool, match="needs git: run `sudo apt-get install git`") as info:
+        build(tree=tree)
     assert info.value.exit_code == 3
 
 

@@ -4,33 +4,47 @@ from __future__ import annotations
 
 import dataclasses
 import random
+import re
 import shutil
 import sys
+import tarfile
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from pathlib import Path
 
 import pytest
 
+from lab.building import Silent
 from lab.errors import MachineError
 from lab.kernel import Budget, Guest, Kernel, Start, UmlKernel, boot
 from lab.kernel.root import Root
 from lab.kernel.vm import qemu, stock
+from lab.runner.code import sealed
 from lab.spec.clock import Clock
 from lab.units import Size
+from lab.userland.builder import build
 
 pytestmark = pytest.mark.guest
 
 Busy = Callable[[], AbstractContextManager[None]]
 PROGRAM = Path(__file__).with_name("leaks.py")
-PLAIN = "qemu64,xsave=on"  # a CPU with SSE2 and hardly more; user-mode Linux asks for XSAVE
+COMMAND = ("sh", "-c", f"python3.13 -I -S {PROGRAM.name} > printed 2>&1")
+WITHOUT = "avx=off,avx2=off,fma=off,bmi1=off,bmi2=off,popcnt=off,sse4.2=off"  # what libraries choose their code by
+USED = re.compile(  # of the userland's files, by this program
+    r"root/(etc/.*|usr/sbin/replab-init|usr/bin/(sh|dash|env|python3\.13)|usr/lib64/.*|usr/lib/python3\.13/.*"
+    r"|usr/lib/x86_64-linux-gnu/(ld-linux|lib(c|m|z|expat|ffi)\.).*)"
+)
 INSIDE = """
 import sys
+import tarfile
 from pathlib import Path
 from lab.kernel import UmlKernel, boot
-kernel = UmlKernel("7.2", "7", "0" * 16, 1000, (), Path("linux").absolute(), int(sys.argv[1]), sys.argv[2] == "True")
-folder = Path("trial").absolute()
-boot(kernel, folder, ["sh", "-c", sys.argv[3]])
+from lab.kernel.root import Root
+tarfile.open("files.tar").extractall()
+here = Path().absolute()
+root = Root(here / "root", sys.argv[3], sys.argv[4], sys.argv[5], here / "code")
+kernel = UmlKernel("7.2", "7", "0" * 16, 1000, (), here / "linux", int(sys.argv[1]), sys.argv[2] == "True")
+boot(kernel, here / "trial", sys.argv[6:], root=root)
 """
 
 
@@ -44,13 +58,13 @@ def prepare(folder: Path, seed: int) -> None:
     shutil.copyfile(PROGRAM, folder / PROGRAM.name)
 
 
-def command() -> str:
-    return f"{sys.executable} -I -S {PROGRAM.name} > printed 2>&1"
+def files() -> Root:
+    return sealed(build("guest", Silent()).id)
 
 
 def printed(kernel: UmlKernel, folder: Path, seed: int) -> list[str]:
     prepare(folder, seed)
-    result = boot(kernel, folder, ["sh", "-c", command()])
+    result = boot(kernel, folder, COMMAND, root=files())
     text = (folder / "printed").read_text()
     assert result.status == 0, text
     return text.splitlines()
@@ -104,7 +118,7 @@ print("waited", read() - start)
 
 @dataclasses.dataclass(frozen=True)
 class Plain:
-    """A distribution's kernel under QEMU, on a CPU with hardly more than SSE2."""
+    """A distribution's kernel under QEMU, on a CPU without AVX and what came with it."""
 
     kernel: Kernel
 
@@ -115,7 +129,7 @@ class Plain:
     def start(self, folder: Path, seed: int, clock: Clock, memory: Size, root: Root) -> Start:
         start = self.kernel.start(folder, seed, clock, memory, root)
         words = list(start.command)
-        words[words.index("-cpu") + 1] = PLAIN
+        words[words.index("-cpu") + 1] += f",{WITHOUT}"
         return dataclasses.replace(start, command=tuple(words))
 
 
@@ -132,12 +146,17 @@ def test_another_cpu_prints_the_same(kernel: UmlKernel, tmp_path: Path) -> None:
     if inside is None:
         pytest.skip("needs QEMU and a distribution's kernel: lab kernel fetch")
     here = printed(kernel, tmp_path / "here", 1)
-    there = tmp_path / "there"
+    there, root = tmp_path / "there", files()
     prepare(there / "trial", 2)
-    shutil.copyfile(kernel.path, there / "linux")
-    (there / "linux").chmod(0o755)
+    with tarfile.open(there / "files.tar", "w") as tar:
+        tar.add(kernel.path, "linux")
+        tar.add(str(root.code), "code")
+        tar.add(root.tree, "root", filter=lambda each: None if each.isreg() and not USED.match(each.name) else each)
+        tar.add(there / "trial", "trial")
+    shutil.rmtree(there / "trial")
     (there / "inside.py").write_text(INSIDE)
-    start = [sys.executable, "-P", "inside.py", str(kernel.clock), str(kernel.seccomp), command()]
+    about = [str(kernel.clock), str(kernel.seccomp), root.init, root.python, root.search]
+    start = [sys.executable, "-P", "inside.py", *about, *COMMAND]
     with Guest(inside, there, start, memory=Size.of("3 GiB"), budget=Budget(wall=600, stall=None)) as guest:  # type: ignore[arg-type]
         result = guest.wait()
     assert result.status == 0, result.console.read_text()

@@ -2,20 +2,46 @@
 
 from __future__ import annotations
 
-import subprocess
+import bz2
+import gzip
+import io
+import lzma
+import tarfile
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+import zstandard
 
+from lab.building import Progress, Silent
 from lab.errors import InputError, MachineError
-from lab.kernel import apt
-from lab.kernel.apt import Package
+from lab.kernel import debian
+from lab.kernel.debian import Found
 from lab.kernel.uml import source
+from lab.kernel.uml.source import Source
+from lab.userland import mirror
+from lab.userland.builder import build
+from lab.userland.cache import Userland
+from lab.userland.lock import Package
+from tests.userland.archive import Archive, deb_of
 
-PACKAGE = Package("7.2", "linux-source-7.2", "7.2.13-1", "a" * 64)
+POOL = "pool/main/l/linux/linux-source-7.2_7.2.13-1_all.deb"
+OFFER = Found(Package("linux-source-7.2", "7.2.13-1", "a" * 64, 1, POOL), "", "20261122T000000Z")
 
 
-def silent(_: str) -> None: ...
+class Heard(Silent):
+    """A progress that keeps what was said."""
+
+    def __init__(self) -> None:
+        self.said: list[str] = []
+
+    def say(self, message: str) -> None:
+        self.said.append(message)
+
+
+@pytest.fixture(scope="session")
+def compiler() -> Userland:
+    return build("compiler", Silent())
 
 
 @pytest.fixture
@@ -28,35 +54,44 @@ def tree(tmp_path: Path) -> Path:
     return tree
 
 
-@pytest.fixture
-def tar(tree: Path) -> Path:
-    file = tree.parent / "linux-source-7.2.tar.xz"
-    subprocess.run(["tar", "-cJf", str(file), "-C", str(tree.parent), tree.name], check=True)
+@pytest.fixture(params=["xz", "gz", "bz2", "zst"])
+def tar(tree: Path, request: pytest.FixtureRequest) -> Path:
+    file = tree.parent / f"linux-source-7.2.tar.{request.param}"
+    content = io.BytesIO()
+    with tarfile.open(fileobj=content, mode="w") as packed:
+        packed.add(tree, tree.name)
+    compress: dict[str, Callable[[bytes], bytes]]
+    compress = {"xz": lzma.compress, "gz": gzip.compress, "bz2": bz2.compress, "zst": zstandard.compress}
+    file.write_bytes(compress[request.param](content.getvalue()))
     return file
 
 
 @pytest.fixture
 def deb(tar: Path) -> Path:
-    root = tar.parent / "root"
-    (root / "DEBIAN").mkdir(parents=True)
-    (root / "usr" / "src").mkdir(parents=True)
-    (root / "usr" / "src" / tar.name).write_bytes(tar.read_bytes())
-    (root / "DEBIAN" / "control").write_text(
-        "Package: linux-source-7.2\nVersion: 7.2.13-1\nArchitecture: all\nMaintainer: a <a@b>\nDescription: c\n"
-    )
     file = tar.parent / "linux-source-7.2_7.2.13-1_all.deb"
-    subprocess.run(["dpkg-deb", "--build", str(root), str(file)], check=True, capture_output=True)
+    file.write_bytes(
+        deb_of({f"./usr/src/{tar.name}": tar.read_bytes()}, "Package: linux-source-7.2\nVersion: 7.2.13-1\n")
+    )
     return file
 
 
-@pytest.mark.parametrize(("kind", "version"), [("tar", "7.2"), ("deb", "7.2.13-1")])
-def test_every_form_of_a_source(kind: str, version: str, request: pytest.FixtureRequest, tmp_path: Path) -> None:
-    found = source.from_file(request.getfixturevalue(kind))
-    assert (found.series, found.version) == ("7.2", version)
-    assert found.path is not None
-    source.unpack(found.path, tmp_path / "unpacked")
-    assert (tmp_path / "unpacked" / "kernel" / "fork.c").read_text() == "/* fork */\n"
-    assert (tmp_path / "unpacked" / "link").is_symlink()
+def unpacked(file: Path, compiler: Userland) -> Source:
+    found = source.from_file(file)
+    tree = file.parent / "unpacked"
+    source.unpack(file, tree, compiler)
+    assert (tree / "kernel" / "fork.c").read_text() == "/* fork */\n"
+    assert (tree / "link").is_symlink()
+    return found
+
+
+def test_a_tar_file_is_a_source(tar: Path, compiler: Userland) -> None:
+    found = unpacked(tar, compiler)
+    assert (found.series, found.version, found.path) == ("7.2", "7.2", tar)
+
+
+def test_a_package_is_a_source(deb: Path, compiler: Userland) -> None:
+    found = unpacked(deb, compiler)
+    assert (found.series, found.version, found.path) == ("7.2", "7.2.13-1", deb)
 
 
 def test_what_is_no_source_is_refused(tmp_path: Path) -> None:
@@ -70,37 +105,67 @@ def test_what_is_no_source_is_refused(tmp_path: Path) -> None:
         source.from_file(tmp_path / "notes.tar.gz")
 
 
-def test_a_damaged_archive_is_named(deb: Path, tmp_path: Path) -> None:
+def test_a_damaged_archive_is_named(deb: Path, compiler: Userland, tmp_path: Path) -> None:
     deb.write_bytes(deb.read_bytes()[:-200])
-    with pytest.raises(MachineError, match=f"cannot unpack {deb}"):
-        source.unpack(deb, tmp_path / "unpacked")
+    with pytest.raises(MachineError, match=f"{deb}: not a package that can be unpacked"):
+        source.unpack(deb, tmp_path / "unpacked", compiler)
+
+
+def test_a_damaged_tar_file_is_named(tar: Path, compiler: Userland, tmp_path: Path) -> None:
+    tar.write_bytes(tar.read_bytes()[:-40])
+    with pytest.raises(MachineError, match=f"cannot unpack {tar}"):
+        source.unpack(tar, tmp_path / "unpacked", compiler)
+
+
+def test_a_package_that_is_no_source_is_named(compiler: Userland, tmp_path: Path) -> None:
+    (tmp_path / "bash_5.deb").write_bytes(deb_of({"./usr/bin/bash": "#!"}, "Version: 5.2\n"))
+    with pytest.raises(MachineError, match="holds no kernel source"):
+        source.unpack(tmp_path / "bash_5.deb", tmp_path / "unpacked", compiler)
 
 
 def test_the_network_is_asked_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[str | None] = []
 
-    def newest(_: Path, series: str | None) -> Package:
+    def offered(series: str | None, _: Progress) -> Found:
         asked.append(series)
-        return PACKAGE
+        return OFFER
 
-    monkeypatch.setattr(apt, "newest", newest)
-    first = source.resolve(tmp_path, None, False, silent)
-    assert source.resolve(tmp_path, None, False, silent) == first
-    assert source.resolve(tmp_path, "7.2", False, silent) == first
+    monkeypatch.setattr(debian, "source", offered)
+    first = source.resolve(tmp_path, None, False, Silent())
+    assert (first.series, first.version) == ("7.2", "7.2.13-1")
+    assert source.resolve(tmp_path, None, False, Silent()) == first
+    assert source.resolve(tmp_path, "7.2", False, Silent()) == first
     assert asked == [None]
-    source.resolve(tmp_path, None, True, silent)
+    source.resolve(tmp_path, None, True, Silent())
     assert asked == [None, None]
 
 
+def test_a_source_is_fetched_once_and_checked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    archive = Archive(tmp_path / "mirror")
+    file = archive.add("linux-source-7.2", {"./usr/src/linux-source-7.2.tar.xz": "content"})
+    offer = Found(archive.packages[0], "", "")
+    monkeypatch.setattr(debian, "source", lambda *_: offer)
+    found = source.resolve(tmp_path, None, False, Silent())
+    with archive.served() as url:
+        monkeypatch.setenv(mirror.MIRROR, url)
+        fetched = source.fetch(tmp_path, found, Silent())
+        assert fetched.read_bytes() == file.read_bytes()
+        fetched.unlink()
+        file.write_bytes(b"other")
+        with pytest.raises(MachineError, match=r"arrived with SHA-256 .* nothing of it is used"):
+            source.fetch(tmp_path, found, Silent())
+    assert [path.name for path in (tmp_path / "sources").iterdir() if not path.name.endswith(".json")] == []
+
+
 def test_without_network_the_known_source_serves(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def unreachable(_: Path, series: str | None) -> Package:
+    def unreachable(series: str | None, _: Progress) -> Found:
         raise MachineError(f"no network for {series}")
 
-    monkeypatch.setattr(apt, "newest", lambda *_: PACKAGE)
-    known = source.resolve(tmp_path, None, False, silent)
-    monkeypatch.setattr(apt, "newest", unreachable)
-    said: list[str] = []
-    assert source.resolve(tmp_path, None, True, said.append) == known
-    assert "keeping 7.2.13-1" in said[-1]
+    monkeypatch.setattr(debian, "source", lambda *_: OFFER)
+    known = source.resolve(tmp_path, None, False, Silent())
+    monkeypatch.setattr(debian, "source", unreachable)
+    heard = Heard()
+    assert source.resolve(tmp_path, None, True, heard) == known
+    assert "keeping 7.2.13-1" in heard.said[-1]
     with pytest.raises(MachineError, match="no network"):
-        source.resolve(tmp_path, "6.12", False, silent)
+        source.resolve(tmp_path, "6.12", False, Silent())

@@ -15,50 +15,10 @@ import pytest
 
 from lab.errors import InputError, MachineError
 from lab.kernel import KernelMissing
-from lab.kernel.apt import parse_images
 from lab.kernel.vm import image, initrd, qemu, root, stock
 from lab.kernel.vm.cpio import Archive
 from lab.kernel.vm.modules import load_order, modules
 from lab.units import Size
-
-# As `apt-cache show` printed it, cut to what matters: three suites, the last with its kernel in several packages.
-USUAL = """\
-Package: linux-image-amd64
-Version: 7.2.13-1
-Depends: linux-base-amd64 (= 7.2.13-1), linux-image-7.2.13+deb14-amd64 (= 7.2.13-1)
-SHA256: 01
-
-Package: linux-image-amd64
-Version: 6.1.192-2
-Depends: linux-image-6.1.0-56-amd64 (= 6.1.192-2)
-SHA256: 02
-
-Package: linux-image-amd64
-Version: 6.1.176-1
-Depends: linux-image-6.1.0-50-amd64 (= 6.1.176-1)
-SHA256: 03
-"""
-PARTS = """\
-Package: linux-image-7.2.13+deb14-amd64
-Version: 7.2.13-1
-SHA256: 11
-
-Package: linux-binary-7.2.13+deb14-amd64
-Version: 7.2.13-1
-SHA256: 12
-
-Package: linux-modules-7.2.13+deb14-amd64
-Version: 7.2.13-1
-SHA256: 13
-
-Package: linux-image-6.1.0-56-amd64
-Version: 6.1.192-2
-SHA256: 14
-
-Package: linux-image-6.1.0-56-amd64
-Version: 6.1.190-1
-SHA256: 15
-"""
 
 
 def entries(data: bytes) -> dict[str, tuple[int, bytes]]:
@@ -166,18 +126,6 @@ def test_what_is_no_image_is_refused(tmp_path: Path, content: bytes) -> None:
     file.write_bytes(content)
     with pytest.raises(InputError, match="no kernel image"):
         image.release(file)
-
-
-def test_each_suite_offers_its_usual_kernel_by_the_packages_that_hold_it() -> None:
-    newest, older = parse_images(USUAL, PARTS)
-    assert (newest.series, newest.version, newest.release) == ("7.2", "7.2.13-1", "7.2.13+deb14-amd64")
-    assert [package.sha256 for package in newest.packages] == ["11", "12", "13"]
-    assert (older.series, older.release) == ("6.1", "6.1.0-56-amd64")
-    assert [package.sha256 for package in older.packages] == ["14"]
-
-
-def test_an_archive_without_kernels_offers_none() -> None:
-    assert parse_images("", "") == []
 
 
 def test_a_kernel_that_was_not_fetched_is_missed_with_the_cure(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

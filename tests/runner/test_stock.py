@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from lab import model, outputs
+from lab.building import Silent
 from lab.comparison.identity import first_byte_difference
 from lab.kernel import Budget, boot
 from lab.kernel.vm import qemu, stock
@@ -35,8 +36,8 @@ pytestmark = [
 
 @pytest.fixture(scope="module")
 def shipped() -> stock.StockKernel:
-    """The newest kernel that was fetched, else the newest that the machine's mirror has."""
-    return next(iter(stock.installed()), None) or stock.fetch(None, print)
+    """The newest kernel that was fetched, else the newest that the mirror has."""
+    return next(iter(stock.installed()), None) or stock.fetch(None, Silent())
 
 
 def test_a_transfer_is_the_networks_and_the_same_to_the_byte(

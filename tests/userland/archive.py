@@ -18,11 +18,13 @@ from lab.userland.lock import Lock, Package, render
 LINK, HARD, DEVICE = "->", "=>", "device"
 
 
-def tar_of(files: Mapping[str, str]) -> bytes:
+def tar_of(files: Mapping[str, str | bytes]) -> bytes:
     """A tar file. A text that starts with "-> " is a symbolic link, with "=> " a hard one; "/" at its end: a folder."""
     data = io.BytesIO()
     with tarfile.open(fileobj=data, mode="w") as tar:
-        for number, (path, text) in enumerate(files.items()):
+        for number, (path, given) in enumerate(files.items()):
+            content = given if isinstance(given, bytes) else given.encode()
+            text = "" if isinstance(given, bytes) else given
             member = tarfile.TarInfo(path)
             member.mtime, member.uid, member.mode = 1_000_000 + number, 4711, 0o4755 if "bin/" in path else 0o640
             kind, _, to = text.partition(" ")
@@ -33,14 +35,15 @@ def tar_of(files: Mapping[str, str]) -> bytes:
             elif path.endswith("/"):
                 member.type = tarfile.DIRTYPE
             else:
-                member.size = len(text.encode())
-            tar.addfile(member, io.BytesIO(text.encode()) if member.isfile() else None)
+                member.size = len(content)
+            tar.addfile(member, io.BytesIO(content) if member.isfile() else None)
     return data.getvalue()
 
 
-def deb_of(files: Mapping[str, str]) -> bytes:
-    """A package that installs these files, as dpkg-deb writes it."""
-    members = {"debian-binary": b"2.0\n", "control.tar.xz": b"odd", "data.tar.xz": lzma.compress(tar_of(files))}
+def deb_of(files: Mapping[str, str | bytes], control: str = "") -> bytes:
+    """A package that installs these files, and says this of itself, as dpkg-deb writes it."""
+    about, installed = lzma.compress(tar_of({"./control": control})), lzma.compress(tar_of(files))
+    members = {"debian-binary": b"2.0\n", "control.tar.xz": about, "data.tar.xz": installed}
     parts = [b"!<arch>\n"]
     for name, content in members.items():
         parts.append(f"{name:<16}{0:<12}{0:<6}{0:<6}{100644:<8}{len(content):<10}`\n".encode() + content)

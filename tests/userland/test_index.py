@@ -11,8 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from lab.building import Silent
 from lab.errors import MachineError
-from lab.userland.index import Index, Offer, fetch, needed, signed, stanzas
+from lab.userland.builder import keys
+from lab.userland.index import Index, Keys, Offer, fetch, needed, signed, stanzas
 from lab.userland.lock import Package
 from lab.userland.mirror import Mirrors
 from tests.userland.archive import Archive
@@ -72,7 +74,7 @@ def archive_of(folder: Path, key: Path, release: str = RELEASE) -> Archive:
 
 def fetched(archive: Archive, key: Path) -> Index:
     with archive.served() as url:
-        return fetch(Mirrors((url,)), "trixie", key / "keyring")
+        return fetch(Mirrors((url,)), "trixie", keys(Silent(), key / "keyring"))
 
 
 def test_a_signed_index_is_read(tmp_path: Path, key: Path) -> None:
@@ -84,9 +86,8 @@ def test_a_signed_index_is_read(tmp_path: Path, key: Path) -> None:
 
 def test_a_signature_by_another_key_is_refused(tmp_path: Path, key: Path) -> None:
     archive = archive_of(tmp_path, key)
-    other = Path("/usr/share/keyrings/debian-archive-keyring.gpg")
     with archive.served() as url, pytest.raises(MachineError, match=r"no key of .* signed the archive's index"):
-        fetch(Mirrors((url,)), "trixie", other)
+        fetch(Mirrors((url,)), "trixie", keys(Silent()))
 
 
 def test_an_altered_index_is_refused(tmp_path: Path, key: Path) -> None:
@@ -99,17 +100,22 @@ def test_an_altered_index_is_refused(tmp_path: Path, key: Path) -> None:
 
 def test_what_stands_around_the_signed_text_is_not_believed(key: Path) -> None:
     text = gpg(key, "--clearsign", stdin=b"Date: now\n")
-    assert signed(b"Date: never\n\n" + text, key / "keyring") == "Date: now\n"
+    assert signed(b"Date: never\n\n" + text, keys(Silent(), key / "keyring")) == "Date: now\n"
 
 
 def test_an_unsigned_index_is_refused(key: Path) -> None:
     with pytest.raises(MachineError, match="no key of"):
-        signed(RELEASE.encode(), key / "keyring")
+        signed(RELEASE.encode(), keys(Silent(), key / "keyring"))
 
 
 def test_without_a_keyring_nothing_is_believed(tmp_path: Path) -> None:
-    with pytest.raises(MachineError, match="is missing, which checks the archive's signature"):
-        signed(b"", tmp_path / "absent")
+    with pytest.raises(MachineError, match="absent, which holds the keys of the archive, is missing"):
+        signed(b"", keys(Silent(), tmp_path / "absent"))
+
+
+def test_without_gpgv_nothing_is_believed(tmp_path: Path, key: Path) -> None:
+    with pytest.raises(MachineError, match="gpgv, which checks signatures, does not run here"):
+        signed(b"", Keys(tmp_path, key / "keyring"))
 
 
 def test_a_list_that_is_not_the_signed_one_is_refused(tmp_path: Path, key: Path) -> None:
@@ -117,6 +123,13 @@ def test_a_list_that_is_not_the_signed_one_is_refused(tmp_path: Path, key: Path)
     (tmp_path / "dists/trixie/main/binary-amd64/Packages.xz").write_bytes(lzma.compress(b"Package: evil"))
     with pytest.raises(MachineError, match="is not what its signed index says"):
         fetched(archive, key)
+
+
+def test_a_suite_may_be_named_by_its_rank(tmp_path: Path, key: Path) -> None:
+    archive = archive_of(tmp_path, key, f"Suite: stable\n{RELEASE}")
+    (tmp_path / "dists/stable").symlink_to("trixie")
+    with archive.served() as url:
+        assert set(fetch(Mirrors((url,)), "stable", keys(Silent(), key / "keyring")).offers) == {"tool", "mawk"}
 
 
 def test_another_suites_index_is_refused(tmp_path: Path, key: Path) -> None:

@@ -69,6 +69,7 @@ def fetch_kernel(
 
     The kernel is not installed. One that was fetched before is found in the cache.
     """
+    from lab.building import shown
     from lab.kernel.vm import stock
 
     if name is not None and "/" in name:
@@ -76,7 +77,8 @@ def fetch_kernel(
     elif modules is not None:
         raise InputError("--modules is for an image given by its path, as ./bzImage")
     else:
-        kernel = stock.fetch(name, output.say)
+        with shown() as progress:
+            kernel = stock.fetch(name, progress)
     said = f"kernel {kernel.name}: version {kernel.version}, release {kernel.release}, id {kernel.id}"
     output.answer(kernel.describe(), lambda: said, as_json)
 

@@ -40,11 +40,11 @@ def lock_userlands(
     This makes new userlands, with ids of their own: trials in them are other trials.
     """
     from lab.building import shown
-    from lab.userland import builder, index
+    from lab.userland import builder
     from lab.userland.lock import NAMES
 
     with shown() as progress:
-        locks = {name: builder.renew(name, progress, keyring or index.KEYRING, packages=not keep) for name in NAMES}
+        locks = {name: builder.renew(name, progress, keyring, packages=not keep) for name in NAMES}
     plain = {name: {"id": lock.id, "packages": len(lock.packages), "date": lock.date} for name, lock in locks.items()}
     said = [f"{name}: {_line(lock.id, len(lock.packages))}, as of {lock.date}" for name, lock in locks.items()]
     output.answer({"userlands": plain}, lambda: "\n".join(said), as_json)

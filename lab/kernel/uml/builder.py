@@ -28,14 +28,11 @@ from lab.userland.program import command
 
 __all__ = ["BuildFailed", "MissingTool", "build", "revision"]
 
-TOOLS = {"tar": "tar", "xz": "xz-utils"}  # program -> the Debian package that holds it; the compiler is locked
-FETCH_TOOLS = {"apt-get": "apt", "dpkg-deb": "dpkg"}
-TREE_TOOLS = {"git": "git"}
 ROOM = 3 << 30  # bytes that a build takes for a while
 
 
 class MissingTool(MachineError):
-    """Programs that a build needs are not installed; the message names their packages."""
+    """git, which a build from a tree needs, is not installed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,10 +71,9 @@ def build(
     if name and not series:
         raise InputError(f"kernel '{name}': a name starts with a series, as in '7.2' or '7.2-mine'")
     extra = recipe.read_patches(patches)
-    _need(TOOLS)
     home = folder()
     if tree is not None:
-        _need(TREE_TOOLS)
+        _need_git()
         checkout = Checkout.of(tree, home)
         with alone(home, progress):
             progress.say(f"looking for what changed in {checkout.tree}")
@@ -85,8 +81,7 @@ def build(
     elif source_file is not None:
         found = source.from_file(source_file)
     else:
-        _need(FETCH_TOOLS)
-        found = source.resolve(home, series, refresh, progress.say)
+        found = source.resolve(home, series, refresh, progress)
     if series not in (None, found.series):
         raise InputError(f"{source_file or tree} is {found.version}, not {series}")
     stem = f"{found.series}-{found.checkout.tree.name}" if found.checkout else found.series
@@ -99,7 +94,7 @@ def revision(checkout: Checkout, commit: str, home: Path, progress: Progress) ->
 
     The kernel is named by its content: a commit that reverts another has the kernel from before that.
     """
-    _need(TOOLS | TREE_TOOLS)
+    _need_git()
     found = source.from_tree(checkout, checkout.revision(commit))
     return _find_or_build(home, found, f"{found.series}-{found.sha256[:12]}", (), recipe.HZ, progress)
 
@@ -131,12 +126,9 @@ def _variant(stem: str, extra: Sequence[Patch], hz: int) -> str:
     return "-".join([stem, *marks])
 
 
-def _need(tools: dict[str, str]) -> None:
-    missing = {package: tool for tool, package in tools.items() if shutil.which(tool) is None}
-    if missing:
-        raise MissingTool(
-            f"a kernel build needs {', '.join(missing.values())}: run `sudo apt-get install {' '.join(missing)}`"
-        )
+def _need_git() -> None:
+    if shutil.which("git") is None:
+        raise MissingTool("a kernel build from a tree needs git: run `sudo apt-get install git`")
 
 
 def _build(home: Path, found: Source, wanted: _Wanted, progress: Progress) -> UmlKernel:
@@ -190,10 +182,10 @@ def _tree(
         with found.checkout.at(found.content, patches, log, compiler) as tree:
             yield tree
     else:
-        file = source.fetch(home, found, progress.say)
+        file = source.fetch(home, found, progress)
         progress.say(f"unpacking {found.version}")
         tree = place / "tree"
-        source.unpack(file, tree)
+        source.unpack(file, tree, compiler)
         compiling.patch(tree, patches, log, compiler)
         yield tree
 

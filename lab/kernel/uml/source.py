@@ -2,24 +2,44 @@
 
 from __future__ import annotations
 
+import bz2
+import contextlib
+import gzip
 import hashlib
 import json
+import lzma
 import os
 import re
 import shutil
 import subprocess
-from collections.abc import Callable
+import tempfile
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import IO, Protocol
+
+import zstandard
 
 from lab import version
+from lab.building import Progress
 from lab.errors import InputError, MachineError
-from lab.kernel import apt
+from lab.kernel import debian
 from lab.kernel.uml.checkout import Checkout
+from lab.userland import deb
+from lab.userland.cache import Userland
+from lab.userland.mirror import chosen
+from lab.userland.program import command
 
 __all__ = ["Source", "from_file", "from_tree", "resolve", "unpack"]
 
-Say = Callable[[str], None]
+PIECE = 1 << 20  # bytes unpacked at a time
+
+
+class Readable(Protocol):
+    """Offers bytes, piece by piece."""
+
+    def read(self, size: int = -1, /) -> bytes:
+        """Return the next bytes, at most `size`; b"" at the end."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,12 +50,15 @@ class Source:
     version: str  # the package's, "7.2.13-1"; the Makefile's, "7.2.13", without a package
     sha256: str  # of the file, or of the content's name
     path: Path | None = None  # a package or a tar file; None: fetch it when it is needed
-    package: str = ""  # its name, for fetching
+    package: str = ""  # its name, and where to fetch it: its path below a mirror, the part of the archive, when it was
+    pool: str = ""  # there
+    part: str = ""
+    snapshot: str = ""
     checkout: Checkout | None = None  # of a tree: its copy
     content: str = ""  # of a tree: git's name for what is to be built
 
 
-def resolve(cache: Path, series: str | None, refresh: bool, say: Say) -> Source:
+def resolve(cache: Path, series: str | None, refresh: bool, progress: Progress) -> Source:
     """Return the newest source of a series, or of all, as it was when last looked for.
 
     The network is used only with `refresh`, or when nothing is remembered. Raises MachineError when nothing is
@@ -45,48 +68,50 @@ def resolve(cache: Path, series: str | None, refresh: bool, say: Say) -> Source:
     known = _recall(memory)
     if known is not None and not refresh:
         return known
-    say("looking for the newest kernel source")
+    progress.say("looking for the newest kernel source")
     try:
-        package = apt.newest(cache / "apt", series)
+        offered = debian.source(series, progress)
     except MachineError as error:
         if known is None:
-            raise
-        say(f"{error}; keeping {known.version}")
+            raise MachineError(f"{error}; a source that is here already is built with --source") from None
+        progress.say(f"{error}; keeping {known.version}")
         return known
-    found = Source(package.series, package.version, package.sha256, package=package.name)
+    package = offered.package
+    found = Source(
+        version.series(package.version),
+        package.version,
+        package.sha256,
+        package=package.name,
+        pool=package.path,
+        part=offered.part,
+        snapshot=offered.snapshot,
+    )
     for name in [series] if series else ["newest", found.series]:
         _remember(cache / "sources" / f"{name}.json", found)
     return found
 
 
-def fetch(cache: Path, source: Source, say: Say) -> Path:
+def fetch(cache: Path, source: Source, progress: Progress) -> Path:
     """Return the file of a source, downloaded once. Raises MachineError when it cannot be had, or is damaged."""
     if source.path is not None:
         return source.path
     folder = cache / "sources"
     file = folder / f"{source.package}_{source.sha256[:16]}.deb"
     if not file.exists():
-        say(f"fetching {source.package} {source.version}")
-        partial = folder / ".partial"  # the caller holds the build's lock
-        shutil.rmtree(partial, ignore_errors=True)
-        partial.mkdir(parents=True)
-        try:
-            package = apt.Package(source.series, source.package, source.version, source.sha256)
-            fetched = apt.download(cache / "apt", package, partial)
-            if _digest(fetched) != source.sha256:
-                raise MachineError(f"{fetched.name} arrived damaged: try again")
-            fetched.rename(file)
-        finally:
-            shutil.rmtree(partial, ignore_errors=True)
+        progress.say(f"fetching {source.package} {source.version}")
+        for stale in folder.glob(".partial-*"):  # of a process that was killed: the caller holds the build's lock
+            stale.unlink()
+        chosen(source.snapshot, source.part).download(source.pool, source.sha256, file)
     return file
 
 
 def from_file(path: Path) -> Source:
     """Describe a source that is here: a Debian package or a tar file. Raises InputError when it is neither."""
     path = Path(path).resolve()
+    number = ""
     if path.name.endswith(".deb") and path.is_file():
-        shown = subprocess.run(["dpkg-deb", "-f", str(path), "Version"], capture_output=True, text=True)
-        number = shown.stdout.strip()
+        with contextlib.suppress(MachineError):
+            number = deb.version(path)
     elif re.search(r"\.tar\.\w+$", path.name) and path.is_file():
         match = re.search(r"(\d+\.\d+(?:\.\d+)?)(?=\D*\.tar)", path.name)
         number = match.group(1) if match else ""
@@ -105,49 +130,60 @@ def from_tree(checkout: Checkout, content: str) -> Source:
     return Source(series, version, hashlib.sha256(content.encode()).hexdigest(), checkout=checkout, content=content)
 
 
-def unpack(path: Path, tree: Path) -> None:
-    """Put the kernel tree that `path` holds into the new folder `tree`. Raises MachineError when it is damaged."""
+def unpack(path: Path, tree: Path, compiler: Userland) -> None:
+    """Put the kernel tree that `path` holds into the new folder `tree`. Raises MachineError when it is damaged.
+
+    The compiler's `tar` writes the files: Python's takes several times as long.
+    """
     tree.mkdir()
     into = ["--extract", "--strip-components=1", f"--directory={tree}", "--no-same-owner"]
-    if path.suffix == ".deb":
-        listing = subprocess.run(["dpkg-deb", "--contents", str(path)], capture_output=True, text=True)
-        if listing.returncode:
-            raise MachineError(f"cannot unpack {path}: {listing.stderr.strip().splitlines()[0]}")
-        inner = re.search(r"(\S*/linux-source-\S+\.tar\.(\w+))$", listing.stdout, re.MULTILINE)
-        if inner is None:
+    with tempfile.TemporaryFile() as said:
+        try:
+            with _opened(path) as packed, contextlib.suppress(BrokenPipeError):  # tar says why
+                program = command(compiler.tree, "usr/bin/tar", *into)
+                with subprocess.Popen(program, stdin=subprocess.PIPE, stderr=said) as tar:
+                    assert tar.stdin is not None
+                    try:
+                        shutil.copyfileobj(_unpacked(packed), tar.stdin, PIECE)
+                    except BaseException:
+                        tar.kill()
+                        raise
+        except (OSError, EOFError, lzma.LZMAError, zstandard.ZstdError) as error:
+            raise MachineError(f"cannot unpack {path}: {error}") from None
+        if tar.returncode:
+            said.seek(0)
+            reason = said.read().decode(errors="replace").strip().splitlines()
+            raise MachineError(f"cannot unpack {path}: {reason[0] if reason else f'exit status {tar.returncode}'}")
+
+
+@contextlib.contextmanager
+def _opened(path: Path) -> Iterator[IO[bytes]]:
+    """Open the compressed tar file at `path`, or in the package there."""
+    if path.suffix != ".deb":
+        with path.open("rb") as file:
+            yield file
+        return
+    with deb.contents(path) as tar:
+        inner = next((each for each in tar if re.search(r"/linux-source-[^/]+\.tar\.\w+$", each.name)), None)
+        held = tar.extractfile(inner) if inner else None
+        if held is None:
             raise MachineError(f"{path}: holds no kernel source")
-        method = {"xz": "--xz", "bz2": "--bzip2", "gz": "--gzip"}.get(inner.group(2), "--zstd")
-        stages = [
-            ["dpkg-deb", "--fsys-tarfile", str(path)],
-            ["tar", "--extract", "--to-stdout", inner.group(1)],
-            ["tar", method, *into],
-        ]
-    else:
-        stages = [["tar", *into, f"--file={path}"]]
-    _pipe(stages, path)
+        yield held
 
 
-def _pipe(stages: list[list[str]], path: Path) -> None:
-    running: list[subprocess.Popen[bytes]] = []
-    try:
-        for stage in stages:
-            upstream = running[-1].stdout if running else subprocess.DEVNULL
-            last = len(running) == len(stages) - 1
-            running.append(
-                subprocess.Popen(
-                    stage, stdin=upstream, stdout=None if last else subprocess.PIPE, stderr=subprocess.PIPE
-                )
-            )
-            if len(running) > 1 and (before := running[-2].stdout) is not None:
-                before.close()  # ours only: a stage that dies must end the one before it
-        messages = [process.communicate()[1] for process in reversed(running)]
-    finally:
-        for process in running:
-            process.kill()
-            process.wait()
-    if any(process.returncode for process in running):
-        reason = next((text.decode(errors="replace").strip().splitlines()[0] for text in messages if text.strip()), "")
-        raise MachineError(f"cannot unpack {path}: {reason}")
+def _unpacked(packed: IO[bytes]) -> Readable:
+    """Return what a file holds that is compressed in one of the ways in which kernels are offered."""
+    begin = packed.read(6)
+    packed.seek(0)
+    if begin.startswith(b"\xfd7zXZ\0"):
+        return lzma.open(packed)
+    if begin.startswith(b"\x1f\x8b"):
+        return gzip.open(packed)
+    if begin.startswith(b"BZh"):
+        return bz2.open(packed)
+    if begin.startswith(b"\x28\xb5\x2f\xfd"):
+        return zstandard.ZstdDecompressor().stream_reader(packed)
+    return packed
 
 
 def _recall(memory: Path) -> Source | None:

@@ -5,16 +5,16 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
-import subprocess
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
 from lab import version
+from lab.building import Progress
 from lab.errors import InputError, MachineError
-from lab.kernel import apt, base, configuration
+from lab.kernel import base, configuration, debian
 from lab.kernel.base import KernelMissing, Start
 from lab.kernel.root import Root
 from lab.kernel.vm import initrd, qemu
@@ -23,10 +23,10 @@ from lab.kernel.vm.image import release, unpacked
 from lab.kernel.vm.modules import load_order, modules
 from lab.spec.clock import Clock, Place
 from lab.units import Size
+from lab.userland import deb
+from lab.userland.tree import Tree
 
 __all__ = ["StockKernel", "adopt", "fetch", "find", "installed"]
-
-Say = Callable[[str], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,29 +117,24 @@ def find(name: str | None = None) -> StockKernel:
     raise KernelMissing(f"{what} is not here{there}: run `lab kernel fetch{f' {name}' if name else ''}`")
 
 
-def fetch(series: str | None, say: Say) -> StockKernel:
-    """Return the newest kernel of a series (None: of all) on the machine's mirror; from the cache when it is there.
+def fetch(series: str | None, progress: Progress) -> StockKernel:
+    """Return the newest kernel of a series (None: of all) that Debian ships; from the cache when it is there.
 
     Nothing is installed. Raises MachineError when there is none, or no network.
     """
     home = _home()
-    say("looking for the distribution's kernels")
-    offers = apt.images(base.folder() / "apt")
-    offer = next((each for each in offers if series in (None, each.series)), None)
-    if offer is None:
-        known = ", ".join(each.series for each in offers)
-        raise MachineError(f"this machine's package archives have no kernel {series}: they have {known}")
+    offer = debian.image(series, progress)
     have = next((each for each in installed() if (each.version, each.release) == (offer.version, offer.release)), None)
     if have is not None:
         return have
     home.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=".fetching-", dir=home) as scratch:
-        tree = Path(scratch, "tree")
-        for package in offer.packages:
-            say(f"fetching {package.name} {package.version}")
-            file = apt.download(base.folder() / "apt", package, Path(scratch))
-            _extract(file, package.sha256, tree)
-        image, config, inside = (_first(tree, name) for name in ("vmlinuz*", "config*", "lib/modules/*/kernel"))
+        tree = Tree(Path(scratch, "tree"))
+        for found in offer.packages:
+            progress.say(f"fetching {found.package.name} {found.package.version}")
+            with deb.contents(found.fetch(Path(scratch))) as tar:
+                tree.add(found.package.name, tar)
+        image, config, inside = (_first(tree.folder, name) for name in ("vmlinuz*", "config*", "lib/modules/*/kernel"))
         return _keep(offer.series, offer.version, image, config, inside.parent)
 
 
@@ -209,16 +204,6 @@ def _first(tree: Path, pattern: str) -> Path:
     if not found:
         raise MachineError(f"the kernel's packages hold no {pattern}: give an image by its path")
     return found[0]
-
-
-def _extract(package: Path, sha256: str, tree: Path) -> None:
-    with package.open("rb") as file:
-        if hashlib.file_digest(file, "sha256").hexdigest() != sha256:
-            raise MachineError(f"{package.name} arrived damaged: try again")
-    done = subprocess.run(["dpkg-deb", "--extract", str(package), str(tree)], capture_output=True, text=True)
-    if done.returncode:
-        raise MachineError(f"cannot unpack {package.name}: {done.stderr.strip()}")
-    package.unlink()
 
 
 def _home() -> Path:
