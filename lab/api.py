@@ -20,8 +20,9 @@ if TYPE_CHECKING:
     from lab.comparison.compare import ClaimChange
     from lab.comparison.page import Changes
     from lab.record.store import Store
-    from lab.report.article import Article, Overview
+    from lab.report.article import Article
     from lab.report.claims import Claims
+    from lab.report.overview import Overview
     from lab.runner.plan import Settings
     from lab.usecases.baselines import Baseline
     from lab.usecases.bisection import Bisection
@@ -226,15 +227,16 @@ def article(name: str, results: Folder = None) -> Article:
     """
     from lab.report.article import Article
 
-    return Article(load(name, results=results).claims)
+    return Article.told(load(name, results=results))
 
 
 def articles(results: Folder = None) -> Overview:
     """Return all articles, as the index shows them."""
-    from lab.report.article import Article, Overview
+    from lab.report.article import Article
+    from lab.report.overview import Overview
 
     groups = groupby(load(results=results), key=lambda claim: claim.article)
-    return Overview(tuple(Article(tuple(claims)) for _, claims in groups))
+    return Overview(tuple(Article.told(claims) for _, claims in groups))
 
 
 def verify(results: Folder = None, jobs: int | None = None, budget: float = 900.0, sample: float = 1.0) -> Verification:
@@ -403,9 +405,9 @@ def bisect(
 def _claims(judged: Iterable[JudgedClaim], errors: tuple[LabError, ...] = ()) -> Claims:
     from lab.report.claim import Claim
     from lab.report.claims import Claims
-    from lab.report.notebooks import page
+    from lab.report.notebooks import in_report
 
-    return Claims(tuple(Claim(claim, page()) for claim in judged), errors)
+    return Claims(tuple(Claim(claim, in_report()) for claim in judged), errors)
 
 
 def _compared(found: tuple[ClaimChange, ...], *done: Judgement) -> Changes:

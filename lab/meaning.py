@@ -1,7 +1,7 @@
 """Reduce Python source to what it means: sources that do the same give the same bytes, whatever layout and comments.
 
-The address of a trial, or of a prediction, covers the code that decides it. A comment, a docstring, a line
-break or what a page calls an arm decides nothing, and must not send anybody's trials back to the machine; any other change of the code may.
+The address of a trial, or of a prediction, covers the code that decides it. A comment, a docstring, a line break or what a
+page calls an arm decides nothing, and must not send anybody's trials back to the machine; any other change may.
 """
 
 from __future__ import annotations

@@ -33,7 +33,7 @@ def load(folder: Path) -> Article:
 
 
 def _mistakes_in_story(read: Document, folder: Path) -> Iterator[Problem]:
-    """Yield what is wrong with the order of the claims: no mapping, claims that do not exist, names that are no text."""
+    """Yield what is wrong with the order of the claims: no mapping, unknown claims, names that are no text."""
     story = read.data.get("story", {})
     if not isinstance(story, dict):
         yield read.problem(("story",), "story: should be a mapping of claims to short names")
