@@ -1,7 +1,7 @@
 """Reduce Python source to what it means: sources that do the same give the same bytes, whatever layout and comments.
 
-The address of a trial, or of a prediction, covers the code that decides it. A comment, a docstring or a line break
-decides nothing, and must not send anybody's trials back to the machine; any other change of the code may.
+The address of a trial, or of a prediction, covers the code that decides it. A comment, a docstring, a line break or what
+a page calls an arm decides nothing, and must not send anybody's trials back to the machine; any other change may.
 """
 
 from __future__ import annotations
@@ -22,7 +22,8 @@ _IMPLIED = frozenset({"ctx", "kind", "type_comment", "type_ignores"})
 
 
 def meaning(source: bytes) -> bytes:
-    """Return the syntax tree of `source`, without strings that are statements by themselves, as docstrings are.
+    """Return the syntax tree of `source`, without strings that are statements by themselves, as docstrings are, and
+    without the titles of arms.
 
     It is written out here, and not by `ast.dump`, whose form differs between versions of Python. Raises SyntaxError
     when `source` is not Python.
@@ -58,6 +59,8 @@ def _write(part: object, parts: list[str]) -> None:
         parts.append(f"{type(part).__name__}(")
         for name in part._fields:
             value = getattr(part, name, None)
+            if name == "keywords":
+                value = [each for each in value if not _is_title(part, each)]
             if value is not None and value != [] and name not in _IMPLIED:
                 parts.append(f"{name}=")
                 _write(value, parts)
@@ -70,6 +73,12 @@ def _write(part: object, parts: list[str]) -> None:
         parts.append("]")
     else:
         parts.append(f"{part!r},")
+
+
+def _is_title(part: ast.AST, argument: ast.keyword) -> bool:
+    """Return whether the argument is an arm's title: what a page calls the arm decides no packet."""
+    is_arm = isinstance(part, ast.Call) and isinstance(part.func, ast.Name) and part.func.id == "Arm"
+    return is_arm and argument.arg == "title" and isinstance(argument.value, ast.Constant)
 
 
 def _does_nothing(part: object) -> bool:

@@ -20,8 +20,8 @@ EXPERIMENT = Experiment(
     metric=metric.segments_per_ack(start=0.05, end=0.3),
     prediction=model.segments_per_ack,
     arms=(
-        Arm("ethtool-off", TWO),
-        Arm("single-segments", TWO, hosts={"sender": {"gso_max_segs": 1}}),
+        Arm("ethtool-off", TWO, title="TSO and GSO off"),
+        Arm("single-segments", TWO, hosts={"sender": {"gso_max_segs": 1}}, title="gso_max_segs 1"),
         Arm(
             "window-grows",
             metric=metric.segments_per_ack(start=0.0005, end=0.003),

@@ -30,11 +30,12 @@ EXPERIMENT = Experiment(
     metric=metric.segments_per_ack(start=0.1, end=1.2),
     prediction=model.segments_per_batch,
     arms=(
-        Arm("ticks-of-1-ms"),
+        Arm("ticks-of-1-ms", title="HZ=1000"),
         Arm(
             "ticks-of-4-ms",
             kernel=Variant(hz=250),
             explains=Demonstrated("what waits is handed up at the kernel's next tick: with fewer ticks, fewer ACKs"),
+            title="HZ=250",
         ),
     ),
     sweep=Sweep(

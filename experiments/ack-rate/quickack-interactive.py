@@ -26,7 +26,7 @@ EXPERIMENT = Experiment(
     probes=(Capture(node="receiver"),),
     metric=metric.ack_delay("mean", skip=1),
     arms=(
-        Arm("ping-pong", AT_ONCE, prediction=model.ack_after_answer),
+        Arm("ping-pong", AT_ONCE, prediction=model.ack_after_answer, title="ping-pong traffic"),
         Arm(
             "no-ping-pong-mode",
             AT_ONCE,
@@ -41,6 +41,7 @@ EXPERIMENT = Experiment(
             metric=metric.ack_delay("mean", skip=16),
             prediction=model.ack_delayed_mean,
             tolerance=Above("1 ms", because=TICK),
+            title="data that nobody reads, mean",
         ),
         Arm(
             "unread-longest",
@@ -48,6 +49,7 @@ EXPERIMENT = Experiment(
             workload=UNREAD,
             metric=metric.ack_delay("max", skip=16),
             tolerance=UP_TO,
+            title="data that nobody reads, longest",
         ),
         Arm(
             "unread-far-away",
@@ -57,6 +59,7 @@ EXPERIMENT = Experiment(
             metric=metric.ack_delay("max"),
             prediction=model.ack_delayed_longest,
             tolerance=UP_TO,
+            title="the same over 500 ms",
         ),
         Arm(
             "first-segments",

@@ -21,9 +21,9 @@ EXPERIMENT = Experiment(
     metric=metric.largest_payload(),
     prediction=model.largest_payload,
     arms=(
-        Arm("not-set", UNRAISED),
-        Arm("asks-for-1460", UNRAISED, workload=Bulk(size=MEGABYTE, maxseg=Size(1460))),
-        Arm("asks-for-300", LOWERED, workload=Bulk(size=MEGABYTE, maxseg=Size(300))),
+        Arm("not-set", UNRAISED, title="TCP_MAXSEG not set"),
+        Arm("asks-for-1460", UNRAISED, workload=Bulk(size=MEGABYTE, maxseg=Size(1460)), title="TCP_MAXSEG 1460"),
+        Arm("asks-for-300", LOWERED, workload=Bulk(size=MEGABYTE, maxseg=Size(300)), title="TCP_MAXSEG 300"),
     ),
     tolerance=Exactly(because="a segment has a length; all are looked at"),
 )

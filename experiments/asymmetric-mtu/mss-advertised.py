@@ -16,7 +16,11 @@ EXPERIMENT = Experiment(
     metric=metric.mss_in("SYN"),
     prediction=model.mss_of_syn,
     arms=(
-        Arm("syn", Reported("460 B", "192.168.1.6.1234: Flags [S], seq 4201136530, win 4600, options [mss 460")),
+        Arm(
+            "syn",
+            Reported("460 B", "192.168.1.6.1234: Flags [S], seq 4201136530, win 4600, options [mss 460"),
+            title="SYN",
+        ),
         Arm(
             "syn-ack",
             Reported(
@@ -24,6 +28,7 @@ EXPERIMENT = Experiment(
             ),
             metric=metric.mss_in("SYN-ACK"),
             prediction=model.mss_of_syn_ack,
+            title="SYN-ACK",
         ),
     ),
     tolerance=Exactly(because="an option holds a number"),

@@ -20,6 +20,7 @@ PATCHED = Arm(
     Reported("1448 B", "seq 289:1737, ack 1, win 65535, options [nop,nop,TS ...], length 1448", part=A),
     kernel=Variant(patches=("xt-tcpmss-may-raise.patch",)),
     middleboxes=(TcpMss(node="receiver", mss=WIDE),),
+    title="patched iptables",
 )
 ROUTE = {"path": {"ends": {"receiver": {"advmss": WIDE}}}}
 
@@ -42,9 +43,9 @@ EXPERIMENT = Experiment(
     prediction=model.largest_payload,
     arms=(
         PATCHED,
-        Arm("route-advmss", OTHERWISE, links=ROUTE),
-        Arm("tc-bpf", OTHERWISE, middleboxes=(MssProgram(node="receiver", mss=WIDE),)),
-        Arm("scapy-nfqueue", OTHERWISE, middleboxes=(MssQueue(node="receiver", mss=WIDE),)),
+        Arm("route-advmss", OTHERWISE, links=ROUTE, title="route's advmss"),
+        Arm("tc-bpf", OTHERWISE, middleboxes=(MssProgram(node="receiver", mss=WIDE),), title="BPF program in tc"),
+        Arm("scapy-nfqueue", OTHERWISE, middleboxes=(MssQueue(node="receiver", mss=WIDE),), title="scapy on NFQUEUE"),
         of_patched("syn", SYN, metric.mss_in("SYN"), model.mss_of_syn),
         of_patched("syn-ack", SYN_ACK, metric.mss_in("SYN-ACK"), model.mss_of_syn_ack),
         of_patched("b-to-a", SMALL, metric.largest_payload("back"), model.largest_payload_back),

@@ -12,7 +12,9 @@ from lab.units import Size
 from lab.workload import Netcat
 
 BOUND = Reported("460 B", "segment payloads are no greater than 460 bytes, regardless of direction")
-BACK = Arm("b-to-a", BOUND, metric=metric.largest_payload("back"), prediction=model.largest_payload_back)
+BACK = Arm(
+    "b-to-a", BOUND, metric=metric.largest_payload("back"), prediction=model.largest_payload_back, title="B to A"
+)
 WITHOUT = {"net.ipv4.tcp_timestamps": 0}
 
 EXPERIMENT = Experiment(
@@ -22,9 +24,9 @@ EXPERIMENT = Experiment(
     metric=metric.largest_payload(),
     prediction=model.largest_payload,
     arms=(
-        Arm("a-to-b", BOUND),
+        Arm("a-to-b", BOUND, title="A to B"),
         BACK,
-        Arm("a-to-b-no-timestamps", BOUND, sysctls=WITHOUT),
+        Arm("a-to-b-no-timestamps", BOUND, sysctls=WITHOUT, title="A to B, no timestamps"),
         replace(BACK, name="b-to-a-no-timestamps", sysctls=WITHOUT),
     ),
     tolerance=AtMost(because="'no greater than' is a bound; all segments are looked at"),

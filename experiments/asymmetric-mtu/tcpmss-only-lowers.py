@@ -20,10 +20,12 @@ EXPERIMENT = Experiment(
     metric=metric.mss_in("SYN"),
     prediction=model.mss_of_syn,
     arms=(
-        Arm("iptables-1460", UNRAISED, middleboxes=(TcpMss(node="receiver", mss=Size(1460)),)),
-        Arm("nftables-1460", UNRAISED, middleboxes=(NftMaxseg(node="receiver", mss=Size(1460)),)),
-        Arm("iptables-300", LOWERED, middleboxes=(TcpMss(node="receiver", mss=Size(300)),)),
-        Arm("nftables-300", LOWERED, middleboxes=(NftMaxseg(node="receiver", mss=Size(300)),)),
+        Arm("iptables-1460", UNRAISED, middleboxes=(TcpMss(node="receiver", mss=Size(1460)),), title="iptables, 1460"),
+        Arm(
+            "nftables-1460", UNRAISED, middleboxes=(NftMaxseg(node="receiver", mss=Size(1460)),), title="nftables, 1460"
+        ),
+        Arm("iptables-300", LOWERED, middleboxes=(TcpMss(node="receiver", mss=Size(300)),), title="iptables, 300"),
+        Arm("nftables-300", LOWERED, middleboxes=(NftMaxseg(node="receiver", mss=Size(300)),), title="nftables, 300"),
     ),
     tolerance=Exactly(because="an option holds a number"),
 )

@@ -32,6 +32,7 @@ EXPERIMENT = Experiment(
             tolerance=Absolute(
                 0.03, because="two times in whole seconds: half a second on either is 0.03 of their ratio"
             ),
+            title="raised over small",
         ),
         # The lab's own transfer, which the slower paths use, takes as long.
         Arm("small-bulk", workload=Bulk(size=Size.of("200 MiB"))),

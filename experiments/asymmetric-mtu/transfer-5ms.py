@@ -39,6 +39,7 @@ EXPERIMENT = Experiment(
             relative_to="small",
             middleboxes=RAISED,
             tolerance=Below(0, because="'>' is a strict bound, and two whole transfers in virtual time have no noise"),
+            title="raised over small",
         ),
         Arm(
             "small-127-segments",
@@ -46,6 +47,7 @@ EXPERIMENT = Experiment(
             explains=Consistent("a window of 127 small segments a round trip", fitted=(BUFFERS,)),
             sysctls=buffer(115072),
             workload=AT_ONCE,
+            title="window of 127 small segments",
         ),
         Arm(
             "raised-127-segments",
@@ -54,6 +56,7 @@ EXPERIMENT = Experiment(
             middleboxes=RAISED,
             sysctls=buffer(292882),
             workload=AT_ONCE,
+            title="window of 127 large segments",
         ),
         Arm(
             "raised-57-kB",
@@ -62,6 +65,7 @@ EXPERIMENT = Experiment(
             middleboxes=RAISED,
             sysctls=buffer(91520),
             workload=AT_ONCE,
+            title="window of 57 kB, large segments",
         ),
     ),
     tolerance=Absolute("1 s", because="averages, said as 'about' and in whole seconds"),

@@ -37,6 +37,7 @@ EXPERIMENT = Experiment(
                 fitted=("the writer's 280 us a block",),
                 assumed=(NO_OFFLOAD,),
             ),
+            title="one segment per skb, 3.7 Gbit/s writer",
         ),
         Arm(
             "segment-an-skb",
@@ -46,6 +47,7 @@ EXPERIMENT = Experiment(
             explains=Refutes(
                 "the send buffer alone, with a writer that costs no time, carries two thirds of it an RTT"
             ),
+            title="one segment per skb",
         ),
         Arm(
             "with-offload",
@@ -55,6 +57,7 @@ EXPERIMENT = Experiment(
                 "with offload on, and the article's window of 3 MiB, 4 MiB of send buffer carry far more: the premise "
                 "that it was off bears all of the explanation"
             ),
+            title="offload on, window 3 MiB",
         ),
     ),
     tolerance=Within(0.1, because="the article's own seconds spread over 17 % (90.2 to 107 Mbit/s, after the first)"),

@@ -38,6 +38,7 @@ EXPERIMENT = Experiment(
             metric=metric.iperf_goodput(),
             prediction=model.goodput_iperf,
             explains=BY_THE_BUFFER,
+            title="one segment per skb",
         ),
         Arm(
             "writer-of-3.7-Gbit",
@@ -48,6 +49,7 @@ EXPERIMENT = Experiment(
             metric=metric.bulk_goodput(),
             prediction=model.goodput_bulk,
             explains=BY_THE_BUFFER,
+            title="3.7 Gbit/s writer",
         ),
     ),
     tolerance=Within(0.02, because="the article's own seconds spread over 2 % (758 to 770 Mbit/s, after the first)"),

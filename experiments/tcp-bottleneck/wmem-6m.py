@@ -38,6 +38,7 @@ EXPERIMENT = Experiment(
                 fitted=("the writer's 280 us a block, to delay-100ms's figure",),
                 assumed=(NO_OFFLOAD,),
             ),
+            title="one segment per skb, 3.7 Gbit/s writer",
         ),
         Arm(
             "segment-an-skb",
@@ -47,6 +48,7 @@ EXPERIMENT = Experiment(
             explains=Refutes(
                 "the send buffer alone, with a writer that costs no time, carries two thirds of it an RTT"
             ),
+            title="one segment per skb",
         ),
         Arm(
             "with-offload",
@@ -56,6 +58,7 @@ EXPERIMENT = Experiment(
                 "with offload on, and the article's window of 3 MiB, 6 MiB of send buffer carry far more: the premise "
                 "that it was off bears all of the explanation"
             ),
+            title="offload on, window 3 MiB",
         ),
     ),
     tolerance=Within(0.1, because="the article's own seconds spread over 20 % (137 to 167 Mbit/s, after the first)"),

@@ -26,10 +26,18 @@ EXPERIMENT = Experiment(
     metric=metric.file_in_first(),
     prediction=model.file_in_first,
     arms=(
-        Arm("cork", BOTH),
-        Arm("nodelay", APART, workload=of("nodelay")),
-        Arm("cork-first", metric=metric.first_segment(), prediction=model.first_segment),
-        Arm("nodelay-first", workload=of("nodelay"), metric=metric.first_segment(), prediction=model.first_segment),
+        Arm("cork", BOTH, title="TCP_CORK"),
+        Arm("nodelay", APART, workload=of("nodelay"), title="TCP_NODELAY"),
+        Arm(
+            "cork-first", metric=metric.first_segment(), prediction=model.first_segment, title="first packet, TCP_CORK"
+        ),
+        Arm(
+            "nodelay-first",
+            workload=of("nodelay"),
+            metric=metric.first_segment(),
+            prediction=model.first_segment,
+            title="first packet, TCP_NODELAY",
+        ),
     ),
     tolerance=Exactly(because="the packet has bytes of both, or of one"),
 )

@@ -43,9 +43,12 @@ EXPERIMENT = Experiment(
     metric=metric.message_latency(),
     prediction=model.message_latency,
     arms=(
-        Arm("near", SMALL),
+        Arm("near", SMALL, title="short messages"),
         Arm(
-            "near-full", LARGE, tolerance=Below("20 ms", because="half a stall is none: two round trips here take 1 ms")
+            "near-full",
+            LARGE,
+            tolerance=Below("20 ms", because="half a stall is none: two round trips here take 1 ms"),
+            title="messages with a full segment",
         ),
         Arm(
             "timers-on-their-tick",
@@ -54,6 +57,7 @@ EXPERIMENT = Experiment(
             explains=Demonstrated(
                 "before Linux 4.8 a timer fired on its very tick, and not one later: see nagle-stall"
             ),
+            title="pre-4.8 timer wheel",
         ),
         Arm(
             "far",
@@ -61,6 +65,7 @@ EXPERIMENT = Experiment(
             explains=Demonstrated(
                 "with 10 ms each way the stall is the same, and a message takes two round trips instead of one"
             ),
+            title="10 ms each way",
         ),
     ),
     sweep=Sweep("message", (of(2), of(20), of(80), of(100), of(120), of(150), of(200), of(400))),

@@ -26,6 +26,7 @@ EXPERIMENT = Experiment(
                 "before Linux 4.8 a timer fired on its very tick: a delayed ACK came after 40.0 ms, HZ/25 ticks, and "
                 "not a tick later"
             ),
+            title="pre-4.8 timer wheel",
         ),
         Arm(
             "hz-250",
@@ -35,6 +36,7 @@ EXPERIMENT = Experiment(
                 "HZ alone does not bring 40.0 ms back: 10 ticks of 4 ms and the one that timers wait for since Linux "
                 "4.8 make 44; the article's kernel had the older timers, at whatever HZ"
             ),
+            title="HZ=250",
         ),
     ),
     tolerance=Within(0.005, because="the time is that of a timer: it does not depend on the machine"),

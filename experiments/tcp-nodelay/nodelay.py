@@ -30,10 +30,19 @@ EXPERIMENT = Experiment(
             metric=metric.data_packets("host"),
             prediction=model.data_packets,
             tolerance=Exactly(because="packets are counted"),
+            title="packets a message",
         ),
-        Arm("nagle-time", workload=of(50, "plain"), clock="real", samples=6),
-        Arm("nodelay-time", FACTOR, relative_to="nagle-time", workload=of(10_000, "nodelay"), clock="real", samples=6),
-        Arm("seconds", metric=metric.exchange_time(), clock="real"),
+        Arm("nagle-time", workload=of(50, "plain"), clock="real", samples=6, title="time with Nagle"),
+        Arm(
+            "nodelay-time",
+            FACTOR,
+            relative_to="nagle-time",
+            workload=of(10_000, "nodelay"),
+            clock="real",
+            samples=6,
+            title="time over Nagle's",
+        ),
+        Arm("seconds", metric=metric.exchange_time(), clock="real", title="time of 10,000 messages"),
     ),
     tolerance=Below(
         0.99, because="the article's factor is 242: 'huge' is two orders of magnitude, less than a hundredth"

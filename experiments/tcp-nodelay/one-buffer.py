@@ -29,8 +29,9 @@ EXPERIMENT = Experiment(
             probes=(Capture(node="host", interface="lo"),),
             metric=metric.data_packets("host"),
             prediction=model.data_packets,
+            title="packets a message",
         ),
-        Arm("15-writes-time", workload=of("nodelay"), clock="real", samples=6),
+        Arm("15-writes-time", workload=of("nodelay"), clock="real", samples=6, title="time of 15 writes"),
         Arm(
             "one-buffer-time",
             FASTER,
@@ -40,6 +41,7 @@ EXPERIMENT = Experiment(
             ),
             clock="real",
             samples=6,
+            title="time over 15 writes'",
         ),
     ),
     tolerance=Exactly(because="packets are counted"),

@@ -21,9 +21,11 @@ EXPERIMENT = Experiment(
     metric=metric.lone_acks(),
     prediction=model.lone_acks,
     arms=(
-        Arm("nodelay", DEFEATED, tolerance=AtLeast(because="one such packet a message defeats it")),
-        Arm("cork", NONE, workload=CORK),
-        Arm("plain", workload=PLAIN),
+        Arm(
+            "nodelay", DEFEATED, tolerance=AtLeast(because="one such packet a message defeats it"), title="TCP_NODELAY"
+        ),
+        Arm("cork", NONE, workload=CORK, title="TCP_CORK"),
+        Arm("plain", workload=PLAIN, title="no socket option"),
     ),
     tolerance=Exactly(because="packets are counted"),
 )

@@ -21,8 +21,8 @@ EXPERIMENT = Experiment(
     metric=metric.flent_goodput(),
     prediction=model.goodput_line_rate,
     arms=(
-        Arm("on", sysctls={"net.ipv4.tcp_timestamps": 1}),
-        Arm("off", GAIN, relative_to="on", sysctls={"net.ipv4.tcp_timestamps": 0}),
+        Arm("on", sysctls={"net.ipv4.tcp_timestamps": 1}, title="timestamps on"),
+        Arm("off", GAIN, relative_to="on", sysctls={"net.ipv4.tcp_timestamps": 0}, title="off over on"),
     ),
     tolerance=Absolute(0.005, because="the article says about 1 %: from half a percent to one and a half"),
 )

@@ -26,9 +26,15 @@ EXPERIMENT = Experiment(
     metric=metric.flent_goodput(),
     prediction=model.goodput_line_rate,
     arms=(
-        Arm("on", sysctls=ON, hosts={"sender": CARD, "receiver": CARD}),
-        Arm("off", GAIN, relative_to="on", sysctls=OFF, hosts={"sender": CARD, "receiver": CARD}),
-        Arm("ping-on", sysctls=ON | BUFFERS, metric=metric.flent_rtt(), prediction=model.rtt_of_full_window),
+        Arm("on", sysctls=ON, hosts={"sender": CARD, "receiver": CARD}, title="timestamps on"),
+        Arm("off", GAIN, relative_to="on", sysctls=OFF, hosts={"sender": CARD, "receiver": CARD}, title="off over on"),
+        Arm(
+            "ping-on",
+            sysctls=ON | BUFFERS,
+            metric=metric.flent_rtt(),
+            prediction=model.rtt_of_full_window,
+            title="ping, timestamps on",
+        ),
         Arm(
             "ping-off",
             SAME,
@@ -37,6 +43,7 @@ EXPERIMENT = Experiment(
             metric=metric.flent_rtt(),
             prediction=model.rtt_of_full_window,
             tolerance=Within(0.01, because="a percent more payload empties the same window a percent sooner"),
+            title="ping, off over on",
         ),
     ),
     tolerance=Absolute(0.005, because="the article says about 1 %: from half a percent to one and a half"),

@@ -23,9 +23,13 @@ EXPERIMENT = Experiment(
             "off",
             Implied("9.467 Gbit/s", "the mean of 9.46 9.46 9.45 9.47 9.49 9.47 9.46 9.48 9.46 9.47", WITHOUT),
             sysctls=OFF,
+            title="timestamps off",
         ),
         Arm(
-            "on", Implied("9.393 Gbit/s", "the mean of 9.39 9.4 9.4 9.4 9.39 9.4 9.39 9.39 9.38 9.39", WITH), sysctls=ON
+            "on",
+            Implied("9.393 Gbit/s", "the mean of 9.39 9.4 9.4 9.4 9.39 9.4 9.39 9.39 9.38 9.39", WITH),
+            sysctls=ON,
+            title="timestamps on",
         ),
         Arm(
             "gain",
@@ -33,6 +37,7 @@ EXPERIMENT = Experiment(
             relative_to="on",
             sysctls=OFF,
             tolerance=Absolute(0.005, because="the article says about 1 %: from half a percent to one and a half"),
+            title="off over on",
         ),
     ),
     tolerance=Within(0.004, because="the article's ten runs of one setting spread over 0.4 % (9.45 to 9.49 Gbit/s)"),

@@ -20,8 +20,14 @@ EXPERIMENT = Experiment(
             "off",
             Reported("20 B", "TCP header length is 20-bytes for 256 samples"),
             sysctls={"net.ipv4.tcp_timestamps": 0},
+            title="timestamps off",
         ),
-        Arm("on", Reported("32 B", "TCP header is already 32-bytes length"), sysctls={"net.ipv4.tcp_timestamps": 1}),
+        Arm(
+            "on",
+            Reported("32 B", "TCP header is already 32-bytes length"),
+            sysctls={"net.ipv4.tcp_timestamps": 1},
+            title="timestamps on",
+        ),
     ),
     tolerance=Exactly(because="a header has a length; every data segment is counted, none is sampled"),
 )

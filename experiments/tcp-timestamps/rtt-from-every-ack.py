@@ -23,8 +23,8 @@ EXPERIMENT = Experiment(
     prediction=model.rtt_per_ack,
     samples=10,  # of what is lost
     arms=(
-        Arm("clean", EVERY, links=CLEAN, samples=1),
-        Arm("lossy", EVERY),
+        Arm("clean", EVERY, links=CLEAN, samples=1, title="clean path"),
+        Arm("lossy", EVERY, title="path with loss"),
         Arm(
             "new-data",
             EVERY,
@@ -33,6 +33,7 @@ EXPERIMENT = Experiment(
             explains=Demonstrated(
                 "every ACK of new data gives one; a duplicate, sent while a segment is missing, echoes the past"
             ),
+            title="ACKs of new data",
         ),
         Arm(
             "retransmitted",
@@ -42,6 +43,7 @@ EXPERIMENT = Experiment(
                 "an ACK of a retransmission gives one as well, as its echo says which transmission arrived; by the "
                 "definition of what is counted, this cannot come out otherwise"
             ),
+            title="ACKs of retransmissions",
         ),
         Arm(
             "retransmitted-off",
@@ -49,12 +51,14 @@ EXPERIMENT = Experiment(
             metric=AGAIN,
             prediction=model.rtt_despite_retransmission,
             explains=Demonstrated("without timestamps these samples go, by Karn's rule; this, too, is by definition"),
+            title="the same, no timestamps",
         ),
         Arm(
             "all-off",
             sysctls=OFF,
             metric=metric.rtt_samples(by="linux"),
             explains=Demonstrated("what the kernel takes without timestamps: segments are timed, and SACKed"),
+            title="all ACKs, no timestamps",
         ),
         Arm(
             "error",
@@ -64,6 +68,7 @@ EXPERIMENT = Experiment(
             prediction=model.third_of_tick,
             accuracy=Within(0.005, because="round trips of every length are as good as uniform"),
             explains=Demonstrated("the subtraction is in ticks of 1 ms, the time of a segment itself in nanoseconds"),
+            title="error of a sample",
         ),
         Arm(
             "replayed",
@@ -71,6 +76,7 @@ EXPERIMENT = Experiment(
             prediction=model.srtt_difference,
             accuracy=Absolute("1 us", because="the kernel times a segment in whole microseconds, the capture in less"),
             explains=Demonstrated("the kernel's own srtt follows from these counts, to 1 us"),
+            title="kernel's srtt, replayed",
         ),
     ),
     tolerance=Exactly(because="ACKs are counted"),

@@ -21,9 +21,9 @@ def as_claims(judged: Iterable[JudgedClaim], errors: tuple[LabError, ...] = ()) 
     """Return judged claims as notebooks show them, with the errors that trials ended with."""
     from lab.report.claim import Claim
     from lab.report.claims import Claims
-    from lab.report.notebooks import page
+    from lab.report.notebooks import in_report
 
-    return Claims(tuple(Claim(claim, page()) for claim in judged), errors)
+    return Claims(tuple(Claim(claim, in_report()) for claim in judged), errors)
 
 
 def as_changes(found: tuple[ClaimChange, ...], *done: Judgement) -> Changes:

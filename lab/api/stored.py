@@ -11,8 +11,9 @@ from lab.api.options import Folder, reading_from, store_of
 from lab.errors import InputError
 
 if TYPE_CHECKING:
-    from lab.report.article import Article, Overview
+    from lab.report.article import Article
     from lab.report.claims import Claims
+    from lab.report.overview import Overview
     from lab.usecases.bundling import Bundled
     from lab.usecases.verification import Verification
 
@@ -40,15 +41,16 @@ def article(name: str, results: Folder = None) -> Article:
     """
     from lab.report.article import Article
 
-    return Article(load(name, results=results).claims)
+    return Article.told(load(name, results=results))
 
 
 def articles(results: Folder = None) -> Overview:
     """Return all articles, as the index shows them."""
-    from lab.report.article import Article, Overview
+    from lab.report.article import Article
+    from lab.report.overview import Overview
 
     groups = groupby(load(results=results), key=lambda claim: claim.article)
-    return Overview(tuple(Article(tuple(claims)) for _, claims in groups))
+    return Overview(tuple(Article.told(claims) for _, claims in groups))
 
 
 def verify(results: Folder = None, jobs: int | None = None, budget: float = 900.0, sample: float = 1.0) -> Verification:

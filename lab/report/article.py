@@ -1,21 +1,24 @@
-"""Show an article, or all of them, on pages: where the claims come from, and what became of each."""
+"""Show an article on its page: what was found, claim by claim, and what the trials have in common."""
 
 from __future__ import annotations
 
+import base64
+import csv
+import io
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from html import escape
-from typing import get_args
+from typing import Self
 
-from lab.prediction import Kind as PredictionKind
-from lab.report import html, notebooks
+from lab.report import html
 from lab.report.claim import Claim
 from lab.report.claims import Claims
+from lab.report.dots import dots
+from lab.report.tally import tally, worst
 from lab.spec.loaded import Article as Source
-from lab.verdict import Kind, Result
 
-__all__ = ["Article", "Overview"]
+__all__ = ["Article"]
 
 _SET = (
     ("congestion control", "net.ipv4.tcp_congestion_control"),
@@ -25,162 +28,124 @@ _SET = (
     ("SACK", "net.ipv4.tcp_sack"),
     ("window scaling", "net.ipv4.tcp_window_scaling"),
 )
+_OFFLOADS = ("gro", "gso", "tso")
+_ECN = "net.ipv4.tcp_ecn"
 
 
 @dataclass(frozen=True, repr=False)
 class Article(Claims):
-    """An article shows its judged claims."""
+    """An article shows its judged claims, the answer first."""
+
+    @classmethod
+    def told(cls, claims: Iterable[Claim]) -> Self:
+        """Return the article of these claims, in the order of its story; those that are not in it come last."""
+        found = list(claims)
+        order = [name for claim in found[:1] for name in claim.judged.declared.article.story]
+        places = {name: place for place, name in enumerate(order)}
+        return cls(tuple(sorted(found, key=lambda claim: places.get(claim.name, len(places)))))
 
     @property
     def source(self) -> Source:
-        """Return title, author, date and address."""
+        """Return title, author, date and address, and what was found."""
         return self.claims[0].judged.declared.article
 
     def _repr_html_(self) -> str:
-        """Return the title and the bibliographic line."""
+        """Return the headline, the answer, the counts and the dot plot: what a reader should see first."""
         source = self.source
-        parts = [source.author if known(source.author) else "author not named"]
-        parts += [source.date] if source.date else []
-        if source.url.startswith("http"):
-            parts.append(f'<a href="{escape(source.url)}">{escape(source.url)}</a>')
-            parts[:-1] = [escape(part) for part in parts[:-1]]
-        else:
-            parts = [escape(part) for part in parts]
-        title = f'<h1>{escape(source.title)}</h1>\n<p class="source">The article: {", ".join(parts)}.</p>'
-        return f"{title}\n{self._test_bed()}"
-
-    def _test_bed(self) -> str:
-        """Return what the trials have in common; a claim says what is different in its own."""
-        cases = [case for claim in self for case in claim.judged.cases]
-        trials = [record.trial for claim in self for record in claim.records]
-        kernels = dict.fromkeys(f"Linux {trial.kernel['version']}, HZ {trial.kernel['hz']}" for trial in trials)
-        clocks = " and ".join(clock for clock in ("virtual", "real") if clock in {trial.clock for trial in trials})
-        said = [
-            f"{name} {_usual(case.network.node(case.path[0]).sysctls.get(key) for case in cases)}" for name, key in _SET
-        ]
-        rows = [
-            ["Kernel", escape("; ".join(kernels)) or html.DASH],
-            [
-                "Time",
-                f"{clocks}; in virtual time hosts cost nothing, and only wires and timers take time"
-                if clocks
-                else html.DASH,
-            ],
-            ["TCP", escape(", ".join(said))],
-        ]
-        return html.folded(
-            "Test bed, where a claim says nothing else", html.table(["", "What trials have"], rows, "bed")
-        )
-
-
-@dataclass(frozen=True, repr=False)
-class Overview:
-    """The overview shows all articles: the totals, then a table of claims per article."""
-
-    articles: tuple[Article, ...]
-
-    def __iter__(self) -> Iterator[Article]:
-        return iter(self.articles)
-
-    def __repr__(self) -> str:
-        return "\n".join(f"{article.source.name}: {_count(article, plain=True)}" for article in self)
-
-    def _repr_html_(self) -> str:
-        claims = Claims(tuple(claim for article in self for claim in article))
-        if not claims:
-            return "<p>No claims.</p>"
-        how_many = f"{len(claims)} claims of {len(self.articles)} articles: {_count(claims)}."
         return "\n".join(
             [
-                f'<p class="sum">{how_many}</p>',
-                f"<p>{_predictions(claims)}</p>",
-                _contents(self.articles, claims),
-                *(_block(article) for article in self),
+                f"<h1>{escape(source.headline or source.title)}</h1>",
+                f'<p class="source">{_bibliography(source)}</p>',
+                *([f'<p class="answer">{html.prose(source.answer)}</p>'] if source.answer else []),
+                _cards(self),
+                dots(self).text,
             ]
         )
 
+    def test_bed(self) -> html.Html:
+        """Return what the trials have in common; a claim says what is different in its own."""
+        shown = html.table(["", "What trials have"], self._bed(), "bed")
+        return html.Html(html.folded("Test bed, where a claim says nothing else", shown), self._data())
 
-def _usual(values: Iterable[str | None]) -> str:
-    """Return the value that most cases have."""
-    counted = Counter(value for value in values if value is not None)
-    return counted.most_common(1)[0][0] if counted else "as the kernel has it"
+    def _bed(self) -> Iterator[list[str]]:
+        trials = [record.trial for record in self.records]
+        yield ["Kernel", _listed(f"Linux {trial.kernel['version']}, HZ {trial.kernel['hz']}" for trial in trials)]
+        clocks = " and ".join(clock for clock in ("virtual", "real") if clock in {trial.clock for trial in trials})
+        yield ["Time", f"{clocks}; in virtual time hosts cost nothing, and only wires and timers take time"]
+        yield ["TCP", escape(", ".join(f"{name} {self._sysctl(key)}" for name, key in _SET))]
+        ecn = Counter(
+            host.get(_ECN) for record in self.records for host in record.environment.get("sysctls", {}).values()
+        )
+        yield ["ECN", escape(f"tcp_ecn {ecn.most_common(1)[0][0]}" if ecn else "as the kernel has it")]
+        ends = [
+            end for claim in self for case in claim.judged.cases for link in case.network.links for end in link.ends
+        ]
+        cards = Counter(
+            ", ".join(f"{name.upper()} {'on' if getattr(end.offloads, name) else 'off'}" for name in _OFFLOADS)
+            for end in ends
+        )
+        yield ["Offloads", escape(cards.most_common(1)[0][0] if cards else "no card")]
+        yield ["Seed", _listed(str(seed) for seed in sorted({trial.seed for trial in trials}))]
+        yield ["Programs", _listed(f"userland {trial.userland}" for trial in trials)]
+        days = sorted({record.started[:10] for record in self.records if record.started})
+        yield ["Run", " to ".join(dict.fromkeys([days[0], days[-1]])) if days else html.DASH]
+
+    def _sysctl(self, key: str) -> str:
+        """Return the value that most cases have."""
+        values = [case.network.node(case.path[0]).sysctls.get(key) for claim in self for case in claim.judged.cases]
+        counted = Counter(value for value in values if value is not None)
+        return str(counted.most_common(1)[0][0]) if counted else "as the kernel has it"
+
+    def _data(self) -> str:
+        """Return all results as a table to download: every figure in the base unit of its kind."""
+        rows = [
+            {**row, "trials": " ".join(row["trials"]), "cause": (row["cause"] or {}).get("grade")}
+            for row in self.rows()
+        ]
+        text = io.StringIO()
+        writer = csv.DictWriter(text, list(rows[0]) if rows else ["claim"], lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(rows)
+        packed = base64.b64encode(text.getvalue().encode()).decode()
+        name = escape(self.source.name)
+        return (
+            f'<p class="data"><a download="{name}.csv" href="data:text/csv;base64,{packed}">All results as CSV</a></p>'
+        )
 
 
-def known(text: str) -> bool:
+def _bibliography(source: Source) -> str:
+    about = f"About <em>{escape(source.title)}</em>" if source.headline else "The article"
+    parts = [about, escape(source.author) if _known(source.author) else "author not named"]
+    parts += [escape(source.date)] if source.date else []
+    if source.url.startswith("http"):
+        parts.append(f'<a href="{escape(source.url)}">{escape(source.url)}</a>')
+    return ", ".join(parts)
+
+
+def _known(text: str) -> bool:
     """Return whether a bibliographic field says something."""
     return text.strip().lower() not in ("", "unknown", "unnamed")
 
 
-def _count(claims: Iterable[Claim], plain: bool = False) -> str:
-    kinds = [claim.verdict.kind for claim in claims]
-    having = [kind for kind in get_args(Kind) if kind in kinds]
-    return ", ".join(f"{kinds.count(kind)} {kind if plain else html.badge(kind)}" for kind in having)
-
-
-def _predictions(claims: Claims) -> str:
-    """Say how many predictions there are, and how far the worst of them is off."""
-    tested = [(claim, result) for claim in claims for result in _tested(claim)]
-    if not tested:
-        return "No prediction was tested."
-    off = sum(result.model_is_off for _, result in tested)
-    allowed = f"{off} of them further off than their experiment allows" if off else "all as accurate as declared"
-    worst, result = max(tested, key=lambda each: abs(each[1].model_error or 0))
-    largest = f'{html.model_error(result)} (<a href="{_address(worst)}">{escape(worst.id)}</a>)'
-    kinds = [result.prediction.kind for _, result in tested if result.prediction]
-    having = ", ".join(f"{kind} {kinds.count(kind)}" for kind in get_args(PredictionKind) if kind in kinds)
-    return f"{len(tested)} predictions tested ({having}), {allowed}. The largest error is {largest}."
-
-
-def _contents(articles: Iterable[Article], claims: Claims) -> str:
-    """Return a table with one line per article: how many of its claims came out how, and its largest model error."""
-    kinds = [kind for kind in get_args(Kind) if claims.filter(verdict=kind)]
-    rows = [
-        [
-            f'<a href="#{escape(article.source.name)}">{escape(article.source.title)}</a>',
-            str(len(article)),
-            *(str(len(article.filter(verdict=kind)) or "") for kind in kinds),
-            _worst(result for claim in article for result in _tested(claim)),
-        ]
-        for article in articles
+def _cards(claims: Claims) -> str:
+    """Return one card per verdict, and one for the model's largest error."""
+    found = [
+        f"<strong>{count}</strong> {html.badge(kind)}{_explained(claims.filter(verdict=kind))}"
+        for kind, count in tally(claims)
     ]
-    return html.table(["Article", "Claims", *(kind.capitalize() for kind in kinds), "Model error"], rows, "contents")
+    error, trials = worst(claims), len({record.address for record in claims.records})
+    if error:
+        found.append(f"<strong>{html.model_error(error)}</strong> largest model error, {trials} trials")
+    return '<ul class="counts">' + "".join(f"<li>{each}</li>" for each in found) + "</ul>"
 
 
-def _block(article: Article) -> str:
-    title = escape(article.source.title)
-    page = _page(article.source.name)
-    link = f'<a href="{page}">{title}</a>' if page else title
-    head = f'<h2 id="{escape(article.source.name)}">{link}</h2>'
-    return head + "\n" + html.table(["Claim", "Verdict", "Model error", "Why"], map(_row, article), "index")
+def _explained(claims: Claims) -> str:
+    """Say how many of these claims are explained, and how well."""
+    grades = Counter(
+        claim.grade for claim in claims if claim.verdict.kind in ("partly", "not reproduced") and claim.grade
+    )
+    return f" ({', '.join(f'{count} {grade}' for grade, count in grades.items())})" if grades else ""
 
 
-def _row(claim: Claim) -> list[str]:
-    text = html.prose(claim.judged.declared.claim)
-    address = _address(claim)
-    return [
-        (f'<a href="{address}">{text}</a>' if address else text)
-        + f'<div class="verify">verify: {html.code(f"lab run {claim.id}")}</div>',
-        html.badge(claim.verdict.kind),
-        _worst(_tested(claim)),
-        claim.why,
-    ]
-
-
-def _worst(results: Iterable[Result]) -> str:
-    """Return the largest error of a prediction; one that is further off than it may be comes before all others."""
-    worst = max(results, key=lambda result: (result.model_is_off, abs(result.model_error or 0)), default=None)
-    return html.model_error(worst) if worst else html.DASH
-
-
-def _tested(claim: Claim) -> list[Result]:
-    """Return the results that hold a prediction to account: on every arm, in virtual time."""
-    return [result for result in claim.results if result.accuracy and result.predicted and result.measured]
-
-
-def _address(claim: Claim) -> str:
-    page = _page(claim.article)
-    return f"{page}#{escape(claim.name)}" if page else ""
-
-
-def _page(article: str) -> str:
-    return f"{escape(article)}.html" if article in notebooks.found() else ""
+def _listed(texts: Iterable[str]) -> str:
+    return escape("; ".join(dict.fromkeys(texts))) or html.DASH

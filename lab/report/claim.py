@@ -11,16 +11,18 @@ from typing import Any
 from lab import metric
 from lab.errors import InputError
 from lab.metric.naming import named
-from lab.report import html, text
+from lab.report import evidence, html, text
 from lab.report.diagram import diagram
 from lab.report.html import Html
 from lab.report.settings import describe, traffic
 from lab.report.tested import TestedCase, TestedClaim
+from lab.spec.case import Cause
 from lab.units import to_plain
 from lab.verdict import Result, Verdict
 
-__all__ = ["Claim"]
+__all__ = ["Claim", "quantity"]
 
+_ABBREVIATIONS = {"ack": "ACK", "acks": "ACKs", "cpu": "CPU", "gb": "GB", "mss": "MSS", "rtt": "RTT"}
 _MANY = 6  # rows of a table above which it is folded
 
 
@@ -50,13 +52,30 @@ class Claim(TestedClaim):
         """
         if self.verdict.kind not in ("partly", "not reproduced"):
             return self.reason
+        if self.grade == "open":
+            return f"{html.graded('open')} {html.prose(self.judged.declared.experiment.unexplained)}"
+        cause = self._cause
+        return f"{html.graded(cause.grade, cause.terms)} {html.prose(cause.says)}" if cause else self.reason
+
+    @property
+    def grade(self) -> str:
+        """Return how far its explanation goes: demonstrated, consistent, open, or "" where there is none."""
+        cause = self._cause
+        if self.judged.declared.experiment.unexplained and (cause is None or cause.grade != "demonstrated"):
+            return "open"
+        return cause.grade if cause else ""
+
+    @property
+    def _cause(self) -> Cause | None:
+        """Return the first cause that its figure bears out: a demonstrated one, else one that is consistent."""
         causes = [each.result.explains for each in self.tested if each.result.explains and each.result.bears_out]
         found = {cause.grade: cause for cause in reversed(causes)}
-        open_cause = self.judged.declared.experiment.unexplained
-        if open_cause and "demonstrated" not in found:
-            return f"{html.graded('open')} {html.prose(open_cause)}"
-        cause = found.get("demonstrated") or found.get("consistent")
-        return f"{html.graded(cause.grade, cause.terms)} {html.prose(cause.says)}" if cause else self.reason
+        return found.get("demonstrated") or found.get("consistent")
+
+    @property
+    def short(self) -> str:
+        """Return what to call the claim where there is little room."""
+        return self.judged.declared.article.story.get(self.name, self.name.replace("-", " "))
 
     @property
     def reason(self) -> str:
@@ -87,7 +106,7 @@ class Claim(TestedClaim):
         measured = dict.fromkeys(html.figure(each.result.measured) for each in counted)
         claimed = dict.fromkeys(_plainly(each.result) for each in counted)
         words = " or ".join(dict.fromkeys(each.result.claimed.word for each in counted if each.result.claimed))
-        how = escape(str(counted[0].case.tolerance))
+        how = html.typeset(str(counted[0].case.tolerance))
         if list(measured) == list(claimed):
             if verdict.kind == "reproduced":
                 return f"{_listed(measured)} measured, as {words}"
@@ -100,16 +119,16 @@ class Claim(TestedClaim):
         return text.plain(text.block(self.judged.result))
 
     def _repr_html_(self) -> str:
-        """Return heading, facts and results: the head of the claim's section."""
+        """Return heading, verdict, results and facts: the head of the claim's section."""
         declared = self.judged.declared
+        facts = "".join(f"<dt>{name}</dt><dd>{text}</dd>" for name, text in self._facts())
         return "\n".join(
             [
-                f'<section class="claim"><h2 id="{escape(self.name)}">{html.prose(declared.claim)}</h2>',
+                f'<section class="claim">{html.heading(self.name, html.prose(declared.claim), self.short)}',
                 f"<p>{html.badge(self.verdict.kind)} {self.reason}</p>",
-                "<dl>",
-                *(f"<dt>{name}</dt><dd>{text}</dd>" for name, text in self._facts()),
-                "</dl>",
+                f"<p>{self.why}</p>" if self.why != self.reason else "",
                 self._results(),
+                html.folded("How it was tested", f"<dl>{facts}</dl>"),
                 "</section>",
             ]
         )
@@ -120,8 +139,8 @@ class Claim(TestedClaim):
             yield "Claimed", html.prose(declared.source)
         yield (
             "Tested",
-            diagram(to_plain(case.network), case.path[0])
-            + f"<p>{escape(traffic(case.workload))}</p>"
+            html.scrolled(diagram(to_plain(case.network), case.path[0]), "Topology")
+            + f"<p>{html.typeset(escape(traffic(case.workload)))}</p>"
             + self._changes()
             + self._swept(),
         )
@@ -133,7 +152,7 @@ class Claim(TestedClaim):
             yield "Tolerance", "; ".join(self._agreements())
         if declared.history:
             yield "History", "".join(f"<p>{text}</p>" for text in self._history())
-        yield "Verify", html.code(f"lab run {self.id}") + self._provenance()
+        yield "Verify", f"{evidence.again(self)} · {evidence.source(self)}{self._provenance()}"
 
     def _sources(self) -> Iterator[str]:
         """Yield where each of the claim's figures comes from: the article's words, or how it follows from them."""
@@ -143,8 +162,8 @@ class Claim(TestedClaim):
                 source = (_plainly(each.result), each.result.claimed.word, each.result.claimed.source)
                 arms.setdefault(source, []).append(each.label)
         for (figure, word, said), names in arms.items():
-            whose = f" ({', '.join(html.code(name) for name in names)})" if len(arms) > 1 else ""
-            yield f"{figure} is {word}: {html.prose(said)}{whose}"
+            whose = f" ({', '.join(map(escape, names))})" if len(arms) > 1 else ""
+            yield f"{figure} is {word}: {html.cited(said)}{whose}"
 
     def _history(self) -> Iterator[str]:
         """Yield the later changes of what counts, the last one first."""
@@ -160,10 +179,10 @@ class Claim(TestedClaim):
         arms: dict[Any, list[str]] = {}
         for each in self.tested:
             if each.result.counts:
-                arms.setdefault(each.case.tolerance, []).append(each.case.arm)
+                arms.setdefault(each.case.tolerance, []).append(each.case.title)
         for tolerance, names in arms.items():
-            whose = ", ".join(html.code(name) for name in dict.fromkeys(names)) + ": " if len(arms) > 1 else ""
-            yield f"{whose}{escape(str(tolerance))}: {html.prose(tolerance.because)}"
+            whose = ", ".join(map(escape, dict.fromkeys(names))) + ": " if len(arms) > 1 else ""
+            yield f"{whose}{html.typeset(str(tolerance))}: {html.cited(tolerance.because)}"
 
     def _changes(self) -> str:
         """Return what the experiment sets on top of the topology, for all arms."""
@@ -196,7 +215,7 @@ class Claim(TestedClaim):
             setting = escape(each.case.point) if points else describe(arms[each.case.arm]) or "defaults"
             rows.append(
                 [
-                    html.code(each.case.arm),
+                    f'<span title="{escape(each.case.arm)}">{escape(each.case.title)}</span>',
                     setting,
                     html.claimed(result),
                     html.predicted(result),
@@ -226,8 +245,8 @@ class Claim(TestedClaim):
             fails = " Its figure does not bear this out." if result.bears_out is False and not each.case.point else ""
             text = html.prose(cause.says)
             said[each.case.arm] = (
-                f"<p>{html.graded(cause.grade, cause.terms)} Arm {html.code(each.case.arm)}{setting}{figures}: "
-                f"{text[:1].upper()}{text[1:]}.{fails}</p>"
+                f"<p>{html.graded(cause.grade, cause.terms)} <strong>{escape(each.case.title)}</strong>{setting}"
+                f"{figures}: {text}.{fails}</p>"
             )
         if unexplained := self.judged.declared.experiment.unexplained:
             said[""] = f"<p>{html.graded('open')} {html.prose(unexplained)}</p>"
@@ -252,18 +271,30 @@ def _listed(texts: Iterable[str]) -> str:
     return f"{', '.join(most)} and {last}" if most else last
 
 
+def quantity(measure: Any) -> str:
+    """Return the name of what a metric measures, as HTML, with the first sentence that its function says of itself."""
+    name, _ = named(measure)
+    words = " ".join(_ABBREVIATIONS.get(word, word) for word in name.split("_"))
+    return f'<span title="{escape(_about(name))}">{escape(words)}</span>'
+
+
+def _about(metric_name: str) -> str:
+    said = inspect.getdoc(getattr(metric, metric_name, None)) or ""
+    return " ".join(said.split()).split(". ")[0].rstrip(".")
+
+
 def _against(tested: TestedCase) -> str:
     """Return one arm's figures and what they had to be."""
-    result, how = tested.result, escape(str(tested.case.tolerance))
+    result, how = tested.result, html.typeset(str(tested.case.tolerance))
     verdict = how if result.verdict and result.verdict.kind == "reproduced" else f"not {how}"
     word = result.claimed.word if result.claimed else ""
     figures = f"{html.figure(result.measured)} measured, {_plainly(result)} {word}"
-    return f"{html.code(tested.label)} {figures} ({verdict})"
+    return f"{escape(tested.label)}: {figures} ({verdict})"
 
 
 def _measured(measure: Any) -> str:
     """Return what a metric is called, what it was given, and the first sentence that its function says of itself."""
     name, given = named(measure)
     values = ", ".join(f"{key}={value!r}" for key, value in given.items() if value is not None)
-    said = " ".join((inspect.getdoc(getattr(metric, name, None)) or "").split()).split(". ")[0].rstrip(".")
+    said = _about(name)
     return html.code(f"{name}({values})") + (f" ({html.prose(said)})" if said else "")

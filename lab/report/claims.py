@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from html import escape
 from typing import Any
 
 from lab.errors import InputError, LabError
 from lab.record.record import Record
-from lab.report import html
 from lab.report.claim import Claim
 from lab.report.html import Html
+from lab.report.summary import summary
 from lab.verdict import Kind
 
 __all__ = ["Claims"]
@@ -111,27 +110,11 @@ class Claims:
         return Html(*(claim.plot(kind, **options).text for claim in self))
 
     def table(self) -> Html:
-        """Return the three figures, the errors of model and law, and the verdict, for every arm that counts."""
-        head = ["Claim", "Arm", "Claimed", "Predicted", "Measured", "Model error", "Verdict"]
-        return Html(html.table(head, (row for claim in self for row in _rows(claim)), "verdicts"))
+        """Return quantity, tolerance, figures, verdict, reason and evidence of each claim."""
+        return summary(self)
 
     def _repr_html_(self) -> str:
         return self.table().text if self.claims else "<p>No claims.</p>"
 
     def __repr__(self) -> str:
         return "\n\n".join(map(repr, self)) or "no claims"
-
-
-def _rows(claim: Claim) -> Iterable[list[str]]:
-    counted = [each for each in claim.tested if each.result.counts]
-    for index, each in enumerate(counted):
-        result = each.result
-        yield [
-            f'<a href="#{escape(claim.name)}">{html.prose(claim.judged.declared.claim)}</a>' if index == 0 else "",
-            html.code(each.label) if len(counted) > 1 else "",
-            html.claimed(result),
-            html.predicted(result),
-            html.measured(result),
-            html.model_errors(result),
-            html.badge(result.verdict.kind if result.verdict else "skipped"),
-        ]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import io
+import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import wraps
@@ -17,18 +18,47 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
 from lab.errors import LabError
-from lab.report.html import Html, badge, folded, prose
+from lab.report.html import Html, badge, folded, prose, typeset
 from lab.report.tested import NotRun, TestedCase, TestedClaim
 
-__all__ = ["ARMS", "INK", "MUTED", "PREDICTED", "REPORTED", "Label", "Picture", "axes", "draw", "labels", "picture"]
+__all__ = [
+    "ARMS",
+    "IDLE",
+    "INK",
+    "MUTED",
+    "PAPER",
+    "PREDICTED",
+    "REPORTED",
+    "SMALL",
+    "Label",
+    "Picture",
+    "axes",
+    "draw",
+    "labels",
+    "picture",
+]
 
 _P = ParamSpec("_P")
 
-# Okabe and Ito's palette, told apart by all kinds of colour vision; the fourth darker, the fifth added.
-ARMS = ("#0072B2", "#D55E00", "#009E73", "#A66F00", "#3D2B8C")
-REPORTED = "#A6467A"  # their reddish purple, darker, so that text in it can be read on white
+# Okabe and Ito's hues, told apart by all kinds of colour vision, and so dark that text in them can be read on white.
+ARMS = ("#0072b2", "#a84a00", "#00734f", "#8a5c00", "#3d2b8c")
+REPORTED = "#a6467a"
 PREDICTED = INK = "#1a1a1a"
-MUTED = "#6b6b6b"
+MUTED = "#5d5d5d"
+PAPER = "#fefefe"  # what a label that covers a line is written on
+IDLE = "#efefef"  # the ground of a time in which nothing happens
+_GRID = "#e2e2e2"
+# On a page these colours are the style sheet's, which has others for a dark screen.
+_VARIABLES = {
+    **{colour: f"arm-{number}" for number, colour in enumerate(ARMS, 1)},
+    REPORTED: "said",
+    INK: "ink",
+    MUTED: "muted",
+    PAPER: "paper",
+    IDLE: "idle",
+    _GRID: "grid",
+}
+SMALL = 11  # points: the smallest text that can be read when a phone shrinks the figure
 
 _SIZE = (6.1, 3.2)  # inches
 _MANY = 4  # trials above which a caption folds their list
@@ -40,12 +70,16 @@ _RC: Any = {
     "axes.labelcolor": INK,
     "axes.spines.right": False,
     "axes.spines.top": False,
-    "font.family": "DejaVu Sans",  # comes with matplotlib, so that every machine draws the same
-    "font.size": 10.5,
-    "grid.color": "#e2e2e2",
+    "figure.facecolor": "none",
+    "axes.facecolor": "none",
+    # The first comes with matplotlib, so that every machine draws the same; a page without it takes one as wide.
+    "font.family": ["DejaVu Sans", "sans-serif"],
+    "font.sans-serif": ["DejaVu Sans", "Verdana"],
+    "font.size": 11.5,
+    "grid.color": _GRID,
     "grid.linewidth": 0.8,
     "path.simplify_threshold": 0.5,
-    "svg.fonttype": "path",
+    "svg.fonttype": "none",  # text stays text
     "svg.hashsalt": "replab",
     "xtick.color": MUTED,
     "xtick.labelcolor": INK,
@@ -66,15 +100,13 @@ class Label:
 class Picture(Html):
     """A picture is a figure with its caption. A notebook gets it as HTML, and as PNG with its name in the metadata."""
 
-    def __init__(self, name: str, svg: bytes, png: bytes, alt: str, caption: str) -> None:
+    def __init__(self, name: str, svg: bytes, png: bytes, alt: str, caption: str, foreign: bool = False) -> None:
+        """Make the figure of its two forms; one that is `foreign`, drawn by another program, keeps its own colours."""
         self.name = name
         self.svg = svg
         self.png = png
-        data = base64.b64encode(svg).decode()
-        super().__init__(
-            f'<figure id="{escape(name)}"><img src="data:image/svg+xml;base64,{data}" alt="{escape(alt)}">',
-            f"<figcaption>{caption}</figcaption></figure>",
-        )
+        shown = _framed(svg, alt) if foreign else _inlined(svg, name, alt)
+        super().__init__(f'<figure id="{escape(name)}">{shown}', f"<figcaption>{caption}</figcaption></figure>")
 
     def save(self, path: Path | str) -> None:
         """Write the figure: as PNG if the name ends in .png, otherwise as SVG."""
@@ -83,6 +115,26 @@ class Picture(Html):
     def _repr_mimebundle_(self, **_: object) -> tuple[dict[str, str], dict[str, Any]]:
         png = base64.b64encode(self.png).decode()
         return {"text/html": self.text, "image/png": png}, {"figure": self.name}
+
+
+def _framed(svg: bytes, alt: str) -> str:
+    """Return the drawing as an image of its own."""
+    data = base64.b64encode(svg).decode()
+    return f'<img src="data:image/svg+xml;base64,{data}" alt="{escape(alt)}">'
+
+
+def _inlined(svg: bytes, name: str, alt: str) -> str:
+    """Return the drawing as a part of the page: its text can be found, and its colours are the page's."""
+    text = svg.decode()
+    text = text[text.index("<svg") :]
+    text = re.sub(r"<metadata>.*?</metadata>|<!--.*?-->", "", text, flags=re.DOTALL)
+    used = set(re.findall(r"""(?:url\(#|href="#)([^)"]+)""", text))
+    text = re.sub(r' id="([^"]+)"', lambda found: f' id="{name}.{found[1]}"' if found[1] in used else "", text)
+    text = re.sub(r"url\(#", f"url(#{name}.", text)
+    text = re.sub(r'href="#', f'href="#{name}.', text)
+    text = re.sub("|".join(_VARIABLES), lambda found: f"var(--{_VARIABLES[found[0]]}, {found[0]})", text)
+    text = re.sub(r' (?:width|height)="[^"]*pt"', "", text, count=2)
+    return text.replace("<svg ", f'<svg role="img" aria-label="{escape(alt)}" ', 1).strip()
 
 
 def draw(
@@ -134,15 +186,24 @@ def labels(target: Axes, wanted: Iterable[Label], room: float = 0.075) -> None:
 
 
 def picture(
-    claim: TestedClaim, kind: str, figure: Figure, alt: str, caption: str, shown: Sequence[TestedCase]
+    claim: TestedClaim,
+    kind: str,
+    figure: Figure,
+    alt: str,
+    caption: str,
+    shown: Sequence[TestedCase],
+    foreign: bool = False,
 ) -> Picture:
-    """Make a page's figure: `alt` for those who do not see it, `caption` as HTML, and the trials that it shows."""
+    """Make a page's figure: `alt` for those who do not see it, `caption` as HTML, and the trials that it shows.
+
+    One that is `foreign` was drawn by another program, in its own colours.
+    """
     name = f"{claim.id.replace('/', '.')}.{kind}"
     svg, png = io.BytesIO(), io.BytesIO()
     figure.savefig(svg, format="svg", metadata={"Date": None, "Creator": None})
-    figure.savefig(png, format="png", dpi=160, metadata={"Software": None})
+    figure.savefig(png, format="png", dpi=160, facecolor="white", metadata={"Software": None})
     traced = f'{caption} <div class="trace">{_trace(claim, shown)} <a href="figures/{name}.png">PNG</a></div>'
-    return Picture(name, svg.getvalue(), png.getvalue(), alt, traced)
+    return Picture(name, svg.getvalue(), png.getvalue(), typeset(alt), traced, foreign)
 
 
 def _trace(claim: TestedClaim, shown: Sequence[TestedCase]) -> str:

@@ -17,26 +17,41 @@ __all__ = [
     "Html",
     "badge",
     "basis",
+    "cells",
+    "cited",
     "claimed",
     "code",
     "counted",
     "figure",
     "folded",
     "graded",
+    "heading",
     "interval",
     "measured",
     "model_error",
     "model_errors",
     "percent",
     "predicted",
+    "predicted_briefly",
     "prose",
     "quoted",
+    "rowed",
+    "scrolled",
+    "sign",
     "table",
+    "typeset",
     "witness",
 ]
 
 DASH = "—"  # where there is no figure
 
+_COMMITS = "https://git.kernel.org/torvalds/c/"
+_SIGNS_OF_PRINT = (
+    (re.compile(r"(?<=\d )us\b"), "µs"),
+    (re.compile(r"(?<=[\w)]) x (?=[\w(])"), " × "),
+    (re.compile(r"(?<=RFC )(\d{3,4}),? (?:section )?(\d+(?:\.\d+)*)(?=[^\d]|$)"), r"\1 §\2"),
+)
+_ROW = ' role="row"'
 _TOO_SMALL = ("bit/s", "ns")  # less than the next larger unit is written with an exponent
 # A sign next to the colour, for those who do not see it.
 _SIGNS: dict[Kind, str] = {
@@ -72,6 +87,24 @@ def badge(kind: Kind) -> str:
     return f'<span class="verdict {kind.replace(" ", "-")}">{_SIGNS[kind]} {kind}</span>'
 
 
+def sign(kind: Kind) -> str:
+    """Show a verdict as its sign alone, with the word for those who point at it or hear it."""
+    name = kind.replace(" ", "-")
+    return f'<span class="sign {name}" role="img" aria-label="{kind}" title="{kind}">{_SIGNS[kind]}</span>'
+
+
+def heading(anchor: str, text: str, short: str = "") -> str:
+    """Return the heading of a section, with a link to itself; lists of contents call it `short`."""
+    name = escape(short or re.sub(r"<[^>]*>", "", text))
+    here = f'<a class="here" href="#{escape(anchor)}" aria-label="Link to {name}">¶</a>'
+    return f'<h2 id="{escape(anchor)}" data-short="{name}">{text} {here}</h2>'
+
+
+def scrolled(inner: str, name: str) -> str:
+    """Let what is too wide for a narrow screen be moved sideways, by keys, too."""
+    return f'<div class="scroll" role="region" aria-label="{escape(name)}" tabindex="0">{inner}</div>'
+
+
 def graded(grade: str, terms: str = "") -> str:
     """Show how far an explanation goes: demonstrated, consistent, refutes or open, and what was fitted or assumed."""
     return f'<span class="verdict explains">{escape(grade)}</span>' + (f" ({prose(terms)})" if terms else "")
@@ -91,7 +124,20 @@ def code(text: str) -> str:
 
 def prose(text: str) -> str:
     """Escape text and mark up the `code` in it."""
-    return re.sub(r"`([^`]+)`", r"<code>\1</code>", escape(text, quote=False))
+    return re.sub(r"`([^`]+)`", r"<code>\1</code>", escape(typeset(text), quote=False))
+
+
+def typeset(text: str) -> str:
+    """Return the text with the signs of print: 40 µs, 3 × 4, RFC 7323 §5."""
+    for written, printed in _SIGNS_OF_PRINT:
+        text = written.sub(printed, text)
+    return text
+
+
+def cited(text: str) -> str:
+    """Mark up text as `prose` does, with links to the RFCs and the kernel commits that it names."""
+    linked = re.sub(r"RFC (\d+)", r'<a href="https://www.rfc-editor.org/rfc/rfc\1">RFC \1</a>', prose(text))
+    return re.sub(r"commit ([0-9a-f]{12})", rf'commit <a href="{_COMMITS}\1"><code>\1</code></a>', linked)
 
 
 def figure(value: Value | None) -> str:
@@ -104,7 +150,7 @@ def figure(value: Value | None) -> str:
         return text if unit == "1" else f"{text} B"
     for name, scale in SCALES[unit].items():
         if abs(number) >= scale and name not in _TOO_SMALL:
-            return f"{number / scale:#.4g}".rstrip(".") + f" {name}"
+            return typeset(f"{number / scale:#.4g}".rstrip(".") + f" {name}")
     return f"{number:.4g} {unit}"
 
 
@@ -122,8 +168,8 @@ def interval(value: Value | None) -> str:
 
 
 def measured(result: Result) -> str:
-    """Show what was measured, and below it the interval with its coverage and how many repeats count, of how many."""
-    below = ", ".join(filter(None, [interval(result.measured), counted(result)]))
+    """Show what was measured, and below it the interval with its coverage and how many of several repeats count."""
+    below = ", ".join(filter(None, [interval(result.measured), counted(result) if result.repeats > 1 else ""]))
     return f"<strong>{figure(result.measured)}</strong>" + (f"<br><small>{below}</small>" if below else "")
 
 
@@ -134,7 +180,7 @@ def counted(result: Result) -> str:
 
 def quoted(value: Value | None) -> str:
     """Format an article's figure with the digits that it has there; a dash where there is none."""
-    return figure(value) if value is None or value.unit == "1" else str(value)
+    return figure(value) if value is None or value.unit == "1" else typeset(str(value))
 
 
 def claimed(result: Result) -> str:
@@ -153,7 +199,7 @@ def percent(ratio: float | None) -> str:
         return DASH
     if ratio == 0:
         return "0 %"
-    return f"{100 * ratio:+.2f} %" if abs(ratio) >= 0.00005 else "&lt; 0.01 %"
+    return f"{100 * ratio:+.2f} %".replace("-", "−") if abs(ratio) >= 0.00005 else "&lt; 0.01 %"
 
 
 def model_error(result: Result) -> str:
@@ -172,14 +218,29 @@ def model_errors(result: Result) -> str:
 def predicted(result: Result) -> str:
     """Format the predicted figure, and below it that of the law beside a simulation; where there is none, say why."""
     why, no_law = (prose(each) for each in (result.why_not_predicted, result.why_no_law))
-    late = _beside(f"after the fact, on {result.predicted_at[:10]}" if result.after_the_fact else "")
-    law = _beside(f"law: {figure(result.law)}") if result.law else _beside(no_law and f"no law: {no_law}", "why")
-    return figure(result.predicted) + _beside(why, "why") + late + law
+    law = _law(result) or _beside(no_law and f"no law: {no_law}", "why")
+    return figure(result.predicted) + _beside(why, "why") + _late(result) + law
+
+
+def predicted_briefly(result: Result) -> str:
+    """Format the predicted figure and its law's, with the reasons for what lacks only for those who point at it."""
+    said = figure(result.predicted)
+    if result.why_not_predicted:
+        said = f'<span title="{escape(result.why_not_predicted)}">{said}</span>'
+    return said + _late(result) + _law(result)
+
+
+def _late(result: Result) -> str:
+    return _beside(f"after the fact, on {result.predicted_at[:10]}" if result.after_the_fact else "")
+
+
+def _law(result: Result) -> str:
+    return _beside(f"law: {figure(result.law)}") if result.law else ""
 
 
 def basis(prediction: Prediction) -> str:
     """Say what a prediction is called, of what kind it is, and what it rests on."""
-    said = f"{code(prediction.name)}, {prediction.kind}: {prose(prediction.basis)}"
+    said = f"{code(prediction.name)}, {prediction.kind}: {cited(prediction.basis)}"
     no_law = prediction.kind == "simulation" and prediction.law is None
     return f"{said}; no law: {prose(prediction.because)}" if no_law else said
 
@@ -189,17 +250,28 @@ def _beside(said: str, kind: str = "") -> str:
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str]], kind: str = "") -> str:
-    """Make a table of cells that are HTML already. On a narrow screen each row is a block, its cells labelled by
-    `head`.
+    """Make a table of cells that are HTML already; the first cell of a row is its head.
+
+    On a narrow screen each row is a block, its cells labelled by `head`. The roles keep it a table for who hears it.
     """
-    top = "".join(f"<th>{escape(name)}</th>" for name in head)
-    body = "\n".join(
-        "<tr>"
-        + "".join(f'<td data-label="{escape(name)}">{cell}</td>' for name, cell in zip(head, row, strict=True))
-        + "</tr>"
-        for row in rows
+    return rowed(head, (f"<tr{_ROW}>{cells(head, row)}</tr>" for row in rows), kind)
+
+
+def cells(head: Sequence[str], row: Sequence[str]) -> str:
+    """Return the cells of one row: its head, then what stands below each name of `head`."""
+    first, *others = zip(head, row, strict=True)
+    body = "".join(f'<td role="cell" data-label="{escape(name)}">{cell}</td>' for name, cell in others)
+    return f'<th role="rowheader" scope="row" data-label="{escape(first[0])}">{first[1]}</th>{body}'
+
+
+def rowed(head: Sequence[str], rows: Iterable[str], kind: str = "") -> str:
+    """Make a table of rows that are HTML already."""
+    top = "".join(f'<th role="columnheader" scope="col">{escape(name)}</th>' for name in head)
+    body = "\n".join(rows)
+    return (
+        f'<table role="table" class="{f"cards {kind}".strip()}"><thead role="rowgroup"><tr{_ROW}>{top}</tr></thead>\n'
+        f'<tbody role="rowgroup">\n{body}\n</tbody></table>'
     )
-    return f'<table class="{kind}"><thead><tr>{top}</tr></thead>\n<tbody>\n{body}\n</tbody></table>'
 
 
 def folded(summary: str, inner: str) -> str:

@@ -27,8 +27,8 @@ __all__ = [
     "compared_there",
     "execute",
     "found",
+    "in_report",
     "kernels",
-    "page",
 ]
 
 INDEX = "index"
@@ -70,9 +70,9 @@ def _found(wanted: Callable[[Path, str], bool]) -> dict[str, Path]:
     return notebooks
 
 
-def page() -> Path:
-    """Return the folder that the current notebook's page goes to; outside a notebook, the current directory."""
-    return Path(os.environ.get(PAGES, "."))
+def in_report() -> bool:
+    """Return whether the current notebook becomes a page of a report."""
+    return PAGES in os.environ
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,22 +2,86 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator, Mapping
+from html import escape, unescape
 from pathlib import Path
 from typing import Any
 
-__all__ = ["render"]
+__all__ = ["render", "style", "title_of", "ways"]
 
 _HERE = Path(__file__).parent
+_HEADING = re.compile(r"<h2(?P<attributes>[^>]*)>(?P<text>.*?)</h2>", re.DOTALL)
+_ATTRIBUTE = re.compile(r'([\w-]+)="([^"]*)"')
 
 
-def render(notebook: Any, name: str) -> str:
-    """Return the page as HTML. Code is folded; the title is the notebook's metadata `title`, else `name`."""
+def render(notebook: Any, name: str, around: Mapping[str, str] | None = None, index: str = "") -> str:
+    """Return the page as HTML.
+
+    `around` are the pages of the report, name -> title, in their order; `index` is the name of the one that lists them.
+    """
     from nbconvert import HTMLExporter
 
     exporter = HTMLExporter(  # type: ignore[no-untyped-call]
         template_name="template", extra_template_basedirs=[str(_HERE)], exclude_anchor_links=True, embed_images=True
     )
-    title = notebook.metadata.get("title", name)
-    resources = {"title": title, "style": (_HERE / "template" / "page.css").read_text(encoding="utf-8")}
+    title = title_of(notebook, name)
+    resources = {"title": title, "style": style(), "navigation": "", "foot": ""}
     body, _ = exporter.from_notebook_node(notebook, resources)
-    return str(body)
+    head = ways(name, title, around or {}, index) + _contents(str(body))
+    foot = f"<footer>{ways(name, title, around or {}, index)}{_code(name)}</footer>" if around else ""
+    return (
+        str(body).replace("<body>\n", f"<body>\n<header>{head}</header>", 1).replace("</main>\n", f"</main>\n{foot}", 1)
+    )
+
+
+def style() -> str:
+    """Return the style sheet of all pages."""
+    return (_HERE / "template" / "page.css").read_text(encoding="utf-8")
+
+
+def title_of(notebook: Any, name: str) -> str:
+    """Return what a notebook's metadata calls it; its `name` where that says nothing."""
+    return str(notebook.metadata.get("title", name))
+
+
+def ways(name: str, title: str, around: Mapping[str, str], index: str, up: str = "") -> str:
+    """Return the links to the index, and to the pages before and after this one; `up` leads to their folder."""
+    if not around:
+        return ""
+    order = list(around)
+    place = order.index(name) if name in order else -1
+    links = [] if name == index else [f'<a href="{up}{escape(index)}.html">All articles</a>']
+    links.append(f"<span>{escape(_brief(title))}</span>")
+    for step, arrow, rel in ((-1, "← {}", "prev"), (1, "{} →", "next")):
+        if place >= 0 and 0 <= place + step < len(order):
+            other = order[place + step]
+            links.append(
+                f'<a rel="{rel}" href="{up}{escape(other)}.html">{arrow.format(escape(_brief(around[other])))}</a>'
+            )
+    return f'<nav aria-label="Pages" class="ways">{"".join(links)}</nav>'
+
+
+def _brief(title: str) -> str:
+    """Return the part of a title before its colon."""
+    return title.partition(":")[0]
+
+
+def _contents(body: str) -> str:
+    """Return links to the page's sections, by their short names."""
+    links = [f'<a href="#{anchor}">{name}</a>' for anchor, name in _sections(body)]
+    return f'<nav aria-label="On this page" class="contents">{"".join(links)}</nav>' if len(links) > 1 else ""
+
+
+def _sections(body: str) -> Iterator[tuple[str, str]]:
+    """Yield the anchor and the short name of each section."""
+    for found in _HEADING.finditer(body):
+        having = dict(_ATTRIBUTE.findall(found["attributes"]))
+        text = escape(unescape(re.sub(r"<[^>]*>|¶", "", found["text"])).strip())
+        if "id" in having:
+            yield having["id"], having.get("data-short", text)
+
+
+def _code(name: str) -> str:
+    notebook = f'<a href="notebooks/{escape(name)}.ipynb">The notebook that makes this page</a>'
+    return f'<p>{notebook} · <a href="#top">Top</a></p>'

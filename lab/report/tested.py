@@ -6,13 +6,13 @@ import os
 from dataclasses import dataclass, replace
 from functools import cached_property
 from html import escape
-from pathlib import Path
 from typing import Self
 
 from lab import outputs
 from lab.errors import LabError
 from lab.model import Scenario
 from lab.record.record import Record
+from lab.report.html import typeset
 from lab.report.traffic import Traffic, traffic_of
 from lab.spec.case import Case, CaseKey
 from lab.units import Value
@@ -37,6 +37,11 @@ class TestedCase:
     @property
     def label(self) -> str:
         """Return what to call the case in a figure."""
+        return f"{self.case.title} at {typeset(self.case.point)}" if self.case.point else self.case.title
+
+    @property
+    def name(self) -> str:
+        """Return what an experiment and a notebook call the case."""
         return f"{self.case.arm} at {self.case.point}" if self.case.point else self.case.arm
 
     @property
@@ -66,7 +71,7 @@ class TestedClaim:
     """A tested claim is a judged claim, case by case."""
 
     judged: JudgedClaim
-    page: Path  # the folder of the page that shows the claim, so that links can be relative
+    in_report: bool  # whether a page of a report shows the claim: then links stay in its folder
 
     @property
     def id(self) -> str:
@@ -151,7 +156,7 @@ class TestedClaim:
 
         Raises NotRun when there is none.
         """
-        having = tuple(each for each in self.run if not names or {each.case.arm, each.label} & {*names})
+        having = tuple(each for each in self.run if not names or {each.case.arm, each.name} & {*names})
         if not having:
             raise NotRun(f"{' and '.join(names)} not run (run `lab run {self.id}`)")
         return having
@@ -161,7 +166,12 @@ class TestedClaim:
         kernel = tested.record.trial.kernel if tested.record else self.judged.kernel
         return scenario_of(tested.case, kernel)
 
-    def trial_link(self, record: Record) -> str:
-        """Return a link to the record's folder, by the first digits of its address."""
-        target = os.path.relpath(record.folder.resolve(), self.page.resolve())
-        return f'<a class="trial" href="{escape(target)}/" title="{record.address}">{record.address[:12]}</a>'
+    def folder_of(self, record: Record) -> str:
+        """Return where the trial's page and files are; where no report is written, the record itself."""
+        return f"trials/{record.address}/" if self.in_report else f"{os.path.relpath(record.folder.resolve())}/"
+
+    def trial_link(self, record: Record, text: str = "") -> str:
+        """Return a link to the trial, called `text`, or by the first digits of its address."""
+        target = self.folder_of(record) + ("index.html" if self.in_report else "")
+        kind = "" if text else ' class="trial"'
+        return f'<a{kind} href="{escape(target)}" title="{record.address}">{text or record.address[:12]}</a>'

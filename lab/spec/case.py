@@ -40,6 +40,7 @@ class Case:
     claimed: Claimed | None
     explains: Cause | None
     relative_to: str
+    title: str  # what pages call the arm
 
     @property
     def counts(self) -> bool:

@@ -86,6 +86,8 @@ class Arm(Changes):
     samples: int | None = None
     # why fewer than ten samples do though wires lose, delay, reorder or duplicate frames by chance
     few_samples: str = ""
+    # what pages call the arm; its name with spaces for hyphens unless given. It is no part of a trial's address
+    title: str = ""
 
     def __post_init__(self) -> None:
         _check_name("arm", self.name)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from lab.prediction import declared
@@ -36,6 +36,10 @@ class Article:
     author: str
     date: str
     url: str
+    headline: str = ""  # what was found, as the title of its page says it
+    answer: str = ""  # what was found, in a sentence or two
+    # claim's name -> what to call it where there is little room, in the order in which the page tells them
+    story: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -111,6 +115,7 @@ class LoadedExperiment:
             claimed=experiment.claimed(arm, point),
             explains=arm.explains,
             relative_to=arm.relative_to,
+            title=arm.title or arm.name.replace("-", " "),
         )
 
 

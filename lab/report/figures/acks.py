@@ -12,7 +12,7 @@ from lab.metric import Connection, capture_of
 from lab.metric.acks import ack_delays, full_segment, hole
 from lab.metric.flow import Floats, bulk
 from lab.report import html
-from lab.report.drawing import ARMS, PREDICTED, REPORTED, Label, axes, draw, labels, picture
+from lab.report.drawing import ARMS, PREDICTED, REPORTED, SMALL, Label, axes, draw, labels, picture
 from lab.report.html import Html
 from lab.report.tested import NotRun, TestedCase, TestedClaim
 
@@ -48,7 +48,7 @@ def ack_rates(
         panel.set_ylabel(f"per {1e3 * tick:g} ms")
         panel.yaxis.set_minor_locator(NullLocator())
         panel.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
-        panel.set_title(each.label, loc="left", fontsize=9.5)
+        panel.set_title(each.label, loc="left", fontsize=SMALL)
         said.append(f"{each.label}: {data.sum() / max(1, acks.sum()):.4g} segments per ACK")
         _beside(panel, ends)
     panels[-1].set(xlabel=_SINCE, xlim=(1e3 * start, 1e3 * end), ylim=(0.7, 2 * top))
@@ -80,7 +80,7 @@ def ack_delay_series(claim: TestedClaim, *arms: str) -> Html:
                 ends.append(Label(1e3 * value.number, said_of_it, colour))
         top = max([delays.max(initial=0), *(label.y for label in ends)])
         panel.set(ylim=(-0.06 * max(top, 10), 1.15 * max(top, 10)), ylabel="ms")
-        panel.set_title(each.label, loc="left", fontsize=9.5)
+        panel.set_title(each.label, loc="left", fontsize=SMALL)
         labels(panel, ends, room=0.2)
         said.append(f"{each.label}: {delays.min(initial=0):.3g} to {delays.max(initial=0):.4g} ms")
     panels[-1].set_xlabel("data segment")
@@ -103,7 +103,7 @@ def acks_behind_hole(claim: TestedClaim, *arms: str) -> Html:
         known = np.searchsorted(arrived, sent, side="right")
         panel.vlines((sent - since) / 1e6, 0, known, color=ARMS[1], linewidth=1.1)
         panel.plot((sent - since) / 1e6, known, "^", color=ARMS[1], markersize=6, clip_on=False)
-        panel.set_title(f"{each.label}: {len(behind)} segments, {len(acks)} ACKs", loc="left", fontsize=9.5)
+        panel.set_title(f"{each.label}: {len(behind)} segments, {len(acks)} ACKs", loc="left", fontsize=SMALL)
         panel.set(ylabel="segments behind\nthe hole", ylim=(0, 1.1 * len(behind)))
         said.append(f"{each.label}: {len(acks)} ACKs for {len(behind)} segments")
     panels[-1].set_xlabel("time since the first segment behind the hole, ms")

@@ -27,7 +27,7 @@ def flent_plot(claim: TestedClaim, arm: str, plot: Plot = "totals") -> Html:
     name = _declared(shown[0]).test
     alt = f"Flent's plot '{plot}' of {name}: {about}"
     caption = f"Flent's own {about.lower()} of <code>{name}</code>, arm <code>{arm}</code>, from its data file."
-    return picture(claim, f"flent-{arm}-{plot}", figure, alt, caption, shown)
+    return picture(claim, f"flent-{arm}-{plot}", figure, alt, caption, shown, foreign=True)
 
 
 def _declared(tested: TestedCase) -> Any:

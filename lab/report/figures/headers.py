@@ -5,7 +5,7 @@ from __future__ import annotations
 from matplotlib.axes import Axes
 from matplotlib.ticker import EngFormatter
 
-from lab.report.drawing import ARMS, PREDICTED, REPORTED, axes, draw, picture
+from lab.report.drawing import ARMS, PREDICTED, REPORTED, SMALL, axes, draw, picture
 from lab.report.html import Html
 from lab.report.tested import TestedCase, TestedClaim
 
@@ -27,7 +27,7 @@ def header_lengths(claim: TestedClaim) -> Html:
             panel.annotate(f"{count:,} segments", (length + 1.6, count / 2), color=colour, va="center")
         _mark(panel, each, most)
         panel.set(xlim=(17, 62), ylim=(0, 1.5 * most), ylabel="segments")
-        panel.set_title(_setting(claim, each), loc="left", fontsize=10)
+        panel.set_title(_setting(claim, each), loc="left", fontsize=SMALL)
         panel.yaxis.set_major_formatter(EngFormatter(sep=""))
     panels[-1].set_xlabel("TCP header of a data segment, bytes")
     panels[-1].set_xticks(_LENGTHS)

@@ -8,14 +8,14 @@ from matplotlib.collections import QuadMesh
 from matplotlib.patches import Rectangle
 
 from lab.report import html
-from lab.report.drawing import MUTED, REPORTED, axes, draw, picture
+from lab.report.drawing import MUTED, REPORTED, SMALL, axes, draw, picture
 from lab.report.figures.scale import scale_of
 from lab.report.html import Html
 from lab.report.tested import TestedCase, TestedClaim
 
 __all__ = ["heatmap"]
 
-_CELL, _BESIDE = (1.0, 0.7), (2.3, 1.0)  # inches: a cell, and what surrounds the cells
+_CELL, _BESIDE = (0.95, 0.85), (2.3, 1.0)  # inches: a cell, and what surrounds the cells
 _LUMA, _DARK = (0.299, 0.587, 0.114), 0.5  # weights of red, green, blue (ITU-R BT.601); where text on it turns white
 
 
@@ -75,4 +75,4 @@ def _say(panel: Axes, mesh: QuadMesh, corner: tuple[int, int], each: TestedCase,
     panel.annotate(f"{number:.4g}", (column + 0.5, row + height), ha="center", va="center", color=ink)
     for line, text in enumerate(small):
         place = (column + 0.5, row + height - 0.31 - 0.24 * line)
-        panel.annotate(text, place, ha="center", va="center", color=ink, fontsize=8.5)
+        panel.annotate(text, place, ha="center", va="center", color=ink, fontsize=SMALL)

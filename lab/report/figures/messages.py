@@ -14,7 +14,7 @@ from lab.metric import Segments, connection_of, counts_of, latencies
 from lab.model import exchange
 from lab.model.small_writes import messages_of
 from lab.record.record import Record
-from lab.report.drawing import ARMS, INK, MUTED, PREDICTED, REPORTED, axes, draw, picture
+from lab.report.drawing import ARMS, IDLE, INK, MUTED, PAPER, PREDICTED, REPORTED, SMALL, axes, draw, picture
 from lab.report.html import Html, code
 from lab.report.tested import NotRun, TestedCase, TestedClaim
 
@@ -61,7 +61,7 @@ def message_latencies(claim: TestedClaim, *arms: str) -> Html:
             color=colour,
             ha="right" if right else "left",
             va="center",
-            bbox={"facecolor": "white", "edgecolor": "none", "pad": 1.5},
+            bbox={"facecolor": PAPER, "edgecolor": "none", "pad": 1.5},
             zorder=4,
         )
         _mark(claim, panel, each)
@@ -86,7 +86,7 @@ def _mark(claim: TestedClaim, panel: Axes, each: TestedCase) -> None:
             at = 1e3 * value.number / messages
             panel.axvline(at, color=colour, linestyle=style, linewidth=1.3, zorder=3)
             if colour == REPORTED:
-                panel.set_title(f"{each.whose}: {at:.4g} ms", color=colour, loc="left", fontsize=10)
+                panel.set_title(f"{each.whose}: {at:.4g} ms", color=colour, loc="left", fontsize=SMALL)
 
 
 @draw("packets per message")
@@ -143,7 +143,7 @@ def message_sequence(claim: TestedClaim, arm: str, message: int = 10) -> Html:
     for arrow in arrows:
         place += 1.0
         if arrow.sent - before > _WAIT * (end - start) / 1e6:
-            panel.axhspan(place - 0.25, place + 0.95, color="#efefef", linewidth=0)
+            panel.axhspan(place - 0.25, place + 0.95, color=IDLE, linewidth=0)
             panel.annotate(f"no packet for {arrow.sent - before:.2f} ms", (0.5, place + 0.35), ha="center", va="center")
             place += 1.7
         _draw(panel, arrow, place)
@@ -183,7 +183,7 @@ def _draw(panel: Axes, arrow: _Arrow, place: float) -> None:
     panel.annotate("", (right, place + 0.45), (left, place), arrowprops=style)
     panel.annotate(arrow.text, (0.5, place + 0.12), ha="center", va="bottom", color=colour)
     y, at = (place, arrow.sent) if arrow.forward else (place + 0.45, arrow.arrived)
-    panel.annotate(f"{at:.3f} ms ", (0, y), ha="right", va="center", color=MUTED, fontsize=9, annotation_clip=False)
+    panel.annotate(f"{at:.3f} ms ", (0, y), ha="right", va="center", color=MUTED, fontsize=SMALL, annotation_clip=False)
 
 
 def _record(each: TestedCase) -> Record:

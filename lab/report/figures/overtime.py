@@ -11,7 +11,7 @@ from matplotlib.ticker import EngFormatter, FuncFormatter
 
 from lab import outputs
 from lab.model import base_rtt
-from lab.report.drawing import ARMS, MUTED, PREDICTED, REPORTED, Label, axes, draw, labels, picture
+from lab.report.drawing import ARMS, IDLE, MUTED, PREDICTED, REPORTED, SMALL, Label, axes, draw, labels, picture
 from lab.report.figures.scale import scale_of
 from lab.report.html import Html, code
 from lab.report.tested import NotRun, TestedCase, TestedClaim
@@ -133,7 +133,7 @@ def _windows(each: TestedCase, panel: Axes) -> list[Label]:
         if value and value.unit == "B":
             panel.axhline(value.number, color=colour, linestyle=style, linewidth=1.5)
             ends.append(Label(value.number, f"{name} {value.number:,.0f}", colour))
-    panel.set_title(f"{each.label}: {_buffers(each)}", loc="left", fontsize=9.5)
+    panel.set_title(f"{each.label}: {_buffers(each)}", loc="left", fontsize=SMALL)
     panel.set_ylabel("bytes")
     panel.yaxis.set_major_formatter(EngFormatter(sep=" "))
     return ends
@@ -167,7 +167,7 @@ def io_graph(claim: TestedClaim, arm: str | None = None, start: float = 5.0) -> 
         panel.set_ylabel(f"{name}, packets\nper 10 ms")
         panel.set_ylim(0, 1.3 * max(1, int(seen.value.max(initial=0))))
         for low, high in gaps:
-            panel.axvspan(low, high, color="#efefef", linewidth=0, zorder=0)
+            panel.axvspan(low, high, color=IDLE, linewidth=0, zorder=0)
     for low, high in gaps:
         text = f"idle {1e3 * (high - low):.0f} ms" if high - low > rtt / 4 else ""
         panels[0].annotate(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from lab.metric import RoundTrips, round_trips_of, tcp_info_of
-from lab.report.drawing import ARMS, INK, MUTED, Label, axes, draw, labels, picture
+from lab.report.drawing import ARMS, INK, MUTED, SMALL, Label, axes, draw, labels, picture
 from lab.report.html import Html, code
 from lab.report.tested import TestedCase, TestedClaim
 
@@ -38,7 +38,7 @@ def rtt_sources(claim: TestedClaim, *arms: str) -> Html:
     panel.set_yticks(range(len(shown)), [each.label for each in shown])
     panel.set(xlim=(0, 1), ylim=(len(shown) - 0.4, -0.6), xlabel="share of ACKs")
     panel.grid(False, axis="y")
-    panel.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=2, frameon=False, labelcolor=MUTED, fontsize=9)
+    panel.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=2, frameon=False, labelcolor=MUTED, fontsize=SMALL)
     caption = (
         "ACKs by what Linux takes their round-trip time from. Black mark: how many give one by their timestamp, which "
         "are those that acknowledge new data."

@@ -18,7 +18,7 @@ from lab.report.tested import TestedCase, TestedClaim
 __all__ = ["sequence"]
 
 _BEFORE, _AFTER = 1.0, 2.5  # round trips shown around the first retransmission
-_AGAIN = "#D55E00"
+_AGAIN = ARMS[1]
 _PURPLE = "#8E44AD"
 
 Span = tuple[float, float, float]  # time in ms, from and to in bytes

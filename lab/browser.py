@@ -1,0 +1,174 @@
+"""Look at pages in a real browser: Chromium without a window, spoken to through a pipe of its own.
+
+It is the DevTools protocol, in JSON: no port is open, and nothing outlives the `with` block.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import select
+import shutil
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from lab.errors import MachineError
+
+__all__ = ["Browser", "browser"]
+
+_PROGRAMS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+_OPTIONS = (
+    *("--headless=new", "--remote-debugging-pipe", "--no-first-run", "--disable-gpu", "--disable-dev-shm-usage"),
+    *("--disable-extensions", "--disable-background-networking", "--hide-scrollbars", "--mute-audio"),
+)
+_PATIENCE = 120.0  # seconds for one answer
+_COMMANDS, _ANSWERS = 3, 4  # the descriptors that Chromium reads from and writes to
+
+
+class Browser:
+    """Shows one page at a time, and answers questions about it."""
+
+    def __init__(self, commands: int, answers: int) -> None:
+        self._commands, self._answers = commands, answers
+        self._number = 0
+        self._read = b""
+        self._session = ""
+        target = self._ask("Target.createTarget", url="about:blank")["targetId"]
+        self._session = self._ask("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
+        self._ask("Page.enable")
+
+    def show(self, page: Path) -> None:
+        """Load a file. Returns when it is laid out."""
+        self._ask("Page.navigate", url=page.resolve().as_uri())
+        while self.evaluate("document.readyState") != "complete" or self.evaluate("location.href") == "about:blank":
+            time.sleep(0.02)
+
+    def resize(self, width: int, height: int = 900) -> None:
+        """Give the page a screen of so many pixels."""
+        self._ask(
+            "Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=width < 600
+        )
+
+    def darken(self, dark: bool) -> None:
+        """Tell the page that its reader prefers a dark screen, or a light one."""
+        scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
+        self._ask("Emulation.setEmulatedMedia", features=[scheme])
+
+    def evaluate(self, expression: str) -> Any:
+        """Return what a JavaScript expression is on the page, as plain data; of a promise, what becomes of it.
+
+        Raises MachineError when the expression throws.
+        """
+        found = self._ask("Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True)
+        if "exceptionDetails" in found:
+            said = found["exceptionDetails"].get("exception", {}).get("description", "it throws")
+            raise MachineError(f"the browser cannot run what looks at a page: {said}")
+        return found["result"].get("value")
+
+    def picture(self, whole: bool = True) -> str:
+        """Return a PNG of the page in base64: all of it, or the first screen."""
+        return str(self._ask("Page.captureScreenshot", captureBeyondViewport=whole)["data"])
+
+    def printed(self) -> str:
+        """Return the page as it prints on A4: a PDF in base64."""
+        margin = 0.4  # inches, Chromium's own
+        said = self._ask(
+            "Page.printToPDF",
+            printBackground=True,
+            paperWidth=8.27,
+            paperHeight=11.69,
+            **dict.fromkeys(("marginTop", "marginBottom", "marginLeft", "marginRight"), margin),
+        )
+        return str(said["data"])
+
+    def _ask(self, method: str, **params: Any) -> Any:
+        self._number += 1
+        asked = {"id": self._number, "method": method, "params": params}
+        if self._session:
+            asked["sessionId"] = self._session
+        _write(self._commands, json.dumps(asked).encode() + b"\0")
+        end = time.monotonic() + _PATIENCE
+        while True:
+            answer = self._next(end)
+            if answer.get("id") == self._number:
+                if "error" in answer:
+                    raise MachineError(f"the browser refuses {method}: {answer['error'].get('message')}")
+                return answer["result"]
+
+    def _next(self, end: float) -> dict[str, Any]:
+        """Return the next message. Raises MachineError when the browser is gone, or silent for too long."""
+        while b"\0" not in self._read:
+            ready, _, _ = select.select([self._answers], [], [], max(0.0, end - time.monotonic()))
+            if not ready:
+                raise MachineError(f"the browser has not answered for {_PATIENCE:g} s")
+            part = os.read(self._answers, 1 << 16)
+            if not part:
+                raise MachineError("the browser ended while it was asked")
+            self._read += part
+        message, _, self._read = self._read.partition(b"\0")
+        found: dict[str, Any] = json.loads(message)
+        return found
+
+
+@contextmanager
+def browser() -> Iterator[Browser]:
+    """Start a browser, and end it afterwards. Raises MachineError when there is none, or it does not start."""
+    program = next(filter(None, map(shutil.which, _PROGRAMS)), None)
+    if program is None:
+        raise MachineError("there is no Chromium to look at the pages with: `apt install chromium`")
+    reads, commands = _pipe()
+    answers, writes = _pipe()
+
+    def place() -> None:  # in the child: where Chromium looks for its pipes
+        os.dup2(reads, _COMMANDS)
+        os.dup2(writes, _ANSWERS)
+
+    with tempfile.TemporaryDirectory(prefix="lab-") as private:
+        options = [*_OPTIONS, f"--user-data-dir={private}"]
+        if os.geteuid() == 0:
+            options.append("--no-sandbox")  # Chromium refuses to sandbox root
+        started = subprocess.Popen(
+            [program, *options, "about:blank"],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            preexec_fn=place,
+            pass_fds=(_COMMANDS, _ANSWERS),
+            start_new_session=True,
+        )
+        for end in (reads, writes):
+            os.close(end)
+        try:
+            yield Browser(commands, answers)
+        finally:
+            for end in (commands, answers):
+                os.close(end)  # at which it ends by itself
+            _end(started)
+
+
+def _end(started: subprocess.Popen[bytes]) -> None:
+    try:
+        started.wait(5)
+    except subprocess.TimeoutExpired:
+        os.killpg(started.pid, 9)
+        started.wait()
+
+
+def _pipe() -> tuple[int, int]:
+    """Return a pipe whose descriptors are none of those that the browser gets."""
+    ends = os.pipe()
+    high = [fcntl.fcntl(end, fcntl.F_DUPFD_CLOEXEC, 10) for end in ends]
+    for end in ends:
+        os.close(end)
+    return high[0], high[1]
+
+
+def _write(target: int, data: bytes) -> None:
+    while data:
+        data = data[os.write(target, data) :]

@@ -1,0 +1,152 @@
+"""Draw a page's claims as one dot plot: what was measured over what was claimed, a row for each claim.
+
+It is made of the page's own text and boxes, so that it fits every width, can be read aloud, and prints.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from html import escape
+from math import inf, isfinite, log
+
+from lab.report import html
+from lab.report.claim import Claim
+from lab.report.html import Html
+from lab.report.tested import TestedCase
+
+__all__ = ["dots"]
+
+_LIMITS = (1.01, 1.02, 1.05, 1.1, 1.2, 1.5, 2.0, 3.0, 5.0)  # ratios at which an axis may end; beyond, an arrow says so
+_MIDDLE, _HALF = 50.0, 44.0  # percent of the row: where "as claimed" is, and how far the axis reaches from there
+
+
+@dataclass(frozen=True)
+class _Row:
+    """A row is one claim: the case that decides its verdict, and the witnesses of the same figure."""
+
+    claim: Claim
+    decides: TestedCase
+    witnesses: tuple[TestedCase, ...]
+
+    @property
+    def ratios(self) -> list[float]:
+        """Return what was measured over what was claimed, of the case and its witnesses."""
+        return [ratio for each in (self.decides, *self.witnesses) if (ratio := _ratio(each)) is not None]
+
+
+def dots(claims: Iterable[Claim]) -> Html:
+    """Draw the claims; those that were not run, and those without a figure, have no row."""
+    rows = list(_rows(claims))
+    if not rows:
+        return Html("")
+    limit = _limit(ratio for row in rows for ratio in row.ratios)
+    ticks = "".join(
+        f'<span class="{"middle" if ratio == 1 else "tick"}" style="left:{_place(ratio, limit):.4g}%">{text}</span>'
+        for ratio, text in _ticks(limit).items()
+    )
+    keys = ['<span class="dot"></span> measured']
+    if any(row.witnesses for row in rows):
+        keys.append('<span class="dot witness"></span> with what explains it')
+    keys.append('<span class="band"></span> agrees with the claim')
+    return Html(
+        '<ol class="dots" aria-label="Measured over claimed, claim by claim">',
+        *(_drawn(row, limit) for row in rows),
+        "</ol>",
+        f'<div class="axis" aria-hidden="true"><span class="ticks">{ticks}</span></div>',
+        f'<p class="key" aria-hidden="true">{" ".join(f"<span>{key}</span>" for key in keys)}</p>',
+    )
+
+
+def _rows(claims: Iterable[Claim]) -> Iterator[_Row]:
+    for claim in claims:
+        counted = [each for each in claim.tested if each.result.counts and each.result.measured]
+        if counted:
+            decides = max(counted, key=lambda each: _weight(claim, each))
+            witnesses = [each for each in claim.tested if _explains(each) and _same_figure(each, decides)]
+            yield _Row(claim, decides, tuple(witnesses))
+
+
+def _weight(claim: Claim, each: TestedCase) -> tuple[bool, bool]:
+    """Rank a case by whether its verdict is the claim's, or what keeps it from being reproduced, and has a ratio."""
+    kind = each.result.verdict.kind if each.result.verdict else "skipped"
+    wanted = "not reproduced" if claim.verdict.kind == "partly" else claim.verdict.kind
+    return kind == wanted, _ratio(each) is not None
+
+
+def _explains(each: TestedCase) -> bool:
+    cause = each.result.explains
+    return cause is not None and cause.grade != "refutes" and bool(each.result.bears_out)
+
+
+def _same_figure(each: TestedCase, other: TestedCase) -> bool:
+    return each.claimed is not None and each.claimed == other.claimed and each.case.point == other.case.point
+
+
+def _ratio(each: TestedCase) -> float | None:
+    measured, claimed = each.result.measured, each.claimed
+    if measured is None or claimed is None or claimed.number <= 0 or measured.number <= 0:
+        return None
+    return measured.number / claimed.number
+
+
+def _limit(ratios: Iterable[float]) -> float:
+    """Return the least end of the axis that shows all ratios, or the last one."""
+    furthest = max((max(ratio, 1 / ratio) for ratio in ratios), default=1.0)
+    return next((limit for limit in _LIMITS if furthest <= limit), _LIMITS[-1])
+
+
+def _ticks(limit: float) -> dict[float, str]:
+    inner = [each for each in _LIMITS if 1.15 * log(each) < log(limit) and log(each) > 0.3 * log(limit)][-1:]
+    found = {1.0: "as claimed"}
+    for each in (*inner, limit):
+        found |= {each: f"{each:g}×", 1 / each: f"{1 / each:.2g}×" if each > 1.1 else f"{1 / each:.3g}×"}
+    return dict(sorted(found.items()))
+
+
+def _place(ratio: float, limit: float) -> float:
+    """Return where a ratio is on the axis, in percent of the row; one beyond the axis is at its end."""
+    if ratio <= 0:
+        return 0.0
+    share = log(ratio) / log(limit) if isfinite(ratio) else inf
+    return _MIDDLE + _HALF * max(-1.1, min(1.1, share))
+
+
+def _drawn(row: _Row, limit: float) -> str:
+    decides, result = row.decides, row.decides.result
+    ratio, band = _ratio(decides), _band(row.decides, limit)
+    marks = [f'<span class="dot witness" style="left:{at:.4g}%"></span>' for at in _places(row.witnesses, limit)]
+    if ratio is not None:
+        beyond = " beyond" if max(ratio, 1 / ratio) > limit else ""
+        marks.append(f'<span class="dot{beyond}" style="left:{_place(ratio, limit):.4g}%"></span>')
+    kind = row.claim.verdict.kind
+    said = f" ({_times(ratio)})" if ratio is not None and result.verdict and result.verdict.kind != "reproduced" else ""
+    part = decides.result.claimed.part if decides.result.claimed else ""
+    of = f' <span class="about">{html.prose(part)}</span>' if part and kind == "partly" else ""
+    return (
+        f'<li><span class="label"><a href="#{escape(row.claim.name)}">{html.prose(row.claim.short)}</a>{of}</span> '
+        f'<span class="said">{html.sign(kind)} {html.claimed(result)}</span> '
+        f'<span class="track" aria-hidden="true">{band}{"".join(marks)}</span> '
+        f'<span class="got"><strong>{html.figure(result.measured)}</strong>{said}</span></li>'
+    )
+
+
+def _places(witnesses: Sequence[TestedCase], limit: float) -> list[float]:
+    ratios = [ratio for each in witnesses if (ratio := _ratio(each)) is not None]
+    return list(dict.fromkeys(round(_place(ratio, limit), 1) for ratio in ratios))
+
+
+def _band(each: TestedCase, limit: float) -> str:
+    """Return the box over all ratios that agree with the claim; a line where only the figure itself does."""
+    claimed = each.claimed
+    if claimed is None or claimed.number <= 0:
+        return ""
+    low, high = (_place(bound / claimed.number, limit) for bound in each.case.tolerance.bounds(claimed))
+    return f'<span class="band" style="left:{low:.4g}%;width:{high - low:.4g}%"></span>'
+
+
+def _times(ratio: float) -> str:
+    """Say a ratio as people do: 2.2 times as much, 14 % less."""
+    if ratio >= 1.5 or ratio <= 0.5:
+        return f"{ratio:.2g}×"
+    return f"{100 * (ratio - 1):+.2g} %".replace("-", "−")

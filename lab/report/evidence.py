@@ -1,0 +1,43 @@
+"""Link a figure to what it rests on: the trial's page, its capture, the experiment's file, the command for it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from html import escape
+
+from lab import outputs
+from lab.report import html
+from lab.report.tested import TestedCase, TestedClaim
+
+__all__ = ["again", "copy_of", "links", "source", "source_file"]
+
+
+def copy_of(capture: str) -> str:
+    """Return what a report calls its copy of a capture, which Wireshark opens as it is."""
+    return f"{capture}.gz"
+
+
+def source_file(claim: str) -> str:
+    """Return where a report has the file of the experiment with that id; every browser shows a text file."""
+    return f"experiments/{claim}.py.txt"
+
+
+def source(claim: TestedClaim) -> str:
+    """Return a link to the experiment's file."""
+    target = source_file(claim.id) if claim.in_report else claim.judged.declared.path.as_uri()
+    return f'<a href="{escape(target)}">experiment</a>'
+
+
+def again(claim: TestedClaim) -> str:
+    """Return the command that runs the claim anew, whatever a store holds."""
+    return html.code(f"lab run {claim.id} --results again")
+
+
+def links(claim: TestedClaim, each: TestedCase) -> Iterator[str]:
+    """Yield the links to the case's capture and trial."""
+    if each.record is None:
+        return
+    captured = outputs.captures(each.record.outputs)
+    if captured and claim.in_report:
+        yield f'<a href="{escape(claim.folder_of(each.record) + copy_of(captured[0]))}">capture</a>'
+    yield claim.trial_link(each.record, "trial")

@@ -1,0 +1,109 @@
+"""Show all articles on the index: what was found in each, then every claim in one line."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from html import escape
+from typing import get_args
+
+from lab.prediction import Kind
+from lab.report import evidence, html, notebooks
+from lab.report.article import Article
+from lab.report.claim import Claim
+from lab.report.claims import Claims
+from lab.report.tally import tally, tested, worst
+
+__all__ = ["Overview"]
+
+_HEAD = ("Claim", "Verdict", "Why", "Model error")
+
+
+@dataclass(frozen=True, repr=False)
+class Overview:
+    """The overview shows all articles: what was found in each, the totals, then the claims of each article."""
+
+    articles: tuple[Article, ...]
+
+    def __iter__(self) -> Iterator[Article]:
+        return iter(self.articles)
+
+    def __repr__(self) -> str:
+        return "\n".join(
+            f"{article.source.name}: {', '.join(f'{count} {kind}' for kind, count in tally(article))}"
+            for article in self
+        )
+
+    def _repr_html_(self) -> str:
+        claims = Claims(tuple(claim for article in self for claim in article))
+        if not claims:
+            return "<p>No claims.</p>"
+        counted = ", ".join(f"{count} {html.badge(kind)}" for kind, count in tally(claims))
+        return "\n".join(
+            [
+                f'<p class="sum">{len(claims)} claims of {len(self.articles)} articles: {counted}.</p>',
+                f'<div class="findings">{"".join(map(_finding, self))}</div>',
+                f"<p>{_predictions(claims)}</p>",
+                *map(_block, self),
+            ]
+        )
+
+
+def _finding(article: Article) -> str:
+    """Return what was found in an article, and how its claims came out."""
+    source = article.source
+    counted = " ".join(f'<span class="count">{count} {html.badge(kind)}</span>' for kind, count in tally(article))
+    answer = f"<p>{html.prose(source.answer)}</p>" if source.answer else ""
+    title = f'<p class="source">{escape(source.title)}</p>' if source.headline else ""
+    return f"<section><h2>{_link(article)}</h2>{title}<p>{counted}</p>{answer}</section>"
+
+
+def _predictions(claims: Claims) -> str:
+    """Say how many predictions there are, and how far the worst of them is off."""
+    found = list(tested(claims))
+    result = worst(claims)
+    if result is None:
+        return "No prediction was tested."
+    off = sum(each.model_is_off for _, each in found)
+    allowed = f"{off} of them further off than their experiment allows" if off else "all as accurate as declared"
+    of = next(claim for claim, each in found if each is result)
+    kinds = [each.prediction.kind for _, each in found if each.prediction]
+    having = ", ".join(f"{kind} {kinds.count(kind)}" for kind in get_args(Kind) if kind in kinds)
+    largest = f'{html.model_error(result)} (<a href="{_address(of)}">{escape(of.id)}</a>)'
+    return f"{len(found)} predictions tested ({having}), {allowed}. The largest error is {largest}."
+
+
+def _block(article: Article) -> str:
+    head = html.heading(article.source.name, _link(article, article.source.title), article.source.title)
+    return head + "\n" + html.table(_HEAD, map(_row, article), "index")
+
+
+def _row(claim: Claim) -> list[str]:
+    text, address = html.prose(claim.judged.declared.claim), _address(claim)
+    title = f'<a href="{address}">{text}</a>' if address else text
+    return [
+        f'{title}<div class="about">{evidence.again(claim)}</div>',
+        html.badge(claim.verdict.kind),
+        claim.why,
+        _error([claim]),
+    ]
+
+
+def _error(claims: Iterable[Claim]) -> str:
+    result = worst(claims)
+    return html.model_error(result) if result else html.DASH
+
+
+def _link(article: Article, text: str = "") -> str:
+    title = escape(text or article.source.headline or article.source.title)
+    page = _page(article.source.name)
+    return f'<a href="{page}">{title}</a>' if page else title
+
+
+def _address(claim: Claim) -> str:
+    page = _page(claim.article)
+    return f"{page}#{escape(claim.name)}" if page else ""
+
+
+def _page(article: str) -> str:
+    return f"{escape(article)}.html" if article in notebooks.found() else ""
