@@ -1,0 +1,5 @@
+"""x"""
+
+
+def write(records: object, folder: object) -> None:
+    pass
