@@ -185,7 +185,7 @@ def _tree(
         file = source.fetch(home, found, progress)
         progress.say(f"unpacking {found.version}")
         tree = place / "tree"
-        source.unpack(file, tree, compiler)
+        source.unpack(file, tree, compiler, patches)
         compiling.patch(tree, patches, log, compiler)
         yield tree
 
