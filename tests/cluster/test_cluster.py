@@ -52,7 +52,7 @@ def test_a_bundles_kernel_and_userland_are_sent(site: Site) -> None:
     site.lab("bundle", "claims.tar.zst", "claim.py", "--results", "here")
     site.scheduler()
     site.worker("a", bare=True)
-    nothing = {"XDG_CACHE_HOME": str(site.folder / "nothing")}
+    nothing = {"XDG_CACHE_HOME": str(site.folder / "nothing"), "LAB_MIRROR": "http://127.0.0.1:1"}
     assert site.run(here=nothing).wait(PATIENCE) == 3, "it has no kernel, and nothing to make a userland of"
     assert site.run("--from", "claims.tar.zst", here=nothing).wait(PATIENCE) == 0, site.said()
     assert len(lines(site.said(), "joins, and has got 1 kernel and 1 userland")) == 1
