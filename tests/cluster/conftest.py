@@ -89,7 +89,7 @@ class Site:
         argv += ["--no-dashboard", "--death-timeout", "20", "--local-directory", str(self.folder / f"{name}.dask")]
         self.temporary(name).mkdir(exist_ok=True)
         self.cache(name).mkdir(parents=True, exist_ok=True)
-        if not bare:
+        if not bare and not (self.cache(name) / "userlands").exists():
             (self.cache(name) / "userlands").symlink_to(cache.folder("userlands"))
         here = {"XDG_CACHE_HOME": str(self.cache(name).parent), "TMPDIR": str(self.temporary(name))}
         return self._start(argv, name, here | {"PYTHONPATH": python_path, "DASK_REPLAB__SHARED": "False"})
