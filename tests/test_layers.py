@@ -29,7 +29,7 @@ LAYERS = {
     "prediction": {"units"},
     "spec": {"units", "meaning", "prediction", "shipped"},
     "testbed": {"units"},
-    "kernel": {"units", "version", "spec", "owner", "cache", "building", "userland", "archive"},
+    "kernel": {"units", "version", "spec", "owner", "cache", "building", "userland"},
     "fabric": {"units", "spec"},
     "workload": {"units", "spec", "testbed"},
     "probe": {"units", "spec", "testbed"},

@@ -139,7 +139,7 @@ parts.keep(part, [Path(sys.argv[4]).read_bytes()])
 """
 
 
-def test_what_a_killed_worker_left_goes_with_the_next_part(worker: Path, tmp_path: Path) -> None:
+def test_what_a_killed_worker_left_goes_with_the_next_worker(worker: Path, tmp_path: Path) -> None:
     sent = userland(tmp_path / "sent", programs=3000)
     part = parts.of_userland(sent)
     (tmp_path / "packed").write_bytes(packed := parts.pack(part, tmp_path / "sent"))
@@ -151,9 +151,10 @@ def test_what_a_killed_worker_left_goes_with_the_next_part(worker: Path, tmp_pat
         receiving.send_signal(signal.SIGKILL)
     assert list((worker / "sent").glob("*~*"))
     assert parts.kept(part) is None
+    parts.tidy()
+    assert list((worker / "sent").iterdir()) == []
     parts.keep(part, [packed])
     assert parts.kept(part)
-    assert list((worker / "sent").iterdir()) == []
 
 
 def test_a_part_that_is_gone_cannot_be_sent(tmp_path: Path) -> None:
