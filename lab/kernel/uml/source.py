@@ -39,9 +39,10 @@ _DRIVERS = (
     "accel clk crypto dma gpu hwmon iio infiniband input media mfd net/ethernet net/wireless phy pinctrl platform "
     "power regulator scsi soc staging usb video"
 )
-# Patterns of paths, as tar has them: "*" matches "/" too. Drivers' Kconfig files and Makefiles are read, so they stay.
+# Patterns of paths, as tar has them: "*" matches "/" too. Kconfig files and Makefiles are read, so they stay.
 NEVER_COMPILED = (
-    "*/arch/[!ux]*/*",
+    "*/arch/[!ux]*/*.[chS]",
+    "*/arch/[!ux]*/*.dts*",
     "*/Documentation/*/*",
     "*/sound/*.[ch]",
     *(f"*/drivers/{name}/*.[ch]" for name in _DRIVERS.split()),
