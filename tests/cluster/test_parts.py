@@ -121,7 +121,7 @@ def test_nothing_is_kept_of_what_did_not_arrive_whole(
         sent = userland(home / "userland")
         part, other = parts.of_userland(sent), parts.of_kernel(kernel(home / "kernel"))
         packed = parts.pack(part, home / "userland")
-        at = data.draw(st.integers(0, len(packed) - 1))
+        at = data.draw(st.integers(0, 1 << 20)) % len(packed)  # its length depends on today's date
         flipped = packed[:at] + bytes([packed[at] ^ 1 << data.draw(st.integers(0, 7))]) + packed[at + 1 :]
         wrong = [(part, flipped), (part, packed[:at]), (part._replace(id="f" * 16), packed), (other, packed)]
         for asked, archive in wrong:
