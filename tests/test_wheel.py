@@ -95,6 +95,8 @@ def test_a_claim_of_ones_own_starts_there(lab: Type) -> None:
 
 @pytest.mark.guest
 def test_it_runs_judges_shows_and_repeats(lab: Type, tmp_path: Path) -> None:
+    works = lab("doctor", "--json")
+    assert works.returncode == 0, works.stdout
     ran = lab("run", "tcp-timestamps/header-length", "--json")
     assert ran.returncode == 0, ran.stderr
     assert json.loads(ran.stdout)["claims"][0]["verdict"] == "reproduced"

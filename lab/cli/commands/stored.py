@@ -8,8 +8,9 @@ from typing import Annotated
 import typer
 
 from lab.cli import output
-from lab.cli.options import STORE, Claims, Jobs, Results, Seconds
+from lab.cli.options import STORE, Begun, Claims, Jobs, Results, Seconds
 from lab.cli.output import Json
+from lab.cli.taking import since
 
 __all__ = ["stored"]
 
@@ -20,6 +21,7 @@ stored = typer.Typer()
 def report(
     results: Results = STORE,
     out: Annotated[Path, typer.Option("-o", "--output", help="Folder for the pages.", metavar="DIR")] = Path("report"),
+    begun: Begun = None,
     as_json: Json = False,
 ) -> None:
     """Render the notebooks to HTML pages.
@@ -31,6 +33,8 @@ def report(
     pages = site.build(results, out, say=output.say)
     plain = {"index": str(pages.index), "pages": [str(page) for page in pages.articles]}
     output.answer(plain, lambda: str(pages.index), as_json)
+    if begun:
+        output.say(f"last page after {since(begun)}")
 
 
 @stored.command()

@@ -32,7 +32,7 @@ from lab.userland.cache import Userland
 from lab.userland.mirror import chosen
 from lab.userland.program import command
 
-__all__ = ["Source", "from_file", "from_tree", "resolve", "unpack"]
+__all__ = ["Source", "from_file", "from_tree", "remembered", "resolve", "unpack"]
 
 PIECE = 1 << 20  # bytes unpacked at a time
 _DRIVERS = (
@@ -78,8 +78,7 @@ def resolve(cache: Path, series: str | None, refresh: bool, progress: Progress) 
     The network is used only with `refresh`, or when nothing is remembered. Raises MachineError when nothing is
     remembered and nothing can be found.
     """
-    memory = cache / "sources" / f"{series or 'newest'}.json"
-    known = _recall(memory)
+    known = remembered(cache, series)
     if known is not None and not refresh:
         return known
     progress.say("looking for the newest kernel source")
@@ -100,9 +99,17 @@ def resolve(cache: Path, series: str | None, refresh: bool, progress: Progress) 
         part=offered.part,
         snapshot=offered.snapshot,
     )
-    for name in [series] if series else ["newest", found.series]:
-        _remember(cache / "sources" / f"{name}.json", found)
+    for name in [series] if series else [None, found.series]:
+        _remember(_memory(cache, name), found)
     return found
+
+
+def remembered(cache: Path, series: str | None) -> Source | None:
+    """Return what `resolve` found last; None when it has not looked yet."""
+    try:
+        return Source(**json.loads(_memory(cache, series).read_text(encoding="utf-8")))
+    except (OSError, ValueError, TypeError):
+        return None
 
 
 def fetch(cache: Path, source: Source, progress: Progress) -> Path:
@@ -204,11 +211,8 @@ def _unpacked(packed: IO[bytes]) -> Readable:
     return packed
 
 
-def _recall(memory: Path) -> Source | None:
-    try:
-        return Source(**json.loads(memory.read_text(encoding="utf-8")))
-    except (OSError, ValueError, TypeError):
-        return None
+def _memory(cache: Path, series: str | None) -> Path:
+    return cache / "sources" / f"{series or 'newest'}.json"
 
 
 def _remember(memory: Path, source: Source) -> None:
