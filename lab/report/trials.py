@@ -112,7 +112,7 @@ def _inputs(record: Record) -> Iterator[str]:
         *(["Middlebox", _said(box)] for box in trial.middleboxes),
         ["Experiment", f"<code>{trial.source_sha256}</code> (SHA-256 of what its file means)"],
     ]
-    yield html.table(["", "What the trial is made of"], rows, "bed")
+    yield html.table(["Part", "What the trial is made of"], rows, "bed")
     start = trial.network["nodes"][0]["name"]
     yield html.scrolled(diagram(trial.network, start), "Topology")
     yield "<p>A network like it, made by hand:</p>"
@@ -130,7 +130,7 @@ def _environment(record: Record) -> Iterator[str]:
     rows = [["Kernel", escape(str(found.get("kernel", html.DASH)))]]
     rows += [["Spun", _said(spin)] for spin in found.get("spins", ())]
     rows += [["Run", escape(record.started[:10] or html.DASH)]]
-    yield html.table(["", "What the guest was"], rows, "bed")
+    yield html.table(["Part", "What the guest was"], rows, "bed")
     settings = found.get("sysctls", {})
     names = sorted({name for host in settings.values() for name in host})
     if names:
