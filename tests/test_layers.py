@@ -19,7 +19,9 @@ LAYERS = {
     "errors": set(),
     "outputs": set(),
     "version": set(),
+    "viewer": set(),
     "owner": set(),
+    "browser": set(),
     "cache": set(),
     "building": set(),
     "userland": {"cache", "building"},
@@ -77,7 +79,20 @@ NARROWED = {
 SYSTEM_MODULES = {"asyncio", "ctypes", "fcntl", "mininet", "multiprocessing", "pty", "pyroute2", "socket", "subprocess"}
 SYSTEM_CALLS = ("exec", "fork", "popen", "posix_spawn", "spawn", "system")  # of os, by how their names start
 TOUCHES_SYSTEM = {
-    *("building", "userland", "testbed", "kernel", "fabric", "workload", "probe", "middlebox", "runner", "cluster"),
+    *(
+        "browser",
+        "viewer",
+        "building",
+        "userland",
+        "testbed",
+        "kernel",
+        "fabric",
+        "workload",
+        "probe",
+        "middlebox",
+        "runner",
+        "cluster",
+    ),
 }
 EXEMPT = {
     "lab/cli/doctor.py",  # asks the machine what it can do

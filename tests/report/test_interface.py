@@ -118,7 +118,7 @@ def test_a_terminal_shows_text(claims: Claims) -> None:
 
 def test_a_notebook_shows_a_table(claims: Claims) -> None:
     assert claims._repr_html_() == claims.table().text
-    assert '<h2 id="header">' in claims["header"]._repr_html_()
+    assert '<h2 id="header" data-short="header">' in claims["header"]._repr_html_()
 
 
 def test_rows_make_a_data_frame(claims: Claims) -> None:
