@@ -123,9 +123,7 @@ class Flow:
         once = ahead.data & ~ahead.retransmitted
         ends, sent = ahead.end[once], ahead.time_ns[once]
         acks = back.ack
-        fresh = (
-            np.flatnonzero((acks >= 0) & (np.diff(np.maximum.accumulate(acks), prepend=-1) > 0)) if len(acks) else []
-        )
+        fresh = np.flatnonzero((acks >= 0) & (np.diff(np.maximum.accumulate(acks), prepend=-1) > 0))
         if not self.at_sender or not len(ends) or not len(fresh):
             return []
         place = np.searchsorted(ends, acks[fresh], side="right") - 1

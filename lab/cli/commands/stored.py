@@ -1,4 +1,4 @@
-"""Define the commands about records that are there: `lab report`, `lab show`, `lab verify`, `lab bundle`, `lab clean`."""
+"""Define the commands about records that are there: `lab report`, `show`, `verify`, `bundle`, `clean`."""
 
 from __future__ import annotations
 
