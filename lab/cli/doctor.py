@@ -121,7 +121,7 @@ def _calls() -> Check:
         return Check("system calls", True, "all that guests need are allowed")
     told = "; ".join(f"without {name} {NEEDS[name]}" for name in found)
     works = not any("do not start" in NEEDS[name] for name in found if name != "ptrace")
-    cure = "allow them in the container's profile: docker or podman run --security-opt seccomp=FILE, or =unconfined"
+    cure = "docker or podman run --security-opt seccomp=unconfined, or =FILE of a profile that allows them"
     return Check("system calls", None if works else False, f"forbidden here: {told}", cure)
 
 
