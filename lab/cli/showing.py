@@ -10,7 +10,7 @@ from rich.console import Group, RenderableType
 from rich.padding import Padding
 from rich.text import Text
 
-from lab import api, outputs
+from lab import api
 from lab.errors import InputError
 from lab.report import bars, text
 from lab.viewer import show_packets
@@ -51,8 +51,7 @@ def packets(claim: str, arm: str | None, results: Path) -> int:
     """
     (found,) = api.load(claim, results=results)
     for each in found.tested:
-        if each.record is not None and arm in (None, each.case.arm):
-            for name in outputs.captures(each.record.outputs):
-                return show_packets(each.record.path(name))
+        if each.record is not None and each.capture and arm in (None, each.case.arm):
+            return show_packets(each.record.path(each.capture))
     of = f"arm '{arm}' of {claim}" if arm else claim
     raise InputError(f"{results} has no capture of {of} (run `lab run {claim}`)")

@@ -5,7 +5,7 @@ Figures of an article are matplotlib's (`lab.report.drawing`); hundreds of trial
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from html import escape
 from math import floor, log10
@@ -92,7 +92,7 @@ def _panel(panel: Panel, top: float, low: float, high: float) -> str:
     return "".join(parts)
 
 
-def _steps(points: Iterable[tuple[float, float]], low: float, high: float, y) -> str:  # type: ignore[no-untyped-def]
+def _steps(points: Iterable[tuple[float, float]], low: float, high: float, y: Callable[[float], float]) -> str:
     path = ""
     for at, value in points:
         x = f"{_x(at, low, high):.1f}"

@@ -32,6 +32,7 @@ _BINARY = (".pcap", ".bin", ".gz")
 
 def write(records: Iterable[Record], folder: Path) -> None:
     """Write the pages of these records to `folder`/trials, several at a time."""
+    (folder / "trials").mkdir(parents=True)
     (folder / "page.css").write_text(page.style(), encoding="utf-8")
     with ProcessPoolExecutor(len(sched_getaffinity(0))) as pool:
         for _ in pool.map(partial(_write, folder / "trials"), [record.folder for record in records], chunksize=4):

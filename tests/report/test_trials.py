@@ -32,8 +32,8 @@ def written(keep: Keep, tmp_path: Path) -> Path:
 
 def test_a_trials_folder_can_be_published(written: Path) -> None:
     page = (written / "index.html").read_text()
-    for text in ("toy/header: on", "seed 1, repeat 0".title(), "Seed", "virtual time", "SHA-256", "7.2.13-1"):
-        assert text in page or text.lower() in page.lower()
+    for text in ("toy/header: on", "1, repeat 0", "virtual time", "SHA-256", "7.2.13-1"):
+        assert text in page
     assert 'href="../../toy.html#header"' in page
     assert 'href="capture.sender.eth0.pcap.gz"' in page
     assert "Time-sequence graph" in page
