@@ -13,7 +13,7 @@ import msgspec
 
 from lab.units import Duration, Rate
 
-__all__ = ["ALL", "Interference", "Messages", "Reader", "Task", "Traffic", "Writer"]
+__all__ = ["ALL", "Interference", "Messages", "Named", "Reader", "Task", "Traffic", "Writer"]
 
 ALL = 1 << 62  # bytes: as many as there are
 
@@ -26,6 +26,11 @@ class Task(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="k
     """Declares a workload, a probe or a middlebox. In plain form its `kind` is the name of its class, in snake_case."""
 
     tools: ClassVar[tuple[str, ...]] = ()  # the programs that it runs
+    server_sends: ClassVar[bool] = False  # whether a workload's data goes from its server to its client
+
+    def parts(self) -> tuple[Named, ...]:
+        """Return the workloads that a workload consists of: none, unless it is several side by side."""
+        return ()
 
 
 class Messages(msgspec.Struct, frozen=True):
@@ -54,6 +59,7 @@ class Writer(msgspec.Struct, frozen=True):
     cpu_per_write: Duration = Duration(0)
     header_bytes: int = 0  # what it writes before all else
     sendfile: bool = False
+    congestion: str | None = None  # the congestion control that it asks for; None: the host's usual one
     control: bool = False  # whether both programs first talk on a connection of their own, and start after a cookie
     maxseg: int | None = None  # TCP_MAXSEG of the socket that connects
     messages: Messages | None = None  # where it writes nothing else
@@ -94,11 +100,34 @@ class Traffic(Protocol):
     def tools(self) -> tuple[str, ...]:
         """Name the programs that it runs."""
 
+    @property
+    def server_sends(self) -> bool:
+        """Tell whether its data goes from the server to the client."""
+
     def writer(self) -> Writer:
         """Say how it writes."""
 
     def reader(self) -> Reader:
         """Say how it reads."""
+
+    def parts(self) -> tuple[Named, ...]:
+        """Return the workloads that it consists of; () where it is only one."""
+
+
+class Named(Protocol):
+    """Every one of several workloads says this of itself."""
+
+    @property
+    def name(self) -> str:
+        """Name it."""
+
+    @property
+    def workload(self) -> Traffic:
+        """Say what it does."""
+
+    @property
+    def start(self) -> Duration:
+        """Say when it starts, at the earliest."""
 
 
 class Interference(Protocol):
