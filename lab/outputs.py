@@ -19,9 +19,11 @@ __all__ = [
     "IPERF_SERVER",
     "NETCAT",
     "PING",
+    "PROGRAM",
     "QDISCS_AFTER",
     "QDISCS_BEFORE",
     "QPERF",
+    "SERVICE",
     "SMALL_WRITES",
     "TCP_INFO_RECORD",
     "TRANSFERS",
@@ -45,6 +47,7 @@ IPERF3 = "iperf3.json"
 NETCAT = "netcat.json"
 PING = "ping.txt"
 QDISCS_BEFORE, QDISCS_AFTER = "qdiscs.before.json", "qdiscs.after.json"
+PROGRAM, SERVICE = "program", "service"  # .out and .err hold what they said; what they wrote is in the folder program/
 QPERF = "qperf.txt"
 SMALL_WRITES = "small_writes.json"
 TRANSFERS = "transfers.json"

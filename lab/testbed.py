@@ -52,12 +52,14 @@ class Testbed:
     undo: ExitStack  # ends, at the latest, the processes started here
     chance: str = ""  # what the trial's seed makes of all that is drawn here
     own_port: int | None = None  # that the workload's server listens on, beside other workloads
+    compiled: Path = Path()  # where the programs are that were compiled for the trial
 
     def part(self, name: str, port: int, undo: ExitStack) -> Testbed:
         """Return what one of several workloads acts on: a folder for its outputs, a port and draws of its own."""
         out = self.out / name
         out.mkdir()
-        return replace(self, out=out, undo=undo, chance=f"{self.chance}.{name}", own_port=port)
+        chance, compiled = f"{self.chance}.{name}", self.compiled / name
+        return replace(self, out=out, undo=undo, chance=chance, own_port=port, compiled=compiled)
 
     def port(self, usual: int) -> int:
         """Return the port that the workload's server listens on: the usual one, unless others run beside it."""
@@ -108,7 +110,7 @@ class Testbed:
     def wait(self, process: subprocess.Popen[bytes], seconds: float, output: str | None = None) -> None:
         """Wait for a tool to succeed. Raises WorkloadError when it is late, or fails (with the last line it said)."""
         tool = Path(process.args[0]).name  # type: ignore[index,arg-type]  # always started with a list
-        if process.poll() is None and not _ended(process.pid, seconds):
+        if process.poll() is None and not ended(process.pid, seconds):
             raise WorkloadError(f"{tool} did not end within {seconds:g} s of the trial's clock")
         status = process.wait()
         if status != 0:
@@ -185,7 +187,7 @@ class Child:
 
         Raises WorkloadError, naming it `what`, when it fails or is late; with its own message where it raised LabError.
         """
-        if self._status is None and not _ended(self.pid, seconds):
+        if self._status is None and not ended(self.pid, seconds):
             raise WorkloadError(f"{what} did not end within {seconds:g} s of the trial's clock")
         self.poll()
         if self._message:
@@ -213,7 +215,7 @@ class Child:
         os.close(self._said)
 
 
-def _ended(pid: int, seconds: float) -> bool:
+def ended(pid: int, seconds: float) -> bool:
     """Return whether the child `pid` ends within `seconds`. Sleeps until then: polling would cost the guest time."""
     handle = os.pidfd_open(pid)
     try:

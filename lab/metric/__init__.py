@@ -50,6 +50,7 @@ from lab.metric.metrics import (
     window_plateau,
     window_settled,
 )
+from lab.metric.program import program_json, program_match
 from lab.metric.rtt import RoundTrips, echo_error, round_trips_of, rtt_samples, srtt_difference
 from lab.metric.sack import sack_blocks
 from lab.metric.segments import fragments, header_share, largest_payload, mss_in, transfer_time
@@ -114,6 +115,8 @@ __all__ = [
     "packets_per_gb",
     "part_of",
     "ping_rtt",
+    "program_json",
+    "program_match",
     "qperf_goodput",
     "queue_delay",
     "retransmits",

@@ -45,7 +45,7 @@ from lab.model.rtt import (
     srtt_difference,
     third_of_tick,
 )
-from lab.model.scenario import Host, KernelTraits, Scenario
+from lab.model.scenario import Flow, Host, KernelTraits, Scenario
 from lab.model.small_writes import (
     data_packets,
     data_packets_by_writes,

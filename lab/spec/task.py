@@ -6,8 +6,8 @@ A guest imports this too: it stays light.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
-from typing import ClassVar, Protocol
+from collections.abc import Callable, Collection
+from typing import ClassVar, Protocol, Self
 
 import msgspec
 
@@ -26,11 +26,16 @@ class Task(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="k
     """Declares a workload, a probe or a middlebox. In plain form its `kind` is the name of its class, in snake_case."""
 
     tools: ClassVar[tuple[str, ...]] = ()  # the programs that it runs
+    programs: ClassVar[tuple[str, ...]] = ()  # the programs that the experiment chose: their bytes count, no version
     server_sends: ClassVar[bool] = False  # whether a workload's data goes from its server to its client
 
     def parts(self) -> tuple[Named, ...]:
         """Return the workloads that a workload consists of: none, unless it is several side by side."""
         return ()
+
+    def with_files(self, _: Callable[[str], bytes], /) -> Self:
+        """Return it with the contents of the files that it brings along, as the function reads them: it has none."""
+        return self
 
 
 class Messages(msgspec.Struct, frozen=True):
@@ -101,6 +106,10 @@ class Traffic(Protocol):
         """Name the programs that it runs."""
 
     @property
+    def programs(self) -> tuple[str, ...]:
+        """Name the programs that the experiment chose."""
+
+    @property
     def server_sends(self) -> bool:
         """Tell whether its data goes from the server to the client."""
 
@@ -112,6 +121,9 @@ class Traffic(Protocol):
 
     def parts(self) -> tuple[Named, ...]:
         """Return the workloads that it consists of; () where it is only one."""
+
+    def with_files(self, read: Callable[[str], bytes], /) -> Self:
+        """Return it with the contents of its files."""
 
 
 class Named(Protocol):

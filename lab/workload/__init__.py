@@ -13,6 +13,7 @@ from lab.workload.flows import Flow, Flows, Single
 from lab.workload.netcat import Netcat
 from lab.workload.onoff import OnOff
 from lab.workload.paced import PacedReader
+from lab.workload.program import Listens, Prints, Program
 from lab.workload.small_writes import SmallWrites, WriteStyle
 from lab.workload.tools import Iperf, Iperf3, Ping, Qperf
 
@@ -26,10 +27,13 @@ __all__ = [
     "Flows",
     "Iperf",
     "Iperf3",
+    "Listens",
     "Netcat",
     "OnOff",
     "PacedReader",
     "Ping",
+    "Prints",
+    "Program",
     "Qperf",
     "RequestResponse",
     "SmallWrites",

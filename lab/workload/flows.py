@@ -5,10 +5,13 @@ from __future__ import annotations
 import json
 import re
 import time
+from collections.abc import Callable
 from contextlib import ExitStack
 from threading import Event
+from typing import Self
 
 import msgspec
+from msgspec import structs
 
 from lab import outputs
 from lab.spec.task import Reader, Task, Writer
@@ -21,6 +24,7 @@ from lab.workload.flent import Flent
 from lab.workload.netcat import Netcat
 from lab.workload.onoff import OnOff
 from lab.workload.paced import PacedReader
+from lab.workload.program import Program
 from lab.workload.small_writes import SmallWrites
 from lab.workload.tools import Iperf, Iperf3, Ping, Qperf
 
@@ -36,6 +40,7 @@ Single = (
     | OnOff
     | PacedReader
     | Ping
+    | Program
     | Qperf
     | RequestResponse
     | SmallWrites
@@ -117,6 +122,16 @@ class Flows(Task, frozen=True):
     def tools(self) -> tuple[str, ...]:  # type: ignore[override]  # what it needs depends on what it consists of
         """The programs that any of them runs."""
         return tuple(dict.fromkeys(tool for flow in self.flows for tool in flow.workload.tools))
+
+    @property
+    def programs(self) -> tuple[str, ...]:  # type: ignore[override]  # as with tools
+        """The programs that the experiment chose for any of them."""
+        return tuple(dict.fromkeys(each for flow in self.flows for each in flow.workload.programs))
+
+    def with_files(self, read: Callable[[str], bytes], /) -> Self:
+        """Return them with the contents of their files."""
+        with_files = (structs.replace(flow, workload=flow.workload.with_files(read)) for flow in self.flows)
+        return structs.replace(self, flows=tuple(with_files))
 
     def parts(self) -> tuple[Flow, ...]:
         """Return the flows."""

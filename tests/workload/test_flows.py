@@ -122,7 +122,7 @@ def test_any_workload_runs_beside_any_other(perform: Perform) -> None:
 @pytest.mark.guest
 def test_the_first_failure_ends_the_others_and_names_the_flow(perform: Perform) -> None:
     flows = Flows((Flow("long", Bulk(duration=Duration.of("1000 s"))), Flow("odd", Bulk(congestion="mine"))))
-    with pytest.raises(TrialFailed, match="flow 'odd': this kernel has no congestion control 'mine', but .*cubic"):
+    with pytest.raises(TrialFailed, match=r"flow 'odd': this kernel has no congestion control 'mine', but .*cubic"):
         perform("symmetric-1g", flows)
 
 
