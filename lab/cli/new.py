@@ -6,6 +6,7 @@ import json
 import re
 from pathlib import Path
 
+from lab import shipped
 from lab.errors import InputError, MachineError
 from lab.spec import find
 from lab.spec.errors import display
@@ -80,7 +81,7 @@ def create(name: str) -> tuple[str, list[str]]:
     article, claim = match.groups()
     here = Path.cwd()
     function = re.sub(r"\W", "_", f"{article}_{claim}")
-    imports, mark = _MARK if find.roots() == (here,) else ("", "")
+    imports, mark = _MARK if shipped.roots() == (here,) else ("", "")
     files = {
         here / "experiments" / article / f"{claim}.py": _EXPERIMENT.format(claim=claim),
         here / "topologies" / f"{claim}.yaml": _TOPOLOGY,
@@ -107,7 +108,7 @@ def create(name: str) -> tuple[str, list[str]]:
 
 def _about(article: str) -> str:
     """Return the article.yaml that another root has for this article, else one that says next to nothing."""
-    for root in find.roots():
+    for root in shipped.places():
         known = root / "experiments" / article / "article.yaml"
         if known.exists():
             return known.read_text()
