@@ -126,8 +126,8 @@ from lab.workload import Program
 EXPERIMENT = Experiment(
     topology="{claim}",
     workload=Program(
-        argv=("{claim}-ask.py", "{{server}}", "{{port}}"),  # on the host `sender`; any program of the guest's, or a file
-        service=("{claim}-answer.py", "{{port}}"),  # on the host `receiver`, for as long; it is ready when it listens
+        argv=("{claim}-ask.py", "{{server}}", "{{port}}"),  # on `sender`: any program of the guest's, or a file
+        service=("{claim}-answer.py", "{{port}}"),  # on `receiver`, ready when it listens
         files=("{claim}-ask.py", "{claim}-answer.py"),  # beside this file; sources=("mine.c",) are compiled
     ),
     metric=metric.program_json("seconds", unit="s"),  # of what it printed; program_match(r"took (.*) ms", unit="ms")

@@ -13,7 +13,7 @@ from lab.units import Size, Value
 
 __all__ = ["goodput_response_cubic", "goodput_response_reno", "window_cubic", "window_reno"]
 
-MOST_LOSS = 0.02  # above this, timeouts take a part that neither law has (Padhye et al., 1998)
+MOST_LOSS = 0.0201  # above this, timeouts take a part that neither law has (Padhye et al., 1998)
 
 
 def window_reno(loss: float) -> float:
@@ -53,7 +53,7 @@ def _loss(scenario: Scenario, congestion: str) -> float:
         raise ModelError("several flows share the path: the law is for one alone")
     if (found := scenario.writer.congestion) != congestion:
         raise ModelError(f"the sender's congestion control is {found}: the law is that of {congestion}")
-    if not 0 < scenario.loss <= MOST_LOSS:
+    if not 0 < scenario.loss < MOST_LOSS:
         raise ModelError(f"{100 * scenario.loss:g} % of frames are lost: the law is for more than none, up to 2 %")
     return scenario.loss
 
