@@ -126,9 +126,9 @@ from lab.workload import Program
 EXPERIMENT = Experiment(
     topology="{claim}",
     workload=Program(
-        argv=("{claim}-ask.py", "{{server}}", "{{port}}"),  # on `sender`: any program of the guest's, or a file
-        service=("{claim}-answer.py", "{{port}}"),  # on `receiver`, ready when it listens
-        files=("{claim}-ask.py", "{claim}-answer.py"),  # beside this file; sources=("mine.c",) are compiled
+        argv=("_{claim}-ask.py", "{{server}}", "{{port}}"),  # on `sender`: any program of the guest's, or a file
+        service=("_{claim}-answer.py", "{{port}}"),  # on `receiver`, ready when it listens
+        files=("_{claim}-ask.py", "_{claim}-answer.py"),  # beside this file; sources=("mine.c",) are compiled
     ),
     metric=metric.program_json("seconds", unit="s"),  # of what it printed; program_match(r"took (.*) ms", unit="ms")
     arms=(Arm("over-tcp", Reported("10 ms", "answered after 10 ms")),),
@@ -173,5 +173,5 @@ links:
 TEMPLATES: Mapping[str, Template] = {
     "transfer": Template(_TRANSFER, _GIGABIT),
     "flows": Template(_FLOWS, _BOTTLENECK),
-    "program": Template(_PROGRAM, _DELAY, {"{claim}-ask.py": _ASK, "{claim}-answer.py": _ANSWER}),
+    "program": Template(_PROGRAM, _DELAY, {"_{claim}-ask.py": _ASK, "_{claim}-answer.py": _ANSWER}),
 }
