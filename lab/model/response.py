@@ -23,7 +23,7 @@ def window_reno(loss: float) -> float:
 
 def window_cubic(loss: float, rtt: float) -> float:
     """Return CUBIC's mean window in segments: 1.054 (RTT / p)^(3/4), or Reno's where that is larger (RFC 9438, 5)."""
-    return max(1.054 * (rtt / loss) ** 0.75, window_reno(loss))
+    return max(1.054 * float((rtt / loss) ** 0.75), window_reno(loss))
 
 
 @law(formula="MSS × √(3 / 2p) / RTT", source="Mathis, Semke, Mahdavi and Ott (1997), equation 3")

@@ -7,7 +7,7 @@ import shutil
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 from lab.errors import LabError, MachineError
 from lab.kernel import Budget, Guest, GuestError, Kernel
@@ -18,8 +18,7 @@ from lab.record.store import Store
 from lab.record.trial import HOST, Trial, canonical
 from lab.runner import programs
 from lab.runner.code import sealed
-from lab.units import Size, from_plain
-from lab.workload import Workload
+from lab.units import Size
 from lab.workload.program import COMPILED
 
 MEMORY = Size.of("1 GiB")  # a full wire of 100 ms at 10 Gbit/s holds 125 MB of frames, and what the kernel adds to each
@@ -51,7 +50,7 @@ def run(
     """
     with store.stage(trial) as stage:
         (stage.path / "trial.json").write_bytes(canonical(trial))
-        programs.place(from_plain(trial.workload, cast(Any, Workload)), stage.path / COMPILED)
+        programs.place(trial.workload, stage.path / COMPILED)
         root = of_host() if trial.userland == HOST else sealed(trial.userland)
         command = [root.python, "-m", "lab.runner.perform", "."]
         begun = now()

@@ -11,17 +11,19 @@ import re
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 from lab import cache as caches
 from lab.errors import LabError, MachineError
 from lab.runner.tools import find_program
 from lab.spec.task import Traffic
+from lab.units import to_plain
 from lab.userland import cache as userlands
 from lab.userland.cache import Userland
 from lab.userland.program import LAUNCHERS
-from lab.workload import Program
+from lab.workload.program import content
 
 __all__ = ["CompileError", "compile_all", "missing", "place", "versions"]
 
@@ -51,33 +53,34 @@ def versions(workload: Traffic, userland: Userland | None) -> dict[str, str]:
         for name in workload.programs:
             if file := _find(name, None):
                 found[name] = f"sha256:{hashlib.sha256(file.read_bytes()).hexdigest()}"
-    if any(program.sources for _, program in _programs(workload)):
+    if any(plain["sources"] for _, plain in _programs(to_plain(workload))):
         found["cc"] = userlands.find("compiler").id
     return found
 
 
 def compile_all(workload: Traffic) -> None:
     """Compile each of its sources, unless that was done before. Raises CompileError, UserlandMissing, MachineError."""
-    for _, program in _programs(workload):
-        for name in program.sources:
-            _compiled(name, program.content(name))
+    for _, plain in _programs(to_plain(workload)):
+        for name in plain["sources"]:
+            _compiled(name, content(plain["contents"], name))
 
 
-def place(workload: Traffic, folder: Path) -> None:
-    """Put its compiled programs into `folder`; those of one of several flows into the folder of that name there.
+def place(workload: Mapping[str, Any], folder: Path) -> None:
+    """Put the compiled programs of a trial's workload, in plain form, into `folder`.
 
-    Raises what `compile_all` raises.
+    Those of one of several flows go to the folder of its name there. Raises what `compile_all` raises. Trials start in
+    threads, and msgspec may crash when two make the first object of a type together: nothing is made of the plain form.
     """
-    for flow, program in _programs(workload):
-        for name in program.sources:
+    for flow, plain in _programs(workload):
+        for name in plain["sources"]:
             (folder / flow).mkdir(parents=True, exist_ok=True)
-            shutil.copy2(_compiled(name, program.content(name)), folder / flow / Path(name).stem)
+            shutil.copy2(_compiled(name, content(plain["contents"], name)), folder / flow / Path(name).stem)
 
 
-def _programs(workload: Traffic) -> Iterator[tuple[str, Program]]:
-    """Yield (flow, program); the flow is "" where the workload is one alone."""
-    named = [(part.name, part.workload) for part in workload.parts()] or [("", workload)]
-    yield from ((name, each) for name, each in named if isinstance(each, Program))
+def _programs(workload: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """Yield (flow, program in plain form); the flow is "" where the workload is one alone."""
+    flows = [(flow["name"], flow["workload"]) for flow in workload.get("flows", ())] or [("", workload)]
+    yield from ((name, each) for name, each in flows if each["kind"] == "program")
 
 
 def _find(name: str, userland: Userland | None) -> Path | None:

@@ -24,7 +24,7 @@ from lab.spec.task import Reader, Task, Writer
 from lab.testbed import Child, Testbed, WorkloadError, ended
 from lab.units import Duration
 
-__all__ = ["COMPILED", "Listens", "Prints", "Program"]
+__all__ = ["COMPILED", "Listens", "Prints", "Program", "content"]
 
 PORT = 7000
 READY_SECONDS = 20.0
@@ -108,10 +108,7 @@ class Program(Task, frozen=True):
 
     def content(self, name: str) -> bytes:
         """Return the bytes of a file. Raises ValueError when a trial has none of that name, or damaged ones."""
-        try:
-            return zlib.decompress(base64.b64decode(self.contents[name], validate=True))
-        except (KeyError, binascii.Error, zlib.error):
-            raise ValueError(f"the trial lacks the file '{name}', or has it damaged") from None
+        return content(self.contents, name)
 
     def run(self, testbed: Testbed) -> None:
         """Run both commands. Raises WorkloadError when one fails, is late, or leaves a process behind."""
@@ -157,6 +154,14 @@ class Program(Task, frozen=True):
             (place / name).chmod(0o755)
         for name in self.sources:
             (place / Path(name).stem).symlink_to((compiled / Path(name).stem).resolve())
+
+
+def content(contents: Mapping[str, str], name: str) -> bytes:
+    """Return the bytes of one of a program's `contents`. Raises ValueError when it is not there, or is damaged."""
+    try:
+        return zlib.decompress(base64.b64decode(contents[name], validate=True))
+    except (KeyError, binascii.Error, zlib.error):
+        raise ValueError(f"the trial lacks the file '{name}', or has it damaged") from None
 
 
 class _Command:

@@ -77,7 +77,7 @@ def test_fairness_and_when_it_comes(late: Record) -> None:
     assert metric.jain_index(4, 6)(late).number == pytest.approx(1)
     # Both are even for a whole window of half a second 2.5 s after the second starts; a tenth of it is a step.
     assert metric.convergence_time(0.999, 0.5)(late).number == pytest.approx(2.5, abs=0.05)
-    with pytest.raises(MetricError, match="never was 0.99"):
+    with pytest.raises(MetricError, match=r"never was 0\.99"):
         metric.convergence_time(0.99, 5.0)(late)
 
 
