@@ -56,6 +56,7 @@ int main(int argc, char **argv)
     return 0;
 }
 """
+DAEMON = "import os, time; os.fork() or os.setsid() or os.fork() or time.sleep(500)"
 
 
 def given(program: Program, **files: str) -> Program:
@@ -151,7 +152,8 @@ def test_it_leaves_the_same_bytes_idle_and_beside_a_load(
         (shell("kill -SEGV $$"), "'sh' was ended by SIGSEGV: "),
         (shell("echo waiting; sleep 100", limit=Duration.of("2 s")), "did not end within 2 s .*: waiting"),
         (shell("while :; do :; done", limit=Duration.of("2 s")), "did not end within 2 s"),
-        (shell("setsid sleep 500 & exit 0"), "'sh' ended, and left processes behind: sleep"),
+        (shell("(sleep 500 &) ; sleep 400 & exit 0"), "'sh' ended, and left processes behind: sleep, sleep"),
+        (Program(argv=("python3", "-c", DAEMON)), "'python3' ended, and left processes behind: python3"),
         (shell("true", service=("sh", "-c", "exit 4")), "'sh' ended with status 4"),
         (shell("true", service=("sleep", "500")), "nothing listens on port 7000"),
         (shell("true", service=("sleep", "500"), ready=Prints("ready")), "'sleep' never wrote 'ready'"),
