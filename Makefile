@@ -90,4 +90,4 @@ man: setup ## write the manual page anew, from the commands as they are
 
 clean: ## remove .venv, report and caches; keep results and kernels
 	@rm -rf .venv build dist $(REPORT) .mypy_cache .pytest_cache .ruff_cache .hypothesis *.egg-info
-	@find lab bench tests experiments -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
+	@find lab bench tests experiments packs -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true

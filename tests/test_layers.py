@@ -154,7 +154,7 @@ def violations(path: str, source: str) -> list[str]:
 def sources() -> list[str]:
     return sorted(
         str(file.relative_to(ROOT))
-        for top in ("lab", "experiments", "bench/experiments")
+        for top in ("lab", "experiments", "packs", "bench/experiments")
         for file in (ROOT / top).rglob("*.py")
     )
 
@@ -164,7 +164,10 @@ def test_a_module_keeps_to_its_layer(path: str) -> None:
     assert violations(path, (ROOT / path).read_text()) == []
 
 
-@pytest.mark.parametrize("path", sorted((ROOT / "notebooks").glob("*.ipynb")), ids=lambda path: path.name)
+NOTEBOOKS = sorted([*ROOT.glob("notebooks/*.ipynb"), *ROOT.glob("packs/*/notebooks/*.ipynb")])
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.name)
 def test_a_notebook_imports_the_lab_alone(path: Path) -> None:
     cells = [cell for cell in json.loads(path.read_text())["cells"] if cell["cell_type"] == "code"]
     names = [name for cell in cells for _, name in imports(ast.parse("".join(cell["source"])), [])]

@@ -33,8 +33,8 @@ Results = Annotated[Path, typer.Option("--results", help="The store: the folder 
 Claims = Annotated[
     list[str] | None,
     typer.Argument(
-        metavar="CLAIM | ARTICLE | FILE.py",
-        help="Claims by name, article or file; all unless named.",
+        metavar="CLAIM | ARTICLE | FILE.py | PACK",
+        help="Claims by name, article, file, pack or pack's folder; all unless named.",
         autocompletion=completion.claims,
     ),
 ]

@@ -13,7 +13,7 @@ from lab.model.acks import (
     segments_per_batch,
     segments_per_read,
 )
-from lab.model.duration import transfer_time, transfer_time_by_rounds
+from lab.model.duration import completion_time_by_rounds, transfer_time, transfer_time_by_rounds
 from lab.model.goodput import (
     any_drops,
     any_drops_of_window,
@@ -36,6 +36,7 @@ from lab.model.mss import (
     no_fragments,
     tcp_header_length,
 )
+from lab.model.response import goodput_response_cubic, goodput_response_reno, window_cubic, window_reno
 from lab.model.rtt import (
     rtt_despite_retransmission,
     rtt_for_new_data,
@@ -45,7 +46,8 @@ from lab.model.rtt import (
     srtt_difference,
     third_of_tick,
 )
-from lab.model.scenario import Host, KernelTraits, Scenario
+from lab.model.scenario import Flow, Host, KernelTraits, Scenario
+from lab.model.sharing import fair_share, fairness_index, share_by_rtt, total_goodput
 from lab.model.small_writes import (
     data_packets,
     data_packets_by_writes,

@@ -68,7 +68,7 @@ def test_ipython_shows_errors_without_the_way_there() -> None:
     program = "from IPython.core.interactiveshell import InteractiveShell as Shell\n"
     program += "Shell.instance().run_cell('import lab; lab.load(\"nothing\")')"
     assert python(program).splitlines() == [
-        "InputError: unknown claim or article 'nothing'; `lab list` shows what there is"
+        "InputError: unknown claim, article or pack 'nothing'; `lab list` shows what there is"
     ]
 
 

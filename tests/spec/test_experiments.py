@@ -90,7 +90,7 @@ def test_each_claim_comes_once(write: Write) -> None:
 
 def test_an_unknown_claim_suggests_known_ones(write: Write) -> None:
     write()
-    with pytest.raises(InputError, match="unknown claim or article 'tenth', did you mean an-article/tenth"):
+    with pytest.raises(InputError, match="unknown claim, article or pack 'tenth', did you mean an-article/tenth"):
         find.find(["tenth"])
     with pytest.raises(InputError, match="did you mean an-article/tenth"):
         find.find(["an-article/tenht"])
