@@ -6,14 +6,19 @@ from collections.abc import Iterator, Mapping, Sequence
 from shlex import quote
 from typing import Any
 
+from lab.units import Size
+
 __all__ = ["commands"]
 
 Plain = Mapping[str, Any]
 
+_ETHERNET = 14  # bytes of a frame's header
+_CHANCES = ("loss", "duplicate", "reorder")
+
 
 def commands(network: Plain, qdiscs: Sequence[Plain]) -> str:
     """Return the commands for a network in plain form; `qdiscs` are the wires', as the trial read them back."""
-    return "\n".join([*_hosts(network), *_links(network), *_wires(qdiscs), *_settings(network)])
+    return "\n".join([*_hosts(network), *_links(network), *_wires(network, qdiscs), *_settings(network)])
 
 
 def _hosts(network: Plain) -> Iterator[str]:
@@ -27,9 +32,8 @@ def _links(network: Plain) -> Iterator[str]:
         yield f"# link {link['name']}: a veth pair to each end"
         for side, end in zip("ab", link["ends"], strict=True):
             node, name = end["node"], end["name"]
-            mtu = end["mtu"].removesuffix(" B")
             peer = f"peer name w{number}{side} netns {link['name']}"
-            yield f"ip link add {name} netns {node} address {end['mac']} mtu {mtu} type veth {peer}"
+            yield f"ip link add {name} netns {node} address {end['mac']} mtu {_bytes(end['mtu'])} type veth {peer}"
             yield from (f"ip -n {node} address add {address} dev {name}" for address in end["addresses"])
             yield f"ip -n {node} link set {name} up"
             yield f"ip -n {link['name']} link set w{number}{side} up"
@@ -39,7 +43,7 @@ def _links(network: Plain) -> Iterator[str]:
                 yield f"ip -n {node} link set {name} gso_max_segs {end['gso_max_segs']}"
 
 
-def _wires(qdiscs: Sequence[Plain]) -> Iterator[str]:
+def _wires(network: Plain, qdiscs: Sequence[Plain]) -> Iterator[str]:
     """Yield each direction: what comes in at one side leaves at the other, through its qdisc."""
     for each in qdiscs:
         way, leaves = each["node"], each["interface"]
@@ -48,24 +52,41 @@ def _wires(qdiscs: Sequence[Plain]) -> Iterator[str]:
             yield f"# {way}, {each['direction']}"
             yield f"tc -n {way} qdisc add dev {enters} ingress"
             yield f"tc -n {way} filter add dev {enters} ingress matchall action mirred egress redirect dev {leaves}"
-        yield f"tc -n {way} qdisc add dev {leaves} root {each['kind']} {_options(each)}".rstrip()
+        said = _netem(each["options"]) if each["kind"] == "netem" else _tbf(each["options"], _mtu(network, way, leaves))
+        yield f"tc -n {way} qdisc add dev {leaves} root {each['kind']} {said}"
 
 
-def _options(qdisc: Plain) -> str:
-    options = dict(qdisc.get("options", {}))
-    if qdisc["kind"] != "netem":
-        return " ".join(f"{key} {_tight(value)}" for key, value in options.items())
+def _mtu(network: Plain, node: str, interface: str) -> int:
+    """Return the MTU of a host's interface."""
+    ends = (end for link in network["links"] for end in link["ends"])
+    mine = (end for end in ends if (end["node"], end["name"]) == (node, interface))
+    return _bytes(next(mine)["mtu"])
+
+
+def _tbf(options: Plain, mtu: int) -> str:
+    """Return a network card's: its burst is two frames."""
+    overhead = _bytes(options["overhead"])
+    burst = 2 * (mtu + _ETHERNET + overhead)
+    return f"rate {_tight(options['rate'])} burst {burst} limit {_bytes(options['limit'])} overhead {overhead}"
+
+
+def _netem(options: Plain) -> str:
     said = []
     delay, jitter = _tight(options["delay"]), _tight(options["jitter"])
     if delay != "0ns" or jitter != "0ns":
         said.append(f"delay {delay}" + (f" {jitter}" if jitter != "0ns" else ""))
-    said += [f"{key} {100 * options[key]:g}%" for key in ("loss", "duplicate", "reorder") if options[key]]
+    said += [f"{key} {100 * options[key]:g}%" for key in _CHANCES if options[key]]
     if options["rate"]:
-        said.append(f"rate {_tight(options['rate'])} {options['overhead'].removesuffix(' B')}")
+        said.append(f"rate {_tight(options['rate'])} {_bytes(options['overhead'])}")
     said.append(f"limit {options['limit']}")
-    if options.get("seed"):
+    if options.get("seed") and (jitter != "0ns" or any(options[key] for key in _CHANCES)):
         said.append(f"seed {int(options['seed'], 16)}")
     return " ".join(said)
+
+
+def _bytes(size: str) -> int:
+    """Return a size in plain form as a number of bytes."""
+    return Size.of(size).bytes
 
 
 def _tight(value: object) -> str:
@@ -81,5 +102,5 @@ def _settings(network: Plain) -> Iterator[str]:
             yield f"ip netns exec {node['name']} sysctl -w {key}={quote(str(value))}"
         for route in node["routes"]:
             via = f" via {route['via']}" if route["via"] else ""
-            more = "".join(f" {key} {str(route[key]).removesuffix(' B')}" for key in ("mtu", "advmss") if route[key])
+            more = "".join(f" {key} {_bytes(route[key])}" for key in ("mtu", "advmss") if route[key])
             yield f"ip -n {node['name']} route replace {route['to']}{via} dev {route['interface']}{more}"

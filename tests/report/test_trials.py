@@ -72,8 +72,19 @@ def test_a_network_as_commands(keep: Keep) -> None:
     (record,) = keep("rate")
     network = to_plain(record.trial.network)
     said = commands(network, record.json("qdiscs.before.json"))
-    assert "tc -n path qdisc add dev w0b root netem delay 100ms rate 1gbit 24 limit 5 seed 42" in said
+    assert "tc -n path qdisc add dev w0b root netem delay 100ms rate 1gbit 24 limit 5\n" in said
     assert "filter add dev w0a ingress matchall action mirred egress redirect dev w0b" in said
     assert "sysctl -w net.ipv4.tcp_rmem='4096 131072 6291456'" in said
     for node in network["nodes"]:
         assert f"ip netns add {node['name']}" in said
+
+
+def test_chance_has_its_seed_and_a_card_its_burst(keep: Keep) -> None:
+    (record,) = keep("rate")
+    network, wires = to_plain(record.trial.network), record.json("qdiscs.before.json")
+    wires[0]["options"]["loss"] = 0.01
+    card = {"rate": "20 Mbit/s", "limit": "15140 B", "overhead": "24 B"}
+    wires.append({"node": "sender", "interface": "eth0", "direction": "forward", "kind": "tbf", "options": card})
+    said = commands(network, wires)
+    assert "netem delay 100ms loss 1% rate 1gbit 24 limit 5 seed 42\n" in said
+    assert "qdisc add dev eth0 root tbf rate 20mbit burst 3076 limit 15140 overhead 24\n" in said
