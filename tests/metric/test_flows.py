@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -30,7 +31,7 @@ def sample(now: int, port: int, **fields: int) -> bytes:
     return outputs.TCP_INFO_RECORD.pack(now, port << 16 | 40_000, len(info)) + bytes(info)
 
 
-def flows(root: Path, megabits: Mapping[str, tuple[float, list[float]]], **fields: int) -> Record:
+def flows(root: Path, megabits: Mapping[str, tuple[float, Sequence[float]]], **fields: int) -> Record:
     """A record of flows: name -> (when it starts, what it gets in each tenth of a second from then on, in Mbit/s)."""
     begun, samples = {}, []
     for port, (name, (start, rates)) in enumerate(megabits.items(), 10_001):
@@ -40,8 +41,8 @@ def flows(root: Path, megabits: Mapping[str, tuple[float, list[float]]], **field
             taken += rate * 1e6 / 8 / 10
             now = begun[name]["start_ns"] + number * STEP
             samples.append((now, sample(now, port, bytes_received=round(taken), **fields)))
-    rate = {"name": "path", "forward": {"rate": "100 Mbit/s"}, "back": {"rate": None}}
-    network = {"name": "n", "nodes": [], "links": [rate]}
+    link: dict[str, Any] = {"name": "path", "forward": {"rate": "100 Mbit/s"}, "back": {"rate": None}}
+    network: dict[str, Any] = {"name": "n", "nodes": [], "links": [link]}
     workload = {"kind": "flows", "flows": [{"name": name, "workload": {"kind": "bulk"}} for name in megabits]}
     trial = Trial("a/b", "only", "", "", network, workload, [], [], {}, "uml", "virtual", 1, 0, {})
     with Store(root).stage(trial) as stage:
