@@ -14,7 +14,7 @@ from lab.spec import find
 
 def everything() -> dict[str, Any]:
     """Return the answer of `lab list --json`. Raises SpecError when an experiment or topology is wrong."""
-    loaded = find.find()
+    loaded = find.find(find.experiments())
     articles = {each.article.name: each.article for each in loaded}
     return {
         "articles": [

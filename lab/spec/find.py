@@ -35,8 +35,12 @@ def topologies(near: Iterable[Path] = ()) -> dict[str, Path]:
 
 def experiments() -> dict[str, Path]:
     """Return id -> file of every experiment, sorted as people count: delay-10ms before delay-100ms."""
+    return _found(shipped.places())
+
+
+def _found(places: Iterable[Path]) -> dict[str, Path]:
     found: dict[str, Path] = {}
-    for root in shipped.places():
+    for root in places:
         for path in _experiments(root):
             found.setdefault(f"{path.parent.name}/{path.stem}", path)
     return {claim: found[claim] for claim in sorted(found, key=_natural)}
@@ -69,11 +73,10 @@ def topology(name: str) -> Topology:
 
 
 def find(selectors: Iterable[str] = ()) -> tuple[LoadedExperiment, ...]:
-    """Load the experiments that `selectors` name; all experiments without any.
+    """Load the experiments that `selectors` name; without any, all but those of packs.
 
-    Each is an id, an article, a FILE.py, a pack, or the folder of a pack that lies anywhere.
-
-    Each comes once, in the order asked for. Raises InputError for an unknown selector, SpecError for mistakes in files.
+    A selector is an id, an article, a FILE.py, a pack, or the folder of a pack that lies anywhere. Each experiment
+    comes once, in the order asked for. Raises InputError for an unknown selector, SpecError for mistakes in files.
     """
     known = experiments()
     articles: dict[str, list[Path]] = {}
@@ -93,7 +96,7 @@ def find(selectors: Iterable[str] = ()) -> tuple[LoadedExperiment, ...]:
             paths += [own[claim] for claim in sorted(own, key=_natural)]
         else:
             raise InputError(_unknown(selector, [*known, *articles, *packs]))
-    return _load_all(dict.fromkeys(paths or known.values()))
+    return _load_all(dict.fromkeys(paths or _found(shipped.roots()).values()))
 
 
 def variants() -> list[tuple[tuple[Path, ...], int | None]]:

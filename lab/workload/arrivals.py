@@ -94,15 +94,18 @@ class Arrivals(Task, frozen=True):
 
     def _fetch(self, address: tuple[str, int], due: list[int], testbed: Testbed) -> None:
         scratch, flags = bytearray(BLOCK), socket.MSG_TRUNC
-        start_ns, end_ns = [0] * self.count, [0] * self.count
+        start_ns, end_ns, left = [0] * self.count, [0] * self.count, [self.size.bytes] * self.count
         begin, begun, ended = time.monotonic_ns(), 0, 0
         with selectors.DefaultSelector() as waiting:
             while ended < self.count:
                 wait = None if begun == self.count else max(0.0, (begin + due[begun] - time.monotonic_ns()) / 1e9)
                 for key, _ in waiting.select(wait):
                     sock: socket.socket = key.fileobj  # type: ignore[assignment]
-                    if not sock.recv_into(scratch, BLOCK, flags):
-                        end_ns[key.data] = time.time_ns()
+                    count = sock.recv_into(scratch, BLOCK, flags)
+                    left[key.data] -= count
+                    if count and not left[key.data]:
+                        end_ns[key.data] = time.time_ns()  # the FIN may come a round trip later
+                    if not count:
                         ended += 1
                         waiting.unregister(sock)
                         sock.close()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -40,8 +41,8 @@ def flows(root: Path, megabits: Mapping[str, tuple[float, Sequence[float]]], **f
             taken += rate * 1e6 / 8 / 10
             now = begun[name]["start_ns"] + number * STEP
             samples.append((now, sample(now, port, bytes_received=round(taken), **fields)))
-    link = {"name": "path", "forward": {"rate": "100 Mbit/s"}, "back": {"rate": None}}
-    network = {"name": "n", "nodes": [], "links": [link]}
+    link: dict[str, Any] = {"name": "path", "forward": {"rate": "100 Mbit/s"}, "back": {"rate": None}}
+    network: dict[str, Any] = {"name": "n", "nodes": [], "links": [link]}
     workload = {"kind": "flows", "flows": [{"name": name, "workload": {"kind": "bulk"}} for name in megabits]}
     trial = Trial("a/b", "only", "", "", network, workload, [], [], {}, "uml", "virtual", 1, 0, {})
     with Store(root).stage(trial) as stage:

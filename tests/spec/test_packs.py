@@ -57,6 +57,7 @@ def test_a_pack_beside_us_is_found_by_all_its_names(tmp_path: Path, monkeypatch:
     for name in ("theirs", "somebody", "somebody/round-trip", str(Path("packs", "theirs"))):
         assert "somebody/round-trip" in [claim.id for claim in find.find([name])]
     assert "somebody/round-trip" in find.experiments()
+    assert "somebody/round-trip" not in [claim.id for claim in find.find()], "packs run when they are asked for"
     assert "mine-alone" in find.topologies()
     assert set(shipped.packs()) >= {"theirs", "congestion-control"}
     assert notebooks.found()["somebody"] == tmp_path / "packs" / "theirs" / "notebooks" / "somebody.ipynb"
