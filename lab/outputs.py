@@ -21,6 +21,7 @@ __all__ = [
     "QPERF",
     "SMALL_WRITES",
     "TCP_INFO_RECORD",
+    "TIMELINE",
     "capture",
     "captures",
     "expert",
@@ -40,6 +41,7 @@ PING = "ping.txt"
 QDISCS_BEFORE, QDISCS_AFTER = "qdiscs.before.json", "qdiscs.after.json"
 QPERF = "qperf.txt"
 SMALL_WRITES = "small_writes.json"
+TIMELINE = "timeline.json"  # what happened to the links by themselves, and when
 
 # Precedes each sample in `tcp_info`: time in ns, local port << 16 | remote port, how many bytes of tcp_info follow.
 TCP_INFO_RECORD = struct.Struct("<qII")

@@ -19,7 +19,7 @@ from statistics import median
 from typing import Any
 
 from lab.fabric.fabric import Fabric
-from lab.fabric.qdisc import ETHERNET_HEADER, FRAME_OVERHEAD
+from lab.fabric.shaper import ETHERNET_HEADER, FRAME_OVERHEAD
 from lab.spec.network import Direction, Interface, Shaper
 
 ETHERTYPE = 0x88B5  # IEEE 802: local experimental

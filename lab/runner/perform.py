@@ -7,14 +7,13 @@ guest that boots in a tenth of a second.
 
 from __future__ import annotations
 
-import ctypes
 import fcntl
 import json
 import os
 import sys
 import time
-from collections.abc import Mapping
-from contextlib import ExitStack
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any, cast
 
@@ -22,7 +21,8 @@ import msgspec
 
 from lab import outputs
 from lab.errors import LabError
-from lab.fabric import choose
+from lab.fabric import choose, timeline
+from lab.fabric.alarm import Alarm
 from lab.fabric.fabric import Fabric
 from lab.middlebox import Middlebox
 from lab.probe import Probe
@@ -53,7 +53,7 @@ SHOWN_SYSCTLS = (
 # than a second: in the first one the kernel may put off what it learns of links, and ping takes a second for 0.
 START_NS: Mapping[Place, int] = {"uml": 1_500_000_000, "vm": 8_000_000_000}
 LATE_NS = 200_000  # where instructions take time, so does waking up
-TFD_TIMER_ABSTIME = 1
+ON_TIME_NS = 1_000  # where they take none
 RNDRESEEDCRNG = 0x5207  # linux/random.h
 
 
@@ -79,15 +79,8 @@ def _start(start_ns: int) -> None:
 
     Raises LabError when the moment has passed.
     """
-    # A timerfd expires to the nanosecond; a sleep has a timer slack of 50 us.
-    libc = ctypes.CDLL(None, use_errno=True)
-    timer = libc.timerfd_create(time.CLOCK_MONOTONIC, os.O_CLOEXEC)
-    if timer < 0 or libc.timerfd_settime(
-        timer, TFD_TIMER_ABSTIME, (ctypes.c_long * 4)(0, 0, *divmod(start_ns, 10**9)), None
-    ):
-        raise OSError(ctypes.get_errno(), "cannot wait for the trial's start")
-    os.read(timer, 8)
-    os.close(timer)
+    with Alarm() as alarm:
+        alarm.wait(start_ns)
     if time.monotonic_ns() > start_ns + LATE_NS:
         late = f"the guest took more than {start_ns / 1e9:g} s of its own time to start"
         raise LabError(f"{late}: no trial can be repeated so")
@@ -132,9 +125,11 @@ def perform(trial: Trial, out: Path) -> dict[str, Any]:
                 if real:
                     standing.enter_context(monitor.watching(testbed, fabric, wires, workload.greedy))
                 load = standing.enter_context(saturation.measured()) if counted else None
-                workload.run(testbed)
+                with _playing(testbed, fabric):
+                    workload.run(testbed)
         _write(out / outputs.QDISCS_AFTER, fabric.qdiscs())
         after = [f"after the run, {each}" for each in fabric.differences() if each not in before]
+        after += _missed(out / outputs.TIMELINE, LATE_NS if real or counted else ON_TIME_NS)
         if real:
             monitor.measure_again(fabric, out)
     environment["spins"] = spins()
@@ -142,6 +137,28 @@ def perform(trial: Trial, out: Path) -> dict[str, Any]:
         environment["cpu_busy"] = load.busy
         after += saturation.reasons(load, probes)
     return {"environment": environment, "invalid": before + after}
+
+
+@contextmanager
+def _playing(testbed: Testbed, fabric: Fabric) -> Iterator[None]:
+    """Have the links change as the network says, within this context: from now on. Leaves timeline.json if any does."""
+    if not timeline.changes(fabric.network):
+        yield
+        return
+    player = timeline.Player(fabric.spaces, time.monotonic_ns())
+    child = testbed.spawn(fabric.network.nodes[0].name, lambda: player.play(testbed.out / outputs.TIMELINE))
+    yield
+    child.stop("what changes the links")
+
+
+def _missed(played: Path, tolerated_ns: int) -> list[str]:
+    """Return which changes of the links were late, and what the kernel made of them that was not asked for."""
+    if not played.exists():
+        return []
+    found = json.loads(played.read_text())
+    late = [each for each in found["done"] if each["late_ns"] > tolerated_ns]
+    where = (f"link {each['link']}, {each['direction']}: changed {each['late_ns']} ns late" for each in late)
+    return [*where, *found["differences"]]
 
 
 def _chance(trial: Trial) -> str:
