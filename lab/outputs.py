@@ -27,6 +27,7 @@ __all__ = [
     "expert",
     "is_expert",
     "netstat",
+    "queue",
     "tcp_info",
 ]
 
@@ -74,6 +75,11 @@ def is_expert(name: str) -> bool:
 def netstat(node: str, when: str) -> str:
     """Return the name of the file with the kernel's counters on a node, "before" or "after" the workload."""
     return f"netstat.{node}.{when}.txt"
+
+
+def queue(link: str, way: str) -> str:
+    """Return the name of the file with what a link's queue did over time."""
+    return f"queue.{link}.{way}.json"
 
 
 def tcp_info(node: str) -> str:

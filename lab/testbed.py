@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 from lab.errors import LabError, MachineError
 
@@ -25,6 +25,10 @@ SOON_SECONDS = 60.0
 
 class WorkloadError(LabError):
     """Raised when a measuring tool fails, or does not end in its time."""
+
+
+def _no_queues(link: str, way: str) -> Mapping[str, Any]:
+    raise WorkloadError(f"there is no link {link}, {way}, to look at")
 
 
 class Joinable(Protocol):
@@ -45,6 +49,7 @@ class Testbed:
     addresses: Mapping[tuple[str, int], str]  # (host, IP version) -> its address
     out: Path  # where the outputs go
     undo: ExitStack  # ends, at the latest, the processes started here
+    queue: Callable[[str, str], Mapping[str, Any]] = _no_queues  # (link, way) -> what its queue says of itself
 
     def address(self, node: str, version: int = 4) -> str:
         """Return the first IPv4 (or IPv6) address of `node`. Raises KeyError when it has none."""

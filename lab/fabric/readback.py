@@ -35,6 +35,18 @@ def qdiscs(spaces: Spaces) -> list[dict[str, Any]]:
     return found
 
 
+def queue(spaces: Spaces, link: str, way: str) -> dict[str, Any]:
+    """Return the qdisc in which that direction's frames wait. Raises FabricError when there is no such direction."""
+    for number, each in enumerate(spaces.network.links):
+        for side, (name, (_, direction, _)) in enumerate(zip(WAYS, each.directions(), strict=True)):
+            if (each.name, name) == (link, way):
+                with spaces.inside(WIRES) as netlink:
+                    if direction.queue:
+                        return device.qdiscs(netlink, device.LEAF)[stage.ends(number, side)[0]]
+                    return device.qdiscs(netlink)[build.wire_end(number, 1 - side)]
+    raise build.FabricError(f"the network has no link {link}, {way}")
+
+
 def differences(spaces: Spaces) -> list[str]:
     """Return what the kernel says it does and the network does not ask for; empty when the fabric is exact."""
     compared = [each for node in spaces.network.nodes for each in _of_node(spaces, node)]

@@ -37,6 +37,7 @@ from lab.metric.metrics import (
     window_plateau,
     window_settled,
 )
+from lab.metric.queue import queue_delay, queue_drops, queue_marked_share, queue_marks
 from lab.metric.rtt import RoundTrips, echo_error, round_trips_of, rtt_samples, srtt_difference
 from lab.metric.sack import sack_blocks
 from lab.metric.segments import fragments, header_share, largest_payload, mss_in, transfer_time
@@ -88,6 +89,10 @@ __all__ = [
     "packets_per_gb",
     "ping_rtt",
     "qperf_goodput",
+    "queue_delay",
+    "queue_drops",
+    "queue_marked_share",
+    "queue_marks",
     "retransmits",
     "round_trips_of",
     "rtt_samples",

@@ -28,6 +28,7 @@ from lab.model.goodput import (
     lost_frames_of_window,
 )
 from lab.model.line import ModelError, base_rtt, goodput_line_rate, header_share
+from lab.model.mathis import goodput_by_loss
 from lab.model.mss import (
     largest_payload,
     largest_payload_back,
@@ -36,6 +37,7 @@ from lab.model.mss import (
     no_fragments,
     tcp_header_length,
 )
+from lab.model.queueing import bdp, dctcp_threshold
 from lab.model.rtt import (
     rtt_despite_retransmission,
     rtt_for_new_data,

@@ -116,7 +116,7 @@ def perform(trial: Trial, out: Path) -> dict[str, Any]:
         _write(out / outputs.QDISCS_BEFORE, fabric.qdiscs())
         with ExitStack() as undo:
             spaces = {node.name: fabric.namespace(node.name) for node in network.nodes}
-            testbed = Testbed(spaces, _addresses(network), out, undo)
+            testbed = Testbed(spaces, _addresses(network), out, undo, fabric.queue)
             with ExitStack() as standing:
                 for middlebox in middleboxes:
                     standing.enter_context(middlebox.installed(testbed))
