@@ -63,13 +63,9 @@ def _changes(way: Way, changes: tuple[Any, ...], place: Place) -> Iterator[tuple
 
 
 def resolved(way: Way) -> dict[str, Any]:
-    """Return what of `Direction` differs from a plain wire's defaults."""
-    found: dict[str, Any] = {
-        "jitter_correlation": float(way("jitter_correlation") or 0),
-        "corrupt": float(way("corrupt") or 0),
-        "queue": way("queue"),
-        "trace": way("trace"),
-    }
+    """Return what of `Direction` differs from a plain wire's defaults, and nothing that does not."""
+    found: dict[str, Any] = {key: float(way(key) or 0) for key in ("jitter_correlation", "corrupt")}
+    found |= {key: way(key) for key in ("queue", "trace")}
     if burst := way("burst_loss"):
         bad = 1.0 if burst.bad is None else float(burst.bad)
         found["burst_loss"] = BurstLoss(float(burst.p), float(burst.r), bad, float(burst.good or 0))
@@ -79,18 +75,19 @@ def resolved(way: Way) -> dict[str, Any]:
         Change(each.at, each.rate, each.delay, None if each.loss is None else float(each.loss), each.mtu, each.down)
         for each in way("changes") or ()
     )
-    return found
+    return {key: value for key, value in found.items() if value}
 
 
 def most(rate: Rate | None, delay: Duration, found: dict[str, Any]) -> tuple[Rate | None, Duration]:
     """Return the highest rate and the longest delay that a direction ever has."""
-    rates = [each for each in (rate, *(change.rate for change in found["changes"])) if each is not None]
-    delays = [each for each in (delay, *(change.delay for change in found["changes"])) if each is not None]
+    rates = [each for each in (rate, *(change.rate for change in found.get("changes", ()))) if each is not None]
+    delays = [each for each in (delay, *(change.delay for change in found.get("changes", ()))) if each is not None]
     return max(rates, default=None), max(delays)
 
 
 def with_queue(found: dict[str, Any], limit: int) -> dict[str, Any]:
     """Return `found` with a FIFO where frames wait outside the wire: its rate may change before they leave."""
-    if found["queue"] is None and (found["trace"] or any(change.rate for change in found["changes"])):
+    changed = any(change.rate for change in found.get("changes", ()))
+    if "queue" not in found and ("trace" in found or changed):
         return {**found, "queue": Queue("pfifo", (("limit", limit),))}
     return found

@@ -181,7 +181,7 @@ def read(value: object) -> tuple[Queue | None, list[tuple[Place, str]]]:
         return None, [((), f"a queue has a kind: {', '.join(KINDS)}")]
     place: Place = ("kind",) if isinstance(value, Mapping) else ()
     if not isinstance(kind, str) or kind not in KINDS:
-        known = suggestion(str(kind), KINDS) or f": use {', '.join(KINDS)}"
+        known = (suggestion(kind, KINDS) if isinstance(kind, str) else "") or f": use {', '.join(KINDS)}"
         return None, [(place, f"unknown queue '{kind}'{known}")]
     parameters: list[tuple[str, Setting]] = []
     mistakes = [((), f"{kind} needs its {name}") for name in NEEDED.get(kind, ()) if name not in given]

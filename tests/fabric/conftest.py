@@ -19,11 +19,13 @@ from lab.units import to_plain
 
 FRAME = 1514  # bytes as the kernel counts them; 24 more on the wire
 TOPOLOGY = """
-about: One way is tested.
+about: One way is tested. Hosts speak IPv4 alone, so that no other frame is there.
 hosts: [sender, receiver]
 links:
   path:
-    ends: [sender, receiver]
+    ends:
+      sender: {{addresses: [192.0.2.1/24]}}
+      receiver: {{addresses: [192.0.2.2/24]}}
     forward: {}
 """
 

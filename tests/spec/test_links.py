@@ -85,7 +85,7 @@ def test_a_rate_that_changes_has_a_queue(topology: Parse) -> None:
         ),
         (
             "queue: {kind: codel, target: 5 ns}",
-            "links.path.queue.target: 5 ns: a queue's times are whole microseconds, 71.582 min at most",
+            "links.path.queue.target: 5 ns: a queue's times are whole microseconds, 4294967.295 ms at most",
         ),
         ("queue: {kind: codel, ecn: 1}", "links.path.queue.ecn: '1' should be true or false"),
         ("queue: {kind: pie, limit: -1}", "links.path.queue.limit: '-1' should be a whole number from 0 to 4294967295"),
