@@ -21,7 +21,7 @@ def goodput_by_loss(scenario: Scenario) -> Value:
     Valid for losses one by one, up to 2 %, which keep the window below what buffers and the link allow.
     """
     if not 0 < scenario.loss <= MOST_LOSS:
-        raise ModelError(f"the path loses {scenario.loss:.3%}: the law holds for losses up to {MOST_LOSS:.0%}")
+        raise ModelError(f"the path loses {scenario.loss:.3%}: the law holds for losses up to 2 %")
     size = mss(scenario)
     rtt = base_rtt(scenario, packet(scenario), Size(packet(scenario).bytes - size)).number
     goodput = 8 * size / rtt * C / sqrt(scenario.loss)
