@@ -94,7 +94,7 @@ def _measured(way: _Way) -> dict[str, Any]:
     direction = way.direction
     size = direction.mtu.bytes + ETHERNET_HEADER.bytes
     count = _burst(way, size)
-    wild = bool(direction.jitter) or direction.reorder > 0
+    wild = any((direction.jitter, direction.reorder, direction.trace, direction.slot))
     sent = []
     for number in range(SINGLES):
         frame = way.frame(number, SHORTEST)

@@ -12,8 +12,8 @@ import json
 import os
 import sys
 import time
-from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from collections.abc import Mapping
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, cast
 
@@ -21,13 +21,13 @@ import msgspec
 
 from lab import outputs
 from lab.errors import LabError
-from lab.fabric import choose, timeline
+from lab.fabric import choose
 from lab.fabric.alarm import Alarm
 from lab.fabric.fabric import Fabric
 from lab.middlebox import Middlebox
 from lab.probe import Probe
 from lab.record.trial import Trial
-from lab.runner import saturation
+from lab.runner import playing, saturation
 from lab.spec.clock import Place, cpu_takes_time
 from lab.spec.network import Kind, Network
 from lab.testbed import Testbed
@@ -125,11 +125,11 @@ def perform(trial: Trial, out: Path) -> dict[str, Any]:
                 if real:
                     standing.enter_context(monitor.watching(testbed, fabric, wires, workload.greedy))
                 load = standing.enter_context(saturation.measured()) if counted else None
-                with _playing(testbed, fabric):
+                with playing.playing(fabric, out / outputs.TIMELINE):
                     workload.run(testbed)
         _write(out / outputs.QDISCS_AFTER, fabric.qdiscs())
         after = [f"after the run, {each}" for each in fabric.differences() if each not in before]
-        after += _missed(out / outputs.TIMELINE, LATE_NS if real or counted else ON_TIME_NS)
+        after += playing.missed(out / outputs.TIMELINE, LATE_NS if real or counted else ON_TIME_NS)
         if real:
             monitor.measure_again(fabric, out)
     environment["spins"] = spins()
@@ -137,28 +137,6 @@ def perform(trial: Trial, out: Path) -> dict[str, Any]:
         environment["cpu_busy"] = load.busy
         after += saturation.reasons(load, probes)
     return {"environment": environment, "invalid": before + after}
-
-
-@contextmanager
-def _playing(testbed: Testbed, fabric: Fabric) -> Iterator[None]:
-    """Have the links change as the network says, within this context: from now on. Leaves timeline.json if any does."""
-    if not timeline.changes(fabric.network):
-        yield
-        return
-    player = timeline.Player(fabric.spaces, time.monotonic_ns())
-    child = testbed.spawn(fabric.network.nodes[0].name, lambda: player.play(testbed.out / outputs.TIMELINE))
-    yield
-    child.stop("what changes the links")
-
-
-def _missed(played: Path, tolerated_ns: int) -> list[str]:
-    """Return which changes of the links were late, and what the kernel made of them that was not asked for."""
-    if not played.exists():
-        return []
-    found = json.loads(played.read_text())
-    late = [each for each in found["done"] if each["late_ns"] > tolerated_ns]
-    where = (f"link {each['link']}, {each['direction']}: changed {each['late_ns']} ns late" for each in late)
-    return [*where, *found["differences"]]
 
 
 def _chance(trial: Trial) -> str:
