@@ -241,6 +241,8 @@ def _idle_damping(weight: int, packet: Size, rate: Rate | None) -> tuple[int, by
     """
     if rate is None:
         return 0, bytes(256)
+    if weight == 0:  # the average is the queue of the moment
+        return 0, bytes([0, *[31] * 255])
     per_us = -math.log2(1 - 2.0**-weight) / float(rate.time_for(packet) * 10**6)  # bits by which the average falls
     cell = 0
     while 31 / per_us / (1 << cell) >= 512:
