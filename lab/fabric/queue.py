@@ -19,6 +19,7 @@ from lab.spec.share import Percent
 from lab.units import Duration, Rate, Size
 
 TCA_KIND, TCA_OPTIONS = 1, 2
+NLA_F_NESTED = 0x8000
 _PROBABILITY = 2**32 - 1
 
 
@@ -188,7 +189,8 @@ def told(queue: Queue, rate: Rate | None) -> list[bytes]:
             attribute(fields[name].number, struct.pack(fields[name].format, fields[name].unit.number(setting)))
             for name, setting in given.items()
         ]
-    return [attribute(TCA_KIND, queue.kind), attribute(TCA_OPTIONS, options)]
+    flag = 0 if isinstance(options, bytes) else NLA_F_NESTED  # fq_pie and dualpi2 insist on it
+    return [attribute(TCA_KIND, queue.kind), attribute(TCA_OPTIONS | flag, options)]
 
 
 def wanted(queue: Queue) -> dict[str, Setting]:

@@ -25,6 +25,12 @@ def _number(value: object) -> int:
     return value
 
 
+def _small_number(value: object) -> int:
+    if _number(value) > 255:
+        raise ValueError(f"'{value}' should be a whole number from 0 to 255")
+    return _number(value)
+
+
 def _flag(value: object) -> bool:
     if not isinstance(value, bool):
         raise ValueError(f"'{value}' should be true or false")
@@ -161,8 +167,8 @@ KINDS: Mapping[str, Mapping[str, Reader]] = {
         "beta": _number,
         "step_thresh": _time,
         "min_qlen_step": _number,
-        "coupling_factor": _number,
-        "classic_protection": _number,
+        "coupling_factor": _small_number,
+        "classic_protection": _small_number,
         "drop_on_overload": _flag,
         "drop_enqueue": _flag,
         "split_gso": _flag,

@@ -67,7 +67,7 @@ def test_codel_drops_by_its_control_law(came: Any, name: str, interval: str) -> 
 
 
 def test_red_marks_by_its_curve(came: Any) -> None:
-    """Floyd and Jacobson: a queue that stands is marked at the curve's share. Its average has settled after a second."""
+    """Floyd and Jacobson: a queue that stands is marked at the curve's share. The average settles soon."""
     marks = queue_of(came["red"])["counted"]["marks"]
     sent = len(CASES["red"].sends)
     share = red.marked_share((STANDING - 1.5) * FRAME, Size.of("30 kB"), Size.of("90 kB"), 0.10)

@@ -116,6 +116,7 @@ ALL = {
 # What can be asked of each without contradiction, drawn freely.
 _settings: dict[Any, st.SearchStrategy[Any]] = {
     spec._number: st.integers(0, 2**16),
+    spec._small_number: st.integers(0, 255),
     spec._flag: st.booleans(),
     spec._bytes: st.integers(1, 2**31).map(lambda number: str(Size(number))),
     spec._time: st.integers(0, 4 * 10**6).map(lambda us: str(Duration(1000 * us))),
