@@ -52,6 +52,15 @@ _CODEL_TIME = _Unit(_TIME.number, _plain_time, lambda us: ((us * 1000 >> 10) << 
 _PIE_TIME = _Unit(_TIME.number, _plain_time, lambda us: ((us * 1000 >> 6) << 6) // 1000)
 
 
+def _gain_held(gain: int) -> int:
+    """Return what dualpi2_scale_alpha_beta() and its inverse leave of a gain."""
+    most = 2**32 - 1
+    return ((gain * most >> 2) // 10**9 * 10**9 << 2) // most
+
+
+_GAIN = _Unit(int, int, _gain_held)
+
+
 def _word(words: tuple[str, ...]) -> _Unit:
     return _Unit(words.index, lambda number: words[number])
 
@@ -136,8 +145,8 @@ _NESTED: Mapping[str, Mapping[str, _Field]] = {
         "memory_limit": _Field(2, _BYTES),
         "target": _Field(3, _TIME),
         "tupdate": _Field(4, _TIME),
-        "alpha": _Field(5),
-        "beta": _Field(6),
+        "alpha": _Field(5, _GAIN),
+        "beta": _Field(6, _GAIN),
         "step_thresh": _Field(8, _TIME),
         "min_qlen_step": _Field(9),
         "coupling_factor": _Field(10, _COUNT, "=B"),
