@@ -3,6 +3,7 @@ RESULTS ?= results
 REPORT ?= report
 LAB := .venv/bin/lab
 PY := .venv/bin/python
+BEGUN := $(shell date +%s)
 .DEFAULT_GOAL := help
 .PHONY: help setup setup-test setup-host userland kernel variants report test test-chance mutation test-cluster test-kernels test-vm bench fidelity holdout classroom lock dist man clean
 .NOTPARALLEL:
@@ -29,9 +30,9 @@ variants: userland ## do the same, and build the variants that claims need
 	@$(LAB) kernel build --variants
 
 # Exit code 1, an unexpected verdict, does not stop it: the report is there to show that.
-report: variants ## run every claim that has no result, then render the report
-	@$(LAB) run --results $(RESULTS); status=$$?; [ $$status -le 1 ] || exit $$status; \
-	$(LAB) report --results $(RESULTS) -o $(REPORT) >/dev/null && \
+report: setup ## build what is missing, run every claim that has no result, render the report
+	@$(LAB) run --build --begun $(BEGUN) --results $(RESULTS); status=$$?; [ $$status -le 1 ] || exit $$status; \
+	$(LAB) report --begun $(BEGUN) --results $(RESULTS) -o $(REPORT) >/dev/null && \
 	echo "Report: $$($(PY) -c 'import pathlib; print(pathlib.Path("$(REPORT)/index.html").resolve().as_uri())')" && \
 	exit $$status
 
@@ -89,4 +90,4 @@ man: setup ## write the manual page anew, from the commands as they are
 
 clean: ## remove .venv, report and caches; keep results and kernels
 	@rm -rf .venv build dist $(REPORT) .mypy_cache .pytest_cache .ruff_cache .hypothesis *.egg-info
-	@find lab bench tests experiments -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
+	@find lab bench tests experiments packs -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true

@@ -103,6 +103,7 @@ def draw(date: str, number: int) -> Drawn:
     case = Case(
         claim=CLAIM,
         arm=kind,
+        title="",
         point=f"{date}/{number}",
         value=None,
         network=path.network,

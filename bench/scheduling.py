@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
+import dask
 from distributed import Client, LocalCluster, get_worker
 
 from lab.cluster import crew, pilot
@@ -48,7 +49,10 @@ def measure(tasks: int, workers: int, threads: int) -> dict[str, Any]:
     display = Lines(tasks, io.StringIO())
     memory = [_megabytes()]
     with tempfile.TemporaryDirectory() as results, patch.object(pilot, "perform", empty):
-        cluster = LocalCluster(n_workers=workers, threads_per_worker=threads, host="127.0.0.1", dashboard_address=None)
+        with dask.config.set({"distributed.worker.profile.enabled": False}):  # they stand for workers elsewhere
+            cluster = LocalCluster(
+                n_workers=workers, threads_per_worker=threads, host="127.0.0.1", dashboard_address=None
+            )
         with (
             cluster,
             Client(cluster) as client,

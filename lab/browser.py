@@ -55,11 +55,6 @@ class Browser:
             "Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=width < 600
         )
 
-    def darken(self, dark: bool) -> None:
-        """Tell the page that its reader prefers a dark screen, or a light one."""
-        scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
-        self._ask("Emulation.setEmulatedMedia", features=[scheme])
-
     def evaluate(self, expression: str) -> Any:
         """Return what a JavaScript expression is on the page, as plain data; of a promise, what becomes of it.
 
@@ -70,22 +65,6 @@ class Browser:
             said = found["exceptionDetails"].get("exception", {}).get("description", "it throws")
             raise MachineError(f"the browser cannot run what looks at a page: {said}")
         return found["result"].get("value")
-
-    def picture(self, whole: bool = True) -> str:
-        """Return a PNG of the page in base64: all of it, or the first screen."""
-        return str(self._ask("Page.captureScreenshot", captureBeyondViewport=whole)["data"])
-
-    def printed(self) -> str:
-        """Return the page as it prints on A4: a PDF in base64."""
-        margin = 0.4  # inches, Chromium's own
-        said = self._ask(
-            "Page.printToPDF",
-            printBackground=True,
-            paperWidth=8.27,
-            paperHeight=11.69,
-            **dict.fromkeys(("marginTop", "marginBottom", "marginLeft", "marginRight"), margin),
-        )
-        return str(said["data"])
 
     def _ask(self, method: str, **params: Any) -> Any:
         self._number += 1

@@ -32,6 +32,9 @@ class Progress(Protocol):
     def step(self, done: int, total: int) -> None:
         """Say that `done` parts of about `total` are done in this stage."""
 
+    def remark(self, text: str) -> None:
+        """Say what stays to be read."""
+
 
 class Silent:
     """Show no progress: nobody is looking."""
@@ -40,6 +43,9 @@ class Silent:
         """Say nothing."""
 
     def step(self, done: int, total: int) -> None:
+        """Say nothing."""
+
+    def remark(self, text: str) -> None:
         """Say nothing."""
 
 
@@ -123,6 +129,9 @@ class _Lines:
             said = f", about {round(left / 60)} min left" if left >= SHORT else ""
             self._write(f"{self.stage}: {10 * self.tenths} %{said}")
 
+    def remark(self, text: str) -> None:
+        self._write(text)
+
     def _write(self, line: str) -> None:
         self.stream.write(f"{line}\n")
         self.stream.flush()
@@ -140,3 +149,6 @@ class _Bar:
 
     def step(self, done: int, total: int) -> None:
         self.bars.update(self.task, completed=done, total=total)
+
+    def remark(self, text: str) -> None:
+        self.bars.console.print(text, markup=False)

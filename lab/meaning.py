@@ -1,7 +1,7 @@
 """Reduce Python source to what it means: sources that do the same give the same bytes, whatever layout and comments.
 
-The address of a trial, or of a prediction, covers the code that decides it. A comment, a docstring, a line break or what
-a page calls an arm decides nothing, and must not send anybody's trials back to the machine; any other change may.
+The address of a trial, or of a prediction, covers the code that decides it. A comment, a docstring, a line break or
+what a page calls an arm decides nothing, and must not send anybody's trials back to the machine; any other change may.
 """
 
 from __future__ import annotations
@@ -59,8 +59,8 @@ def _write(part: object, parts: list[str]) -> None:
         parts.append(f"{type(part).__name__}(")
         for name in part._fields:
             value = getattr(part, name, None)
-            if name == "keywords":
-                value = [each for each in value if not _is_title(part, each)]
+            if name == "keywords" and isinstance(part, ast.Call | ast.ClassDef):
+                value = [each for each in part.keywords if not _is_title(part, each)]
             if value is not None and value != [] and name not in _IMPLIED:
                 parts.append(f"{name}=")
                 _write(value, parts)

@@ -9,23 +9,30 @@ __all__ = [
     "BULK",
     "BULK_SENDER",
     "CPU",
+    "DATAGRAMS",
+    "DATAGRAMS_SENDER",
     "FIDELITY",
     "FLENT_SUFFIX",
+    "FLOWS",
     "IPERF",
     "IPERF3",
     "IPERF_SERVER",
     "NETCAT",
     "PING",
+    "PROGRAM",
     "QDISCS_AFTER",
     "QDISCS_BEFORE",
     "QPERF",
+    "SERVICE",
     "SMALL_WRITES",
     "TCP_INFO_RECORD",
     "TIMELINE",
+    "TRANSFERS",
     "capture",
     "captures",
     "expert",
     "is_expert",
+    "is_tcp_info",
     "netstat",
     "queue",
     "tcp_info",
@@ -33,22 +40,27 @@ __all__ = [
 
 BULK, BULK_SENDER = "bulk.json", "bulk.sender.json"
 CPU = "cpu.json"
+DATAGRAMS, DATAGRAMS_SENDER = "datagrams.json", "datagrams.sender.json"
 FIDELITY = "fidelity.json"  # what the monitor of a trial in real time saw
 FLENT_SUFFIX = ".flent.gz"  # Flent itself makes the rest of the name
+FLOWS = "flows.json"  # what tells several workloads apart; each one's own outputs are in a folder of its name
 IPERF, IPERF_SERVER = "iperf.csv", "iperf.server.csv"
 IPERF3 = "iperf3.json"
 NETCAT = "netcat.json"
 PING = "ping.txt"
 QDISCS_BEFORE, QDISCS_AFTER = "qdiscs.before.json", "qdiscs.after.json"
+PROGRAM, SERVICE = "program", "service"  # .out and .err hold what they said; what they wrote is in the folder program/
 QPERF = "qperf.txt"
 SMALL_WRITES = "small_writes.json"
 TIMELINE = "timeline.json"  # what happened to the links by themselves, and when
+TRANSFERS = "transfers.json"
 
 # Precedes each sample in `tcp_info`: time in ns, local port << 16 | remote port, how many bytes of tcp_info follow.
 TCP_INFO_RECORD = struct.Struct("<qII")
 
 _CAPTURE, _PCAP = "capture.", ".pcap"
 _EXPERT, _TEXT = "expert.", ".txt"
+_TCP_INFO, _BINARY = "tcp_info.", ".bin"
 
 
 def capture(node: str, interface: str) -> str:
@@ -84,4 +96,9 @@ def queue(link: str, way: str) -> str:
 
 def tcp_info(node: str) -> str:
     """Return the name of the file with the samples of a node's connections."""
-    return f"tcp_info.{node}.bin"
+    return f"{_TCP_INFO}{node}{_BINARY}"
+
+
+def is_tcp_info(name: str) -> bool:
+    """Return whether the file holds samples of connections."""
+    return name.startswith(_TCP_INFO) and name.endswith(_BINARY)

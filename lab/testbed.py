@@ -10,17 +10,22 @@ import subprocess
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Protocol
+from threading import Lock
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from lab.errors import LabError, MachineError
 
-LISTEN = "0A"  # TCP_LISTEN in /proc/net/tcp
+if TYPE_CHECKING:
+    from random import Random
+
+LISTENING = {"tcp": "0A", "udp": "07"}  # in /proc/net: TCP_LISTEN; the state of a UDP socket that is bound
 POLL_SECONDS = 0.005
 READY_SECONDS = 20.0
 STOP_SECONDS = 5.0
 SOON_SECONDS = 60.0
+MESSAGE_BYTES = 4096  # of an error, less than a pipe holds
 
 
 class WorkloadError(LabError):
@@ -49,7 +54,27 @@ class Testbed:
     addresses: Mapping[tuple[str, int], str]  # (host, IP version) -> its address
     out: Path  # where the outputs go
     undo: ExitStack  # ends, at the latest, the processes started here
+    chance: str = ""  # what the trial's seed makes of all that is drawn here
+    own_port: int | None = None  # that the workload's server listens on, beside other workloads
+    compiled: Path = Path()  # where the programs are that were compiled for the trial
     queue: Callable[[str, str], Mapping[str, Any]] = _no_queues  # (link, way) -> what its queue says of itself
+
+    def part(self, name: str, port: int, undo: ExitStack) -> Testbed:
+        """Return what one of several workloads acts on: a folder for its outputs, a port and draws of its own."""
+        out = self.out / name
+        out.mkdir()
+        chance, compiled = f"{self.chance}.{name}", self.compiled / name
+        return replace(self, out=out, undo=undo, chance=chance, own_port=port, compiled=compiled)
+
+    def port(self, usual: int) -> int:
+        """Return the port that the workload's server listens on: the usual one, unless others run beside it."""
+        return usual if self.own_port is None else self.own_port
+
+    def draws(self) -> Random:
+        """Return where the workload's random numbers come from: the same for a seed, on every kernel and machine."""
+        from random import Random  # a trial without chance starts quicker without it
+
+        return Random(self.chance)
 
     def address(self, node: str, version: int = 4) -> str:
         """Return the first IPv4 (or IPv6) address of `node`. Raises KeyError when it has none."""
@@ -90,22 +115,24 @@ class Testbed:
     def wait(self, process: subprocess.Popen[bytes], seconds: float, output: str | None = None) -> None:
         """Wait for a tool to succeed. Raises WorkloadError when it is late, or fails (with the last line it said)."""
         tool = Path(process.args[0]).name  # type: ignore[index,arg-type]  # always started with a list
-        if process.poll() is None and not _ended(process.pid, seconds):
+        if process.poll() is None and not ended(process.pid, seconds):
             raise WorkloadError(f"{tool} did not end within {seconds:g} s of the trial's clock")
         status = process.wait()
         if status != 0:
             raise WorkloadError(f"{tool} failed with status {status}: {self._last_words(output)}")
 
-    def wait_for_listener(self, process: subprocess.Popen[bytes] | Child, port: int) -> None:
-        """Wait for a listener on TCP `port` in the process's namespace. Raises WorkloadError when none comes."""
+    def wait_for_listener(
+        self, process: subprocess.Popen[bytes] | Child, port: int, protocol: Literal["tcp", "udp"] = "tcp"
+    ) -> None:
+        """Wait for a listener on `port` in the process's namespace. Raises WorkloadError when none comes."""
         wanted = f":{port:04X}"
         deadline = time.monotonic() + READY_SECONDS
         while time.monotonic() < deadline:
-            for file in ("tcp", "tcp6"):
+            for file in (protocol, f"{protocol}6"):
                 with contextlib.suppress(OSError):
                     for line in Path(f"/proc/{process.pid}/net/{file}").read_text().splitlines()[1:]:
                         fields = line.split()
-                        if fields[1].endswith(wanted) and fields[3] == LISTEN:
+                        if fields[1].endswith(wanted) and fields[3] == LISTENING[protocol]:
                             return
             if process.poll() is not None:
                 raise WorkloadError(f"the server for port {port} ended before it listened")
@@ -122,21 +149,28 @@ class Testbed:
 class Child:
     """Runs a function of ours in a forked process. A traceback goes to standard error: the console log."""
 
-    def __init__(self, pid: int) -> None:
+    def __init__(self, pid: int, said: int) -> None:
         self.pid = pid
+        self._said = said  # the end of a pipe, from which the message of its LabError comes
         self._status: int | None = None
+        self._message = ""
+        self._lock = Lock()  # several workloads run in threads, and one's failure ends the others' processes
 
     @classmethod
     def fork(cls, space: Joinable, work: Callable[[], None]) -> Child:
         """Start `work` in `space`, in a process of its own."""
+        said, say = os.pipe()
         pid = os.fork()
         if pid:
-            return cls(pid)
+            os.close(say)
+            return cls(pid, said)
         status = 1
         try:
             space.join()
             work()
             status = 0
+        except LabError as error:
+            os.write(say, str(error).encode()[:MESSAGE_BYTES])
         except BaseException:  # noqa: BLE001  # the child's last words, whatever it dies of
             import traceback
 
@@ -146,16 +180,23 @@ class Child:
 
     def poll(self) -> int | None:
         """Return the exit status, or None while the process runs."""
-        if self._status is None:
-            pid, status = os.waitpid(self.pid, os.WNOHANG)
-            self._status = os.waitstatus_to_exitcode(status) if pid else None
-        return self._status
+        with self._lock:
+            if self._status is None:
+                pid, status = os.waitpid(self.pid, os.WNOHANG)
+                if pid:
+                    self._reaped(status)
+            return self._status
 
     def wait(self, what: str, seconds: float) -> None:
-        """Wait until the process has succeeded. Raises WorkloadError, naming it `what`, when it fails or is late."""
-        if self._status is None and not _ended(self.pid, seconds):
+        """Wait until the process has succeeded.
+
+        Raises WorkloadError, naming it `what`, when it fails or is late; with its own message where it raised LabError.
+        """
+        if self._status is None and not ended(self.pid, seconds):
             raise WorkloadError(f"{what} did not end within {seconds:g} s of the trial's clock")
         self.poll()
+        if self._message:
+            raise WorkloadError(self._message)
         if self._status != 0:
             raise WorkloadError(f"{what} failed with status {self._status}: see the console log")
 
@@ -166,13 +207,20 @@ class Child:
 
     def end(self) -> None:
         """Kill the process if it still runs."""
-        if self.poll() is None:
-            os.kill(self.pid, signal.SIGKILL)
-            os.waitpid(self.pid, 0)
-            self._status = -signal.SIGKILL
+        with self._lock:
+            if self._status is None:
+                os.kill(self.pid, signal.SIGKILL)
+                self._reaped(os.waitpid(self.pid, 0)[1])
+
+    def _reaped(self, status: int) -> None:
+        self._status = os.waitstatus_to_exitcode(status)
+        os.set_blocking(self._said, False)
+        with contextlib.suppress(BlockingIOError):  # it said nothing, and another process still holds the pipe
+            self._message = os.read(self._said, MESSAGE_BYTES).decode(errors="replace")
+        os.close(self._said)
 
 
-def _ended(pid: int, seconds: float) -> bool:
+def ended(pid: int, seconds: float) -> bool:
     """Return whether the child `pid` ends within `seconds`. Sleeps until then: polling would cost the guest time."""
     handle = os.pidfd_open(pid)
     try:

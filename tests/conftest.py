@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import subprocess
 from collections.abc import Callable, Iterator, Sequence
@@ -43,6 +44,14 @@ def pytest_configure() -> None:
     for number, usual in ((signal.SIGINT, signal.default_int_handler), (signal.SIGHUP, signal.SIG_DFL)):
         if signal.getsignal(number) is signal.SIG_IGN:
             signal.signal(number, usual)
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Skip a test that needs a program which this machine lacks: guests have their own, so a bare machine runs most."""
+    path = f"{os.environ.get('PATH', os.defpath)}:/usr/sbin:/sbin"
+    wanted = dict.fromkeys(program for mark in item.iter_markers("needs") for program in mark.args)
+    if missing := [program for program in wanted if shutil.which(program, path=path) is None]:
+        pytest.skip(f"needs {', '.join(missing)} of this machine: make setup-host")
 
 
 @pytest.fixture

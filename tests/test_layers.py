@@ -19,7 +19,9 @@ LAYERS = {
     "errors": set(),
     "outputs": set(),
     "version": set(),
+    "viewer": set(),
     "owner": set(),
+    "browser": set(),
     "cache": set(),
     "building": set(),
     "userland": {"cache", "building"},
@@ -29,7 +31,7 @@ LAYERS = {
     "prediction": {"units"},
     "spec": {"units", "meaning", "prediction", "shipped"},
     "testbed": {"units"},
-    "kernel": {"units", "version", "spec", "owner", "cache", "building", "userland", "archive"},
+    "kernel": {"units", "version", "spec", "owner", "cache", "building", "userland"},
     "fabric": {"units", "spec"},
     "workload": {"units", "spec", "testbed"},
     "probe": {"units", "spec", "testbed"},
@@ -77,7 +79,20 @@ NARROWED = {
 SYSTEM_MODULES = {"asyncio", "ctypes", "fcntl", "mininet", "multiprocessing", "pty", "pyroute2", "socket", "subprocess"}
 SYSTEM_CALLS = ("exec", "fork", "popen", "posix_spawn", "spawn", "system")  # of os, by how their names start
 TOUCHES_SYSTEM = {
-    *("building", "userland", "testbed", "kernel", "fabric", "workload", "probe", "middlebox", "runner", "cluster"),
+    *(
+        "browser",
+        "viewer",
+        "building",
+        "userland",
+        "testbed",
+        "kernel",
+        "fabric",
+        "workload",
+        "probe",
+        "middlebox",
+        "runner",
+        "cluster",
+    ),
 }
 EXEMPT = {
     "lab/cli/doctor.py",  # asks the machine what it can do
@@ -139,7 +154,7 @@ def violations(path: str, source: str) -> list[str]:
 def sources() -> list[str]:
     return sorted(
         str(file.relative_to(ROOT))
-        for top in ("lab", "experiments", "bench/experiments")
+        for top in ("lab", "experiments", "packs", "bench/experiments")
         for file in (ROOT / top).rglob("*.py")
     )
 
@@ -149,7 +164,10 @@ def test_a_module_keeps_to_its_layer(path: str) -> None:
     assert violations(path, (ROOT / path).read_text()) == []
 
 
-@pytest.mark.parametrize("path", sorted((ROOT / "notebooks").glob("*.ipynb")), ids=lambda path: path.name)
+NOTEBOOKS = sorted([*ROOT.glob("notebooks/*.ipynb"), *ROOT.glob("packs/*/notebooks/*.ipynb")])
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.name)
 def test_a_notebook_imports_the_lab_alone(path: Path) -> None:
     cells = [cell for cell in json.loads(path.read_text())["cells"] if cell["cell_type"] == "code"]
     names = [name for cell in cells for _, name in imports(ast.parse("".join(cell["source"])), [])]

@@ -44,6 +44,13 @@ def test_how_it_is_laid_out_and_explained_is_no_part_of_it(old: str, new: str) -
     assert meaning(SOURCE.replace(old, new).encode()) == meaning(SOURCE.encode())
 
 
+def test_what_a_page_calls_an_arm_is_no_part_of_it() -> None:
+    plain = meaning(b"Arm('a', 1)")
+    assert meaning(b"Arm('a', 1, title='another')") == plain
+    for other in (b"Arm('a', 1, name='another')", b"Task('a', 1, title='another')", b"Arm('a', 1, title=f())"):
+        assert meaning(other) != plain
+
+
 @pytest.mark.parametrize(
     ("old", "new"),
     [

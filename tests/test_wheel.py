@@ -69,7 +69,7 @@ def test_it_has_every_claim_topology_and_notebook(lab: Type, wheel: Path) -> Non
         key: here[key] for key in ("articles", "claims", "topologies")
     }
     names = zipfile.ZipFile(wheel).namelist()
-    for kind in ("notebooks", "experiments", "topologies"):
+    for kind in ("notebooks", "experiments", "packs", "topologies"):
         shipped = {f"lab/share/{kind}/{path.relative_to(ROOT / kind)}" for path in _kept(ROOT / kind)}
         assert {name for name in names if name.startswith(f"lab/share/{kind}/")} == shipped
     assert {f"lab/kernel/uml/patches/{path.name}" for path in (ROOT / "lab/kernel/uml/patches").iterdir()} < set(names)
@@ -95,6 +95,8 @@ def test_a_claim_of_ones_own_starts_there(lab: Type) -> None:
 
 @pytest.mark.guest
 def test_it_runs_judges_shows_and_repeats(lab: Type, tmp_path: Path) -> None:
+    works = lab("doctor", "--json")
+    assert works.returncode == 0, works.stdout
     ran = lab("run", "tcp-timestamps/header-length", "--json")
     assert ran.returncode == 0, ran.stderr
     assert json.loads(ran.stdout)["claims"][0]["verdict"] == "reproduced"

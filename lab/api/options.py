@@ -66,11 +66,11 @@ def writing_to(results: Folder) -> Path:
 
 def reading_from(results: Folder) -> Path:
     """Return the store to read: the project's, too, when the current directory has none."""
+    from lab import shipped
     from lab.report.notebooks import RESULTS
-    from lab.spec import find
 
     given = results or os.environ.get(RESULTS)
-    likely = [Path(given)] if given else [root / "results" for root in find.roots()]
+    likely = [Path(given)] if given else [root / "results" for root in shipped.roots()]
     return next((path for path in likely if path.exists()), likely[0])
 
 

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lab.api.answers import as_claims
 from lab.api.options import Folder, elsewhere, settings_of, writing_to
+from lab.errors import InputError
 
 if TYPE_CHECKING:
     from distributed import Client
 
     from lab.report.claims import Claims
+    from lab.spec.loaded import LoadedExperiment
+    from lab.usecases.running import Judgement
     from lab.usecases.seeding import Seeds
+    from lab.verdict.judged import JudgedClaim
 
 __all__ = ["run", "run_seeds"]
 
@@ -34,6 +38,8 @@ def run(
     bundle: Folder = None,
     store: str | None = None,
     cluster: str | Client | None = None,
+    build: bool = False,
+    judged: Callable[[JudgedClaim], None] | None = None,
 ) -> Claims:
     """Run and judge claims: ids, articles or FILE.py. Without any, run all claims.
 
@@ -41,17 +47,27 @@ def run(
     --from, a file whose kernel and userland are used. Records go to the store `results`; unless
     given, to LAB_RESULTS, else to results/ of the current directory. What the shared `store` (a URL or a folder) has is
     taken from there; what is left runs on the `cluster`, named as for `lab run --cluster`, or a Dask `Client` of your
-    own, which stays open. A trial that fails makes its claim `invalid`, one that cannot be run here `skipped`. Raises
-    InputError, SpecError (with every mistake in the files), MachineError.
+    own, which stays open. With `build` missing kernels are built: the plain one first, variants after the claims that
+    do without. `judged` is called with each claim of which a trial ran, as soon as the last one has ended. A trial that
+    fails makes its claim `invalid`, one that cannot be run here `skipped`. Raises InputError, SpecError (with every
+    mistake in the files), MachineError, and with `build` BuildFailed.
     """
     from lab.kernel import Budget
     from lab.spec import find
-    from lab.usecases import running
+    from lab.usecases import building, running
 
     experiments = find.find(map(str, claims))
+    if build:
+        if on != "uml" or bundle is not None:
+            raise InputError("--build makes user-mode kernels: with --on uml, and without --from")
+        kernel = building.ready(kernel).id
     settings = settings_of(kernel, on, clock, seed, repeat, fabric, userland, bundle)
-    limits = Budget(wall=budget, stall=stall)
-    done = running.run(experiments, settings, writing_to(results), jobs, limits, elsewhere(store, cluster))
+    limits, others = Budget(wall=budget, stall=stall), elsewhere(store, cluster)
+
+    def perform(some: Sequence[LoadedExperiment]) -> Judgement:
+        return running.run(some, settings, writing_to(results), jobs, limits, others, judged)
+
+    done = building.meanwhile(experiments, settings.kernel, perform) if build else perform(experiments)
     return as_claims(done.judged, done.errors)
 
 

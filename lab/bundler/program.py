@@ -15,7 +15,7 @@ __all__ = ["make"]
 
 DATE = (2026, 1, 1, 0, 0, 0)
 NOT_OURS = frozenset({"__pycache__", ".ipynb_checkpoints"})
-SHIPPED = ("experiments", "notebooks", "topologies")
+SHIPPED = ("experiments", "notebooks", "packs", "topologies")
 # It has to say its message in any Python 3, so that it knows nothing newer.
 MAIN = """\
 import sys

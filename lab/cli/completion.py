@@ -8,11 +8,12 @@ __all__ = ["claims", "kernels", "topologies"]
 
 
 def claims(incomplete: str) -> list[str]:
-    """Return the articles and claims that start so."""
+    """Return the articles, packs and claims that start so."""
+    from lab import shipped
     from lab.spec import find
 
     known = find.experiments()
-    return _starting(incomplete, [*dict.fromkeys(claim.split("/")[0] for claim in known), *known])
+    return _starting(incomplete, dict.fromkeys([*(claim.split("/")[0] for claim in known), *shipped.packs(), *known]))
 
 
 def topologies(incomplete: str) -> list[str]:

@@ -19,6 +19,7 @@ from rich.text import Text
 
 from lab.errors import LabError
 from lab.kernel import guest, landlock
+from lab.kernel.forbidden import NEEDS, forbidden
 from lab.kernel.host import running
 from lab.kernel.uml import cache
 from lab.kernel.vm import qemu, stock
@@ -55,7 +56,7 @@ class Check:
 
 def report(results: Path = Path("results")) -> list[Check]:
     """Run every check, in the order in which a person would mend things. `results` is where records will be kept."""
-    own = [_python(), _cpus(), _memory(), _disk(results), _userland(), *_kernel()]
+    own = [_python(), _cpus(), _memory(), _disk(results), _calls(), _userland(), *_kernel()]
     return [*own, _host(), *_tools(), _mininet(), *_vm()]
 
 
@@ -111,6 +112,17 @@ def _memory() -> Check:
         return Check("/dev/shm", True, f"{_gib(free)} free for the memory of guests")
     blocker = f"{_gib(free)} free, {_gib(wanted)} wanted: the memory of guests will lie on the disk, and be slower"
     return Check("/dev/shm", None, blocker, f"sudo mount -o remount,size={wanted.bytes >> 20}M /dev/shm, or --jobs 1")
+
+
+def _calls() -> Check:
+    """Check whether something, as a container's seccomp profile, forbids the system calls that guests need."""
+    found = forbidden()
+    if not found:
+        return Check("system calls", True, "all that guests need are allowed")
+    told = "; ".join(f"without {name} {NEEDS[name]}" for name in found)
+    works = not any("do not start" in NEEDS[name] for name in found if name != "ptrace")
+    cure = "docker or podman run --security-opt seccomp=unconfined, or =FILE of a profile that allows them"
+    return Check("system calls", None if works else False, f"forbidden here: {told}", cure)
 
 
 def _disk(results: Path) -> Check:

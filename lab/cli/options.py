@@ -12,6 +12,7 @@ from lab.cli import completion
 
 __all__ = [
     "STORE",
+    "Begun",
     "Claims",
     "Clock",
     "FabricName",
@@ -32,8 +33,8 @@ Results = Annotated[Path, typer.Option("--results", help="The store: the folder 
 Claims = Annotated[
     list[str] | None,
     typer.Argument(
-        metavar="CLAIM | ARTICLE | FILE.py",
-        help="Claims by name, article or file; all unless named.",
+        metavar="CLAIM | ARTICLE | FILE.py | PACK",
+        help="Claims by name, article, file, pack or pack's folder; all unless named.",
         autocompletion=completion.claims,
     ),
 ]
@@ -63,6 +64,10 @@ Clock = Annotated[str | None, typer.Option("--clock", help="virtual or real; the
 FabricName = Annotated[str, typer.Option("--fabric", help="What makes the network: netlink (our own) or mininet.")]
 Repeat = Annotated[
     int, typer.Option("--repeat", help="How many times to run each trial. In virtual time all give the same bytes.")
+]
+Begun = Annotated[
+    float | None,
+    typer.Option(help="Say how long it took since then, in seconds since 1970.", metavar="SECONDS"),
 ]
 Seeds = Annotated[
     str | None,

@@ -23,7 +23,7 @@ from lab.owner import private, sweep
 from lab.userland import cache as userlands
 from lab.userland.cache import MANIFEST, Userland, UserlandAltered
 
-__all__ = ["KERNEL", "USERLAND", "Part", "keep", "kept", "of_kernel", "of_userland", "pack"]
+__all__ = ["KERNEL", "USERLAND", "Part", "keep", "kept", "of_kernel", "of_userland", "pack", "tidy"]
 
 KERNEL, USERLAND = "kernel", "userland"
 _DECIDING = ("kernel.json", "linux")  # of a kernel's folder; the others say how it was built
@@ -67,16 +67,16 @@ def kept(part: Part) -> Path | None:
     Raises MachineError when what has its name here has other bytes.
     """
     if part.kind == KERNEL:
-        own, sent = folder() / part.id, _sent() / part.sha256[:_LIKELY]
+        own, place = folder() / part.id, _sent() / part.sha256[:_LIKELY]
         if own.is_dir() and _digest(own) == part.sha256:
             return own
-        return sent if sent.is_dir() and _whole(part, sent, _digest(sent) == part.sha256) else None
-    found = userlands.load(part.id)
-    if found is None:
-        return None
-    place = found.tree.parent
-    _whole(part, place, _hash_of(place / MANIFEST) == part.sha256 and not found.altered())
-    return place
+        is_whole = place.is_dir() and _digest(place) == part.sha256
+    else:
+        found, place = userlands.load(part.id), userlands.folder() / part.id
+        is_whole = found is not None and _hash_of(place / MANIFEST) == part.sha256 and not found.altered()
+    if place.is_dir() and not is_whole:
+        raise MachineError(f"{part} in {place} has other bytes than the one that was asked for: remove it")
+    return place if is_whole else None
 
 
 def keep(part: Part, pieces: Iterable[bytes]) -> None:
@@ -85,7 +85,6 @@ def keep(part: Part, pieces: Iterable[bytes]) -> None:
     Raises MachineError.
     """
     try:
-        sweep(_sent())  # what a worker that was killed left
         with private(_sent(), part.id) as scratch:
             fresh = scratch / "whole"
             with (scratch / "archive").open("w+b") as packed:
@@ -104,14 +103,13 @@ def keep(part: Part, pieces: Iterable[bytes]) -> None:
         raise MachineError(f"{part} cannot be kept in {_sent().parent}: {error.strerror}") from error
 
 
+def tidy() -> None:
+    """Remove what workers left that were killed while a part arrived."""
+    sweep(_sent())
+
+
 def _sent() -> Path:
     return caches.folder("sent")
-
-
-def _whole(part: Part, place: Path, is_whole: bool) -> bool:
-    if not is_whole:
-        raise MachineError(f"{part} in {place} has other bytes than the one that was asked for")
-    return True
 
 
 def _put(fresh: Path, place: Path) -> None:

@@ -67,6 +67,7 @@ def admit(wanted: Plain) -> Plain:
     """
     for _ in sweep():
         pass  # what pilots that were killed left
+    parts.tidy()
     found: Plain = {"host": os.uname().nodename, "refused": "", "lacks": [], "shares": _shares(*wanted["token"])}
     try:
         if own_code() != wanted["code"]:

@@ -75,11 +75,15 @@ def _client(stack: ExitStack, cluster: object, where: str) -> Client:
 
 
 def _local(stack: ExitStack, count: int) -> object:
-    """Start workers here, each with one thread and so one core at a time; nobody else can reach them."""
+    """Start workers here, each with one thread and so one core at a time; nobody else can reach them.
+
+    Dask's profiler is off: it looks at every thread a hundred times a second, on the cores that the guests need.
+    """
+    import dask
     from distributed import LocalCluster
 
-    return stack.enter_context(
-        LocalCluster(
+    with dask.config.set({"distributed.worker.profile.enabled": False}):
+        cluster = LocalCluster(
             n_workers=count,
             threads_per_worker=1,
             host="127.0.0.1",
@@ -87,7 +91,7 @@ def _local(stack: ExitStack, count: int) -> object:
             memory_limit=0,  # what needs memory are the guests
             silence_logs=logging.CRITICAL,
         )
-    )
+    return stack.enter_context(cluster)
 
 
 def _slurm(stack: ExitStack, count: int) -> object:

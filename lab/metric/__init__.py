@@ -5,6 +5,19 @@ from lab.metric.capture import Capture, CaptureError, Flow
 from lab.metric.cpu import cpu_per_gb
 from lab.metric.flent import flent_file, flent_goodput, flent_rtt
 from lab.metric.flow import Connection, MetricError, Segments, bulk
+from lab.metric.flows import (
+    Shares,
+    convergence_time,
+    flow_goodput,
+    flow_share,
+    flows_of,
+    jain_index,
+    of_flow,
+    part_of,
+    shares_of,
+    total_goodput,
+    utilisation,
+)
 from lab.metric.messages import (
     counts_of,
     data_packets,
@@ -37,11 +50,15 @@ from lab.metric.metrics import (
     window_plateau,
     window_settled,
 )
-from lab.metric.queue import queue_delay, queue_drops, queue_marked_share, queue_marks
+from lab.metric.program import program_json, program_match
+from lab.metric.queue import mean_queue_delay, queue_drops, queue_marked_share, queue_marks
 from lab.metric.rtt import RoundTrips, echo_error, round_trips_of, rtt_samples, srtt_difference
 from lab.metric.sack import sack_blocks
 from lab.metric.segments import fragments, header_share, largest_payload, mss_in, transfer_time
+from lab.metric.signals import marked_share, retransmitted_share
+from lab.metric.sojourn import queue_delay, sojourns
 from lab.metric.steady import steady_goodput, steady_idle_share, steady_rtt
+from lab.metric.transfers import completion_time, completion_times
 
 __all__ = [
     "Capture",
@@ -52,6 +69,7 @@ __all__ = [
     "MetricError",
     "RoundTrips",
     "Segments",
+    "Shares",
     "ack_delay",
     "acked_goodput",
     "acks_after_hole",
@@ -61,7 +79,10 @@ __all__ = [
     "bulk_goodput",
     "capture_goodput",
     "capture_of",
+    "completion_time",
+    "completion_times",
     "connection_of",
+    "convergence_time",
     "counted",
     "counts_of",
     "cpu_per_gb",
@@ -75,35 +96,50 @@ __all__ = [
     "flent_file",
     "flent_goodput",
     "flent_rtt",
+    "flow_goodput",
+    "flow_share",
+    "flows_of",
     "fragments",
     "header_length",
     "header_share",
     "idle_share",
     "iperf3_goodput",
     "iperf_goodput",
+    "jain_index",
     "largest_payload",
     "latencies",
     "lone_acks",
+    "marked_share",
+    "mean_queue_delay",
     "message_latency",
     "mss_in",
+    "of_flow",
     "packets_per_gb",
+    "part_of",
     "ping_rtt",
+    "program_json",
+    "program_match",
     "qperf_goodput",
     "queue_delay",
     "queue_drops",
     "queue_marked_share",
     "queue_marks",
     "retransmits",
+    "retransmitted_share",
     "round_trips_of",
     "rtt_samples",
     "sack_blocks",
     "segments_per_ack",
+    "shares_of",
+    "sojourns",
     "srtt_difference",
     "steady_goodput",
     "steady_idle_share",
     "steady_rtt",
     "tcp_info_of",
+    "total_goodput",
     "transfer_time",
+    "utilisation",
     "window_plateau",
     "window_settled",
 ]

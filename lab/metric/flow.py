@@ -159,14 +159,18 @@ class Connection:
         return np.concatenate(([0], acked))[np.searchsorted(times, when, side="right")]
 
 
-def bulk(capture: Capture) -> Connection:
-    """Return the connection that carries the most payload.
+def bulk(capture: Capture, port: int | None = None) -> Connection:
+    """Return the connection that carries the most payload; of those with a server on `port`, where that is given.
 
-    Raises MetricError when the capture holds no TCP connection.
+    Raises MetricError when the capture holds no such TCP connection.
     """
-    number = {flow: number for number, flow in enumerate(capture.flows) if flow.protocol == TCP}
+    number = {
+        flow: number
+        for number, flow in enumerate(capture.flows)
+        if flow.protocol == TCP and port in (None, flow.source_port, flow.destination_port)
+    }
     if not number:
-        raise MetricError("the capture holds no TCP connection")
+        raise MetricError("the capture holds no TCP connection" + (f" to port {port}" if port else ""))
     carried = np.bincount(capture.flow[capture.tcp], weights=capture.payload[capture.tcp], minlength=len(capture.flows))
     flow = max(number, key=lambda each: (carried[number[each]], -number[each]))
     ways = [np.flatnonzero(capture.tcp & (capture.flow == number.get(way, -2))) for way in (flow, flow.reverse)]

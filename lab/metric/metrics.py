@@ -260,7 +260,7 @@ def capture_of(record: Record, node: str, interface: str | None = None) -> Captu
 
 def connection_of(record: Record, node: str, interface: str | None = None) -> Connection:
     """Return the connection that carries the most payload in that capture."""
-    return bulk(capture_of(record, node, interface))
+    return bulk(capture_of(record, node, interface), record.port)
 
 
 def tcp_info_of(record: Record, node: str) -> tcp_info.Samples:
@@ -268,7 +268,11 @@ def tcp_info_of(record: Record, node: str) -> tcp_info.Samples:
 
     Raises MetricError when the probe saw no connection.
     """
-    samples = tcp_info.read(record.path(outputs.tcp_info(node)))
+    samples = [
+        each
+        for each in tcp_info.read(record.path(outputs.tcp_info(node)))
+        if record.port in (None, each.local_port, each.remote_port)
+    ]
     if not samples:
         raise MetricError(f"the tcp_info probe of '{node}' saw no connection")
     return max(samples, key=lambda each: int(each["bytes_acked"].max()))

@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["GLOBAL", "RECORD", "gather", "records"]
+__all__ = ["GLOBAL", "RECORD", "beginning", "gather", "records"]
 
 Ints: TypeAlias = npt.NDArray[Any]  # of any integer type
 
@@ -87,3 +87,18 @@ def _walk(data: mmap, order: str) -> Ints:
         positions.append(at)
         at += RECORD + captured(data, at + 8)[0]
     return np.array(positions[: len(positions) - (at > len(data))], np.int64)
+
+
+def beginning(data: bytes | mmap, packets: int, length: int) -> bytes:
+    """Return a pcap file of the first packets of another, none of them captured for more than `length` bytes."""
+    order = "<" if data[:1] in (b"\xd4", b"\x4d") else ">"
+    header = struct.Struct(order + "4I")
+    parts, at = [bytes(data[:GLOBAL])], GLOBAL
+    for _ in range(packets):
+        if at + RECORD > len(data):
+            break
+        seconds, fraction, captured, whole = header.unpack_from(data, at)
+        kept = min(captured, length)
+        parts += [header.pack(seconds, fraction, kept, whole), bytes(data[at + RECORD : at + RECORD + kept])]
+        at += RECORD + captured
+    return b"".join(parts)

@@ -11,7 +11,7 @@ from lab.metric.metrics import Metric, Way
 from lab.record.record import Record
 from lab.units import Value
 
-__all__ = ["queue_delay", "queue_drops", "queue_marked_share", "queue_marks"]
+__all__ = ["mean_queue_delay", "queue_drops", "queue_marked_share", "queue_marks"]
 
 
 def queue_drops(link: str, way: Way = "forward") -> Metric:
@@ -36,7 +36,7 @@ def queue_marked_share(link: str, way: Way = "forward") -> Metric:
     return measure
 
 
-def queue_delay(link: str, way: Way = "forward") -> Metric:
+def mean_queue_delay(link: str, way: Way = "forward") -> Metric:
     """Measure the mean wait in the link's queue by Little's law: packets there over packets a second.
 
     It needs the probe `QueueState`. Packets that were dropped do not count.

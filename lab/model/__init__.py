@@ -13,7 +13,7 @@ from lab.model.acks import (
     segments_per_batch,
     segments_per_read,
 )
-from lab.model.duration import transfer_time, transfer_time_by_rounds
+from lab.model.duration import completion_time_by_rounds, transfer_time, transfer_time_by_rounds
 from lab.model.goodput import (
     any_drops,
     any_drops_of_window,
@@ -28,7 +28,6 @@ from lab.model.goodput import (
     lost_frames_of_window,
 )
 from lab.model.line import ModelError, base_rtt, goodput_line_rate, header_share
-from lab.model.mathis import goodput_by_loss
 from lab.model.mss import (
     largest_payload,
     largest_payload_back,
@@ -38,6 +37,7 @@ from lab.model.mss import (
     tcp_header_length,
 )
 from lab.model.queueing import bdp, dctcp_threshold
+from lab.model.response import goodput_response_cubic, goodput_response_reno, window_cubic, window_reno
 from lab.model.rtt import (
     rtt_despite_retransmission,
     rtt_for_new_data,
@@ -47,7 +47,8 @@ from lab.model.rtt import (
     srtt_difference,
     third_of_tick,
 )
-from lab.model.scenario import Host, KernelTraits, Scenario
+from lab.model.scenario import Flow, Host, KernelTraits, Scenario
+from lab.model.sharing import fair_share, fairness_index, share_by_rtt, total_goodput
 from lab.model.small_writes import (
     data_packets,
     data_packets_by_writes,

@@ -10,6 +10,8 @@ from lab.spec.network import Shaper
 
 def check(scenario: Scenario) -> None:
     """Raise ModelError where the path does what no simulation plays."""
+    if scenario.flows:
+        raise ModelError("several flows share the path: the simulations cover one alone")
     hops, ends = (*scenario.forward, *scenario.reverse), (scenario.sender.interface, scenario.receiver.interface)
     if any(hop.loss for hop in hops):
         raise ModelError("the path loses frames: the model covers a transfer without loss")

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from math import ceil, log2
+
 from lab.model.goodput import goodput_window_over_rtt, stays_busy, undropped
 from lab.model.handshake import handshake
-from lab.model.line import ModelError, base_rtt
+from lab.model.line import ModelError, base_rtt, frame
 from lab.model.mss import mss
 from lab.model.scenario import Scenario
 from lab.model.transfer import REPLAYED, transfer
@@ -27,6 +29,25 @@ def transfer_time_by_rounds(scenario: Scenario) -> Value:
     while burst < min(goodput * rtt, rest):
         rest, burst, rounds = rest - burst, 2 * burst, rounds + 1
     return Value(rtt * (1 + rounds) + rest / goodput, "s")
+
+
+@law(formula="RTT × (1 + ⌈log2(segments / 10 + 1)⌉) + last burst / rate", source="RFC 6928; RFC 5681, 3.1")
+def completion_time_by_rounds(scenario: Scenario) -> Value:
+    """A short transfer takes its handshake, and a round trip for each doubling of ten segments until all are sent.
+
+    The client fetches: its first segments come a round trip after its ACK has left. It holds while the link is idle
+    between bursts, and no window but the congestion window counts.
+    """
+    if scenario.writer.size is None or scenario.client != "receiver":
+        raise ModelError("the law is for a client that fetches a known size")
+    segments = -(-scenario.writer.size // mss(scenario))
+    rounds = ceil(log2(segments / _INITIAL_WINDOW + 1))
+    last = segments - _INITIAL_WINDOW * (2 ** (rounds - 1) - 1)
+    rtt = base_rtt(scenario).number
+    burst = last * 8 * frame(scenario).bytes / scenario.rate.bps if scenario.rate else 0.0
+    if burst > rtt or last * mss(scenario) > goodput_window_over_rtt(scenario).number / 8 * rtt:
+        raise ModelError("the link or a window is full before the transfer ends: the law is for short ones")
+    return Value(rtt * (1 + rounds) + burst, "s")
 
 
 @simulation(of=REPLAYED, law=transfer_time_by_rounds)

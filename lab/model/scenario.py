@@ -79,6 +79,7 @@ class Scenario:
     client: End = "sender"  # which of them connects
     ip: int = 4
     middleboxes: tuple[Interference, ...] = ()
+    flows: tuple[Flow, ...] = ()  # the several workloads that share the network; () for one alone
 
     @classmethod
     def of(
@@ -106,6 +107,14 @@ class Scenario:
             "receiver" if workload.client == path[1] != path[0] else "sender",
             workload.ip,
             middleboxes,
+            tuple(
+                Flow(
+                    part.name,
+                    part.start,
+                    cls.of(network, _data_path(part.workload), kernel, part.workload, middleboxes),
+                )
+                for part in workload.parts()
+            ),
         )
 
     def reversed(self) -> Self:
@@ -153,6 +162,20 @@ class Scenario:
     def loss(self) -> float:
         """Return the probability that a frame is lost on the way forward."""
         return 1 - prod(1 - hop.loss for hop in self.forward)
+
+
+@dataclass(frozen=True, slots=True)
+class Flow:
+    """Describes one of several workloads: when it starts at the earliest, and its own way from sender to receiver."""
+
+    name: str
+    start: Duration
+    scenario: Scenario
+
+
+def _data_path(workload: Traffic) -> tuple[str, str]:
+    ends = workload.client, workload.server
+    return ends[::-1] if workload.server_sends else ends
 
 
 class _Hop(NamedTuple):

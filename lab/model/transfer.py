@@ -69,10 +69,10 @@ def transfer(scenario: Scenario) -> Transfer:
 
     Raises ModelError for a path that is not covered, or has no rate, and for a workload without an end.
     """
+    check(scenario)
     writer, size = scenario.writer, scenario.writer.size
     if scenario.rate is None or (writer.duration is None and size is None):
         raise ModelError("a transfer is predicted for a path with a rate and a workload with a duration or a size")
-    check(scenario)
     forward, reverse = (
         tuple(structs.replace(hop, limit=0) for hop in way) for way in (scenario.forward, scenario.reverse)
     )

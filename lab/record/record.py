@@ -42,6 +42,8 @@ class Contents(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class Record:
     """Reads one trial's inputs, environment and outputs from `folder`. Readers raise RecordError for a damaged part."""
 
+    port: int | None = None  # of the server whose connections it is about; None: of all there are
+
     def __init__(self, folder: Path) -> None:
         self.folder = folder
 

@@ -64,7 +64,7 @@ class Article(Claims):
 
     def test_bed(self) -> html.Html:
         """Return what the trials have in common; a claim says what is different in its own."""
-        shown = html.table(["", "What trials have"], self._bed(), "bed")
+        shown = html.table(["Part", "What trials have"], self._bed(), "bed")
         return html.Html(html.folded("Test bed, where a claim says nothing else", shown), self._data())
 
     def _bed(self) -> Iterator[list[str]]:

@@ -31,8 +31,9 @@ class _Row:
 
     @property
     def ratios(self) -> list[float]:
-        """Return what was measured over what was claimed, of the case and its witnesses."""
-        return [ratio for each in (self.decides, *self.witnesses) if (ratio := _ratio(each)) is not None]
+        """Return what was measured over what was claimed, of the case and its witnesses, but of bounds."""
+        shown = (self.decides, *self.witnesses)
+        return [ratio for each in shown if not each.result.bound and (ratio := _ratio(each)) is not None]
 
 
 def dots(claims: Iterable[Claim]) -> Html:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from html import escape
 
-from lab import outputs
 from lab.report import html
 from lab.report.tested import TestedCase, TestedClaim
 
@@ -37,7 +36,6 @@ def links(claim: TestedClaim, each: TestedCase) -> Iterator[str]:
     """Yield the links to the case's capture and trial."""
     if each.record is None:
         return
-    captured = outputs.captures(each.record.outputs)
-    if captured and claim.in_report:
-        yield f'<a href="{escape(claim.folder_of(each.record) + copy_of(captured[0]))}">capture</a>'
+    if each.capture and claim.in_report:
+        yield f'<a href="{escape(claim.folder_of(each.record) + copy_of(each.capture))}">capture</a>'
     yield claim.trial_link(each.record, "trial")

@@ -63,7 +63,7 @@ def kernels() -> Path:
 
 def _found(wanted: Callable[[Path, str], bool]) -> dict[str, Path]:
     notebooks: dict[str, Path] = {}
-    for root in (Path.cwd(), shipped.folder()):
+    for root in shipped.places():
         for path in sorted((root / "notebooks").glob("*.ipynb")):
             if wanted(root, path.stem):
                 notebooks.setdefault(path.stem, path)

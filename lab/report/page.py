@@ -8,7 +8,7 @@ from html import escape, unescape
 from pathlib import Path
 from typing import Any
 
-__all__ = ["render", "style", "title_of", "ways"]
+__all__ = ["render", "style", "title_of"]
 
 _HERE = Path(__file__).parent
 _HEADING = re.compile(r"<h2(?P<attributes>[^>]*)>(?P<text>.*?)</h2>", re.DOTALL)
@@ -28,8 +28,8 @@ def render(notebook: Any, name: str, around: Mapping[str, str] | None = None, in
     title = title_of(notebook, name)
     resources = {"title": title, "style": style(), "navigation": "", "foot": ""}
     body, _ = exporter.from_notebook_node(notebook, resources)
-    head = ways(name, title, around or {}, index) + _contents(str(body))
-    foot = f"<footer>{ways(name, title, around or {}, index)}{_code(name)}</footer>" if around else ""
+    head = _ways(name, title, around or {}, index) + _contents(str(body))
+    foot = f"<footer>{_ways(name, title, around, index, 'Other pages')}{_code(name)}</footer>" if around else ""
     return (
         str(body).replace("<body>\n", f"<body>\n<header>{head}</header>", 1).replace("</main>\n", f"</main>\n{foot}", 1)
     )
@@ -45,21 +45,21 @@ def title_of(notebook: Any, name: str) -> str:
     return str(notebook.metadata.get("title", name))
 
 
-def ways(name: str, title: str, around: Mapping[str, str], index: str, up: str = "") -> str:
-    """Return the links to the index, and to the pages before and after this one; `up` leads to their folder."""
+def _ways(name: str, title: str, around: Mapping[str, str], index: str, label: str = "Pages") -> str:
+    """Return the links to the index, and to the pages before and after this one; who hears them hears the `label`."""
     if not around:
         return ""
     order = list(around)
     place = order.index(name) if name in order else -1
-    links = [] if name == index else [f'<a href="{up}{escape(index)}.html">All articles</a>']
+    links = [] if name == index else [f'<a href="{escape(index)}.html">All articles</a>']
     links.append(f"<span>{escape(_brief(title))}</span>")
     for step, arrow, rel in ((-1, "← {}", "prev"), (1, "{} →", "next")):
         if place >= 0 and 0 <= place + step < len(order):
             other = order[place + step]
             links.append(
-                f'<a rel="{rel}" href="{up}{escape(other)}.html">{arrow.format(escape(_brief(around[other])))}</a>'
+                f'<a rel="{rel}" href="{escape(other)}.html">{arrow.format(escape(_brief(around[other])))}</a>'
             )
-    return f'<nav aria-label="Pages" class="ways">{"".join(links)}</nav>'
+    return f'<nav aria-label="{label}" class="ways">{"".join(links)}</nav>'
 
 
 def _brief(title: str) -> str:

@@ -31,9 +31,14 @@ def describe(changes: Any) -> str:
 
 
 def traffic(workload: Traffic) -> str:
-    """Say who connects to whom, and what the workload sets, as text."""
+    """Say who connects to whom, and what the workload sets, as text; of several, each by its name."""
+    if parts := workload.parts():
+        starts = (f", from {part.start} on" if part.start else "" for part in parts)
+        return "; ".join(
+            f"{part.name}: {traffic(part.workload)}{start}" for part, start in zip(parts, starts, strict=True)
+        )
     plain = dict(to_plain(workload))
-    kind, *_ = (plain.pop(name, "") for name in ("kind", "client", "server", "ip"))
+    kind, *_ = (plain.pop(name, "") for name in ("kind", "client", "server", "ip", "contents"))
     if workload.writer().size is not None:
         plain.pop("duration", None)  # it only bounds what has no size
     said = [_setting(name, value) for name, value in plain.items() if getattr(workload, name)]

@@ -88,7 +88,7 @@ def _add_evidence(folder: Path, store: Store, say: Callable[[str], None]) -> Non
     texts = [path.read_text(encoding="utf-8") for path in sorted(folder.glob("*.html"))]
     claims = _linked(texts, re.compile(re.escape(source_file("\0")).replace("\0", r"([\w.-]+/[\w.-]+)")))
     for claim in claims:
-        for root in (Path.cwd(), shipped.folder()):
+        for root in shipped.places():
             path = root / "experiments" / f"{claim}.py"
             if path.is_file():
                 _copy(path, folder / source_file(claim))

@@ -54,6 +54,12 @@ class TestedCase:
         """Return what to call the claim's figure in a drawing: the article's, or implied by what it says."""
         return "article" if self.result.reported else "implied"
 
+    @property
+    def capture(self) -> str:
+        """Return the name of its capture, the sender's or else the receiver's; "" where it has none."""
+        outs = self.record.outputs if self.record else {}
+        return next((name for node in self.case.path for name in outputs.captures(outs, node)), "")
+
     @cached_property
     def traffic(self) -> Traffic:
         """Read the case's capture, the sender's or else the receiver's, once.

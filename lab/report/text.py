@@ -6,6 +6,7 @@ What draws them takes long to import, so it is imported only when one is drawn.
 from __future__ import annotations
 
 import io
+import re
 from collections.abc import Iterable, Mapping
 from html import unescape
 from textwrap import fill
@@ -17,7 +18,7 @@ from lab.verdict import ClaimResult, Kind, Result
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-__all__ = ["COLOURS", "block", "blocks", "measured", "plain", "remarks"]
+__all__ = ["COLOURS", "block", "blocks", "marked", "measured", "plain", "remarks", "unmarked"]
 
 COLOURS: Mapping[Kind, str] = {
     "reproduced": "green",
@@ -54,6 +55,19 @@ def block(claim: ClaimResult) -> RenderableType:
     lines = (*([_IMPLIED] if any(result.implied for result in claim.results) else []), *_gaps(claim), *_bases(claim))
     said = [Text(fill(line, _COLUMNS, subsequent_indent="  "), style="dim") for line in lines]
     return Group(title, *reason, *parts, table, *said, Text(""))
+
+
+def marked(said: str, style: str = "") -> RenderableType:
+    """Return text with the `code` in it set apart."""
+    from rich.text import Text
+
+    parts = re.split(r"`([^`]+)`", said)
+    return Text.assemble(*((part, f"{style} cyan".strip() if index % 2 else style) for index, part in enumerate(parts)))
+
+
+def unmarked(page: str) -> str:
+    """Return what a piece of a page says, without its marks."""
+    return " ".join(unescape(re.sub(r"<[^>]*>", " ", page)).split())
 
 
 def blocks(claims: Iterable[ClaimResult]) -> RenderableType:

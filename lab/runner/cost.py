@@ -12,6 +12,7 @@ from lab.spec.task import Traffic, Writer
 __all__ = ["seconds"]
 
 BOOT = 0.5  # of every guest: its start, its network, its end
+PART = 0.02  # of each of several workloads
 FRAME = 1.2e-6  # of a frame, in the kernel
 WAKE = 60e-6  # of a program that reads whenever something has come
 WAKES_A_SECOND = 100_000  # the most of these in a second of its time
@@ -23,7 +24,12 @@ _BUFFERS = {"net.ipv4.tcp_rmem": 6_291_456, "net.ipv4.tcp_wmem": 4_194_304}  # b
 
 
 def seconds(network: Network, workload: Traffic) -> float:
-    """Return the seconds of one core that a trial is estimated to take."""
+    """Return the seconds of one core that a trial is estimated to take.
+
+    Flows that share a network take its time only once: the dearest of them, and a program's start for each.
+    """
+    if parts := workload.parts():
+        return max(part.start.seconds * RUNNING + seconds(network, part.workload) for part in parts) + PART * len(parts)
     writer = workload.writer()
     rate = _bytes_a_second(network)
     duration = writer.duration.seconds if writer.duration else UNKNOWN if workload.greedy else 0.0

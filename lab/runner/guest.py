@@ -16,8 +16,10 @@ from lab.record.date import now
 from lab.record.record import Record
 from lab.record.store import Store
 from lab.record.trial import HOST, Trial, canonical
+from lab.runner import programs
 from lab.runner.code import sealed
 from lab.units import Size
+from lab.workload.program import COMPILED
 
 MEMORY = Size.of("1 GiB")  # a full wire of 100 ms at 10 Gbit/s holds 125 MB of frames, and what the kernel adds to each
 KEPT = "failed"  # the folder below the store that keeps the consoles of failed trials
@@ -48,6 +50,7 @@ def run(
     """
     with store.stage(trial) as stage:
         (stage.path / "trial.json").write_bytes(canonical(trial))
+        programs.place(trial.workload, stage.path / COMPILED)
         root = of_host() if trial.userland == HOST else sealed(trial.userland)
         command = [root.python, "-m", "lab.runner.perform", "."]
         begun = now()
@@ -84,6 +87,7 @@ def run(
             **place,
         }
         (stage.path / "result.json").unlink()
+        shutil.rmtree(stage.path / COMPILED, ignore_errors=True)  # only a trial with sources has it
         return stage.commit(result["environment"], result["invalid"], host)
 
 

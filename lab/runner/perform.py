@@ -33,6 +33,7 @@ from lab.spec.network import Kind, Network
 from lab.testbed import Testbed
 from lab.units import from_plain, to_plain
 from lab.workload import Workload
+from lab.workload.program import COMPILED
 
 # What the report shows of a host, besides the sysctls that the trial sets itself.
 SHOWN_SYSCTLS = (
@@ -65,7 +66,7 @@ def main(folder: Path) -> int:
             _start(START_NS[trial.on])
         if trial.on == "uml":
             _draw_afresh()
-        result = perform(trial, folder / "out")
+        result = perform(trial, folder)
         status = 0
     except (LabError, OSError) as error:
         status = error.exit_code if isinstance(error, LabError) else 1
@@ -98,8 +99,9 @@ def _draw_afresh() -> None:
         os.close(random)
 
 
-def perform(trial: Trial, out: Path) -> dict[str, Any]:
+def perform(trial: Trial, folder: Path) -> dict[str, Any]:
     """Build the network, watch, work, read back. Raises LabError or OSError."""
+    out = folder / "out"
     network = from_plain(trial.network, Network)
     workload: Workload = from_plain(trial.workload, cast(Any, Workload))
     probes: list[Probe] = from_plain(trial.probes, cast(Any, list[Probe]))
@@ -116,7 +118,9 @@ def perform(trial: Trial, out: Path) -> dict[str, Any]:
         _write(out / outputs.QDISCS_BEFORE, fabric.qdiscs())
         with ExitStack() as undo:
             spaces = {node.name: fabric.namespace(node.name) for node in network.nodes}
-            testbed = Testbed(spaces, _addresses(network), out, undo, fabric.queue)
+            testbed = Testbed(
+                spaces, _addresses(network), out, undo, _chance(trial), compiled=folder / COMPILED, queue=fabric.queue
+            )
             with ExitStack() as standing:
                 for middlebox in middleboxes:
                     standing.enter_context(middlebox.installed(testbed))

@@ -11,7 +11,8 @@ from lab.errors import InputError, MachineError
 from lab.fabric import FABRICS
 from lab.kernel import Kernel
 from lab.record.trial import HOST, Trial
-from lab.runner import cost, tools
+from lab.runner import cost, programs, tools
+from lab.runner.programs import CompileError
 from lab.spec.case import Case
 from lab.spec.clock import Clock, cpu_takes_time
 from lab.spec.errors import Problem, SpecError, display
@@ -76,9 +77,9 @@ def plan(experiments: Iterable[LoadedExperiment], settings: Settings) -> list[Pl
 def _planned(loaded: LoadedExperiment, case: Case, settings: Settings) -> PlannedCase:
     clock = _clock(case, settings)
     if not cpu_takes_time(settings.kernel.on, clock) and case.workload.greedy and not _limited(case.network):
-        where = f"arm '{case.arm}'" + (f" at {case.point}" if case.point else "")
         message = "a flow that sends all it can needs a link with a rate: without one, virtual time hardly moves"
-        raise SpecError([Problem(display(loaded.path), 1, f"{where}: {message}")])
+        raise SpecError([loaded.problem(case, message)])
+    _check_programs(loaded, case, settings.userland)
     samples = _samples(case, clock, settings)
     try:
         kernel = settings.kernel.variant(case.patches, case.kernel.hz) if case.kernel else settings.kernel
@@ -88,6 +89,20 @@ def _planned(loaded: LoadedExperiment, case: Case, settings: Settings) -> Planne
         return PlannedCase(case, settings.kernel, clock, samples, (), str(missing))
     trials = tuple(structs.replace(trial, seed=seed, repeat=repeat) for seed, repeat in samples)
     return PlannedCase(case, kernel, clock, samples, trials)
+
+
+def _check_programs(loaded: LoadedExperiment, case: Case, userland: Userland | None) -> None:
+    """Raise SpecError where a program that the case starts is not there, or one that it brings does not compile."""
+    if lacking := programs.missing(case.workload, userland):
+        names = " and ".join(f"'{name}'" for name in lacking)
+        where = "on this machine" if userland is None else "in the userland"
+        message = f"there is no program {names} {where}, nor among the experiment's files and sources"
+        raise SpecError([loaded.problem(case, message)])
+    try:
+        programs.compile_all(case.workload)
+    except CompileError as error:
+        file = display(loaded.path.parent / error.name)
+        raise SpecError([Problem(file, error.line, error.message)]) from None
 
 
 def trial_of(
@@ -118,7 +133,8 @@ def trial_of(
         clock=clock,
         seed=seed,
         repeat=0,
-        tools=tools.versions(wanted) if userland is None else tools.sealed(wanted, userland),
+        tools=(tools.versions(wanted) if userland is None else tools.sealed(wanted, userland))
+        | programs.versions(case.workload, userland),
         fabric=fabric,
         userland=HOST if userland is None else userland.id,
     )

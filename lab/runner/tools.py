@@ -85,12 +85,15 @@ def own_code(root: Path = Path(lab.__file__).parent) -> str:
 def _installed(tool: str) -> bool:
     if tool == "mininet":
         make_importable()
-        return bool(find_spec(tool) and _program("mnexec"))
-    return bool(find_spec(tool) if tool in _MODULES else _program(tool))
+        return bool(find_spec(tool) and find_program("mnexec"))
+    return bool(find_spec(tool) if tool in _MODULES else find_program(tool))
 
 
-def _program(tool: str) -> str | None:
-    """Find a tool: an ordinary user's PATH lacks the folders of iptables and nft, a guest's has them."""
+def find_program(tool: str) -> str | None:
+    """Return the path of a tool, or None.
+
+    An ordinary user's PATH lacks the folders of iptables and nft, a guest's has them.
+    """
     return shutil.which(tool, path=f"{os.environ.get('PATH', os.defpath)}:/usr/sbin:/sbin")
 
 
@@ -117,7 +120,7 @@ def _asked(tool: str) -> list[str]:
     """Return the command that makes the tool tell its version."""
     if tool == "mininet":  # `mn` runs on whatever Python comes first in the PATH
         return [sys.executable, "-c", _MININET]
-    run = [sys.executable, "-m", tool] if tool in _MODULES else [_program(tool) or tool]
+    run = [sys.executable, "-m", tool] if tool in _MODULES else [find_program(tool) or tool]
     return [*run, _VERSION_FLAG.get(tool, "--version")]
 
 

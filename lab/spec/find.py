@@ -1,4 +1,4 @@
-"""Find topologies and experiments: in the current directory's own folders first, then those that the lab ships.
+"""Find topologies and experiments: the current directory's own first, then those that the lab ships, packs' last.
 
 A topology is named by its file; an experiment's id is article/claim, its folder and its file's name.
 """
@@ -23,15 +23,10 @@ from lab.spec.topology import Topology
 TOPOLOGY_SUFFIXES = (".yaml", ".yml")
 
 
-def roots() -> tuple[Path, ...]:
-    """Return the directories that may hold topologies/ and experiments/, the nearest first."""
-    return tuple(dict.fromkeys((Path.cwd(), shipped.folder())))
-
-
 def topologies(near: Iterable[Path] = ()) -> dict[str, Path]:
     """Return name -> file of every topology, sorted; `near` are directories to look into before all others."""
     found: dict[str, Path] = {}
-    for root in (*near, *roots()):
+    for root in (*near, *shipped.places()):
         for path in sorted((root / "topologies").glob("*")):
             if path.suffix in TOPOLOGY_SUFFIXES and not path.name.startswith("."):
                 found.setdefault(path.stem, path)
@@ -41,11 +36,14 @@ def topologies(near: Iterable[Path] = ()) -> dict[str, Path]:
 def experiments() -> dict[str, Path]:
     """Return id -> file of every experiment, sorted as people count: delay-10ms before delay-100ms."""
     found: dict[str, Path] = {}
-    for root in roots():
-        for path in sorted((root / "experiments").glob("*/*.py")):
-            if not path.name.startswith(("_", ".")):
-                found.setdefault(f"{path.parent.name}/{path.stem}", path)
+    for root in shipped.places():
+        for path in _experiments(root):
+            found.setdefault(f"{path.parent.name}/{path.stem}", path)
     return {claim: found[claim] for claim in sorted(found, key=_natural)}
+
+
+def _experiments(root: Path) -> list[Path]:
+    return [path for path in sorted((root / "experiments").glob("*/*.py")) if not path.name.startswith(("_", "."))]
 
 
 def _histories() -> list[Path]:
@@ -71,7 +69,9 @@ def topology(name: str) -> Topology:
 
 
 def find(selectors: Iterable[str] = ()) -> tuple[LoadedExperiment, ...]:
-    """Load the experiments that `selectors` name, each an id, an article or a FILE.py; all experiments without any.
+    """Load the experiments that `selectors` name; all experiments without any.
+
+    Each is an id, an article, a FILE.py, a pack, or the folder of a pack that lies anywhere.
 
     Each comes once, in the order asked for. Raises InputError for an unknown selector, SpecError for mistakes in files.
     """
@@ -80,6 +80,7 @@ def find(selectors: Iterable[str] = ()) -> tuple[LoadedExperiment, ...]:
     for claim, path in known.items():
         articles.setdefault(claim.split("/")[0], []).append(path)
     paths: list[Path] = []
+    packs = shipped.packs()
     for selector in selectors:
         if selector.endswith(".py"):
             paths.append(Path(selector).absolute())
@@ -87,8 +88,11 @@ def find(selectors: Iterable[str] = ()) -> tuple[LoadedExperiment, ...]:
             paths.append(known[selector])
         elif selector in articles:
             paths += articles[selector]
+        elif folder := packs.get(selector) or _pack(Path(selector)):
+            own = {f"{path.parent.name}/{path.stem}": path for path in _experiments(folder)}
+            paths += [own[claim] for claim in sorted(own, key=_natural)]
         else:
-            raise InputError(_unknown(selector, [*known, *articles]))
+            raise InputError(_unknown(selector, [*known, *articles, *packs]))
     return _load_all(dict.fromkeys(paths or known.values()))
 
 
@@ -157,9 +161,14 @@ def _topology_of(wanted: str | Callable[[], Any], experiment: Path) -> Topology:
     return topology_files.load(known[name])
 
 
+def _pack(folder: Path) -> Path | None:
+    """Return the folder if it is a pack's."""
+    return folder.absolute() if (folder / "experiments").is_dir() else None
+
+
 def _unknown(selector: str, known: list[str]) -> str:
     close = difflib.get_close_matches(selector, known, n=3)
     claims = [name for name in known if name.endswith(f"/{selector}")]
     likely = list(dict.fromkeys(claims + close))
     hint = f", did you mean {' or '.join(likely)}?" if likely else "; `lab list` shows what there is"
-    return f"unknown claim or article '{selector}'{hint}"
+    return f"unknown claim, article or pack '{selector}'{hint}"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -14,6 +14,7 @@ from lab.spec.errors import Problem, SpecError, display, suggestion
 from lab.spec.experiment import Arm, Experiment, Point
 from lab.spec.history import Entry
 from lab.spec.network import Network
+from lab.spec.task import Traffic
 from lab.spec.tolerance import Figure, accuracy_for
 from lab.spec.topology import Topology
 from lab.units import Value
@@ -74,17 +75,40 @@ class LoadedExperiment:
             raise SpecError(problems)
         return tuple(cases)
 
+    def problem(self, case: Case, message: str) -> Problem:
+        """Return what is wrong with a case, at the line that declares it."""
+        arm = next(each for each in self.experiment.arms if each.name == case.arm)
+        point = next((each for each in self.experiment.points if each and each.label == case.point), None)
+        return self._problem(arm, point, message)
+
+    def _problem(self, arm: Arm, point: Point | None, message: str) -> Problem:
+        where = f"arm '{arm.name}'" + (f" at {point.label}" if point else "")
+        return Problem(display(self.path), _line(self.path, arm, point), f"{where}: {message}")
+
+    def _with_files(self, workload: Traffic, blame: Callable[[str], Problem]) -> Traffic:
+        """Return the workload with the contents of its files, which lie beside the experiment."""
+
+        def read(name: str) -> bytes:
+            try:
+                return (self.path.parent / name).read_bytes()
+            except OSError as error:
+                raise SpecError([blame(f"file '{name}': {error.strerror}")]) from error
+
+        try:
+            return workload.with_files(read)
+        except ValueError as error:
+            raise SpecError([blame(str(error))]) from error
+
     def _case(self, arm: Arm, point: Point | None) -> Case:
         experiment = self.experiment
         label = point.label if point else ""
-        where = f"arm '{arm.name}'" + (f" at {label}" if label else "")
 
         def blame(message: str) -> Problem:
-            return Problem(display(self.path), _line(self.path, arm, point), f"{where}: {message}")
+            return self._problem(arm, point, message)
 
         changes = (experiment, arm) if point is None else (experiment, arm, point)
         network = self.topology.resolve(*changes, blame=blame)
-        workload = (point and point.workload) or arm.workload or experiment.workload
+        workload = self._with_files((point and point.workload) or arm.workload or experiment.workload, blame)
         probes = experiment.probes if arm.probes is None else arm.probes
         middleboxes = experiment.middleboxes if arm.middleboxes is None else arm.middleboxes
         kernel = arm.kernel or experiment.kernel
@@ -93,7 +117,7 @@ class LoadedExperiment:
         samples = arm.samples or experiment.samples
         if network.is_left_to_chance and samples < LEAST_SAMPLES and not (arm.few_samples or experiment.few_samples):
             raise SpecError([blame(_TOO_FEW.format(samples=samples, least=LEAST_SAMPLES))])
-        _check_nodes(network, [*experiment.path, *_nodes(workload, *probes, *middleboxes)], blame)
+        _check_nodes(network, [*experiment.path, *_nodes(*_alone(workload), *probes, *middleboxes)], blame)
         return Case(
             claim=self.id,
             arm=arm.name,
@@ -117,6 +141,12 @@ class LoadedExperiment:
             relative_to=arm.relative_to,
             title=arm.title or arm.name.replace("-", " "),
         )
+
+
+def _alone(workload: Traffic) -> Iterator[Traffic]:
+    """Yield the workloads that it consists of, or itself."""
+    parts = workload.parts()
+    yield from (part.workload for part in parts) if parts else (workload,)
 
 
 def _nodes(*tasks: object) -> list[str]:

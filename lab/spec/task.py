@@ -6,14 +6,14 @@ A guest imports this too: it stays light.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
-from typing import ClassVar, Protocol
+from collections.abc import Callable, Collection
+from typing import ClassVar, Protocol, Self
 
 import msgspec
 
 from lab.units import Duration, Rate
 
-__all__ = ["ALL", "Interference", "Messages", "Reader", "Task", "Traffic", "Writer"]
+__all__ = ["ALL", "Interference", "Messages", "Named", "Reader", "Task", "Traffic", "Writer"]
 
 ALL = 1 << 62  # bytes: as many as there are
 
@@ -26,6 +26,16 @@ class Task(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="k
     """Declares a workload, a probe or a middlebox. In plain form its `kind` is the name of its class, in snake_case."""
 
     tools: ClassVar[tuple[str, ...]] = ()  # the programs that it runs
+    programs: ClassVar[tuple[str, ...]] = ()  # the programs that the experiment chose: their bytes count, no version
+    server_sends: ClassVar[bool] = False  # whether a workload's data goes from its server to its client
+
+    def parts(self) -> tuple[Named, ...]:
+        """Return the workloads that a workload consists of: none, unless it is several side by side."""
+        return ()
+
+    def with_files(self, _: Callable[[str], bytes], /) -> Self:
+        """Return it with the contents of the files that it brings along, as the function reads them: it has none."""
+        return self
 
 
 class Messages(msgspec.Struct, frozen=True):
@@ -54,6 +64,7 @@ class Writer(msgspec.Struct, frozen=True):
     cpu_per_write: Duration = Duration(0)
     header_bytes: int = 0  # what it writes before all else
     sendfile: bool = False
+    congestion: str | None = None  # the congestion control that it asks for; None: the host's usual one
     control: bool = False  # whether both programs first talk on a connection of their own, and start after a cookie
     maxseg: int | None = None  # TCP_MAXSEG of the socket that connects
     messages: Messages | None = None  # where it writes nothing else
@@ -94,11 +105,41 @@ class Traffic(Protocol):
     def tools(self) -> tuple[str, ...]:
         """Name the programs that it runs."""
 
+    @property
+    def programs(self) -> tuple[str, ...]:
+        """Name the programs that the experiment chose."""
+
+    @property
+    def server_sends(self) -> bool:
+        """Tell whether its data goes from the server to the client."""
+
     def writer(self) -> Writer:
         """Say how it writes."""
 
     def reader(self) -> Reader:
         """Say how it reads."""
+
+    def parts(self) -> tuple[Named, ...]:
+        """Return the workloads that it consists of; () where it is only one."""
+
+    def with_files(self, read: Callable[[str], bytes], /) -> Self:
+        """Return it with the contents of its files."""
+
+
+class Named(Protocol):
+    """Every one of several workloads says this of itself."""
+
+    @property
+    def name(self) -> str:
+        """Name it."""
+
+    @property
+    def workload(self) -> Traffic:
+        """Say what it does."""
+
+    @property
+    def start(self) -> Duration:
+        """Say when it starts, at the earliest."""
 
 
 class Interference(Protocol):

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,18 +16,18 @@ from lab.record.shared import SharedStore
 from lab.record.store import Store
 from lab.record.trial import Trial
 from lab.runner.plan import PlannedCase, Settings, plan
-from lab.runner.progress import shown
-from lab.runner.schedule import Runner, travels
+from lab.runner.progress import Display, shown
+from lab.runner.schedule import Progress, Runner, travels
 from lab.spec.loaded import LoadedExperiment
+from lab.usecases.judging import Judging
 from lab.usecases.sharing import fetch
-from lab.verdict import Verdict
-from lab.verdict.judged import JudgedClaim, judge_records, predict_case
+from lab.verdict.judged import JudgedClaim, predict_case
 from lab.verdict.predictions import Predictions
 
 if TYPE_CHECKING:
     from distributed import Client
 
-__all__ = ["Asked", "Elsewhere", "Interrupted", "Judgement", "perform", "run", "run_beside"]
+__all__ = ["Asked", "Elsewhere", "Interrupted", "Judged", "Judgement", "perform", "run", "run_beside"]
 
 
 class Interrupted(LabError):
@@ -37,6 +37,7 @@ class Interrupted(LabError):
 
 
 Asked = tuple[Sequence[LoadedExperiment], Settings]
+Judged = Callable[[JudgedClaim], None]
 
 
 @dataclass(frozen=True)
@@ -65,10 +66,22 @@ def run(
     jobs: int | None = None,
     budget: Budget = Budget(),
     elsewhere: Elsewhere = Elsewhere(),
+    judged: Judged | None = None,
 ) -> Judgement:
-    """Run what the store lacks, and judge all claims. Raises SpecError, MachineError, Interrupted."""
-    (judgement,) = run_beside([(experiments, settings)], results, jobs, budget, elsewhere=elsewhere)
-    return judgement
+    """Run what the store lacks, and judge all claims; tell `judged` each as soon as its last trial has ended.
+
+    Raises SpecError, MachineError, Interrupted.
+    """
+    planned, store = plan(experiments, settings), Store(results)
+    judging = Judging(experiments, planned, settings, store.predictions)
+    trials = [trial for each in planned for trial in each.trials]
+
+    def watched(display: Display) -> Progress:
+        return _Verdicts(display, judging, judged)
+
+    asked = [(experiments, settings)]
+    outcomes = perform(asked, [planned], trials, store, jobs, budget, elsewhere=elsewhere, watched=watched)
+    return Judgement(*judging.all_ended(outcomes))
 
 
 def run_beside(
@@ -88,7 +101,7 @@ def run_beside(
     store = Store(results)
     outcomes = perform(asked, plans, trials, store, jobs, budget, together, elsewhere)
     return tuple(
-        _judgement(experiments, planned, outcomes, settings, store.predictions)
+        Judgement(*Judging(experiments, planned, settings, store.predictions).all_ended(outcomes))
         for planned, (experiments, settings) in zip(plans, asked, strict=True)
     )
 
@@ -102,10 +115,11 @@ def perform(
     budget: Budget,
     together: bool = False,
     elsewhere: Elsewhere = Elsewhere(),
+    watched: Callable[[Display], Progress] | None = None,
 ) -> dict[str, Record | LabError]:
     """Run those of the planned `trials` that neither `store` nor a shared one has; return each one's outcome.
 
-    Raises MachineError, Interrupted.
+    `watched` puts something between the runner and the display. Raises MachineError, Interrupted.
     """
     everything = [each for planned in plans for each in planned]
     kernels = {each.kernel.id: each.kernel for each in everything}
@@ -123,7 +137,7 @@ def perform(
                 joined = assembled(elsewhere.cluster, store, list(kernels.values()), budget, predict, cost, display)
                 crew = stack.enter_context(joined)
             runner = Runner(store, list(kernels.values()), jobs, budget, together, before=predict, crew=crew)
-            return runner.run(trials, display)
+            return runner.run(trials, watched(display) if watched else display)
     except KeyboardInterrupt:
         raise Interrupted("interrupted: finished trials are kept, run again to go on") from None
 
@@ -142,42 +156,26 @@ def _prediction_of(
     return lambda trial: predicting[trial.address]()
 
 
-def _judgement(
-    experiments: Sequence[LoadedExperiment],
-    planned: Sequence[PlannedCase],
-    outcomes: Mapping[str, Record | LabError],
-    settings: Settings,
-    predictions: Path,
-) -> Judgement:
-    ended = [outcomes[trial.address] for each in planned for trial in each.trials]
-    errors = tuple(outcome for outcome in ended if isinstance(outcome, LabError))
-    by_claim: dict[str, list[PlannedCase]] = {loaded.id: [] for loaded in experiments}
-    for each in planned:
-        by_claim[each.case.claim].append(each)
-    judged = (_judge(loaded, by_claim[loaded.id], outcomes, settings, predictions) for loaded in experiments)
-    return Judgement(tuple(judged), errors)
+@dataclass(frozen=True)
+class _Verdicts:
+    """Show, besides the trials, the verdict of each claim that is judged; what the store had whole is no news."""
 
+    display: Display
+    judging: Judging
+    judged: Judged | None
+    _ran: set[str] = field(default_factory=set)
 
-def _judge(
-    loaded: LoadedExperiment,
-    planned: Sequence[PlannedCase],
-    outcomes: Mapping[str, Record | LabError],
-    settings: Settings,
-    folder: Path,
-) -> JudgedClaim:
-    without = {}
-    records: list[Record] = []
-    for each in planned:
-        ended = [outcomes[trial.address] for trial in each.trials]
-        failed = [outcome for outcome in ended if isinstance(outcome, LabError)]
-        if each.skipped:
-            without[each.case.key] = Verdict("skipped", each.skipped)
-        elif failed:
-            without[each.case.key] = Verdict("invalid", str(failed[0]))
-        else:
-            records += [outcome for outcome in ended if isinstance(outcome, Record)]
-    cases = tuple(each.case for each in planned)
-    kernel, untestable = settings.kernel.describe(), loaded.experiment.untestable
-    predictions = Predictions(folder, loaded.source_sha256, kernel["id"])
-    result = judge_records(cases, records, kernel, settings.clock, predictions, without, untestable)
-    return JudgedClaim(loaded, cases, result, tuple(records), kernel)
+    def started(self, trial: Trial) -> None:
+        """Pass it on."""
+        self.display.started(trial)
+
+    def ended(self, trial: Trial, outcome: Record | LabError, stored: bool) -> None:
+        """Pass it on; say the verdict of the trial's claim, if it was the last one."""
+        self.display.ended(trial, outcome, stored)
+        if not stored:
+            self._ran.add(trial.claim)
+        found = self.judging.ended(trial, outcome)
+        if found is not None and trial.claim in self._ran:
+            self.display.remark(f"{trial.claim}: {found.result.verdict.kind}")
+            if self.judged:
+                self.judged(found)

@@ -21,7 +21,7 @@ from lab import outputs
 from lab.spec.task import Reader, Task, Writer
 from lab.testbed import Testbed
 from lab.units import Duration, Size
-from lab.workload.sockets import MARGIN_SECONDS, accept, stream
+from lab.workload.sockets import MARGIN_SECONDS, accept, control_congestion, stream
 
 PORT = 5001
 BLOCK = 1 << 20
@@ -56,6 +56,7 @@ class Bulk(Task, frozen=True):
             write_size=self.block.bytes,
             cpu_per_write=self.effort,
             sendfile=True,
+            congestion=self.congestion,
             maxseg=None if self.maxseg is None else self.maxseg.bytes,
         )
 
@@ -66,23 +67,23 @@ class Bulk(Task, frozen=True):
 
     def run(self, testbed: Testbed) -> None:
         """Run the transfer. Raises WorkloadError when it does not end in its time."""
-        address = testbed.address(self.server, self.ip)
+        address = testbed.address(self.server, self.ip), testbed.port(PORT)
         receiver = testbed.spawn(self.server, lambda: self._receive(testbed))
-        testbed.wait_for_listener(receiver, PORT)
+        testbed.wait_for_listener(receiver, testbed.port(PORT))
         sender = testbed.spawn(self.client, lambda: self._send(testbed, address))
         seconds = self.duration.seconds + MARGIN_SECONDS
         sender.wait("the bulk sender", seconds)
         receiver.wait("the bulk receiver", seconds)
 
-    def _send(self, testbed: Testbed, address: str) -> None:
+    def _send(self, testbed: Testbed, address: tuple[str, int]) -> None:
         block, size, effort = os.memfd_create("block"), self.block.bytes, self.effort.seconds
         os.truncate(block, size)
         with stream(self.ip) as sock:
-            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, self.congestion.encode())
+            control_congestion(sock, self.congestion)
             if self.maxseg:
                 sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_MAXSEG, self.maxseg.bytes)
             start_ns = time.time_ns()
-            sock.connect((address, PORT))
+            sock.connect(address)
             if self.size is None:
                 end = time.monotonic_ns() + self.duration.ns
                 while time.monotonic_ns() < end:
@@ -95,7 +96,7 @@ class Bulk(Task, frozen=True):
         (testbed.out / outputs.BULK_SENDER).write_text(json.dumps({"start_ns": start_ns}) + "\n")
 
     def _receive(self, testbed: Testbed) -> None:
-        sock = accept(self.ip, PORT)
+        sock = accept(self.ip, testbed.port(PORT))
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVLOWAT, self.watermark.bytes)
         scratch, flags = bytearray(BLOCK), socket.MSG_TRUNC | socket.MSG_WAITALL
         total = sock.recv_into(scratch, self.watermark.bytes, flags)

@@ -47,17 +47,18 @@ class RequestResponse(Task, frozen=True):
 
     def run(self, testbed: Testbed) -> None:
         """Run the exchange. Raises WorkloadError when it does not end in its time."""
-        address = testbed.address(self.server, self.ip)
-        server = testbed.spawn(self.server, self._serve)
-        testbed.wait_for_listener(server, PORT)
+        port = testbed.port(PORT)
+        address = testbed.address(self.server, self.ip), port
+        server = testbed.spawn(self.server, lambda: self._serve(port))
+        testbed.wait_for_listener(server, port)
         client = testbed.spawn(self.client, lambda: self._ask(address))
         seconds = self.count * (self.interval.seconds + self.think.seconds) + self.asleep.seconds + MARGIN_SECONDS
         client.wait("the client", seconds)
         server.wait("the server", seconds)
 
-    def _ask(self, address: str) -> None:
+    def _ask(self, address: tuple[str, int]) -> None:
         with stream(self.ip, nodelay=True) as sock:
-            sock.connect((address, PORT))
+            sock.connect(address)
             start = time.monotonic_ns()
             for turn in range(1, self.count + 1):
                 time.sleep(max(0.0, (start + turn * self.interval.ns - time.monotonic_ns()) / 1e9))
@@ -65,8 +66,8 @@ class RequestResponse(Task, frozen=True):
                 if self.response:
                     _read(sock, self.response.bytes)
 
-    def _serve(self) -> None:
-        with accept(self.ip, PORT, nodelay=True) as sock:
+    def _serve(self, port: int) -> None:
+        with accept(self.ip, port, nodelay=True) as sock:
             time.sleep(self.asleep.seconds)
             while _read(sock, self.request.bytes):
                 if self.response:

@@ -47,11 +47,13 @@ class Flent(Task, frozen=True):
 
     def run(self, testbed: Testbed) -> None:
         """Run the test. Raises WorkloadError when it fails or is late, MachineError when a tool is missing."""
-        server = testbed.start(self.server, ["netserver", "-D", "-4", "-p", str(PORT)])
-        testbed.wait_for_listener(server, PORT)
+        port = testbed.port(PORT)
+        server = testbed.start(self.server, ["netserver", "-D", "-4", "-p", str(port)])
+        testbed.wait_for_listener(server, port)
         argv = [sys.executable, "-m", "flent", self.test, "-4", "-H", testbed.address(self.server)]
         argv += ["-l", str(self.length.ns // 10**9), "-d", str(self.delay.ns // 10**9)]
         argv += ["-s", f"{self.step.seconds:g}", "-r", "/dev/null", "-D", str(testbed.out), "-o", "/dev/null"]
+        argv += [] if port == PORT else ["--netperf-control-port", str(port)]  # its data file holds how it was called
         client = testbed.start(self.client, argv, "flent.log")
         seconds = self.length.seconds + 2 * self.delay.seconds + MARGIN_SECONDS
         testbed.wait(client, seconds, "flent.log")

@@ -32,6 +32,8 @@ class Netcat(Task, frozen=True):
     greedy: ClassVar[bool] = True
     tools: ClassVar[tuple[str, ...]] = ("nc.openbsd",)
 
+    server_sends: ClassVar[bool] = True
+
     ip: ClassVar[int] = 4
 
     client: str = "receiver"
@@ -49,19 +51,20 @@ class Netcat(Task, frozen=True):
 
     def run(self, testbed: Testbed) -> None:
         """Run the transfer. Raises WorkloadError when it does not end in its time."""
-        address = testbed.address(self.server)
-        server = testbed.spawn(self.server, self._serve)
-        testbed.wait_for_listener(server, PORT)
+        port = testbed.port(PORT)
+        address = testbed.address(self.server), str(port)
+        server = testbed.spawn(self.server, lambda: self._serve(port))
+        testbed.wait_for_listener(server, port)
         client = testbed.spawn(self.client, lambda: self._fetch(testbed, address))
         client.wait("nc at the client", SECONDS)
         server.wait("nc at the server", MARGIN_SECONDS)
 
-    def _serve(self) -> None:
+    def _serve(self, port: int) -> None:
         # The article's -q 0 does not wait for what still comes back.
-        subprocess.run(["nc.openbsd", "-l", "-N", "-p", str(PORT)], stdin=_zeroes(self.size), check=True)
+        subprocess.run(["nc.openbsd", "-l", "-N", "-p", str(port)], stdin=_zeroes(self.size), check=True)
 
-    def _fetch(self, testbed: Testbed, address: str) -> None:
-        argv = ["nc.openbsd", address, str(PORT)]
+    def _fetch(self, testbed: Testbed, address: tuple[str, str]) -> None:
+        argv = ["nc.openbsd", *address]
         start_ns = time.time_ns()
         subprocess.run(argv, stdin=_zeroes(self.back), stdout=subprocess.DEVNULL, check=True)
         measured = {"start_ns": start_ns, "end_ns": time.time_ns()}

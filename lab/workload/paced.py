@@ -49,26 +49,27 @@ class PacedReader(Task, frozen=True):
 
     def run(self, testbed: Testbed) -> None:
         """Run the transfer. Raises WorkloadError when it does not end in its time."""
-        address = testbed.address(self.server, self.ip)
-        receiver = testbed.spawn(self.server, self._receive)
-        testbed.wait_for_listener(receiver, PORT)
+        port = testbed.port(PORT)
+        address = testbed.address(self.server, self.ip), port
+        receiver = testbed.spawn(self.server, lambda: self._receive(port))
+        testbed.wait_for_listener(receiver, port)
         sender = testbed.spawn(self.client, lambda: self._send(address))
         seconds = self.duration.seconds + MARGIN_SECONDS
         sender.wait("the sender", seconds)
         receiver.wait("the paced reader", seconds)
 
-    def _send(self, address: str) -> None:
+    def _send(self, address: tuple[str, int]) -> None:
         block = os.memfd_create("block")
         os.truncate(block, self.block.bytes)
         with stream(self.ip) as sock:
-            sock.connect((address, PORT))
+            sock.connect(address)
             left = self.blocks * self.block.bytes
             while left:
                 left -= os.sendfile(sock.fileno(), block, 0, min(left, self.block.bytes))
 
-    def _receive(self) -> None:
+    def _receive(self, port: int) -> None:
         """Read the blocks at fixed times after the connection is accepted, or later, once a late block is there."""
-        sock = accept(self.ip, PORT)
+        sock = accept(self.ip, port)
         scratch, pause = bytearray(self.block.bytes), 8 * 10**9 * self.block.bytes / self.rate.bps
         start = time.monotonic_ns()
         with sock:

@@ -70,15 +70,16 @@ class SmallWrites(Task, frozen=True):
 
     def run(self, testbed: Testbed) -> None:
         """Exchange all messages. Raises WorkloadError when this does not end in its time."""
-        address = testbed.address(self.server, self.ip)
-        server = testbed.spawn(self.server, self._serve)
-        testbed.wait_for_listener(server, PORT)
+        port = testbed.port(PORT)
+        address = testbed.address(self.server, self.ip), port
+        server = testbed.spawn(self.server, lambda: self._serve(port))
+        testbed.wait_for_listener(server, port)
         client = testbed.spawn(self.client, lambda: self._ask(address, testbed))
         client.wait("the client of small writes", self.messages * MESSAGE_SECONDS + MARGIN_SECONDS)
         server.wait("the server of small writes", MARGIN_SECONDS)
 
-    def _serve(self) -> None:
-        sock = accept(self.ip, PORT)
+    def _serve(self, port: int) -> None:
+        sock = accept(self.ip, port)
         message, reply = self.message.bytes, bytes(REPLY)
         buffer = bytearray(message)
         with sock:
@@ -91,11 +92,11 @@ class SmallWrites(Task, frozen=True):
                     left -= count
                 sock.sendall(reply)
 
-    def _ask(self, address: str, testbed: Testbed) -> None:
+    def _ask(self, address: tuple[str, int], testbed: Testbed) -> None:
         with stream(self.ip) as sock:
             if self.nodelay:
                 sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            sock.connect((address, PORT))
+            sock.connect(address)
             write = self._writer(sock)
             now, stamps = time.monotonic_ns, []
             stamps.append(now())

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import socket
+from pathlib import Path
 
-__all__ = ["MARGIN_SECONDS", "accept", "stream"]
+from lab.testbed import WorkloadError
+
+__all__ = ["MARGIN_SECONDS", "accept", "control_congestion", "stream"]
 
 MARGIN_SECONDS = 60.0  # beyond a workload's own time: what is queued drains on the slowest path of any claim
 
@@ -25,3 +28,12 @@ def accept(ip: int, port: int, nodelay: bool = False) -> socket.socket:
         listener.listen(1)
         sock, _ = listener.accept()
     return sock
+
+
+def control_congestion(sock: socket.socket, congestion: str) -> None:
+    """Give the connection this congestion control. Raises WorkloadError where the kernel lacks it."""
+    try:
+        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, congestion.encode())
+    except FileNotFoundError:
+        there = Path("/proc/sys/net/ipv4/tcp_available_congestion_control").read_text().split()
+        raise WorkloadError(f"this kernel has no congestion control '{congestion}', but {', '.join(there)}") from None

@@ -53,7 +53,7 @@ class Iperf3(Task, frozen=True):
 
     def run(self, testbed: Testbed) -> None:
         """Run the tool. Raises WorkloadError when it fails or is late, MachineError when it is not installed."""
-        port = 5201
+        port = testbed.port(5201)
         server = testbed.start(self.server, ["iperf3", "-s", "-1", "-p", str(port)])
         testbed.wait_for_listener(server, port)
         argv = ["iperf3", "-c", testbed.address(self.server, self.ip), "-p", str(port), "-J"]
@@ -91,11 +91,13 @@ class Iperf(Task, frozen=True):
 
     def run(self, testbed: Testbed) -> None:
         """Run the tool. Raises WorkloadError when it fails or is late, MachineError when it is not installed."""
-        port = 5001
+        port = testbed.port(5001)
         version = ["-V"] if self.ip == 6 else []
-        server = testbed.start(self.server, ["iperf", "-s", "-P", "1", "-y", "C", *version], outputs.IPERF_SERVER)
+        argv = ["iperf", "-s", "-p", str(port), "-P", "1", "-y", "C", *version]
+        server = testbed.start(self.server, argv, outputs.IPERF_SERVER)
         testbed.wait_for_listener(server, port)
-        argv = ["iperf", "-c", testbed.address(self.server, self.ip), "-t", f"{self.duration.seconds:g}", "-y", "C"]
+        argv = ["iperf", "-c", testbed.address(self.server, self.ip), "-p", str(port)]
+        argv += ["-t", f"{self.duration.seconds:g}", "-y", "C"]
         client = testbed.start(self.client, [*argv, *version], outputs.IPERF)
         testbed.wait(client, self.duration.seconds + MARGIN_SECONDS, outputs.IPERF)
         testbed.wait(server, MARGIN_SECONDS)
@@ -126,10 +128,11 @@ class Qperf(Task, frozen=True):
 
     def run(self, testbed: Testbed) -> None:
         """Run the tool. Raises WorkloadError when it fails or is late, MachineError when it is not installed."""
-        port = 19765
-        server = testbed.start(self.server, ["qperf"])
+        port = testbed.port(19765)
+        server = testbed.start(self.server, ["qperf", "--listen_port", str(port)])
         testbed.wait_for_listener(server, port)
-        argv = ["qperf", "--use_bits_per_sec", "--precision", "6", "--time", str(self.duration.ns // 10**9)]
+        argv = ["qperf", "--listen_port", str(port), "--use_bits_per_sec", "--precision", "6"]
+        argv += ["--time", str(self.duration.ns // 10**9)]
         argv += [testbed.address(self.server, self.ip), self.test]
         client = testbed.start(self.client, argv, outputs.QPERF)
         testbed.wait(client, self.duration.seconds + MARGIN_SECONDS, outputs.QPERF)

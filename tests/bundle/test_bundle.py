@@ -183,7 +183,7 @@ cd / && exec chroot --userspec=65534:65534 --groups= $root "$@"
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can make another root")
-@pytest.mark.skipif(shutil.which("busybox") is None, reason="needs busybox")
+@pytest.mark.needs("busybox")
 def test_nobody_verifies_it_where_nothing_is_installed(bundle: Path, tmp_path: Path) -> None:
     root = tmp_path / "root"
     python = bare(root)

@@ -118,7 +118,7 @@ def test_the_same_parts_make_the_same_bytes(
     assert (tmp_path / "again").read_bytes() == bundle.read_bytes()
 
 
-@pytest.mark.skipif(shutil.which("zstd") is None, reason="needs the program zstd")
+@pytest.mark.needs("zstd")
 def test_tar_unpacks_it_and_sha256sum_checks_it(bundle: Path, tmp_path: Path) -> None:
     subprocess.run(["tar", "--zstd", "-xf", bundle, "-C", tmp_path], check=True)
     subprocess.run(["sha256sum", "--check", "--strict", "--quiet", manifest.FILE], cwd=tmp_path, check=True)

@@ -1,7 +1,6 @@
 """The Vagrantfile, as Vagrant itself reads it. Which box there is, and what runs in it, `make test-vm` is about."""
 
 import os
-import shutil
 import subprocess
 from pathlib import Path
 
@@ -9,7 +8,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 
-pytestmark = pytest.mark.skipif(not shutil.which("vagrant"), reason="vagrant is not installed")
+pytestmark = pytest.mark.needs("vagrant")
 
 
 def validate(folder: Path, home: Path, **environment: str) -> subprocess.CompletedProcess[str]:

@@ -15,6 +15,8 @@ import jsonschema
 import pytest
 from ruamel.yaml import YAML
 
+from lab.cli.templates import TEMPLATES
+
 ROOT = Path(__file__).parents[2]
 BIN = Path(sys.executable).parent
 
@@ -94,6 +96,40 @@ def test_another_claim_of_the_article_keeps_what_is_there(type_in: Type, tmp_pat
 def _about(type_in: Type, folder: Path, name: str) -> str:
     assert type_in(f"lab new {name}").returncode == 0
     return (folder / "experiments" / name.split("/")[0] / "article.yaml").read_text()
+
+
+def test_the_tutorial_of_a_figure_makes_no_mistake(type_in: Type, tmp_path: Path) -> None:
+    """Its console is typed, its files are written; what it says of running is for a reader."""
+    text = (ROOT / "docs" / "own-figure.md").read_text()
+    for match in re.finditer(r"```(\w+)\n(.*?)```", text, re.DOTALL):
+        if match[1] == "console":
+            for command, said in re.findall(r"^\$ (.*)\n((?:[^$].*\n|\n)*)", match[2], re.MULTILINE):
+                done = type_in(command)
+                assert done.returncode == 0, done.stderr
+                assert f"{done.stdout}{done.stderr}".strip() == said.strip()
+        elif named := re.findall(r"Into `([^`]+)`:\s*$", text[: match.start()]):
+            (tmp_path / named[-1]).write_text(match[2])
+
+
+@pytest.mark.parametrize("template", TEMPLATES)
+def test_what_a_template_makes_has_no_mistake(type_in: Type, template: str) -> None:
+    assert type_in(f"lab new mine/one --template {template}").returncode == 0
+    checked = type_in("lab check topologies/one.yaml experiments/mine/one.py")
+    assert (checked.returncode, checked.stderr) == (0, "no mistakes found\n")
+
+
+@pytest.mark.guest
+def test_the_template_of_a_program_runs_as_it_is(type_in: Type) -> None:
+    type_in("lab new mine/one --template program")
+    ran = type_in("lab run mine/one")
+    assert ran.returncode == 0, ran.stderr
+    assert "mine/one  reproduced" in ran.stdout
+
+
+def test_a_template_that_there_is_not_is_refused(type_in: Type, tmp_path: Path) -> None:
+    done = type_in("lab new mine/one --template poem")
+    assert (done.returncode, done.stderr) == (2, "lab: --template poem: it is transfer, flows, program\n")
+    assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.parametrize("name", ["one", "a/b/c", "/one", "mine/", "../mine/one", "mine/.one", "mine/o ne"])

@@ -104,6 +104,16 @@ def test_the_answer_is_the_contract(lab: Lab) -> None:
     assert [len(address) for address in result["trials"]] == [64]
 
 
+def test_a_verdict_is_said_as_it_comes_and_when(lab: Lab) -> None:
+    said = lab("--begun", str(time.time() - 120)).stderr.splitlines()
+    assert said[0].startswith("[1/1] mine/claim only: ")
+    assert said[1] == "mine/claim: reproduced"
+    assert said[-1].startswith("first verdict after 2 min")
+    again = lab().stderr
+    assert "in the store" in again
+    assert "mine/claim: reproduced" not in again, "it is no news"
+
+
 def test_a_finished_trial_is_not_run_again(lab: Lab) -> None:
     lab()
     again = lab()

@@ -89,7 +89,7 @@ class Site:
         argv += ["--no-dashboard", "--death-timeout", "20", "--local-directory", str(self.folder / f"{name}.dask")]
         self.temporary(name).mkdir(exist_ok=True)
         self.cache(name).mkdir(parents=True, exist_ok=True)
-        if not bare:
+        if not bare and not (self.cache(name) / "userlands").exists():
             (self.cache(name) / "userlands").symlink_to(cache.folder("userlands"))
         here = {"XDG_CACHE_HOME": str(self.cache(name).parent), "TMPDIR": str(self.temporary(name))}
         return self._start(argv, name, here | {"PYTHONPATH": python_path, "DASK_REPLAB__SHARED": "False"})
@@ -112,8 +112,14 @@ class Site:
 
     def alone(self, results: str) -> None:
         """Run the claim without a cluster."""
-        argv = [*LAB, "run", "claim.py", "--results", str(self.folder / results)]
-        subprocess.run(argv, cwd=self.folder, env=_environment({}), check=True, capture_output=True)
+        self.lab("run", "claim.py", "--results", results)
+
+    def lab(self, *arguments: str) -> str:
+        """Run a command of the lab that must end well, and return what it said."""
+        argv = [*LAB, *arguments]
+        done = subprocess.run(argv, cwd=self.folder, env=_environment({}), capture_output=True, text=True)
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout + done.stderr
 
     def said(self, name: str = "lab.results") -> str:
         return (self.folder / f"{name}.err").read_text()

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from lab.kernel import UmlKernel
-from tests.cluster.conftest import LAB, LONG, PATIENCE, ROOT, Site, until
+from tests.cluster.conftest import LONG, PATIENCE, ROOT, Site, until
 
 pytestmark = [pytest.mark.guest, pytest.mark.usefixtures("kernel")]
 
@@ -49,11 +49,10 @@ def test_records_are_the_same_bytes_and_what_they_take_is_sent_once(site: Site) 
 
 def test_a_bundles_kernel_and_userland_are_sent(site: Site) -> None:
     site.alone("here")
-    lab = [*LAB, "bundle", "claims.tar.zst", "claim.py", "--results", str(site.folder / "here")]
-    subprocess.run(lab, cwd=site.folder, env=os.environ | {"PYTHONPATH": ROOT}, check=True, capture_output=True)
+    site.lab("bundle", "claims.tar.zst", "claim.py", "--results", "here")
     site.scheduler()
     site.worker("a", bare=True)
-    nothing = {"XDG_CACHE_HOME": str(site.folder / "nothing")}
+    nothing = {"XDG_CACHE_HOME": str(site.folder / "nothing"), "LAB_MIRROR": "http://127.0.0.1:1"}
     assert site.run(here=nothing).wait(PATIENCE) == 3, "it has no kernel, and nothing to make a userland of"
     assert site.run("--from", "claims.tar.zst", here=nothing).wait(PATIENCE) == 0, site.said()
     assert len(lines(site.said(), "joins, and has got 1 kernel and 1 userland")) == 1

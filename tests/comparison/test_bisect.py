@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from lab.building import Silent
 from lab.errors import InputError
 from lab.kernel import BuildFailed
 from lab.kernel.uml.history import Commit, History
@@ -26,12 +27,6 @@ CLAIM = """
     arms=(Arm("only", Reported("1 s", "it says so")),),
     tolerance=Within(0.1, because="it is made up"),
 """
-
-
-class Quiet:
-    def say(self, message: str) -> None: ...
-
-    def step(self, done: int, total: int) -> None: ...
 
 
 @pytest.fixture
@@ -66,7 +61,7 @@ def times(judge: Judge, seconds: Callable[[int], float | None]) -> Callable[[Com
 
 @pytest.mark.parametrize("first", range(1, 9))
 def test_the_commit_is_named(judge: Judge, history: History, ends: tuple[Commit, Commit], first: int) -> None:
-    answer = search("toy/claim", history, ends, times(judge, lambda n: 1.0 + (n >= first)), Quiet())
+    answer = search("toy/claim", history, ends, times(judge, lambda n: 1.0 + (n >= first)), Silent())
     assert [each.subject for each in answer.found] == [str(first)]
     assert (answer.exit_code, answer.change.change) == (0, "verdict changed")
     assert len(answer.tested) <= 2 + 3
@@ -74,7 +69,7 @@ def test_the_commit_is_named(judge: Judge, history: History, ends: tuple[Commit,
 
 def test_what_does_not_build_is_skipped(judge: Judge, history: History, ends: tuple[Commit, Commit]) -> None:
     broken = times(judge, lambda n: None if n in (3, 4) else 1.0 + (n >= 4))
-    answer = search("toy/claim", history, ends, broken, Quiet())
+    answer = search("toy/claim", history, ends, broken, Silent())
     assert [each.subject for each in answer.found] == ["5", "4", "3"]
     assert answer.exit_code == 1
     skipped = {each.commit.subject: each.detail for each in answer.tested if each.outcome == "skip"}
@@ -83,7 +78,7 @@ def test_what_does_not_build_is_skipped(judge: Judge, history: History, ends: tu
 
 def test_a_claim_that_is_the_same_on_both(judge: Judge, history: History, ends: tuple[Commit, Commit]) -> None:
     with pytest.raises(InputError, match=r"the same on .* \(identical\): there is nothing to look for"):
-        search("toy/claim", history, ends, times(judge, lambda _: 1.0), Quiet())
+        search("toy/claim", history, ends, times(judge, lambda _: 1.0), Silent())
 
 
 def captures(judge: Judge, capture: Callable[[int], bytes]) -> Callable[[Commit], JudgedClaim]:
@@ -102,7 +97,7 @@ def captures(judge: Judge, capture: Callable[[int], bytes]) -> Callable[[Commit]
 def test_packets_alone(judge: Judge, syn: Callable[..., bytes], history: History, ends: tuple[Commit, Commit]) -> None:
     """What chance alone decides is the same packets, and good; where they part is bad, by the field that is said."""
     judged = captures(judge, lambda n: syn(isn=n, window=8192 + (n >= 3)))
-    answer = search("toy/claim", history, ends, judged, Quiet())
+    answer = search("toy/claim", history, ends, judged, Silent())
     assert [each.subject for each in answer.found] == ["3"]
     details = {each.outcome: each.detail for each in answer.tested if each.detail}
     assert details == {"good": "same packets", "bad": "packets differ, packets part at 1 in window"}
@@ -112,12 +107,12 @@ def test_the_same_packets_are_nothing_to_look_for(
     judge: Judge, syn: Callable[..., bytes], history: History, ends: tuple[Commit, Commit]
 ) -> None:
     with pytest.raises(InputError, match=r"\(same packets\): there is nothing to look for"):
-        search("toy/claim", history, ends, captures(judge, lambda n: syn(isn=n)), Quiet())
+        search("toy/claim", history, ends, captures(judge, lambda n: syn(isn=n)), Silent())
 
 
 def test_an_end_that_does_not_build_is_said(judge: Judge, history: History, ends: tuple[Commit, Commit]) -> None:
     with pytest.raises(BuildFailed):
-        search("toy/claim", history, ends, times(judge, lambda n: 1.0 if n else None), Quiet())
+        search("toy/claim", history, ends, times(judge, lambda n: 1.0 if n else None), Silent())
 
 
 MAKEFILE = """\

@@ -58,6 +58,7 @@ json.dump({**found, "before": before, "after": state()}, open("found", "w"))
 """
 
 
+@pytest.mark.needs("mn", "ip")
 @pytest.mark.parametrize("failure", [[], ["something fails"]])
 def test_a_network_with_switches_comes_and_goes(kernel: UmlKernel, tmp_path: Path, failure: list[str]) -> None:
     network = topology.parse(LAN, Path("lan.yaml")).network
@@ -80,6 +81,7 @@ def test_a_host_alone_needs_no_wires(perform: Callable[..., Record]) -> None:
     assert "1 received" in record.text("ping.txt")
 
 
+@pytest.mark.needs("mn", "ip")
 def test_mininets_own_command_loads_our_topologies(kernel: UmlKernel, tmp_path: Path) -> None:
     command = "mn --custom {}/topologies/mininet.py --topo lab,shared-bottleneck --test pingall; ip netns; ip link"
     result = boot(kernel, tmp_path, ["bash", "-c", command.format(ROOT)])

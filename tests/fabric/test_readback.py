@@ -13,7 +13,7 @@ from lab.spec import find
 from lab.spec.changes import Changes
 from lab.units import to_plain
 
-pytestmark = pytest.mark.guest
+pytestmark = [pytest.mark.guest, pytest.mark.needs("ip", "tc", "ethtool")]
 
 # Builds the network, spoils it, and prints what is found different before and after.
 SCRIPT = """

@@ -12,7 +12,7 @@ from lab.kernel import UmlKernel, boot
 from lab.spec import topology
 from lab.units import Size, to_plain
 
-pytestmark = pytest.mark.guest
+pytestmark = [pytest.mark.guest, pytest.mark.needs("ip", "ping")]
 
 HOSTS = 1000
 # Without IPv6: what it reports to multicast routers, a switch sends to all, a million frames that only take time.

@@ -14,7 +14,7 @@ import pytest
 
 from lab.errors import InputError
 from lab.kernel import BuildFailed, MissingTool, build, folder, installed
-from lab.kernel.uml import recipe
+from lab.kernel.uml import builder, pace, recipe, source
 from tests.kernel.caches import another_cache
 
 MAKEFILE = """\
@@ -89,6 +89,14 @@ def test_built_once_and_known(tree: Path) -> None:
     assert installed() == [kernel]
     assert builds(tree) == 1
     assert leftovers() == []
+
+
+def test_a_build_is_remembered_and_found(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = packed(tree)
+    monkeypatch.setattr(source, "remembered", lambda *_: source.from_file(file))
+    assert builder.built() is None
+    assert build(source_file=file) == builder.built() == builder.built("7.2")
+    assert pace.expected(folder(), "7.2").objects == 1
 
 
 def test_no_program_of_the_host_takes_part(tree: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

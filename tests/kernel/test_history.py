@@ -12,6 +12,8 @@ from hypothesis import strategies as st
 from lab.errors import InputError
 from lab.kernel.uml.history import Commit, History, Outcome
 
+pytestmark = pytest.mark.needs("git")
+
 NAMES = {"GIT_AUTHOR_NAME": "A", "GIT_AUTHOR_EMAIL": "a@b", "GIT_COMMITTER_NAME": "A", "GIT_COMMITTER_EMAIL": "a@b"}
 LENGTH = 12
 

@@ -40,6 +40,7 @@ def shell(folder: Path, script: str) -> str:
 
 
 @namespaces
+@pytest.mark.needs("ip")
 def test_it_sees_a_machine_of_its_own(tmp_path: Path) -> None:
     said = shell(tmp_path, "echo $$; hostname; ls /run/netns | wc -l; ip -o link | wc -l; id -u; touch /run/lab/mark")
     assert said.split() == ["2", "lab", "0", "1", "0"]
@@ -63,6 +64,7 @@ def test_what_is_the_hosts_cannot_be_changed(tmp_path: Path, change: str) -> Non
 
 
 @namespaces
+@pytest.mark.needs("ip")
 def test_what_is_a_namespaces_own_can_and_goes_with_it(tmp_path: Path) -> None:
     sysctl = Path("/proc/sys/net/ipv4/tcp_sack")
     before, names = sysctl.read_text(), sorted(Path("/run/netns").glob("*"))
@@ -200,6 +202,7 @@ setpriv --reuid=65534 --regid=65534 --clear-groups {PYTHON} -c 'from lab.cli imp
 
 
 @pytest.mark.guest
+@pytest.mark.needs("ip", "tc", "tcpdump")
 @pytest.mark.parametrize("user", ["root", "nobody"])
 def test_a_kernel_with_netem_carries_trials(kernel: UmlKernel, tmp_path: Path, user: str) -> None:
     """Inside a guest whose own kernel has what a wire needs: as root, and in a user namespace."""

@@ -65,12 +65,14 @@ def unhindered(kernel: UmlKernel, tmp_path_factory: pytest.TempPathFactory) -> b
     return sent(kernel, tmp_path_factory.mktemp("only-waiting") / "none", "none 0")
 
 
+@pytest.mark.needs("ip", "tc", "tcpdump")
 @pytest.mark.parametrize("looks", [f"{look} {count}" for look in ("clock", "failure", "yield") for count in (1, 5000)])
 def test_looking_leaves_no_trace(kernel: UmlKernel, tmp_path: Path, unhindered: bytes, looks: str) -> None:
     assert len(unhindered) > 20_000
     assert sent(kernel, tmp_path / "looks", looks) == unhindered
 
 
+@pytest.mark.needs("ip", "tc", "tcpdump")
 @pytest.mark.parametrize(
     "environment",
     [

@@ -18,6 +18,7 @@ from lab.errors import InputError, MachineError
 from lab.kernel import debian
 from lab.kernel.debian import Found
 from lab.kernel.uml import source
+from lab.kernel.uml.recipe import Patch
 from lab.kernel.uml.source import Source
 from lab.userland import mirror
 from lab.userland.builder import build
@@ -92,6 +93,34 @@ def test_a_tar_file_is_a_source(tar: Path, compiler: Userland) -> None:
 def test_a_package_is_a_source(deb: Path, compiler: Userland) -> None:
     found = unpacked(deb, compiler)
     assert (found.series, found.version, found.path) == ("7.2", "7.2.13-1", deb)
+
+
+def test_what_is_never_compiled_is_left_out_unless_a_patch_changes_it(compiler: Userland, tmp_path: Path) -> None:
+    top = tmp_path / "linux-source-7.2"
+    kept = [
+        "Makefile",
+        "arch/um/Makefile",
+        "arch/x86/um/a.c",
+        "arch/arm/Kconfig",
+        "drivers/gpu/Kconfig",
+        "drivers/net/veth.c",
+        "net/a.c",
+    ]
+    needless = ["arch/arm/a.S", "drivers/gpu/drm/a.c", "drivers/net/ethernet/a.h", "Documentation/net/a.rst"]
+    for name in (*kept, *needless):
+        (top / name).parent.mkdir(parents=True, exist_ok=True)
+        (top / name).touch()
+    file = tmp_path / "linux-source-7.2.tar.gz"
+    with tarfile.open(file, "w:gz") as tar:
+        tar.add(top, top.name)
+
+    def unpacked(name: str, *patches: Patch) -> list[str]:
+        source.unpack(file, tmp_path / name, compiler, patches)
+        return sorted(str(path.relative_to(tmp_path / name)) for path in (tmp_path / name).rglob("*") if path.is_file())
+
+    assert unpacked("plain") == sorted(kept)
+    change = Patch("mine", b"--- a/drivers/gpu/drm/a.c\n+++ b/drivers/gpu/drm/a.c\n@@ -0,0 +1 @@\n+int a;\n")
+    assert unpacked("changed", change) == sorted([*kept, "drivers/gpu/drm/a.c"])
 
 
 def test_what_is_no_source_is_refused(tmp_path: Path) -> None:

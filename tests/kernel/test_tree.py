@@ -18,6 +18,8 @@ from lab.kernel.uml import cache, recipe
 from lab.kernel.uml.git import git
 from tests.kernel.caches import another_cache
 
+pytestmark = pytest.mark.needs("git")
+
 MAKEFILE = """\
 VERSION = 7
 PATCHLEVEL = 2

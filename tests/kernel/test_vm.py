@@ -7,7 +7,6 @@ import io
 import lzma
 import marshal
 import os
-import shutil
 import struct
 from pathlib import Path
 
@@ -199,6 +198,6 @@ def test_counted_time_has_one_cpu_a_fixed_date_and_no_random_instruction(monkeyp
     assert "-icount" not in " ".join(qemu.command(Path("/k"), "boot/initrd", 7, "real", Size.of("1 GiB")))
 
 
-@pytest.mark.skipif(shutil.which(qemu.PROGRAM) is None, reason="qemu-system-x86 is not installed")
+@pytest.mark.needs(qemu.PROGRAM)
 def test_qemu_counts_instructions_here() -> None:
     assert qemu.counted() == ""

@@ -1,6 +1,5 @@
 """The columns agree with tshark and scapy, packet by packet, on whatever a capture may hold."""
 
-import shutil
 import struct
 import subprocess
 from pathlib import Path
@@ -64,7 +63,7 @@ def tshark(path: Path, *fields: str) -> list[list[str]]:
     return [line.split("\t") for line in text.splitlines()]
 
 
-@pytest.mark.skipif(not shutil.which("tshark"), reason="needs tshark")
+@pytest.mark.needs("tshark")
 @pytest.mark.parametrize("block", [1, 2, 3, 7])
 def test_reading_in_blocks_changes_nothing(save: Save, monkeypatch: pytest.MonkeyPatch, block: int) -> None:
     """What a block holds, IPv6 or not, is of no matter to another's packets."""

@@ -1,6 +1,5 @@
 """What a connection did, out of its packets: against tshark's own analysis of a real transfer, and by construction."""
 
-import shutil
 import subprocess
 from itertools import pairwise
 from pathlib import Path
@@ -16,7 +15,7 @@ from tests.kinds import Save, Segment
 RECORDED = Path(__file__).parents[1] / "data" / "transfer.pcap"  # 100 ms of delay, one gigabit, Linux 7.2, -s 80
 
 
-@pytest.mark.skipif(not shutil.which("tshark"), reason="needs tshark")
+@pytest.mark.needs("tshark")
 def test_recorded_transfer_agrees_with_tshark() -> None:
     fields = ["tcp.seq", "tcp.ack", "tcp.len", "tcp.window_size", "tcp.analysis.bytes_in_flight", "tcp.srcport"]
     argv = ["tshark", "-r", str(RECORDED), "-T", "fields", *(word for field in fields for word in ("-e", field))]

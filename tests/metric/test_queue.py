@@ -39,11 +39,11 @@ def test_a_queues_delay_is_littles(record: Keep) -> None:
     """On average 20 packets are there and 1,000 a second leave: each waits 20 ms."""
     samples = [{"ns": n * 10**9, "packets": 1000 * n, "drops": 0, "backlog": 20 + (-1) ** n} for n in range(10)]
     done = record({"queue.path.forward.json": json.dumps(samples).encode()})
-    assert metric.queue_delay("path")(done) == Value(0.02, "s")
+    assert metric.mean_queue_delay("path")(done) == Value(0.02, "s")
 
 
 def test_one_look_says_nothing_of_a_delay(record: Keep) -> None:
     once = [{"ns": 0, "packets": 5, "drops": 0, "backlog": 3}]
     done = record({"queue.path.forward.json": json.dumps(once).encode()})
     with pytest.raises(MetricError, match="fewer than twice"):
-        metric.queue_delay("path")(done)
+        metric.mean_queue_delay("path")(done)

@@ -1,6 +1,6 @@
 """Predictions against the standards' arithmetic, the articles' figures and what Linux 7.2 did on the same path."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, ClassVar
 
 import pytest
@@ -12,7 +12,7 @@ from lab.errors import InputError
 from lab.model import KernelTraits, ModelError, Scenario
 from lab.model.window import window_scale
 from lab.spec.network import Interface, Kind, Link, Network, Node, Offloads, Route
-from lab.spec.task import Reader, Writer
+from lab.spec.task import Reader, Task, Writer
 from lab.units import Duration, Rate, Size, Value
 from lab.workload import Bulk, Iperf3, Netcat
 from tests.model.scenarios import hop, host, scenario
@@ -211,12 +211,10 @@ def test_a_kernel_without_a_version_is_an_input_error() -> None:
         KernelTraits.of({"version": "newest", "hz": 1000, "patches": []})
 
 
-@dataclass(frozen=True)
-class Chunked:
+class Chunked(Task, frozen=True):
     """A workload that the lab does not know: it writes in chunks, for a reader that wakes for as much."""
 
     greedy: ClassVar[bool] = True
-    tools: ClassVar[tuple[str, ...]] = ()
 
     chunk: int
     client: str = "sender"

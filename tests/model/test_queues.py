@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from lab import model
 from lab.model import ModelError, codel, pie, queueing, red
-from lab.units import Duration, Rate, Size
+from lab.units import Rate, Size
 from tests.model.scenarios import hop, scenario
 
 LEAST, MOST = Size(30_000), Size(90_000)
@@ -62,17 +62,3 @@ def test_the_products_of_a_path() -> None:
     assert model.dctcp_threshold(path).number == pytest.approx(500_000 / 7)
     with pytest.raises(ModelError, match="no link of the path has a rate"):
         model.bdp(scenario(hop(None, "10 ms"), hop(None, "10 ms")))
-
-
-def test_goodput_falls_with_the_square_root_of_loss() -> None:
-    """1448 B, 100 ms, 1 %: 8 x 1448 / 0.1 x 1.2247 / 0.1 = 1.4187 Mbit/s, but for the frames' own time."""
-    lossy, lossier = (
-        scenario(hop("1 Gbit/s", "50 ms", loss=loss), hop("1 Gbit/s", "50 ms")) for loss in (0.0025, 0.01)
-    )
-    assert model.goodput_by_loss(lossier).number == pytest.approx(1.4187e6, rel=0.001)
-    assert model.goodput_by_loss(lossy).number == pytest.approx(2 * model.goodput_by_loss(lossier).number)
-    with pytest.raises(ModelError, match="up to 2 %"):
-        model.goodput_by_loss(scenario(hop(loss=0.1), hop()))
-    with pytest.raises(ModelError, match="leaves the link full"):
-        model.goodput_by_loss(scenario(hop("1 Mbit/s", loss=0.0001), hop()))
-    assert Duration.of("100 ms") == codel.INTERVAL

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import io
 import os
-import shutil
 import subprocess
 import tarfile
 import tempfile
@@ -117,7 +116,7 @@ def test_what_is_no_file_folder_or_link_is_not_packed(tmp_path: Path) -> None:
         packed(tmp_path, sealed=True)
 
 
-@pytest.mark.skipif(shutil.which("zstd") is None, reason="tar uses zstd")
+@pytest.mark.needs("zstd")
 def test_tar_reads_it_too(tmp_path: Path) -> None:
     (tmp_path / "a.tar.zst").write_bytes(packed(tree(tmp_path / "in", {"a/b": b"hello"})))
     (tmp_path / "out").mkdir()

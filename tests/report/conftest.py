@@ -154,10 +154,11 @@ def _keep(store: Store, loaded: LoadedExperiment, case: Case, text: str, changed
 
 
 def _queue(drops: int) -> list[dict[str, object]]:
-    return [
-        {"node": "path", "direction": "forward", "kind": "netem", "packets": 1234, "bytes": 56789, "drops": drops},
-        {"node": "path", "direction": "back", "kind": "netem", "packets": 1, "bytes": 1, "drops": 0},
-    ]
+    options = {"delay": "100 ms", "jitter": "0 ns", "loss": 0.0, "duplicate": 0.0, "reorder": 0.0, "limit": 5}
+    wire = {"kind": "netem", "options": options | {"rate": "1 Gbit/s", "overhead": "24 B", "seed": "0x2a"}}
+    ahead = {"node": "path", "interface": "w0b", "direction": "forward", "packets": 1234, "bytes": 56789}
+    back = {"node": "path", "interface": "w0a", "direction": "back", "packets": 1, "bytes": 1}
+    return [{**ahead, **wire, "drops": drops}, {**back, **wire, "drops": 0}]
 
 
 def _sample(at: int) -> bytes:

@@ -1,5 +1,6 @@
 """Figures out of records: traceable, the same each time, and a sentence where there is nothing to draw."""
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -93,7 +94,7 @@ def test_acks_in_words(toy: Toy) -> None:
     assert "on: 5 ACKs for 69 segments" in figures.acks_behind_hole(header, "on").text
     assert "on: 2.5 segments per ACK" in figures.ack_rates(header, "on", start=0, end=0.1).text
     assert "on: 0 to 20" in figures.ack_delay_series(header, "on").text
-    assert "100 us was not run" in figures.ack_rates(header, "on", point="100 us").text
+    assert "100 µs was not run" in figures.ack_rates(header, "on", point="100 us").text
 
 
 def test_a_heat_map_has_a_cell_for_every_pair(toy: Toy) -> None:
@@ -146,9 +147,18 @@ def test_a_capture_is_reduced_to_what_its_packets_say(toy: Toy) -> None:
     assert means.value[0] == pytest.approx(traffic.goodput.value[:2].mean())
 
 
-def test_links_are_relative_to_the_page(toy: Toy, here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("LAB_PAGES", str(here / "some" / "report"))
-    assert 'href="../../results/' in figures.goodput(toy()["header"]).text
+def test_in_a_report_links_stay_in_its_folder(toy: Toy, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LAB_PAGES", "report")
+    header = toy()["header"]
+    assert f'href="trials/{header.records[0].address}/index.html"' in figures.goodput(header).text
+
+
+def test_a_figure_on_a_page_has_text_and_the_pages_colours(toy: Toy) -> None:
+    text = figures.goodput(toy()["header"]).text
+    assert re.search(r"<text[^>]*>[^<]*goodput", text)
+    assert "var(--ink, #1a1a1a)" in text
+    for name in re.findall(r"""(?:url\(#|href="#)([^")]+)""", text):
+        assert f' id="{name}"' in text, "what a figure refers to is its own"
 
 
 @pytest.fixture

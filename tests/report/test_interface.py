@@ -68,7 +68,7 @@ def test_ipython_shows_errors_without_the_way_there() -> None:
     program = "from IPython.core.interactiveshell import InteractiveShell as Shell\n"
     program += "Shell.instance().run_cell('import lab; lab.load(\"nothing\")')"
     assert python(program).splitlines() == [
-        "InputError: unknown claim or article 'nothing'; `lab list` shows what there is"
+        "InputError: unknown claim, article or pack 'nothing'; `lab list` shows what there is"
     ]
 
 
@@ -118,7 +118,7 @@ def test_a_terminal_shows_text(claims: Claims) -> None:
 
 def test_a_notebook_shows_a_table(claims: Claims) -> None:
     assert claims._repr_html_() == claims.table().text
-    assert '<h2 id="header">' in claims["header"]._repr_html_()
+    assert '<h2 id="header" data-short="header">' in claims["header"]._repr_html_()
 
 
 def test_rows_make_a_data_frame(claims: Claims) -> None:

@@ -15,11 +15,13 @@ import pytest
 from lab.errors import InputError, LabError
 from lab.report import notebooks, site
 from lab.spec import find
+from lab.usecases import inspection
 
 PROJECT = Path(__file__).parents[2] / "notebooks"
 CELLS = (
     'import lab\nfrom lab.report import figures\n\narticle = lab.article("toy")\narticle',
     "article.table()",
+    "article.test_bed()",
     *(f'article["{name}"]' for name in ("header", "rate", "sweep", "unrun")),
     'figures.header_lengths(article["header"])',
     'article["header"].because()',
@@ -53,7 +55,8 @@ def test_site(only_here: Path) -> None:
     (out / "mine.txt").write_text("stays")
     pages = site.build(only_here / "results", out, said.append)
     assert pages == site.Pages(out / "index.html", (out / "toy.html",))
-    assert sorted(path.name for path in out.iterdir()) == ["figures", "index.html", "mine.txt", "toy.html"]
+    made = ["experiments", "figures", "index.html", "mine.txt", "notebooks", "page.css", "toy.html", "trials"]
+    assert sorted(path.name for path in out.iterdir()) == made
     assert [path.name for path in (out / "figures").iterdir()] == ["toy.header.header-lengths.png"]
     assert not list(only_here.glob(".report-*"))
     assert any("a remark" in text for text in said)
@@ -61,20 +64,24 @@ def test_site(only_here: Path) -> None:
     for text in (page, index):
         assert "Traceback" not in text
         assert "a remark" not in text
-        assert not re.findall(r"""<script|<link|src=(?!["']?data:)|url\(|@import""", text)
+        assert not re.findall(r"""<script|<link|src=(?!["']?data:)|url\((?!#)|@import""", text)
         assert str(only_here) not in text
     assert "<title>A &lt;toy&gt;</title>" in page
     assert "32 bytes &amp; &lt;nothing&gt; else" in page
     for name in ("header", "rate", "sweep", "unrun"):
-        assert f'<h2 id="{name}">' in page
+        assert re.search(f'<h2[^>]* id="{name}"', page)
+        assert f'<a href="#{name}">{name}</a>' in page, "the page's contents"
         assert f'href="toy.html#{name}"' in index
     assert "lab run toy/unrun" in page
     assert '<a href="#toy">A toy &amp; more</a>' in index
     assert "5 predictions tested (law 3, simulation 2)" in index
     assert ", 1 of them further off than their experiment allows" in index
     assert 'href="toy.html#rate">toy/rate</a>' in index, "whose tool says something else than 10 Gbit/s carry"
-    for link in re.findall(r'href="([^"#:]+)"', page):
-        assert (out / link).exists()
+    assert 'href="index.html">All articles</a>' in page
+    written = [pages.articles[0], *sorted(out.glob("trials/*/index.html"))]  # the index names all articles
+    assert len(written) == 1 + len(list((only_here / "results").glob("??/*")))
+    assert list(inspection.links(out, written)) == []
+    assert (out / "experiments" / "toy" / "header.py.txt").read_text() == Path("experiments/toy/header.py").read_text()
     for claim in find.find():
         assert f"lab run {claim.id}" in index
     first = page
@@ -118,12 +125,16 @@ def test_notebooks_are_stored_without_outputs(path: Path) -> None:
         assert cell.get("execution_count") is None
 
 
-@pytest.mark.parametrize("path", sorted(PROJECT.glob("tcp-*.ipynb")), ids=lambda path: path.name)
-def test_every_claim_has_its_section(path: Path) -> None:
+ARTICLES = sorted(path for path in PROJECT.glob("*.ipynb") if (PROJECT.parent / "experiments" / path.stem).is_dir())
+
+
+@pytest.mark.parametrize("path", ARTICLES, ids=lambda path: path.name)
+def test_every_claim_has_its_section_in_the_order_of_the_story(path: Path) -> None:
     code = "\n".join("".join(cell["source"]) for cell in stored(path)["cells"] if cell["cell_type"] == "code")
     shown = re.findall(r'^(\w+) = article\["([^"]+)"\]\n\1$', code, re.MULTILINE)
-    wanted = [claim.id.split("/")[1] for claim in find.find([path.stem])]
-    assert sorted(name for _, name in shown) == sorted(wanted)
+    claims = find.find([path.stem])
+    assert [name for _, name in shown] == list(claims[0].article.story)
+    assert {name for _, name in shown} == {claim.id.split("/")[1] for claim in claims}
 
 
 def test_the_package_imports_nothing_before_it_is_asked() -> None:

@@ -16,7 +16,7 @@ import pytest
 from lab.kernel import Budget, UmlKernel, boot
 from tests.runner import killing
 
-pytestmark = pytest.mark.guest
+pytestmark = [pytest.mark.guest, pytest.mark.needs("ip", "tc")]
 
 ALONE = ["unshare", "--net", "--mount", "--pid", "--fork", "--mount-proc", "--propagation", "private"]
 SIDE_BY_SIDE = """

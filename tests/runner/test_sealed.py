@@ -124,6 +124,7 @@ def test_a_trial_names_its_userland_and_no_tool(perform: Perform, userland: User
 
 
 @pytest.mark.guest
+@pytest.mark.needs("ip", "tc", "ethtool", "ping")
 def test_the_hosts_own_programs_are_another_trial(perform: Perform) -> None:
     sealed_one, own = perform("two-hosts", Ping()), perform("two-hosts", Ping(), userland=HOST)
     assert own.trial.userland == HOST

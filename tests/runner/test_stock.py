@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -30,7 +29,7 @@ from tests.kinds import Perform
 
 pytestmark = [
     pytest.mark.guest,
-    pytest.mark.skipif(shutil.which(qemu.PROGRAM) is None, reason="qemu-system-x86 is not installed"),
+    pytest.mark.needs(qemu.PROGRAM, "ip", "ping", "tcpdump"),
 ]
 
 

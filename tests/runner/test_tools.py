@@ -11,6 +11,7 @@ import lab
 from lab.runner import tools
 
 
+@pytest.mark.needs("iptables", "nft")
 def test_an_ordinary_users_path_has_all_that_a_guest_has(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "/usr/bin:/bin")
     found = tools.versions(["iptables", "nft"])

@@ -90,7 +90,7 @@ def test_each_claim_comes_once(write: Write) -> None:
 
 def test_an_unknown_claim_suggests_known_ones(write: Write) -> None:
     write()
-    with pytest.raises(InputError, match="unknown claim or article 'tenth', did you mean an-article/tenth"):
+    with pytest.raises(InputError, match="unknown claim, article or pack 'tenth', did you mean an-article/tenth"):
         find.find(["tenth"])
     with pytest.raises(InputError, match="did you mean an-article/tenth"):
         find.find(["an-article/tenht"])
@@ -128,6 +128,14 @@ def test_article_yaml_names_the_source(write: Write) -> None:
     described.write_text("title: TCP\nauthor: A\ndate: 2015-07-11\nurl: https://example.org/tcp\n")
     article = find.find([str(path)])[0].article
     assert (article.name, article.title, article.date) == ("an-article", "TCP", "2015-07-11")
+    described.write_text(described.read_text() + "answer: It is\n  so.\nstory: {tenth: a tenth}\n")
+    article = find.find([str(path)])[0].article
+    assert (article.headline, article.answer, article.story) == ("", "It is so.", {"tenth": "a tenth"})
+    described.write_text("title: T\nauthor: A\ndate: d\nurl: u\nstory:\n  tenht: a tenth\n  tenth: 1\n")
+    assert [f"{problem.line}: {problem.message}" for problem in find.check([described])] == [
+        "6: story: unknown claim 'tenht', did you mean 'tenth'?",
+        "7: story: tenth should have a short name",
+    ]
     described.write_text("title: TCP\nauthor: A\ndata: 2015\nurl: u\n")
     assert [f"{problem.line}: {problem.message}" for problem in find.check([described])] == [
         "1: missing: date",

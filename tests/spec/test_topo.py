@@ -9,13 +9,12 @@ import pytest
 
 from lab.spec import find
 from lab.spec.errors import SpecError
-from lab.spec.mininet import DEBIAN
 from lab.spec.network import Kind
 from lab.units import Duration, Rate
 
 # Mininet 2.3.0 imports distutils, which is on its way out; nobody else in the tests sees Mininet.
 pytestmark = [
-    pytest.mark.skipif(not Path(DEBIAN[0], "mininet").is_dir(), reason="Mininet is not installed"),
+    pytest.mark.needs("mn"),
     pytest.mark.filterwarnings("ignore::DeprecationWarning"),
 ]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import lzma
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -49,6 +50,8 @@ SHA256:
 @pytest.fixture(scope="session")
 def key(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with a new key: `keyring` is its public part."""
+    if shutil.which("gpg") is None:
+        pytest.skip("needs gpg of this machine: make setup-host")
     home = tmp_path_factory.mktemp("gnupg")
     home.chmod(0o700)
     gpg(home, "--passphrase", "", "--quick-generate-key", "test", "ed25519", "sign", "never")

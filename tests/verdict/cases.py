@@ -28,6 +28,7 @@ def value_of(record: Any) -> Value:
 BASELINE = Case(
     claim="article/claim",
     arm="baseline",
+    title="",
     point="",
     value=None,
     network=Network("none", nodes=(), links=()),

@@ -47,7 +47,9 @@ def list_all(as_json: Json = False) -> None:
 
 @declaring.command()
 def new(
-    name: Annotated[str, typer.Argument(metavar="ARTICLE/CLAIM", help="Name of the new claim.")], as_json: Json = False
+    name: Annotated[str, typer.Argument(metavar="ARTICLE/CLAIM", help="Name of the new claim.")],
+    template: Annotated[str, typer.Option(help="What it starts from: transfer, flows or program.")] = "transfer",
+    as_json: Json = False,
 ) -> None:
     """Write an experiment that runs as it is, and its test.
 
@@ -55,7 +57,7 @@ def new(
     """
     from lab.cli import new as scaffold
 
-    claim, files = scaffold.create(name)
+    claim, files = scaffold.create(name, template)
     said = "\n".join([*files, f"next: lab run {claim}, then write your own claim into it"])
     output.answer({"claim": claim, "files": files}, lambda: said, as_json)
 

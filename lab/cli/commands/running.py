@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -10,6 +11,7 @@ import typer
 from lab.cli import output
 from lab.cli.options import (
     STORE,
+    Begun,
     Claims,
     Clock,
     FabricName,
@@ -25,6 +27,7 @@ from lab.cli.options import (
     named_seeds,
 )
 from lab.cli.output import Json
+from lab.cli.taking import Clocked
 from lab.errors import InputError
 
 __all__ = ["running"]
@@ -72,6 +75,11 @@ def run(
         Path | None,
         typer.Option("--from", help="Take kernel and userland out of this bundle; nothing is built.", metavar="FILE"),
     ] = None,
+    build: Annotated[
+        bool,
+        typer.Option("--build", help="Build missing kernels: one before the claims, variants after those without."),
+    ] = False,
+    begun: Begun = None,
     as_json: Json = False,
 ) -> None:
     """Run claims, judge them, and keep the records.
@@ -96,6 +104,8 @@ def run(
         "store": store,
         "cluster": cluster,
     }
+    if build and (shard or seeds):
+        raise InputError("--build is for one run: first `lab kernel build --variants`, then --shard or --seeds")
     if balance and not shard:
         raise InputError("--plan balances shards: give --shard, too")
     if shard is not None:
@@ -112,9 +122,12 @@ def run(
         for said in seeding.remarks(several):
             output.say(said)
         raise typer.Exit(several.exit_code)
-    found = api.run(*claims or (), seed=seed, **options)
+    clocked = Clocked(begun or time.time())
+    found = api.run(*claims or (), seed=seed, build=build, judged=clocked.note, **options)
     judged = [claim.judged.result for claim in found]
     output.answer(found.plain(), lambda: text.blocks(judged), as_json)
     for remark in (remark for result in judged for remark in text.remarks(result)):
         output.say(remark)
+    if begun and clocked.times:
+        output.say(clocked.said("verdict"))
     raise typer.Exit(found.exit_code)

@@ -1,4 +1,4 @@
-"""Define the commands about records that are there: `lab report`, `lab verify`, `lab bundle`, `lab clean`."""
+"""Define the commands about records that are there: `lab report`, `show`, `verify`, `bundle`, `clean`."""
 
 from __future__ import annotations
 
@@ -7,9 +7,10 @@ from typing import Annotated
 
 import typer
 
-from lab.cli import output
-from lab.cli.options import STORE, Claims, Jobs, Results, Seconds
+from lab.cli import completion, output
+from lab.cli.options import STORE, Begun, Claims, Jobs, Results, Seconds
 from lab.cli.output import Json
+from lab.cli.taking import since
 
 __all__ = ["stored"]
 
@@ -20,17 +21,51 @@ stored = typer.Typer()
 def report(
     results: Results = STORE,
     out: Annotated[Path, typer.Option("-o", "--output", help="Folder for the pages.", metavar="DIR")] = Path("report"),
+    check: Annotated[
+        bool, typer.Option("--check", help="Look at the pages in Chromium, too, and at all their links.")
+    ] = False,
+    begun: Begun = None,
     as_json: Json = False,
 ) -> None:
     """Render the notebooks to HTML pages.
 
-    The pages show the records of earlier runs.
+    The pages show the records of earlier runs. With --check the exit code is 1 when a link is dead, a picture has no
+    words, a page is wider than its screen (390 to 1920 pixels), or a phone shows text of less than 9 pixels.
     """
     from lab.report import site
+    from lab.usecases.inspection import Inspection, inspect
 
     pages = site.build(results, out, say=output.say)
+    found = inspect(out, output.say) if check else Inspection(0, ())
     plain = {"index": str(pages.index), "pages": [str(page) for page in pages.articles]}
-    output.answer(plain, lambda: str(pages.index), as_json)
+    output.answer(plain | ({"check": found.plain()} if check else {}), lambda: str(pages.index), as_json)
+    for problem in found.problems:
+        output.say(problem)
+    if begun:
+        output.say(f"last page after {since(begun)}")
+    raise typer.Exit(found.exit_code)
+
+
+@stored.command()
+def show(
+    claim: Annotated[
+        str, typer.Argument(metavar="CLAIM | ARTICLE", help="What to show.", autocompletion=completion.claims)
+    ],
+    results: Results = STORE,
+    capture: Annotated[bool, typer.Option("--capture", help="Open its packets in Wireshark, or in tshark.")] = False,
+    arm: Annotated[
+        str | None, typer.Option(help="The arm whose packets are shown; the first one unless named.")
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Show what became of a claim: answer, figures, reason and a small plot, from the records that are there."""
+    from lab import api
+    from lab.cli import showing
+
+    if capture:
+        raise typer.Exit(showing.packets(claim, arm, results))
+    found = api.load(claim, results=results)
+    output.answer(found.plain(), lambda: showing.render(found), as_json)
 
 
 @stored.command()

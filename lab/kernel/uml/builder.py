@@ -7,6 +7,7 @@ import hashlib
 import re
 import shutil
 import subprocess
+import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -15,10 +16,11 @@ from typing import IO
 from lab.building import UNFINISHED, Progress, Silent, alone, terminable
 from lab.errors import InputError, MachineError
 from lab.kernel.base import folder
-from lab.kernel.uml import cache, compiling, recipe, source
+from lab.kernel.uml import cache, compiling, pace, recipe, source
 from lab.kernel.uml.cache import UmlKernel
 from lab.kernel.uml.checkout import Checkout
 from lab.kernel.uml.compiling import BuildFailed
+from lab.kernel.uml.pace import Pace
 from lab.kernel.uml.recipe import Patch, Recipe
 from lab.kernel.uml.source import Source
 from lab.userland import builder as userland
@@ -26,7 +28,7 @@ from lab.userland.cache import Userland
 from lab.userland.lock import locked
 from lab.userland.program import command
 
-__all__ = ["BuildFailed", "MissingTool", "build", "revision"]
+__all__ = ["BuildFailed", "MissingTool", "build", "built", "revision"]
 
 ROOM = 3 << 30  # bytes that a build takes for a while
 
@@ -89,6 +91,13 @@ def build(
     return _find_or_build(home, found, full_name, extra, hz, progress)
 
 
+def built(name: str | None = None) -> UmlKernel | None:
+    """Return the plain kernel of a series (None: of the newest) as `build` would return it at once; None elsewhere."""
+    home = folder()
+    found = source.remembered(home, name)
+    return cache.load(home / _recipe(found).id) if found else None
+
+
 def revision(checkout: Checkout, commit: str, home: Path, progress: Progress) -> UmlKernel:
     """Return the kernel of a commit in a tree's history, built in `home` and kept there. Raises what `build` raises.
 
@@ -102,13 +111,7 @@ def revision(checkout: Checkout, commit: str, home: Path, progress: Progress) ->
 def _find_or_build(
     home: Path, found: Source, name: str, extra: tuple[Patch, ...], hz: int, progress: Progress
 ) -> UmlKernel:
-    plain = Recipe(
-        found.series,
-        found.sha256,
-        recipe.config(found.series, recipe.HZ),
-        recipe.own_patches(found.series),
-        locked("compiler").id,
-    )
+    plain = _recipe(found)
     made = replace(plain, config=recipe.config(found.series, hz), patches=plain.patches + extra)
     base = "" if made.id == plain.id else plain.id
     ready = cache.load(home / made.id)
@@ -119,6 +122,12 @@ def _find_or_build(
     if ready.name != name:
         raise InputError(f"this kernel is built already, as '{ready.name}'")
     return ready
+
+
+def _recipe(found: Source) -> Recipe:
+    """Return the recipe of the plain kernel of a source."""
+    config, patches = recipe.config(found.series, recipe.HZ), recipe.own_patches(found.series)
+    return Recipe(found.series, found.sha256, config, patches, locked("compiler").id)
 
 
 def _variant(stem: str, extra: Sequence[Patch], hz: int) -> str:
@@ -145,7 +154,10 @@ def _build(home: Path, found: Source, wanted: _Wanted, progress: Progress) -> Um
                 progress.say(f"configuring {name}")
                 compiling.configure(tree, made, output, compiler)
                 progress.say(f"compiling {name}")
-                compiling.make(tree, ["linux"], output, compiler, progress.step)
+                begun, steps = time.monotonic(), pace.expected(home, made.series).objects
+                objects = compiling.make(tree, ["linux"], output, compiler, progress.step, steps)
+                if found.checkout is None and not wanted.base:  # another build compiles a part of it
+                    pace.note(home, made.series, Pace(objects, time.monotonic() - begun))
                 _collect(place, tree, found, wanted, compiler)
             progress.say("cleaning up")
             shutil.rmtree(place / "tree", ignore_errors=True)
@@ -185,7 +197,7 @@ def _tree(
         file = source.fetch(home, found, progress)
         progress.say(f"unpacking {found.version}")
         tree = place / "tree"
-        source.unpack(file, tree, compiler)
+        source.unpack(file, tree, compiler, patches)
         compiling.patch(tree, patches, log, compiler)
         yield tree
 

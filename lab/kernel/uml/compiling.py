@@ -20,8 +20,6 @@ from lab.userland.program import LAUNCHERS
 
 __all__ = ["BuildFailed", "configure", "make", "patch"]
 
-STEPS = 1340  # objects compiled and archived: an estimate for the progress display
-
 
 class BuildFailed(LabError):
     """The kernel does not build; `log` is what was kept of the attempt, None when nothing was."""
@@ -61,8 +59,11 @@ def make(
     log: IO[bytes],
     compiler: Userland,
     step: Callable[[int, int], None] | None = None,
-) -> None:
-    """Run make; `step` counts what it compiles. However this ends, make and its children have ended too.
+    expected: int = 1,
+) -> int:
+    """Run make and return how many objects it made; `step` counts them, of the number `expected`.
+
+    However this ends, make and its children have ended too.
 
     All programs that make finds are the `compiler`'s. ccache keeps what they made: a variant of a kernel is then a
     matter of a minute. Raises BuildFailed.
@@ -86,7 +87,7 @@ def make(
             log.write(line)
             if re.match(rb"  (CC|AS|AR|LD) ", line) and step is not None:
                 done += 1
-                step(done, max(STEPS, done))
+                step(done, max(expected, done))
             if not problem and re.search(rb"\berror\b|\*\*\*|fatal:|\bld:(?!.*warning)", line, re.IGNORECASE):
                 problem = line.decode(errors="replace").strip()
     finally:
@@ -96,6 +97,7 @@ def make(
         process.wait()
     if process.returncode:
         raise BuildFailed(f"make {goals[0]} failed: {problem or f'exit status {process.returncode}'}")
+    return done
 
 
 def _environment(tree: Path, compiler: Userland) -> dict[str, str]:

@@ -37,6 +37,13 @@ class Patch:
     name: str  # the file's name without its suffix
     text: bytes
 
+    @property
+    def files(self) -> tuple[str, ...]:
+        """Return the files that it changes, from the tree's top."""
+        return tuple(
+            name.decode(errors="replace") for name in re.findall(rb"^\+\+\+ [^/\s]+/(\S+)", self.text, re.MULTILINE)
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class Recipe:

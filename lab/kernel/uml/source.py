@@ -13,8 +13,9 @@ import re
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import IO, Protocol
 
@@ -25,14 +26,27 @@ from lab.building import Progress
 from lab.errors import InputError, MachineError
 from lab.kernel import debian
 from lab.kernel.uml.checkout import Checkout
+from lab.kernel.uml.recipe import Patch
 from lab.userland import deb
 from lab.userland.cache import Userland
 from lab.userland.mirror import chosen
 from lab.userland.program import command
 
-__all__ = ["Source", "from_file", "from_tree", "resolve", "unpack"]
+__all__ = ["Source", "from_file", "from_tree", "remembered", "resolve", "unpack"]
 
 PIECE = 1 << 20  # bytes unpacked at a time
+_DRIVERS = (
+    "accel clk crypto dma gpu hwmon iio infiniband input media mfd net/ethernet net/wireless phy pinctrl platform "
+    "power regulator scsi soc staging usb video"
+)
+# Patterns of paths, as tar has them: "*" matches "/" too. Kconfig files and Makefiles are read, so they stay.
+NEVER_COMPILED = (
+    "*/arch/[!ux]*/*.[chS]",
+    "*/arch/[!ux]*/*.dts*",
+    "*/Documentation/*/*",
+    "*/sound/*.[ch]",
+    *(f"*/drivers/{name}/*.[ch]" for name in _DRIVERS.split()),
+)
 
 
 class Readable(Protocol):
@@ -64,8 +78,7 @@ def resolve(cache: Path, series: str | None, refresh: bool, progress: Progress) 
     The network is used only with `refresh`, or when nothing is remembered. Raises MachineError when nothing is
     remembered and nothing can be found.
     """
-    memory = cache / "sources" / f"{series or 'newest'}.json"
-    known = _recall(memory)
+    known = remembered(cache, series)
     if known is not None and not refresh:
         return known
     progress.say("looking for the newest kernel source")
@@ -86,9 +99,17 @@ def resolve(cache: Path, series: str | None, refresh: bool, progress: Progress) 
         part=offered.part,
         snapshot=offered.snapshot,
     )
-    for name in [series] if series else ["newest", found.series]:
-        _remember(cache / "sources" / f"{name}.json", found)
+    for name in [series] if series else [None, found.series]:
+        _remember(_memory(cache, name), found)
     return found
+
+
+def remembered(cache: Path, series: str | None) -> Source | None:
+    """Return what `resolve` found last; None when it has not looked yet."""
+    try:
+        return Source(**json.loads(_memory(cache, series).read_text(encoding="utf-8")))
+    except (OSError, ValueError, TypeError):
+        return None
 
 
 def fetch(cache: Path, source: Source, progress: Progress) -> Path:
@@ -130,13 +151,17 @@ def from_tree(checkout: Checkout, content: str) -> Source:
     return Source(series, version, hashlib.sha256(content.encode()).hexdigest(), checkout=checkout, content=content)
 
 
-def unpack(path: Path, tree: Path, compiler: Userland) -> None:
+def unpack(path: Path, tree: Path, compiler: Userland, patches: Sequence[Patch] = ()) -> None:
     """Put the kernel tree that `path` holds into the new folder `tree`. Raises MachineError when it is damaged.
 
-    The compiler's `tar` writes the files: Python's takes several times as long.
+    What user-mode Linux never compiles is left out, unless a patch changes something there: that is more than half of
+    the files. The compiler's `tar` writes them: Python's takes several times as long.
     """
     tree.mkdir()
-    into = ["--extract", "--strip-components=1", f"--directory={tree}", "--no-same-owner"]
+    changed = [file for patch in patches for file in patch.files]
+    needless = [pattern for pattern in NEVER_COMPILED if not any(fnmatchcase(f"/{file}", pattern) for file in changed)]
+    into = ["--extract", "--strip-components=1", f"--directory={tree}", "--no-same-owner", "--wildcards"]
+    into += [f"--exclude={pattern}" for pattern in needless]
     with tempfile.TemporaryFile() as said:
         try:
             with _opened(path) as packed, contextlib.suppress(BrokenPipeError):  # tar says why
@@ -186,11 +211,8 @@ def _unpacked(packed: IO[bytes]) -> Readable:
     return packed
 
 
-def _recall(memory: Path) -> Source | None:
-    try:
-        return Source(**json.loads(memory.read_text(encoding="utf-8")))
-    except (OSError, ValueError, TypeError):
-        return None
+def _memory(cache: Path, series: str | None) -> Path:
+    return cache / "sources" / f"{series or 'newest'}.json"
 
 
 def _remember(memory: Path, source: Source) -> None:

@@ -1,0 +1,57 @@
+"""Show a claim in the terminal: the answer, the figures, the reason, a small plot, and the packets."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rich.console import Group, RenderableType
+from rich.padding import Padding
+from rich.text import Text
+
+from lab import api
+from lab.errors import InputError
+from lab.report import bars, text
+from lab.viewer import show_packets
+
+if TYPE_CHECKING:
+    from lab.report.claim import Claim
+    from lab.report.claims import Claims
+
+__all__ = ["packets", "render"]
+
+
+def render(claims: Claims) -> RenderableType:
+    """Return the claims, one below the other; those of a whole article after what was found in it."""
+    return Group(*_parts(claims))
+
+
+def _parts(claims: Claims) -> Iterator[RenderableType]:
+    article = claims[0].judged.declared.article
+    if len(claims) > 1 and article.headline:
+        yield Text(article.headline, style="bold")
+        yield Padding(text.marked(article.answer), (0, 0, 1, 0))
+    for claim in claims:
+        yield from _claim(claim)
+
+
+def _claim(claim: Claim) -> Iterator[RenderableType]:
+    yield text.marked(claim.judged.declared.claim, "bold")
+    yield Text.assemble(("Why: ", "bold"), text.unmarked(claim.why)) if claim.verdict.kind != "skipped" else Text("")
+    yield Text("")
+    yield text.block(claim.judged.result)
+    yield bars.bars(claim)
+
+
+def packets(claim: str, arm: str | None, results: Path) -> int:
+    """Show the capture of an arm, the first one that has any unless named; return the program's exit status.
+
+    Raises InputError when no trial of it left a capture, MachineError without a program that shows one.
+    """
+    (found,) = api.load(claim, results=results)
+    for each in found.tested:
+        if each.record is not None and each.capture and arm in (None, each.case.arm):
+            return show_packets(each.record.path(each.capture))
+    of = f"arm '{arm}' of {claim}" if arm else claim
+    raise InputError(f"{results} has no capture of {of} (run `lab run {claim}`)")

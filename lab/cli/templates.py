@@ -1,0 +1,177 @@
+"""Hold what `lab new` writes: for each template an experiment, its topology, and the files beside it.
+
+In each text `{claim}` is the claim's name, and braces that stay are doubled.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+__all__ = ["SCHEMA", "TEMPLATES", "Template"]
+
+SCHEMA = "schema.json"
+_EDITOR = f"# yaml-language-server: $schema={SCHEMA}\n"
+
+
+@dataclass(frozen=True)
+class Template:
+    """Holds the texts of one kind of experiment."""
+
+    experiment: str
+    topology: str
+    files: Mapping[str, str] = field(default_factory=dict)  # beside the experiment, by name
+
+
+_TRANSFER = '''\
+"""A gigabit Ethernet carries 941 Mbit/s of TCP, and 949 without timestamps.
+
+Where the article says so.
+"""
+
+from lab import metric, model
+from lab.probe import Capture
+from lab.spec.experiment import Arm, Experiment, Reported, Within
+from lab.units import Duration
+from lab.workload import Bulk
+
+EXPERIMENT = Experiment(
+    topology="{claim}",  # a file of topologies/; `lab list` shows what there is
+    workload=Bulk(duration=Duration.of("1 s")),  # what makes traffic: see lab/workload
+    probes=(Capture(node="sender"),),  # what watches it: see lab/probe
+    metric=metric.bulk_goodput(),  # from the trial's record to a figure: see lab/metric
+    prediction=model.goodput_bulk,  # from the path, and nothing else, to the same figure: see lab/model
+    arms=(  # what is compared, each with the article's figure and the words around it
+        Arm("defaults", Reported("941 Mbit/s", "carries 941 Mbit/s")),
+        Arm("no-timestamps", Reported("949 Mbit/s", "and 949 without"), sysctls={{"net.ipv4.tcp_timestamps": 0}}),
+    ),
+    tolerance=Within(0.005, because="the article gives three digits"),
+)
+'''
+_GIGABIT = f"""\
+{_EDITOR}about: One gigabit link, and nothing else in the way.
+hosts: [sender, receiver]
+links:
+  path:
+    ends: [sender, receiver]
+    rate: 1 Gbit/s
+"""
+_FLOWS = '''\
+"""Two flows of one congestion control share a bottleneck evenly, and BBR gets more of it than CUBIC.
+
+Where the article says so.
+"""
+
+from lab import metric, model
+from lab.probe import TcpInfo
+from lab.spec.experiment import Above, Arm, Experiment, Reported, Within
+from lab.units import Duration
+from lab.workload import Bulk, Flow, Flows
+
+
+def pair(first: str, second: str) -> Flows:
+    """Two flows from two senders, started within a second as each seed has it."""
+    length, spread = Duration.of("30 s"), Duration.of("1 s")
+    return Flows(
+        (
+            Flow("first", Bulk(client="sender", congestion=first, duration=length), spread=spread),
+            Flow("second", Bulk(client="rival", congestion=second, duration=length), spread=spread),
+        )
+    )
+
+
+EXPERIMENT = Experiment(
+    topology="{claim}",
+    workload=pair("cubic", "cubic"),  # any workloads, side by side: see lab/workload
+    probes=(TcpInfo(node="receiver", interval=Duration.of("100 ms")),),  # what each flow got, over time
+    metric=metric.flow_share("second", 10, 30),  # of all goodput, from 10 to 30 s: see lab/metric/flows.py
+    prediction=model.fair_share,
+    arms=(
+        Arm("alike", Reported(0.5, "evenly", part="evenly")),
+        Arm(
+            "cubic-and-bbr",
+            Reported(0.5, "more of it than CUBIC", part="BBR gets more"),
+            workload=pair("cubic", "bbr"),
+            tolerance=Above(0.1, because="a tenth more than half is more"),
+        ),
+    ),
+    samples=10,  # ten seeds: when a flow starts decides who loses first
+    tolerance=Within(0.2, because="the sentence has no digits, and 20 s hold few losses"),
+    accuracy=Within(0.2, because="the law is of the long run"),
+)
+'''
+_BOTTLENECK = f"""\
+{_EDITOR}about: Two senders with a gigabit link each share 100 Mbit/s from a router on, with one BDP of queue.
+hosts: [sender, rival, receiver]
+routers: [router]
+links:
+  access: {{{{ends: [sender, router], rate: 1 Gbit/s}}}}
+  rival-access: {{{{ends: [rival, router], rate: 1 Gbit/s}}}}
+  bottleneck:
+    ends: [router, receiver]
+    rate: 100 Mbit/s
+    delay: 10 ms
+    forward: {{{{limit: 245}}}} # the BDP, 163 frames of 1538 B, may queue beside the 82 in flight this way
+"""
+_PROGRAM = '''\
+"""A question to a host 5 ms away is answered after 10 ms.
+
+Where the article says so.
+"""
+
+from lab import metric
+from lab.spec.experiment import Arm, Experiment, Reported, Within
+from lab.workload import Program
+
+EXPERIMENT = Experiment(
+    topology="{claim}",
+    workload=Program(
+        argv=("_{claim}-ask.py", "{{server}}", "{{port}}"),  # on `sender`: any program of the guest's, or a file
+        service=("_{claim}-answer.py", "{{port}}"),  # on `receiver`, ready when it listens
+        files=("_{claim}-ask.py", "_{claim}-answer.py"),  # beside this file; sources=("mine.c",) are compiled
+    ),
+    metric=metric.program_json("seconds", unit="s"),  # of what it printed; program_match(r"took (.*) ms", unit="ms")
+    arms=(Arm("over-tcp", Reported("10 ms", "answered after 10 ms")),),
+    tolerance=Within(0.01, because="the sentence has two digits"),
+)
+'''
+_ASK = '''\
+#!/usr/bin/python3
+"""Ask once, and print how long the answer took: ADDRESS PORT."""
+
+import json
+import socket
+import sys
+import time
+
+with socket.create_connection((sys.argv[1], int(sys.argv[2]))) as sock:
+    start = time.monotonic()
+    sock.sendall(b"?")
+    sock.recv(1)
+    print(json.dumps({{"seconds": time.monotonic() - start}}))
+'''
+_ANSWER = '''\
+#!/usr/bin/python3
+"""Answer whatever comes: PORT."""
+
+import socket
+import sys
+
+with socket.create_server(("", int(sys.argv[1]))) as server:
+    sock, _ = server.accept()
+    while data := sock.recv(100):
+        sock.sendall(data)
+'''
+_DELAY = f"""\
+{_EDITOR}about: Two hosts, 5 ms from each other.
+hosts: [sender, receiver]
+links:
+  path:
+    ends: [sender, receiver]
+    delay: 5 ms
+"""
+TEMPLATES: Mapping[str, Template] = {
+    "transfer": Template(_TRANSFER, _GIGABIT),
+    "flows": Template(_FLOWS, _BOTTLENECK),
+    "program": Template(_PROGRAM, _DELAY, {"_{claim}-ask.py": _ASK, "_{claim}-answer.py": _ANSWER}),
+}

@@ -1,0 +1,66 @@
+"""Measure how long packets wait in a link's queue: from captures on both sides of it.
+
+A packet is known again by its flow, its sequence number, its length and its timestamp: a retransmission differs from
+what it repeats by the last, unless both are sent within one tick of that clock; then the first one counts.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from lab.metric.capture import Capture
+from lab.metric.flow import Floats, Ints, MetricError
+from lab.metric.metrics import Metric, Way, capture_of
+from lab.record.record import Record
+from lab.units import Duration, Rate, Value
+
+__all__ = ["queue_delay", "sojourns"]
+
+FRAME_OVERHEAD = 24  # bytes of a frame on the wire that a capture does not count: preamble, FCS and gap
+_ROW = np.dtype([("key", "u8"), ("seq", "u4"), ("stamp", "u4"), ("payload", "i4")])
+
+
+def queue_delay(link: str = "path", quantile: float = 0.5, way: Way = "forward") -> Metric:
+    """Measure the seconds that data waits in a link's queue: the median or another quantile."""
+    return lambda record: Value(float(np.quantile(sojourns(record, link, way)[1], quantile)), "s")
+
+
+def sojourns(record: Record, link: str = "path", way: Way = "forward") -> tuple[Ints, Floats]:
+    """Return (when in ns, seconds in the queue) of each data segment that crossed the link, in their order.
+
+    The queue's part is what a segment took beyond the link's delay and its own time on the wire. Raises MetricError
+    when a side of the link was not captured, or the same segments are on neither.
+    """
+    found: list[dict[str, Any]] = [each for each in record.trial.network["links"] if each["name"] == link]
+    if not found:
+        raise MetricError(f"the network has no link '{link}'")
+    ends = found[0]["ends"] if way == "forward" else found[0]["ends"][::-1]
+    before, after = (capture_of(record, end["node"], end["name"]) for end in ends)
+    (sent, first), (came, later) = _rows(before), _rows(after)
+    _, at, there = np.intersect1d(sent, came, return_indices=True)
+    if not len(at):
+        raise MetricError(f"no data segment was captured on both sides of link '{link}'")
+    direction = found[0][way]
+    frames = 8 * (before.frame[first[at]].astype(np.int64) + FRAME_OVERHEAD)
+    own = frames * 1e9 / Rate.of(direction["rate"]).bps if direction["rate"] else 0.0
+    start = before.time_ns[first[at]]
+    waited = after.time_ns[later[there]] - start - Duration.of(direction["delay"]).ns - own
+    order = np.argsort(start, kind="stable")
+    return start[order], np.maximum(waited[order], 0.0) / 1e9
+
+
+def _rows(capture: Capture) -> tuple[Any, Ints]:
+    """Return what names each data segment, and its index in the capture; of equal ones, the first."""
+    at = np.flatnonzero(capture.tcp & (capture.payload > 0))
+    rows = np.empty(len(at), _ROW)
+    for name, column in (
+        ("key", capture.column("key")),
+        ("seq", capture.seq),
+        ("stamp", capture.ts_value),
+        ("payload", capture.payload),
+    ):
+        rows[name] = column[at]
+    unique, first = np.unique(rows, return_index=True)
+    return unique, at[first]

@@ -1,0 +1,62 @@
+"""Predict what a long transfer gets where frames are lost at random: the response functions of Reno and CUBIC."""
+
+from __future__ import annotations
+
+from math import sqrt
+
+from lab.model.line import ModelError, base_rtt, goodput_line_rate, packet
+from lab.model.mss import mss
+from lab.model.scenario import Scenario
+from lab.model.window import smaller_window
+from lab.prediction import law
+from lab.units import Size, Value
+
+__all__ = ["goodput_response_cubic", "goodput_response_reno", "window_cubic", "window_reno"]
+
+MOST_LOSS = 0.0201  # above this, timeouts take a part that neither law has (Padhye et al., 1998)
+
+
+def window_reno(loss: float) -> float:
+    """Return Reno's mean window in segments: the root of 3 / 2p, an ACK for every segment or counted as such."""
+    return sqrt(1.5 / loss)
+
+
+def window_cubic(loss: float, rtt: float) -> float:
+    """Return CUBIC's mean window in segments: 1.054 (RTT / p)^(3/4), or Reno's where that is larger (RFC 9438, 5)."""
+    return max(1.054 * float((rtt / loss) ** 0.75), window_reno(loss))
+
+
+@law(formula="MSS × √(3 / 2p) / RTT", source="Mathis, Semke, Mahdavi and Ott (1997), equation 3")
+def goodput_response_reno(scenario: Scenario) -> Value:
+    """A window that loses every 1/p-th segment saws between W and W/2: the square root law of Reno."""
+    return _goodput(scenario, window_reno(_loss(scenario, "reno")))
+
+
+@law(formula="MSS × 1.054 (RTT / p)^¾ / RTT, or as Reno if that is more", source="RFC 9438, section 5")
+def goodput_response_cubic(scenario: Scenario) -> Value:
+    """A window that loses every 1/p-th segment grows by a cubic of the time since, and falls to 0.7 of itself."""
+    return _goodput(scenario, window_cubic(_loss(scenario, "cubic"), _rtt(scenario)))
+
+
+def _goodput(scenario: Scenario, window: float) -> Value:
+    size = window * mss(scenario)
+    if size > smaller_window(scenario):
+        raise ModelError("the buffers are smaller than the window that the loss would leave")
+    goodput = 8 * size / _rtt(scenario)
+    if scenario.rate and goodput > 0.8 * goodput_line_rate(scenario).number:
+        raise ModelError("the link is nearly full, and loses frames of its own: the law is for chance alone")
+    return Value(goodput, "bit/s")
+
+
+def _loss(scenario: Scenario, congestion: str) -> float:
+    if scenario.flows:
+        raise ModelError("several flows share the path: the law is for one alone")
+    if (found := scenario.writer.congestion) != congestion:
+        raise ModelError(f"the sender's congestion control is {found}: the law is that of {congestion}")
+    if not 0 < scenario.loss < MOST_LOSS:
+        raise ModelError(f"{100 * scenario.loss:g} % of frames are lost: the law is for more than none, up to 2 %")
+    return scenario.loss
+
+
+def _rtt(scenario: Scenario) -> float:
+    return base_rtt(scenario, packet(scenario), Size(packet(scenario).bytes - mss(scenario))).number

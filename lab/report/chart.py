@@ -1,0 +1,125 @@
+"""Draw lines and marks over time as a small SVG, of the page's own text and colours.
+
+Figures of an article are matplotlib's (`lab.report.drawing`); hundreds of trials need something quicker.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from html import escape
+from math import floor, log10
+from typing import Literal
+
+__all__ = ["Line", "Panel", "chart"]
+
+_WIDTH, _LEFT, _RIGHT = 640, 76, 10  # pixels: the drawing, and what is beside the panels
+_HEIGHT, _GAP, _FOOT = 150, 34, 44  # a panel, the room above it for its name, and the room below the last one
+_SIZE = 16.5  # of the text: 9 pixels where a phone shrinks the drawing to its width
+_TICKS = 4  # about as many on each axis
+_STEPS = (1, 2, 2.5, 5, 10)
+_INK, _MUTED, _GRID = "var(--ink, #1a1a1a)", "var(--muted, #5d5d5d)", "var(--grid, #e2e2e2)"
+
+
+@dataclass(frozen=True)
+class Line:
+    """A line goes through points, in steps, or is a set of vertical bars from one height to another."""
+
+    name: str
+    colour: str
+    points: Sequence[tuple[float, float]] = ()
+    bars: Sequence[tuple[float, float, float]] = ()  # at, from, to
+    shape: Literal["steps", "dots"] = "steps"
+
+
+@dataclass(frozen=True)
+class Panel:
+    """A panel shows lines of one unit."""
+
+    title: str
+    lines: tuple[Line, ...]
+    height: int = _HEIGHT
+    from_zero: bool = True
+
+
+def chart(panels: Sequence[Panel], x_label: str, alt: str, span: tuple[float, float]) -> str:
+    """Return the panels, one above the other, over the same `span` of the horizontal axis."""
+    low, high = span
+    top, parts = 0.0, []
+    for panel in panels:
+        top += _GAP
+        parts.append(_panel(panel, top, low, high))
+        top += panel.height
+    for tick in _ticks(low, high):
+        x = _x(tick, low, high)
+        parts.append(_text(x, top + 18, f"{tick:g}", "middle"))
+    parts.append(_text(_LEFT + (_WIDTH - _LEFT - _RIGHT) / 2, top + 37, x_label, "middle"))
+    return (
+        f'<svg class="chart" role="img" aria-label="{escape(alt)}" viewBox="0 0 {_WIDTH} {top + _FOOT:g}" '
+        f'font-size="{_SIZE}" fill="{_INK}">{"".join(parts)}</svg>'
+    )
+
+
+def _panel(panel: Panel, top: float, low: float, high: float) -> str:
+    heights = [y for line in panel.lines for _, y in line.points]
+    heights += [y for line in panel.lines for _, *ends in line.bars for y in ends]
+    least = 0.0 if panel.from_zero else min(heights, default=0.0)
+    most = max(heights, default=1.0)
+    most = most if most > least else least + 1
+    most += 0.04 * (most - least)
+
+    def y(value: float) -> float:
+        return top + panel.height * (1 - (value - least) / (most - least))
+
+    parts = [
+        f'<line x1="{_LEFT}" x2="{_WIDTH - _RIGHT}" y1="{y(tick):.1f}" y2="{y(tick):.1f}" stroke="{_GRID}"/>'
+        + _text(_LEFT - 6, y(tick) + 5, _short(tick), "end")
+        for tick in _ticks(least, most)
+    ]
+    names = "".join(f'<tspan fill="{line.colour}" dx="12">{escape(line.name)}</tspan>' for line in panel.lines)
+    parts.append(f'<text x="{_LEFT}" y="{top - 10:g}">{escape(panel.title)}{names}</text>')
+    for line in panel.lines:
+        bars = "".join(f"M{_x(at, low, high):.1f} {y(start):.1f}V{y(end):.1f}" for at, start, end in line.bars)
+        if bars:
+            parts.append(f'<path d="{bars}" stroke="{line.colour}" stroke-width="1.6" fill="none"/>')
+        if line.points and line.shape == "steps":
+            parts.append(
+                f'<path d="{_steps(line.points, low, high, y)}" stroke="{line.colour}" stroke-width="1.6" fill="none"/>'
+            )
+        elif line.points:
+            dots = "".join(f"M{_x(at, low, high):.1f} {y(value):.1f}h0" for at, value in line.points)
+            parts.append(f'<path d="{dots}" stroke="{line.colour}" stroke-width="4" stroke-linecap="round"/>')
+    return "".join(parts)
+
+
+def _steps(points: Iterable[tuple[float, float]], low: float, high: float, y: Callable[[float], float]) -> str:
+    path = ""
+    for at, value in points:
+        x = f"{_x(at, low, high):.1f}"
+        path += f"H{x}V{y(value):.1f}" if path else f"M{x} {y(value):.1f}"
+    return path
+
+
+def _x(at: float, low: float, high: float) -> float:
+    return _LEFT + (_WIDTH - _LEFT - _RIGHT) * (at - low) / ((high - low) or 1)
+
+
+def _ticks(low: float, high: float) -> list[float]:
+    """Return round numbers from `low` to `high`."""
+    rough = (high - low) / _TICKS
+    scale = 10 ** floor(log10(rough)) if rough > 0 else 1.0
+    step = next((each * scale for each in _STEPS if each * scale >= rough), scale)
+    first = -floor(-low / step)
+    return [round(step * each, 12) for each in range(first, floor(high / step) + 1)]
+
+
+def _short(number: float) -> str:
+    """Write a number with at most four characters and k, M or G."""
+    for scale, sign in ((1e9, " G"), (1e6, " M"), (1e3, " k")):
+        if abs(number) >= scale:
+            return f"{number / scale:.4g}{sign}"
+    return f"{number:.4g}"
+
+
+def _text(x: float, y: float, text: str, anchor: str) -> str:
+    return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}" fill="{_MUTED}">{escape(text)}</text>'

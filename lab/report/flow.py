@@ -1,0 +1,175 @@
+"""Draw the bulk connection of a capture: the time-sequence graph, and what bounded the flow over time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from lab import outputs
+from lab.errors import LabError
+from lab.metric import Capture, Connection, bulk, sack_blocks
+from lab.metric.tcp_info import Samples, read
+from lab.record.record import Record
+from lab.report.chart import Line, Panel, chart
+
+__all__ = ["Flow", "flow_of"]
+
+_SEGMENTS, _AROUND = 400, (60, 140)  # that a time-sequence graph shows: from the start, or around a retransmission
+_ROOM = 2.5  # times the most in flight: a receive window beyond is out of the picture
+_POINTS = 500  # of a line: more than a drawing has pixels for them
+_BLUE, _ORANGE, _GREEN, _PURPLE, _INK = (
+    *("var(--arm-1, #0072b2)", "var(--arm-2, #a84a00)", "var(--arm-3, #00734f)", "var(--said, #a6467a)"),
+    "var(--ink, #1a1a1a)",
+)
+_SINCE = "s since the first data segment"
+
+Points = list[tuple[float, float]]
+
+
+@dataclass(frozen=True)
+class Flow:
+    """A flow is the connection that carries most of a capture, as one host saw it."""
+
+    capture: Capture
+    connection: Connection
+    samples: Samples | None  # the kernel's tcp_info, where that was sampled
+    at_sender: bool
+
+    @property
+    def is_bulk(self) -> bool:
+        """Return whether it carries enough to show what bounds it."""
+        return int(self.connection.forward.data.sum()) > _SEGMENTS
+
+    def sequence(self) -> str:
+        """Return the time-sequence graph, as tcptrace draws it: from the start, or around the first retransmission."""
+        ahead, back, start = self.connection.forward, self.connection.back, self.connection.start_ns
+        data = np.flatnonzero(ahead.data)
+        again = np.flatnonzero(ahead.retransmitted[data])
+        first = max(0, int(again[0]) - _AROUND[0]) if len(again) else 0
+        shown = data[first : first + (sum(_AROUND) if len(again) else _SEGMENTS)]
+        low, high = (float(ahead.time_ns[shown[end]] - start) / 1e9 for end in (0, -1))
+        origin = int(ahead.seq[data[0]])
+
+        def bars(rows: Any) -> list[tuple[float, float, float]]:
+            times = (ahead.time_ns[rows] - start) / 1e9
+            ends = ahead.seq[rows] - origin, ahead.seq[rows] + ahead.payload[rows] - origin
+            return list(zip(times.tolist(), *(end.tolist() for end in ends), strict=True))
+
+        times = (back.time_ns - start) / 1e9
+        rows = np.flatnonzero((times >= low) & (times <= high) & (back.ack >= 0))
+        acked = (back.ack[rows] - origin).tolist()
+        offered = (back.ack[rows] + back.window[rows] - origin).tolist()
+        at = times[rows].tolist()
+        top = 1.5 * max(float(ahead.seq[each] + ahead.payload[each] - origin) for each in shown.tolist())
+        sacks = sack_blocks(self.capture, back)
+        blocks = [
+            (float(times[row]), float(left - origin), float(right - origin))
+            for row in rows.tolist()
+            for left, right in sacks.get(row, ())
+        ]
+        lines = [
+            Line("segments", _BLUE, bars=bars(shown[~ahead.retransmitted[shown]])),
+            Line("retransmitted", _ORANGE, bars=bars(shown[ahead.retransmitted[shown]])),
+            Line("SACK", _PURPLE, bars=blocks),
+            Line("acknowledged", _INK, points=_thinned(list(zip(at, acked, strict=True)))),
+            Line(
+                "receive window",
+                _GREEN,
+                points=_thinned([pair for pair in zip(at, offered, strict=True) if pair[1] < top]),
+            ),
+        ]
+        having = tuple(line for line in lines if line.points or line.bars)
+        title = Panel("bytes", having, height=330, from_zero=first == 0)
+        count = int(ahead.retransmitted[shown].sum())
+        alt = f"Time-sequence graph of {len(shown)} segments, {count} of them retransmitted"
+        return chart([title], _SINCE, alt, (low, high))
+
+    def bounds(self) -> str:
+        """Return panels of the goodput, of what bounds the flow in bytes, and of its round-trip time."""
+        end = float(self.connection.forward.time_ns[-1] - self.connection.start_ns) / 1e9
+        panels = [Panel("goodput, bit/s", (Line("", _BLUE, points=self._goodput(end)),)), self._bytes()]
+        if trips := self._round_trips():
+            least = min(trip for _, trip in trips)
+            title = f"round trip, ms; {least:.4g} at least, and what is above is queueing"
+            panels.append(Panel(title, (Line("", _BLUE, points=trips, shape="dots"),)))
+        alt = f"Goodput, windows and round-trip time over {end:.3g} s"
+        return chart([panel for panel in panels if panel.lines], _SINCE, alt, (0.0, end))
+
+    def _goodput(self, end: float) -> Points:
+        bin_ns = max(1, round(end * 1e9 / 100))
+        times, rates = self.connection.goodput_over_time(bin_ns)
+        return list(zip(times.tolist(), rates.tolist(), strict=True))
+
+    def _bytes(self) -> Panel:
+        start, ahead, back = self.connection.start_ns, self.connection.forward, self.connection.back
+        lines = []
+        if self.at_sender:
+            lines.append(Line("in flight", _BLUE, points=_series(ahead.time_ns - start, self.connection.inflight)))
+        if self.samples is not None and len(self.samples):
+            sent = self.samples["snd_cwnd"].astype(np.int64) * self.samples["snd_mss"]
+            lines.append(Line("cwnd", _ORANGE, points=_series(self.samples.time_ns - start, sent)))
+        top = _ROOM * max((value for line in lines for _, value in line.points), default=float("inf"))
+        offered = back.ack >= 0
+        windows = _series((back.time_ns - start)[offered], back.window[offered])
+        lines.append(Line("rwnd", _GREEN, points=[point for point in windows if point[1] <= top]))
+        return Panel("bytes", tuple(line for line in lines if line.points))
+
+    def _round_trips(self) -> Points:
+        """Return (s, ms) for each ACK of new data of segments that were sent once, where the sender captured."""
+        ahead, back, start = self.connection.forward, self.connection.back, self.connection.start_ns
+        once = ahead.data & ~ahead.retransmitted
+        ends, sent = ahead.end[once], ahead.time_ns[once]
+        acks = back.ack
+        fresh = np.flatnonzero((acks >= 0) & (np.diff(np.maximum.accumulate(acks), prepend=-1) > 0))
+        if not self.at_sender or not len(ends) or not len(fresh):
+            return []
+        place = np.searchsorted(ends, acks[fresh], side="right") - 1
+        known = (place >= 0) & (ends[place] == acks[fresh])
+        trips = (back.time_ns[fresh] - sent[place])[known] / 1e6
+        at = (back.time_ns[fresh][known] - start) / 1e9
+        return _thinned(list(zip(at.tolist(), trips.tolist(), strict=True)))
+
+
+def _series(time_ns: Any, values: Any) -> Points:
+    """Return (s, value) since the first data segment, few enough to be drawn."""
+    since = time_ns >= 0
+    return _thinned(list(zip((time_ns[since] / 1e9).tolist(), values[since].tolist(), strict=True)))
+
+
+def flow_of(record: Record, name: str) -> Flow | None:
+    """Return the bulk connection in the capture called `name`; None where there is none with payload."""
+    try:
+        capture = Capture(record.path(name))
+        connection = bulk(capture)
+        _ = connection.start_ns
+    except LabError:
+        return None
+    node = name.split(".")[1]
+    addresses = {
+        address.split("/")[0]
+        for link in record.trial.network["links"]
+        for end in link["ends"]
+        if end["node"] == node
+        for address in end["addresses"]
+    }
+    return Flow(capture, connection, _samples(record, node), str(connection.flow.source) in addresses)
+
+
+def _samples(record: Record, node: str) -> Samples | None:
+    if outputs.tcp_info(node) not in record.outputs:
+        return None
+    found: Sequence[Samples] = read(record.path(outputs.tcp_info(node)))
+    return max(found, key=len, default=None)
+
+
+def _thinned(points: Points) -> Points:
+    """Return the highest point of each stretch, where there are more than a drawing can show."""
+    return list(_highest(points, -(-len(points) // _POINTS))) if len(points) > _POINTS else points
+
+
+def _highest(points: Points, stretch: int) -> Iterator[tuple[float, float]]:
+    for start in range(0, len(points), stretch):
+        yield max(points[start : start + stretch], key=lambda point: point[1])

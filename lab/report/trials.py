@@ -1,0 +1,160 @@
+"""Write a page for each trial of a report: what went in, what came out, and files to open in other programs."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import shutil
+from collections.abc import Iterable, Iterator
+from concurrent.futures import ProcessPoolExecutor
+from functools import partial
+from html import escape
+from itertools import chain
+from os import sched_getaffinity
+from pathlib import Path
+
+from lab import outputs
+from lab.errors import LabError
+from lab.metric.pcap import beginning
+from lab.record.record import Record
+from lab.report import html, page
+from lab.report.commands import commands
+from lab.report.diagram import diagram
+from lab.report.evidence import copy_of
+from lab.report.flow import flow_of
+
+__all__ = ["write"]
+
+_PACKETS, _HEADERS = 5_000, 128  # what of a capture is copied: so many packets, and so many bytes of each
+_COPIED = 200_000  # bytes: a longer output is only named
+_BINARY = (".pcap", ".bin", ".gz")
+
+
+def write(records: Iterable[Record], folder: Path) -> None:
+    """Write the pages of these records to `folder`/trials, several at a time."""
+    (folder / "trials").mkdir(parents=True)
+    (folder / "page.css").write_text(page.style(), encoding="utf-8")
+    with ProcessPoolExecutor(len(sched_getaffinity(0))) as pool:
+        for _ in pool.map(partial(_write, folder / "trials"), [record.folder for record in records], chunksize=4):
+            pass
+
+
+def _write(folder: Path, source: Path) -> None:
+    record = Record(source)
+    place = folder / record.address
+    place.mkdir(parents=True)
+    for name in ("trial.json", "record.json"):
+        shutil.copyfile(source / name, place / name)
+    for name, output in record.outputs.items():
+        if outputs.captures([name]):
+            cut = beginning(record.path(name).read_bytes(), _PACKETS, _HEADERS)
+            (place / copy_of(name)).write_bytes(gzip.compress(cut, mtime=0))
+        elif not name.endswith(_BINARY) and output.bytes <= _COPIED:
+            shutil.copyfile(record.path(name), place / name)
+    (place / "index.html").write_text("\n".join(_page(record, place)), encoding="utf-8")
+
+
+def _page(record: Record, place: Path) -> Iterator[str]:
+    trial = record.trial
+    article, _, claim = trial.claim.partition("/")
+    title = f"{trial.claim}: {trial.arm}" + (f" at {html.typeset(trial.point)}" if trial.point else "")
+    yield "<!DOCTYPE html>"
+    yield '<html lang="en"><head><meta charset="utf-8">'
+    yield '<meta name="viewport" content="width=device-width, initial-scale=1">'
+    yield f'<title>{escape(title)}</title><link rel="stylesheet" href="../../page.css"></head><body>'
+    yield (
+        '<header><nav aria-label="Pages" class="ways"><a href="../../index.html">All articles</a>'
+        f'<a href="../../{escape(article)}.html">{escape(article)}</a>'
+        f'<a href="../../{escape(article)}.html#{escape(claim)}">{escape(claim)}</a><span>trial</span></nav></header>'
+    )
+    yield f'<main id="top"><h1>{escape(title)}</h1>'
+    yield f'<p class="source">Trial <code>{record.address}</code></p>'
+    yield from (f'<p class="missing">{html.badge("invalid")} {html.prose(reason)}</p>' for reason in record.invalid)
+    yield from chain.from_iterable(_capture(record, name, place) for name in outputs.captures(record.outputs))
+    yield from _inputs(record)
+    yield from _environment(record)
+    yield from _outputs(record, place)
+    yield "</main></body></html>"
+
+
+def _capture(record: Record, name: str, place: Path) -> Iterator[str]:
+    """Yield the figures of a capture, and the link to its copy."""
+    yield html.heading(name, escape(name))
+    flow = flow_of(record, name)
+    packets = (
+        f"the first {min(_PACKETS, len(flow.capture)):,} of {len(flow.capture):,} packets" if flow else "its packets"
+    )
+    copied = (place / copy_of(name)).stat().st_size
+    yield (
+        f'<p><a href="{escape(copy_of(name))}">Open in Wireshark</a> ({packets}, {_HEADERS} bytes of each at most; '
+        f"{copied / 1000:,.0f} kB). <code>lab run {escape(record.trial.claim)} --results again</code> makes all of it: "
+        f"{record.outputs[name].bytes / 1e6:.3g} MB.</p>"
+    )
+    if flow is None:
+        return
+    said = "Time-sequence graph: bars are segments as they pass, bytes upwards."
+    yield f"<figure>{flow.sequence()}<figcaption>{said}</figcaption></figure>"
+    if flow.is_bulk:
+        sampled = "" if flow.samples else " The congestion window was not sampled here."
+        yield f"<figure>{flow.bounds()}<figcaption>What bounds the flow, over time.{sampled}</figcaption></figure>"
+
+
+def _inputs(record: Record) -> Iterator[str]:
+    trial = record.trial
+    yield html.heading("inputs", "Inputs")
+    rows = [
+        ["Kernel", escape(f"Linux {trial.kernel['version']}, HZ {trial.kernel['hz']}, id {trial.kernel['id']}")],
+        ["Patches", escape(", ".join(trial.kernel.get("patches", ())) or "none")],
+        ["Runs on", escape(f"{trial.on}, {trial.clock} time, {trial.fabric} fabric")],
+        ["Seed", f"{trial.seed}, repeat {trial.repeat}"],
+        ["Programs", escape(f"userland {trial.userland}")],
+        ["Traffic", _said(trial.workload)],
+        *(["Probe", _said(probe)] for probe in trial.probes),
+        *(["Middlebox", _said(box)] for box in trial.middleboxes),
+        ["Experiment", f"<code>{trial.source_sha256}</code> (SHA-256 of what its file means)"],
+    ]
+    yield html.table(["Part", "What the trial is made of"], rows, "bed")
+    start = trial.network["nodes"][0]["name"]
+    yield html.scrolled(diagram(trial.network, start), "Topology")
+    yield "<p>A network like it, made by hand:</p>"
+    try:
+        wires = record.json(outputs.QDISCS_BEFORE)
+    except LabError:
+        wires = []
+    yield f'<pre tabindex="0">{escape(commands(trial.network, wires))}</pre>'
+    yield '<p>All inputs: <a href="trial.json">trial.json</a></p>'
+
+
+def _environment(record: Record) -> Iterator[str]:
+    yield html.heading("environment", "Environment, as it was read back")
+    found = record.environment
+    rows = [["Kernel", escape(str(found.get("kernel", html.DASH)))]]
+    rows += [["Spun", _said(spin)] for spin in found.get("spins", ())]
+    rows += [["Run", escape(record.started[:10] or html.DASH)]]
+    yield html.table(["Part", "What the guest was"], rows, "bed")
+    settings = found.get("sysctls", {})
+    names = sorted({name for host in settings.values() for name in host})
+    if names:
+        shown = html.table(
+            ["Setting", *settings],
+            [[html.code(name), *(escape(host.get(name, "")) for host in settings.values())] for name in names],
+        )
+        yield html.folded(f"{len(names)} settings of the kernel", shown)
+
+
+def _outputs(record: Record, place: Path) -> Iterator[str]:
+    yield html.heading("outputs", "Outputs")
+    rows = []
+    for name, output in record.outputs.items():
+        kept = name if (place / name).is_file() else copy_of(name) if (place / copy_of(name)).is_file() else ""
+        link = f'<a href="{escape(kept)}">{escape(name)}</a>' if kept else escape(name)
+        rows.append([link, f"{output.bytes:,}", html.code(output.sha256)])
+    yield html.table(["File", "Bytes", "SHA-256"], rows, "bed")
+    yield '<p>All of it: <a href="record.json">record.json</a></p>'
+
+
+def _said(plain: object) -> str:
+    """Return settings in plain form as text: key and value of each that is set."""
+    if not isinstance(plain, dict):
+        return escape(json.dumps(plain))
+    return escape(html.typeset(", ".join(f"{key} {value}" for key, value in plain.items() if value not in (None, ""))))

@@ -1,0 +1,123 @@
+"""Find what an experiment's own programs need on the host: those that it names, and a compiler for its C sources.
+
+The compiler is the locked one that kernels are compiled by, so that a source makes the same bytes on any machine.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from lab import cache as caches
+from lab.errors import LabError, MachineError
+from lab.runner.tools import find_program
+from lab.spec.task import Traffic
+from lab.units import to_plain
+from lab.userland import cache as userlands
+from lab.userland.cache import Userland
+from lab.userland.program import LAUNCHERS
+from lab.workload.program import content
+
+__all__ = ["CompileError", "compile_all", "missing", "place", "versions"]
+
+FLAGS = ("-O2", "-static", "-Wall")
+
+
+class CompileError(LabError):
+    """A C source does not compile."""
+
+    def __init__(self, name: str, line: int, message: str) -> None:
+        super().__init__(f"{name}:{line}: {message}")
+        self.name, self.line, self.message = name, line, message
+
+
+def missing(workload: Traffic, userland: Userland | None) -> list[str]:
+    """Return the programs that the workload starts and that a guest does not have."""
+    return [name for name in workload.programs if _find(name, userland) is None]
+
+
+def versions(workload: Traffic, userland: Userland | None) -> dict[str, str]:
+    """Return name -> what decides the bytes of each program that the userland's id does not cover.
+
+    Raises UserlandMissing where the workload has sources, and the compiler is not here.
+    """
+    found = {}
+    if userland is None:
+        for name in workload.programs:
+            if file := _find(name, None):
+                found[name] = f"sha256:{hashlib.sha256(file.read_bytes()).hexdigest()}"
+    if any(plain["sources"] for _, plain in _programs(to_plain(workload))):
+        found["cc"] = userlands.find("compiler").id
+    return found
+
+
+def compile_all(workload: Traffic) -> None:
+    """Compile each of its sources, unless that was done before. Raises CompileError, UserlandMissing, MachineError."""
+    for _, plain in _programs(to_plain(workload)):
+        for name in plain["sources"]:
+            _compiled(name, content(plain["contents"], name))
+
+
+def place(workload: Mapping[str, Any], folder: Path) -> None:
+    """Put the compiled programs of a trial's workload, in plain form, into `folder`.
+
+    Those of one of several flows go to the folder of its name there. Raises what `compile_all` raises. Trials start in
+    threads, and msgspec may crash when two make the first object of a type together: nothing is made of the plain form.
+    """
+    for flow, plain in _programs(workload):
+        for name in plain["sources"]:
+            (folder / flow).mkdir(parents=True, exist_ok=True)
+            shutil.copy2(_compiled(name, content(plain["contents"], name)), folder / flow / Path(name).stem)
+
+
+def _programs(workload: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """Yield (flow, program in plain form); the flow is "" where the workload is one alone."""
+    flows = [(flow["name"], flow["workload"]) for flow in workload.get("flows", ())] or [("", workload)]
+    yield from ((name, each) for name, each in flows if each["kind"] == "program")
+
+
+def _find(name: str, userland: Userland | None) -> Path | None:
+    if userland is None:
+        found = find_program(name)
+        return Path(found) if found else None
+    places = [""] if "/" in name else ["usr/sbin", "usr/bin"]
+    files = (userland.tree / place / name.lstrip("/") for place in places)
+    return next((file for file in files if file.exists()), None)
+
+
+def _compiled(name: str, source: bytes) -> Path:
+    compiler = userlands.find("compiler")
+    key = hashlib.sha256(repr((name, source, compiler.id, FLAGS)).encode()).hexdigest()
+    kept = caches.folder("programs") / key[:16] / Path(name).stem
+    if kept.is_file():
+        return kept
+    try:
+        kept.parent.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=kept.parent.parent) as private:
+            fresh = Path(private) / "fresh"
+            fresh.mkdir()
+            (Path(private) / name).write_bytes(source)
+            _compile(name, fresh / kept.name, Path(private), compiler)
+            if not kept.parent.is_dir():
+                fresh.rename(kept.parent)
+    except OSError as error:
+        raise MachineError(f"cannot compile {name} in {kept.parent.parent}: {error.strerror}") from None
+    return kept
+
+
+def _compile(name: str, to: Path, folder: Path, compiler: Userland) -> None:
+    launchers = compiler.tree / LAUNCHERS
+    environment = {"PATH": f"{launchers}:{os.defpath}", "HOME": str(folder), "TMPDIR": str(folder), "LC_ALL": "C"}
+    command = [str(launchers / "gcc"), *FLAGS, "-o", str(to), name]
+    done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, errors="replace")
+    if done.returncode:
+        first = re.search(r":(\d+):(?:\d+:)? (?:fatal )?error: (.*)", done.stderr)
+        last = (done.stderr.strip().splitlines() or ["the compiler left no message"])[-1]
+        raise CompileError(name, int(first[1]) if first else 1, first[2] if first else last)

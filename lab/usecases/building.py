@@ -1,0 +1,83 @@
+"""Build the kernels that claims need while these run: verdicts come as soon as there is a first kernel."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from lab.building import shown
+from lab.errors import InputError
+from lab.kernel import Kernel, UmlKernel, folder
+from lab.kernel.uml import builder, pace
+from lab.kernel.uml.cache import series
+from lab.kernel.uml.recipe import HZ
+from lab.spec.loaded import LoadedExperiment
+from lab.usecases.running import Judgement
+from lab.userland import cache as userlands
+from lab.userland.lock import Name
+
+__all__ = ["meanwhile", "ready"]
+
+USERLAND = 60.0  # seconds to fetch, unpack and check one
+SOURCE = 60.0  # to find, fetch and unpack a kernel's
+TRIALS = 20.0  # of a first claim
+
+
+def ready(name: str | None) -> UmlKernel:
+    """Return the plain kernel of the series `name` (None: the newest), built now if it is missing.
+
+    Says first when to expect a verdict. Raises what a build raises, and InputError when `name` is no series.
+    """
+    if name is not None and name != series(name):
+        raise InputError(f"--build makes the kernel of a series, as 7.2, and its variants: not '{name}'")
+    with shown() as progress:
+        progress.remark(f"first verdict in about {_minutes(_seconds(name))}")
+        return builder.build(name, progress=progress)
+
+
+def meanwhile(
+    experiments: Sequence[LoadedExperiment],
+    kernel: Kernel,
+    perform: Callable[[Sequence[LoadedExperiment]], Judgement],
+) -> Judgement:
+    """Let `perform` run the claims that `kernel` is enough for, then build the variants that the others need.
+
+    Returns all claims in their order. Raises what a build and `perform` raise.
+    """
+    others = [each for each in experiments if any(case.kernel for case in each.cases())]
+    done = perform([each for each in experiments if each not in others])
+    if not others:
+        return done
+    with shown() as progress:
+        for patches, ticks in _wanted(others):
+            builder.build(series(kernel.name), patches, ticks or HZ, progress=progress)
+    more = perform(others)
+    judged = {claim.declared.id: claim for claim in (*done.judged, *more.judged)}
+    return Judgement(tuple(judged[each.id] for each in experiments), (*done.errors, *more.errors))
+
+
+def _wanted(experiments: Sequence[LoadedExperiment]) -> list[tuple[tuple[Path, ...], int | None]]:
+    cases = (case for experiment in experiments for case in experiment.cases())
+    return list(dict.fromkeys((case.patches, case.kernel.hz) for case in cases if case.kernel))
+
+
+def _seconds(name: str | None) -> float:
+    """Estimate the time until the first claim is judged."""
+    seconds = TRIALS + (0 if _here("guest") else USERLAND)
+    if builder.built(name) is None:
+        seconds += pace.expected(folder(), name or "").seconds + SOURCE + (0 if _here("compiler") else USERLAND)
+    return seconds
+
+
+def _here(name: Name) -> bool:
+    try:
+        userlands.find(name)
+    except userlands.UserlandMissing:
+        return False
+    return True
+
+
+def _minutes(seconds: float) -> str:
+    minutes = math.ceil(seconds / 60)
+    return "a minute" if minutes == 1 else f"{minutes} minutes"

@@ -1,0 +1,113 @@
+"""Inspect a report as its readers meet it: every link, and every page at several widths in a real browser."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote, urlsplit
+
+from lab.browser import Browser, browser
+
+__all__ = ["WIDTHS", "Inspection", "inspect", "links"]
+
+WIDTHS = (390, 768, 1100, 1920)  # a phone, a tablet or half a screen, a laptop, a desk
+LEAST = 9  # pixels: smaller text cannot be read on a phone
+MOST = 1_200_000  # bytes of a page
+_SCRIPT = Path(__file__).with_name("inspect.js")
+
+
+@dataclass(frozen=True)
+class Inspection:
+    """An inspection has looked at pages, and found what is wrong with them."""
+
+    pages: int
+    problems: tuple[str, ...]
+
+    @property
+    def exit_code(self) -> int:
+        """Return 1 if anything is wrong, else 0."""
+        return 1 if self.problems else 0
+
+    def plain(self) -> dict[str, Any]:
+        """Return it as `lab report --check --json` prints it."""
+        return {"pages": self.pages, "problems": list(self.problems)}
+
+
+def inspect(folder: Path, say: Callable[[str], None]) -> Inspection:
+    """Look at all pages of a report. Raises MachineError when there is no browser, or it fails."""
+    pages = sorted(folder.rglob("*.html"))
+    problems = [*links(folder, pages), *_heavy(folder, pages)]
+    say(f"looking at {len(pages)} pages in a browser")
+    with browser() as screen:
+        for page in pages:
+            problems += _seen(screen, page, str(page.relative_to(folder)))
+    return Inspection(len(pages), tuple(problems))
+
+
+def links(folder: Path, pages: Sequence[Path]) -> Iterator[str]:
+    """Yield the links within a report that lead nowhere, or out of its folder."""
+    known: dict[Path, _Page] = {}
+
+    def read(path: Path) -> _Page:
+        if path not in known:
+            known[path] = _Page(path)
+        return known[path]
+
+    for page in pages:
+        for link in read(page).links:
+            parts = urlsplit(link)
+            if parts.scheme in ("http", "https", "mailto", "data"):
+                continue
+            name, target = page.relative_to(folder), page
+            if parts.path:
+                target = (page.parent / unquote(parts.path)).resolve()
+            if parts.scheme or not target.is_relative_to(folder.resolve()):
+                yield f"{name}: the link {link} leads out of the report"
+            elif not target.is_file():
+                yield f"{name}: the link {link} leads nowhere"
+            elif parts.fragment and unquote(parts.fragment) not in read(target).anchors:
+                yield f"{name}: the link {link} leads to no such section"
+
+
+def _heavy(folder: Path, pages: Sequence[Path]) -> Iterator[str]:
+    for page in pages:
+        if page.stat().st_size > MOST:
+            yield f"{page.relative_to(folder)}: {page.stat().st_size / 1e6:.2f} MB, more than {MOST / 1e6:g}"
+
+
+def _seen(screen: Browser, page: Path, name: str) -> Iterator[str]:
+    """Yield what is wrong with a page at each width."""
+    script = _SCRIPT.read_text(encoding="utf-8").replace("LEAST", str(LEAST))
+    screen.resize(WIDTHS[0])
+    screen.show(page)
+    for width in WIDTHS:
+        screen.resize(width)
+        found = screen.evaluate(script)
+        if found["width"] > width:
+            yield f"{name} at {width} px: {found['width']} px wide ({'; '.join(found['wide']) or 'no part is'})"
+        if width == WIDTHS[0]:
+            yield from (f"{name} at {width} px: text of {each}" for each in found["small"])
+            yield from (f"{name}: a picture without words ({each})" for each in found["silent"])
+
+
+class _Page(HTMLParser):
+    """Reads the links of a page, and what they can lead to in it."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__()
+        self.links: list[str] = []
+        self.anchors: set[str] = set()
+        self.feed(path.read_text(encoding="utf-8"))
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        """Note links and anchors."""
+        having = dict(attrs)
+        if having.get("id"):
+            self.anchors.add(str(having["id"]))
+        if tag in ("a", "link") and having.get("href"):
+            self.links.append(str(having["href"]))
+        if tag in ("img", "script") and having.get("src"):
+            self.links.append(str(having["src"]))

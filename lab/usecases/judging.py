@@ -1,0 +1,83 @@
+"""Judge claims by how their trials ended: each as soon as the last of its trials has, and once."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from lab.errors import LabError
+from lab.record.record import Record
+from lab.record.trial import Trial
+from lab.runner.plan import PlannedCase, Settings
+from lab.spec.loaded import LoadedExperiment
+from lab.verdict import Verdict
+from lab.verdict.judged import JudgedClaim, judge_records
+from lab.verdict.predictions import Predictions
+
+__all__ = ["Judging"]
+
+Outcome = Record | LabError
+
+
+class Judging:
+    """Hold the outcomes of some claims' trials, and the claims that are judged by them."""
+
+    def __init__(
+        self,
+        experiments: Sequence[LoadedExperiment],
+        planned: Sequence[PlannedCase],
+        settings: Settings,
+        predictions: Path,
+    ) -> None:
+        self._experiments = {loaded.id: loaded for loaded in experiments}
+        self._planned: dict[str, list[PlannedCase]] = {claim: [] for claim in self._experiments}
+        for each in planned:
+            self._planned[each.case.claim].append(each)
+        self._settings, self._predictions = settings, predictions
+        self._missing = {claim: {*map(_address, _trials(cases))} for claim, cases in self._planned.items()}
+        self._outcomes: dict[str, Outcome] = {}
+        self._judged: dict[str, JudgedClaim] = {}
+
+    def ended(self, trial: Trial, outcome: Outcome) -> JudgedClaim | None:
+        """Note how a trial ended; return its claim, judged, if none of its trials is missing any more."""
+        self._outcomes[trial.address] = outcome
+        self._missing[trial.claim].discard(trial.address)
+        return None if self._missing[trial.claim] else self._claim(trial.claim)
+
+    def all_ended(self, outcomes: Mapping[str, Outcome]) -> tuple[tuple[JudgedClaim, ...], tuple[LabError, ...]]:
+        """Return all claims, judged, and the errors that their trials ended with; `outcomes` are by address."""
+        self._outcomes |= outcomes
+        ended = [outcomes[trial.address] for cases in self._planned.values() for trial in _trials(cases)]
+        errors = tuple(outcome for outcome in ended if isinstance(outcome, LabError))
+        return tuple(map(self._claim, self._experiments)), errors
+
+    def _claim(self, claim: str) -> JudgedClaim:
+        if claim not in self._judged:
+            self._judged[claim] = self._judge(self._experiments[claim], self._planned[claim])
+        return self._judged[claim]
+
+    def _judge(self, loaded: LoadedExperiment, planned: Sequence[PlannedCase]) -> JudgedClaim:
+        without = {}
+        records: list[Record] = []
+        for each in planned:
+            ended = [self._outcomes[trial.address] for trial in each.trials]
+            failed = [outcome for outcome in ended if isinstance(outcome, LabError)]
+            if each.skipped:
+                without[each.case.key] = Verdict("skipped", each.skipped)
+            elif failed:
+                without[each.case.key] = Verdict("invalid", str(failed[0]))
+            else:
+                records += [outcome for outcome in ended if isinstance(outcome, Record)]
+        cases = tuple(each.case for each in planned)
+        kernel, untestable = self._settings.kernel.describe(), loaded.experiment.untestable
+        predictions = Predictions(self._predictions, loaded.source_sha256, kernel["id"])
+        result = judge_records(cases, records, kernel, self._settings.clock, predictions, without, untestable)
+        return JudgedClaim(loaded, cases, result, tuple(records), kernel)
+
+
+def _trials(planned: Sequence[PlannedCase]) -> list[Trial]:
+    return [trial for each in planned for trial in each.trials]
+
+
+def _address(trial: Trial) -> str:
+    return trial.address

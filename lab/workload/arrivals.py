@@ -1,0 +1,116 @@
+"""Fetch short transfers, each by a connection of its own, which begin at random as independent users' do."""
+
+from __future__ import annotations
+
+import json
+import os
+import selectors
+import socket
+import time
+from itertools import accumulate
+from typing import ClassVar
+
+from lab import outputs
+from lab.spec.task import Reader, Task, Writer
+from lab.testbed import Testbed
+from lab.units import Duration, Size
+from lab.workload.sockets import MARGIN_SECONDS, control_congestion, stream
+
+PORT = 5004
+BLOCK = 1 << 20
+
+
+class Arrivals(Task, frozen=True):
+    """Connects `count` times from `client`; `server` sends `size` bytes at once on each connection, and closes it.
+
+    The connections begin in a Poisson process, after an `interval` in the mean, as the seed has it; with `even`, after
+    the interval itself. Leaves transfers.json: `start_ns`, before each of them connects, and `end_ns`, once its last
+    byte is there, in the order of their starts (nanoseconds of the trial's wall clock).
+    """
+
+    greedy: ClassVar[bool] = True
+    server_sends: ClassVar[bool] = True
+
+    client: str = "receiver"
+    server: str = "sender"
+    count: int = 1000
+    interval: Duration = Duration.of("10 ms")
+    size: Size = Size.of("14600 B")
+    even: bool = False
+    congestion: str = "cubic"
+    ip: int = 4
+
+    def __post_init__(self) -> None:
+        if self.count < 1 or not self.size:
+            raise ValueError(f"{self.count} transfers of {self.size} are none")
+
+    def writer(self) -> Writer:
+        """It gives the kernel all at once, by sendfile."""
+        return Writer(size=self.size.bytes, write_size=self.size.bytes, sendfile=True, congestion=self.congestion)
+
+    def reader(self) -> Reader:
+        """It reads what there is."""
+        return Reader()
+
+    def run(self, testbed: Testbed) -> None:
+        """Run all transfers. Raises WorkloadError when they do not end in their time."""
+        draws = testbed.draws()
+        pauses = [1.0 if self.even else draws.expovariate(1) for _ in range(self.count)]
+        due = [round(each * self.interval.ns) for each in accumulate(pauses)]
+        port = testbed.port(PORT)
+        address = testbed.address(self.server, self.ip), port
+        server = testbed.spawn(self.server, lambda: self._serve(port))
+        testbed.wait_for_listener(server, port)
+        client = testbed.spawn(self.client, lambda: self._fetch(address, due, testbed))
+        client.wait("the client of the arrivals", due[-1] / 1e9 + MARGIN_SECONDS)
+        server.wait("the server of the arrivals", MARGIN_SECONDS)
+
+    def _serve(self, port: int) -> None:
+        block, size = os.memfd_create("block"), self.size.bytes
+        os.truncate(block, size)
+        with stream(self.ip) as listener, selectors.DefaultSelector() as waiting:
+            control_congestion(listener, self.congestion)  # what it accepts inherits that
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            listener.bind(("", port))
+            listener.listen(self.count)
+            waiting.register(listener, selectors.EVENT_READ)
+            sent: dict[int, int] = {}
+            accepted = 0
+            while accepted < self.count or sent:
+                for key, _ in waiting.select():
+                    if key.fileobj is listener:
+                        sock, _ = listener.accept()
+                        sock.setblocking(False)
+                        waiting.register(sock, selectors.EVENT_WRITE)
+                        sent[sock.fileno()] = 0
+                        accepted += 1
+                        continue
+                    sock = key.fileobj  # type: ignore[assignment]  # nothing else is registered
+                    sent[key.fd] += os.sendfile(key.fd, block, sent[key.fd], size - sent[key.fd])
+                    if sent[key.fd] == size:
+                        waiting.unregister(sock)
+                        del sent[key.fd]
+                        sock.close()
+
+    def _fetch(self, address: tuple[str, int], due: list[int], testbed: Testbed) -> None:
+        scratch, flags = bytearray(BLOCK), socket.MSG_TRUNC
+        start_ns, end_ns = [0] * self.count, [0] * self.count
+        begin, begun, ended = time.monotonic_ns(), 0, 0
+        with selectors.DefaultSelector() as waiting:
+            while ended < self.count:
+                wait = None if begun == self.count else max(0.0, (begin + due[begun] - time.monotonic_ns()) / 1e9)
+                for key, _ in waiting.select(wait):
+                    sock: socket.socket = key.fileobj  # type: ignore[assignment]
+                    if not sock.recv_into(scratch, BLOCK, flags):
+                        end_ns[key.data] = time.time_ns()
+                        ended += 1
+                        waiting.unregister(sock)
+                        sock.close()
+                while begun < self.count and time.monotonic_ns() >= begin + due[begun]:
+                    sock = stream(self.ip)
+                    sock.setblocking(False)
+                    start_ns[begun] = time.time_ns()
+                    sock.connect_ex(address)
+                    waiting.register(sock, selectors.EVENT_READ, begun)
+                    begun += 1
+        (testbed.out / outputs.TRANSFERS).write_text(json.dumps({"start_ns": start_ns, "end_ns": end_ns}) + "\n")

@@ -1,0 +1,71 @@
+"""`lab show`: a claim in the terminal, from records that nobody ran."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from lab.cli.app import app
+from lab.errors import InputError
+from lab.report.article import Article
+from tests.report.conftest import here, keep, toy
+
+__all__ = ["here", "keep", "toy"]  # fixtures
+
+Toy = Callable[[], Article]
+
+
+def shown(*arguments: str) -> str:
+    done = CliRunner().invoke(app, ["show", *arguments, "--results", "results"], catch_exceptions=False)
+    assert done.exit_code == 0, done.output
+    return done.output
+
+
+def test_a_claim_has_answer_figures_reason_and_bars(toy: Toy) -> None:
+    toy()
+    said = shown("toy/header")
+    assert "A header has 32 bytes" in said
+    assert "Why: demonstrated it was another header" in said
+    assert "toy/header  not reproduced" in said
+    bar = next(line for line in said.splitlines() if line.startswith("on ") and "█" in line)
+    assert bar.rstrip().endswith("32 B")
+    assert bar.index("┃") == bar.index("█") + 20, "20 B are claimed where 32 letters are 32 B"
+    assert max(map(len, said.splitlines())) <= 80
+
+
+def test_an_article_begins_with_its_answer(here: Path, toy: Toy) -> None:
+    about = here / "experiments" / "toy" / "article.yaml"
+    about.write_text(about.read_text() + "headline: So it is\nanswer: Because `it` is.\n")
+    toy()
+    lines = shown("toy").splitlines()
+    assert lines[0].strip() == "So it is"
+    assert lines[1].strip() == "Because it is."
+    assert sum(line.startswith("toy/") for line in lines) == 4
+
+
+def test_it_is_one_json_document_too(toy: Toy) -> None:
+    toy()
+    assert json.loads(shown("toy/header", "--json"))["claims"][0]["claim"] == "toy/header"
+
+
+def test_its_packets_are_opened(toy: Toy, here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    toy()
+    program = here / "bin" / "tshark"
+    program.parent.mkdir()
+    program.write_text('#!/bin/sh\necho "$2" >opened\n')
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{program.parent}:/bin:/usr/bin")
+    for screen in ("DISPLAY", "WAYLAND_DISPLAY"):
+        monkeypatch.delenv(screen, raising=False)
+    shown("toy/header", "--capture", "--arm", "on")
+    assert (here / "opened").read_text().strip().endswith("out/capture.sender.eth0.pcap")
+
+
+def test_without_packets_it_says_what_to_run(toy: Toy) -> None:
+    toy()
+    with pytest.raises(InputError, match="no capture of toy/rate"):
+        shown("toy/rate", "--capture")

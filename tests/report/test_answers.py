@@ -1,0 +1,102 @@
+"""What a reader sees first: the answer, the counts, a dot for each claim, and a table that can be read alone."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lab.report.article import Article
+from lab.report.dots import _limit, _place, dots
+
+Toy = Callable[[], Article]
+
+
+@pytest.fixture
+def told(here: Path, toy: Toy) -> Article:
+    about = here / "experiments" / "toy" / "article.yaml"
+    about.write_text(
+        about.read_text() + "headline: It is `so`\nanswer: Because.\nstory: {sweep: a limit, header: 32 B}\n"
+    )
+    return toy()
+
+
+def test_the_answer_comes_first(told: Article) -> None:
+    page = told._repr_html_()
+    parts = ["<h1>It is", "A toy &amp; more", '<p class="answer">Because.', '<ul class="counts">', '<ol class="dots"']
+    assert [page.index(part) for part in parts] == sorted(page.index(part) for part in parts)
+    assert "<strong>1</strong>" in page
+    assert "not reproduced</span> (1 demonstrated)" in page, "how well the failures are explained"
+
+
+def test_claims_come_in_the_order_of_the_story(told: Article) -> None:
+    names = ["sweep", "header", "rate", "unrun"]
+    assert [claim.name for claim in told] == names
+    anchors = re.findall(r'<tr role="row" class="first"><th[^>]*><a href="#(\w+)">', told.table().text)
+    assert anchors == names
+
+
+def test_a_dot_for_each_claim_that_was_run(told: Article) -> None:
+    rows = re.findall(r"<li>.*?</li>", dots(told).text)
+    assert [re.findall(r'href="#(\w+)">([^<]*)<', row)[0] for row in rows] == [
+        ("sweep", "a limit"),
+        ("header", "32 B"),
+        ("rate", "rate"),
+    ]
+    header = rows[1]
+    assert "20 B" in header
+    assert "<strong>32 B</strong> (1.6×)" in header
+    left = {kind: float(at) for kind, at in re.findall(r'class="(band|dot)" style="left:([\d.]+)%', header)}
+    assert left["dot"] > left["band"], "measured is more than claimed"
+
+
+def test_a_witness_of_the_same_figure_stands_in_its_claims_row(
+    here: Path, keep: Callable[..., object], toy: Toy
+) -> None:
+    source = here / "experiments" / "toy" / "header.py"
+    source.write_text(source.read_text().replace('Arm("longer", Reported("32 B"', 'Arm("longer", Reported("20 B"'))
+    keep("header")
+    assert "dot witness" not in dots(toy().filter(where=lambda claim: claim.name == "header")).text, (
+        "it explains nothing"
+    )
+
+
+@given(st.floats(1.001, 50), st.floats(0.001, 1000), st.floats(0.001, 1000))
+def test_more_is_never_further_left(limit: float, one: float, other: float) -> None:
+    assert (_place(one, limit) <= _place(other, limit)) == (one <= other) or _place(one, limit) == _place(other, limit)
+    assert 0 <= _place(one, limit) <= 100
+    assert _place(1, limit) == 50
+
+
+@given(st.lists(st.floats(0.2, 5), min_size=1))
+def test_an_axis_shows_every_ratio(ratios: list[float]) -> None:
+    limit = _limit(ratios)
+    assert all(1 / limit <= ratio * 1.000001 and ratio <= limit * 1.000001 for ratio in ratios)
+
+
+def test_a_row_of_the_table_can_be_read_alone(told: Article) -> None:
+    rows = told.table().text.split('<tr role="row" class="')[1:]
+    header, witness = (row for row in rows if "header length" in row)
+    assert header.startswith("first")
+    assert "exactly" in header
+    assert "lab run toy/header --results again" in header
+    assert 'data-label="Why" rowspan="2"' in header
+    assert "it was <code>another</code> header" in header
+    assert witness.startswith("witness")
+    assert "↳ longer" in witness
+    assert "nothing fitted" in witness
+    assert "explains: demonstrated" in witness
+
+
+def test_a_claim_that_was_not_run_says_how_to(told: Article) -> None:
+    row = next(row for row in told.table().text.split("<tr ") if "#unrun" in row)
+    assert "skipped" in row
+    assert "lab run toy/unrun" in row
+
+
+def test_all_results_can_be_had_as_data(told: Article) -> None:
+    assert re.search(r'download="toy\.csv" href="data:text/csv;base64,', told.test_bed().text)

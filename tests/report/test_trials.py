@@ -1,0 +1,79 @@
+"""The page of a trial: what went in, what came out, and a capture that other programs open."""
+
+from __future__ import annotations
+
+import gzip
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lab.metric import Capture
+from lab.metric.pcap import GLOBAL, beginning
+from lab.record.record import Record
+from lab.report import trials
+from lab.report.commands import commands
+from lab.units import to_plain
+from tests.report.conftest import DATA
+
+Keep = Callable[..., list[Record]]
+CAPTURES = ("transfer.pcap", "hole.pcap", "lossy.pcap", "small_writes.pcap")
+
+
+@pytest.fixture
+def written(keep: Keep, tmp_path: Path) -> Path:
+    """The folder of the page of the first trial of a claim."""
+    record = keep("header")[0]
+    trials.write([record], tmp_path / "report")
+    return tmp_path / "report" / "trials" / record.address
+
+
+def test_a_trials_folder_can_be_published(written: Path) -> None:
+    page = (written / "index.html").read_text()
+    for text in ("toy/header: on", "1, repeat 0", "virtual time", "SHA-256", "7.2.13-1"):
+        assert text in page
+    assert 'href="../../toy.html#header"' in page
+    assert 'href="capture.sender.eth0.pcap.gz"' in page
+    assert "Time-sequence graph" in page
+    for name in ("trial.json", "record.json", "qdiscs.before.json", "capture.receiver.eth0.pcap.gz"):
+        assert (written / name).is_file()
+
+
+def test_the_same_trial_makes_the_same_bytes(written: Path, tmp_path: Path) -> None:
+    trials.write([Record(tmp_path / "results" / written.name[:2] / written.name)], tmp_path / "again")
+    again = tmp_path / "again" / "trials" / written.name
+    assert {path.name: path.read_bytes() for path in again.iterdir()} == {
+        path.name: path.read_bytes() for path in written.iterdir()
+    }
+
+
+def test_the_copied_capture_has_the_same_packets(written: Path, tmp_path: Path) -> None:
+    (tmp_path / "cut.pcap").write_bytes(gzip.decompress((written / "capture.sender.eth0.pcap.gz").read_bytes()))
+    cut, whole = Capture(tmp_path / "cut.pcap"), Capture(DATA / "transfer.pcap")
+    count = min(len(whole), trials._PACKETS)
+    assert len(cut) == count
+    for column in ("time_ns", "seq", "ack", "payload", "window"):
+        assert (cut.column(column) == whole.column(column)[:count]).all()
+
+
+@given(st.sampled_from(CAPTURES), st.integers(0, 400), st.integers(14, 200))
+def test_the_beginning_of_a_capture_is_a_capture(name: str, packets: int, length: int) -> None:
+    data = (DATA / name).read_bytes()
+    cut = beginning(data, packets, length)
+    assert cut[:GLOBAL] == data[:GLOBAL]
+    assert beginning(cut, packets, length) == cut
+    assert beginning(data, 10**6, 10**6) == data
+    assert len(cut) <= GLOBAL + packets * (16 + length)
+
+
+def test_a_network_as_commands(keep: Keep) -> None:
+    (record,) = keep("rate")
+    network = to_plain(record.trial.network)
+    said = commands(network, record.json("qdiscs.before.json"))
+    assert "tc -n path qdisc add dev w0b root netem delay 100ms rate 1gbit 24 limit 5 seed 42" in said
+    assert "filter add dev w0a ingress matchall action mirred egress redirect dev w0b" in said
+    assert "sysctl -w net.ipv4.tcp_rmem='4096 131072 6291456'" in said
+    for node in network["nodes"]:
+        assert f"ip netns add {node['name']}" in said
