@@ -26,6 +26,7 @@ __all__ = [
     "SERVICE",
     "SMALL_WRITES",
     "TCP_INFO_RECORD",
+    "TIMELINE",
     "TRANSFERS",
     "capture",
     "captures",
@@ -33,6 +34,7 @@ __all__ = [
     "is_expert",
     "is_tcp_info",
     "netstat",
+    "queue",
     "tcp_info",
 ]
 
@@ -50,6 +52,7 @@ QDISCS_BEFORE, QDISCS_AFTER = "qdiscs.before.json", "qdiscs.after.json"
 PROGRAM, SERVICE = "program", "service"  # .out and .err hold what they said; what they wrote is in the folder program/
 QPERF = "qperf.txt"
 SMALL_WRITES = "small_writes.json"
+TIMELINE = "timeline.json"  # what happened to the links by themselves, and when
 TRANSFERS = "transfers.json"
 
 # Precedes each sample in `tcp_info`: time in ns, local port << 16 | remote port, how many bytes of tcp_info follow.
@@ -84,6 +87,11 @@ def is_expert(name: str) -> bool:
 def netstat(node: str, when: str) -> str:
     """Return the name of the file with the kernel's counters on a node, "before" or "after" the workload."""
     return f"netstat.{node}.{when}.txt"
+
+
+def queue(link: str, way: str) -> str:
+    """Return the name of the file with what a link's queue did over time."""
+    return f"queue.{link}.{way}.json"
 
 
 def tcp_info(node: str) -> str:

@@ -13,7 +13,7 @@ from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
 from threading import Lock
-from typing import TYPE_CHECKING, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from lab.errors import LabError, MachineError
 
@@ -30,6 +30,10 @@ MESSAGE_BYTES = 4096  # of an error, less than a pipe holds
 
 class WorkloadError(LabError):
     """Raised when a measuring tool fails, or does not end in its time."""
+
+
+def _no_queues(link: str, way: str) -> Mapping[str, Any]:
+    raise WorkloadError(f"there is no link {link}, {way}, to look at")
 
 
 class Joinable(Protocol):
@@ -53,6 +57,7 @@ class Testbed:
     chance: str = ""  # what the trial's seed makes of all that is drawn here
     own_port: int | None = None  # that the workload's server listens on, beside other workloads
     compiled: Path = Path()  # where the programs are that were compiled for the trial
+    queue: Callable[[str, str], Mapping[str, Any]] = _no_queues  # (link, way) -> what its queue says of itself
 
     def part(self, name: str, port: int, undo: ExitStack) -> Testbed:
         """Return what one of several workloads acts on: a folder for its outputs, a port and draws of its own."""

@@ -10,7 +10,7 @@ import time
 from pathlib import Path
 
 from lab.errors import LabError
-from lab.fabric import device, offload, qdisc
+from lab.fabric import device, offload, qdisc, stage
 from lab.fabric.netlink import Netlink
 from lab.fabric.spaces import WIRES, Spaces
 from lab.spec.network import WAYS, Direction, Interface, Kind, Link, Node, Offloads, Shaper
@@ -52,7 +52,10 @@ def connect(spaces: Spaces, number: int, link: Link) -> None:
             with spaces.inside(end.node) as netlink:
                 _configure(spaces, netlink, end)
         for side, (sender, direction, _) in enumerate(link.directions()):
-            device.redirect(wires, inner[side], inner[1 - side])
+            if direction.queue:
+                stage.insert(wires, number, side, link.name, direction, inner[side], inner[1 - side])
+            else:
+                device.redirect(wires, inner[side], inner[1 - side])
             seed = qdisc.prng_seed(spaces.seed, link.name, WAYS[side])
             device.add_qdisc(wires, inner[1 - side], qdisc.netem(direction, seed))
             if card := nic(direction):
@@ -74,6 +77,7 @@ def finish(spaces: Spaces, node: Node) -> None:
 def settle(spaces: Spaces) -> None:
     """Wait until the kernel has noticed every carrier: it does so lazily, and loses frames before."""
     inner = [wire_end(number, side) for number in range(len(spaces.network.links)) for side in (0, 1)]
+    inner += [end for number, side, _, _ in stage.staged(spaces.network) for end in stage.ends(number, side)]
     outer = {node: [end.name for end in ends] for node, ends in spaces.interfaces.items()}
     seconds = SETTLE_SECONDS + 2 * len(inner) // NOTICED
     deadline = time.monotonic() + seconds

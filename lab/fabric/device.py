@@ -17,10 +17,12 @@ from lab.fabric import qdisc
 from lab.fabric.namespace import Namespace
 from lab.fabric.netlink import NLM_F_CREATE, NLM_F_EXCL, NLM_F_REPLACE, Netlink, Request, attribute, attributes
 from lab.spec.network import Interface, Route
+from lab.units import Size
 
 RTM_NEWLINK, RTM_GETLINK = 16, 18
 RTM_NEWADDR, RTM_NEWROUTE, RTM_NEWNEIGH = 20, 24, 28
-RTM_NEWQDISC, RTM_DELQDISC, RTM_GETQDISC, RTM_NEWTFILTER, RTM_GETTFILTER = 36, 37, 38, 44, 46
+RTM_NEWQDISC, RTM_DELQDISC, RTM_GETQDISC = 36, 37, 38
+RTM_NEWTCLASS, RTM_GETTCLASS, RTM_NEWTFILTER, RTM_GETTFILTER = 40, 42, 44, 46
 
 _IFINFO = struct.Struct("=BxHiII")  # family, type, index, flags, change
 _IFADDR = struct.Struct("=BBBBi")  # family, prefix length, flags, scope, index
@@ -35,6 +37,7 @@ IFA_F_NODAD = 0x02
 NUD_PERMANENT = 0x80
 TC_ROOT, TC_INGRESS = 0xFFFFFFFF, 0xFFFFFFF1
 TC_INGRESS_HANDLE = 0xFFFF0000
+SHAPER, LEAF = 0x10000, 0x10001  # 1: and its class 1:1
 TC_HOOKS = {"in": 0xFFFFFFF2, "out": 0xFFFFFFF3}  # of clsact: TC_H_MIN_INGRESS, TC_H_MIN_EGRESS
 TCA_BPF_FD, TCA_BPF_NAME, TCA_BPF_FLAGS, TCA_BPF_ID = 6, 7, 8, 11
 TCA_BPF_FLAG_ACT_DIRECT = 1
@@ -172,14 +175,44 @@ def _neighbour(address: str, mac: str) -> tuple[int, bytes]:
     return family, attribute(1, packed) + attribute(2, bytes.fromhex(mac.replace(":", "")))
 
 
-def add_qdisc(netlink: Netlink, name: str, what: list[bytes]) -> None:
-    """Make `what` (kind and options) the root qdisc of `name`."""
-    body = _TCMSG.pack(0, index(netlink, name), 0, TC_ROOT, 0) + b"".join(what)
+def pair(netlink: Netlink, name: str, peer: str, mtu: Size) -> None:
+    """Make a veth pair with both ends here; one queue each, and no address of IPv6's that would speak."""
+    queues = [attribute(IFLA_NUM_TX_QUEUES, 1), attribute(IFLA_NUM_RX_QUEUES, 1)]
+    ends = [[attribute(IFLA_IFNAME, each), attribute(IFLA_MTU, mtu.bytes), *queues] for each in (name, peer)]
+    data = attribute(VETH_INFO_PEER, _IFINFO.pack(0, 0, 0, 0, 0) + b"".join(ends[1]))
+    info = attribute(IFLA_LINKINFO, [attribute(IFLA_INFO_KIND, "veth"), attribute(IFLA_INFO_DATA, data)])
+    body = _IFINFO.pack(0, 0, 0, 0, 0) + b"".join([*ends[0], info])
+    netlink.do(f"making {name}", RTM_NEWLINK, body, NLM_F_CREATE | NLM_F_EXCL)
+
+
+def add_qdisc(netlink: Netlink, name: str, what: list[bytes], parent: int = TC_ROOT, handle: int = 0) -> None:
+    """Make `what` (kind and options) a qdisc of `name`: its root, or below the class `parent`."""
+    body = _TCMSG.pack(0, index(netlink, name), handle, parent, 0) + b"".join(what)
     netlink.do(f"shaping {name}", RTM_NEWQDISC, body, NLM_F_CREATE | NLM_F_EXCL)
 
 
-def redirect(netlink: Netlink, source: str, target: str) -> None:
-    """Send every frame that arrives on `source` out by `target`."""
+def change_qdisc(netlink: Netlink, name: str, what: list[bytes]) -> None:
+    """Give the root qdisc of `name` other options; what it holds stays."""
+    netlink.do_all([changed_qdisc(netlink, name, what)])
+
+
+def changed_qdisc(netlink: Netlink, name: str, what: list[bytes]) -> Request:
+    """Return the request of `change_qdisc`, for where there is no time to look the name up."""
+    body = _TCMSG.pack(0, index(netlink, name), 0, TC_ROOT, 0) + b"".join(what)
+    return Request(f"changing {name}", RTM_NEWQDISC, body)
+
+
+def set_class(netlink: Netlink, name: str, what: list[bytes], new: bool = False) -> None:
+    """Make, or change, the class `LEAF` of the qdisc `SHAPER` of `name`."""
+    body = _TCMSG.pack(0, index(netlink, name), LEAF, SHAPER, 0) + b"".join(what)
+    netlink.do(f"shaping {name}", RTM_NEWTCLASS, body, NLM_F_CREATE | NLM_F_EXCL if new else 0)
+
+
+def redirect(netlink: Netlink, source: str, target: str, orphan: bool = False) -> None:
+    """Send every frame that arrives on `source` out by `target`.
+
+    An orphan no longer belongs to its sender's socket: a copy goes on, and the frame itself ends here.
+    """
     here = index(netlink, source)
     ingress = _TCMSG.pack(0, here, TC_INGRESS_HANDLE, TC_INGRESS, 0)
     netlink.do(
@@ -188,8 +221,9 @@ def redirect(netlink: Netlink, source: str, target: str) -> None:
         ingress + attribute(qdisc.TCA_KIND, "ingress"),
         NLM_F_CREATE | NLM_F_EXCL,
     )
-    stolen, egress_redirect = 4, 1  # TC_ACT_STOLEN, TCA_EGRESS_REDIR
-    mirred = struct.pack("=IIiiiiI", 0, 0, stolen, 0, 0, egress_redirect, index(netlink, target))
+    stolen, egress_redirect, egress_mirror = 4, 1, 2  # TC_ACT_STOLEN, TCA_EGRESS_REDIR, TCA_EGRESS_MIRROR
+    way = egress_mirror if orphan else egress_redirect
+    mirred = struct.pack("=IIiiiiI", 0, 0, stolen, 0, 0, way, index(netlink, target))
     action = [attribute(1, "mirred"), attribute(2, attribute(2, mirred))]  # TCA_ACT_KIND, TCA_ACT_OPTIONS
     options = attribute(2, attribute(1, action))  # TCA_MATCHALL_ACT, first action
     body = _TCMSG.pack(0, here, 0, TC_INGRESS_HANDLE, 1 << 16 | socket.htons(ETH_P_ALL))
@@ -226,15 +260,24 @@ def remove_programs(netlink: Netlink, name: str) -> None:
     netlink.do(f"closing the hooks of {name}", RTM_DELQDISC, body)
 
 
-def qdiscs(netlink: Netlink) -> dict[str, dict[str, Any]]:
-    """Return the root qdisc of every interface, described."""
+def qdiscs(netlink: Netlink, parent: int = TC_ROOT) -> dict[str, dict[str, Any]]:
+    """Return the root qdisc of every interface, or the one below its class `parent`, described."""
     names = {state.index: name for name, state in links(netlink).items()}
     found = {}
     for body in netlink.dump("listing qdiscs", RTM_GETQDISC, _TCMSG.pack(0, 0, 0, 0, 0)):
-        _, number, _, parent, _ = _TCMSG.unpack_from(body)
-        if parent == TC_ROOT:
+        _, number, _, above, _ = _TCMSG.unpack_from(body)
+        if above == parent:
             found[names[number]] = qdisc.describe(attributes(body[_TCMSG.size :]))
     return found
+
+
+def class_options(netlink: Netlink, name: str) -> bytes:
+    """Return the options of the class `LEAF` of `name`; none when there is no such class."""
+    request = _TCMSG.pack(0, index(netlink, name), 0, 0, 0)
+    for body in netlink.dump(f"listing the classes of {name}", RTM_GETTCLASS, request):
+        if _TCMSG.unpack_from(body)[2] == LEAF:
+            return attributes(body[_TCMSG.size :]).get(qdisc.TCA_OPTIONS, b"")
+    return b""
 
 
 def _packed(address: str) -> tuple[socket.AddressFamily, bytes, int]:

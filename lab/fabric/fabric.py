@@ -61,6 +61,10 @@ class Fabric:
         """Return every qdisc that shapes, with its counters (see `readback.qdiscs`)."""
         return readback.qdiscs(self.spaces)
 
+    def queue(self, link: str, way: str) -> dict[str, Any]:
+        """Return what one direction's queue says of itself, or its wire where it has none. Raises FabricError."""
+        return readback.queue(self.spaces, link, way)
+
     def differences(self) -> list[str]:
         """Return what the kernel does differently from what the network asks for; empty when the fabric is exact."""
         return readback.differences(self.spaces)

@@ -19,7 +19,7 @@ from statistics import median
 from typing import Any
 
 from lab.fabric.fabric import Fabric
-from lab.fabric.qdisc import ETHERNET_HEADER, FRAME_OVERHEAD
+from lab.fabric.shaper import ETHERNET_HEADER, FRAME_OVERHEAD
 from lab.spec.network import Direction, Interface, Shaper
 
 ETHERTYPE = 0x88B5  # IEEE 802: local experimental
@@ -94,7 +94,7 @@ def _measured(way: _Way) -> dict[str, Any]:
     direction = way.direction
     size = direction.mtu.bytes + ETHERNET_HEADER.bytes
     count = _burst(way, size)
-    wild = bool(direction.jitter) or direction.reorder > 0
+    wild = any((direction.jitter, direction.reorder, direction.trace, direction.slot))
     sent = []
     for number in range(SINGLES):
         frame = way.frame(number, SHORTEST)

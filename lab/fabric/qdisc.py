@@ -20,20 +20,23 @@ import hashlib
 import struct
 from typing import Any
 
+from lab.fabric import counters, queue
 from lab.fabric.netlink import attribute, attributes
-from lab.spec.network import Direction, Shaper
+from lab.fabric.shaper import ETHERNET_HEADER, FRAME_OVERHEAD, wire_rate
+from lab.spec.network import BurstLoss, Direction, Shaper, Slot
 from lab.units import Duration, Rate, Size
 
-FRAME_OVERHEAD = Size(24)
-ETHERNET_HEADER = Size(14)
-
 TCA_KIND, TCA_OPTIONS, TCA_STATS2 = 1, 2, 7
-_STATS_BASIC, _STATS_QUEUE = 1, 3
+_STATS_BASIC, _STATS_QUEUE, _STATS_APP = 1, 3, 4
 _PROBABILITY = 0xFFFFFFFF
 _U32 = 1 << 32
 
 # enum in uapi linux/pkt_sched.h: TCA_NETEM_*
-_REORDER, _RATE, _RATE64, _LATENCY64, _JITTER64, _PRNG_SEED = 3, 6, 8, 10, 11, 14
+_CORR, _REORDER, _CORRUPT, _LOSS, _RATE, _RATE64 = 1, 3, 4, 5, 6, 8
+_LATENCY64, _JITTER64, _SLOT, _PRNG_SEED = 10, 11, 12, 14
+_LOSS_GE = 2  # NETEM_LOSS_GE: the Gilbert-Elliott model
+_NETEM_GE = struct.Struct("=4I")  # p, r, h (what comes through in the bad state), k1 (what is lost in the good one)
+_NETEM_SLOT = struct.Struct("=qqiiqq")  # min_delay, max_delay, max_packets, max_bytes, and a distribution's
 _NETEM_QOPT = struct.Struct("=6I")  # latency, limit, loss, gap, duplicate, jitter
 _NETEM_RATE = struct.Struct("=IiIi")  # rate, packet_overhead, cell_size, cell_overhead
 # TCA_TBF_*
@@ -52,8 +55,16 @@ def prng_seed(seed: str, link: str, way: str) -> int:
 
 def netem_wanted(direction: Direction) -> dict[str, Any]:
     """Return what netem must report for this direction, in `describe`'s form; of its seed see `described_seed`."""
-    rate = direction.rate if direction.shaper is Shaper.PATH else None
+    rate = netem_rate(direction)
+    burst, slot = direction.burst_loss, direction.slot
+    unusual = {
+        "jitter_correlation": direction.jitter_correlation and _chance(direction.jitter_correlation) / _PROBABILITY,
+        "burst_loss": burst and _burst_form(_burst(burst)),
+        "corrupt": direction.corrupt and _chance(direction.corrupt) / _PROBABILITY,
+        "slot": slot and _slot_form(*_slot(slot)[:4]),
+    }
     return {
+        **{name: wanted for name, wanted in unusual.items() if wanted},
         "rate": str(rate) if rate else None,
         "overhead": str(FRAME_OVERHEAD) if rate else None,
         "delay": str(direction.delay),
@@ -63,6 +74,13 @@ def netem_wanted(direction: Direction) -> dict[str, Any]:
         "duplicate": _chance(direction.duplicate) / _PROBABILITY,
         "limit": direction.limit,
     }
+
+
+def netem_rate(direction: Direction) -> Rate | None:
+    """Return the rate that the netem of this direction serialises by; None where something else does."""
+    if direction.shaper is Shaper.NIC:
+        return None
+    return wire_rate(direction) if direction.queue else direction.rate
 
 
 def netem(direction: Direction, seed: int) -> list[bytes]:
@@ -76,8 +94,16 @@ def netem(direction: Direction, seed: int) -> list[bytes]:
     ]
     if direction.reorder:
         nested.append(attribute(_REORDER, struct.pack("=II", _chance(direction.reorder), 0)))
-    if direction.rate and direction.shaper is Shaper.PATH:
-        rate = direction.rate.bps // 8
+    if direction.jitter_correlation:
+        nested.append(attribute(_CORR, struct.pack("=3I", _chance(direction.jitter_correlation), 0, 0)))
+    if burst := direction.burst_loss:
+        nested.append(attribute(_LOSS, [attribute(_LOSS_GE, _burst(burst))]))
+    if direction.corrupt:
+        nested.append(attribute(_CORRUPT, struct.pack("=II", _chance(direction.corrupt), 0)))
+    if direction.slot:
+        nested.append(attribute(_SLOT, _NETEM_SLOT.pack(*_slot(direction.slot))))
+    if limited := netem_rate(direction):
+        rate = limited.bps // 8
         nested.append(attribute(_RATE, _NETEM_RATE.pack(min(rate, _U32 - 1), FRAME_OVERHEAD.bytes, 0, 0)))
         if rate >= _U32:
             nested.append(attribute(_RATE64, struct.pack("=Q", rate)))
@@ -112,8 +138,8 @@ def tbf(rate: Rate, mtu: Size, limit: int) -> list[bytes]:
 def describe(found: dict[int, bytes]) -> dict[str, Any]:
     """Return a qdisc's attributes as plain data: kind, options and counters since it was made.
 
-    `packets` and `bytes` are what it let go (bytes without the 24 of FRAME_OVERHEAD), `drops` and `overlimits` are as
-    `tc -s` counts them, `backlog` is the packets that it holds.
+    `counted` is what a queue counts by itself. `packets` and `bytes` are what it let go (bytes without the 24 of
+    FRAME_OVERHEAD), `drops` and `overlimits` are as `tc -s` counts them, `backlog` is the packets that it holds.
     """
     kind = found[TCA_KIND].rstrip(b"\0").decode()
     stats = attributes(found.get(TCA_STATS2, b""))
@@ -123,7 +149,8 @@ def describe(found: dict[int, bytes]) -> dict[str, Any]:
     decode = {"netem": _netem_options, "tbf": _tbf_options}.get(kind)
     return {
         "kind": kind,
-        "options": decode(options) if decode else {},
+        "options": decode(options) if decode else queue.options(kind, options),
+        **({"counted": counted} if (counted := counters.counted(kind, stats.get(_STATS_APP, b""))) else {}),
         "packets": sent_packets,
         "bytes": sent_bytes,
         "drops": drops,
@@ -139,8 +166,15 @@ def _netem_options(data: bytes) -> dict[str, Any]:
     if _RATE64 in nested:
         rate = struct.unpack("=Q", nested[_RATE64])[0]
     reorder = struct.unpack_from("=I", nested.get(_REORDER, bytes(4)))[0]
+    unusual = {
+        "jitter_correlation": struct.unpack_from("=I", nested.get(_CORR, bytes(4)))[0] / _PROBABILITY,
+        "burst_loss": _burst_form(attributes(nested.get(_LOSS, b"")).get(_LOSS_GE)),
+        "corrupt": struct.unpack_from("=I", nested.get(_CORRUPT, bytes(4)))[0] / _PROBABILITY,
+        "slot": _slot_form(*_NETEM_SLOT.unpack(nested[_SLOT])[:4]) if _SLOT in nested else None,
+    }
     seed = {"seed": described_seed(struct.unpack("=Q", nested[_PRNG_SEED])[0])} if _PRNG_SEED in nested else {}
     return {
+        **{name: value for name, value in unusual.items() if value},
         **seed,
         "rate": str(Rate(8 * rate)) if rate else None,
         "overhead": str(Size(overhead)) if rate else None,
@@ -151,6 +185,26 @@ def _netem_options(data: bytes) -> dict[str, Any]:
         "duplicate": duplicate / _PROBABILITY,
         "limit": limit,
     }
+
+
+def _slot(slot: Slot) -> tuple[int, ...]:
+    limits = (slot.packets or 0, slot.bytes.bytes if slot.bytes else 0)  # 0: any number
+    return slot.min.ns, slot.max.ns, *limits, 0, 0
+
+
+def _slot_form(least: int, most: int, packets: int, size: int) -> list[str | int]:
+    return [str(Duration(least)), str(Duration(most)), packets, size]
+
+
+def _burst(burst: BurstLoss) -> bytes:
+    return _NETEM_GE.pack(*map(_chance, (burst.p, burst.r, 1 - burst.bad, burst.good)))
+
+
+def _burst_form(data: bytes | None) -> list[float] | None:
+    if data is None:
+        return None
+    p, r, kept, lost = _NETEM_GE.unpack(data)
+    return [p / _PROBABILITY, r / _PROBABILITY, (_PROBABILITY - kept) / _PROBABILITY, lost / _PROBABILITY]
 
 
 def _tbf_options(data: bytes) -> dict[str, Any]:

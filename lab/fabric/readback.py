@@ -5,27 +5,46 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from lab.fabric import build, device, offload, qdisc
+from lab.fabric import build, device, offload, qdisc, stage
 from lab.fabric.netlink import Netlink
 from lab.fabric.spaces import WIRES, Spaces
 from lab.spec.network import WAYS, Node, Offloads
 
 
 def qdiscs(spaces: Spaces) -> list[dict[str, Any]]:
-    """Return every qdisc that shapes, with its counters, wires first (see `qdisc.describe` for the fields)."""
+    """Return every qdisc that shapes, with its counters: wires, then queues, then nodes.
+
+    See `qdisc.describe` for the fields.
+    """
     found = []
     with spaces.inside(WIRES) as netlink:
         by_end = device.qdiscs(netlink)
+        queues = device.qdiscs(netlink, device.LEAF)
     for number, link in enumerate(spaces.network.links):
         for side, name in enumerate(WAYS):
             end = build.wire_end(number, 1 - side)
             found.append({"node": link.name, "interface": end, "direction": name, **by_end[end]})
+    for number, side, link, _ in stage.staged(spaces.network):
+        end, _ = stage.ends(number, side)
+        found.append({"node": link.name, "interface": end, "direction": WAYS[side], **queues[end]})
     for node in spaces.network.nodes:
         with spaces.inside(node.name) as netlink:
             for interface, plain in device.qdiscs(netlink).items():
                 if plain["kind"] != "noqueue":
                     found.append({"node": node.name, "interface": interface, "direction": "out", **plain})
     return found
+
+
+def queue(spaces: Spaces, link: str, way: str) -> dict[str, Any]:
+    """Return the qdisc in which that direction's frames wait. Raises FabricError when there is no such direction."""
+    for number, each in enumerate(spaces.network.links):
+        for side, (name, (_, direction, _)) in enumerate(zip(WAYS, each.directions(), strict=True)):
+            if (each.name, name) == (link, way):
+                with spaces.inside(WIRES) as netlink:
+                    if direction.queue:
+                        return device.qdiscs(netlink, device.LEAF)[stage.ends(number, side)[0]]
+                    return device.qdiscs(netlink)[build.wire_end(number, 1 - side)]
+    raise build.FabricError(f"the network has no link {link}, {way}")
 
 
 def differences(spaces: Spaces) -> list[str]:
@@ -60,6 +79,7 @@ def _of_wires(spaces: Spaces) -> Iterator[tuple[str, object, object]]:
     found = {(each["node"], each["interface"]): each for each in qdiscs(spaces)}
     with spaces.inside(WIRES) as netlink:
         offloads = _offloads(netlink, len(spaces.network.links))
+        yield from stage.differences(netlink, found, spaces.network)
     for number, link in enumerate(spaces.network.links):
         for side, (sender, direction, _) in enumerate(link.directions()):
             end = build.wire_end(number, 1 - side)

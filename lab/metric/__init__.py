@@ -51,6 +51,7 @@ from lab.metric.metrics import (
     window_settled,
 )
 from lab.metric.program import program_json, program_match
+from lab.metric.queue import mean_queue_delay, queue_drops, queue_marked_share, queue_marks
 from lab.metric.rtt import RoundTrips, echo_error, round_trips_of, rtt_samples, srtt_difference
 from lab.metric.sack import sack_blocks
 from lab.metric.segments import fragments, header_share, largest_payload, mss_in, transfer_time
@@ -109,6 +110,7 @@ __all__ = [
     "latencies",
     "lone_acks",
     "marked_share",
+    "mean_queue_delay",
     "message_latency",
     "mss_in",
     "of_flow",
@@ -119,6 +121,9 @@ __all__ = [
     "program_match",
     "qperf_goodput",
     "queue_delay",
+    "queue_drops",
+    "queue_marked_share",
+    "queue_marks",
     "retransmits",
     "retransmitted_share",
     "round_trips_of",

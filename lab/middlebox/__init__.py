@@ -6,9 +6,10 @@ by `kind`.
 
 from lab.middlebox.drop import DropSegment
 from lab.middlebox.firewall import NftMaxseg, TcpMss
+from lab.middlebox.nat import Firewall, Masquerade
 from lab.middlebox.program import MssProgram
 from lab.middlebox.queue import MssQueue
 
-Middlebox = DropSegment | MssProgram | MssQueue | NftMaxseg | TcpMss
+Middlebox = DropSegment | Firewall | Masquerade | MssProgram | MssQueue | NftMaxseg | TcpMss
 
-__all__ = ["DropSegment", "Middlebox", "MssProgram", "MssQueue", "NftMaxseg", "TcpMss"]
+__all__ = ["DropSegment", "Firewall", "Masquerade", "Middlebox", "MssProgram", "MssQueue", "NftMaxseg", "TcpMss"]

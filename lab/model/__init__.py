@@ -36,6 +36,7 @@ from lab.model.mss import (
     no_fragments,
     tcp_header_length,
 )
+from lab.model.queueing import bdp, dctcp_threshold
 from lab.model.response import goodput_response_cubic, goodput_response_reno, window_cubic, window_reno
 from lab.model.rtt import (
     rtt_despite_retransmission,

@@ -17,6 +17,10 @@ def check(scenario: Scenario) -> None:
         raise ModelError("the path loses frames: the model covers a transfer without loss")
     if any(hop.is_left_to_chance for hop in hops):
         raise ModelError("the path delays, reorders or duplicates frames by chance: the model covers one that does not")
+    if any(hop.queue for hop in hops):
+        raise ModelError("the path has a queue of its own: the model covers a wire's FIFO")
+    if any(hop.changes for hop in hops):
+        raise ModelError("the path changes: the model covers one that does not")
     if any(narrows(way) for way in (scenario, scenario.reversed())):
         raise ModelError("a later link has a smaller MTU than the sender's: the model covers no discovery of it")
     if any(hop.shaper is Shaper.NIC for hop in hops):

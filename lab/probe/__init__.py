@@ -8,8 +8,9 @@ from lab.probe.capture import Capture
 from lab.probe.cpu import CpuTime
 from lab.probe.expert import ExpertInfo
 from lab.probe.netstat import Netstat
+from lab.probe.queue import QueueState
 from lab.probe.tcp_info import TcpInfo
 
-Probe = Capture | CpuTime | ExpertInfo | Netstat | TcpInfo
+Probe = Capture | CpuTime | ExpertInfo | Netstat | QueueState | TcpInfo
 
-__all__ = ["Capture", "CpuTime", "ExpertInfo", "Netstat", "Probe", "TcpInfo"]
+__all__ = ["Capture", "CpuTime", "ExpertInfo", "Netstat", "Probe", "QueueState", "TcpInfo"]

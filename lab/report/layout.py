@@ -33,10 +33,17 @@ def neighbours(network: Mapping[str, Any], node: str) -> Iterator[tuple[str, Map
 
 def direction(way: Mapping[str, Any]) -> str:
     """Describe one direction: rate, delay, and whatever else differs from an ideal wire."""
-    parts = [way["rate"] or "unlimited"]
+    parts = [way["rate"] or (f"trace {way['trace']['file']}" if "trace" in way else "unlimited")]
     if not str(way["delay"]).startswith("0 "):
         parts.append(f"delay {way['delay']}")
     if not str(way["jitter"]).startswith("0 "):
         parts.append(f"jitter {way['jitter']}")
     parts += [f"{name} {100 * way[name]:g} %" for name in ("loss", "reorder", "duplicate") if way[name]]
-    return ", ".join([*parts, f"MTU {way['mtu']}", f"limit {way['limit']:,}"])
+    if "burst_loss" in way:
+        parts.append("loss in bursts")
+    if "corrupt" in way:
+        parts.append(f"corrupt {100 * way['corrupt']:g} %")
+    if "changes" in way:
+        parts.append(f"{len(way['changes'])} change{'s' if len(way['changes']) > 1 else ''}")
+    held = way["queue"]["kind"] if "queue" in way else f"limit {way['limit']:,}"
+    return ", ".join([*parts, f"MTU {way['mtu']}", held])

@@ -22,6 +22,7 @@ import msgspec
 from lab.errors import LabError
 from lab.fabric import choose
 from lab.fabric.fabric import Fabric
+from lab.runner.playing import playing
 from lab.spec.clock import Clock
 from lab.spec.network import Network
 from lab.units import from_plain
@@ -55,6 +56,7 @@ def main(folder: Path) -> int:
     try:
         with ExitStack() as undo:
             fabric = undo.enter_context(choose(wanted.fabric)(wanted.network, seed=str(wanted.seed)))
+            undo.enter_context(playing(fabric, Path(os.devnull)))
             _name_everyone(wanted.network)
             os.chdir("/tmp")
             if wanted.command is not None:

@@ -22,7 +22,7 @@ from typing import Any
 from lab import outputs
 from lab.fabric.fabric import Fabric
 from lab.fabric.measure import measure
-from lab.fabric.qdisc import ETHERNET_HEADER, FRAME_OVERHEAD
+from lab.fabric.shaper import ETHERNET_HEADER, FRAME_OVERHEAD
 from lab.fabric.spaces import WIRES
 from lab.probe import proc_stat
 from lab.spec.network import Shaper

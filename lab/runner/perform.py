@@ -7,7 +7,6 @@ guest that boots in a tenth of a second.
 
 from __future__ import annotations
 
-import ctypes
 import fcntl
 import json
 import os
@@ -23,11 +22,12 @@ import msgspec
 from lab import outputs
 from lab.errors import LabError
 from lab.fabric import choose
+from lab.fabric.alarm import Alarm
 from lab.fabric.fabric import Fabric
 from lab.middlebox import Middlebox
 from lab.probe import Probe
 from lab.record.trial import Trial
-from lab.runner import saturation
+from lab.runner import playing, saturation
 from lab.spec.clock import Place, cpu_takes_time
 from lab.spec.network import Kind, Network
 from lab.testbed import Testbed
@@ -54,7 +54,7 @@ SHOWN_SYSCTLS = (
 # than a second: in the first one the kernel may put off what it learns of links, and ping takes a second for 0.
 START_NS: Mapping[Place, int] = {"uml": 1_500_000_000, "vm": 8_000_000_000}
 LATE_NS = 200_000  # where instructions take time, so does waking up
-TFD_TIMER_ABSTIME = 1
+ON_TIME_NS = 1_000  # where they take none
 RNDRESEEDCRNG = 0x5207  # linux/random.h
 
 
@@ -80,15 +80,8 @@ def _start(start_ns: int) -> None:
 
     Raises LabError when the moment has passed.
     """
-    # A timerfd expires to the nanosecond; a sleep has a timer slack of 50 us.
-    libc = ctypes.CDLL(None, use_errno=True)
-    timer = libc.timerfd_create(time.CLOCK_MONOTONIC, os.O_CLOEXEC)
-    if timer < 0 or libc.timerfd_settime(
-        timer, TFD_TIMER_ABSTIME, (ctypes.c_long * 4)(0, 0, *divmod(start_ns, 10**9)), None
-    ):
-        raise OSError(ctypes.get_errno(), "cannot wait for the trial's start")
-    os.read(timer, 8)
-    os.close(timer)
+    with Alarm() as alarm:
+        alarm.wait(start_ns)
     if time.monotonic_ns() > start_ns + LATE_NS:
         late = f"the guest took more than {start_ns / 1e9:g} s of its own time to start"
         raise LabError(f"{late}: no trial can be repeated so")
@@ -125,7 +118,9 @@ def perform(trial: Trial, folder: Path) -> dict[str, Any]:
         _write(out / outputs.QDISCS_BEFORE, fabric.qdiscs())
         with ExitStack() as undo:
             spaces = {node.name: fabric.namespace(node.name) for node in network.nodes}
-            testbed = Testbed(spaces, _addresses(network), out, undo, _chance(trial), compiled=folder / COMPILED)
+            testbed = Testbed(
+                spaces, _addresses(network), out, undo, _chance(trial), compiled=folder / COMPILED, queue=fabric.queue
+            )
             with ExitStack() as standing:
                 for middlebox in middleboxes:
                     standing.enter_context(middlebox.installed(testbed))
@@ -134,9 +129,11 @@ def perform(trial: Trial, folder: Path) -> dict[str, Any]:
                 if real:
                     standing.enter_context(monitor.watching(testbed, fabric, wires, workload.greedy))
                 load = standing.enter_context(saturation.measured()) if counted else None
-                workload.run(testbed)
+                with playing.playing(fabric, out / outputs.TIMELINE):
+                    workload.run(testbed)
         _write(out / outputs.QDISCS_AFTER, fabric.qdiscs())
         after = [f"after the run, {each}" for each in fabric.differences() if each not in before]
+        after += playing.missed(out / outputs.TIMELINE, LATE_NS if real or counted else ON_TIME_NS)
         if real:
             monitor.measure_again(fabric, out)
     environment["spins"] = spins()

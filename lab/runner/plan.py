@@ -156,4 +156,4 @@ def _samples(case: Case, clock: Clock, settings: Settings) -> tuple[tuple[int, i
 
 
 def _limited(network: Network) -> bool:
-    return any(direction.rate for link in network.links for _, direction, _ in link.directions())
+    return any(direction.rate or direction.trace for link in network.links for _, direction, _ in link.directions())

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
-import re
 from collections.abc import Iterable
-from fractions import Fraction
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import (
@@ -17,12 +15,15 @@ from pydantic import (
     PlainValidator,
     Strict,
     StringConstraints,
+    ValidationInfo,
     WithJsonSchema,
     model_validator,
 )
 
+from lab.spec import changing, queue, trace
 from lab.spec.document import Place
-from lab.spec.network import Shaper
+from lab.spec.network import Queue, Shaper, Trace
+from lab.spec.share import Percent
 from lab.units import Duration, Quantity, Rate, Size
 
 MTU_MIN, MTU_MAX = 68, 65535  # bytes: RFC 791's smallest datagram that every network carries; the largest veth takes
@@ -35,25 +36,6 @@ class Mistakes(ValueError):
     def __init__(self, found: Iterable[tuple[Place, str]]) -> None:
         self.found = tuple(dict.fromkeys(found))
         super().__init__("; ".join(message for _, message in self.found))
-
-
-class Percent(float):
-    """Holds a probability from 0 to 1, written in percent."""
-
-    @classmethod
-    def of(cls, text: object) -> Self:
-        """Return the probability that '0.5 %' means. Raises ValueError when it is no share from 0 % to 100 %."""
-        if isinstance(text, cls):
-            return text
-        match = re.fullmatch(r"\s*([+-]?(?:\d+(?:\.\d*)?|\.\d+))\s*(%?)\s*", str(text))
-        if match is None:
-            raise ValueError(f"'{text}' is not a share: write it like '1 %'")
-        if not match.group(2):
-            raise ValueError(f"share '{text}' lacks a unit: write it like '1 %'")
-        share = Fraction(match.group(1)) / 100
-        if not 0 <= share <= 1:
-            raise ValueError(f"'{text}' is not within 0 % and 100 %")
-        return cls(share)
 
 
 def _quantity_schema(kind: type[Quantity]) -> WithJsonSchema:
@@ -127,6 +109,21 @@ def _addresses(texts: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(str(ipaddress.ip_interface(text)) for text in texts)
 
 
+def _queue(value: object) -> Queue:
+    if isinstance(value, Queue):  # what was read before: the topology is changed by an experiment
+        return value
+    found, mistakes = queue.read(value)
+    if found is None:
+        raise Mistakes(mistakes)
+    return found
+
+
+def _trace(value: object, info: ValidationInfo) -> Trace:
+    if isinstance(value, Trace):
+        return value
+    return trace.read(str(value), info.context)
+
+
 Name = Annotated[str, StringConstraints(pattern=r"^[A-Za-z][A-Za-z0-9_-]{0,31}$")]
 RateText = Annotated[Rate, PlainValidator(Rate.of), AfterValidator(_nonzero), _quantity_schema(Rate)]
 DurationText = Annotated[Duration, PlainValidator(Duration.of), _quantity_schema(Duration)]
@@ -142,6 +139,19 @@ SysctlText = Annotated[str, PlainValidator(_sysctl_value), WithJsonSchema({"type
 Sysctls = Annotated[dict[SysctlName, SysctlText], AfterValidator(_sysctls)]
 Addresses = Annotated[tuple[str, ...], Strict(False), AfterValidator(_addresses)]
 Segments = Annotated[int, Field(ge=1, le=65535)]
+QueueText = Annotated[
+    Queue,
+    PlainValidator(_queue),
+    WithJsonSchema(
+        {
+            "anyOf": [
+                {"enum": [kind for kind in queue.KINDS if kind not in queue.NEEDED]},
+                {"type": "object", "required": ["kind"], "properties": {"kind": {"enum": [*queue.KINDS]}}},
+            ]
+        }
+    ),
+]
+TraceText = Annotated[Trace, PlainValidator(_trace), WithJsonSchema({"type": "string"})]
 
 
 class Part(BaseModel):
@@ -193,6 +203,63 @@ class SwitchPart(Part):
     """A switch: its links are one subnet."""
 
 
+class BurstLossPart(Part):
+    """The Gilbert-Elliott model: a good state and a bad one, left or kept frame by frame, with a loss in each."""
+
+    p: PercentText
+    """The chance that a frame is followed by the bad state, where it met the good one."""
+    r: PercentText
+    """The chance that a frame is followed by the good state, where it met the bad one."""
+    bad: PercentText | None = None
+    """Share of frames lost in the bad state; all unless given."""
+    good: PercentText | None = None
+    """Share of frames lost in the good state; none unless given."""
+
+
+class SlotPart(Part):
+    """Moments at which frames are let go together, as a radio does that sends in turn with others."""
+
+    min: DurationText
+    """The shortest time from one moment to the next."""
+    max: DurationText
+    """The longest; where it differs, chance draws each evenly between both."""
+    packets: Annotated[int, Field(ge=1, lt=2**31)] | None = None
+    """The most frames that are let go at once."""
+    bytes: SizeText | None = None
+    """The most bytes that are let go at once; a frame that begins within is let go whole."""
+
+    @model_validator(mode="after")
+    def _ordered(self) -> Self:
+        if self.min > self.max:
+            raise Mistakes([(("max",), f"{self.max} is shorter than the least, {self.min}")])
+        if not self.max:
+            raise Mistakes([(("max",), "slots without a time between them are none")])
+        return self
+
+
+class ChangePart(Part):
+    """What a direction does otherwise from a moment on; what it leaves out stays as it is."""
+
+    at: DurationText
+    """When: since the workload's start."""
+    rate: RateText | None = None
+    """The rate from then on; the frame that is on the wire keeps its own."""
+    delay: DurationText | None = None
+    """The delay of the frames that come from then on."""
+    loss: PercentText | None = None
+    """The share of frames lost at random from then on."""
+    mtu: MtuText | None = None
+    """The largest IP packet from then on; it fits the link's MTU."""
+    down: DurationText | None = None
+    """For how long the wire loses all that it is given."""
+
+    @model_validator(mode="after")
+    def _changes_something(self) -> Self:
+        if all(getattr(self, key) is None for key in type(self).model_fields if key != "at"):
+            raise Mistakes([((), "changes nothing: give it a rate, a delay, a loss, an mtu or down")])
+        return self
+
+
 class DirectionPart(Part):
     """The settings of one direction of a link, or of both."""
 
@@ -214,6 +281,20 @@ class DirectionPart(Part):
     """Frames that the wire holds, queued and in flight together; ample unless given."""
     shaper: Annotated[Shaper, Strict(False)] | None = None
     """Where the rate acts: path (on the wire, unfelt by the sender) or nic (pushing back on it)."""
+    jitter_correlation: PercentText | None = None
+    """How much the delay of one frame depends on that of the frame before."""
+    burst_loss: BurstLossPart | None = None
+    """Losses that come together, by the Gilbert-Elliott model, in place of `loss`."""
+    corrupt: PercentText | None = None
+    """Share of frames in which one bit is flipped."""
+    slot: SlotPart | None = None
+    """Frames leave together, at moments apart."""
+    queue: QueueText | None = None
+    """What queues before the rate: a kind, or a mapping of it and its parameters, in tc's words."""
+    changes: Annotated[tuple[ChangePart, ...], Strict(False)] | None = None
+    """What happens to the link while the workload runs, in order."""
+    trace: TraceText | None = None
+    """A file, beside this one, that says when the link can carry a frame: Mahimahi's format, or CSV."""
 
 
 class LinkPart(DirectionPart):
@@ -257,6 +338,7 @@ class LinkPart(DirectionPart):
             yield place("reorder"), "a frame overtakes only where the others have a delay"
         if self.way(way, "shaper") is Shaper.NIC and self.way(way, "rate") is None:
             yield place("shaper"), "a nic without a rate does not shape"
+        yield from changing.contradictions(lambda key: self.way(way, key), place)
 
 
 class TopologyPart(Part):

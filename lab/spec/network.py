@@ -42,8 +42,55 @@ class Offloads(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     gro: bool = False
 
 
-class Direction(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Describes one direction of a link."""
+Setting = str | int | bool
+
+
+class Queue(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Describes a qdisc that queues before a rate: its kind, and what is not left to the kernel, in tc's words."""
+
+    kind: str
+    parameters: tuple[tuple[str, Setting], ...] = ()  # sorted; quantities as text
+
+
+class BurstLoss(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Describes losses by the Gilbert-Elliott model. All are probabilities from 0 to 1."""
+
+    p: float  # from the good state to the bad one
+    r: float  # from the bad state to the good one
+    bad: float  # of a loss in the bad state
+    good: float  # of a loss in the good state
+
+
+class Slot(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Describes moments at which frames are let go together, `min` to `max` apart."""
+
+    min: Duration
+    max: Duration
+    packets: int | None = None  # at most; None: any number, as the next
+    bytes: Size | None = None
+
+
+class Change(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """Describes what a direction does otherwise from `at` on, counted from the workload's start. None: as before."""
+
+    at: Duration
+    rate: Rate | None = None
+    delay: Duration | None = None
+    loss: float | None = None
+    mtu: Size | None = None
+    down: Duration | None = None  # for so long it loses all that comes
+
+
+class Trace(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Describes when a link can carry something: so often at each millisecond, over and over again."""
+
+    file: str  # its name
+    counts: str  # opportunities at millisecond 0, 1, 2, ... of the period: "count" or "count*times", by spaces
+    opportunity: Size = Size(1500)  # the IP packet that one carries
+
+
+class Direction(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """Describes one direction of a link. Defaults are left out of records: a plain wire reads as it always did."""
 
     rate: Rate | None  # None: unlimited
     delay: Duration
@@ -54,11 +101,19 @@ class Direction(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     mtu: Size
     limit: int  # frames that the wire holds, queued and in flight together, as netem counts them
     shaper: Shaper
+    jitter_correlation: float = 0.0
+    burst_loss: BurstLoss | None = None  # in place of `loss`
+    corrupt: float = 0.0
+    slot: Slot | None = None
+    queue: Queue | None = None  # None: frames queue in the wire, first come, first served
+    changes: tuple[Change, ...] = ()  # in their order
+    trace: Trace | None = None  # in place of `rate`
 
     @property
     def is_left_to_chance(self) -> bool:
-        """Say whether it loses, delays, reorders or duplicates frames by chance."""
-        return bool(self.jitter.ns or self.loss or self.reorder or self.duplicate)
+        """Say whether it loses, delays, reorders, duplicates or corrupts frames by chance."""
+        chances = (self.jitter.ns, self.loss, self.reorder, self.duplicate, self.burst_loss, self.corrupt)
+        return any(chances) or any(change.loss for change in self.changes)
 
 
 class Interface(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

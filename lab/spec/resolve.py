@@ -7,7 +7,7 @@ from fractions import Fraction
 from math import ceil
 from typing import Any, Literal
 
-from lab.spec import baseline
+from lab.spec import baseline, changing
 from lab.spec.addressing import End, mac, mtu, subnets
 from lab.spec.format import NodePart, TopologyPart
 from lab.spec.network import WAYS, Direction, Interface, Kind, Link, Network, Node, Offloads, Shaper
@@ -108,6 +108,8 @@ def _direction(topology: TopologyPart, name: str, way: Literal["forward", "back"
     delay = link.way(way, "delay") or Duration(0)
     jitter = link.way(way, "jitter") or Duration(0)
     size = mtu(topology, name, way)
+    given = changing.resolved(lambda key: link.way(way, key))
+    limit = link.way(way, "limit") or derived_limit(*changing.most(rate, delay, given), jitter, size)
     return Direction(
         rate=rate,
         delay=delay,
@@ -116,6 +118,7 @@ def _direction(topology: TopologyPart, name: str, way: Literal["forward", "back"
         reorder=float(link.way(way, "reorder") or 0),
         duplicate=float(link.way(way, "duplicate") or 0),
         mtu=size,
-        limit=link.way(way, "limit") or derived_limit(rate, delay, jitter, size),
+        limit=limit,
         shaper=link.way(way, "shaper") or Shaper.PATH,
+        **changing.with_queue(given, limit),
     )

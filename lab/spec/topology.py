@@ -41,7 +41,7 @@ class Topology:
         try:
             for change in changes:
                 data = change.apply(data)
-            return resolve.network(self.name, _validate(data))
+            return resolve.network(self.name, _validate(data, self.path))
         except UnknownName as error:
             mistakes: Iterable[tuple[Place, str]] = [((), str(error))]
         except Mistakes as error:
@@ -65,17 +65,20 @@ def checked(read: Document) -> Topology:
     """Check the topology in a document, wherever that came from. Raises SpecError with every mistake in it."""
     name = read.path.stem
     try:
-        part = _validate(read.data)
+        part = _validate(read.data, read.path)
         return Topology(name, part.about, read.path, resolve.network(name, part), part, read)
     except Mistakes as error:
         raise SpecError(read.problem(place, _at(place, message)) for place, message in error.found) from None
 
 
-def _validate(data: Mapping[str, Any]) -> TopologyPart:
-    """Return the data's model. Raises Mistakes with everything wrong that shows before addresses are given."""
+def _validate(data: Mapping[str, Any], path: Path) -> TopologyPart:
+    """Return the data's model; files that it names are beside `path`.
+
+    Raises Mistakes with everything wrong that shows before addresses are given.
+    """
     mistakes = list(wiring.mistakes(data))
     try:
-        part = TopologyPart.model_validate(data)
+        part = TopologyPart.model_validate(data, context=path.parent)
     except ValidationError as error:
         raise Mistakes([*mistakes, *explain(error)]) from None
     if mistakes:

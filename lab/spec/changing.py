@@ -1,0 +1,93 @@
+"""Check and resolve what a topology says of a direction beyond a plain wire: queue, trace, changes, loss in bursts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from itertools import pairwise
+from typing import Any
+
+from lab.spec.document import Place
+from lab.spec.network import BurstLoss, Change, Queue, Shaper, Slot
+from lab.units import Duration, Rate, Size
+
+Way = Callable[[str], Any]  # what holds for a key in this direction, or None
+SLOWEST = Rate.of("1 kbit/s")  # below it a frame takes longer than the minute for which the kernel's HTB can wait
+
+ORDINARY = Size(1500)  # the MTU of a link that gives none
+
+
+def contradictions(way: Way, place: Callable[[str], Place]) -> Iterator[tuple[Place, str]]:
+    """Yield (place, message) for whatever in a direction does not go together; `place` says where a key was given."""
+    changes = way("changes") or ()
+    queued = next((key for key in ("queue", "trace") if way(key) is not None), None)
+    if queued is None and any(change.rate for change in changes):
+        queued = "changes"
+    if way("trace") is not None and way("rate") is not None:
+        yield place("trace"), "a trace says when the link carries frames: leave out the rate"
+    if way("queue") is not None and way("rate") is None and way("trace") is None:
+        yield place("queue"), "nothing queues on a link without a rate or a trace"
+    if queued and way("shaper") is Shaper.NIC:
+        yield place(queued), "a nic's own queue is a FIFO: queue, trace and a rate that changes are for a path"
+    if queued and way("limit") is not None:
+        yield place("limit"), f"it counts the frames of a plain wire; with {queued}, give the queue its limit"
+    if queued and way("rate") is not None and way("rate") < SLOWEST:
+        yield place("rate"), f"{way('rate')} is too slow for a queue: {SLOWEST} at least"
+    if way("burst_loss") is not None and way("loss"):
+        yield place("burst_loss"), "it is in place of loss: give one of them"
+    if way("jitter_correlation") and not way("jitter"):
+        yield place("jitter_correlation"), "there is no jitter to correlate"
+    if way("trace") is not None and (way("mtu") or ORDINARY) > way("trace").opportunity:
+        yield place("mtu"), f"a frame of {way('mtu')} never fits an opportunity of {way('trace').opportunity}"
+    yield from _changes(way, changes, place("changes"))
+
+
+def _changes(way: Way, changes: tuple[Any, ...], place: Place) -> Iterator[tuple[Place, str]]:
+    for index, (before, change) in enumerate(pairwise(changes), 1):
+        if change.at <= before.at:
+            yield (*place, index, "at"), f"{change.at} is not after {before.at}"
+        elif before.down and change.down and change.at.ns <= before.at.ns + before.down.ns:
+            yield (*place, index, "down"), f"the link is still down since {before.at}"
+    for index, change in enumerate(changes):
+        if change.rate is not None and way("rate") is None:
+            yield (*place, index, "rate"), "the link has no rate that could change"
+        elif change.rate is not None and change.rate < SLOWEST:
+            yield (*place, index, "rate"), f"{change.rate} is too slow for a queue: {SLOWEST} at least"
+        if change.delay is not None and change.delay < (way("jitter") or Duration(0)):
+            yield (*place, index, "delay"), f"{change.delay} is less than the jitter of {way('jitter')}"
+        if change.loss is not None and way("burst_loss") is not None:
+            yield (*place, index, "loss"), "the link has burst_loss in place of loss"
+        if change.down is not None and not change.down:
+            yield (*place, index, "down"), "for no time at all"
+        if change.mtu is not None and change.mtu > (way("mtu") or ORDINARY):
+            yield (*place, index, "mtu"), f"{change.mtu} is more than the link's own, {way('mtu') or ORDINARY}"
+
+
+def resolved(way: Way) -> dict[str, Any]:
+    """Return what of `Direction` differs from a plain wire's defaults, and nothing that does not."""
+    found: dict[str, Any] = {key: float(way(key) or 0) for key in ("jitter_correlation", "corrupt")}
+    found |= {key: way(key) for key in ("queue", "trace")}
+    if burst := way("burst_loss"):
+        bad = 1.0 if burst.bad is None else float(burst.bad)
+        found["burst_loss"] = BurstLoss(float(burst.p), float(burst.r), bad, float(burst.good or 0))
+    if slot := way("slot"):
+        found["slot"] = Slot(slot.min, slot.max, slot.packets, slot.bytes)
+    found["changes"] = tuple(
+        Change(each.at, each.rate, each.delay, None if each.loss is None else float(each.loss), each.mtu, each.down)
+        for each in way("changes") or ()
+    )
+    return {key: value for key, value in found.items() if value}
+
+
+def most(rate: Rate | None, delay: Duration, found: dict[str, Any]) -> tuple[Rate | None, Duration]:
+    """Return the highest rate and the longest delay that a direction ever has."""
+    rates = [each for each in (rate, *(change.rate for change in found.get("changes", ()))) if each is not None]
+    delays = [each for each in (delay, *(change.delay for change in found.get("changes", ()))) if each is not None]
+    return max(rates, default=None), max(delays)
+
+
+def with_queue(found: dict[str, Any], limit: int) -> dict[str, Any]:
+    """Return `found` with a FIFO where frames wait outside the wire: its rate may change before they leave."""
+    changed = any(change.rate for change in found.get("changes", ()))
+    if "queue" not in found and ("trace" in found or changed):
+        return {**found, "queue": Queue("pfifo", (("limit", limit),))}
+    return found

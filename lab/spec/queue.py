@@ -1,0 +1,219 @@
+"""Say which queues a link can have and what each can be told, in tc's own words; and read them from a topology.
+
+What is left out stays as the kernel has it. `lab.fabric.queue` knows how each parameter is told to the kernel.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from lab.spec.document import Place
+from lab.spec.errors import suggestion
+from lab.spec.network import Queue, Setting
+from lab.spec.share import Percent
+from lab.units import Duration, Rate, Size, UnitError
+
+MOST = 2**32 - 1
+
+Reader = Callable[[object], Setting]  # raises ValueError, which says what is wrong
+
+
+def _number(value: object) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= MOST:
+        raise ValueError(f"'{value}' should be a whole number from 0 to {MOST}")
+    return value
+
+
+def _small_number(value: object) -> int:
+    if _number(value) > 255:
+        raise ValueError(f"'{value}' should be a whole number from 0 to 255")
+    return _number(value)
+
+
+def _flag(value: object) -> bool:
+    if not isinstance(value, bool):
+        raise ValueError(f"'{value}' should be true or false")
+    return value
+
+
+def _time(value: object) -> str:
+    time = Duration.of(str(value))
+    if time.ns % 1000 or time.ns // 1000 > MOST:
+        raise ValueError(f"{time}: a queue's times are whole microseconds, {Duration(MOST * 1000)} at most")
+    return str(time)
+
+
+def _whole_seconds(value: object) -> str:
+    time = Duration.of(str(value))
+    if time.ns % 10**9 or time.ns > 10**15:
+        raise ValueError(f"{time} should be whole seconds")
+    return str(time)
+
+
+def _bytes(value: object) -> str:
+    size = Size.of(str(value))
+    if size.bytes > MOST:
+        raise ValueError(f"{size} is more than {MOST} B")
+    return str(size)
+
+
+def _rate(value: object) -> str:
+    rate = Rate.of(str(value))
+    if rate.bps % 8 or rate.bps // 8 > MOST:
+        raise ValueError(f"{rate} should be whole bytes a second, fewer than 2^32")
+    return str(rate)
+
+
+def _share(value: object) -> str:
+    return f"{Percent.of(value) * 100:.10g} %"
+
+
+def _one_of(*words: str) -> Reader:
+    def read(value: object) -> str:
+        if value not in words:
+            raise ValueError(f"'{value}' should be one of {', '.join(words)}")
+        return str(value)
+
+    return read
+
+
+_CODEL: Mapping[str, Reader] = {
+    "target": _time,
+    "interval": _time,
+    "limit": _number,
+    "ecn": _flag,
+    "ce_threshold": _time,
+}
+_PIE: Mapping[str, Reader] = {
+    "target": _time,
+    "tupdate": _time,
+    "limit": _number,
+    "alpha": _number,
+    "beta": _number,
+    "ecn": _flag,
+    "bytemode": _flag,
+    "dq_rate_estimator": _flag,
+}
+DIFFSERV = ("diffserv3", "diffserv4", "diffserv8", "besteffort", "precedence")  # in the kernel's order, as the next two
+ISOLATION = ("flowblind", "srchost", "dsthost", "hosts", "flows", "dual-srchost", "dual-dsthost", "triple-isolate")
+ACK_FILTER = ("no-ack-filter", "ack-filter", "ack-filter-aggressive")
+
+KINDS: Mapping[str, Mapping[str, Reader]] = {
+    "pfifo": {"limit": _number},
+    "bfifo": {"limit": _bytes},
+    "codel": _CODEL,
+    "fq_codel": {
+        **_CODEL,
+        "flows": _number,
+        "quantum": _bytes,
+        "drop_batch": _number,
+        "memory_limit": _bytes,
+    },
+    "cake": {
+        "rtt": _time,
+        "target": _time,
+        "memlimit": _bytes,
+        "diffserv": _one_of(*DIFFSERV),
+        "isolation": _one_of(*ISOLATION),
+        "ack_filter": _one_of(*ACK_FILTER),
+        "nat": _flag,
+        "wash": _flag,
+        "ingress": _flag,
+        "split_gso": _flag,
+    },
+    "pie": _PIE,
+    "fq_pie": {**_PIE, "flows": _number, "quantum": _bytes, "memory_limit": _bytes, "ecn_prob": _number},
+    "red": {
+        "limit": _bytes,
+        "min": _bytes,
+        "max": _bytes,
+        "probability": _share,
+        "ewma": _number,
+        "avpkt": _bytes,
+        "ecn": _flag,
+        "harddrop": _flag,
+        "nodrop": _flag,
+        "adaptive": _flag,
+    },
+    "sfq": {
+        "limit": _number,
+        "flows": _number,
+        "depth": _number,
+        "divisor": _number,
+        "quantum": _bytes,
+        "perturb": _whole_seconds,
+        "headdrop": _flag,
+    },
+    "fq": {
+        "limit": _number,
+        "flow_limit": _number,
+        "quantum": _bytes,
+        "initial_quantum": _bytes,
+        "pacing": _flag,
+        "maxrate": _rate,
+        "orphan_mask": _number,
+        "refill_delay": _time,
+        "ce_threshold": _time,
+        "horizon": _time,
+        "horizon_drop": _flag,
+    },
+    "dualpi2": {
+        "limit": _number,
+        "memory_limit": _bytes,
+        "target": _time,
+        "tupdate": _time,
+        "alpha": _number,
+        "beta": _number,
+        "step_thresh": _time,
+        "min_qlen_step": _number,
+        "coupling_factor": _small_number,
+        "classic_protection": _small_number,
+        "drop_on_overload": _flag,
+        "drop_enqueue": _flag,
+        "split_gso": _flag,
+    },
+}
+
+# What the kernel has no use without. A FIFO's limit would otherwise follow from the length of the device's queue.
+NEEDED: Mapping[str, tuple[str, ...]] = {"pfifo": ("limit",), "bfifo": ("limit",), "red": ("limit", "min", "max")}
+
+
+def read(value: object) -> tuple[Queue | None, list[tuple[Place, str]]]:
+    """Return the queue that `value` means, a kind or a mapping with one; or None, with all that is wrong with it."""
+    given: Mapping[Any, Any] = value if isinstance(value, Mapping) else {"kind": value}
+    kind = given.get("kind")
+    if kind is None:
+        return None, [((), f"a queue has a kind: {', '.join(KINDS)}")]
+    place: Place = ("kind",) if isinstance(value, Mapping) else ()
+    if not isinstance(kind, str) or kind not in KINDS:
+        known = (suggestion(kind, KINDS) if isinstance(kind, str) else "") or f": use {', '.join(KINDS)}"
+        return None, [(place, f"unknown queue '{kind}'{known}")]
+    parameters: list[tuple[str, Setting]] = []
+    mistakes = [((), f"{kind} needs its {name}") for name in NEEDED.get(kind, ()) if name not in given]
+    for name, setting in given.items():
+        if name == "kind":
+            continue
+        reader = KINDS[kind].get(name)
+        if reader is None:
+            known = suggestion(str(name), KINDS[kind]) or f": use {', '.join(KINDS[kind])}"
+            mistakes.append(((name,), f"{kind} has no parameter '{name}'{known}"))
+            continue
+        try:
+            parameters.append((name, reader(setting)))
+        except (ValueError, UnitError) as error:
+            mistakes.append(((name,), str(error)))
+    made = Queue(kind, tuple(sorted(parameters)))
+    mistakes = mistakes or list(_contradictions(made))
+    return (None, mistakes) if mistakes else (made, [])
+
+
+def _contradictions(queue: Queue) -> Iterator[tuple[Place, str]]:
+    if queue.kind != "red":
+        return
+    given = dict(queue.parameters)
+    least, most, limit = (Size.of(str(given[name])) for name in ("min", "max", "limit"))
+    if not least < most:
+        yield ("max",), f"RED marks between min and max: {most} is not more than {least}"
+    if not most < limit:
+        yield ("limit",), f"RED's average never reaches its max of {most} where the limit is {limit}"

@@ -1,0 +1,106 @@
+"""Send frames through a network at chosen moments, and see when each comes out: `python streams.py`.
+
+It runs in a guest. For each NAME.case of its folder, {"network", "seed", "sends": [[ns, flow, bytes], ...]} with
+moments since the start, it leaves NAME.out: {"came": [[ns, number], ...], "qdiscs", "backlog", "timeline",
+"differences"}. A frame is UDP over IPv4, and declares that it can carry ECN marks.
+"""
+
+from __future__ import annotations
+
+import json
+import socket
+import struct
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+from lab.fabric import timeline
+from lab.fabric.alarm import Alarm
+from lab.fabric.fabric import Fabric
+from lab.spec.network import Interface, Network
+from lab.testbed import Child
+from lab.units import from_plain
+
+SO_TIMESTAMPNS, SO_RCVBUFFORCE = 35, 33
+HEADERS = 14 + 20 + 8
+MARK = b"streams!"  # tells our frames from all others
+_TIME = struct.Struct("=qq")
+_NUMBER = struct.Struct("=q")
+DRAIN_SECONDS = 1.0  # after which nothing more is expected
+
+
+def frame(sender: Interface, receiver: Interface, number: int, flow: int, size: int) -> bytes:
+    """Return a frame of `size` bytes of a flow, which is its source port, from one end to the other."""
+    ends = b"".join(socket.inet_aton(end.addresses[0].split("/")[0]) for end in (sender, receiver))
+    ip = struct.pack(">BBHHHBBH", 0x45, 0x02, size - 14, number & 0xFFFF, 0, 64, 17, 0) + ends
+    total = sum(struct.unpack(">10H", ip))
+    total = (total & 0xFFFF) + (total >> 16)
+    ip = ip[:10] + struct.pack(">H", ~(total + (total >> 16)) & 0xFFFF) + ip[12:]
+    udp = struct.pack(">HHHH", 10_000 + flow, 9, size - 34, 0)
+    macs = b"".join(bytes.fromhex(end.mac.replace(":", "")) for end in (receiver, sender))
+    return (macs + b"\x08\x00" + ip + udp + MARK + _NUMBER.pack(number)).ljust(size, b"\0")
+
+
+def stream(folder: Path, name: str) -> dict[str, Any]:
+    """Send one case's frames and return what came."""
+    case = json.loads((folder / f"{name}.case").read_text())
+    network = from_plain(case["network"], Network)
+    sender, receiver = network.links[0].ends
+    done = folder / f"{name}.timeline"
+    came: list[tuple[int, int]] = []
+    backlog: list[tuple[int, int]] = []
+    with Fabric(network, seed=case["seed"]) as fabric, Alarm() as alarm:
+        with fabric.namespace(receiver.node).entered():
+            sink = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(3))
+            sink.setsockopt(socket.SOL_SOCKET, SO_RCVBUFFORCE, 64 << 20)
+            sink.setsockopt(socket.SOL_SOCKET, SO_TIMESTAMPNS, 1)
+            sink.bind((receiver.name, 3))
+            sink.setblocking(False)
+        with fabric.namespace(sender.node).entered():
+            source = socket.socket(socket.AF_PACKET, socket.SOCK_RAW)
+            source.setsockopt(socket.SOL_SOCKET, 32, 64 << 20)  # SO_SNDBUFFORCE
+            source.bind((sender.name, 0))
+        start, epoch = time.monotonic_ns(), time.time_ns()
+        player = timeline.Player(fabric.spaces, start)
+        child = Child.fork(fabric.namespace(sender.node), lambda: player.play(done))
+        sampled = 0
+        for number, (at, flow, size) in enumerate(case["sends"]):
+            if at > time.monotonic_ns() - start:
+                alarm.wait(start + at)
+            source.send(frame(sender, receiver, number, flow, size))
+            if number % 256 == 0:
+                _drain(sink, epoch, came)
+            if at >= sampled + case.get("sample_ns", 1 << 62):
+                sampled = at
+                backlog.append((at, fabric.qdiscs()[2]["backlog"]))
+        alarm.wait(time.monotonic_ns() + int(case.get("drain_s", DRAIN_SECONDS) * 1e9))
+        _drain(sink, epoch, came)
+        queues = fabric.qdiscs()
+        child.stop("the player")
+        differences = fabric.differences()
+    return {
+        "came": came,
+        "qdiscs": queues,
+        "backlog": backlog,
+        "timeline": json.loads(done.read_text()),
+        "differences": differences,
+    }
+
+
+def _drain(sink: socket.socket, epoch: int, came: list[tuple[int, int]]) -> None:
+    while True:
+        try:
+            data, extra, _, _ = sink.recvmsg(128, 64)
+        except BlockingIOError:
+            return
+        if data[HEADERS : HEADERS + len(MARK)] == MARK:
+            stamp = next(value for level, kind, value in extra if (level, kind) == (socket.SOL_SOCKET, SO_TIMESTAMPNS))
+            seconds, ns = _TIME.unpack(stamp)
+            came.append((seconds * 10**9 + ns - epoch, _NUMBER.unpack_from(data, HEADERS + len(MARK))[0]))
+
+
+if __name__ == "__main__":
+    for found in sorted(Path().glob("*.case")):
+        (found.with_suffix(".out")).write_text(json.dumps(stream(Path(), found.stem)))
+        sys.stdout.write(f"{found.stem}\n")

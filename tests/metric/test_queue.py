@@ -1,0 +1,49 @@
+"""What a link's queue did, from its counters before and after, and over time."""
+
+import json
+
+import pytest
+
+from lab import metric
+from lab.metric import MetricError
+from lab.units import Value
+from tests.kinds import Keep
+
+
+def qdiscs(packets: int, drops: int, marks: int | None, lost: int = 0) -> bytes:
+    """A wire's netem, which loses frames by itself, and the queue before it."""
+    wire = {"node": "path", "direction": "forward", "kind": "netem", "packets": 1, "drops": lost}
+    counted = {} if marks is None else {"counted": {"marks": marks}}
+    return json.dumps([wire, {**wire, "kind": "codel", "packets": packets, "drops": drops, **counted}]).encode()
+
+
+def test_a_queue_counts_apart_from_its_wire(record: Keep) -> None:
+    done = record({"qdiscs.before.json": qdiscs(10, 1, 2), "qdiscs.after.json": qdiscs(60, 4, 12, lost=7)})
+    assert metric.queue_drops("path")(done) == Value(3, "1")
+    assert metric.queue_marks("path")(done) == Value(10, "1")
+    assert metric.queue_marked_share("path")(done) == Value(0.2, "1")
+    assert metric.drops("path")(done) == Value(10, "1"), "all that the wire's qdiscs dropped, losses included"
+    with pytest.raises(MetricError, match="link path, back, has no queue of its own"):
+        metric.queue_drops("path", "back")(done)
+
+
+def test_a_queue_that_marks_nothing_says_so(record: Keep) -> None:
+    done = record({"qdiscs.before.json": qdiscs(1, 0, None), "qdiscs.after.json": qdiscs(1, 0, None)})
+    with pytest.raises(MetricError, match="does not mark packets"):
+        metric.queue_marks("path")(done)
+    with pytest.raises(MetricError, match="no packet passed"):
+        metric.queue_marked_share("path")(done)
+
+
+def test_a_queues_delay_is_littles(record: Keep) -> None:
+    """On average 20 packets are there and 1,000 a second leave: each waits 20 ms."""
+    samples = [{"ns": n * 10**9, "packets": 1000 * n, "drops": 0, "backlog": 20 + (-1) ** n} for n in range(10)]
+    done = record({"queue.path.forward.json": json.dumps(samples).encode()})
+    assert metric.mean_queue_delay("path")(done) == Value(0.02, "s")
+
+
+def test_one_look_says_nothing_of_a_delay(record: Keep) -> None:
+    once = [{"ns": 0, "packets": 5, "drops": 0, "backlog": 3}]
+    done = record({"queue.path.forward.json": json.dumps(once).encode()})
+    with pytest.raises(MetricError, match="fewer than twice"):
+        metric.mean_queue_delay("path")(done)

@@ -1,0 +1,171 @@
+"""What a topology says of a link beyond a plain wire: resolved, changed by an experiment, and its mistakes told."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lab.spec import queue, trace
+from lab.spec.changes import Changes
+from lab.spec.errors import SpecError
+from lab.spec.network import Change, Network, Queue
+from lab.spec.topology import Topology, load
+from lab.units import Duration, Rate, from_plain, to_plain
+
+Said = Callable[[str], list[str]]
+Parse = Callable[[str], Topology]
+
+LINK = """\
+about: Two hosts.
+hosts: [sender, receiver]
+links:
+  path:
+    ends: [sender, receiver]
+    rate: 10 Mbit/s
+    {}
+"""
+
+
+def test_a_plain_link_reads_as_it_always_did(topology: Parse) -> None:
+    """Nothing new is in what a trial's address is made of."""
+    (link,) = to_plain(topology(LINK.format("delay: 1 ms")).network)["links"]
+    assert set(link["forward"]) == {
+        *("rate", "delay", "jitter", "loss", "reorder", "duplicate", "mtu", "limit", "shaper")
+    }
+
+
+def test_a_queue_is_resolved_for_its_direction(topology: Parse) -> None:
+    network = topology(LINK.format("forward: {queue: {kind: codel, target: 10ms, ecn: true}}")).network
+    (link,) = network.links
+    assert link.forward.queue == Queue("codel", (("ecn", True), ("target", "10 ms")))
+    assert link.back.queue is None
+    assert from_plain(json.loads(json.dumps(to_plain(network))), Network) == network
+    assert hash(link.forward) == hash(link.forward)
+
+
+def test_an_experiment_changes_a_queue(topology: Parse) -> None:
+    made = topology(LINK.format("queue: codel"))
+    network = made.resolve(Changes(links={"path": {"queue": {"kind": "pie", "limit": 7}}}))
+    assert network.links[0].back.queue == Queue("pie", (("limit", 7),))
+    again = made.resolve(Changes(links={"path": {"rate": "1 Mbit/s"}}))
+    assert again.links[0].forward.queue == Queue("codel")
+
+
+def test_a_rate_that_changes_has_a_queue(topology: Parse) -> None:
+    """Frames that wait inside a netem have their moment already; they have to wait before it."""
+    forward = (
+        topology(LINK.format("changes: [{at: 1 s, rate: 20 Mbit/s}, {at: 2 s, down: 5 ms}]")).network.links[0].forward
+    )
+    assert forward.changes == (
+        Change(Duration.of("1 s"), Rate.of("20 Mbit/s")),
+        Change(Duration.of("2 s"), down=Duration.of("5 ms")),
+    )
+    assert forward.queue == Queue("pfifo", (("limit", forward.limit),))
+    assert topology(LINK.format("changes: [{at: 1 s, delay: 2 ms}]")).network.links[0].forward.queue is None
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("queue: fq_cobel", "links.path.queue: unknown queue 'fq_cobel', did you mean 'fq_codel'?"),
+        ("queue: {limit: 3}", f"links.path.queue: a queue has a kind: {', '.join(queue.KINDS)}"),
+        ("queue: pfifo", "links.path.queue: pfifo needs its limit"),
+        (
+            "queue: {kind: codel, tarjet: 5 ms}",
+            "links.path.queue.tarjet: codel has no parameter 'tarjet', did you mean 'target'?",
+        ),
+        (
+            "queue: {kind: codel, target: 5}",
+            "links.path.queue.target: duration '5' lacks a unit: use one of min, s, ms, us, ns",
+        ),
+        (
+            "queue: {kind: codel, target: 5 ns}",
+            "links.path.queue.target: 5 ns: a queue's times are whole microseconds, 4294967.295 ms at most",
+        ),
+        ("queue: {kind: codel, ecn: 1}", "links.path.queue.ecn: '1' should be true or false"),
+        ("queue: {kind: pie, limit: -1}", "links.path.queue.limit: '-1' should be a whole number from 0 to 4294967295"),
+        (
+            "queue: {kind: cake, isolation: hosts!}",
+            f"links.path.queue.isolation: 'hosts!' should be one of {', '.join(queue.ISOLATION)}",
+        ),
+        (
+            "queue: {kind: red, limit: 9 kB, min: 5 kB, max: 4 kB}",
+            "links.path.queue.max: RED marks between min and max: 4000 B is not more than 5000 B",
+        ),
+        ("queue: [codel]", "links.path.queue: unknown queue '['codel']': use " + ", ".join(queue.KINDS)),
+        (
+            "limit: 5, queue: codel",
+            "links.path.limit: it counts the frames of a plain wire; with queue, give the queue its limit",
+        ),
+        (
+            "queue: codel, shaper: nic",
+            "links.path.queue: a nic's own queue is a FIFO: queue, trace and a rate that changes are for a path",
+        ),
+        (
+            "changes: [{at: 1 s}]",
+            "links.path.changes.0: changes nothing: give it a rate, a delay, a loss, an mtu or down",
+        ),
+        ("changes: [{at: 1 s, loss: 1 %}, {at: 1 s, loss: 2 %}]", "links.path.changes.1.at: 1 s is not after 1 s"),
+        (
+            "changes: [{at: 1 s, down: 2 s}, {at: 2 s, down: 1 s}]",
+            "links.path.changes.1.down: the link is still down since 1 s",
+        ),
+        ("changes: [{at: 1 s, mtu: 9000 B}]", "links.path.changes.0.mtu: 9000 B is more than the link's own, 1500 B"),
+        (
+            "changes: [{at: 1 s, rate: 0 bit/s}]",
+            "links.path.changes.0.rate: a rate of zero carries nothing: leave it out for an unlimited one",
+        ),
+        ("burst_loss: {p: 1 %, r: 5 %}, loss: 1 %", "links.path.burst_loss: it is in place of loss: give one of them"),
+        ("jitter_correlation: 5 %", "links.path.jitter_correlation: there is no jitter to correlate"),
+        ("slot: {min: 2 ms, max: 1 ms}", "links.path.slot.max: 1 ms is shorter than the least, 2 ms"),
+        ("trace: missing", "links.path.trace: the trace missing cannot be read: No such file or directory"),
+    ],
+)
+def test_a_mistake_is_told_at_its_line(mistakes: Said, line: str, message: str) -> None:
+    text = LINK.format("{}").replace("    {}\n", f"    forward: {{{line}}}\n")
+    assert mistakes(text) == [f"7: {message.replace('links.path.', 'links.path.forward.')}"]
+
+
+@pytest.mark.parametrize(
+    ("file", "text", "message"),
+    [
+        ("a", "1\ntwo\n", "a:2: 'two' is not a time in whole milliseconds"),
+        ("a", "1\n\n2", "a:2: '' is not a time in whole milliseconds"),
+        ("a", "-1\n", "a:1: '-1' is not a time in whole milliseconds"),
+        ("a", "5\n4\n", "a:2: 4 ms is before the 5 ms of the line above"),
+        ("a", "", "a:1: the trace has no length: its last time is its period"),
+        ("a", "0\n0\n", "a:2: the trace has no length: its last time is its period"),
+        ("a", "3600001\n", "a:1: 3600001 ms is more than 60 min, the longest trace"),
+        ("a.csv", "time,rate\n", "a.csv:1: the first line should be 'duration,rate'"),
+        ("a.csv", "duration,rate\n1 s,fast\n", "a.csv:2: 'fast' is not a rate: write it like '1 Gbit/s'"),
+        ("a.csv", "duration,rate\n1 s\n", "a.csv:2: '' is not a rate: write it like '1 Gbit/s'"),
+        ("a.csv", "duration,rate\n0 s,1 Mbit/s\n", "a.csv:2: a row lasts for some time"),
+        ("a.csv", "duration,rate\n1 us,1 Mbit/s\n", "a.csv:2: the trace should last for whole milliseconds"),
+        ("a.csv", "duration,rate\n1 s,0 bit/s\n", "a.csv:2: the trace never carries a frame"),
+    ],
+)
+def test_nonsense_in_a_trace_is_told_at_its_line(tmp_path: Path, file: str, text: str, message: str) -> None:
+    (tmp_path / file).write_text(text)
+    (tmp_path / "net.yaml").write_text(LINK.replace("    rate: 10 Mbit/s\n", "").format(f"trace: {file}"))
+    with pytest.raises(SpecError) as caught:
+        load(tmp_path / "net.yaml")
+    (problem,) = caught.value.problems
+    assert (problem.line, problem.message) == (6, f"links.path.trace: {message}")
+
+
+@given(st.lists(st.tuples(st.integers(1, 400), st.integers(0, 50_000)), min_size=1, max_size=8))
+def test_a_csv_trace_carries_what_its_rates_make_up(rows: list[tuple[int, int]]) -> None:
+    """Whole frames of 1538 bytes, never before the rates have made them up, and no later than the next millisecond."""
+    lines = ["duration,rate", *(f"{ms} ms,{kbit} kbit/s" for ms, kbit in rows)]
+    counts = trace._csv("a.csv", lines)
+    rates = [kbit for ms, kbit in rows for _ in range(ms)]
+    assert len(counts) == len(rates) + 1
+    made = 0
+    for at in range(len(counts)):
+        made += rates[at - 1] if at else 0  # bits
+        assert sum(counts[: at + 1]) == made // (8 * 1538)
