@@ -23,7 +23,7 @@ of the link.
 
 Source: the second run.
 """
-from dataclasses import dataclass
+from lab.spec.task import Task
 
 from lab.spec.experiment import (
     Above, Absolute, Arm, Consistent, Demonstrated, Exactly, Experiment, Point, Reported, Sweep, Within
@@ -31,8 +31,8 @@ from lab.spec.experiment import (
 from lab.units import Value
 
 
-@dataclass(frozen=True)
-class Bulk:
+class Bulk(Task, frozen=True):
+    """A workload of the file's own."""
     client: str = "sender"
 
 
