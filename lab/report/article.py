@@ -98,10 +98,12 @@ class Article(Claims):
 
     def _data(self) -> str:
         """Return all results as a table to download: every figure in the base unit of its kind."""
-        rows = [
-            {**row, "trials": " ".join(row["trials"]), "cause": (row["cause"] or {}).get("grade")}
-            for row in self.rows()
-        ]
+        rows = []
+        for row in self.rows():
+            del row[
+                "predicted_at"
+            ]  # a prediction that the store lacks is made while the page is: pages have no such time
+            rows.append({**row, "trials": " ".join(row["trials"]), "cause": (row["cause"] or {}).get("grade")})
         text = io.StringIO()
         writer = csv.DictWriter(text, list(rows[0]) if rows else ["claim"], lineterminator="\n")
         writer.writeheader()
