@@ -154,7 +154,7 @@ _ALWAYS = (
 )
 _OLDER = (  # what kernels that run processes by ptrace() make besides
     Call(101, "ptrace", (Only(0, REQUESTS),)),
-    Call(154, "modify_ldt", (Only(0, (0,)),)),  # reading
+    Call(154, "modify_ldt", (Only(0, (0, 1, 0x11)),)),  # 6.1 empties the table of each new process
 )
 
 _Instruction = tuple[int, int, int, int]  # code, jump if true, jump if false, constant
