@@ -44,6 +44,11 @@ class Offloads(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 Setting = str | int | bool
 
+# cake's words
+DIFFSERV = ("diffserv3", "diffserv4", "diffserv8", "besteffort", "precedence")  # in the kernel's order, as the next two
+ISOLATION = ("flowblind", "srchost", "dsthost", "hosts", "flows", "dual-srchost", "dual-dsthost", "triple-isolate")
+ACK_FILTER = ("no-ack-filter", "ack-filter", "ack-filter-aggressive")
+
 
 class Queue(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Describes a qdisc that queues before a rate: its kind, and what is not left to the kernel, in tc's words."""

@@ -13,8 +13,8 @@ from lab.kernel.root import Root
 from lab.spec.clock import Clock
 from lab.units import Size
 
-# A kernel up to 6.12 forks into the guest's processes, and takes all memory below theirs from them. With it goes what its
-# own C library had registered for restartable sequences, and the host ends a process when it cannot write there.
+# A kernel up to 6.12 forks into the guest's processes, and takes all memory below theirs from them. With it goes what
+# its own C library had registered for restartable sequences, and the host ends a process when it cannot write there.
 UNREGISTERED = {"GLIBC_TUNABLES": "glibc.pthread.rseq=0"}
 START = 1_750_000_000_000_000_000  # ns: the date at a guest's boot in virtual time, 2025-06-15 15:06:40 UTC
 
