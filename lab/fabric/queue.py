@@ -176,7 +176,8 @@ _STRUCTS = {"pfifo": struct.Struct("=I"), "bfifo": struct.Struct("=I"), "sfq": _
 _RED_QOPT = struct.Struct("=IIIBBBB")  # limit, min, max, Wlog, Plog, Scell_log, flags
 _RED_PARMS, _RED_STAB, _RED_MAX_P, _RED_FLAGS = 1, 2, 3, 4
 _RED_BITS = {"ecn": 1, "harddrop": 2, "adaptive": 4, "nodrop": 8}
-_RED_USUAL = {"probability": "2 %", "ewma": 9, "avpkt": "1000 B"}  # tc's, and of Floyd and Jacobson's w = 0.002
+# tc's, and of Floyd and Jacobson's w = 0.002.
+_RED_USUAL: Mapping[str, Setting] = {"probability": "2 %", "ewma": 9, "avpkt": "1000 B"}
 
 
 def told(queue: Queue, rate: Rate | None) -> list[bytes]:

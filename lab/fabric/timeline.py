@@ -25,7 +25,7 @@ from lab.fabric.alarm import Alarm
 from lab.fabric.netlink import Netlink, Request
 from lab.fabric.spaces import WIRES, Spaces
 from lab.spec import trace
-from lab.spec.network import WAYS, Direction, Link, Network
+from lab.spec.network import WAYS, Change, Direction, Link, Network
 from lab.units import Size
 
 MS = 10**6  # ns
@@ -43,7 +43,7 @@ def changes(network: Network) -> bool:
 
 def states(direction: Direction) -> Iterator[tuple[int, Direction]]:
     """Yield (ns since the start, what the direction does from then on), for each change and each end of a downtime."""
-    turns = [(change.at.ns, change) for change in direction.changes]
+    turns: list[tuple[int, Change | None]] = [(change.at.ns, change) for change in direction.changes]
     turns += [(change.at.ns + change.down.ns, None) for change in direction.changes if change.down]
     asked, down_until = direction, 0
     for at, change in sorted(turns, key=lambda turn: turn[0]):

@@ -61,7 +61,10 @@ class Firewall(_Tracking, frozen=True):
         """Keep the rules in force within this context. Raises WorkloadError when the kernel has others."""
         chain = "add chain ip replab_filter through { type filter hook forward priority filter; policy drop; }"
         states = {"op": "in", "left": {"ct": {"key": "state"}}, "right": ["established", "related"]}
-        rules = [[{"match": states}, {"accept": None}], [_is("iifname", self.inside), {"accept": None}]]
+        rules: list[list[dict[str, Any]]] = [
+            [{"match": states}, {"accept": None}],
+            [_is("iifname", self.inside), {"accept": None}],
+        ]
         texts = ["ct state established,related counter accept", f"iifname {self.inside} counter accept"]
         file = f"firewall.{self.node}.json"
         with _tables(testbed, self.node, "replab_filter", file, chain, "through", texts, rules):

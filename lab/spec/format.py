@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ipaddress
 from collections.abc import Iterable
+from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import (
@@ -118,7 +119,7 @@ def _queue(value: object) -> Queue:
     return found
 
 
-def _trace(value: object, info: ValidationInfo) -> Trace:
+def _trace(value: object, info: ValidationInfo[Path]) -> Trace:
     if isinstance(value, Trace):
         return value
     return trace.read(str(value), info.context)

@@ -187,7 +187,8 @@ def read(value: object) -> tuple[Queue | None, list[tuple[Place, str]]]:
         known = (suggestion(kind, KINDS) if isinstance(kind, str) else "") or f": use {', '.join(KINDS)}"
         return None, [(place, f"unknown queue '{kind}'{known}")]
     parameters: list[tuple[str, Setting]] = []
-    mistakes = [((), f"{kind} needs its {name}") for name in NEEDED.get(kind, ()) if name not in given]
+    absent = [name for name in NEEDED.get(kind, ()) if name not in given]
+    mistakes: list[tuple[Place, str]] = [((), f"{kind} needs its {name}") for name in absent]
     for name, setting in given.items():
         if name == "kind":
             continue

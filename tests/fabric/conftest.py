@@ -7,7 +7,7 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -38,7 +38,7 @@ class Case:
     sends: list[tuple[int, int, int]]  # (ns since the start, flow, bytes), in order
     seed: str = "1"
     drain_s: float = 1.0
-    files: Mapping[str, str] = ()  # type: ignore[assignment]  # beside the topology: traces
+    files: Mapping[str, str] = field(default_factory=dict)  # beside the topology: traces
     sample_ns: int = 1 << 62
 
 
@@ -58,7 +58,7 @@ def streams(kernel: UmlKernel) -> Iterator[Streams]:
 
     def play(cases: Mapping[str, Case]) -> dict[str, Any]:
         for name, case in cases.items():
-            for file, text in dict(case.files).items():
+            for file, text in case.files.items():
                 (folder / file).write_text(text)
             network = parse(TOPOLOGY.format(json.dumps(dict(case.forward))), folder / "net.yaml").network
             plain = {"network": to_plain(network), "seed": case.seed, "sends": case.sends}

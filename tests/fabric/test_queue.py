@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,7 @@ from lab.metric.capture import Capture as Packets
 from lab.probe import Capture
 from lab.record.record import Record
 from lab.spec import queue as spec
-from lab.spec.network import Direction, Queue, Shaper
+from lab.spec.network import Direction, Queue, Setting, Shaper
 from lab.spec.share import Percent
 from lab.units import Duration, Rate, Size
 from lab.workload import Bulk
@@ -29,7 +30,7 @@ from tests.kinds import Perform
 
 DATA = Path(__file__).parent.parent / "data" / "qdiscs.json"  # tc's own words of qdiscs, and what netlink said of them
 
-ALL = {
+ALL: Mapping[str, Mapping[str, Setting]] = {
     "pfifo": {"limit": 100},
     "bfifo": {"limit": "150 kB"},
     "codel": {"target": "10 ms", "interval": "200 ms", "limit": 500, "ecn": True, "ce_threshold": "1 ms"},
@@ -225,11 +226,15 @@ def has(kernel: UmlKernel, kind: str) -> bool:
     return kind.endswith("fifo") or f"CONFIG_NET_SCH_{kind.upper()}=y" in config
 
 
-def with_queue(kind: str, rate: str = "20 Mbit/s", **parameters: Any) -> dict[str, Any]:
+def with_queue(kind: str, parameters: Mapping[str, Setting], rate: str = "20 Mbit/s") -> dict[str, Any]:
     return {"path": {"rate": rate, "forward": {"queue": {"kind": kind, **parameters}}}}
 
 
-USUAL = {"pfifo": {"limit": 60}, "bfifo": {"limit": "90 kB"}, "red": {**ALL["red"], "ecn": False}}
+USUAL: Mapping[str, Mapping[str, Setting]] = {
+    "pfifo": {"limit": 60},
+    "bfifo": {"limit": "90 kB"},
+    "red": {**ALL["red"], "ecn": False},
+}
 
 
 def of_queue(record: Record, when: str = outputs.QDISCS_AFTER) -> dict[str, Any]:
@@ -242,7 +247,7 @@ def of_queue(record: Record, when: str = outputs.QDISCS_AFTER) -> dict[str, Any]
 @pytest.mark.parametrize("kind", spec.KINDS)
 def test_a_queue_reads_back(perform: Perform, kernel: UmlKernel, kind: str) -> None:
     """A trial in which the kernel had another parameter would be invalid."""
-    links = with_queue(kind, **ALL[kind])
+    links = with_queue(kind, ALL[kind])
     if not has(kernel, kind):
         with pytest.raises(LabError, match=f"path, forward: the queue {kind} is not in this kernel"):
             perform("delay-10ms", Bulk(size=Size.of("20 kB")), links=links)
@@ -267,7 +272,7 @@ def test_a_rate_stays_exact_behind_a_queue(perform: Perform, kernel: UmlKernel, 
         "delay-10ms",
         Bulk(duration=Duration.of("2 s")),
         (Capture(node="receiver"),),
-        links=with_queue(kind, str(rate), **USUAL.get(kind, {})),
+        links=with_queue(kind, USUAL.get(kind, {}), str(rate)),
     )
     assert record.invalid == ()
     packets = Packets(record.path(outputs.capture("receiver", "eth0")))
