@@ -34,8 +34,8 @@ USED = re.compile(  # of the userland's files, by this program
     r"root/(etc/.*|usr/sbin/replab-init|usr/bin/(sh|dash|env|python3\.13)|usr/lib64/.*|usr/lib/python3\.13/.*"
     r"|usr/lib/x86_64-linux-gnu/(ld-linux|lib(c|m|z|expat|ffi)\.).*)"
 )
-# Accounts that differ on another maker's CPU (docs/virtual-time.md): how many pages of the libraries' files were touched
-# while they found out what the CPU is, and whether the host had told by then that a process ended.
+# Accounts that differ on another maker's CPU (docs/virtual-time.md): how many pages of the libraries' files were
+# touched while they found out what the CPU is, and whether the host had told by then that a process ended.
 ACCOUNTS = re.compile(
     r"(cpu time|Mem(Free|Available):|Inactive(\(\w+\))?:|Cached:|Mapped:|Slab:|SUnreclaim:|intr| *11:) "
 )
