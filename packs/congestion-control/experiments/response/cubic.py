@@ -26,4 +26,8 @@ EXPERIMENT = Experiment(
     samples=10,
     tolerance=Within(0.2, because="the function is for regular losses: random ones come in pairs and after pauses"),
     accuracy=Within(0.2, because="the function is for regular losses: random ones come in pairs and after pauses"),
+    unexplained="both windows are about a third larger than the function's. It is for losses at equal distances; of "
+    "random ones a long pause lets a cubic grow by more than a short one costs. No arm here has regular losses, which "
+    "would show whether that is all.",
+    expect="not reproduced",
 )
