@@ -27,4 +27,8 @@ EXPERIMENT = Experiment(
     samples=10,
     tolerance=Within(0.15, because="the flows do not lose in each and every congestion together"),
     accuracy=Within(0.15, because="the flows do not lose in each and every congestion together"),
+    unexplained="the near flow gets more, but a quarter to a third and not nearly three times as much. The losses are "
+    "not in step: in a trial whose senders were sampled, too, the near flow gave way about twice as often as the far "
+    "one, in nearly each congestion. No arm here forces the losses into step, which would show whether that is all.",
+    expect="not reproduced",
 )
