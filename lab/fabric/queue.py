@@ -13,8 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from lab.fabric.netlink import attribute, attributes
-from lab.spec.network import Queue, Setting
-from lab.spec.queue import ACK_FILTER, DIFFSERV, ISOLATION
+from lab.spec.network import ACK_FILTER, DIFFSERV, ISOLATION, Queue, Setting
 from lab.spec.share import Percent
 from lab.units import Duration, Rate, Size
 

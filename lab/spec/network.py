@@ -44,6 +44,11 @@ class Offloads(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 Setting = str | int | bool
 
+# What CAKE can be told in words, in the order of uapi linux/pkt_sched.h, whose numbers they stand for.
+DIFFSERV = ("diffserv3", "diffserv4", "diffserv8", "besteffort", "precedence")
+ISOLATION = ("flowblind", "srchost", "dsthost", "hosts", "flows", "dual-srchost", "dual-dsthost", "triple-isolate")
+ACK_FILTER = ("no-ack-filter", "ack-filter", "ack-filter-aggressive")
+
 
 class Queue(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Describes a qdisc that queues before a rate: its kind, and what is not left to the kernel, in tc's words."""

@@ -10,7 +10,7 @@ from typing import Any
 
 from lab.spec.document import Place
 from lab.spec.errors import suggestion
-from lab.spec.network import Queue, Setting
+from lab.spec.network import ACK_FILTER, DIFFSERV, ISOLATION, Queue, Setting
 from lab.spec.share import Percent
 from lab.units import Duration, Rate, Size, UnitError
 
@@ -95,9 +95,6 @@ _PIE: Mapping[str, Reader] = {
     "bytemode": _flag,
     "dq_rate_estimator": _flag,
 }
-DIFFSERV = ("diffserv3", "diffserv4", "diffserv8", "besteffort", "precedence")  # in the kernel's order, as the next two
-ISOLATION = ("flowblind", "srchost", "dsthost", "hosts", "flows", "dual-srchost", "dual-dsthost", "triple-isolate")
-ACK_FILTER = ("no-ack-filter", "ack-filter", "ack-filter-aggressive")
 
 KINDS: Mapping[str, Mapping[str, Reader]] = {
     "pfifo": {"limit": _number},
