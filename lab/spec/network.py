@@ -44,8 +44,8 @@ class Offloads(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 Setting = str | int | bool
 
-# cake's words
-DIFFSERV = ("diffserv3", "diffserv4", "diffserv8", "besteffort", "precedence")  # in the kernel's order, as the next two
+# What CAKE can be told in words, in the order of uapi linux/pkt_sched.h, whose numbers they stand for.
+DIFFSERV = ("diffserv3", "diffserv4", "diffserv8", "besteffort", "precedence")
 ISOLATION = ("flowblind", "srchost", "dsthost", "hosts", "flows", "dual-srchost", "dual-dsthost", "triple-isolate")
 ACK_FILTER = ("no-ack-filter", "ack-filter", "ack-filter-aggressive")
 

@@ -19,7 +19,7 @@ from lab.units import to_plain
 
 FRAME = 1514  # bytes as the kernel counts them; 24 more on the wire
 TOPOLOGY = """
-about: One way is tested. Hosts speak IPv4 alone, so that no other frame is there.
+about: One way is tested. The other is too narrow for IPv6, so that hosts speak IPv4 alone, and no other frame is there.
 hosts: [sender, receiver]
 links:
   path:
@@ -27,6 +27,7 @@ links:
       sender: {{addresses: [192.0.2.1/24]}}
       receiver: {{addresses: [192.0.2.2/24]}}
     forward: {}
+    back: {{mtu: 1279 B}}
 """
 
 

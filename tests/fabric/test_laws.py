@@ -60,17 +60,20 @@ def queue_of(out: Any) -> Any:
 
 @pytest.mark.parametrize(("name", "interval"), [("codel", "100 ms"), ("codel-slow", "300 ms")])
 def test_codel_drops_by_its_control_law(came: Any, name: str, interval: str) -> None:
-    """RFC 8289: under twice the rate the sojourn passes 5 ms after 10 ms, and from then on drops follow the law."""
+    """Under twice the rate the sojourn passes 5 ms after 10 ms, and from then on drops follow the kernel's law."""
     above = 3 - 2 * codel.TARGET.seconds
     predicted = codel.drops_within(above, Duration.of(interval))
     assert queue_of(came[name])["drops"] == pytest.approx(predicted, rel=0.02, abs=1)
 
 
 def test_red_marks_by_its_curve(came: Any) -> None:
-    """Floyd and Jacobson: a queue that stands is marked at the curve's share. The average settles soon."""
+    """Floyd and Jacobson: a queue that stands is marked at the curve's share. The average settles soon.
+
+    At the moment at which a frame comes one has just left, so that it finds one fewer than stand there.
+    """
     marks = queue_of(came["red"])["counted"]["marks"]
     sent = len(CASES["red"].sends)
-    share = red.marked_share((STANDING - 1.5) * FRAME, Size.of("30 kB"), Size.of("90 kB"), 0.10)
+    share = red.marked_share((STANDING - 1) * FRAME, Size.of("30 kB"), Size.of("90 kB"), 0.10)
     assert marks == pytest.approx(share * sent, rel=0.05)
     assert queue_of(came["red"])["drops"] == 0
 

@@ -18,10 +18,17 @@ LEAST, MOST = Size(30_000), Size(90_000)
 
 
 def test_codels_drops_come_sooner_and_sooner() -> None:
-    """RFC 8289, 5.5: 100 ms, then 100/sqrt(1), 100/sqrt(2), ... after one another."""
+    """100 ms, then 100/sqrt(1), and 100/2 where RFC 8289, 5.5 has 100/sqrt(2): one step of Newton's from 1."""
     times = list(islice(codel.drop_times(), 4))
-    assert times == pytest.approx([0.1, 0.2, 0.2 + 0.1 / sqrt(2), 0.2 + 0.1 / sqrt(2) + 0.1 / sqrt(3)])
-    assert [codel.drops_within(seconds) for seconds in (0.05, 0.15, 0.25)] == [0, 1, 2]
+    assert times == pytest.approx([0.1, 0.2, 0.25, 0.25 + 0.05625])
+    assert [codel.drops_within(seconds) for seconds in (0.05, 0.15, 0.24)] == [0, 1, 2]
+
+
+def test_codels_drops_are_ahead_of_the_rfcs_by_a_quarter_of_an_interval() -> None:
+    roots = list(islice(codel.inverse_roots(), 1000))
+    exact = [1 / sqrt(number) for number in range(1, 1001)]
+    assert roots[2:] == pytest.approx(exact[2:], rel=0.03)
+    assert 0.25 < sum(exact) - sum(roots) < 0.26
 
 
 @given(st.floats(1, 100))

@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lab.spec import network, queue, trace
+from lab.spec import queue, trace
 from lab.spec.changes import Changes
 from lab.spec.errors import SpecError
-from lab.spec.network import Change, Network, Queue
+from lab.spec.network import ISOLATION, Change, Network, Queue
 from lab.spec.topology import Topology, load
 from lab.units import Duration, Rate, from_plain, to_plain
 
@@ -91,7 +91,7 @@ def test_a_rate_that_changes_has_a_queue(topology: Parse) -> None:
         ("queue: {kind: pie, limit: -1}", "links.path.queue.limit: '-1' should be a whole number from 0 to 4294967295"),
         (
             "queue: {kind: cake, isolation: hosts!}",
-            f"links.path.queue.isolation: 'hosts!' should be one of {', '.join(network.ISOLATION)}",
+            f"links.path.queue.isolation: 'hosts!' should be one of {', '.join(ISOLATION)}",
         ),
         (
             "queue: {kind: red, limit: 9 kB, min: 5 kB, max: 4 kB}",
