@@ -10,6 +10,7 @@ from lab.model.delayed_ack import LVL_CLK_SHIFT, LVL_START, TCP_MAX_QUICKACKS
 from lab.model.goodput import goodput_window_over_rtt
 from lab.model.line import ModelError, base_rtt, frame
 from lab.model.mss import mss
+from lab.model.packet import SYN
 from lab.model.scenario import Scenario
 from lab.model.window import gso_segments, initial_window, scaling_ratio
 from lab.prediction import law, simulation
@@ -17,6 +18,7 @@ from lab.units import Rate, Value
 
 _EVERY = 2  # __tcp_ack_snd_check(): more than one full segment is acknowledged
 _DELACK_MIN, _DELACK_MAX = 1 / 25, 1 / 5  # TCP_DELACK_MIN, TCP_DELACK_MAX: HZ / 25, HZ / 5
+_RTO_MIN = 1 / 5  # TCP_RTO_MIN: HZ / 5
 _DUP_ACKS = 3  # TCP_FASTRETRANS_THRESH: so many are sent at once
 _COMP_SACK_DELAY, _COMP_SACK_RTT = 0.001, 0.33  # tcp_comp_sack_delay_ns, tcp_comp_sack_rtt_percent
 
@@ -116,9 +118,12 @@ def ack_delayed_mean(scenario: Scenario) -> Value:
     """The ACK of a segment that nobody reads or answers waits for HZ / 25 on a short path, and half a jiffy more.
 
     tcp_send_delayed_ack() lets it wait for the RTT if that is longer. The timer wheel fires in the tick after the one
-    that is asked for, and the request comes somewhere within a jiffy.
+    that is asked for, and the request comes somewhere within a jiffy. Behind a pause longer than the RTO it goes at
+    once.
     """
     _unread(scenario)
+    if _pauses(scenario):
+        return Value(0, "s")
     if base_rtt(scenario).number > _DELACK_MIN:
         raise ModelError("beyond an RTT of HZ / 25 the delay grows from ACK to ACK: the mean is not predicted")
     return Value(_DELACK_MIN + 0.5 / scenario.kernel.hz, "s")
@@ -133,9 +138,11 @@ def ack_delayed_longest(scenario: Scenario) -> Value:
 
     Each ACK that the timer had to send doubles the next delay (tcp_delack_timer_handler()). From 63 jiffies on
     (LVL_START(1)), the timer wheel fires up to 8 late; messages that come at all phases of it see all of that, less
-    half a jiffy on average.
+    half a jiffy on average. Behind a pause longer than the RTO, an ACK goes at once.
     """
     _unread(scenario)
+    if _pauses(scenario):
+        return Value(0, "s")
     delay = min(max(base_rtt(scenario).number, _DELACK_MIN), _DELACK_MAX)
     late = 1 << LVL_CLK_SHIFT if delay * scenario.kernel.hz >= LVL_START else 1
     return Value(delay + (late - 0.5) / scenario.kernel.hz, "s")
@@ -191,6 +198,21 @@ def _behind(scenario: Scenario) -> int:
 def _unread(scenario: Scenario) -> None:
     if not scenario.reader.asleep:
         raise ModelError("a segment that is read and not answered is acknowledged then: its delay is the reader's")
+
+
+def _pauses(scenario: Scenario) -> bool:
+    """Tell whether every pause is longer than the receiver's RTO: ACKs are quick again then (tcp_event_data_recv()).
+
+    Its only sample is the handshake's round trip: the RTO is that and TCP_RTO_MIN, or three of it where that is more
+    (tcp_rtt_estimator(), __tcp_set_rto()). Both are counted in jiffies.
+    """
+    if scenario.writer.interval is None:
+        return False
+    rtt, jiffy = base_rtt(scenario, SYN).number, 1 / scenario.kernel.hz
+    over = scenario.writer.interval.seconds - (rtt + max(2 * rtt, _RTO_MIN))
+    if abs(over) < 2 * jiffy:
+        raise ModelError("the pause is as long as the RTO: a jiffy decides if an ACK goes at once")
+    return over > 0
 
 
 def _fills(scenario: Scenario, rate: Rate) -> bool:

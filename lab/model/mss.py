@@ -25,7 +25,7 @@ def tcp_header_length(scenario: Scenario) -> Value:
 
 def header_bytes(scenario: Scenario) -> int:
     """Return the bytes of a data segment's headers: IP's 20 or 40 (RFC 791, 8200), TCP's 20, and the timestamps' 12."""
-    return _ip(scenario) + _TCP + _timestamps(scenario)
+    return ip_header(scenario) + _TCP + _timestamps(scenario)
 
 
 def mss(scenario: Scenario) -> int:
@@ -42,7 +42,7 @@ def narrows(scenario: Scenario) -> bool:
 
 def _segment(scenario: Scenario, mtu: int) -> int:
     """Return the payload of a full segment where nothing but this MTU bounds packets."""
-    carried = mtu - _ip(scenario) - _TCP
+    carried = mtu - ip_header(scenario) - _TCP
     return min(carried, heard(scenario.reversed()), _asked(scenario)) - _timestamps(scenario)
 
 
@@ -97,7 +97,7 @@ def _announced(scenario: Scenario) -> int:
     """
     mtu = scenario.forward[0].mtu if scenario.forward else scenario.sender.interface.mtu
     advmss = scenario.sender.advmss
-    route = advmss.bytes if advmss else max(mtu.bytes - _ip(scenario) - _TCP, _LEAST)
+    route = advmss.bytes if advmss else max(mtu.bytes - ip_header(scenario) - _TCP, _LEAST)
     return min(route, _asked(scenario))
 
 
@@ -106,7 +106,8 @@ def _asked(scenario: Scenario) -> int:
     return scenario.writer.maxseg if scenario.writer.maxseg and scenario.client == "sender" else 65535
 
 
-def _ip(scenario: Scenario) -> int:
+def ip_header(scenario: Scenario) -> int:
+    """Return the bytes of a packet's IP header: RFC 791, 8200."""
     return 20 if scenario.ip == 4 else 40
 
 

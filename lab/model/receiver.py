@@ -22,9 +22,10 @@ from lab.model.tuning import Tuning
 from lab.model.window import (
     TCP_DEFAULT_SCALING_RATIO,
     TCP_RMEM_TO_WIN_SCALE,
-    fixed_ratio,
+    adv_win_scale,
     initial_rcv_mss,
     initial_window,
+    win_by_scale,
     window_scale,
 )
 
@@ -56,8 +57,8 @@ class Receiver:
         self.rcv_nxt = self.rcv_wup = self.copied_seq = 0
         self.rcvbuf, self.rmem_max = scenario.receiver.sysctl("tcp_rmem", 1), scenario.rcvbuf_max
         self.rcv_wnd = initial_window(scenario)
-        self.fixed_ratio = fixed_ratio(scenario)  # scaling_ratio of kernels before 6.6; None where it is measured
-        self.scaling_ratio = self.fixed_ratio or TCP_DEFAULT_SCALING_RATIO
+        self.adv_win_scale = adv_win_scale(scenario)  # of kernels before 6.6; later ones measure scaling_ratio
+        self.scaling_ratio = TCP_DEFAULT_SCALING_RATIO
         self.window_clamp = max(2 * advmss, self._win_from_space(self.rcvbuf) - advmss)
         self.rcv_ssthresh = min(self.rcv_wnd, self.window_clamp)
         space = min(self.rcv_ssthresh, TCP_INIT_CWND * advmss)
@@ -158,7 +159,7 @@ class Receiver:
 
     def _measure_scaling_ratio(self, length: int) -> None:
         """Measure the share of an skb that is payload: tcp_measure_rcv_mss(), since 6.6."""
-        if self.fixed_ratio is not None:
+        if self.adv_win_scale is not None:
             return
         ratio = (length << TCP_RMEM_TO_WIN_SCALE) // (length + self.skb_overhead)
         if ratio != self.scaling_ratio:
@@ -175,11 +176,13 @@ class Receiver:
 
     def _win_from_space(self, space: int) -> int:
         """Return the share of a buffer that is offered: tcp_win_from_space()."""
+        if self.adv_win_scale is not None:
+            return win_by_scale(space, self.adv_win_scale)
         return space * self.scaling_ratio >> TCP_RMEM_TO_WIN_SCALE
 
     def _space_from_win(self, window: int) -> int:
         """Return the buffer for a window: tcp_space_from_win(). Before 6.6, it was room for so many segments."""
-        if self.fixed_ratio is None:
+        if self.adv_win_scale is None:
             return (window << TCP_RMEM_TO_WIN_SCALE) // self.scaling_ratio
         advmss = self.icsk_ack.advmss
         rcvmem = advmss + self.max_header + SK_BUFF + SHARED_INFO

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from lab.model.line import ModelError, base_rtt, goodput_line_rate
-from lab.model.mss import mss
+from lab.model.mss import ip_header, mss
 from lab.model.scenario import Scenario
 from lab.model.window import gso_segments, rcv_window
 from lab.prediction import definition, law
-from lab.units import Value
+from lab.units import Size, Value
 
 _TICK = 0.001  # seconds of Linux's timestamp clock: TCP_TS_HZ is 1000
+_ECHO_DATA, _ICMP = 56, 8  # bytes of an echo request's data, as ping(8) has it, and of its header
 
 
 @definition(because="the metric counts an echoed timestamp as a sample, and every such ACK echoes one")
@@ -52,10 +53,12 @@ def third_of_tick(scenario: Scenario) -> Value:
     return Value(_TICK / 3, "s")
 
 
-@law(formula="delays + frame / rate of each hop, both ways", source="ping(8): 84 bytes of IP; IEEE 802.3")
+@law(formula="delays + frame / rate of each hop, both ways", source="ping(8); RFC 792, 4443; IEEE 802.3")
 def rtt_of_ping(scenario: Scenario) -> Value:
-    """An echo request and its reply have the path to themselves."""
-    return base_rtt(scenario)
+    """An echo request and its reply, of the same size, have the path to themselves."""
+    asked = scenario.writer.write_size
+    data = _ECHO_DATA if asked is None else asked
+    return base_rtt(scenario, Size(data + _ICMP + ip_header(scenario)))
 
 
 @law(formula="8 × (rwnd − skb / 2) / goodput", source="Little's law; tcp_tso_should_defer()")

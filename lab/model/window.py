@@ -32,9 +32,9 @@ def scaling_ratio(scenario: Scenario) -> int:
     long as tcp_initialize_rcv_mss() guessed, it looks no further, and the share stays one half.
     Before 6.6, tcp_adv_win_scale (s) sets it: 1 / 2^-s for s <= 0, else 1 - 1 / 2^s.
     """
-    fixed = fixed_ratio(scenario)
-    if fixed is not None:
-        return fixed
+    scale = adv_win_scale(scenario)
+    if scale is not None:
+        return win_by_scale(1 << TCP_RMEM_TO_WIN_SCALE, scale)
     if mss(scenario) == initial_rcv_mss(scenario):
         return TCP_DEFAULT_SCALING_RATIO
     return (mss(scenario) << TCP_RMEM_TO_WIN_SCALE) // segment_truesize(scenario)
@@ -46,12 +46,16 @@ def initial_rcv_mss(scenario: Scenario) -> int:
     return min(own_segment(receiver), mss(receiver), TCP_MSS_DEFAULT)
 
 
-def fixed_ratio(scenario: Scenario) -> int | None:
-    """Return the advertised share, in 256ths, where tcp_adv_win_scale sets it; None where it is measured."""
+def adv_win_scale(scenario: Scenario) -> int | None:
+    """Return tcp_adv_win_scale where it sets the share that is advertised; None where the share is measured."""
     if scenario.kernel.version >= _MEASURED_SINCE:
         return None
-    scale = scenario.receiver.sysctl("tcp_adv_win_scale")
-    return 256 >> -scale if scale <= 0 else 256 - (256 >> scale)
+    return scenario.receiver.sysctl("tcp_adv_win_scale")
+
+
+def win_by_scale(space: int, scale: int) -> int:
+    """Return the share of a buffer that tcp_adv_win_scale offers: tcp_win_from_space(). What it subtracts is whole."""
+    return space >> -scale if scale <= 0 else space - (space >> scale)
 
 
 @law(formula="tcp_rmem[2] × payload / truesize", source="tcp_grow_window(), __tcp_select_window(), since Linux 6.6")
@@ -67,10 +71,12 @@ def window_plateau(scenario: Scenario) -> Value:
 
 def rcv_window(scenario: Scenario) -> int:
     """Return the bytes at which the advertised window stops growing, as `window_plateau` says."""
-    ratio = scaling_ratio(scenario)
-    queued = segment_truesize(scenario) if scenario.kernel.version >= _MEASURED_SINCE else 0
-    unit = 1 << window_scale(scenario)
-    return -(-((scenario.rcvbuf_max - queued) * ratio >> 8) // unit) * unit
+    scale, unit = adv_win_scale(scenario), 1 << window_scale(scenario)
+    if scale is None:
+        window = (scenario.rcvbuf_max - segment_truesize(scenario)) * scaling_ratio(scenario) >> TCP_RMEM_TO_WIN_SCALE
+    else:
+        window = win_by_scale(scenario.rcvbuf_max, scale)
+    return -(-window // unit) * unit
 
 
 def smaller_window(scenario: Scenario) -> int:

@@ -68,6 +68,7 @@ class Writer(msgspec.Struct, frozen=True):
     control: bool = False  # whether both programs first talk on a connection of their own, and start after a cookie
     maxseg: int | None = None  # TCP_MAXSEG of the socket that connects
     messages: Messages | None = None  # where it writes nothing else
+    interval: Duration | None = None  # from one write to the next, where a clock decides
 
 
 class Reader(msgspec.Struct, frozen=True):

@@ -38,8 +38,8 @@ class RequestResponse(Task, frozen=True):
             raise ValueError(f"{self.count} requests of {self.request} are no exchange")
 
     def writer(self) -> Writer:
-        """It writes too little for a model to ask how."""
-        return Writer()
+        """It writes a request per interval."""
+        return Writer(write_size=self.request.bytes, interval=self.interval)
 
     def reader(self) -> Reader:
         """It sleeps before it reads anything, and thinks before it answers."""

@@ -152,8 +152,8 @@ class Ping(Task, frozen=True):
     ip: int = 4
 
     def writer(self) -> Writer:
-        """It writes no stream of data."""
-        return Writer()
+        """It writes an echo request per interval."""
+        return Writer(write_size=self.size.bytes, interval=self.interval)
 
     def reader(self) -> Reader:
         """It reads no stream of data."""

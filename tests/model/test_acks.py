@@ -110,6 +110,18 @@ def test_delays() -> None:
         model.ack_delayed_mean(answered)
 
 
+def test_behind_a_pause_longer_than_the_rto_an_ack_goes_at_once() -> None:
+    def paused(milliseconds: int) -> Scenario:
+        writer = Writer(write_size=1, interval=Duration(10**6 * milliseconds))
+        return path(delay="5 ms", reader=asleep("9 s"), writer=writer)
+
+    for law in (model.ack_delayed_mean, model.ack_delayed_longest):
+        assert law(paused(205)).number == pytest.approx(0.0405)
+        assert law(paused(215)).number == 0
+        with pytest.raises(ModelError, match="as long as the RTO"):
+            law(paused(210))
+
+
 def test_quick_acks_are_sixteen_or_half_the_window() -> None:
     assert model.quick_acks(path()) == Value(16, "1")
 

@@ -1,15 +1,19 @@
 """What older kernels do otherwise, beside what Linux 6.1.192 and 6.12.117 did on the same path."""
 
+from dataclasses import replace
+
 import pytest
 
 from lab.model import KernelTraits, ModelError, Scenario, goodput_bulk, goodput_iperf
+from lab.model.packet import Segment
+from lab.model.receiver import Receiver
 from lab.model.sender import Sender, Skb
 from lab.model.skb import overhead
 from lab.model.tuning import Tuning
 from lab.model.writer import writes
 from lab.units import Duration, Size
 from lab.workload import Bulk, Iperf
-from tests.model.scenarios import hop, scenario
+from tests.model.scenarios import hop, scenario, tuned
 
 FULL = 1448
 VERSIONS = ((6, 1), (6, 12), (7, 2))
@@ -144,3 +148,15 @@ def test_iperf_gives_up_a_write_that_takes_half_of_its_time() -> None:
         else:
             with pytest.raises(ModelError, match="half of the time"):
                 goodput_iperf(path)
+
+
+def test_half_of_an_odd_buffer_is_rounded_up() -> None:
+    """The windows are those that 6.1.192 offered while its first ten segments were read."""
+    path = bulk("24.008 Mbit/s", "136.953 ms", "1 s", (6, 1), sndbuf=38_736, rcvbuf=92_549)
+    path = replace(path, receiver=tuned(path.receiver, tcp_rmem="4096 92549 92549"))
+    path = replace(path, sender=tuned(path.sender, tcp_timestamps=0), receiver=tuned(path.receiver, tcp_timestamps=0))
+    offered: list[int] = []
+    receiver = Receiver(path, lambda _, ack: offered.append(ack.window))
+    for number in range(10):
+        receiver.receive(number * 512_495, Segment(1460, 1, False, 0))
+    assert offered == [44_816, 44_432, 43_704, 42_972, 42_244, 41_512, 40_784, 40_052, 39_324, 38_592]

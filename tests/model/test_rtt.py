@@ -6,7 +6,8 @@ import pytest
 
 from lab import model
 from lab.model import ModelError, Scenario
-from lab.units import Value
+from lab.units import Size, Value
+from lab.workload import Ping
 from tests.model.scenarios import hop, scenario, tuned
 
 CLEAN = scenario(hop("10 Gbit/s"), sndbuf=16_777_216)
@@ -16,6 +17,17 @@ LOSSY = replace(CLEAN, forward=(hop("10 Gbit/s", loss=0.01),))
 def without(asked: Scenario) -> Scenario:
     """Without timestamps, which takes one end only."""
     return replace(asked, sender=tuned(asked.sender, tcp_timestamps=0))
+
+
+def test_an_echo_of_ipv6_is_longer() -> None:
+    """Linux 7.2.13 measured 143 us on this path, where it measured to a us."""
+    ping = Ping(ip=6)
+    slow = scenario(hop("117.412 Mbit/s"), hop("14.33 Mbit/s", "55 us"), writer=ping.writer(), ip=6)
+    assert model.rtt_of_ping(slow).number == pytest.approx(143e-6, abs=1e-6)
+    assert model.rtt_of_ping(replace(slow, ip=4)).number == pytest.approx(131.4e-6, abs=1e-7)
+    longer = replace(slow, writer=Ping(size=Size(156)).writer())
+    difference = model.rtt_of_ping(longer).number - model.rtt_of_ping(slow).number
+    assert difference == pytest.approx(800 / 117.412e6 + 800 / 14.33e6)
 
 
 def test_every_ack_gives_a_round_trip_where_nothing_is_lost() -> None:
