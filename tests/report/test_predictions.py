@@ -80,7 +80,7 @@ def facts(claim: Claim) -> dict[str, str]:
 @pytest.mark.parametrize(
     ("name", "said"),
     [
-        ("header", ["tcp_header_length , law: 20 B, and 12 B for timestamps (RFC 9293, 3.1"]),
+        ("header", ["tcp_header_length , law: 20 B, and 12 B for timestamps ( RFC 9293 §3.1"]),
         (
             "sweep",
             ["any_drops , simulation: a replay of tcp_sendmsg()", "any_drops_of_window , law: 1 if min(rwnd, sndbuf)"],

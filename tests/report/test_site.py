@@ -40,7 +40,7 @@ def notebook(path: Path, *cells: str) -> None:
 @pytest.fixture
 def only_here(here: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Leaves the project's own notebooks and experiments out, for the sake of time."""
-    monkeypatch.setattr(notebooks, "shipped", SimpleNamespace(folder=lambda: here))
+    monkeypatch.setattr(notebooks, "shipped", SimpleNamespace(places=lambda: (here,)))
     notebook(here / "notebooks" / "toy.ipynb", *CELLS)
     shutil.copy(PROJECT / "index.ipynb", here / "notebooks")
     notebook(here / "notebooks" / "unrelated.ipynb", "1 / 0")
