@@ -16,20 +16,25 @@ import pytest
 
 import lab
 from lab.kernel import UmlKernel, guest
-from lab.middlebox import DropSegment, Middlebox, MssProgram, MssQueue, NftMaxseg, TcpMss
-from lab.probe import Capture, CpuTime, ExpertInfo, Netstat, Probe, TcpInfo
+from lab.middlebox import DropSegment, Firewall, Masquerade, Middlebox, MssProgram, MssQueue, NftMaxseg, TcpMss
+from lab.probe import Capture, CpuTime, ExpertInfo, Netstat, Probe, QueueState, TcpInfo
 from lab.record.record import Record
 from lab.record.store import Store
 from lab.units import Duration, Rate, Size
 from lab.usecases import userlands
 from lab.workload import (
+    Arrivals,
     Bulk,
     Flent,
+    Flow,
+    Flows,
     Iperf,
     Iperf3,
     Netcat,
+    OnOff,
     PacedReader,
     Ping,
+    Program,
     Qperf,
     RequestResponse,
     SmallWrites,
@@ -60,6 +65,26 @@ SAMPLES: dict[str, tuple[str, Any, tuple[Any, ...], tuple[Any, ...]]] = {
     "qperf": ("lossy", Qperf(duration=SECOND), (ExpertInfo(node="sender"),), ()),
     "slow reader": ("lossy", PacedReader(duration=SECOND, rate=Rate.of("10 Mbit/s")), (Capture(), CpuTime()), ()),
     "small writes": ("lossy", SmallWrites(messages=20), (TcpInfo(node="sender"),), ()),
+    "flows": (
+        "shared-bottleneck",
+        Flows((Flow("bulk", Bulk(duration=SECOND)), Flow("short", Arrivals(count=5), start=Duration.of("100 ms")))),
+        (Capture(node="sender"), TcpInfo()),
+        (),
+    ),
+    "arrivals": ("lossy", Arrivals(count=5), (Capture(node="sender"),), ()),
+    "on and off": ("lossy", OnOff(duration=SECOND), (Capture(node="sender"),), ()),
+    "program": (
+        "lossy",
+        Program(argv=("sh", "-c", "date +%N; sleep 0.1; date +%N; cat /proc/uptime")),
+        (Capture(node="sender"),),
+        (),
+    ),
+    "nat": (
+        "nat",
+        Ping(count=3),
+        (Capture(node="receiver"), QueueState(link="uplink")),
+        (Masquerade(node="nat"), Firewall(node="nat")),
+    ),
     "requests": (
         "routed-1g",
         RequestResponse(count=5, request=Size(200), response=Size(1)),
