@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from lab.units import Duration, Rate
 
-TARGET, UPDATE = Duration.of("15 ms"), Duration.of("15 ms")  # RFC 8033, 4.2 and 5.1
+TARGET = Duration.of("15 ms")  # RFC 8033, 4.2
 
 
 def drop_probability(offered: Rate, rate: Rate) -> float:

@@ -12,7 +12,9 @@ from lab.units import Duration, Rate, Size
 
 Way = Callable[[str], Any]  # what holds for a key in this direction, or None
 SLOWEST = Rate.of("1 kbit/s")  # below it a frame takes longer than the minute for which the kernel's HTB can wait
-
+CORRELATED = Duration.of(
+    "2 s"
+)  # netem's tabledist() takes 32 bits modulo twice the jitter: low bits are not correlated
 ORDINARY = Size(1500)  # the MTU of a link that gives none
 
 
@@ -36,6 +38,8 @@ def contradictions(way: Way, place: Callable[[str], Place]) -> Iterator[tuple[Pl
         yield place("burst_loss"), "it is in place of loss: give one of them"
     if way("jitter_correlation") and not way("jitter"):
         yield place("jitter_correlation"), "there is no jitter to correlate"
+    elif way("jitter_correlation") and way("jitter") < CORRELATED:
+        yield place("jitter_correlation"), f"netem correlates no jitter of less than {CORRELATED}"
     if way("trace") is not None and (way("mtu") or ORDINARY) > way("trace").opportunity:
         yield place("mtu"), f"a frame of {way('mtu')} never fits an opportunity of {way('trace').opportunity}"
     yield from _changes(way, changes, place("changes"))

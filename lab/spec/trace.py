@@ -13,8 +13,8 @@ from pathlib import Path
 from lab.spec.network import Trace
 from lab.units import Duration, Rate, Size, UnitError
 
-CARRIED = Size(1500)  # of IP by one opportunity, as Mahimahi's
-FRAME = Size(1538)  # which that is on the wire: 14 of header, 4 of FCS, 8 of preamble, 12 of gap
+# What 1500 bytes of IP, an opportunity of Mahimahi's, are on the wire: 14 header, 4 FCS, 8 preamble, 12 gap.
+FRAME = Size(1538)
 LONGEST = Duration.of("60 min")
 HEADER = ["duration", "rate"]
 

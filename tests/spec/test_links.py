@@ -122,6 +122,10 @@ def test_a_rate_that_changes_has_a_queue(topology: Parse) -> None:
         ),
         ("burst_loss: {p: 1 %, r: 5 %}, loss: 1 %", "links.path.burst_loss: it is in place of loss: give one of them"),
         ("jitter_correlation: 5 %", "links.path.jitter_correlation: there is no jitter to correlate"),
+        (
+            "delay: 9 ms, jitter: 5 ms, jitter_correlation: 5 %",
+            "links.path.jitter_correlation: netem correlates no jitter of less than 2 s",
+        ),
         ("slot: {min: 2 ms, max: 1 ms}", "links.path.slot.max: 1 ms is shorter than the least, 2 ms"),
         ("trace: missing", "links.path.trace: the trace missing cannot be read: No such file or directory"),
     ],
