@@ -136,6 +136,14 @@ def test_no_prediction_beats_the_line(delay: int, mebibytes: int, timestamps: bo
     assert done.drained >= done.seconds or done.written == done.sent
 
 
+def test_iperf3_counts_whole_blocks_so_that_it_takes_many() -> None:
+    short = Iperf3(duration=Duration.of("1 s")).writer()
+    with pytest.raises(ModelError, match="whole blocks"):
+        model.goodput_iperf3(path("5 ms", "12 Mbit/s", writer=short))
+    many = Iperf3(duration=Duration.of("1 s"), length=Size(4096)).writer()
+    assert model.goodput_iperf3(path("5 ms", "12 Mbit/s", writer=many)).number > 10e6
+
+
 def test_without_a_rate_or_a_duration_or_a_writer_there_is_no_prediction() -> None:
     with pytest.raises(ModelError, match="writer"):
         model.goodput_bulk(path(writer=Writer(duration=Duration.of("10 s"))))
