@@ -11,7 +11,7 @@ from collections import deque
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import CancelledError, ThreadPoolExecutor
 from contextlib import contextmanager, suppress
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +31,7 @@ from lab.record.store import Store
 from lab.record.trial import HOST, Trial, canonical
 from lab.runner.guest import TrialFailed, keep
 from lab.runner.progress import Display
+from lab.units import to_plain
 from lab.userland.cache import load
 
 __all__ = ["assembled"]
@@ -188,7 +189,7 @@ class _Run:
             "trial": canonical(trial),
             "kernel": tuple(self.kernels[trial.kernel["id"]]),
             "asked": now(),
-            "budget": asdict(crew.budget),
+            "budget": to_plain(crew.budget),
             "results": str(crew.store.root.absolute()) if shared else "",
         }
 

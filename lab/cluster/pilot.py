@@ -134,7 +134,7 @@ def _performed(task: Plain, store: Store, core: int, started: Callable[[Guest], 
         raise MachineError(f"{part} is gone from here")
     # this machine's clock may be behind the caller's, who predicted before he asked
     host = {"started": max(now(), task["asked"]), "worker": os.uname().nodename}
-    return run(trial, store, kernel, core, Budget(**task["budget"]), started, host)
+    return run(trial, store, kernel, core, from_plain(task["budget"], Budget), started, host)
 
 
 def _shares(path: str, content: str) -> bool:

@@ -11,7 +11,6 @@ import signal
 import subprocess
 import sys
 import sysconfig
-import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -22,6 +21,7 @@ from lab.building import Silent
 from lab.bundler import reader
 from lab.spec import find
 from lab.usecases import bundling
+from tests.waiting import has, until
 
 CLAIM = "tcp-timestamps/header-length"
 LAB = "import sys; sys.argv[0] = 'lab'; from lab.cli import main; main()"
@@ -211,10 +211,14 @@ def test_one_that_is_stopped_leaves_nothing(number: int, bundle: Path, tmp_path:
     (tmp_path / "tmp").mkdir()
     (tmp_path / "file").touch()
     here = {**os.environ, "TMPDIR": str(tmp_path / "tmp"), "XDG_CACHE_HOME": str(tmp_path / "file")}
-    for seconds in (1, 4, 9):
+    for left in (
+        "__main__.py",
+        "userlands",
+        "console.log",
+    ):  # unpacks itself, then what guests need; has one
         command = [sys.executable, "-I", str(bundle), "verify"]
         with subprocess.Popen(command, env=here, start_new_session=True, stderr=subprocess.DEVNULL) as started:
-            time.sleep(seconds)
+            until(lambda left=left: has(tmp_path / "tmp", left))  # type: ignore[misc]
             os.killpg(started.pid, number) if number == signal.SIGINT else started.send_signal(number)
             assert started.wait(timeout=60) == 128 + number
         assert not list((tmp_path / "tmp").iterdir())

@@ -6,8 +6,7 @@ import os
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,6 +15,7 @@ import pytest
 
 import lab
 from lab import cache
+from tests.waiting import until
 
 ROOT = str(Path(lab.__file__).parents[1])
 LAB = [sys.executable, "-c", "from lab.cli import main; main()"]
@@ -37,16 +37,7 @@ EXPERIMENT = Experiment(
 )
 '''
 TWO = "about: Two.\nhosts: [sender, receiver]\nlinks: {path: {ends: [sender, receiver], rate: 100 Mbit/s}}\n"
-PATIENCE = 400.0  # seconds: on a busy machine nothing is quick
 BRIEF, LONG = "500 ms", "400 s"  # of virtual time: a trial of a second, and one that lasts until something happens
-
-
-def until(happened: Callable[[], object], seconds: float = PATIENCE) -> None:
-    """Wait until something has happened."""
-    deadline = time.monotonic() + seconds
-    while not happened():
-        assert time.monotonic() < deadline, "it did not happen"
-        time.sleep(0.05)
 
 
 @dataclass

@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 
 from lab.kernel import UmlKernel
-from tests.cluster.conftest import LONG, PATIENCE, ROOT, Site, until
+from tests.cluster.conftest import LONG, ROOT, Site
+from tests.waiting import PATIENCE, until
 
 pytestmark = [pytest.mark.guest, pytest.mark.usefixtures("kernel")]
 
