@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fcntl
+import os
 import shutil
 import signal
 import sys
@@ -17,7 +18,7 @@ from typing import TYPE_CHECKING, NoReturn, Protocol, TextIO
 if TYPE_CHECKING:
     from rich.progress import Progress as Bars
 
-__all__ = ["UNFINISHED", "Progress", "Silent", "alone", "shown", "terminable"]
+__all__ = ["UNFINISHED", "Progress", "Silent", "alone", "dispose", "shown", "terminable"]
 
 UNFINISHED = ".build-"  # begins the names of folders that are being built
 SHORT = 60.0  # seconds: of less, nothing is said
@@ -88,8 +89,17 @@ def alone(home: Path, progress: Progress) -> Iterator[None]:
             progress.say("waiting for another build")
             fcntl.flock(file, fcntl.LOCK_EX)
         for stale in home.glob(f"{UNFINISHED}*"):
-            shutil.rmtree(stale)
+            shutil.rmtree(stale, ignore_errors=True)  # another may just be at it: `dispose`
         yield
+
+
+def dispose(folder: Path, home: Path) -> None:
+    """Remove a folder while others go on, as a source tree takes half a minute; the program ends when it is gone.
+
+    It goes into `home`, which `alone` clears, first: what is cut short there is removed by the next build.
+    """
+    aside = folder.rename(home / f"{UNFINISHED}gone-{os.getpid()}-{time.monotonic_ns()}")
+    threading.Thread(target=shutil.rmtree, args=(aside, True), name="dispose").start()
 
 
 @contextmanager

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import io
+import threading
+from pathlib import Path
 
 import pytest
 
-from lab.building import shown
+from lab.building import Silent, alone, dispose, shown
 
 
 class Terminal(io.StringIO):
@@ -45,3 +47,18 @@ def test_a_bar_on_a_terminal() -> None:
     text = run(Terminal())
     assert "compiling 7.2" in text
     assert "100/100" in text
+
+
+def test_what_is_disposed_of_is_gone_at_the_end_and_what_was_cut_short_at_the_next_build(tmp_path: Path) -> None:
+    place, home = tmp_path / "home/.build-1/tree", tmp_path / "home"
+    (place / "net").mkdir(parents=True)
+    (place / "net/tcp.c").touch()
+    dispose(place, home)
+    assert not place.exists(), "the kernel's own folder can be kept at once"
+    for thread in threading.enumerate():
+        if thread.name == "dispose":
+            thread.join()
+    assert [path.name for path in home.iterdir()] == [".build-1"]
+    (home / ".build-gone-1-1/tree").mkdir(parents=True)
+    with alone(home, Silent()):
+        assert [path.name for path in home.iterdir()] == ["lock"]

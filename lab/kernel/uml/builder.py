@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import IO
 
-from lab.building import UNFINISHED, Progress, Silent, alone, terminable
+from lab.building import UNFINISHED, Progress, Silent, alone, dispose, terminable
 from lab.errors import InputError, MachineError
 from lab.kernel.base import folder
 from lab.kernel.uml import cache, compiling, pace, recipe, source
@@ -159,8 +159,6 @@ def _build(home: Path, found: Source, wanted: _Wanted, progress: Progress) -> Um
                 if found.checkout is None and not wanted.base:  # another build compiles a part of it
                     pace.note(home, made.series, Pace(objects, time.monotonic() - begun))
                 _collect(place, tree, found, wanted, compiler)
-            progress.say("cleaning up")
-            shutil.rmtree(place / "tree", ignore_errors=True)
             shutil.rmtree(home / made.id, ignore_errors=True)
             place.rename(home / made.id)
         except BuildFailed as error:
@@ -200,6 +198,7 @@ def _tree(
         source.unpack(file, tree, compiler, patches)
         compiling.patch(tree, patches, log, compiler)
         yield tree
+        dispose(tree, home)
 
 
 def _collect(place: Path, tree: Path, found: Source, wanted: _Wanted, compiler: Userland) -> None:

@@ -68,7 +68,7 @@ def make(
     All programs that make finds are the `compiler`'s. ccache keeps what they made: a variant of a kernel is then a
     matter of a minute. Raises BuildFailed.
     """
-    jobs = len(os.sched_getaffinity(0))
+    jobs = len(os.sched_getaffinity(0)) + 1  # while one waits for the disk
     settings = (f"{name}={value}" for name, value in recipe.SETTINGS.items())
     process = subprocess.Popen(
         [str(compiler.tree / LAUNCHERS / "setpriv"), "--pdeathsig", "KILL", "make", f"-j{jobs}", *settings, *goals],
