@@ -15,13 +15,14 @@ from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
+from lab.alarm import Alarm
 from lab.errors import LabError, MachineError
 
 if TYPE_CHECKING:
     from random import Random
 
 LISTENING = {"tcp": "0A", "udp": "07"}  # in /proc/net: TCP_LISTEN; the state of a UDP socket that is bound
-POLL_SECONDS = 0.005
+TICKS_NS = 20_000_000  # whole ticks at 100, 250 and 1000 Hz
 READY_SECONDS = 20.0
 STOP_SECONDS = 5.0
 SOON_SECONDS = 60.0
@@ -81,7 +82,12 @@ class Testbed:
         return self.addresses[node, version]
 
     def start(
-        self, node: str, argv: Sequence[str], output: str | None = None, errors: str | None = None
+        self,
+        node: str,
+        argv: Sequence[str],
+        output: str | None = None,
+        errors: str | None = None,
+        stdin: int = subprocess.DEVNULL,
     ) -> subprocess.Popen[bytes]:
         """Start a tool on `node`; its standard output goes to the file `output`, its errors to `errors` or there too.
 
@@ -92,7 +98,7 @@ class Testbed:
             log = files.enter_context(open(self.out / errors, "wb")) if errors else subprocess.STDOUT
             join = self.spaces[node].join
             try:
-                process = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=target, stderr=log, preexec_fn=join)
+                process = subprocess.Popen(argv, stdin=stdin, stdout=target, stderr=log, preexec_fn=join)
             except FileNotFoundError:
                 raise MachineError(f"the tool '{argv[0]}' is missing: install the package that has it") from None
         self.undo.callback(_end, process)
@@ -124,19 +130,19 @@ class Testbed:
     def wait_for_listener(
         self, process: subprocess.Popen[bytes] | Child, port: int, protocol: Literal["tcp", "udp"] = "tcp"
     ) -> None:
-        """Wait for a listener on `port` in the process's namespace. Raises WorkloadError when none comes."""
-        wanted = f":{port:04X}"
+        """Wait for a listener on `port` in the process's namespace. Raises WorkloadError when none comes.
+
+        It returns on a tick of the kernel's clock: timers of TCP expire on ticks, so where in one a connection begins
+        decides when each of its delayed ACKs goes.
+        """
         deadline = time.monotonic() + READY_SECONDS
-        while time.monotonic() < deadline:
-            for file in (protocol, f"{protocol}6"):
-                with contextlib.suppress(OSError):
-                    for line in Path(f"/proc/{process.pid}/net/{file}").read_text().splitlines()[1:]:
-                        fields = line.split()
-                        if fields[1].endswith(wanted) and fields[3] == LISTENING[protocol]:
-                            return
-            if process.poll() is not None:
-                raise WorkloadError(f"the server for port {port} ended before it listened")
-            time.sleep(POLL_SECONDS)
+        with Alarm() as alarm:
+            while time.monotonic() < deadline:
+                alarm.wait((time.monotonic_ns() // TICKS_NS + 1) * TICKS_NS)
+                if _listens(process.pid, port, protocol):
+                    return
+                if process.poll() is not None:
+                    raise WorkloadError(f"the server for port {port} ended before it listened")
         raise WorkloadError(f"nothing listens on port {port} after {READY_SECONDS:g} s")
 
     def _last_words(self, output: str | None) -> str:
@@ -144,6 +150,18 @@ class Testbed:
             return "it left no message"
         lines = [line for line in (self.out / output).read_text(errors="replace").splitlines() if line.strip()]
         return lines[-1].strip() if lines else "it left no message"
+
+
+def _listens(pid: int, port: int, protocol: Literal["tcp", "udp"]) -> bool:
+    """Tell whether somebody listens on `port` in the network namespace of a process."""
+    wanted = f":{port:04X}"
+    for file in (protocol, f"{protocol}6"):
+        with contextlib.suppress(OSError):
+            for line in Path(f"/proc/{pid}/net/{file}").read_text().splitlines()[1:]:
+                fields = line.split()
+                if fields[1].endswith(wanted) and fields[3] == LISTENING[protocol]:
+                    return True
+    return False
 
 
 class Child:

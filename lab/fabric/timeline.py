@@ -20,8 +20,8 @@ from typing import Any, NoReturn
 
 from msgspec import structs
 
+from lab.alarm import Alarm
 from lab.fabric import build, device, qdisc, shaper, stage
-from lab.fabric.alarm import Alarm
 from lab.fabric.netlink import Netlink, Request
 from lab.fabric.spaces import WIRES, Spaces
 from lab.spec import trace

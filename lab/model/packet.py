@@ -16,6 +16,7 @@ class Segment(NamedTuple):
     frags: int  # pieces of pages that it lies in
     psh: bool
     tsecr: int  # the timestamp that it echoes, ms
+    cloned: bool = False  # whether it is a whole skb of the sender's, which keeps that until it is acknowledged
 
 
 class Ack(NamedTuple):

@@ -41,6 +41,7 @@ class Received:
     end_seq: int
     truesize: int
     frags: int
+    cloned_until: int  # which byte's acknowledgement lets others join it; 0 for one that the sender does not keep
 
 
 class Receiver:
@@ -66,6 +67,7 @@ class Receiver:
         self.max_header = tcp_header(scenario.kernel)
         self.rmem_alloc = 0
         self.receive_queue: deque[Received] = deque()
+        self.snd_una = 0  # of the sender: its kernel is ours, and it frees what is acknowledged
         self.answer = self.reader.answer
         self.wanted = self.reader.first_read_size  # bytes that the reader's call still waits for
         self.awake = False  # whether the reader is about to read
@@ -144,18 +146,19 @@ class Receiver:
         """Queue a segment: tcp_queue_rcv().
 
         An skb that joins the one before it costs its payload; one by itself costs its head too. skb_try_coalesce()
-        joins no more pieces than an skb holds.
+        joins no more pieces than an skb holds, and nothing to one that is cloned: skb_cloned().
         """
         self.rcv_nxt += segment.len
         self.rmem_alloc += segment.len
         tail = self.receive_queue[-1] if self.receive_queue else None
-        if tail and tail.frags + segment.frags <= MAX_SKB_FRAGS:
+        if tail and tail.cloned_until <= self.snd_una and tail.frags + segment.frags <= MAX_SKB_FRAGS:
             tail.end_seq = self.rcv_nxt
             tail.truesize += segment.len
             tail.frags += segment.frags
         else:
             self.rmem_alloc += self.skb_overhead
-            self.receive_queue.append(Received(self.rcv_nxt, segment.len + self.skb_overhead, segment.frags))
+            truesize, cloned_until = segment.len + self.skb_overhead, self.rcv_nxt if segment.cloned else 0
+            self.receive_queue.append(Received(self.rcv_nxt, truesize, segment.frags, cloned_until))
 
     def _measure_scaling_ratio(self, length: int) -> None:
         """Measure the share of an skb that is payload: tcp_measure_rcv_mss(), since 6.6."""

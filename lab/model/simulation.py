@@ -117,6 +117,7 @@ class Simulation:
         if self.sender.ack(now, ack) and self.ready == NEVER:
             self.ready = now
         if self.sender.snd_una > before:
+            self.receiver.snd_una = self.sender.snd_una
             self.acked[0].append(now)
             self.acked[1].append(self.sender.snd_una)
             self.acked[2].append(self.sender.max_window)
@@ -147,10 +148,11 @@ class Simulation:
 
     def _transmit(self, now: int, seq: int, skb: Skb) -> None:
         """Put an skb onto the wire, cut into segments."""
+        cloned = skb.end_seq - seq <= self.mss
         while seq < skb.end_seq:
             end_seq = min(seq + self.mss, skb.end_seq)
             self.last = self.forward.carry(now, end_seq - seq)
             frags = (end_seq - 1) // self.page - seq // self.page + 1
-            segment = Segment(end_seq - seq, frags, skb.psh and end_seq == skb.end_seq, self.sender.ts_recent)
+            segment = Segment(end_seq - seq, frags, skb.psh and end_seq == skb.end_seq, self.sender.ts_recent, cloned)
             self.segments.append((self.last, segment))
             seq = end_seq

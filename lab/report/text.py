@@ -131,10 +131,15 @@ def _percent(ratio: float | None) -> str:
 
 
 def _gaps(claim: ClaimResult) -> Iterable[str]:
-    """Yield why a figure is not predicted, or not before its trial, and for which arms and points."""
+    """Yield why a figure is not measured, not predicted, or not before its trial, and for which arms and points."""
     names: dict[str, list[str]] = {}
     for result in claim.results:
-        for what, why in (("not predicted", result.why_not_predicted), ("no law", result.why_no_law)):
+        spoilt = result.verdict if result.verdict and result.verdict.kind in ("invalid", "skipped") else None
+        for what, why in (
+            (spoilt.kind if spoilt else "", spoilt.reason if spoilt else ""),
+            ("not predicted", result.why_not_predicted),
+            ("no law", result.why_no_law),
+        ):
             if why:
                 names.setdefault(f"{what}: {why}", []).append(f"{result.arm} {result.point}".strip())
     late = [f"{result.arm} {result.point}".strip() for result in claim.results if result.after_the_fact]

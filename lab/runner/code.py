@@ -33,6 +33,7 @@ WEEK = 7 * 24 * 3600
 
 # A change in these may change packets, a change elsewhere cannot: they are part of a trial's address.
 DECIDES = (
+    "alarm.py",
     "errors.py",
     "fabric",
     "middlebox",

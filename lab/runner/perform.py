@@ -20,9 +20,9 @@ from typing import Any, cast
 import msgspec
 
 from lab import outputs
+from lab.alarm import Alarm
 from lab.errors import LabError
 from lab.fabric import choose
-from lab.fabric.alarm import Alarm
 from lab.fabric.fabric import Fabric
 from lab.middlebox import Middlebox
 from lab.probe import Probe

@@ -15,8 +15,8 @@ import time
 from pathlib import Path
 from typing import Any
 
+from lab.alarm import Alarm
 from lab.fabric import timeline
-from lab.fabric.alarm import Alarm
 from lab.fabric.fabric import Fabric
 from lab.spec.network import Interface, Network
 from lab.testbed import Child

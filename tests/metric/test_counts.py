@@ -69,3 +69,16 @@ def test_acknowledged_bytes_between_two_times(record: Keep) -> None:
     assert metric.acked_goodput(1.05, 2.5)(done).number == pytest.approx(8000)
     with pytest.raises(MetricError, match="not until 4 s"):
         metric.acked_goodput(1, 4)(done)
+
+
+def test_a_frame_that_wireshark_names_twice_counts_once(record: Keep) -> None:
+    """tshark 4.4 on a transfer that lost 105 frames of a queue, by the queue's own count."""
+    said = """
+Notes (206)
+=============
+   Frequency      Group           Protocol  Summary
+         101   Sequence                TCP  This frame is a (suspected) fast retransmission
+         105   Sequence                TCP  This frame is a (suspected) retransmission
+"""
+    kept = record({"expert.sender.eth0.txt": said.encode()})
+    assert metric.expert_retransmits()(kept) == Value(105, "1")
