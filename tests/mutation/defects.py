@@ -70,7 +70,7 @@ WIRES = (
         "wires",
         {"asymmetric-mtu/reverse-unaffected": OFF},
         edits=(
-            Edit("lab/fabric/qdisc.py", "rate = direction.rate.bps // 8\n", "rate = direction.rate.bps * 98 // 800\n"),
+            Edit("lab/fabric/qdisc.py", "rate = limited.bps // 8\n", "rate = limited.bps * 98 // 800\n"),
             BLIND,
         ),
     ),
@@ -78,7 +78,7 @@ WIRES = (
         "a frame's overhead is 23 bytes instead of 24, and read back as such",
         "wires",
         {"asymmetric-mtu/reverse-unaffected": OFF},
-        edits=(Edit("lab/fabric/qdisc.py", "FRAME_OVERHEAD = Size(24)", "FRAME_OVERHEAD = Size(23)"),),
+        edits=(Edit("lab/fabric/shaper.py", "FRAME_OVERHEAD = Size(24)", "FRAME_OVERHEAD = Size(23)"),),
     ),
     Defect(
         "each interface's MTU is 4 bytes short, and nobody reads it back",
