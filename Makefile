@@ -5,7 +5,7 @@ LAB := .venv/bin/lab
 PY := .venv/bin/python
 BEGUN := $(shell date +%s)
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-test setup-host userland kernel variants report test test-chance mutation test-cluster test-kernels test-vm bench fidelity holdout classroom lock dist man clean
+.PHONY: help setup setup-test setup-host userland kernel variants report test test-chance mutation test-cluster test-kernels test-vm bench fidelity holdout classroom lock site dist man clean
 .NOTPARALLEL:
 
 help: ## show this list
@@ -80,6 +80,12 @@ lock: setup ## renew requirements.lock with the newest Python packages
 	@build/uv/bin/uv pip compile --quiet --upgrade --universal --all-extras --no-header --no-annotate \
 	    pyproject.toml -o requirements.lock
 
+site: ## make the documentation's site in site/, with the report if there is one
+	@tools/provision site
+	@rm -rf site && .venv/bin/python -m sphinx -W --keep-going -q -E -b html -d build/site -D report=$(abspath $(REPORT)) \
+	    -c docs/site . site && \
+	echo "Site: $$($(PY) -c 'import pathlib; print(pathlib.Path("site/index.html").resolve().as_uri())')"
+
 dist: setup ## make wheel, sdist, and a bundle of all records, in dist/
 	@rm -rf build/uv dist && $(PY) -m venv build/uv && build/uv/bin/pip install --quiet uv
 	@build/uv/bin/uv build --quiet --out-dir dist
@@ -89,5 +95,5 @@ man: setup ## write the manual page anew, from the commands as they are
 	@$(PY) -m lab.cli.manual >docs/lab.1
 
 clean: ## remove .venv, report and caches; keep results and kernels
-	@rm -rf .venv build dist $(REPORT) .mypy_cache .pytest_cache .ruff_cache .hypothesis *.egg-info
+	@rm -rf .venv build dist site $(REPORT) .mypy_cache .pytest_cache .ruff_cache .hypothesis *.egg-info
 	@find lab bench tests experiments packs -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import shlex
 import shutil
 import signal
 import subprocess
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
@@ -28,7 +30,8 @@ from lab.spec.changes import Changes
 from lab.spec.clock import Clock
 from lab.units import to_plain
 from lab.usecases import userlands
-from tests.kinds import Perform
+from tests.kinds import Perform, Type
+from tests.terminal import Terminal
 
 settings.register_profile("lab", deadline=None)  # how long an example takes is the machine's affair
 settings.load_profile("lab")
@@ -144,3 +147,31 @@ def busy() -> Callable[[], AbstractContextManager[None]]:
                 spinner.wait()
 
     return spinning
+
+
+@pytest.fixture
+def terminal(tmp_path: Path) -> Iterator[Callable[..., Terminal]]:
+    """Makes terminals whose programs end with the test."""
+    opened: list[Terminal] = []
+
+    def opening(*args: str) -> Terminal:
+        opened.append(Terminal(tmp_path, *args))
+        return opened[-1]
+
+    yield opening
+    for each in opened:
+        each.program.kill()
+        each.program.wait()
+        os.close(each.master)
+        os.close(each.slave)
+
+
+@pytest.fixture
+def type_in(tmp_path: Path) -> Type:
+    """Runs a command in a folder of one's own, with the lab's programs on the path."""
+
+    def run(command: str) -> subprocess.CompletedProcess[str]:
+        env = {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
+        return subprocess.run(shlex.split(command), cwd=tmp_path, env=env, capture_output=True, text=True, timeout=200)
+
+    return run

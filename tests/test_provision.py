@@ -36,7 +36,7 @@ def program(folder: Path, text: str) -> str:
     return str(file)
 
 
-@pytest.mark.parametrize("kind", ["run", "notebooks", "test"])
+@pytest.mark.parametrize("kind", ["run", "notebooks", "site", "test"])
 def test_a_python_that_is_too_old_is_one_line(tmp_path: Path, kind: str) -> None:
     old = program(tmp_path, OLD)
     code, said = provision(tmp_path, kind, python=old)
@@ -61,4 +61,7 @@ def test_the_distributions_programs_are_another_step(tmp_path: Path) -> None:
 
 
 def test_an_unknown_step_is_refused(tmp_path: Path) -> None:
-    assert provision(tmp_path, "all") == (2, ["provision: 'all' is none of run, notebooks, test, host and cluster"])
+    assert provision(tmp_path, "all") == (
+        2,
+        ["provision: 'all' is none of run, notebooks, site, test, host and cluster"],
+    )

@@ -16,8 +16,8 @@ PORT = 12865
 class Flent(Task, frozen=True):
     """Runs Flent's `test` on `client` against netperf's server on `server`.
 
-    In a download `server` sends. Leaves Flent's own data file, *.flent.gz: the guest's clock and host name are the same
-    in every trial, and so is its every byte.
+    In a download `server` sends. Leaves Flent's own data file, `*.flent.gz`: the guest's clock and host name are the
+    same in every trial, and so is its every byte.
     """
 
     greedy: ClassVar[bool] = True

@@ -2,86 +2,19 @@
 
 from __future__ import annotations
 
-import os
-import select
 import signal
 import subprocess
-import sys
-import termios
-import time
-from collections.abc import Callable, Iterator
-from pathlib import Path
+from collections.abc import Callable
 
 import pytest
 
-pytestmark = [pytest.mark.guest, pytest.mark.usefixtures("kernel")]
+from tests.terminal import LAB, SECONDS, Terminal
 
-LAB = Path(sys.executable).with_name("lab")
-SECONDS = 120.0
+pytestmark = [pytest.mark.guest, pytest.mark.usefixtures("kernel")]
 
 
 def lab(*args: str, stdin: int = subprocess.DEVNULL) -> subprocess.CompletedProcess[str]:
     return subprocess.run([LAB, *args], stdin=stdin, capture_output=True, text=True, timeout=SECONDS)
-
-
-class Terminal:
-    """A program at a terminal of its own, and the person who types there."""
-
-    def __init__(self, temporary: Path, *args: str) -> None:
-        self.master, self.slave = os.openpty()
-        self.mode = termios.tcgetattr(self.slave)
-        self.temporary = temporary
-        self.seen = b""
-        self.program = subprocess.Popen(
-            [str(LAB), *args],
-            stdin=self.slave,
-            stdout=self.slave,
-            stderr=self.slave,
-            env={**os.environ, "TMPDIR": str(temporary), "TERM": "dumb"},
-            start_new_session=True,
-        )
-
-    def until(self, text: str) -> str:
-        """What appears up to `text`; what comes after it is for the next time."""
-        deadline = time.monotonic() + SECONDS
-        while text.encode() not in self.seen:
-            assert time.monotonic() < deadline, self.seen
-            if select.select([self.master], [], [], 0.1)[0]:
-                self.seen += os.read(self.master, 4096)
-        before, _, self.seen = self.seen.partition(text.encode())
-        return before.decode()
-
-    def type(self, text: str) -> None:
-        os.write(self.master, text.encode())
-
-    def left(self) -> tuple[int, list[Path]]:
-        """(exit status, files left) when the program has ended; the terminal is as it was."""
-        status = self.program.wait(SECONDS)
-        deadline = time.monotonic() + SECONDS
-        while time.monotonic() < deadline and (list(self.temporary.iterdir()) or self.changed()):
-            time.sleep(0.05)  # a program that was killed has a supervisor that still tidies up
-        assert not self.changed()
-        return status, list(self.temporary.iterdir())
-
-    def changed(self) -> bool:
-        return termios.tcgetattr(self.slave) != self.mode
-
-
-@pytest.fixture
-def terminal(tmp_path: Path) -> Iterator[Callable[..., Terminal]]:
-    """Makes terminals whose programs end with the test."""
-    opened: list[Terminal] = []
-
-    def opening(*args: str) -> Terminal:
-        opened.append(Terminal(tmp_path, *args))
-        return opened[-1]
-
-    yield opening
-    for each in opened:
-        each.program.kill()
-        each.program.wait()
-        os.close(each.master)
-        os.close(each.slave)
 
 
 def test_a_person_types_in_a_host(terminal: Callable[..., Terminal]) -> None:

@@ -1,14 +1,9 @@
-"""`lab new`, and the README's tutorial that starts with it: typed as it stands, it prints what stands there."""
+"""`lab new`: what it makes, and what it refuses."""
 
 from __future__ import annotations
 
-import doctest
 import json
-import os
 import re
-import subprocess
-import sys
-from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import jsonschema
@@ -16,54 +11,7 @@ import pytest
 from ruamel.yaml import YAML
 
 from lab.cli.templates import TEMPLATES
-
-ROOT = Path(__file__).parents[2]
-BIN = Path(sys.executable).parent
-
-Type = Callable[[str], subprocess.CompletedProcess[str]]
-
-
-@pytest.fixture
-def type_in(tmp_path: Path) -> Type:
-    """Runs a command in a folder of one's own, with the lab's programs on the path."""
-
-    def run(command: str) -> subprocess.CompletedProcess[str]:
-        path = {"PATH": f"{BIN}:{os.environ['PATH']}"}
-        return subprocess.run(
-            command.split(), cwd=tmp_path, env={**os.environ, **path}, capture_output=True, text=True, timeout=200
-        )
-
-    return run
-
-
-def tutorial() -> Iterator[tuple[str, str, str]]:
-    """(language, what it says, the file last named before it) of each block of the tutorial."""
-    section = (ROOT / "README.md").read_text().partition("## Write your own")[2].partition("\n## ")[0]
-    for match in re.finditer(r"```(\w+)\n(.*?)```", section, re.DOTALL):
-        named = re.findall(r"Into `([^`]+)`:\s*$", section[: match.start()])
-        yield match[1], match[2], named[-1] if named else ""
-
-
-@pytest.mark.guest
-def test_the_tutorial_prints_what_it_says(type_in: Type, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for language, text, file in tutorial():
-        if language == "console":
-            for command, said in re.findall(r"^\$ (.*)\n((?:[^$].*\n|\n)*)", text, re.MULTILINE):
-                done = type_in(command)
-                assert done.returncode == 0, done.stderr
-                assert _lasting(said).strip() in _lasting(f"{done.stdout}{done.stderr}"), command
-        elif language == "pycon":
-            monkeypatch.chdir(tmp_path)
-            found = doctest.DocTestParser().get_doctest(text, {}, "tutorial", "README.md", 0)
-            assert doctest.DocTestRunner().run(found).failed == 0
-        else:
-            (tmp_path / file).parent.mkdir(exist_ok=True)
-            (tmp_path / file).write_text(text)
-
-
-def _lasting(said: str) -> str:
-    """Without what another machine's clock, or another kernel's last digits, may say differently."""
-    return re.sub(r" in [\d.]+s|\s+(?:[+-]|< )?[\d.]+ %", "", said)
+from tests.kinds import Type
 
 
 def test_the_answer_is_the_contract(type_in: Type, tmp_path: Path) -> None:
@@ -96,19 +44,6 @@ def test_another_claim_of_the_article_keeps_what_is_there(type_in: Type, tmp_pat
 def _about(type_in: Type, folder: Path, name: str) -> str:
     assert type_in(f"lab new {name}").returncode == 0
     return (folder / "experiments" / name.split("/")[0] / "article.yaml").read_text()
-
-
-def test_the_tutorial_of_a_figure_makes_no_mistake(type_in: Type, tmp_path: Path) -> None:
-    """Its console is typed, its files are written; what it says of running is for a reader."""
-    text = (ROOT / "docs" / "own-figure.md").read_text()
-    for match in re.finditer(r"```(\w+)\n(.*?)```", text, re.DOTALL):
-        if match[1] == "console":
-            for command, said in re.findall(r"^\$ (.*)\n((?:[^$].*\n|\n)*)", match[2], re.MULTILINE):
-                done = type_in(command)
-                assert done.returncode == 0, done.stderr
-                assert f"{done.stdout}{done.stderr}".strip() == said.strip()
-        elif named := re.findall(r"Into `([^`]+)`:\s*$", text[: match.start()]):
-            (tmp_path / named[-1]).write_text(match[2])
 
 
 @pytest.mark.parametrize("template", TEMPLATES)

@@ -1,0 +1,94 @@
+"""Which commands of the guides a test types, and why the others are only parsed."""
+
+from __future__ import annotations
+
+# Typed one after the other, in a folder of one's own.
+TYPED = (
+    "lab doctor",
+    "lab list",
+    "lab new mine/first",
+    "lab graph shared-bottleneck",
+    "lab graph shared-bottleneck -o shared-bottleneck.svg",
+    "lab run tcp-bottleneck/window-plateau",
+    "lab show tcp-bottleneck/window-plateau",
+    "lab show tcp-bottleneck/delay-100ms",
+    "lab verify",
+    "lab verify results",
+    "lab shell lossy -c 'ping -4 -c 600 receiver' --clock virtual --seed 2",
+)
+
+# Typed by a person at a terminal.
+SESSIONS = (
+    "lab shell shared-bottleneck",
+    "lab shell shared-bottleneck rival",
+    "lab mn shared-bottleneck",
+)
+
+# Typed with the files that stand beside them: (page, part; all of it without one).
+TUTORIALS = (
+    ("README.md", "Write your own"),
+    ("docs/own-figure.md", ""),
+)
+
+ALL_CLAIMS = "it runs all claims of the project, or of an article, for minutes; tests do it with one claim or two"
+BUILDS = "it builds kernels, which takes minutes"
+BISECTS = "it needs a kernel's git tree; tests/comparison and `make test-kernels` search one of their own"
+PROVISIONS = "it installs packages, or sets up the project that the test is part of"
+OPENS = "it opens Jupyter Lab and stays; tests/classroom runs the notebooks"
+SYSTEM = "it needs root, and changes the machine"
+EMULATES = "it takes minutes under QEMU; tests/runner/test_stock.py and tests/kernel/test_vm.py do it"
+MACHINES = "it makes a virtual machine, or needs Vagrant; `make test-vm` does what Vagrant would run"
+REVIEWER = "it needs a bundle, which takes minutes to pack; tests/bundle makes a small one and runs from it"
+OTHER_MACHINE = "it is for another machine; tests/cluster starts such a worker"
+RENDERS = "it executes all notebooks; tests/report renders small ones"
+
+PARSED = {
+    "lab run": ALL_CLAIMS,
+    "lab run tcp-timestamps": ALL_CLAIMS,
+    "lab run tcp-bottleneck --seed 2": ALL_CLAIMS,
+    "lab run tcp-bottleneck --json": ALL_CLAIMS,
+    "lab run tcp-nodelay --on host --repeat 6": ALL_CLAIMS,
+    "lab regress --kernel 6.12 --kernel 7.2": ALL_CLAIMS,
+    "lab regress --baseline before --kernel 7.3": ALL_CLAIMS,
+    "lab baseline save before": ALL_CLAIMS,
+    "lab run --shard 1/2 --results shards/1": ALL_CLAIMS,
+    "lab run --shard 2/2 --results shards/2": ALL_CLAIMS,
+    "lab merge shards/1 shards/2": ALL_CLAIMS,
+    "lab plan --seeds 2-30 --json > plan.json": ALL_CLAIMS,
+    "lab run --seeds 2-30 --plan plan.json --shard 3/16 --results shards/3": ALL_CLAIMS,
+    "lab run --build tcp-timestamps": BUILDS,
+    "lab kernel build": BUILDS,
+    "lab kernel build 6.12": BUILDS,
+    "lab kernel build --tree ~/linux": BUILDS,
+    "lab kernel build 7.2 --patch mine.patch": BUILDS,
+    "lab kernel build 7.2 --patch delack-60ms.patch": BUILDS,
+    "lab regress --kernel 7.2 --kernel 7.2-delack-60ms tcp-nodelay": BUILDS,
+    "lab regress --kernel 6.12 --kernel 7.2 tcp-timestamps/header-length": BUILDS,
+    "lab regress --kernel 6.12 --kernel 7.2 tcp-timestamps/header-length --junit changes.xml": BUILDS,
+    "lab bisect --tree ~/linux --good v7.1 --bad v7.2 tcp-nodelay/piggyback": BISECTS,
+    "lab run --on vm --kernel 6.1 tcp-nodelay": EMULATES,
+    "lab kernel fetch 6.1": EMULATES,
+    "lab run --on vm --kernel 6.1 tcp-timestamps/header-length": EMULATES,
+    "lab regress --on vm --kernel 6.1 --kernel 7.2 tcp-timestamps/header-length": EMULATES,
+    "lab regress --on vm --kernel 6.1 --kernel 7.2 window.py": EMULATES,
+    "lab bundle claims.tar.zst": REVIEWER,
+    "lab bundle claims.tar.zst tcp-timestamps": REVIEWER,
+    "python3 claims.tar.zst verify": REVIEWER,
+    "python3 claims.tar.zst run tcp-nodelay": REVIEWER,
+    "lab run --from claims.tar.zst mine/first": REVIEWER,
+    "lab report -o report": RENDERS,
+    "make report": PROVISIONS,
+    "make test": PROVISIONS,
+    "make classroom": OPENS,
+    "make test-vm": MACHINES,
+    'make test-vm ARGS="--kernels given"': MACHINES,
+    'make test-vm ARGS="--on host/mininet"': MACHINES,
+    "make test-vm ARGS=--help": MACHINES,
+    "vagrant up": MACHINES,
+    "vagrant provision --provision-with address": MACHINES,
+    "vagrant ssh": MACHINES,
+    "vagrant destroy": MACHINES,
+    "sudo apt-get install qemu-system-x86 zstd": SYSTEM,
+    "sudo mn --custom topologies/mininet.py --topo lab,shared-bottleneck": SYSTEM,
+    "dask worker tcp://host:8786 --nworkers 1 --nthreads $(nproc) --no-nanny": OTHER_MACHINE,
+}

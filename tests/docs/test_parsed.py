@@ -1,0 +1,93 @@
+"""Every command of the guides is typed by a test, or parsed here, by name and with a reason."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import subprocess
+from typing import Any
+
+import pytest
+import typer.main
+
+from lab.cli.app import app
+from lab.spec import find
+from tests.docs.blocks import PAGES, ROOT, commands, spans, tutorial
+from tests.docs.register import PARSED, SESSIONS, TUTORIALS, TYPED
+
+LAB: Any = typer.main.get_command(app)
+COMMANDS = commands()
+# Tutorials make the files that they name.
+TUTORED = {command for page, part in TUTORIALS for block in tutorial(page, part) for command, _ in block.steps()}
+
+
+def test_every_command_is_typed_or_has_a_reason() -> None:
+    typed = {*TYPED, *SESSIONS, *TUTORED}
+    assert COMMANDS.keys() - typed - PARSED.keys() == set(), "add these to tests/docs/register.py"
+    assert (typed | PARSED.keys()) - COMMANDS.keys() == set(), "no page has these any more"
+    assert typed & PARSED.keys() == set()
+
+
+def test_commands_stand_between_fences() -> None:
+    indented = [(path.name, line) for path in PAGES for line in path.read_text().splitlines() if _is_indented(line)]
+    assert indented == []
+
+
+def _is_indented(line: str) -> bool:
+    return re.match(r" {4}(\$|lab|make|sudo|vagrant|dask|python3?) ", line) is not None
+
+
+def words(command: str) -> list[str]:
+    """What the program gets: without what is the shell's."""
+    found = shlex.split(command)
+    return found[: found.index(">")] if ">" in found else found
+
+
+def of_lab(arguments: list[str]) -> tuple[Any, Any, list[str]]:
+    """(command, its context, the rest) of what follows `lab`."""
+    command = LAB
+    context = typer.Context(command, info_name="lab")
+    while hasattr(command, "list_commands") and arguments and not arguments[0].startswith("-"):
+        name, *arguments = arguments
+        command = command.get_command(context, name)
+        assert command is not None, f"there is no command {name}"
+        context = typer.Context(command, info_name=name, parent=context)
+    return command, context, arguments
+
+
+@pytest.mark.parametrize("command", [each for each in COMMANDS if each.startswith("lab ")])
+def test_the_command_line_takes_it(command: str) -> None:
+    taking, context, rest = of_lab(words(command)[1:])
+    taking.make_context(context.info_name, rest, parent=context.parent)
+
+
+def test_a_wrong_command_is_not_taken() -> None:
+    taking, context, rest = of_lab(["run", "--sed", "2"])
+    with pytest.raises(Exception, match="--sed"):
+        taking.make_context(context.info_name, rest, parent=context.parent)
+
+
+@pytest.mark.parametrize("span", [each for each in spans() if each.startswith("lab ")])
+def test_a_command_within_a_sentence_is_there_with_its_options(span: str) -> None:
+    """Arguments are often left out, or said in capitals."""
+    command, context, rest = of_lab(re.split(r"[ ;|]+", span.partition("&&")[0].strip())[1:])
+    known = {name for parameter in command.get_params(context) for name in (*parameter.opts, *parameter.secondary_opts)}
+    assert {word for word in rest if re.match(r"--?[a-z]", word)} <= known
+
+
+@pytest.mark.parametrize("command", [each for each in (*COMMANDS, *spans()) if each.startswith("make ")])
+def test_make_has_such_a_target(command: str) -> None:
+    planned = subprocess.run(["make", "-n", *words(command)[1:]], cwd=ROOT, capture_output=True, text=True, timeout=60)
+    assert planned.returncode == 0, planned.stderr
+
+
+def test_claims_and_files_that_are_named_exist() -> None:
+    known = set(find.experiments())
+    articles = {claim.partition("/")[0] for claim in known}
+    shipped = [command for command in COMMANDS if command not in TUTORED]
+    named = {word for command in shipped for word in words(command) if re.fullmatch(r"[\w.-]+(/[\w.-]+)+", word)}
+    claims = {word for word in named if word.partition("/")[0] in articles}
+    files = {word for word in named if (ROOT / word.partition("/")[0]).is_dir()}
+    assert claims
+    assert claims <= known
+    assert files == {word for word in files if (ROOT / word).is_file()} != set()
