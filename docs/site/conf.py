@@ -11,6 +11,7 @@ import shutil
 import sys
 from importlib.metadata import version as version_of
 from pathlib import Path, PurePosixPath
+from typing import Any
 
 from sphinx.application import Sphinx
 
@@ -52,6 +53,7 @@ def setup(app: Sphinx) -> None:
     """Add what is generated: to sources as they are read, to the site when it is built."""
     app.add_config_value("report", str(ROOT / "report"), "env", types=[str])
     app.connect("source-read", _generate)
+    app.connect("autodoc-process-signature", _without_factories)
     app.connect("build-finished", _complete)
 
 
@@ -67,6 +69,12 @@ def _generate(app: Sphinx, page: str, source: list[str]) -> None:
     elif page == "docs/site/reports":
         source[0] += gallery.reports(Path(app.config.report), "../../report")
     source[0] = re.sub(r"\[[\w./-]+\.md\]\(", "[](", source[0])
+
+
+def _without_factories(*described: Any) -> tuple[str | None, str | None]:
+    """Show a default that a factory makes as `...`: what dataclasses show is no Python, and is laid out badly."""
+    *_, signature, returned = described
+    return signature and signature.replace("<factory>", "..."), returned
 
 
 def _complete(app: Sphinx, failed: Exception | None) -> None:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from html import escape
 from pathlib import Path
 
 from lab import shipped
 from lab.report import notebooks
 from lab.report.diagram import diagram
-from lab.spec import article, find
+from lab.spec import article as article_files
+from lab.spec import find
 from lab.spec.loaded import Article
 from lab.units import to_plain
 
@@ -40,21 +41,23 @@ def reports(folder: Path, address: str) -> str:
     if not (folder / "index.html").is_file():
         return _NONE
     pages = [f'\n<p><a href="{address}/index.html">All articles, and every claim in one line</a></p>\n']
-    pages += [_article(found, folder, address) for found in _articles(folder)]
+    pages += [_article(found, claims, folder, address) for found, claims in _articles(folder)]
     return "\n".join(pages)
 
 
-def _articles(folder: Path) -> Iterator[Article]:
-    """Yield the articles that the report has a page for."""
+def _articles(folder: Path) -> Iterator[tuple[Article, Mapping[str, str]]]:
+    """Yield the articles that the report has a page for, and what to call their claims, in the story's order."""
     for name in sorted(notebooks.found()):
         if name != notebooks.INDEX and (folder / f"{name}.html").is_file():
             place = next(root for root in shipped.places() if (root / "experiments" / name).is_dir())
-            yield article.load(place / "experiments" / name)
+            experiments = place / "experiments" / name
+            read = article_files.load(experiments)
+            yield read, read.story or {file.stem: file.stem for file in sorted(experiments.glob("[!_]*.py"))}
 
 
-def _article(found: Article, folder: Path, address: str) -> str:
+def _article(found: Article, claims: Mapping[str, str], folder: Path, address: str) -> str:
     page = f"{address}/{found.name}.html"
-    figures = "".join(_figures(found, folder, address))
+    figures = "".join(_figures(found.name, claims, folder, address))
     return (
         f"\n## {found.headline or found.title}\n\n{found.title}. {found.answer}\n\n"
         f'<p><a href="{page}">The report</a></p>\n\n'
@@ -62,14 +65,14 @@ def _article(found: Article, folder: Path, address: str) -> str:
     )
 
 
-def _figures(found: Article, folder: Path, address: str) -> Iterator[str]:
+def _figures(article: str, claims: Mapping[str, str], folder: Path, address: str) -> Iterator[str]:
     """Yield a picture for each figure, which leads to its claim: files are named article.claim.figure.png."""
-    for claim, words in found.story.items():
-        start = f"{found.name}.{claim}."
+    for claim, words in claims.items():
+        start = f"{article}.{claim}."
         for path in sorted((folder / "figures").glob(f"{start}*.png")):
             shows = re.sub(r"[.-]+", " ", path.stem.removeprefix(start))
             yield (
-                f'<a href="{address}/{found.name}.html#{claim}">'
+                f'<a href="{address}/{article}.html#{claim}">'
                 f'<img src="{address}/figures/{path.name}" alt="{escape(shows)}" loading="lazy">'
                 f"<span>{escape(words)}: {escape(shows)}</span></a>\n"
             )

@@ -42,8 +42,15 @@ def _entry(path: str, value: object) -> str:
             return f".. autoclass:: {path}\n   :members:\n"
         case _ if inspect.isfunction(value):
             return f".. autofunction:: {path}\n"
-    described = "autodata" if get_origin(value) else "py:data"  # of a constant, Sphinx would show what its type says
-    return f".. {described}:: {path}\n   :no-index:\n"
+    return f".. py:data:: {path}\n   :no-index:\n{_alias(value)}"
+
+
+def _alias(value: object) -> str:
+    """Say what a type's alias stands for, without modules; of a constant the name says enough."""
+    if get_origin(value) is None:
+        return ""
+    meant = re.sub(r"\b[a-z_.]+\.(?=[A-Z])", "", repr(value))
+    return f"   :value: {meant}\n"
 
 
 def _prediction(path: str, prediction: Prediction) -> str:

@@ -12,6 +12,7 @@ import pytest
 
 import lab
 from lab import metric, model
+from lab.browser import browser
 from lab.prediction import Prediction
 from lab.spec import find
 from lab.usecases import inspection
@@ -56,6 +57,17 @@ class Contents(HTMLParser):
 
 def test_no_link_is_dead(site: Path) -> None:
     assert list(inspection.links(site, sorted(site.rglob("*.html")))) == []
+
+
+@pytest.mark.needs("chromium")
+@pytest.mark.parametrize(
+    "page", ["index", "docs/evidence", "docs/site/networks", "docs/site/reports", "docs/site/api/lab.model"]
+)
+def test_a_page_fits_every_screen(site: Path, page: str) -> None:
+    """The theme's icons have no words of their own: their buttons do."""
+    with browser() as screen:
+        found = list(inspection._seen(screen, site / f"{page}.html", page))
+    assert [problem for problem in found if "without words (svg: " not in problem] == []
 
 
 def test_nothing_is_fetched(site: Path) -> None:
