@@ -21,7 +21,7 @@ PROMPT = re.compile(r"(?P<prompt>\w+:~# |mininet> )(?P<typed>.*)")
 
 def lasting(said: str) -> str:
     """Without what another machine's clock, or another kernel's last digits, may say differently, and spaces at ends."""
-    return re.sub(r" in [\d.]+s|\s+(?:[+-]|< )?[\d.]+ %| +$", "", said, flags=re.MULTILINE).strip()
+    return re.sub(r" in [\d.]+s|\s+(?:[+−]|< )?[\d.]+ %| +$", "", said, flags=re.MULTILINE).strip()
 
 
 def type_and_compare(type_in: Type, command: str, said: str) -> None:
