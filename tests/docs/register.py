@@ -13,7 +13,6 @@ TYPED = (
     "lab show tcp-bottleneck/window-plateau",
     "lab show tcp-bottleneck/delay-100ms",
     "lab verify",
-    "lab verify results",
     "lab shell lossy -c 'ping -4 -c 600 receiver' --clock virtual --seed 2",
 )
 

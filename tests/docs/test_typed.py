@@ -20,7 +20,7 @@ PROMPT = re.compile(r"(?P<prompt>\w+:~# |mininet> )(?P<typed>.*)")
 
 
 def lasting(said: str) -> str:
-    """Without what another machine's clock, or another kernel's last digits, may say differently, and spaces at ends."""
+    """Without what another machine's clock, or another kernel's last digits, may change, and without spaces at ends."""
     return re.sub(r" in [\d.]+s|\s+(?:[+−]|< )?[\d.]+ %| +$", "", said, flags=re.MULTILINE).strip()
 
 
