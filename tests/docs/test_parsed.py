@@ -5,14 +5,15 @@ from __future__ import annotations
 import re
 import shlex
 import subprocess
+from pathlib import Path
 from typing import Any
 
 import pytest
 import typer.main
 
 from lab.cli.app import app
-from lab.spec import find
-from tests.docs.blocks import PAGES, ROOT, commands, spans, tutorial
+from lab.spec import find, topology
+from tests.docs.blocks import PAGES, ROOT, blocks, commands, spans, tutorial
 from tests.docs.register import PARSED, SESSIONS, TUTORIALS, TYPED
 
 LAB: Any = typer.main.get_command(app)
@@ -91,3 +92,12 @@ def test_claims_and_files_that_are_named_exist() -> None:
     assert claims
     assert claims <= known
     assert files == {word for word in files if (ROOT / word).is_file()} != set()
+
+
+def test_topologies_that_are_shown_whole_have_no_mistake(tmp_path: Path) -> None:
+    shown = [block.text for block in blocks() if block.language == "yaml" and "\nhosts:" in block.text]
+    assert len(shown) >= 3
+    for number, text in enumerate(shown):
+        file = tmp_path / f"shown-{number}.yaml"
+        file.write_text(text)
+        topology.load(file)
