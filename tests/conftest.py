@@ -36,6 +36,8 @@ from tests.terminal import Terminal
 settings.register_profile("lab", deadline=None)  # how long an example takes is the machine's affair
 settings.load_profile("lab")
 
+HANGS = 600.0  # seconds after which a command that was typed is given up, on a machine with much else to do
+
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """`--times 50`: as often as the figures in docs/real-time.md say; CI has less time."""
@@ -172,6 +174,6 @@ def type_in(tmp_path: Path) -> Type:
 
     def run(command: str) -> subprocess.CompletedProcess[str]:
         env = {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
-        return subprocess.run(shlex.split(command), cwd=tmp_path, env=env, capture_output=True, text=True, timeout=200)
+        return subprocess.run(shlex.split(command), cwd=tmp_path, env=env, capture_output=True, text=True, timeout=HANGS)
 
     return run
