@@ -174,6 +174,8 @@ def type_in(tmp_path: Path) -> Type:
 
     def run(command: str) -> subprocess.CompletedProcess[str]:
         env = {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
-        return subprocess.run(shlex.split(command), cwd=tmp_path, env=env, capture_output=True, text=True, timeout=HANGS)
+        return subprocess.run(
+            shlex.split(command), cwd=tmp_path, env=env, capture_output=True, text=True, timeout=HANGS
+        )
 
     return run
