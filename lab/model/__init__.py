@@ -13,6 +13,15 @@ from lab.model.acks import (
     segments_per_batch,
     segments_per_read,
 )
+from lab.model.aqm import (
+    codel_drops,
+    codel_target,
+    fair_queue_share,
+    nothing_lost,
+    pie_target,
+    rtt_of_sparse_flow,
+    rtt_through_full_queue,
+)
 from lab.model.duration import completion_time_by_rounds, transfer_time, transfer_time_by_rounds
 from lab.model.goodput import (
     any_drops,
