@@ -74,5 +74,6 @@ from lab.model.small_writes import (
     message_latency_by_stall,
 )
 from lab.model.steady import goodput_steady, idle_share, idle_share_of_window, round_trip, window_reached
+from lab.model.timers import connect_timeout, keepalive_timeout, needless_retransmissions, syn_retransmissions
 from lab.model.transfer import Transfer, transfer
 from lab.model.window import window_plateau

@@ -1,0 +1,22 @@
+"""A connection to a peer that does not answer is given up after 131 seconds: at 22 minutes of light, always.
+
+The kernel's documentation of tcp_syn_retries: six retries after four that do not back off.
+"""
+
+from lab import metric, model
+from lab.spec.experiment import Arm, Experiment, Reported, Within
+from lab.units import Duration
+from lab.workload import Program
+
+EXPERIMENT = Experiment(
+    topology="deep-space",
+    workload=Program(
+        argv=("python3", "{files}/_connect.py", "{server}", "{port}"),
+        files=("_connect.py",),
+        limit=Duration.of("120 min"),
+    ),
+    metric=metric.program_json("seconds", unit="s"),
+    prediction=model.connect_timeout,
+    arms=(Arm("defaults", Reported("131 s", "will happen after 131seconds")),),
+    tolerance=Within(0.005, because="it has three digits"),
+)
