@@ -1,0 +1,52 @@
+"""After a lost SYN the initial window is one segment: ten segments then take four round trips more than one.
+
+RFC 6928, section 2, as RFC 5681: with SYN or SYN-ACK lost, the initial window is one segment of full size.
+"""
+
+from math import ceil, log2
+
+from lab import metric, model
+from lab.prediction import Prediction, law
+from lab.spec.experiment import Arm, Experiment, Implied, Within
+from lab.units import Size, Value
+from lab.workload import Bulk
+
+SEGMENTS = 10
+
+
+def after(lost: int) -> Prediction:
+    """The law of the time that ten segments take after so many SYNs that were lost."""
+
+    @law(
+        formula="lost × 1 s + RTT × (1 + ⌈log2(10 / window + 1)⌉)", source="tcp_init_transfer(): 1 from two on, else 10"
+    )
+    def completion_time(scenario: model.Scenario) -> Value:
+        """Linux keeps ten segments after one lost SYN, since its initial RTO is only a second (RFC 6298, 2.1)."""
+        window = 1 if lost > 1 else SEGMENTS
+        return Value(lost + model.base_rtt(scenario).number * (1 + ceil(log2(SEGMENTS / window + 1))), "s")
+
+    return completion_time
+
+
+def lost(number: int, down: str, part: str) -> Arm:
+    """So many SYNs meet a link that is down."""
+    return Arm(
+        f"{number}-lost",
+        Implied(
+            f"{1000 * number + 50} ms", f"{number} s for the SYNs, the handshake, and 1, 2, 4 and 3 segments", part=part
+        ),
+        links={"path": {"forward": {"changes": [{"at": "0 s", "down": down}]}}},
+        prediction=after(number),
+    )
+
+
+EXPERIMENT = Experiment(
+    topology="outage",
+    workload=Bulk(size=Size(1448 * SEGMENTS), watermark=Size(1)),
+    metric=metric.transfer_time(),
+    arms=(lost(1, "500 ms", "after one lost SYN"), lost(2, "1500 ms", "after two lost SYNs")),
+    tolerance=Within(0.005, because="a round trip is 1 % of the time"),
+    accuracy=Within(0.002, because="a wake-up of either program is some 100 us of a second"),
+    unexplained="which of the two rules is kept is the result; the kernel's comment in tcp_init_transfer() says why",
+    expect="partly",
+)
