@@ -20,7 +20,9 @@ def away(delay: str, again: int) -> Point:
 EXPERIMENT = Experiment(
     topology="deep-space",
     sysctls=PATIENT,
-    workload=RequestResponse(count=1, interval=Duration.of("360 min"), request=Size(1000), response=Size(1)),
+    workload=RequestResponse(
+        count=1, interval=Duration.of("360 min"), asleep=Duration.of("300 min"), request=Size(1000), response=Size(1)
+    ),
     probes=(Capture(node="sender"),),
     metric=metric.retransmits("sender"),
     prediction=model.needless_retransmissions,
