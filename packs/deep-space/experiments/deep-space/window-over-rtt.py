@@ -17,7 +17,7 @@ def away(name: str, milliseconds: int, share: float | None = None) -> Arm:
         Implied(share, "as the inverse of the round trip") if share else None,
         links={"path": {"delay": f"{milliseconds} ms", "rate": "100 Mbit/s"}},
         workload=Bulk(duration=Duration(120 * milliseconds * 10**6)),
-        probes=(TcpInfo(node="sender", interval=Duration(milliseconds * 10**6)),),
+        probes=(TcpInfo(node="sender", interval=Duration.of("1 s")),),
         relative_to="1-s" if share else "",
     )
 
