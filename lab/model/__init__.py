@@ -22,6 +22,7 @@ from lab.model.aqm import (
     rtt_of_sparse_flow,
     rtt_through_full_queue,
 )
+from lab.model.dctcp import dctcp_marked_share, dctcp_queue_delay
 from lab.model.duration import completion_time_by_rounds, transfer_time, transfer_time_by_rounds
 from lab.model.goodput import (
     any_drops,
