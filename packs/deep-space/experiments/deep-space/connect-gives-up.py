@@ -19,4 +19,8 @@ EXPERIMENT = Experiment(
     prediction=model.connect_timeout,
     arms=(Arm("defaults", Reported("131 s", "will happen after 131seconds")),),
     tolerance=Within(0.005, because="it has three digits"),
+    unexplained="the documentation adds up what the timers were set to. The kernel's timer wheel lets one of 64 s be "
+    "up to 4.1 s late, and shorter ones in proportion (calc_wheel_index()): 3.6 s are missing in all. No "
+    "arm here has finer timers, which would show it.",
+    expect="not reproduced",
 )

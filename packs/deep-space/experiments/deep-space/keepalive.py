@@ -21,4 +21,8 @@ EXPERIMENT = Experiment(
     prediction=model.keepalive_timeout,
     arms=(Arm("defaults", Implied("7875 s", "7200 s, and 9 × 75 s")),),
     tolerance=Within(0.001, because="a timer is late by its tick"),
+    unexplained="the sums are of what the timers were set to. The kernel's timer wheel lets one of two hours be up to "
+    "262 s late, and one of 75 s up to 4.1 s (calc_wheel_index()): 183 s are missing in all. No arm here "
+    "has finer timers, which would show it.",
+    expect="not reproduced",
 )

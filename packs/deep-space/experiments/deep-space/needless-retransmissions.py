@@ -29,4 +29,8 @@ EXPERIMENT = Experiment(
     arms=(Arm("one-request"),),
     sweep=Sweep("one way", (away("50 s", 0), away("100 s", 1), away("182 s", 3), away("500 s", 8))),
     tolerance=Exactly(because="it is a count"),
+    unexplained="three times two minutes are 360 s, and the answer takes 364 s. The kernel's timer wheel lets a timer "
+    "of 120 s be up to 4.1 s late (calc_wheel_index()), so that the third may come after the answer. No "
+    "arm here has finer timers, which would show it.",
+    expect="not reproduced",
 )

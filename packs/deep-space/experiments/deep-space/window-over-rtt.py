@@ -30,4 +30,8 @@ EXPERIMENT = Experiment(
     arms=(away("1-s", 1000), away("10-s", 10_000, 1 / 10), away("25-s", 25_000, 1 / 25)),
     tolerance=Within(0.05, because="a tenth has one digit"),
     accuracy=Within(0.05, because="samples come once in half a round trip: one of the sixty may be on the other side"),
+    unexplained="the nearest peer gets a fifth less than a window in each round trip, and the others less of that: "
+    "the simulation, which has the send buffer's rules, says so, too. What of them it is, no arm here "
+    "shows.",
+    expect="not reproduced",
 )
