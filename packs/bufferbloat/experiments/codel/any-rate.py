@@ -38,7 +38,7 @@ EXPERIMENT = Experiment(
     samples=10,
     tolerance=AtMost(because="'within' is a bound"),
     accuracy=AtMost(because=BOUND),
-    unexplained="at 5 Mbit/s a frame takes half of the target, and the kernel drops none while less than a frame's worth is "
-    "queued (codel_should_drop()). That the frame on its way counts, too, would explain the rest; no arm here shows it.",
+    unexplained="at 5 Mbit/s a frame takes half of the target. The kernel drops none while less than a frame's worth is "
+    "queued (codel_should_drop()), and the frame on its way has to be waited for, too. No arm here has shorter frames.",
     expect="not reproduced",
 )
