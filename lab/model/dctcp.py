@@ -40,8 +40,9 @@ def dctcp_marked_share(scenario: Scenario) -> Value:
 
 
 def _marking(scenario: Scenario) -> _Marking:
-    if not scenario.flows or any(flow.scenario.writer.congestion != "dctcp" for flow in scenario.flows):
-        raise ModelError("the law is for flows of DCTCP alone")
+    flows = sum(flow.scenario.writer.congestion == "dctcp" for flow in scenario.flows)
+    if not flows:
+        raise ModelError("no flow has DCTCP: the law is for flows of it, beside which nothing sends much")
     queued = [hop for hop in scenario.forward if hop.queue and hop.rate]
     if len(queued) != 1 or queued[0].queue is None or "ce_threshold" not in dict(queued[0].queue.parameters):
         raise ModelError("the law is for a path with one queue that marks from a threshold on")
@@ -50,4 +51,4 @@ def _marking(scenario: Scenario) -> _Marking:
     seconds = float(rate.time_for(frame(scenario)))
     threshold = Duration.of(str(dict(queued[0].queue.parameters)["ce_threshold"])).seconds
     rtt = base_rtt(scenario, packet(scenario), Size(64)).number
-    return _Marking(threshold / seconds, rtt / seconds, len(scenario.flows), seconds)
+    return _Marking(threshold / seconds, rtt / seconds, flows, seconds)

@@ -38,7 +38,7 @@ EXPERIMENT = Experiment(
     samples=10,
     tolerance=AtMost(because="'within' is a bound"),
     accuracy=AtMost(because=BOUND),
-    unexplained="at 5 Mbit/s a frame takes half of the target. The kernel drops none while less than a frame's worth is "
+    unexplained="at 5 Mbit/s a frame takes half of the target. The kernel drops none while less than a frame is "
     "queued (codel_should_drop()), and the frame on its way has to be waited for, too. No arm here has shorter frames.",
     expect="not reproduced",
 )

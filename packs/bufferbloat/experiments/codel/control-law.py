@@ -36,7 +36,7 @@ EXPERIMENT = Experiment(
         0.1, because="a tenth tells a square root from a constant rate or a linear one: those are off by 2"
     ),
     accuracy=Absolute(1, because="the queue was looked at each millisecond: one drop may be on the other side"),
-    unexplained="after three seconds CoDel drops more than the 2 Mbit/s that do not fit, and the queue shrinks. In eight "
-    "it has gone, and with it the law's condition; no arm here offers so much more that it stays.",
+    unexplained="after three seconds CoDel drops more than the 2 Mbit/s that do not fit, and the queue shrinks. In "
+    "eight it has gone, and with it the law's condition; no arm here offers so much more that it stays.",
     expect="not reproduced",
 )

@@ -7,9 +7,13 @@ from lab import metric, model
 from lab.probe import TcpInfo
 from lab.spec.experiment import Arm, Demonstrated, Experiment, Implied, Within
 from lab.units import Duration
-from lab.workload import Bulk, Flow, Flows
+from lab.workload import Bulk, Flow, Flows, Program
 
-LENGTH, SPREAD = Duration.of("3 s"), Duration.of("10 ms")
+START, LENGTH, SPREAD = Duration.of("100 ms"), Duration.of("3 s"), Duration.of("10 ms")
+BOTH_ENDS = Flow(
+    "both-ends",
+    Program(argv=("python3", "{files}/_both_ends.py"), files=("_both_ends.py",), client="receiver"),
+)
 FULL = Implied("941 Mbit/s", "1 Gbit/s × 1448 / 1538")
 
 
@@ -23,8 +27,9 @@ EXPERIMENT = Experiment(
     topology="rack",
     workload=Flows(
         (
-            Flow("first", Bulk(client="sender", congestion="dctcp", duration=LENGTH), spread=SPREAD),
-            Flow("second", Bulk(client="rival", congestion="dctcp", duration=LENGTH), spread=SPREAD),
+            BOTH_ENDS,
+            Flow("first", Bulk(client="sender", congestion="dctcp", duration=LENGTH), start=START, spread=SPREAD),
+            Flow("second", Bulk(client="rival", congestion="dctcp", duration=LENGTH), start=START, spread=SPREAD),
         )
     ),
     probes=(TcpInfo(node="receiver", interval=Duration.of("100 ms")),),

@@ -8,9 +8,13 @@ from lab.prediction import law
 from lab.probe import QueueState, TcpInfo
 from lab.spec.experiment import Arm, AtMost, Experiment, Implied, Reported, Within
 from lab.units import Duration, Value
-from lab.workload import Bulk, Flow, Flows
+from lab.workload import Bulk, Flow, Flows, Program
 
-LENGTH, SPREAD = Duration.of("5 s"), Duration.of("10 ms")
+START, LENGTH, SPREAD = Duration.of("100 ms"), Duration.of("5 s"), Duration.of("10 ms")
+BOTH_ENDS = Flow(
+    "both-ends",
+    Program(argv=("python3", "{files}/_both_ends.py"), files=("_both_ends.py",), client="receiver"),
+)
 BUFFER = 455  # frames
 TAIL_DROP = {"port": {"forward": {"queue": {"kind": "pfifo", "limit": BUFFER}}}}
 AS_FULL = Implied(1, "as much throughput as TCP", part="as full")
@@ -18,12 +22,13 @@ LESS = Reported(0.1, "using 90% less buffer space", part="90 % less of the buffe
 GOODPUT, DELAY = metric.total_goodput(1, 5), metric.mean_queue_delay("port")
 
 
-def pair(congestion: str) -> Flows:
+def pair(congestion: str, *others: Flow) -> Flows:
     """Two flows from two senders."""
     return Flows(
         (
-            Flow("first", Bulk(client="sender", congestion=congestion, duration=LENGTH), spread=SPREAD),
-            Flow("second", Bulk(client="rival", congestion=congestion, duration=LENGTH), spread=SPREAD),
+            *others,
+            Flow("first", Bulk(client="sender", congestion=congestion, duration=LENGTH), start=START, spread=SPREAD),
+            Flow("second", Bulk(client="rival", congestion=congestion, duration=LENGTH), start=START, spread=SPREAD),
         )
     )
 
@@ -37,7 +42,7 @@ def full_buffer(scenario: model.Scenario) -> Value:
 
 EXPERIMENT = Experiment(
     topology="rack",
-    workload=pair("dctcp"),
+    workload=pair("dctcp", BOTH_ENDS),
     probes=(
         QueueState(link="port", interval=Duration.of("1 ms")),
         TcpInfo(node="receiver", interval=Duration.of("100 ms")),

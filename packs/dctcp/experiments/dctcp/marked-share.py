@@ -6,16 +6,21 @@ Equation 6: with C × RTT + K segments for two flows, each has half of them for 
 from lab import metric, model
 from lab.spec.experiment import Arm, Experiment, Implied, Within
 from lab.units import Duration
-from lab.workload import Bulk, Flow, Flows
+from lab.workload import Bulk, Flow, Flows, Program
 
-LENGTH, SPREAD = Duration.of("2 s"), Duration.of("10 ms")
+START, LENGTH, SPREAD = Duration.of("100 ms"), Duration.of("2 s"), Duration.of("10 ms")
+BOTH_ENDS = Flow(
+    "both-ends",
+    Program(argv=("python3", "{files}/_both_ends.py"), files=("_both_ends.py",), client="receiver"),
+)
 
 EXPERIMENT = Experiment(
     topology="rack",
     workload=Flows(
         (
-            Flow("first", Bulk(client="sender", congestion="dctcp", duration=LENGTH), spread=SPREAD),
-            Flow("second", Bulk(client="rival", congestion="dctcp", duration=LENGTH), spread=SPREAD),
+            BOTH_ENDS,
+            Flow("first", Bulk(client="sender", congestion="dctcp", duration=LENGTH), start=START, spread=SPREAD),
+            Flow("second", Bulk(client="rival", congestion="dctcp", duration=LENGTH), start=START, spread=SPREAD),
         )
     ),
     metric=metric.queue_marked_share("port"),

@@ -7,9 +7,13 @@ from lab import metric, model
 from lab.probe import QueueState
 from lab.spec.experiment import Arm, Experiment, Implied, Point, Sweep, Within
 from lab.units import Duration
-from lab.workload import Bulk, Flow, Flows
+from lab.workload import Bulk, Flow, Flows, Program
 
-LENGTH, SPREAD = Duration.of("2 s"), Duration.of("10 ms")
+START, LENGTH, SPREAD = Duration.of("100 ms"), Duration.of("2 s"), Duration.of("10 ms")
+BOTH_ENDS = Flow(
+    "both-ends",
+    Program(argv=("python3", "{files}/_both_ends.py"), files=("_both_ends.py",), client="receiver"),
+)
 
 
 def threshold(frames: int, microseconds: int) -> Point:
@@ -32,8 +36,9 @@ EXPERIMENT = Experiment(
     topology="rack",
     workload=Flows(
         (
-            Flow("first", Bulk(client="sender", congestion="dctcp", duration=LENGTH), spread=SPREAD),
-            Flow("second", Bulk(client="rival", congestion="dctcp", duration=LENGTH), spread=SPREAD),
+            BOTH_ENDS,
+            Flow("first", Bulk(client="sender", congestion="dctcp", duration=LENGTH), start=START, spread=SPREAD),
+            Flow("second", Bulk(client="rival", congestion="dctcp", duration=LENGTH), start=START, spread=SPREAD),
         )
     ),
     probes=(QueueState(link="port", interval=Duration.of("1 ms")),),
