@@ -5,7 +5,8 @@ connections, answers and retries may take as long as they like; the clamp stays.
 """
 
 from lab import metric, model
-from lab.spec.experiment import Arm, Experiment, Implied, Within
+from lab.probe import Netstat
+from lab.spec.experiment import Arm, Demonstrated, Exactly, Experiment, Implied, Within
 from lab.units import Duration, Size
 from lab.workload import Bulk
 
@@ -18,10 +19,21 @@ ROUNDS = Implied("19800 s", "7 round trips of 44 minutes, and half of one")
 EXPERIMENT = Experiment(
     topology="deep-space",
     sysctls=PATIENT,
+    probes=(Netstat(node="sender"),),
     workload=Bulk(size=Size.of("1 MB"), duration=Duration.of("14400 min")),
     metric=metric.transfer_time(),
     prediction=model.transfer_time,
-    arms=(Arm("a-megabyte", ROUNDS),),
+    arms=(
+        Arm("a-megabyte", ROUNDS),
+        Arm(
+            "timeouts-undone",
+            Implied(6, "each burst but the last, whose answer nobody waits for"),
+            metric=metric.counted("TcpExt.TCPLossUndo"),
+            prediction=None,
+            tolerance=Exactly(because="it is a count"),
+            explains=Demonstrated("timeouts cut the window for each burst, and its answer's timestamp takes that back"),
+        ),
+    ),
     tolerance=Within(
         0.02, because="the megabyte itself takes a second of 10 Mbit/s, and a round trip too many is 13 %"
     ),
