@@ -4,7 +4,7 @@ RFC 8290, sections 4.1 and 5.2: a flow that builds no queue of its own goes ahea
 """
 
 from lab import metric, model
-from lab.spec.experiment import Arm, Demonstrated, Experiment, Implied, Within
+from lab.spec.experiment import Arm, Experiment, Implied, Refutes, Within
 from lab.units import Duration
 from lab.workload import Bulk, Flow, Flows, Ping
 
@@ -36,7 +36,7 @@ EXPERIMENT = Experiment(
             "codel",
             ONE_FRAME,
             links=queue("codel"),
-            explains=Demonstrated("CoDel alone, which has one queue for all, lets the ping wait in it"),
+            explains=Refutes("that CoDel alone would do: it has one queue for all, and the ping waits in it"),
         ),
     ),
     samples=10,
