@@ -36,7 +36,7 @@ EXPERIMENT = Experiment(
     ),
     tolerance=Absolute(1e-9, because="not one segment: a minute has 50,000"),
     accuracy=Absolute(1e-9, because="the law says none"),
-    unexplained="CoDel, fq_codel and cake lose nothing, PIE one segment in 3,000. RFC 8033, 5.1, has it drop "
-    "what it could mark while its probability is above a tenth, as it may be when a transfer starts; no arm here looks at that.",
+    unexplained="CoDel, fq_codel and cake lose nothing, PIE one segment in 3,000. RFC 8033, 5.1, has it drop what it "
+    "could mark while its probability is above a tenth, as it may be at a start. No arm here looks at that.",
     expect="not reproduced",
 )
