@@ -29,7 +29,7 @@ EXPERIMENT = Experiment(
     samples=10,
     tolerance=Within(0.3, because="the paper's equation drops a term of a twelfth, and its flows are in step"),
     accuracy=Within(0.3, because="the paper's equation drops a term of a twelfth, and its flows are in step"),
-    unexplained="less than half as much is marked. The paper's flows are in step and send segment by segment, Linux's in "
-    "bursts; whether that is the cause, no arm here shows.",
+    unexplained="less than half as much is marked. The paper's flows are in step and send segment by segment, Linux's "
+    "in bursts; whether that is the cause, no arm here shows.",
     expect="not reproduced",
 )
