@@ -28,7 +28,7 @@ EXPERIMENT = Experiment(
     ),
     probes=(
         TcpInfo(node="receiver", interval=Duration.of("100 ms")),
-        QueueState(link="uplink", interval=Duration.of("10 ms")),
+        QueueState(link="uplink", interval=Duration.of("50 ms")),
     ),
     metric=GOODPUT,
     prediction=model.total_goodput,

@@ -24,7 +24,7 @@ EXPERIMENT = Experiment(
             for number in range(1, 9)
         )
     ),
-    probes=(QueueState(link="uplink", interval=Duration.of("10 ms")),),
+    probes=(QueueState(link="uplink", interval=Duration.of("50 ms")),),
     metric=metric.mean_queue_delay("uplink"),
     prediction=model.pie_target,
     arms=(Arm("pie"),),

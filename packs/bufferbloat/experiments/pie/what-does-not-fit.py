@@ -7,7 +7,6 @@ from lab import metric
 from lab.model import pie
 from lab.model.scenario import Scenario
 from lab.prediction import law
-from lab.probe import QueueState
 from lab.spec.experiment import Arm, Experiment, Implied, Within
 from lab.units import Duration, Rate, Value
 from lab.workload import OnOff
@@ -26,7 +25,6 @@ EXPERIMENT = Experiment(
     topology="home-uplink",
     links={"uplink": {"forward": {"queue": {"kind": "pie", "limit": 1000}}}},
     workload=OnOff(duration=Duration.of("60 s"), rate=OFFERED, on=Duration.of("60 s"), off=Duration(0), even=True),
-    probes=(QueueState(link="uplink", interval=Duration.of("100 ms")),),
     metric=metric.queue_dropped_share("uplink"),
     prediction=dropped,
     arms=(Arm("pie", Implied(1 / 3, "5 of 15 Mbit/s")),),
