@@ -7,6 +7,7 @@ from typing import Literal
 from lab.errors import InputError
 from lab.kernel import choose
 from lab.kernel.root import of_host
+from lab.runner import queues
 from lab.runner.code import sealed
 from lab.runner.interactive import HandsOn
 from lab.runner.session import Session
@@ -33,12 +34,14 @@ def hand_over(
 
     Raises InputError, SpecError, SessionFailed, MachineError.
     """
-    network = find.topology(topology).network
+    found = find.topology(topology)
+    network = found.network
     hosts = [node.name for node in network.nodes if node.kind is not Kind.SWITCH]
     if host is not None and host not in hosts:
         raise InputError(f"{topology} has no host '{host}'{suggestion(host, hosts)}; it has {', '.join(hosts)}")
     wanted = HandsOn(network, tool, host or hosts[0], command, _clock(clock, command), seed)
     chosen, programs = choose("uml", kernel), userlands.chosen(userland, "uml")
+    queues.check(chosen, network, found)
     return Session(chosen, of_host() if programs is None else sealed(programs.id)).run(wanted)
 
 

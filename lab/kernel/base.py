@@ -63,6 +63,9 @@ class Kernel(Protocol):
         Raises MachineError when there is none.
         """
 
+    def lacks(self, queue: str) -> bool:
+        """Return whether it is known to have no queue (qdisc) of this kind."""
+
     def start(self, folder: Path, seed: int, clock: Clock, memory: Size, root: Root) -> Start:
         """Say how a guest starts for the trial in `folder`. Raises MachineError when it cannot."""
 

@@ -51,7 +51,14 @@ from lab.metric.metrics import (
     window_settled,
 )
 from lab.metric.program import program_json, program_match
-from lab.metric.queue import mean_queue_delay, queue_drops, queue_marked_share, queue_marks
+from lab.metric.queue import (
+    mean_queue_delay,
+    queue_dropped_share,
+    queue_drops,
+    queue_drops_since_first,
+    queue_marked_share,
+    queue_marks,
+)
 from lab.metric.rtt import RoundTrips, echo_error, round_trips_of, rtt_samples, srtt_difference
 from lab.metric.sack import sack_blocks
 from lab.metric.segments import fragments, header_share, largest_payload, mss_in, transfer_time
@@ -121,7 +128,9 @@ __all__ = [
     "program_match",
     "qperf_goodput",
     "queue_delay",
+    "queue_dropped_share",
     "queue_drops",
+    "queue_drops_since_first",
     "queue_marked_share",
     "queue_marks",
     "retransmits",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from statistics import fmean
-from typing import Any, Literal
+from typing import Any
 
 from lab import outputs
 from lab.metric.flow import MetricError
@@ -11,12 +11,51 @@ from lab.metric.metrics import Metric, Way
 from lab.record.record import Record
 from lab.units import Value
 
-__all__ = ["mean_queue_delay", "queue_drops", "queue_marked_share", "queue_marks"]
+__all__ = [
+    "mean_queue_delay",
+    "queue_dropped_share",
+    "queue_drops",
+    "queue_drops_since_first",
+    "queue_marked_share",
+    "queue_marks",
+]
 
 
 def queue_drops(link: str, way: Way = "forward") -> Metric:
     """Count the packets that the link's queue dropped, for whatever reason."""
     return lambda record: Value(_during(record, link, way, "drops"), "1")
+
+
+def queue_drops_since_first(link: str, seconds: float, way: Way = "forward") -> Metric:
+    """Count the packets that the link's queue dropped from its first drop until so many seconds later, that one too.
+
+    It needs the probe `QueueState`, whose interval is how exact both moments are.
+    """
+
+    def measure(record: Record) -> Value:
+        samples = record.json(outputs.queue(link, way))
+        before = samples[0]["drops"]
+        first = next((each["ns"] for each in samples if each["drops"] > before), None)
+        if first is None:
+            raise MetricError(f"the queue of link {link}, {way}, dropped nothing")
+        until = first + round(seconds * 1e9)
+        if samples[-1]["ns"] < until:
+            raise MetricError(f"the queue of link {link}, {way}, was not looked at for {seconds:g} s after a drop")
+        return Value(max(each["drops"] for each in samples if each["ns"] <= until) - before, "1")
+
+    return measure
+
+
+def queue_dropped_share(link: str, way: Way = "forward") -> Metric:
+    """Measure the share of the packets that came to the link's queue and were dropped there."""
+
+    def measure(record: Record) -> Value:
+        dropped, passed = (_during(record, link, way, key) for key in ("drops", "packets"))
+        if not dropped + passed:
+            raise MetricError(f"no packet came to the queue of link {link}, {way}")
+        return Value(dropped / (dropped + passed), "1")
+
+    return measure
 
 
 def queue_marks(link: str, way: Way = "forward") -> Metric:
@@ -65,7 +104,7 @@ def _marks(record: Record, link: str, way: Way) -> float:
     return float(counted[1] - counted[0])
 
 
-def _during(record: Record, link: str, way: Way, key: Literal["drops", "packets"]) -> float:
+def _during(record: Record, link: str, way: Way, key: str) -> float:
     before, after = (_queue(record, when, link, way)[key] for when in (outputs.QDISCS_BEFORE, outputs.QDISCS_AFTER))
     return float(after - before)
 

@@ -13,6 +13,16 @@ from lab.model.acks import (
     segments_per_batch,
     segments_per_read,
 )
+from lab.model.aqm import (
+    codel_drops,
+    codel_target,
+    fair_queue_share,
+    nothing_lost,
+    pie_target,
+    rtt_of_sparse_flow,
+    rtt_through_full_queue,
+)
+from lab.model.dctcp import dctcp_marked_share, dctcp_queue_delay
 from lab.model.duration import completion_time_by_rounds, transfer_time, transfer_time_by_rounds
 from lab.model.goodput import (
     any_drops,
@@ -65,5 +75,6 @@ from lab.model.small_writes import (
     message_latency_by_stall,
 )
 from lab.model.steady import goodput_steady, idle_share, idle_share_of_window, round_trip, window_reached
+from lab.model.timers import connect_timeout, keepalive_timeout, needless_retransmissions, syn_retransmissions
 from lab.model.transfer import Transfer, transfer
 from lab.model.window import window_plateau

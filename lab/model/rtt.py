@@ -10,6 +10,7 @@ from lab.prediction import definition, law
 from lab.units import Size, Value
 
 _TICK = 0.001  # seconds of Linux's timestamp clock: TCP_TS_HZ is 1000
+_PACING, _PACING_SHARE, _MIN_TSO_SEGS = 1.2, 1 << 10, 2  # tcp_pacing_ca_ratio, sk_pacing_shift, tcp_min_tso_segs
 _ECHO_DATA, _ICMP = 56, 8  # bytes of an echo request's data, as ping(8) has it, and of its header
 
 
@@ -66,9 +67,11 @@ def rtt_of_full_window(scenario: Scenario) -> Value:
     """The RTT is window / rate: what the window holds beyond the path stands in the queue (Little's law).
 
     A sender waits until the window has room for a burst (tcp_tso_should_defer()): on average it is full but for half of
-    one. This holds while the send buffer is never the limit: a writer sleeps until a third of it is free.
+    one, and a burst lasts for a millisecond at most (tcp_tso_autosize()). This holds while the send buffer is never the
+    limit: a writer sleeps until a third of it is free.
     """
-    window, burst = rcv_window(scenario), gso_segments(scenario) * mss(scenario)
+    paced = _PACING * goodput_line_rate(scenario).number / 8 / _PACING_SHARE // mss(scenario)
+    window, burst = rcv_window(scenario), min(gso_segments(scenario), max(paced, _MIN_TSO_SEGS)) * mss(scenario)
     if 3 * window > 2 * scenario.sndbuf_max:
         raise ModelError("the send buffer, not the window, bounds what is in flight")
     return Value(8 * (window - burst / 2) / goodput_line_rate(scenario).number, "s")

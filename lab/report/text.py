@@ -150,6 +150,5 @@ def _gaps(claim: ClaimResult) -> Iterable[str]:
 
 
 def _bases(claim: ClaimResult) -> Iterable[str]:
-    """Yield the kind of each prediction, and what it rests on."""
-    for prediction in claim.predictions:
-        yield f"{prediction.name}, {prediction.kind}: {prediction.basis}"
+    """Yield the kind of each prediction, and what it rests on; once for arms whose predictions differ by a number."""
+    yield from dict.fromkeys(f"{each.name}, {each.kind}: {each.basis}" for each in claim.predictions)

@@ -11,7 +11,7 @@ from lab.errors import InputError, MachineError
 from lab.fabric import FABRICS
 from lab.kernel import Kernel
 from lab.record.trial import HOST, Trial
-from lab.runner import cost, programs, tools
+from lab.runner import cost, programs, queues, tools
 from lab.runner.programs import CompileError
 from lab.spec.case import Case
 from lab.spec.clock import Clock, cpu_takes_time
@@ -83,6 +83,7 @@ def _planned(loaded: LoadedExperiment, case: Case, settings: Settings) -> Planne
     samples = _samples(case, clock, settings)
     try:
         kernel = settings.kernel.variant(case.patches, case.kernel.hz) if case.kernel else settings.kernel
+        queues.check(kernel, case.network, loaded.topology, lambda message: loaded.problem(case, message))
         given = (settings.seed, loaded.source_sha256, settings.fabric, settings.userland)
         trial = trial_of(case, kernel, clock, *given)
     except MachineError as missing:

@@ -50,6 +50,12 @@ class Topology:
             raise SpecError(blame(_at(place, message)) for place, message in mistakes)
         raise SpecError(self.document.problem(place, _at(place, message)) for place, message in mistakes)
 
+    def problem(self, link: str, way: str, key: str, message: str) -> Problem:
+        """Return what is wrong with a setting of a link's direction, at its line: there, or for both beside `ends`."""
+        both = ("links", link, key)
+        place = both if both in self.document.lines else ("links", link, way, key)
+        return self.document.problem(place, f"links.{link}.{way}.{key}: {message}")
+
 
 def load(path: Path) -> Topology:
     """Load the topology in `path`. Raises SpecError with every mistake in it."""

@@ -47,3 +47,31 @@ def test_one_look_says_nothing_of_a_delay(record: Keep) -> None:
     done = record({"queue.path.forward.json": json.dumps(once).encode()})
     with pytest.raises(MetricError, match="fewer than twice"):
         metric.mean_queue_delay("path")(done)
+
+
+def test_drops_are_counted_from_the_first_one_on(record: Keep) -> None:
+    """Drops at 30, 40, 50, ... ms, besides those that came before the workload."""
+    samples = [{"ns": n * 10**7, "packets": n, "drops": 7 + max(0, n - 2), "backlog": 1} for n in range(11)]
+    done = record({"queue.path.forward.json": json.dumps(samples).encode()})
+    assert metric.queue_drops_since_first("path", 0)(done) == Value(1, "1")
+    assert metric.queue_drops_since_first("path", 0.055)(done) == Value(6, "1")
+    with pytest.raises(MetricError, match="was not looked at for 1 s after a drop"):
+        metric.queue_drops_since_first("path", 1)(done)
+
+
+def test_without_a_drop_there_is_no_first_one(record: Keep) -> None:
+    samples = [{"ns": n, "packets": n, "drops": 7, "backlog": 1} for n in range(3)]
+    done = record({"queue.path.forward.json": json.dumps(samples).encode()})
+    with pytest.raises(MetricError, match="dropped nothing"):
+        metric.queue_drops_since_first("path", 0)(done)
+
+
+def test_a_share_is_dropped_of_all_that_came(record: Keep) -> None:
+    done = record({"qdiscs.before.json": qdiscs(10, 1, 0), "qdiscs.after.json": qdiscs(60, 11, 0)})
+    assert metric.queue_dropped_share("path")(done) == Value(1 / 6, "1")
+
+
+def test_where_nothing_came_no_share_was_dropped(record: Keep) -> None:
+    done = record({"qdiscs.before.json": qdiscs(1, 2, 0), "qdiscs.after.json": qdiscs(1, 2, 0)})
+    with pytest.raises(MetricError, match="no packet came"):
+        metric.queue_dropped_share("path")(done)

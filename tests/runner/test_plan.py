@@ -30,6 +30,9 @@ class Counted:
     def variant(self, patches: Sequence[Path] = (), hz: int | None = None) -> Counted:
         raise MachineError(f"no variant: {patches} {hz}")
 
+    def lacks(self, queue: str) -> bool:
+        return queue == "dualpi2"
+
     def start(self, folder: Path, seed: int, clock: Clock, memory: Size, root: Root) -> Start:  # noqa: ARG002
         raise AssertionError(f"nothing is run here: {folder} {seed} {clock} {memory}")
 
@@ -50,3 +53,50 @@ def test_arms_with_a_kernel_of_their_own_are_skipped_with_the_reason() -> None:
     assert all(("no variant" in each.skipped) == (each.case.kernel is not None) for each in planned)
     assert any(each.skipped for each in planned)
     assert any(each.trials for each in planned)
+
+
+TOPOLOGY = """\
+about: A link with a queue.
+hosts: [sender, receiver]
+links:
+  path:
+    ends: [sender, receiver]
+    rate: 10 Mbit/s
+    {where}
+"""
+CLAIM = '''\
+"""A ping takes a millisecond."""
+from lab import metric
+from lab.spec.experiment import Arm, Experiment, Reported, Within
+from lab.workload import Ping
+
+EXPERIMENT = Experiment(
+    topology="queued.yaml",
+    workload=Ping(),
+    metric=metric.ping_rtt(),
+    arms=(
+        Arm("as-it-is", Reported("1 ms", "1 ms")),
+        Arm("changed", links={"path": {"back": {"queue": "dualpi2"}}}),
+    ),
+    tolerance=Within(0.1, because="a digit"),
+)
+'''
+
+
+@pytest.mark.parametrize(
+    ("where", "file", "line"),
+    [
+        ("forward: {queue: dualpi2}", "queued.yaml", 7),
+        ("queue: {kind: dualpi2}", "queued.yaml", 7),
+        ("forward: {queue: fq_codel}", "claim.py", 12),
+    ],
+)
+def test_a_queue_that_the_kernel_lacks_is_named_with_its_line(tmp_path: Path, where: str, file: str, line: int) -> None:
+    (tmp_path / "queued.yaml").write_text(TOPOLOGY.format(where=where))
+    (tmp_path / "claim.py").write_text(CLAIM)
+    as_it_is, changed = plan(find([str(tmp_path / "claim.py")]), Settings(Counted()))
+    assert not changed.trials
+    said = as_it_is.skipped or changed.skipped
+    assert said.startswith(f"{tmp_path / file}:{line}: ")
+    assert "kernel 6.1 has no queue 'dualpi2': it was built without NET_SCH_DUALPI2" in said
+    assert bool(as_it_is.trials) == (file == "claim.py"), "the other arm is not held back by it"

@@ -34,3 +34,12 @@ def test_a_shipped_claim_has_its_verdict_and_its_accuracy(verdict: str, kernel: 
     assert [result.arm for result in witnesses if result.bears_out is False] == []
     if verdict == "partly":
         assert {part.kind for _, part in claim.judged.result.parts} == {"reproduced", "not reproduced"}
+
+
+@pytest.mark.parametrize(
+    "name", ["deep-space/megabyte-to-mars", "initial-window/small-buffer", "initial-window/older-window"]
+)
+def test_a_packs_claim_is_predicted_and_reproduced(name: str, kernel: UmlKernel, tmp_path: Path) -> None:
+    (claim,) = lab.run(name, kernel=kernel.id, results=tmp_path)
+    assert claim.passed, claim
+    assert claim.verdict.kind == "reproduced", claim

@@ -13,8 +13,8 @@ from lab.spec.history import Entry, Move, load
 from lab.spec.loaded import LoadedExperiment
 from tests.register import declared, moved, registered
 
-SHIPPED = Path(__file__).parents[2] / "experiments"
-CLAIMS = sorted(f"{path.parent.name}/{path.stem}" for path in SHIPPED.glob("*/*.py"))
+ROOT = Path(__file__).parents[2]
+SHIPPED = sorted([*ROOT.glob("experiments/*/[!_]*.py"), *ROOT.glob("packs/*/experiments/*/[!_]*.py")])
 HOW = "enter the change in the article's history.yaml, with moves that say what was and what is now"
 
 
@@ -26,15 +26,15 @@ def unentered(claim: LoadedExperiment, lines: dict[str, str]) -> Iterator[str]:
             yield f"{claim.id}, {what}: was {held.get(what)!r}, now {found.get(what)!r}; {HOW}"
 
 
-@pytest.mark.parametrize("name", CLAIMS)
-def test_what_counts_is_what_the_register_and_the_history_say(name: str) -> None:
-    (claim,) = find.find([str(SHIPPED / f"{name}.py")])
+@pytest.mark.parametrize("path", SHIPPED, ids=lambda path: f"{path.parent.name}/{path.stem}")
+def test_what_counts_is_what_the_register_and_the_history_say(path: Path) -> None:
+    (claim,) = find.find([str(path)])
     assert list(unentered(claim, registered(claim.path.parent)[claim.path.stem])) == []
 
 
 def test_registers_and_histories_are_of_claims_that_are_there() -> None:
-    for folder in {(SHIPPED / name).parent for name in CLAIMS}:
-        known = {path.stem for path in folder.glob("*.py")}
+    for folder in {path.parent for path in SHIPPED}:
+        known = {path.stem for path in SHIPPED if path.parent == folder}
         assert registered(folder).keys() == known
         assert load(folder).keys() <= known
 

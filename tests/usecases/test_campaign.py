@@ -41,6 +41,9 @@ class Stub:
             raise MachineError(f"no variant: {patches} {hz}")
         return self
 
+    def lacks(self, queue: str) -> bool:
+        return not queue
+
     def start(self, folder: Path, seed: int, clock: Clock, memory: Size, root: Root) -> Start:
         raise AssertionError(f"nothing is run here: {folder} {seed} {clock} {memory} {root}")
 

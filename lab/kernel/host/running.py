@@ -68,6 +68,10 @@ class RunningKernel:
         what = " and ".join([f"patch {file.name}" for file in patches] + ([f"HZ {hz}"] if hz else []))
         raise MachineError(f"the running kernel has no variant with {what}: {INSTEAD} has")
 
+    def lacks(self, queue: str) -> bool:  # noqa: ARG002
+        """Return False: only its guest can tell, which has its modules."""
+        return False
+
     def start(self, folder: Path, seed: int, clock: Clock, memory: Size, root: Root) -> Start:  # noqa: ARG002
         """Say how a small machine of namespaces starts. It uses the host's random numbers and memory, without limit."""
         script = ("-B", "-P", "-m", "lab.kernel.host.namespaces")

@@ -18,6 +18,9 @@ from lab.units import Size
 
 __all__ = ["UmlKernel", "find", "installed", "load", "save", "series"]
 
+CONFIG = "config"  # beside the program, as it was built
+FIFOS = ("pfifo", "bfifo")  # these are in every kernel
+
 
 @dataclass(frozen=True, slots=True)
 class UmlKernel:
@@ -60,6 +63,13 @@ class UmlKernel:
         marks = [f"patch {file.name}" for file in patches] + ([f"HZ {hz}"] if hz else [])
         what = f"{self.name} with {' and '.join(marks)}"
         raise KernelMissing(f"{what} is not built here: run `lab kernel build --variants`")
+
+    def lacks(self, queue: str) -> bool:
+        """Return whether its configuration has no queue of this kind."""
+        file = self.path.with_name(CONFIG)
+        if queue in FIFOS or not file.exists():
+            return False
+        return f"CONFIG_NET_SCH_{queue.upper()}=y" not in file.read_text().splitlines()
 
     def start(self, folder: Path, seed: int, clock: Clock, memory: Size, root: Root) -> Start:
         """Say how a guest of it starts. Raises MachineError when the host lacks room for the guest's memory."""

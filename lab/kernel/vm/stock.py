@@ -80,6 +80,10 @@ class StockKernel:
         what = " and ".join([f"patch {file.name}" for file in patches] + ([f"HZ {hz}"] if hz else []))
         raise MachineError(f"a distribution's kernel has no variant with {what}: --on uml has")
 
+    def lacks(self, queue: str) -> bool:  # noqa: ARG002
+        """Return False: only its guest can tell, which has its modules."""
+        return False
+
     def start(self, folder: Path, seed: int, clock: Clock, memory: Size, root: Root) -> Start:  # noqa: ARG002
         """Say how a guest of it starts. Raises MachineError without QEMU, or without room for the guest's files."""
         inside = initrd.make(folder, _home(), self.folder / "modules.cpio")

@@ -1,0 +1,34 @@
+"""Say before a trial that its kernel lacks a queue of the network, and in which line that was asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from lab.errors import MachineError
+from lab.kernel import Kernel
+from lab.spec.errors import Problem
+from lab.spec.network import WAYS, Network
+from lab.spec.topology import Topology
+
+__all__ = ["check"]
+
+Blame = Callable[[str], Problem]  # turns a message into a problem of the file that changed the topology
+
+
+def check(kernel: Kernel, network: Network, topology: Topology, blame: Blame | None = None) -> None:
+    """Raise MachineError, with file and line, where the kernel is known to lack a queue of the network.
+
+    `blame` is for a queue that is not the topology's own.
+    """
+    own = {link.name: link for link in topology.network.links}
+    for link in network.links:
+        for way, (_, direction, _), (_, unchanged, _) in zip(
+            WAYS, link.directions(), own[link.name].directions(), strict=True
+        ):
+            if direction.queue is None or not kernel.lacks(direction.queue.kind):
+                continue
+            kind = direction.queue.kind
+            message = f"kernel {kernel.name} has no queue '{kind}': it was built without NET_SCH_{kind.upper()}"
+            if blame is not None and direction.queue != unchanged.queue:
+                raise MachineError(str(blame(f"link {link.name}, {way}: {message}")))
+            raise MachineError(str(topology.problem(link.name, way, "queue", message)))

@@ -1,0 +1,44 @@
+"""Each transfer gets its equal share, whatever its congestion control and however long its round trip.
+
+RFC 8290, section 4.1: deficit round robin over the flows.
+"""
+
+from lab import metric, model
+from lab.probe import TcpInfo
+from lab.spec.experiment import Arm, Experiment, Implied, Within
+from lab.units import Duration
+from lab.workload import Bulk, Flow, Flows
+
+LENGTH, SPREAD = Duration.of("40 s"), Duration.of("1 s")
+HALF = Implied(0.5, "one of two")
+
+
+def pair(first: str, second: str) -> Flows:
+    """Two flows from two senders, started within a second as each seed has it."""
+    return Flows(
+        (
+            Flow("first", Bulk(client="sender", congestion=first, duration=LENGTH), spread=SPREAD),
+            Flow("second", Bulk(client="rival", congestion=second, duration=LENGTH), spread=SPREAD),
+        )
+    )
+
+
+EXPERIMENT = Experiment(
+    topology="home-uplink",
+    links={"uplink": {"forward": {"queue": "fq_codel"}}},
+    workload=pair("cubic", "bbr"),
+    probes=(TcpInfo(node="receiver", interval=Duration.of("100 ms")),),
+    metric=metric.flow_share("second", 10, 40),
+    prediction=model.fair_queue_share,
+    arms=(
+        Arm("cubic-bbr", HALF),
+        Arm("reno-cubic", HALF, workload=pair("reno", "cubic")),
+        Arm("twice-the-round-trip", HALF, workload=pair("reno", "reno"), links={"rival-access": {"delay": "20 ms"}}),
+        Arm("cubic-bbr-by-cake", HALF, links={"uplink": {"forward": {"queue": "cake"}}}),
+    ),
+    samples=10,
+    tolerance=Within(
+        0.05, because="a queue that runs empty after a drop loses its turn: a twentieth is what that may be"
+    ),
+    accuracy=Within(0.05, because="the law is for flows that always have a frame queued"),
+)

@@ -1,0 +1,40 @@
+"""Any number of Reno flows shares a bottleneck about evenly.
+
+Chiu and Jain (1989): additive increase with multiplicative decrease converges for n users. Equals have an index of 1.
+"""
+
+from lab import metric, model
+from lab.probe import TcpInfo
+from lab.spec.experiment import Arm, Experiment, Implied, Point, Sweep, Within
+from lab.units import Duration
+from lab.workload import Bulk, Flow, Flows
+
+
+def several(count: int) -> Point:
+    """So many flows, half of them from each of two senders, started within two seconds as each seed has it."""
+    flows = (
+        Flow(
+            f"flow-{number}",
+            Bulk(client=("sender", "rival")[number % 2], congestion="reno", duration=Duration.of("40 s")),
+            spread=Duration.of("2 s"),
+        )
+        for number in range(count)
+    )
+    return Point(count, workload=Flows(tuple(flows)))
+
+
+EXPERIMENT = Experiment(
+    topology="shared-bottleneck",
+    links={"bottleneck": {"rate": "50 Mbit/s"}},
+    workload=Bulk(),
+    probes=(TcpInfo(node="receiver", interval=Duration.of("200 ms")),),
+    metric=metric.jain_index(10, 40),
+    prediction=model.fairness_index,
+    arms=(Arm("reno", Implied(1, "equal shares")),),
+    sweep=Sweep("flows", (several(2), several(4), several(8), several(16))),
+    samples=10,
+    tolerance=Within(
+        0.05, because="'about' leaves a twentieth: one of two with a quarter more than the other has 0.99"
+    ),
+    accuracy=Within(0.05, because="the law is of the long run, and 30 s are not"),
+)
