@@ -65,9 +65,10 @@ LAYERS = {
 }
 INTERFACE = {"lab/__init__.py"}  # Python's: `lab` itself
 LAYERS["usecases"] = set(LAYERS)
+LAYERS["course"] = set(LAYERS)
 LAYERS["api"] = set(LAYERS)
 LAYERS["cli"] = LAYERS["lab"] = set(LAYERS)
-EXPERIMENT = {"units", "prediction", "spec", "workload", "probe", "middlebox", "metric", "model", "verdict"}
+EXPERIMENT = {"units", "prediction", "spec", "record", "workload", "probe", "middlebox", "metric", "model", "verdict"}
 
 # Of spec, what these may import: a network as it is resolved, what tasks say of themselves, where and by which clock a
 # trial runs, a case as it is judged, an experiment as it was read.
@@ -157,7 +158,7 @@ def violations(path: str, source: str) -> list[str]:
 def sources() -> list[str]:
     return sorted(
         str(file.relative_to(ROOT))
-        for top in ("lab", "experiments", "packs", "bench/experiments")
+        for top in ("lab", "experiments", "packs", "notebooks", "bench/experiments")
         for file in (ROOT / top).rglob("*.py")
     )
 
