@@ -26,6 +26,7 @@ if TYPE_CHECKING:
         run_shard,
         save_baseline,
         verify,
+        watch,
     )
 
 __all__ = [
@@ -46,6 +47,7 @@ __all__ = [
     "run_shard",
     "save_baseline",
     "verify",
+    "watch",
 ]
 
 

@@ -17,12 +17,11 @@ from lab.errors import InputError, LabError
 from lab.report.claim import Claim
 from lab.report.flow import flow_of
 from lab.report.html import Html, code, folded, prose
+from lab.report.stored import ANSWER
 from lab.spec.course import LoadedExercise
 from lab.spec.exercise import Choose, Predict, Reach
 
-__all__ = ["ANSWER", "Lesson", "Said", "Seen"]
-
-ANSWER = "application/vnd.replab.answer+json"  # the form of an answer in a cell's output
+__all__ = ["Lesson", "Said", "Seen"]
 
 
 @dataclass(frozen=True, repr=False)

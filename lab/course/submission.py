@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from lab.course.lesson import ANSWER
 from lab.errors import InputError
+from lab.report.stored import ANSWER
 
 __all__ = ["HandedIn", "handed_in"]
 
@@ -44,7 +44,11 @@ def handed_in(submission: Path, known: Collection[str]) -> Iterator[HandedIn]:
     if submission.is_dir():
         found = sorted(path for path in submission.rglob("*.ipynb") if not _is_hidden(path, submission))
         if not found:
-            yield HandedIn(printable(str(submission)), printable(str(submission)), problem="there is no notebook (.ipynb) in this folder")
+            yield HandedIn(
+                printable(str(submission)),
+                printable(str(submission)),
+                problem="there is no notebook (.ipynb) in this folder",
+            )
         for path in found:
             yield _read(printable(str(submission)), path, known)
     elif submission.exists():
@@ -117,7 +121,9 @@ def _cells(notebook: Any) -> Iterator[_Cell]:
         if cell.get("cell_type") == "code":
             outputs = cell.get("outputs")
             shown = [each for each in outputs if isinstance(each, dict)] if isinstance(outputs, list) else []
-            error = next((printable(str(each.get("ename", ""))) for each in shown if each.get("output_type") == "error"), "")
+            error = next(
+                (printable(str(each.get("ename", ""))) for each in shown if each.get("output_type") == "error"), ""
+            )
             payloads = tuple(filter(None, map(_payload, shown)))
             yield _Cell(_text(cell.get("source")), payloads, error, isinstance(cell.get("execution_count"), int))
 

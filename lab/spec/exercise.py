@@ -50,7 +50,7 @@ def _is_number(answer: object) -> bool:
 
 @dataclass(frozen=True, kw_only=True)
 class Predict(Step):
-    """Asks for a figure before its trial runs. The experiment takes it as what is claimed, and has one arm that counts."""
+    """Asks for a figure before its trial runs. The experiment takes it as the claim; one arm of it counts."""
 
     experiment: Callable[[Reported], Experiment]
     hints: tuple[Hint, ...] = ()

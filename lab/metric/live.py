@@ -1,0 +1,137 @@
+"""Follow what a probe writes while its trial runs: tcp_info samples, or the packets of a capture."""
+
+from __future__ import annotations
+
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+import numpy as np
+
+from lab.errors import LabError
+from lab.metric.capture import Capture
+from lab.metric.flow import Connection, Ints, bulk
+from lab.metric.pcap import GLOBAL, RECORD
+from lab.metric.tcp_info import FIELDS
+from lab.outputs import TCP_INFO_RECORD
+
+__all__ = ["Followed", "Moment", "Packets", "Samples"]
+
+
+@dataclass(frozen=True)
+class Moment:
+    """A moment says how a connection stands: bytes that may be, or are, in flight, a round trip, bytes acknowledged."""
+
+    time_ns: int
+    window: int
+    trip_ns: int | None  # the round trip that was last seen; None where this moment shows none
+    acked: int
+
+
+class Followed(Protocol):
+    """A file that grows."""
+
+    def new(self, path: Path) -> list[Moment]:
+        """Return what was written since the last time; by now the file is at `path`, if there is one yet."""
+
+
+class Samples:
+    """These are the samples of the connection, of those in the file, that has sent most so far; the window is cwnd."""
+
+    def __init__(self) -> None:
+        self._offset, self._ports, self._most = 0, -1, -1
+
+    def new(self, path: Path) -> list[Moment]:
+        """Return the samples since the last time."""
+        data = _rest(path, self._offset)
+        rows: list[tuple[int, Moment]] = []
+        at = 0
+        while at + TCP_INFO_RECORD.size <= len(data):
+            time_ns, ports, length = TCP_INFO_RECORD.unpack_from(data, at)
+            if at + TCP_INFO_RECORD.size + length > len(data):
+                break
+            at += TCP_INFO_RECORD.size
+            info = data[at : at + length]
+            at += length
+            found = {name: _field(info, name) for name in ("snd_cwnd", "snd_mss", "rtt", "bytes_acked")}
+            window = found["snd_cwnd"] * found["snd_mss"]
+            rows.append((ports, Moment(time_ns, window, 1000 * found["rtt"] or None, found["bytes_acked"])))
+            if found["bytes_acked"] > self._most:
+                self._ports, self._most = ports, found["bytes_acked"]
+        self._offset += at
+        return [moment for ports, moment in rows if ports == self._ports]
+
+
+class Packets:
+    """These are the packets of the connection that carries most of a capture's beginning; the window is in flight."""
+
+    def __init__(self) -> None:
+        self._offset = GLOBAL
+        self._port: int | None = None  # of the server
+        self._last: int | None = None  # acknowledged number, as sent
+        self._acked = 0
+
+    def new(self, path: Path) -> list[Moment]:
+        """Return the moments at which ACKs came since the last time."""
+        data = _rest(path, self._offset)
+        if len(data) < RECORD:
+            return []
+        with tempfile.NamedTemporaryFile(prefix="lab-") as piece:
+            piece.write(_rest(path, 0, GLOBAL) + data)
+            piece.flush()
+            capture = Capture(Path(piece.name))
+            if not len(capture):
+                return []
+            self._offset += RECORD * len(capture) + int(capture.captured.sum())
+            try:
+                connection = bulk(capture, self._port)
+            except LabError:
+                return []
+            return self._moments(capture, connection)
+
+    def _moments(self, capture: Capture, connection: Connection) -> list[Moment]:
+        ahead, back = connection.forward, connection.back
+        sent_before = np.searchsorted(ahead.packet, back.packet)
+        seen = np.flatnonzero((back.ack >= 0) & (sent_before > 0))
+        if not len(seen):
+            return []
+        if self._port is None and len(ahead):
+            self._port = connection.flow.destination_port
+        raw = capture.ack[back.packet[seen]].astype(np.uint32)
+        steps = np.diff(raw, prepend=raw[:1] if self._last is None else np.uint32(self._last))
+        acked = self._acked + np.cumsum(steps.view(np.int32), dtype=np.int64)
+        self._last, self._acked = int(raw[-1]), int(acked[-1])
+        inflight = ahead.highest[sent_before[seen] - 1] - back.ack[seen]
+        trips = _trips(connection, seen)
+        return [
+            Moment(int(time), max(0, int(bytes_)), int(trip) if trip >= 0 else None, int(total))
+            for time, bytes_, trip, total in zip(back.time_ns[seen], inflight, trips, acked, strict=True)
+        ]
+
+
+def _trips(connection: Connection, seen: Ints) -> Ints:
+    """Return what the segment that each ACK ends with took to be acknowledged, in ns; -1 where that is not known."""
+    ahead, back = connection.forward, connection.back
+    once = ahead.data & ~ahead.retransmitted
+    ends, sent = ahead.end[once], ahead.time_ns[once]
+    if not len(ends):
+        return np.full(len(seen), -1)
+    place = np.searchsorted(ends, back.ack[seen], side="right") - 1
+    known = (place >= 0) & (ends[place] == back.ack[seen])
+    return np.where(known, back.time_ns[seen] - sent[place], -1)
+
+
+def _field(info: bytes, name: str) -> int:
+    offset, kind = FIELDS[name]
+    return int.from_bytes(info[offset : offset + np.dtype(kind).itemsize], "little")
+
+
+def _rest(path: Path, offset: int, size: int = -1) -> bytes:
+    """Return what follows in the file; nothing where there is no file yet."""
+    try:
+        with path.open("rb") as file:
+            file.seek(offset)
+            return file.read(size)
+    except FileNotFoundError:
+        return b""
