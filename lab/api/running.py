@@ -114,8 +114,9 @@ def watch(
 ) -> Watched:
     """Perform the first trial of a claim's arm (None: the first one), and tell `seen` how it goes on.
 
-    That is ten times in each second of the trial's own time. The record is the one that `run` makes, and goes to the same store. Raises InputError for an unknown claim or arm,
-    or where no probe writes as it goes; MachineError; and what running a trial raises.
+    That is ten times in each second of the trial's own time. The record is the one that `run` makes, and goes to the
+    same store; one that is there stays, and the bytes are compared. Raises InputError for an unknown claim or arm, or
+    where no probe writes as it goes; MachineError; and what running a trial raises.
     """
     from lab.spec import find
     from lab.usecases import watching

@@ -16,7 +16,7 @@ from typing import Any
 
 import nbformat
 
-from lab import shipped
+from lab import api, shipped
 from lab.cli import output
 from lab.report import notebooks, stored
 from lab.spec import course, find
@@ -72,11 +72,19 @@ def keep(paths: Iterable[Path], results: Path) -> None:
         output.say(f"{path.name}: {path.stat().st_size / 1e3:.0f} kB")
 
 
-def _wanted(names: list[str]) -> Iterator[Path]:
-    """Yield the notebooks of these names; of an exercise first its solved copy, made anew of what students find."""
+def _wanted(names: list[str], results: Path) -> Iterator[Path]:
+    """Yield the notebooks of these names; of an exercise first its solved copy, made anew of what students find.
+
+    A page whose claims were not all run is left as it is.
+    """
     for name, path in pages().items():
         if not names or name in names:
-            yield path
+            claims = api.load(*([] if name == notebooks.INDEX else [name]), results=results)
+            lacking = [claim.id for claim in claims if claim.verdict.kind == "skipped"]
+            if lacking:
+                output.say(f"{path.name} stays as it is: {results} lacks {', '.join(lacking)}")
+            else:
+                yield path
     for name, path in classroom().items():
         if not names or name in names:
             copy = classroom(solved=True)[name]
@@ -86,4 +94,4 @@ def _wanted(names: list[str]) -> Iterator[Path]:
 
 
 if __name__ == "__main__":
-    keep(_wanted(sys.argv[2:]), Path(sys.argv[1]))
+    keep(_wanted(sys.argv[2:], Path(sys.argv[1])), Path(sys.argv[1]))

@@ -29,9 +29,10 @@ class Screen(Protocol):
 
 def _figures(glimpse: Glimpse) -> dict[str, tuple[float | None, str]]:
     """Return name -> (number, text) of what a glimpse says."""
+    window = None if glimpse.window is None else Value(glimpse.window, "B")
     queue = None if glimpse.queue is None else Value(glimpse.queue, "s")
     return {
-        "cwnd" if glimpse.is_cwnd else "in flight": (glimpse.window, figure(Value(glimpse.window, "B"))),
+        "cwnd" if glimpse.is_cwnd else "in flight": (glimpse.window, figure(window)),
         "queue": (glimpse.queue, figure(queue)),
         "goodput": (glimpse.goodput, figure(Value(glimpse.goodput, "bit/s"))),
     }

@@ -24,8 +24,8 @@ class Moment:
     """A moment says how a connection stands: bytes that may be, or are, in flight, a round trip, bytes acknowledged."""
 
     time_ns: int
-    window: int
-    trip_ns: int | None  # the round trip that was last seen; None where this moment shows none
+    window: int | None  # None where it cannot be seen
+    trip_ns: int | None  # None where this moment shows none
     acked: int
 
 
@@ -64,10 +64,13 @@ class Samples:
 
 
 class Packets:
-    """These are the packets of the connection that carries most of a capture's beginning; the window is in flight."""
+    """These are the packets of the connection that carries most of a capture's beginning; the window is in flight.
 
-    def __init__(self) -> None:
-        self._offset = GLOBAL
+    Only the sender's capture shows that, and round trips.
+    """
+
+    def __init__(self, at_sender: bool) -> None:
+        self._at_sender, self._offset = at_sender, GLOBAL
         self._port: int | None = None  # of the server
         self._last: int | None = None  # acknowledged number, as sent
         self._acked = 0
@@ -102,11 +105,14 @@ class Packets:
         steps = np.diff(raw, prepend=raw[:1] if self._last is None else np.uint32(self._last))
         acked = self._acked + np.cumsum(steps.view(np.int32), dtype=np.int64)
         self._last, self._acked = int(raw[-1]), int(acked[-1])
-        inflight = ahead.highest[sent_before[seen] - 1] - back.ack[seen]
-        trips = _trips(connection, seen)
+        times, totals = back.time_ns[seen].tolist(), acked.tolist()
+        if not self._at_sender:
+            return [Moment(time, None, None, total) for time, total in zip(times, totals, strict=True)]
+        inflight = np.maximum(0, ahead.highest[sent_before[seen] - 1] - back.ack[seen]).tolist()
+        trips = _trips(connection, seen).tolist()
         return [
-            Moment(int(time), max(0, int(bytes_)), int(trip) if trip >= 0 else None, int(total))
-            for time, bytes_, trip, total in zip(back.time_ns[seen], inflight, trips, acked, strict=True)
+            Moment(time, window, trip if trip >= 0 else None, total)
+            for time, window, trip, total in zip(times, inflight, trips, totals, strict=True)
         ]
 
 

@@ -1,7 +1,8 @@
 """Reduce an executed notebook to what is stored with it, so that it can be read where nothing runs.
 
 What is stored is the same wherever it is made from the same records: no path, no time, no progress, no link into a
-store that is not there. Pictures are PNG of few colours, which every viewer of notebooks shows; the rest is HTML and text.
+store that is not there. Pictures are PNG of few colours, which every viewer of notebooks shows; the rest is HTML and
+text.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ ANSWER = "application/vnd.replab.answer+json"  # the form of a student's answer 
 _MADE_OF = "replab"  # the key of a notebook's metadata that says what its outputs were made of
 _COLOURS = 48  # of a stored picture: lines, labels and their smooth edges
 _SAID = re.compile(r'(?:aria-label|alt)="([^"]*)"')  # what a picture is for who does not see it
+_MADE = re.compile(r"(after the fact), on 20\d\d-\d\d-\d\d")  # when a store's predictions were made
 _LOCAL = re.compile(r'<a\b[^>]*href="(?!https?://|#|captures/)[^"]*"[^>]*>(.*?)</a>', re.DOTALL)
 
 
@@ -59,7 +61,7 @@ def _output(output: Any, number: int) -> Any:
     else:
         kept = {kind: data[kind] for kind in ("text/plain", "text/html", ANSWER) if kind in data}
         if "text/html" in kept:
-            kept["text/html"] = _LOCAL.sub(r"\1", kept["text/html"])
+            kept["text/html"] = _MADE.sub(r"\1", _LOCAL.sub(r"\1", kept["text/html"]))
     output.data, output.metadata = kept, {}
     if output.output_type == "execute_result":
         output.execution_count = number

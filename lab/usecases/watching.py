@@ -7,7 +7,6 @@ makes.
 from __future__ import annotations
 
 import os
-import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass
@@ -28,6 +27,8 @@ from lab.spec.errors import suggestion
 from lab.spec.loaded import LoadedExperiment
 from lab.usecases.running import Interrupted
 from lab.usecases.sharing import merge
+from lab.verdict.judged import predict_case
+from lab.verdict.predictions import Predictions
 
 __all__ = ["Glimpse", "Watched", "watch"]
 
@@ -40,11 +41,11 @@ class Glimpse:
     """Says how the bulk flow stood at `seconds` of the trial's own time, and its goodput since the glimpse before.
 
     `window` is the congestion window in bytes where the kernel's tcp_info is sampled, else the bytes in flight. `queue`
-    is how much longer than the shortest one a round trip took; None where no round trip was seen yet.
+    is how much longer than the shortest one a round trip took. Both are None where nobody at the sender looks.
     """
 
     seconds: float
-    window: int
+    window: int | None
     is_cwnd: bool
     queue: float | None
     goodput: float
@@ -75,11 +76,15 @@ def watch(
     """
     planned = _chosen(loaded, arm, settings)
     name, followed = _followed(planned.case)
-    results.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix=".watch-", dir=results) as folder:
-        record = _performed(planned, Store(Path(folder)), name, followed, seen)
-        added = merge([Path(folder)], results)
-        return Watched(planned.case.arm, record.address, bool(added.added), added.refused)
+    arm, address, store = planned.case.arm, planned.trials[0].address, Store(results)
+    if store.get(address) is None:
+        kernel = settings.kernel.describe()
+        predict_case(planned.case, kernel, Predictions(store.predictions, loaded.source_sha256, kernel["id"]))
+        _performed(planned, store, name, followed, seen)
+        return Watched(arm, address, is_new=True)
+    with store.beside() as again:
+        _performed(planned, again, name, followed, seen)
+        return Watched(arm, address, is_new=False, refused=merge([again.root], results).refused)
 
 
 def _chosen(loaded: LoadedExperiment, arm: str | None, settings: Settings) -> PlannedCase:
@@ -100,13 +105,13 @@ def _followed(case: Case) -> tuple[str, Followed]:
         return outputs.tcp_info(sender), Samples()
     captures = [probe for probe in case.probes if isinstance(probe, Capture | ExpertInfo)]
     for probe in sorted(captures, key=lambda each: each.node != sender):
-        return outputs.capture(probe.node, probe.interface), Packets()
+        return outputs.capture(probe.node, probe.interface), Packets(at_sender=probe.node == sender)
     raise InputError(f"{case.claim}, arm {case.arm}, has no probe that writes as it goes: TcpInfo or Capture")
 
 
 def _performed(
     planned: PlannedCase, store: Store, name: str, followed: Followed, seen: Callable[[Glimpse], None]
-) -> Record:
+) -> None:
     """Run the trial beside us, and look at what it writes until it has ended. Ctrl-C ends the guest."""
     guests: list[Guest] = []
     steps = _Steps(isinstance(followed, Samples))
@@ -118,14 +123,13 @@ def _performed(
             while not wait([running], LOOK_SECONDS).done:
                 for guest in guests:
                     _tell(steps.of(followed.new(guest.folder / "out" / name)), seen)
-            record = running.result()
+            record: Record = running.result()
         except KeyboardInterrupt:
             raise Interrupted("interrupted: the trial has left nothing") from None
         finally:
             for guest in guests:
                 guest.end()
     _tell(steps.of(followed.new(record.path(name)), over=True), seen)
-    return record
 
 
 def _tell(glimpses: Iterable[Glimpse], seen: Callable[[Glimpse], None]) -> None:
