@@ -75,6 +75,7 @@ EXPERIMENT = {"units", "prediction", "spec", "record", "workload", "probe", "mid
 NARROWED = {
     **{(layer, "spec"): ("lab.spec.network", "lab.spec.task") for layer in ("workload", "probe", "middlebox", "model")},
     ("record", "spec"): ("lab.spec.clock", "lab.spec.key"),
+    ("experiment", "record"): ("lab.record.record",),  # what a figure of its own is computed from
     **{(layer, "spec"): ("lab.spec.case", "lab.spec.clock", "lab.spec.loaded") for layer in ("verdict", "comparison")},
     ("report", "spec"): ("lab.spec.case", "lab.spec.clock", "lab.spec.loaded", "lab.spec.task"),
 }

@@ -99,6 +99,21 @@ def test_stored_outputs_are_small_and_say_nothing_of_a_machine(name: str, copy: 
     assert not re.search(r"/(?:root|home|tmp|work|usr)/|[0-9a-f]{64}|seconds ago|20\d\d-\d\d-\d\d|<progress", text)
 
 
+def test_the_teachers_table_says_what_the_exercises_say() -> None:
+    table = (FOLDER.parents[1] / "docs" / "classroom.md").read_text()
+    rows = re.findall(r"^\| (\d .+?) \| (\d+) \| predict (\d), choose (\d), reach (\d) \|", table, re.MULTILINE)
+    found = [course.load(name) for name in NAMES]
+    expected = [
+        (
+            f"{number} {each.title}",
+            str(each.exercise.minutes),
+            *(str(sum(isinstance(step, kind) for step in each.exercise.steps)) for kind in (Predict, Choose, Reach)),
+        )
+        for number, each in enumerate(found, 1)
+    ]
+    assert rows == expected
+
+
 def executed(paths: list[Path], results: Path, where: Path) -> list[Any]:
     found = notebooks.execute(paths, results, where, lambda _: None)
     return [stored.reduced(each, "") for each in found]
