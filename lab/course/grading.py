@@ -114,8 +114,9 @@ def grade(submissions: Iterable[Path], judge: Judge) -> Grades:
     An answer that several gave is judged once. Raises InputError for one that is not there, SpecError, MachineError,
     and what running a trial raises.
     """
-    exercises = {name: course.load(name) for name in course.exercises()}
-    found = [each for submission in submissions for each in handed_in(submission, exercises.keys())]
+    names = course.exercises().keys()
+    found = [each for submission in submissions for each in handed_in(submission, names)]
+    exercises = {name: course.load(name) for name in {each.exercise for each in found} if name}
     known: dict[tuple[str, str, str], Outcome] = {}
 
     def judged(exercise: LoadedExercise, step: Predict | Reach | Choose, answer: object) -> Outcome:

@@ -91,7 +91,8 @@ def _predicted(step: Predict, judged: JudgedClaim) -> str:
     if judged.result.verdict.kind == "reproduced":
         return f"{beside}."
     off = 100 * (share - 1)
-    far = f"{abs(off):.2g} % too {'high' if off > 0 else 'low'}" if share < 10 else f"{share:.2g} times too much"
+    percent = f"{abs(off):.2g}" if abs(off) < 10 else f"{abs(off):.0f}"
+    far = f"{percent} % too {'high' if off > 0 else 'low'}" if share < 10 else f"{share:,.0f} times too much"
     return " ".join(filter(None, [f"{beside}: {far}.", step.hint(share)]))
 
 
@@ -106,7 +107,9 @@ def _reached(step: Reach, judged: JudgedClaim) -> str:
 
 def _against(result: Result) -> str:
     goal = f"{result.bound}{figure(result.reported)}"
-    return f"{figure(result.measured)}, the goal is {goal}"
+    measured = result.measured
+    shown = f"{measured.number:,.5g}" if measured and measured.unit == "1" else figure(measured)
+    return f"{shown}, the goal is {goal}"
 
 
 def _figure(value: Value, unit: str) -> str:

@@ -9,9 +9,8 @@ from typing import Protocol
 
 import numpy as np
 
-from lab.errors import LabError
-from lab.metric.capture import Capture
-from lab.metric.flow import Connection, Ints, bulk
+from lab.metric.capture import Capture, Flow
+from lab.metric.flow import Connection, Ints, MetricError, bulk
 from lab.metric.pcap import GLOBAL, RECORD
 from lab.metric.tcp_info import FIELDS
 from lab.outputs import TCP_INFO_RECORD
@@ -71,9 +70,9 @@ class Packets:
 
     def __init__(self, at_sender: bool) -> None:
         self._at_sender, self._offset = at_sender, GLOBAL
-        self._port: int | None = None  # of the server
+        self._flow: Flow | None = None  # of the data
         self._last: int | None = None  # acknowledged number, as sent
-        self._acked = 0
+        self._acked = self._sent = 0  # bytes
 
     def new(self, path: Path) -> list[Moment]:
         """Return the moments at which ACKs came since the last time."""
@@ -87,33 +86,46 @@ class Packets:
             if not len(capture):
                 return []
             self._offset += RECORD * len(capture) + int(capture.captured.sum())
-            try:
-                connection = bulk(capture, self._port)
-            except LabError:
-                return []
-            return self._moments(capture, connection)
+            return self._moments(capture)
 
-    def _moments(self, capture: Capture, connection: Connection) -> list[Moment]:
+    def _moments(self, capture: Capture) -> list[Moment]:
+        connection = self._connection(capture)
+        if connection is None:
+            return []
         ahead, back = connection.forward, connection.back
-        sent_before = np.searchsorted(ahead.packet, back.packet)
-        seen = np.flatnonzero((back.ack >= 0) & (sent_before > 0))
+        seen = np.flatnonzero(back.ack >= 0)
         if not len(seen):
             return []
-        if self._port is None and len(ahead):
-            self._port = connection.flow.destination_port
         raw = capture.ack[back.packet[seen]].astype(np.uint32)
         steps = np.diff(raw, prepend=raw[:1] if self._last is None else np.uint32(self._last))
         acked = self._acked + np.cumsum(steps.view(np.int32), dtype=np.int64)
+        place = np.searchsorted(ahead.packet, back.packet[seen])
+        shift, here = acked - back.ack[seen], place > 0
+        sent = np.full(len(seen), self._sent)  # this piece may begin with what was sent before, again
+        sent[here] = np.maximum(self._sent, shift[here] + ahead.highest[place[here] - 1])
+        if len(ahead):
+            self._sent = max(self._sent, int(shift[-1] + ahead.highest[-1]))
         self._last, self._acked = int(raw[-1]), int(acked[-1])
         times, totals = back.time_ns[seen].tolist(), acked.tolist()
         if not self._at_sender:
             return [Moment(time, None, None, total) for time, total in zip(times, totals, strict=True)]
-        inflight = np.maximum(0, ahead.highest[sent_before[seen] - 1] - back.ack[seen]).tolist()
-        trips = _trips(connection, seen).tolist()
+        inflight, trips = np.maximum(0, sent - acked).tolist(), _trips(connection, seen).tolist()
         return [
             Moment(time, window, trip if trip >= 0 else None, total)
             for time, window, trip, total in zip(times, inflight, trips, totals, strict=True)
         ]
+
+    def _connection(self, capture: Capture) -> Connection | None:
+        """Return the connection in this piece of the capture, in the direction that it had from the beginning."""
+        try:
+            found = bulk(capture, self._flow.destination_port if self._flow else None)
+        except MetricError:
+            return None
+        if self._flow is None and found.forward.data.any():
+            self._flow = found.flow
+        if self._flow == found.flow.reverse:
+            return Connection(self._flow, found.back, found.forward)
+        return found if self._flow == found.flow else None
 
 
 def _trips(connection: Connection, seen: Ints) -> Ints:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
@@ -159,6 +159,7 @@ plain = st.recursive(
 )
 
 
+@settings(max_examples=40)
 @given(outputs=plain, source=plain, answer=plain, step=st.sampled_from([*RIGHT, "other"]))
 def test_no_notebook_ends_in_a_traceback(
     outputs: object, source: object, answer: object, step: str, tmp_path_factory: pytest.TempPathFactory
