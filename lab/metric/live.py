@@ -9,7 +9,7 @@ from typing import Protocol
 
 import numpy as np
 
-from lab.metric.capture import Capture, Flow
+from lab.metric.capture import ACK, Capture, Flow
 from lab.metric.flow import Connection, Ints, MetricError, bulk
 from lab.metric.pcap import GLOBAL, RECORD
 from lab.metric.tcp_info import FIELDS
@@ -71,7 +71,7 @@ class Packets:
     def __init__(self, at_sender: bool) -> None:
         self._at_sender, self._offset = at_sender, GLOBAL
         self._flow: Flow | None = None  # of the data
-        self._last: int | None = None  # acknowledged number, as sent
+        self._last = 0  # acknowledged number, as sent: at first that of the first byte
         self._acked = self._sent = 0  # bytes
 
     def new(self, path: Path) -> list[Moment]:
@@ -93,11 +93,11 @@ class Packets:
         if connection is None:
             return []
         ahead, back = connection.forward, connection.back
-        seen = np.flatnonzero(back.ack >= 0)
+        seen = np.flatnonzero(back.flags & ACK)  # also below 0: of data that was sent before this piece
         if not len(seen):
             return []
         raw = capture.ack[back.packet[seen]].astype(np.uint32)
-        steps = np.diff(raw, prepend=raw[:1] if self._last is None else np.uint32(self._last))
+        steps = np.diff(raw, prepend=np.uint32(self._last))
         acked = self._acked + np.cumsum(steps.view(np.int32), dtype=np.int64)
         place = np.searchsorted(ahead.packet, back.packet[seen])
         shift, here = acked - back.ack[seen], place > 0
@@ -123,6 +123,7 @@ class Packets:
             return None
         if self._flow is None and found.forward.data.any():
             self._flow = found.flow
+            self._last = int(capture.seq[found.forward.packet[found.forward.data][0]])
         if self._flow == found.flow.reverse:
             return Connection(self._flow, found.back, found.forward)
         return found if self._flow == found.flow else None
