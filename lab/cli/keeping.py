@@ -7,6 +7,7 @@ all unless named. An exercise is executed as students find it, and with the answ
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import re
 import sys
 import tempfile
@@ -19,7 +20,7 @@ import nbformat
 from lab import api, shipped
 from lab.cli import output
 from lab.report import notebooks, stored
-from lab.spec import course, find
+from lab.spec import course
 
 __all__ = ["classroom", "filled", "given", "keep", "pages", "sources_of"]
 
@@ -39,10 +40,13 @@ def pages() -> dict[str, Path]:
 
 
 def sources_of(name: str) -> list[str]:
-    """Return the hashes of the declarations that a notebook's outputs speak of: an exercise's, or claims'."""
+    """Return the hashes of the files that a notebook's outputs speak of: an exercise's, or those of an article."""
     if name in course.exercises():
-        return [course.load(name).source_sha256]
-    return [claim.source_sha256 for claim in find.find([] if name == notebooks.INDEX else [name])]
+        files = [course.exercises()[name]]
+    else:
+        folders = shipped.folder() / "experiments"
+        files = [path for path in folders.glob("*/*.*" if name == notebooks.INDEX else f"{name}/*.*") if path.is_file()]
+    return [hashlib.sha256(path.read_bytes()).hexdigest() for path in files]
 
 
 def given(notebook: Any) -> dict[str, str]:
