@@ -5,7 +5,7 @@ LAB := .venv/bin/lab
 PY := .venv/bin/python
 BEGUN := $(shell date +%s)
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-test setup-host userland kernel variants report test test-chance mutation test-cluster test-kernels test-vm bench fidelity holdout classroom lock site dist man clean
+.PHONY: help setup setup-test setup-host userland kernel variants report test test-chance mutation test-cluster test-kernels test-vm bench fidelity holdout classroom lock site dist notebooks man clean
 .NOTPARALLEL:
 
 help: ## show this list
@@ -90,6 +90,9 @@ dist: setup ## make wheel, sdist, and a bundle of all records, in dist/
 	@rm -rf build/uv dist && $(PY) -m venv build/uv && build/uv/bin/pip install --quiet uv
 	@build/uv/bin/uv build --quiet --out-dir dist
 	@$(LAB) bundle --results $(RESULTS) $(if $(wildcard $(REPORT)),--report $(REPORT)) dist/claims.tar.zst
+
+notebooks: setup ## execute the notebooks on the records there are, and store their outputs
+	@$(PY) -m lab.cli.keeping $(RESULTS) $(ARGS)
 
 man: setup ## write the manual page anew, from the commands as they are
 	@$(PY) -m lab.cli.manual >docs/lab.1

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
         bisect,
         bundle,
         compare,
+        exercise,
+        grade,
         load,
         merge,
         plan,
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
         run_shard,
         save_baseline,
         verify,
+        watch,
     )
 
 __all__ = [
@@ -32,6 +35,8 @@ __all__ = [
     "bisect",
     "bundle",
     "compare",
+    "exercise",
+    "grade",
     "load",
     "merge",
     "plan",
@@ -42,6 +47,7 @@ __all__ = [
     "run_shard",
     "save_baseline",
     "verify",
+    "watch",
 ]
 
 

@@ -65,15 +65,17 @@ LAYERS = {
 }
 INTERFACE = {"lab/__init__.py"}  # Python's: `lab` itself
 LAYERS["usecases"] = set(LAYERS)
+LAYERS["course"] = set(LAYERS)
 LAYERS["api"] = set(LAYERS)
 LAYERS["cli"] = LAYERS["lab"] = set(LAYERS)
-EXPERIMENT = {"units", "prediction", "spec", "workload", "probe", "middlebox", "metric", "model", "verdict"}
+EXPERIMENT = {"units", "prediction", "spec", "record", "workload", "probe", "middlebox", "metric", "model", "verdict"}
 
 # Of spec, what these may import: a network as it is resolved, what tasks say of themselves, where and by which clock a
 # trial runs, a case as it is judged, an experiment as it was read.
 NARROWED = {
     **{(layer, "spec"): ("lab.spec.network", "lab.spec.task") for layer in ("workload", "probe", "middlebox", "model")},
     ("record", "spec"): ("lab.spec.clock", "lab.spec.key"),
+    ("experiment", "record"): ("lab.record.record",),  # what a figure of its own is computed from
     **{(layer, "spec"): ("lab.spec.case", "lab.spec.clock", "lab.spec.loaded") for layer in ("verdict", "comparison")},
     ("report", "spec"): ("lab.spec.case", "lab.spec.clock", "lab.spec.loaded", "lab.spec.task"),
 }
@@ -158,7 +160,9 @@ def sources() -> list[str]:
     """Every module; what experiments bring along for their guests, whose names begin with _, is none of the lab's."""
     own = (ROOT / "lab").rglob("*.py")
     declared = (
-        file for top in ("experiments", "packs", "bench/experiments") for file in (ROOT / top).rglob("[!_]*.py")
+        file
+        for top in ("experiments", "packs", "notebooks", "bench/experiments")
+        for file in (ROOT / top).rglob("[!_]*.py")
     )
     return sorted(str(file.relative_to(ROOT)) for file in (*own, *declared))
 

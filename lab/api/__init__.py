@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from lab.api.campaigns import merge, plan, push, run_shard
 from lab.api.comparing import bisect, compare, regress, save_baseline
-from lab.api.running import run, run_seeds
+from lab.api.course import exercise, grade
+from lab.api.running import run, run_seeds, watch
 from lab.api.stored import article, articles, bundle, load, verify
 
 __all__ = [
@@ -16,6 +17,8 @@ __all__ = [
     "bisect",
     "bundle",
     "compare",
+    "exercise",
+    "grade",
     "load",
     "merge",
     "plan",
@@ -26,4 +29,5 @@ __all__ = [
     "run_shard",
     "save_baseline",
     "verify",
+    "watch",
 ]

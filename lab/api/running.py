@@ -17,9 +17,10 @@ if TYPE_CHECKING:
     from lab.spec.loaded import LoadedExperiment
     from lab.usecases.running import Judgement
     from lab.usecases.seeding import Seeds
+    from lab.usecases.watching import Glimpse, Watched
     from lab.verdict.judged import JudgedClaim
 
-__all__ = ["run", "run_seeds"]
+__all__ = ["run", "run_seeds", "watch"]
 
 
 def run(
@@ -100,3 +101,28 @@ def run_seeds(
     settings = settings_of(kernel, on, clock, 1, repeat, fabric, userland, bundle)
     limits = Budget(wall=budget, stall=stall)
     return seeding.run(experiments, settings, seeds, writing_to(results), jobs, limits, elsewhere(store, cluster))
+
+
+def watch(
+    claim: str | Path,
+    seen: Callable[[Glimpse], None],
+    *,
+    arm: str | None = None,
+    kernel: str | None = None,
+    seed: int = 1,
+    results: Folder = None,
+) -> Watched:
+    """Perform the first trial of a claim's arm (None: the first one), and tell `seen` how it goes on.
+
+    That is ten times in each second of the trial's own time. The record is the one that `run` makes, and goes to the
+    same store; one that is there stays, and the bytes are compared. Raises InputError for an unknown claim or arm, or
+    where no probe writes as it goes; MachineError; and what running a trial raises.
+    """
+    from lab.spec import find
+    from lab.usecases import watching
+
+    experiments = find.find([str(claim)])
+    if len(experiments) != 1:
+        raise InputError(f"{claim} is an article: watch one of {', '.join(each.id for each in experiments)}")
+    settings = settings_of(kernel, "uml", None, seed, 1)
+    return watching.watch(experiments[0], arm, settings, writing_to(results), seen)

@@ -6,6 +6,7 @@ import typer
 
 from lab.cli.commands.campaigns import campaigns
 from lab.cli.commands.comparing import comparing
+from lab.cli.commands.course import course
 from lab.cli.commands.declaring import declaring
 from lab.cli.commands.kernels import kernels
 from lab.cli.commands.machine import machine
@@ -23,7 +24,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-for commands in (machine, declaring, running, campaigns, stored, comparing, networks):
+for commands in (machine, declaring, running, campaigns, stored, course, comparing, networks):
     app.add_typer(commands)
 app.add_typer(kernels, name="kernel")
 app.add_typer(userlands, name="userland")

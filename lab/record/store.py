@@ -145,6 +145,12 @@ class Store:
         with self._room(), self._private(trial.address) as path:
             yield Stage(trial, path, self._place(trial.address))
 
+    @contextmanager
+    def beside(self) -> Iterator[Store]:
+        """Make a store for this process alone, in this one's file system; it goes as a stage does."""
+        with self._room(), self._private("beside") as path:
+            yield Store(path)
+
     @property
     def predictions(self) -> Path:
         """The folder with the predictions for the store's trials."""

@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from rich.progress import TaskID
 
 
+_PASSING = {"progress": True}  # marks what a stored notebook does without
+
+
 def name(trial: Trial) -> str:
     """Name the trial as a person does: claim, arm, point."""
     return " ".join(part for part in (trial.claim, trial.arm, trial.point) if part)
@@ -108,7 +111,7 @@ class Cell:
         self._total, self._done, self._status = total, 0, ""
         self._remarks: list[str] = []
         self._html: Callable[[str], object] = HTML
-        self._handle: Any = display(HTML(self._page()), display_id=True)
+        self._handle: Any = display(HTML(self._page()), display_id=True, metadata=_PASSING)
 
     def started(self, trial: Trial) -> None:
         """Show nothing: the bar moves when a trial ends."""
@@ -131,7 +134,7 @@ class Cell:
         self._update()
 
     def _update(self) -> None:
-        self._handle.update(self._html(self._page()))
+        self._handle.update(self._html(self._page()), metadata=_PASSING)
 
     def _page(self) -> str:
         bar = f'<progress max="{self._total}" value="{self._done}"></progress> {self._done}/{self._total} trials'

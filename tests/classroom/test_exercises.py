@@ -1,11 +1,9 @@
-"""The exercises as students do them: with the hidden answers filled in, and with wrong ones."""
+"""The exercises, as students find them and solved: their steps, their stored outputs, and what answers are told."""
 
 from __future__ import annotations
 
+import json
 import re
-import shutil
-from collections.abc import Callable, Iterator, Mapping
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,105 +11,199 @@ import nbformat
 import pytest
 
 from lab import shipped
-from lab.report import notebooks
+from lab.cli import keeping
+from lab.course import grading
+from lab.course.outcome import Judge
+from lab.report import notebooks, stored
+from lab.spec import course
+from lab.spec.exercise import Answer, Choose, Predict, Reach
+from lab.units import Value
 
-FOLDER = Path(__file__).parents[2] / "notebooks" / "classroom"
-BOOKS = sorted(FOLDER.glob("*.ipynb"))
-BLANK = re.compile(r"^([A-Z]+) = (.*?)  # (?:\w+; )?your turn$", re.MULTILINE)
-GIVEN = re.compile(r"^([A-Z]+) = (.*)$", re.MULTILINE)
+FOLDER = shipped.folder() / "notebooks" / "classroom"
+NAMES = list(course.exercises())
+ARTICLES = ["tcp-timestamps", "tcp-bottleneck", "ack-rate", "tcp-nodelay", "asymmetric-mtu"]
 
-# Mistakes that are near at hand; a value that is not here stays as it is in the notebook, which is wrong too.
-WRONG = {
-    "WITH": '"949.3 Mbit/s"',  # the option forgotten
-    "MTU": '"6000 B"',
-    "RMEM": "500_000",  # the product itself, as if all of a buffer were window
-    "PACKETS": "690_608",  # the ACKs forgotten
-    "WAIT": "12",
-    "TIME": '"4.0 ms"',
-    "WAY": '"nodelay"',
-    "PAYLOAD": '"460 B"',  # the timestamps forgotten
-    "MSS": "1000",
-}
-
-Do = Callable[[Mapping[str, Mapping[str, str]]], dict[str, list[str]]]
-
-
-@pytest.fixture
-def do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Do:
-    """Runs all exercises in a copy of their folder, blanks filled in; what the self-checks of each say, in order."""
-
-    def run(filled: Mapping[str, Mapping[str, str]]) -> dict[str, list[str]]:
-        here = tmp_path / "classroom"
-        shutil.copytree(FOLDER, here, ignore=shutil.ignore_patterns("*.py", "results", ".ipynb_checkpoints"))
-        for book in BOOKS:
-            notebook = nbformat.read(book, as_version=4)
-            for cell in notebook.cells:
-                if cell.cell_type == "code":
-                    cell.source = BLANK.sub(partial(_fill, filled[book.stem]), cell.source)
-            nbformat.write(notebook, here / book.name)
-        monkeypatch.chdir(here)
-        paths = [here / book.name for book in BOOKS]
-        executed = notebooks.execute(paths, tmp_path / "results", here, lambda _: None)
-        return {book.stem: list(_said(notebook)) for book, notebook in zip(BOOKS, executed, strict=True)}
-
-    return run
+# Mistakes that are near at hand, and a word of the hint that each deserves.
+MISTAKES: list[tuple[str, str, Answer, str]] = [
+    ("1-timestamps", "with-timestamps", 949.3, "how many bytes of options"),
+    ("1-timestamps", "larger-packets", 6000, "Solve for the MTU"),
+    ("2-windows", "one-window", 100, "link's rate"),
+    ("2-windows", "buffer", 500_000, "rate x round trip"),
+    ("2-windows", "buffer", 2_000_000, "full long before"),
+    ("3-acks", "acks", 81_275, "every segment"),
+    ("3-acks", "wait", 12, "second frame"),
+    ("4-small-writes", "stall", 60.0, "not each write"),
+    ("4-small-writes", "way", "nodelay", "see the message whole"),
+    ("5-two-sizes", "payload", 460, "12 bytes"),
+    ("5-two-sizes", "mss", 1000, "1500 bytes"),
+    ("6-sawtooth", "period", 2.8, "half of it is left"),
+    ("6-sawtooth", "queue", 10, "still fill the path"),
+    ("7-bufferbloat", "fifo", 20, "empty path"),
+    ("7-bufferbloat", "limit", 100, "1.23 ms"),
+]
 
 
-def _fill(values: Mapping[str, str], blank: re.Match[str]) -> str:
-    return f"{blank[1]} = {values.get(blank[1], blank[2])}"
+def read(path: Path) -> Any:
+    return nbformat.read(path, as_version=4)
 
 
-def _said(notebook: Any) -> Iterator[str]:
-    for cell in notebook.cells:
-        if cell.cell_type == "code" and "claim.passed" in cell.source:
-            yield cell.outputs[0].data["text/plain"].strip("'\"")
+def code(notebook: Any) -> list[str]:
+    return [cell.source for cell in notebook.cells if cell.cell_type == "code"]
 
 
-def _answers(book: Path) -> dict[str, str]:
-    """What the notebook's hidden answers assign."""
-    hidden = [cell.source for cell in nbformat.read(book, as_version=4).cells if cell.source.startswith("<details>")]
-    code = "\n".join(block for text in hidden for block in re.findall(r"```python\n(.*?)```", text, re.DOTALL))
-    return dict(GIVEN.findall(code))
-
-
-def test_there_is_an_exercise_for_each_article() -> None:
-    texts = {book.name: book.read_text() for book in BOOKS}
-    ours = shipped.folder() / "notebooks"  # those of packs have none
-    articles = {name for name, path in notebooks.found().items() if path.parent == ours} - {notebooks.INDEX}
-    assert len(BOOKS) == len(articles) == 5
-    for article, text in zip(_in_order(articles), texts.values(), strict=True):
-        assert f"notebooks/{article}.ipynb" in text, "where to go on"
+def test_there_is_an_exercise_for_each_article_and_the_index_lists_all() -> None:
+    for article, name in zip(ARTICLES, NAMES, strict=False):
+        assert f"notebooks/{article}.ipynb" in (FOLDER / f"{name}.ipynb").read_text(), "where to go on"
     index = (FOLDER / "README.md").read_text()
-    assert re.findall(r"\(([\w-]+\.ipynb)\)", index) == list(texts), "the index lists them in order"
+    assert re.findall(r"\(([\w-]+)\.ipynb\)", index) == NAMES
+    assert len(NAMES) == 7
 
 
-def _in_order(articles: Any) -> list[str]:
-    order = ["tcp-timestamps", "tcp-bottleneck", "ack-rate", "tcp-nodelay", "asymmetric-mtu"]
-    assert set(order) == set(articles)
-    return order
-
-
-@pytest.mark.parametrize("book", BOOKS, ids=lambda book: book.stem)
-def test_an_exercise_is_as_a_student_should_find_it(book: Path) -> None:
-    cells = nbformat.read(book, as_version=4).cells
-    code = [cell for cell in cells if cell.cell_type == "code"]
-    blanks = [name for cell in code for name, _ in BLANK.findall(cell.source)]
-    assert not any(cell.outputs or cell.execution_count for cell in code), "not executed"
-    assert sorted(blanks) == sorted(_answers(book)), "every blank has one hidden answer"
-    assert sum("claim.passed" in cell.source for cell in code) == 2
-    for link in re.findall(r"\]\(([^)]+)\)", "\n".join(cell.source for cell in cells)):
+@pytest.mark.parametrize("name", NAMES)
+def test_an_exercise_has_one_blank_for_each_step_and_no_answer(name: str) -> None:
+    notebook = read(FOLDER / f"{name}.ipynb")
+    steps = course.load(name).exercise.steps
+    assert sorted(keeping.given(notebook)) == sorted(step.name for step in steps)
+    assert set(keeping.given(notebook).values()) == {"..."}
+    assert sum(".say(" in cell for cell in code(notebook)) == len(steps), "one blank a cell"
+    assert sum("your turn" in cell for cell in code(notebook)) == len(steps)
+    assert any("seen.packets(" in cell for cell in code(notebook)), "a capture is opened"
+    assert any(isinstance(step, Choose) for step in steps), "why was I off?"
+    assert course.load(name).exercise.minutes <= 25
+    for link in re.findall(r"\]\(([^)]+)\)", "\n".join(cell.source for cell in notebook.cells)):
         assert (FOLDER / link).exists(), link
 
 
-@pytest.mark.guest
-def test_the_hidden_answers_are_right(do: Do) -> None:
-    said = do({book.stem: _answers(book) for book in BOOKS})
-    assert said == {book.stem: ["Right.", "Reached."] for book in BOOKS}
+@pytest.mark.parametrize("name", NAMES)
+def test_a_solved_copy_differs_by_its_answers_alone(name: str) -> None:
+    blank, solved = read(FOLDER / f"{name}.ipynb"), read(FOLDER / "solved" / f"{name}.ipynb")
+    answers = keeping.given(solved)
+    assert "..." not in answers.values()
+    sources = [cell.source for cell in keeping.filled(blank, answers).cells]
+    assert sources == [cell.source for cell in solved.cells], "`make notebooks` makes it anew"
+
+
+@pytest.mark.parametrize("copy", ["", "solved"], ids=["blank", "solved"])
+@pytest.mark.parametrize("name", NAMES)
+def test_stored_outputs_are_of_the_exercise_as_it_is(name: str, copy: str) -> None:
+    notebook = read(FOLDER / copy / f"{name}.ipynb")
+    assert stored.made_of(notebook) == stored.digest(notebook, keeping.sources_of(name)), "`make notebooks`"
+
+
+@pytest.mark.parametrize("copy", ["", "solved"], ids=["blank", "solved"])
+@pytest.mark.parametrize("name", NAMES)
+def test_stored_outputs_are_small_and_say_nothing_of_a_machine(name: str, copy: str) -> None:
+    path = FOLDER / copy / f"{name}.ipynb"
+    assert path.stat().st_size < 150_000
+    text = "\n".join(json.dumps(cell.get("outputs", ())) for cell in read(path).cells)
+    assert not re.search(r"/(?:root|home|tmp|work|usr)/|[0-9a-f]{64}|seconds ago|20\d\d-\d\d-\d\d|<progress", text)
+
+
+def test_the_teachers_table_says_what_the_exercises_say() -> None:
+    table = (FOLDER.parents[1] / "docs" / "classroom.md").read_text()
+    rows = re.findall(r"^\| (\d .+?) \| (\d+) \| predict (\d), choose (\d), reach (\d) \|", table, re.MULTILINE)
+    found = [course.load(name) for name in NAMES]
+    expected = [
+        (
+            f"{number} {each.title}",
+            str(each.exercise.minutes),
+            *(str(sum(isinstance(step, kind) for step in each.exercise.steps)) for kind in (Predict, Choose, Reach)),
+        )
+        for number, each in enumerate(found, 1)
+    ]
+    assert rows == expected
+
+
+def executed(paths: list[Path], results: Path, where: Path) -> list[Any]:
+    found = notebooks.execute(paths, results, where, lambda _: None)
+    return [stored.reduced(each, "") for each in found]
+
+
+def outputs(notebook: Any) -> list[Any]:
+    """All that cells show, but for the pictures' bytes, which fonts decide."""
+    shown = [output.data for cell in notebook.cells for output in cell.get("outputs", ())]
+    return [{kind: text for kind, text in data.items() if kind != "image/png"} for data in shown]
+
+
+def test_an_exercise_that_nobody_has_answered_runs_and_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It needs no kernel, and shows what is stored with it."""
+    monkeypatch.chdir(tmp_path)
+    paths = [FOLDER / f"{name}.ipynb" for name in NAMES]
+    for path, found in zip(paths, executed(paths, tmp_path / "results", tmp_path), strict=True):
+        assert outputs(found) == outputs(read(path)), path.name
+    assert not (tmp_path / "results").exists()
 
 
 @pytest.mark.guest
-def test_wrong_answers_are_told_so(do: Do) -> None:
-    said = do({book.stem: WRONG for book in BOOKS})
-    assert [len(each) for each in said.values()] == [2] * len(BOOKS)
-    for book, each in said.items():
-        assert all(text.startswith("Not yet: ") for text in each), (book, each)
+def test_a_solved_exercise_shows_what_is_stored_and_is_right(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    paths = [FOLDER / "solved" / f"{name}.ipynb" for name in NAMES]
+    for path, found in zip(paths, executed(paths, tmp_path / "results", tmp_path), strict=True):
+        assert outputs(found) == outputs(read(path)), path.name
+    found = grading.grade([FOLDER / "solved"], Judge(tmp_path / "results"))
+    assert {each.verdict for each in found.grades} == {"right"}
+    assert len(found.grades) == sum(len(course.load(name).exercise.steps) for name in NAMES)
+
+
+@pytest.mark.guest
+def test_mistakes_are_told_how_far_off_they_are_and_what_to_think_of(tmp_path: Path) -> None:
+    judge = Judge(tmp_path)
+    for name, step, answer, hint in MISTAKES:
+        exercise = course.load(name)
+        outcome = judge.judge(exercise, exercise.step(step), answer)
+        assert outcome.verdict == "wrong", (name, step)
+        assert outcome.says.startswith("Not yet."), (name, step)
+        assert hint in outcome.says, (name, step, outcome.says)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_other_option_of_a_choice_is_wrong(name: str) -> None:
+    exercise = course.load(name)
+    (step,) = (step for step in exercise.exercise.steps if isinstance(step, Choose))
+    verdicts = {option: Judge(Path()).judge(exercise, step, option) for option in step.options}
+    assert sorted(each.verdict for each in verdicts.values()) == ["right", *["wrong"] * (len(step.options) - 1)]
+    for option, outcome in verdicts.items():
+        assert step.remarks[option] in outcome.says
+
+
+@pytest.mark.parametrize(
+    "answer", [None, True, [], {}, "", "100", -1, 0, float("nan"), float("inf"), 10**400, "x" * 10_000]
+)
+def test_what_is_no_answer_is_said_so(answer: object) -> None:
+    for name in NAMES:
+        exercise = course.load(name)
+        for step in exercise.exercise.steps:
+            outcome = Judge(Path()).judge(exercise, step, answer)
+            assert outcome.verdict == "broken"
+            assert "is no answer: it should be" in outcome.says
+            assert len(outcome.says) < 300
+
+
+def test_a_figure_keeps_the_unit_it_was_said_in() -> None:
+    exercise = course.load("1-timestamps")
+    step = exercise.step("with-timestamps")
+    assert isinstance(step, Predict)
+    assert step.claimed(941.5).value == Value.of("941.5 Mbit/s")
+
+
+def test_a_setting_out_of_bounds_runs_nothing() -> None:
+    exercise = course.load("2-windows")
+    step = exercise.step("buffer")
+    assert isinstance(step, Reach)
+    assert step.why_not(step.low - 1) == "it should be a whole number from 100,000 to 10,000,000 bytes"
+    assert not step.why_not(step.low)
+    assert not step.why_not(step.high)
+
+
+def test_an_exercise_beside_a_submission_is_not_the_courses(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever grades may do so in a folder that students wrote."""
+    monkeypatch.chdir(tmp_path)
+    theirs = tmp_path / "notebooks" / "classroom" / "exercises"
+    theirs.mkdir(parents=True)
+    (theirs / "1-timestamps.py").write_text("raise SystemExit('run')")
+    (tmp_path / "topologies").mkdir()
+    (tmp_path / "topologies" / "symmetric-1g.yaml").write_text("no topology")
+    exercise = course.load("1-timestamps")
+    step = exercise.step("with-timestamps")
+    assert isinstance(step, Predict)
+    assert exercise.experiment(step, 1.0).topology.network.links[0].name == "path"

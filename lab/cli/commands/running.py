@@ -1,14 +1,15 @@
-"""Define the command that runs claims: `lab run`."""
+"""Define the commands that run claims: `lab run`, and `lab watch` for one trial."""
 
 from __future__ import annotations
 
 import time
+from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from lab.cli import output
+from lab.cli import completion, output
 from lab.cli.options import (
     STORE,
     Begun,
@@ -29,6 +30,9 @@ from lab.cli.options import (
 from lab.cli.output import Json
 from lab.cli.taking import Clocked
 from lab.errors import InputError
+
+if TYPE_CHECKING:
+    from lab.usecases.watching import Glimpse
 
 __all__ = ["running"]
 
@@ -131,3 +135,37 @@ def run(
     if begun and clocked.times:
         output.say(clocked.said("verdict"))
     raise typer.Exit(found.exit_code)
+
+
+@running.command()
+def watch(
+    claim: Annotated[str, typer.Argument(metavar="CLAIM", help="What to watch.", autocompletion=completion.claims)],
+    arm: Annotated[str | None, typer.Option(help="The arm whose first trial runs; the first one unless named.")] = None,
+    kernel: KernelName = None,
+    seed: Seed = 1,
+    results: Results = STORE,
+    as_json: Json = False,
+) -> None:
+    """Run one trial and show its window, its queue and its goodput while it runs.
+
+    The record is the one that `lab run` makes; one that the store has stays, and is compared with it byte by byte. The
+    window is cwnd where the trial samples tcp_info, else the bytes in flight; the queue is how much longer than the
+    shortest one a round trip takes.
+    """
+    from lab import api
+    from lab.cli import watching
+
+    glimpses: list[Glimpse] = []
+    with watching.shown() as screen:
+
+        def seen(glimpse: Glimpse) -> None:
+            glimpses.append(glimpse)
+            screen.show(glimpse)
+
+        found = api.watch(claim, seen, arm=arm, kernel=kernel, seed=seed, results=results)
+    for reason in found.refused:
+        output.say(reason)
+    plain = {**found.plain(), "glimpses": [asdict(each) for each in glimpses]}
+    said = "in the store now" if found.is_new else "the store has other bytes" if found.refused else "as in the store"
+    output.answer(plain, lambda: f"{claim}, arm {found.arm}, trial {found.trial[:12]}: {said}", as_json)
+    raise typer.Exit(int(bool(found.refused)))

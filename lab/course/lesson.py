@@ -1,0 +1,148 @@
+"""Take a student through an exercise in a notebook: say, run, look.
+
+What was said is in the cell's output, from where it is graded (`lab.course.submission`): no code of a notebook has to
+run again for that. A step that nobody has answered yet says so, so that a notebook can be run as it is.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from html import escape
+from typing import Any
+
+from lab.course.outcome import Judge, Outcome
+from lab.course.packets import opened
+from lab.errors import InputError, LabError
+from lab.report.claim import Claim
+from lab.report.flow import flow_of
+from lab.report.html import Html, code, folded, prose
+from lab.report.stored import ANSWER
+from lab.spec.course import LoadedExercise
+from lab.spec.exercise import Choose, Predict, Reach
+
+__all__ = ["Lesson", "Said", "Seen"]
+
+
+@dataclass(frozen=True, repr=False)
+class Lesson:
+    """An exercise shows its goals, and takes answers."""
+
+    exercise: LoadedExercise
+    judge: Judge
+
+    def say(self, step: str, answer: object = ...) -> Said:
+        """Take the answer to a step; `...` is none yet. Raises InputError for a step that is not there."""
+        return Said(self, self.exercise.step(step), answer)
+
+    def _repr_html_(self) -> str:
+        declared = self.exercise.exercise
+        goals = "".join(f"<li>{prose(goal)}</li>" for goal in declared.goals)
+        read = "; ".join(map(prose, declared.reading))
+        time = f"<p>About {declared.minutes} minutes. You learn</p><ul>{goals}</ul>"
+        return f"{time}<p>Read on: {read}.</p>"
+
+    def __repr__(self) -> str:
+        declared = self.exercise.exercise
+        goals = "\n".join(f"- {goal}" for goal in declared.goals)
+        return f"About {declared.minutes} minutes. You learn\n{goals}\nRead on: {'; '.join(declared.reading)}."
+
+
+@dataclass(frozen=True, repr=False)
+class Said:
+    """What was said shows itself: the question until it is answered, then the answer or, of a choice, its verdict."""
+
+    lesson: Lesson
+    step: Predict | Reach | Choose
+    answer: object
+
+    @property
+    def is_empty(self) -> bool:
+        """Return whether nothing was said."""
+        return self.answer is ...
+
+    def run(self) -> Seen:
+        """Run the step's trials, unless their records are there, and judge the answer. Without one, run nothing."""
+        if self.is_empty or isinstance(self.step, Choose):
+            return Seen(self, None)
+        return Seen(self, self.lesson.judge.judge(self.lesson.exercise, self.step, self.answer))
+
+    def __repr__(self) -> str:
+        if self.is_empty:
+            unit = f" ({self.step.unit})" if self.step.unit else ""
+            return "\n".join([f"Your turn: {self.step.asks}{unit}", *self._options()])
+        if why_not := self.step.why_not(self.answer):
+            return f"{self.answer!r} is no answer: {why_not}."
+        if isinstance(self.step, Choose):
+            return self.lesson.judge.judge(self.lesson.exercise, self.step, self.answer).says
+        return f"You say {self.answer}{f' {self.step.unit}' if self.step.unit else ''}. Now run it."
+
+    def _options(self) -> list[str]:
+        """Return what there is to choose from."""
+        if isinstance(self.step, Choose):
+            return [f"  {name}  {says}" for name, says in self.step.options.items()]
+        return [f"  {', '.join(self.step.options)}"] if isinstance(self.step, Reach) and self.step.options else []
+
+    def _repr_mimebundle_(self, **_: object) -> dict[str, Any]:
+        lines = [escape(line) for line in repr(self).split("\n")]
+        shown = {"text/plain": repr(self), "text/html": f"<p>{'<br>'.join(lines)}</p>"}
+        if self.is_empty:
+            return shown
+        given = self.answer if isinstance(self.answer, int | float | str | bool) else repr(self.answer)
+        return {**shown, ANSWER: {"exercise": self.lesson.exercise.name, "step": self.step.name, "answer": given}}
+
+
+@dataclass(frozen=True, repr=False)
+class Seen:
+    """What a step's trials showed: the verdict in words, the capture, and figures."""
+
+    said: Said
+    outcome: Outcome | None  # None: nothing was said, so nothing ran
+
+    @cached_property
+    def claim(self) -> Claim | None:
+        """The step's claim with its records, as any other claim; None where nothing ran."""
+        judged = self.outcome.judged if self.outcome else None
+        return Claim(judged, in_report=False) if judged else None
+
+    def plot(self, kind: str = "", **options: Any) -> Html:
+        """Draw one of `lab.report.figures`, as `Claim.plot` does."""
+        return self.claim.plot(kind, **options) if self.claim else self._nothing
+
+    def packets(self, first: int = 0, count: int = 12, arm: str | None = None) -> Html:
+        """Open the capture: show some packets, and copy it to `captures/`, where Wireshark can open it."""
+        if self.claim is None:
+            return self._nothing
+        each = self.claim.arms(*([arm] if arm else []))[0]
+        if each.record is None or not each.capture:
+            raise InputError(f"step {self.said.step.name} left no capture of {each.label}")
+        exercise = self.said.lesson.exercise.name
+        try:
+            return opened(each.record.path(each.capture), f"{exercise}.{self.said.step.name}.pcap", first, count)
+        except OSError as error:
+            raise LabError(f"the capture cannot be copied: {error.strerror or error}") from error
+
+    def flow(self, arm: str | None = None) -> Html:
+        """Draw what bounded the flow over time: goodput, windows, round trips."""
+        if self.claim is None:
+            return self._nothing
+        each = self.claim.arms(*([arm] if arm else []))[0]
+        flow = flow_of(each.record, each.capture) if each.record and each.capture else None
+        return Html(flow.bounds()) if flow else Html("<p>No capture has a flow of data.</p>")
+
+    @property
+    def _nothing(self) -> Html:
+        return Html(f"<p>{escape(repr(self))}</p>")
+
+    def __repr__(self) -> str:
+        return self.outcome.says if self.outcome else "Nothing has run: say first what you expect, in the cell above."
+
+    def _repr_html_(self) -> str:
+        if self.outcome is None:
+            return self._nothing.text
+        command = code(f"captures/{self.said.lesson.exercise.name}.{self.said.step.name}.pcap")
+        shown = f"<p>{escape(self.outcome.says)}</p>"
+        if self.claim is None:
+            return shown
+        trials = "".join(f"<li>{escape(each.label)}: {each.result.measured}</li>" for each in self.claim.tested)
+        return shown + folded("What was measured", f"<ul>{trials}</ul><p>Packets: {command}</p>")

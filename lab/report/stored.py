@@ -1,0 +1,77 @@
+"""Reduce an executed notebook to what is stored with it, so that it can be read where nothing runs.
+
+What is stored is the same wherever it is made from the same records: no path, no time, no progress, no link into a
+store that is not there. Pictures are PNG of few colours, which every viewer of notebooks shows; the rest is HTML and
+text.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import io
+import json
+import re
+from collections.abc import Iterable
+from html import unescape
+from typing import Any
+
+__all__ = ["ANSWER", "digest", "made_of", "reduced"]
+
+ANSWER = "application/vnd.replab.answer+json"  # the form of a student's answer in a cell's output
+_MADE_OF = "replab"  # the key of a notebook's metadata that says what its outputs were made of
+_COLOURS = 48  # of a stored picture: lines, labels and their smooth edges
+_SAID = re.compile(r'(?:aria-label|alt)="([^"]*)"')  # what a picture is for who does not see it
+_MADE = re.compile(r"(after the fact), on 20\d\d-\d\d-\d\d")  # when a store's predictions were made
+_LOCAL = re.compile(r'<a\b[^>]*href="(?!https?://|#|captures/)[^"]*"[^>]*>(.*?)</a>', re.DOTALL)
+
+
+def reduced(notebook: Any, digest: str) -> Any:
+    """Return the executed notebook with what is to be stored of its outputs, made of what `digest` says."""
+    for number, cell in enumerate((cell for cell in notebook.cells if cell.cell_type == "code"), 1):
+        cell.execution_count = number
+        cell.metadata.pop("execution", None)
+        cell.outputs = [_output(each, number) for each in cell.outputs if _stays(each)]
+    notebook.metadata["language_info"] = {"name": "python"}
+    notebook.metadata[_MADE_OF] = {"made_of": digest}
+    return notebook
+
+
+def made_of(notebook: Any) -> str:
+    """Return what the stored outputs were made of; "" where none are stored."""
+    return str(notebook.metadata.get(_MADE_OF, {}).get("made_of", ""))
+
+
+def digest(notebook: Any, sources: Iterable[str]) -> str:
+    """Return the hash of what decides the outputs: the code of the cells, and the `sources` that they speak of."""
+    code = [cell.source for cell in notebook.cells if cell.cell_type == "code"]
+    return hashlib.sha256(json.dumps([code, sorted(sources)]).encode()).hexdigest()
+
+
+def _stays(output: Any) -> bool:
+    """Return whether an output says what was found: no remark, no progress."""
+    return output.output_type in ("execute_result", "display_data") and not output.metadata.get("progress")
+
+
+def _output(output: Any, number: int) -> Any:
+    data = output.data
+    if "image/png" in data:
+        said = _SAID.search(data.get("text/html", ""))
+        kept = {"image/png": _small(data["image/png"]), "text/plain": unescape(said[1]) if said else "a figure"}
+    else:
+        kept = {kind: data[kind] for kind in ("text/plain", "text/html", ANSWER) if kind in data}
+        if "text/html" in kept:
+            kept["text/html"] = _MADE.sub(r"\1", _LOCAL.sub(r"\1", kept["text/html"]))
+    output.data, output.metadata = kept, {}
+    if output.output_type == "execute_result":
+        output.execution_count = number
+    return output
+
+
+def _small(png: str) -> str:
+    from PIL import Image
+
+    shrunk = io.BytesIO()
+    with Image.open(io.BytesIO(base64.b64decode(png))) as picture:
+        picture.convert("RGB").quantize(_COLOURS, dither=Image.Dither.NONE).save(shrunk, "PNG", optimize=True)
+    return base64.b64encode(shrunk.getvalue()).decode()

@@ -1,0 +1,138 @@
+"""Provide the words in which an exercise of the course declares its steps: what each asks, and what answers it.
+
+An exercise file says its title in its docstring and defines one `EXERCISE`. No file holds the figure that a student is
+to predict: a trial measures it. Of a choice it has a hash.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from math import inf
+
+from lab.spec.claimed import Reported
+from lab.spec.experiment import Experiment
+from lab.spec.tolerance import Figure
+
+__all__ = ["Answer", "Choose", "Exercise", "Hint", "Predict", "Reach", "Step"]
+
+Answer = float | int | str  # what a student may enter
+
+_LARGEST = 1e12  # in the unit of an answer: no figure of the course comes near
+
+
+@dataclass(frozen=True)
+class Hint:
+    """Says what to think about to whoever's answer is from `low` to `high` times the measured figure."""
+
+    says: str
+    low: float = 0.0
+    high: float = inf
+
+
+@dataclass(frozen=True, kw_only=True)
+class Step:
+    """Describes what all steps have: a name that answers are kept under, the question, and the unit of an answer."""
+
+    name: str
+    asks: str
+    unit: str = ""  # of the answer, where it is a number; "" counts
+
+    def why_not(self, answer: object) -> str:
+        """Say why `answer` is no answer to this; "" where it is one."""
+        raise NotImplementedError
+
+
+def _is_number(answer: object) -> bool:
+    return isinstance(answer, int | float) and not isinstance(answer, bool) and 0 < answer < _LARGEST
+
+
+@dataclass(frozen=True, kw_only=True)
+class Predict(Step):
+    """Asks for a figure before its trial runs. The experiment takes it as the claim; one arm of it counts."""
+
+    experiment: Callable[[Reported], Experiment]
+    hints: tuple[Hint, ...] = ()
+
+    def why_not(self, answer: object) -> str:
+        """Say why it is no figure of this unit."""
+        wanted = f"a positive number of {self.unit}" if self.unit else "a positive number"
+        return "" if _is_number(answer) else f"it should be {wanted}"
+
+    def claimed(self, answer: Answer) -> Reported:
+        """Return the answer as the experiment takes it."""
+        figure: Figure = f"{answer!r} {self.unit}" if self.unit else float(answer)
+        return Reported(figure, "what you said")
+
+    def hint(self, share: float) -> str:
+        """Return what to think about for an answer that is `share` times the measured figure; "" without a hint."""
+        return next((hint.says for hint in self.hints if hint.low <= share < hint.high), "")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reach(Step):
+    """Asks for a setting with which the goals of an experiment, its arms, are reached.
+
+    It is a whole number from `low` to `high`, or one of `options`. A hint belongs to the arm that misses its goal.
+    """
+
+    low: int = 0
+    high: int = 0
+    options: tuple[str, ...] = ()
+    experiment: Callable[[Answer], Experiment]
+    hints: Mapping[str, str] = field(default_factory=dict)
+
+    def why_not(self, answer: object) -> str:
+        """Say why it is no such setting."""
+        if self.options:
+            wanted = ", ".join(f'"{option}"' for option in self.options)
+            return "" if isinstance(answer, str) and answer in self.options else f"it should be one of {wanted}"
+        fits = isinstance(answer, int) and not isinstance(answer, bool) and self.low <= answer <= self.high
+        unit = f" {self.unit}" if self.unit else ""
+        return "" if fits else f"it should be a whole number from {self.low:,} to {self.high:,}{unit}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Choose(Step):
+    """Asks which of several sentences is true. The file has only the SHA-256 of the right one, `digest`."""
+
+    options: Mapping[str, str]
+    remarks: Mapping[str, str]  # what is said to whoever chooses it
+    digest: str
+
+    def __post_init__(self) -> None:
+        if self.options.keys() != self.remarks.keys():
+            raise ValueError(f"step '{self.name}': each option needs a remark, and each remark an option")
+        if self.digest not in map(self._digest, self.options):
+            raise ValueError(f"step '{self.name}': no option has that digest; {self._known()}")
+
+    def why_not(self, answer: object) -> str:
+        """Say why it is none of the options."""
+        wanted = ", ".join(f'"{option}"' for option in self.options)
+        return "" if isinstance(answer, str) and answer in self.options else f"it should be one of {wanted}"
+
+    def is_right(self, answer: Answer) -> bool:
+        """Return whether that is the true one."""
+        return self._digest(str(answer)) == self.digest
+
+    def _digest(self, option: str) -> str:
+        return hashlib.sha256(f"{self.name}: {self.options[option]}".encode()).hexdigest()
+
+    def _known(self) -> str:
+        return ", ".join(f"{option} has {self._digest(option)}" for option in self.options)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Exercise:
+    """Describes an exercise: how long it takes a student, what is learned, where to read on, and its steps in order."""
+
+    minutes: int
+    goals: tuple[str, ...]
+    reading: tuple[str, ...]
+    steps: tuple[Predict | Reach | Choose, ...]
+
+    def __post_init__(self) -> None:
+        names = [step.name for step in self.steps]
+        if not names or len(set(names)) < len(names):
+            raise ValueError("an exercise needs steps, and each a name of its own")
