@@ -45,6 +45,8 @@ PARSED = {
     "lab run": ALL_CLAIMS,
     "lab run tcp-timestamps": ALL_CLAIMS,
     "lab run tcp-bottleneck --seed 2": ALL_CLAIMS,
+    "lab run bufferbloat": ALL_CLAIMS,
+    "lab run fq-codel": ALL_CLAIMS,
     "lab run tcp-bottleneck --json": ALL_CLAIMS,
     "lab run tcp-nodelay --on host --repeat 6": ALL_CLAIMS,
     "lab regress --kernel 6.12 --kernel 7.2": ALL_CLAIMS,
