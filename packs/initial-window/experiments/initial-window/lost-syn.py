@@ -55,7 +55,7 @@ EXPERIMENT = Experiment(
     ),
     tolerance=Within(0.005, because="a round trip is 1 % of the time"),
     accuracy=Within(0.002, because="a wake-up of either program is some 100 us of a second"),
-    unexplained="both times are late by the steps of the kernel's timer wheel, up to 64 ms for a second. After one lost "
-    "SYN the last segments come a round trip after the first: the window is neither one nor ten, and why is open.",
+    unexplained="both times are late by the steps of the kernel's timer wheel, up to 64 ms for a second. After one "
+    "lost SYN the last segments come a round trip after the first: the window is neither one nor ten, and why is open.",
     expect="not reproduced",
 )
