@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from math import sqrt
 
 import pytest
@@ -21,12 +22,12 @@ from tests.model.scenarios import hop, host, scenario
 FRAME = 1538 * 8  # bits of a full segment on the wire
 
 
-def queued(kind: str, rate: str = "10 Mbit/s", delay: str = "20 ms", **parameters: Setting) -> Direction:
-    return structs.replace(hop(rate, delay), queue=Queue(kind, tuple(sorted(parameters.items()))))
+def wire(kind: str, rate: str, parameters: Mapping[str, Setting]) -> Direction:
+    return structs.replace(hop(rate, "20 ms"), queue=Queue(kind, tuple(sorted(parameters.items()))))
 
 
 def path(kind: str, rate: str = "10 Mbit/s", **parameters: Setting) -> Scenario:
-    return scenario(queued(kind, rate, **parameters), hop("10 Mbit/s", "20 ms"))
+    return scenario(wire(kind, rate, parameters), hop("10 Mbit/s", "20 ms"))
 
 
 PING = 2 * (0.02 + 122 * 8 / 10e6)  # 84 B of IP and Ethernet's 38, both ways
@@ -76,7 +77,7 @@ def test_nothing_is_lost_where_all_know_ecn() -> None:
     sender, receiver = host("sender", tcp_ecn=1), host("receiver", tcp_ecn=1)
 
     def marked(kind: str, loss: float = 0.0, **parameters: Setting) -> Scenario:
-        there = structs.replace(queued(kind, **parameters), loss=loss)
+        there = structs.replace(wire(kind, "10 Mbit/s", parameters), loss=loss)
         return scenario(there, hop("10 Mbit/s"), sender=sender, receiver=receiver)
 
     assert model.nothing_lost(marked("codel", ecn=True)).number == 0

@@ -6,13 +6,13 @@ import pytest
 
 from lab import model
 from lab.model import KernelTraits, ModelError, Scenario
-from tests.model.scenarios import hop, host, scenario
+from tests.model.scenarios import hop, host, scenario, tuned
 
 
 def away(seconds: float, version: tuple[int, ...] = (7, 2), **sysctls: int) -> Scenario:
     """A peer whose answer takes so many seconds, and next to nothing for the packets themselves."""
     there = hop("10 Gbit/s", f"{round(seconds * 500_000)} us")
-    return scenario(there, sender=host("sender", **sysctls), kernel=KernelTraits(version))
+    return scenario(there, sender=tuned(host("sender"), **sysctls), kernel=KernelTraits(version))
 
 
 @pytest.mark.parametrize(

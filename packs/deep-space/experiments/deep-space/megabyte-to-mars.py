@@ -4,15 +4,28 @@ A comment in the kernel's tcp_timer.c: transfers to Mars "will work nicely", but
 connections, answers and retries may take as long as they like; the clamp stays.
 """
 
+from math import ceil, log2
+
 from lab import metric, model
+from lab.prediction import law
 from lab.probe import Netstat
 from lab.spec.experiment import Arm, Demonstrated, Exactly, Experiment, Implied, Within
-from lab.units import Duration, Size
+from lab.units import Duration, Size, Value
 from lab.workload import Bulk
 
 PATIENT = {
     f"net.ipv4.{name}": 100 for name in ("tcp_syn_retries", "tcp_synack_retries", "tcp_retries2", "tcp_orphan_retries")
 }
+
+
+@law(formula="⌈log2(segments / 10 + 1)⌉ − 1", source="RFC 6928; RFC 3522: Eifel, by timestamps")
+def undone(scenario: model.Scenario) -> Value:
+    """Each burst but the last has timeouts before its answer, which takes them back; it holds beyond 120 s of RTT."""
+    assert scenario.writer.size is not None
+    segments = scenario.writer.size / model.largest_payload(scenario).number
+    return Value(ceil(log2(segments / 10 + 1)) - 1, "1")
+
+
 # The handshake, and bursts of 10, 20, 40, 80, 160, 320 and the last 61 segments; the last arrives after half a trip.
 ROUNDS = Implied("19800 s", "7 round trips of 44 minutes, and half of one")
 
@@ -29,7 +42,8 @@ EXPERIMENT = Experiment(
             "timeouts-undone",
             Implied(6, "each burst but the last, whose answer nobody waits for"),
             metric=metric.counted("TcpExt.TCPLossUndo"),
-            prediction=None,
+            prediction=undone,
+            accuracy=Exactly(because="it is a count"),
             tolerance=Exactly(because="it is a count"),
             explains=Demonstrated("timeouts cut the window for each burst, and its answer's timestamp takes that back"),
         ),

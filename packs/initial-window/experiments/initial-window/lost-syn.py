@@ -7,7 +7,7 @@ from math import ceil, log2
 
 from lab import metric, model
 from lab.prediction import Prediction, law
-from lab.spec.experiment import Arm, Demonstrated, Experiment, Implied, Within
+from lab.spec.experiment import Arm, Experiment, Implied, Within
 from lab.units import Size, Value
 from lab.workload import Bulk
 
@@ -45,18 +45,6 @@ def lost(number: int, down: str, part: str) -> Arm:
     )
 
 
-def burst(number: int, down: str, goodput: str, says: str) -> Arm:
-    """How fast the segments after the first one come, which the timers have no part in."""
-    return Arm(
-        f"{number}-lost-bursts",
-        Implied(goodput, "what came after the first segment, over the time from that on"),
-        links=down_for(down),
-        metric=metric.bulk_goodput(),
-        tolerance=Within(0.01, because="a round trip more or less is a third"),
-        explains=Demonstrated(says),
-    )
-
-
 EXPERIMENT = Experiment(
     topology="outage",
     workload=Bulk(size=Size(1448 * SEGMENTS), watermark=Size(1)),
@@ -64,10 +52,10 @@ EXPERIMENT = Experiment(
     arms=(
         lost(1, "500 ms", "after one lost SYN"),
         lost(2, "1500 ms", "after two lost SYNs"),
-        burst(1, "500 ms", "941 Mbit/s", "after one lost SYN all ten segments come in one burst: the window is ten"),
-        burst(2, "1500 ms", "3.47 Mbit/s", "after two, nine of ten take three more round trips: the window is one"),
     ),
     tolerance=Within(0.005, because="a round trip is 1 % of the time"),
     accuracy=Within(0.002, because="a wake-up of either program is some 100 us of a second"),
+    unexplained="both times are late by the steps of the kernel's timer wheel, up to 64 ms for a second. After one "
+    "lost SYN the last segments come a round trip after the first: the window is neither one nor ten, and why is open.",
     expect="not reproduced",
 )
