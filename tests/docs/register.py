@@ -37,12 +37,14 @@ OPENS = "it opens Jupyter Lab and stays; tests/classroom runs the notebooks"
 SYSTEM = "it needs root, and changes the machine"
 EMULATES = "it takes minutes under QEMU; tests/runner/test_stock.py and tests/kernel/test_vm.py do it"
 MACHINES = "it makes a virtual machine, or needs Vagrant; `make test-vm` does what Vagrant would run"
+SUBMISSIONS = "it needs students' submissions; tests/classroom grades right, wrong, empty and broken ones"
 REVIEWER = "it needs a bundle, which takes minutes to pack; tests/bundle makes a small one and runs from it"
 OTHER_MACHINE = "it is for another machine; tests/cluster starts such a worker"
 RENDERS = "it executes all notebooks; tests/report renders small ones"
 
 PARSED = {
     "lab run": ALL_CLAIMS,
+    "lab grade ada/ bob/ eve.ipynb --csv grades.csv --junit grades.xml": SUBMISSIONS,
     "lab run tcp-timestamps": ALL_CLAIMS,
     "lab run tcp-bottleneck --seed 2": ALL_CLAIMS,
     "lab run bufferbloat": ALL_CLAIMS,
