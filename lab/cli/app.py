@@ -5,6 +5,7 @@ from __future__ import annotations
 import typer
 
 from lab.cli.commands.campaigns import campaigns
+from lab.cli.commands.ci import ci
 from lab.cli.commands.comparing import comparing
 from lab.cli.commands.course import course
 from lab.cli.commands.declaring import declaring
@@ -30,3 +31,4 @@ for commands in (machine, declaring, running, campaigns, stored, course, compari
 app.add_typer(kernels, name="kernel")
 app.add_typer(userlands, name="userland")
 app.add_typer(scripts, name="packetdrill")
+app.add_typer(ci, name="ci")

@@ -61,7 +61,7 @@ def fetch(progress: Progress) -> Source:
 def read(path: Path) -> Source:
     """Return the source that a folder, or a tar file, holds. Raises InputError when it holds none."""
     if path.is_dir():
-        home = next((place for place in (path, path / FOLDER) if (place / MAIN).is_file()), path)
+        home = path / FOLDER if (path / FOLDER).is_dir() else path
         return _whole({file.name: file.read_bytes() for file in home.iterdir() if _counts(file.name)}, str(path))
     try:
         with path.open("rb") as file:
