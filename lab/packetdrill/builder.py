@@ -27,7 +27,7 @@ __all__ = ["PROGRAM", "BuildFailed", "Packetdrill", "PacketdrillMissing", "build
 PROGRAM = "packetdrill"
 RECORD = "packetdrill.json"
 PATCHES = Path(__file__).parent / "patches"
-SETTINGS = ("CC=gcc -static", "CFLAGS=-O2 -Wall")  # make's
+SETTINGS = ("CC=gcc -static -s", "CFLAGS=-O2 -Wall")  # make's; what a debugger reads would name the folder
 
 
 class BuildFailed(LabError):

@@ -38,7 +38,7 @@ class JudgedRun:
     @property
     def exact(self) -> bool:
         """Whether it holds to the microsecond."""
-        return self.run.holds and all(_distance(each) <= EXACT for each in self.run.moments)
+        return self.run.holds and not any(_distance(each) > EXACT for each in self.run.moments)
 
     @property
     def complaint(self) -> Complaint | None:
