@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from lab.api.options import Folder, settings_of, writing_to
+from lab.errors import InputError
 
 if TYPE_CHECKING:
     from lab.usecases.scripts import ScriptRuns
@@ -34,10 +35,13 @@ def packetdrill(
     from lab.kernel import Budget
     from lab.kernel.uml.cache import series
     from lab.packetdrill import scripts as files
-    from lab.units import Duration
+    from lab.units import Duration, UnitError
     from lab.usecases import scripts as running
 
-    limit = None if tolerance is None else Duration.of(tolerance)
+    try:
+        limit = None if tolerance is None else Duration.of(tolerance)
+    except UnitError as error:
+        raise InputError(f"--tolerance: {error}") from None
     settings = settings_of(kernel, "uml", None, seed, 1)
     other = None if base is None else settings_of(base, "uml", None, seed, 1)
     with shown() as progress:

@@ -5,9 +5,11 @@ from __future__ import annotations
 import hashlib
 import http.client
 import io
+import lzma
 import tarfile
 import urllib.error
 import urllib.request
+import zlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
@@ -78,7 +80,7 @@ def _in_tar(file: io.IOBase, name: str) -> Iterator[tuple[str, bytes]]:
                 if member.isfile() and _counts(path.name) and path.parent.parts[-3:] == FOLDER.parts:
                     held = tar.extractfile(member)
                     yield path.name, held.read() if held else b""
-    except (tarfile.TarError, EOFError) as error:
+    except (tarfile.TarError, EOFError, lzma.LZMAError, zlib.error) as error:
         raise InputError(f"{name}: no tar file that can be read: {error}") from None
 
 

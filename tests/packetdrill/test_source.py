@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import random
 import tarfile
 from pathlib import Path
 
 import pytest
 
+from lab.api.scripts import packetdrill
 from lab.building import Silent
 from lab.errors import InputError
 from lab.packetdrill import scripts, source
@@ -58,6 +60,22 @@ def test_what_is_no_source_is_refused(tree: Path, tmp_path: Path) -> None:
     (tmp_path / "text.tar").write_text("no archive")
     with pytest.raises(InputError, match="no tar file"):
         source.read(tmp_path / "text.tar")
+
+
+@pytest.mark.parametrize("kind", ["gz", "xz"])
+def test_an_archive_that_is_cut_off_is_refused(tree: Path, kind: str) -> None:
+    (tree / "gtests/net/packetdrill/run.c").write_bytes(random.Random(1).randbytes(200_000))
+    file = packed(tree, kind)
+    whole = file.read_bytes()
+    for part in (whole[: len(whole) // 2], whole[:5]):
+        file.write_bytes(part)
+        with pytest.raises(InputError, match="no tar file that can be read"):
+            source.read(file)
+
+
+def test_a_tolerance_has_a_unit() -> None:
+    with pytest.raises(InputError, match="--tolerance: duration '1' lacks a unit"):
+        packetdrill(tolerance="1")
 
 
 SCRIPT = "`./defaults.sh`\n0 socket(..., SOCK_STREAM, IPPROTO_TCP) = 3\n"
