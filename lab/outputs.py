@@ -18,6 +18,7 @@ __all__ = [
     "IPERF3",
     "IPERF_SERVER",
     "NETCAT",
+    "PACKETDRILL",
     "PING",
     "PROGRAM",
     "QDISCS_AFTER",
@@ -34,6 +35,7 @@ __all__ = [
     "is_expert",
     "is_tcp_info",
     "netstat",
+    "packetdrill",
     "queue",
     "tcp_info",
 ]
@@ -47,6 +49,7 @@ FLOWS = "flows.json"  # what tells several workloads apart; each one's own outpu
 IPERF, IPERF_SERVER = "iperf.csv", "iperf.server.csv"
 IPERF3 = "iperf3.json"
 NETCAT = "netcat.json"
+PACKETDRILL = "packetdrill.json"  # how a script ended by each version of IP
 PING = "ping.txt"
 QDISCS_BEFORE, QDISCS_AFTER = "qdiscs.before.json", "qdiscs.after.json"
 PROGRAM, SERVICE = "program", "service"  # .out and .err hold what they said; what they wrote is in the folder program/
@@ -87,6 +90,11 @@ def is_expert(name: str) -> bool:
 def netstat(node: str, when: str) -> str:
     """Return the name of the file with the kernel's counters on a node, "before" or "after" the workload."""
     return f"netstat.{node}.{when}.txt"
+
+
+def packetdrill(version: str, stream: str) -> str:
+    """Return the name of the file with what packetdrill wrote to "out" or "err" by a version of IP."""
+    return f"packetdrill.{version}.{stream}"
 
 
 def queue(link: str, way: str) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import typer
 
 from lab.cli.commands.campaigns import campaigns
+from lab.cli.commands.ci import ci
 from lab.cli.commands.comparing import comparing
 from lab.cli.commands.course import course
 from lab.cli.commands.declaring import declaring
@@ -12,6 +13,7 @@ from lab.cli.commands.kernels import kernels
 from lab.cli.commands.machine import machine
 from lab.cli.commands.networks import networks
 from lab.cli.commands.running import running
+from lab.cli.commands.scripts import scripts
 from lab.cli.commands.stored import stored
 from lab.cli.commands.userlands import userlands
 
@@ -28,3 +30,5 @@ for commands in (machine, declaring, running, campaigns, stored, course, compari
     app.add_typer(commands)
 app.add_typer(kernels, name="kernel")
 app.add_typer(userlands, name="userland")
+app.add_typer(scripts, name="packetdrill")
+app.add_typer(ci, name="ci")

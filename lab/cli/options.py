@@ -21,6 +21,7 @@ __all__ = [
     "On",
     "Programs",
     "Repeat",
+    "Reports",
     "Results",
     "Seconds",
     "Seed",
@@ -75,6 +76,13 @@ Seeds = Annotated[
         "--seeds",
         help="Run with several seeds and say which verdicts depend on them: 10 (as many, from --seed on), or 1-5.",
         metavar="N | FIRST-LAST",
+    ),
+]
+Reports = Annotated[
+    list[str] | None,
+    typer.Option(
+        help="Write a report that CI systems read: tap=FILE, ktap=FILE, junit=FILE or nipa=FILE. Repeatable.",
+        metavar="FORMAT=FILE",
     ),
 ]
 Jobs = Annotated[int | None, typer.Option(help="Trials to run at once in virtual time; one per core unless given.")]

@@ -50,7 +50,7 @@ def run(
     """
     with store.stage(trial) as stage:
         (stage.path / "trial.json").write_bytes(canonical(trial))
-        programs.place(trial.workload, stage.path / COMPILED)
+        programs.place(trial.workload, trial.tools, stage.path / COMPILED)
         root = of_host() if trial.userland == HOST else sealed(trial.userland)
         command = [root.python, "-m", "lab.runner.perform", "."]
         begun = now()

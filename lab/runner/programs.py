@@ -1,4 +1,4 @@
-"""Find what an experiment's own programs need on the host: those that it names, and a compiler for its C sources.
+"""Find what an experiment's own programs need on the host: those that it names, a compiler, and packetdrill.
 
 The compiler is the locked one that kernels are compiled by, so that a source makes the same bytes on any machine.
 """
@@ -17,6 +17,7 @@ from typing import Any
 
 from lab import cache as caches
 from lab.errors import LabError, MachineError
+from lab.packetdrill import builder as packetdrill
 from lab.runner.tools import find_program
 from lab.spec.task import Traffic
 from lab.units import to_plain
@@ -53,8 +54,11 @@ def versions(workload: Traffic, userland: Userland | None) -> dict[str, str]:
         for name in workload.programs:
             if file := _find(name, None):
                 found[name] = f"sha256:{hashlib.sha256(file.read_bytes()).hexdigest()}"
-    if any(plain["sources"] for _, plain in _programs(to_plain(workload))):
+    plain = to_plain(workload)
+    if any(each["sources"] for _, each in _programs(plain)):
         found["cc"] = userlands.find("compiler").id
+    if _is_packetdrill(plain):
+        found[packetdrill.PROGRAM] = packetdrill.find().id
     return found
 
 
@@ -65,12 +69,15 @@ def compile_all(workload: Traffic) -> None:
             _compiled(name, content(plain["contents"], name))
 
 
-def place(workload: Mapping[str, Any], folder: Path) -> None:
-    """Put the compiled programs of a trial's workload, in plain form, into `folder`.
+def place(workload: Mapping[str, Any], tools: Mapping[str, str], folder: Path) -> None:
+    """Put the compiled programs of a trial's workload, in plain form, into `folder`: of packetdrill the one in `tools`.
 
     Those of one of several flows go to the folder of its name there. Raises what `compile_all` raises. Trials start in
     threads, and msgspec may crash when two make the first object of a type together: nothing is made of the plain form.
     """
+    if _is_packetdrill(workload):
+        folder.mkdir()
+        shutil.copy2(packetdrill.find(tools[packetdrill.PROGRAM]).path, folder / packetdrill.PROGRAM)
     for flow, plain in _programs(workload):
         for name in plain["sources"]:
             (folder / flow).mkdir(parents=True, exist_ok=True)
@@ -81,6 +88,10 @@ def _programs(workload: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, A
     """Yield (flow, program in plain form); the flow is "" where the workload is one alone."""
     flows = [(flow["name"], flow["workload"]) for flow in workload.get("flows", ())] or [("", workload)]
     yield from ((name, each) for name, each in flows if each["kind"] == "program")
+
+
+def _is_packetdrill(workload: Mapping[str, Any]) -> bool:
+    return bool(workload["kind"] == packetdrill.PROGRAM)
 
 
 def _find(name: str, userland: Userland | None) -> Path | None:

@@ -2,7 +2,7 @@
 
 A workload is a frozen declaration with a `run`; `tools` are the programs that it needs, `greedy` says whether it sends
 as fast as the network takes it. `Workload` is the union of all of them, told apart by `kind`.
-`Flows` is several of the others, the `Single` ones, side by side.
+`Flows` is several of the `Single` ones, side by side.
 """
 
 from lab.workload.arrivals import Arrivals
@@ -13,11 +13,12 @@ from lab.workload.flows import Flow, Flows, Single
 from lab.workload.netcat import Netcat
 from lab.workload.onoff import OnOff
 from lab.workload.paced import PacedReader
+from lab.workload.packetdrill import Packetdrill
 from lab.workload.program import Listens, Prints, Program
 from lab.workload.small_writes import SmallWrites, WriteStyle
 from lab.workload.tools import Iperf, Iperf3, Ping, Qperf
 
-Workload = Flows | Single
+Workload = Flows | Single | Packetdrill
 
 __all__ = [
     "Arrivals",
@@ -31,6 +32,7 @@ __all__ = [
     "Netcat",
     "OnOff",
     "PacedReader",
+    "Packetdrill",
     "Ping",
     "Prints",
     "Program",

@@ -272,6 +272,6 @@ def test_two_compilations_make_the_same_bytes(tmp_path: Path, monkeypatch: pytes
     for name in ("one", "two"):
         own = tmp_path / "caches" / name
         monkeypatch.setattr(caches, "folder", lambda what, own=own: own if what == "programs" else folder(what))
-        programs.place(to_plain(program), tmp_path / name)
+        programs.place(to_plain(program), {}, tmp_path / name)
         assert list(own.iterdir())
     assert (tmp_path / "one" / "nap").read_bytes() == (tmp_path / "two" / "nap").read_bytes()

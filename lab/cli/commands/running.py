@@ -21,6 +21,7 @@ from lab.cli.options import (
     On,
     Programs,
     Repeat,
+    Reports,
     Results,
     Seconds,
     Seed,
@@ -84,6 +85,7 @@ def run(
         typer.Option("--build", help="Build missing kernels: one before the claims, variants after those without."),
     ] = False,
     begun: Begun = None,
+    report: Reports = None,
     as_json: Json = False,
 ) -> None:
     """Run claims, judge them, and keep the records.
@@ -110,6 +112,8 @@ def run(
     }
     if build and (shard or seeds):
         raise InputError("--build is for one run: first `lab kernel build --variants`, then --shard or --seeds")
+    if report and (shard or seeds):
+        raise InputError("--report says what one run found: it goes with neither --shard nor --seeds")
     if balance and not shard:
         raise InputError("--plan balances shards: give --shard, too")
     if shard is not None:
@@ -126,6 +130,10 @@ def run(
         for said in seeding.remarks(several):
             output.say(said)
         raise typer.Exit(several.exit_code)
+    from lab.ci import report as ci
+    from lab.report import cases as reporting
+
+    reports = ci.asked(report or ())
     clocked = Clocked(begun or time.time())
     found = api.run(*claims or (), seed=seed, build=build, judged=clocked.note, **options)
     judged = [claim.judged.result for claim in found]
@@ -134,7 +142,9 @@ def run(
         output.say(remark)
     if begun and clocked.times:
         output.say(clocked.said("verdict"))
-    raise typer.Exit(found.exit_code)
+    cases = reporting.cases(found)
+    ci.write(reports, cases)
+    raise typer.Exit(ci.exit_code(reports, cases, found.exit_code))
 
 
 @running.command()

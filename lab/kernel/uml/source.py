@@ -32,7 +32,7 @@ from lab.userland.cache import Userland
 from lab.userland.mirror import chosen
 from lab.userland.program import command
 
-__all__ = ["Source", "from_file", "from_tree", "remembered", "resolve", "unpack"]
+__all__ = ["Source", "extract", "fetch", "from_file", "from_tree", "remembered", "resolve", "unpack"]
 
 PIECE = 1 << 20  # bytes unpacked at a time
 _DRIVERS = (
@@ -157,11 +157,29 @@ def unpack(path: Path, tree: Path, compiler: Userland, patches: Sequence[Patch] 
     What user-mode Linux never compiles is left out, unless a patch changes something there: that is more than half of
     the files. The compiler's `tar` writes them: Python's takes several times as long.
     """
-    tree.mkdir()
     changed = [file for patch in patches for file in patch.files]
     needless = [pattern for pattern in NEVER_COMPILED if not any(fnmatchcase(f"/{file}", pattern) for file in changed)]
-    into = ["--extract", "--strip-components=1", f"--directory={tree}", "--no-same-owner", "--wildcards"]
-    into += [f"--exclude={pattern}" for pattern in needless]
+    tree.mkdir()
+    reason = _untar(path, compiler, tree, ["--strip-components=1", *(f"--exclude={pattern}" for pattern in needless)])
+    if reason:
+        raise MachineError(f"cannot unpack {path}: {reason}")
+
+
+def extract(path: Path, folder: str, target: Path, compiler: Userland) -> None:
+    """Put what the kernel tree that `path` holds has in `folder` into the new folder `target`.
+
+    That stays empty where the tree has no such folder. Raises MachineError when the tree is damaged.
+    """
+    target.mkdir()
+    depth = len(Path(folder).parts) + 1
+    reason = _untar(path, compiler, target, [f"--strip-components={depth}", f"*/{folder}/*"])
+    if reason and not reason.endswith("Not found in archive"):
+        raise MachineError(f"cannot unpack {path}: {reason}")
+
+
+def _untar(path: Path, compiler: Userland, target: Path, chosen: Sequence[str]) -> str:
+    """Write what is `chosen` of a kernel tree below `target`. Return what `tar` complains of; "" when it does not."""
+    into = ["--extract", f"--directory={target}", "--no-same-owner", "--wildcards", *chosen]
     with tempfile.TemporaryFile() as said:
         try:
             with _opened(path) as packed, contextlib.suppress(BrokenPipeError):  # tar says why
@@ -175,10 +193,11 @@ def unpack(path: Path, tree: Path, compiler: Userland, patches: Sequence[Patch] 
                         raise
         except (OSError, EOFError, lzma.LZMAError, zstandard.ZstdError) as error:
             raise MachineError(f"cannot unpack {path}: {error}") from None
-        if tar.returncode:
-            said.seek(0)
-            reason = said.read().decode(errors="replace").strip().splitlines()
-            raise MachineError(f"cannot unpack {path}: {reason[0] if reason else f'exit status {tar.returncode}'}")
+        if not tar.returncode:
+            return ""
+        said.seek(0)
+        lines = said.read().decode(errors="replace").strip().splitlines()
+        return lines[0] if lines else f"exit status {tar.returncode}"
 
 
 @contextlib.contextmanager

@@ -1,0 +1,73 @@
+"""Define the commands about packetdrill: `lab packetdrill ...`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from lab.cli import output
+from lab.cli.options import STORE, Jobs, KernelName, Reports, Results, Seconds, Seed
+from lab.cli.output import Json
+
+scripts = typer.Typer(help="Test the kernel's TCP by packetdrill's scripts, in virtual time.", no_args_is_help=True)
+
+
+@scripts.command("build")
+def build_packetdrill(
+    source: Annotated[
+        Path | None,
+        typer.Option(help="Build this folder or tar file, not the pinned commit.", metavar="DIR | TAR"),
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Build packetdrill by the locked compiler, or find it in the cache."""
+    from lab.building import shown
+    from lab.packetdrill import builder
+
+    with shown() as progress:
+        found = builder.build(source, progress)
+    plain = {"id": found.id, "path": str(found.path), "source": found.source, "sha256": found.sha256}
+    output.answer(plain, lambda: f"packetdrill {found.id}, of the source {found.source[:16]}", as_json)
+
+
+@scripts.command("run")
+def run_scripts(
+    wanted: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="SCRIPT | DIR | NAME",
+            help="Scripts, folders of scripts, or patterns of names of the kernel's own; all of these unless named.",
+        ),
+    ] = None,
+    kernel: KernelName = None,
+    base: Annotated[
+        str | None, typer.Option(help="Run on this kernel, too, and say what differs.", metavar="KERNEL")
+    ] = None,
+    tolerance: Annotated[
+        str | None,
+        typer.Option(help="Judge every event by this, `1 us` say, not by the script's own.", metavar="TIME"),
+    ] = None,
+    seed: Seed = 1,
+    jobs: Jobs = None,
+    budget: Seconds = 900.0,
+    report: Reports = None,
+    results: Results = STORE,
+    as_json: Json = False,
+) -> None:
+    """Run packetdrill scripts, a guest for each, and judge them.
+
+    Scripts whose records are in the store are not run again.
+    """
+    from lab.api.scripts import packetdrill
+    from lab.ci import report as ci
+    from lab.cli import scripts as showing
+
+    reports = ci.asked(report or ())
+    options = {"kernel": kernel, "base": base, "tolerance": tolerance, "seed": seed, "jobs": jobs, "budget": budget}
+    found = packetdrill(*wanted or (), results=results, **options)  # type: ignore[arg-type]
+    output.answer(found.plain(), lambda: showing.render(found), as_json)
+    cases = found.cases()
+    ci.write(reports, cases)
+    raise typer.Exit(ci.exit_code(reports, cases, found.exit_code))

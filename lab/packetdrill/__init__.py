@@ -1,0 +1,1 @@
+"""Build packetdrill, which tests TCP by scripts of packets and system calls, and find scripts for it."""

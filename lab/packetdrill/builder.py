@@ -1,0 +1,154 @@
+"""Compile packetdrill by the locked compiler, once, so that it is the same program on any machine."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import shutil
+import subprocess
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from lab import cache as caches
+from lab.building import UNFINISHED, Progress, alone, terminable
+from lab.errors import LabError, MachineError
+from lab.packetdrill import source
+from lab.packetdrill.source import Source
+from lab.userland import builder as userlands
+from lab.userland.cache import Userland
+from lab.userland.lock import locked
+from lab.userland.program import LAUNCHERS
+
+__all__ = ["PROGRAM", "BuildFailed", "Packetdrill", "PacketdrillMissing", "build", "find"]
+
+PROGRAM = "packetdrill"
+RECORD = "packetdrill.json"
+PATCHES = Path(__file__).parent / "patches"
+SETTINGS = ("CC=gcc -static -s", "CFLAGS=-O2 -Wall")  # make's; what a debugger reads would name the folder
+
+
+class BuildFailed(LabError):
+    """The source does not compile, or one of the lab's patches does not apply to it."""
+
+
+class PacketdrillMissing(MachineError):
+    """No such packetdrill is kept here."""
+
+
+@dataclass(frozen=True, slots=True)
+class Packetdrill:
+    """Name a packetdrill that was built."""
+
+    id: str  # of all that decides what it is
+    source: str  # SHA-256 of its source
+    sha256: str  # of the program
+
+    @property
+    def path(self) -> Path:
+        """Return where the program is."""
+        return _home() / self.id / PROGRAM
+
+
+def build(given: Path | None, progress: Progress) -> Packetdrill:
+    """Return packetdrill, from the cache or built now: of the pinned commit, or of the folder or tar file `given`.
+
+    Raises InputError (no source), BuildFailed, MachineError (nothing fetched, no room, no compiler).
+    """
+    if given is None and (known := _load(_ident(source.SHA256))):
+        return known
+    wanted = source.read(given) if given else source.fetch(progress)
+    ident = _ident(wanted.sha256)
+    ready = _load(ident)
+    if ready is None:
+        compiler = userlands.build("compiler", progress)
+        with alone(_home(), progress):
+            ready = _load(ident) or _build(wanted, ident, compiler, progress)
+    os.utime(_home() / ident / RECORD)  # `find` returns the one that was asked for last
+    return ready
+
+
+def find(ident: str | None = None) -> Packetdrill:
+    """Return the packetdrill with this id, or the one that `build` was last asked for.
+
+    Raises PacketdrillMissing, which names the cure.
+    """
+    kept = sorted(_home().glob(f"{ident or '*'}/{RECORD}"), key=lambda file: file.stat().st_mtime_ns)
+    found = _load(kept[-1].parent.name) if kept else None
+    if found is None:
+        raise PacketdrillMissing(f"packetdrill{f' {ident}' if ident else ''} is not here: run `lab packetdrill build`")
+    return found
+
+
+def _home() -> Path:
+    return caches.folder(PROGRAM)
+
+
+def _ident(sha256: str) -> str:
+    patches = [(file.name, hashlib.sha256(file.read_bytes()).hexdigest()) for file in _patches()]
+    return hashlib.sha256(json.dumps([sha256, patches, locked("compiler").id, SETTINGS]).encode()).hexdigest()[:16]
+
+
+def _patches() -> list[Path]:
+    return sorted(PATCHES.glob("*.patch"))
+
+
+def _load(ident: str) -> Packetdrill | None:
+    try:
+        plain: dict[str, str] = json.loads((_home() / ident / RECORD).read_text(encoding="utf-8"))
+        return Packetdrill(**plain)
+    except (OSError, ValueError, TypeError):
+        return None
+
+
+def _build(wanted: Source, ident: str, compiler: Userland, progress: Progress) -> Packetdrill:
+    place = _home() / f"{UNFINISHED}{os.getpid()}"
+    tree, fresh = place / "tree", place / "fresh"
+    with terminable():
+        try:
+            tree.mkdir(parents=True)
+            fresh.mkdir()
+            for name, content in wanted.files.items():
+                (tree / name).write_bytes(content)
+            for patch in _patches():
+                _run(tree, compiler, ["patch", "-p1", "--batch", "--forward"], f"{patch.name} does not apply", patch)
+            progress.say("compiling packetdrill")
+            goal = ["make", "-f", "Makefile.Linux", *SETTINGS, PROGRAM]
+            _run(tree, compiler, goal, "it does not compile")
+            shutil.copy2(tree / PROGRAM, fresh / PROGRAM)
+            made = hashlib.sha256((fresh / PROGRAM).read_bytes()).hexdigest()
+            ready = Packetdrill(ident, wanted.sha256, made)
+            (fresh / RECORD).write_text(json.dumps(asdict(ready), indent=1) + "\n", encoding="utf-8")
+            shutil.rmtree(_home() / ident, ignore_errors=True)  # what a crash left without its record
+            fresh.rename(_home() / ident)
+        except OSError as error:
+            raise MachineError(f"cannot build packetdrill in {_home()}: {error.strerror}") from None
+        finally:
+            shutil.rmtree(place, ignore_errors=True)
+    return ready
+
+
+def _run(tree: Path, compiler: Userland, command: list[str], problem: str, given: Path | None = None) -> None:
+    """Run one of the compiler's programs in the tree. Raises BuildFailed with the first error that it names."""
+    launchers = compiler.tree / LAUNCHERS
+    text = given.read_bytes() if given else None
+    program = [str(launchers / command[0]), *command[1:]]
+    done = subprocess.run(program, cwd=tree, env=_environment(tree, compiler), input=text, capture_output=True)
+    if done.returncode:
+        said = (done.stdout + done.stderr).decode(errors="replace").strip().splitlines()
+        first = next((line for line in said if re.search(r"\berror\b|\*\*\*|FAILED", line)), "")
+        raise BuildFailed(f"packetdrill: {problem}: {first or (said[-1] if said else f'status {done.returncode}')}")
+
+
+def _environment(tree: Path, compiler: Userland) -> Mapping[str, str]:
+    launchers = compiler.tree / LAUNCHERS
+    return {
+        "PATH": str(launchers),
+        "HOME": str(tree),
+        "TMPDIR": str(tree),
+        "LC_ALL": "C",
+        "M4": f"{launchers}/m4",
+        "BISON_PKGDATADIR": f"{compiler.tree}/usr/share/bison",
+    }

@@ -1,0 +1,98 @@
+"""Read packetdrill's source: from its public repository at one commit, or from a folder or a tar file that is here."""
+
+from __future__ import annotations
+
+import hashlib
+import http.client
+import io
+import lzma
+import tarfile
+import urllib.error
+import urllib.request
+import zlib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+
+from lab.building import Progress
+from lab.errors import InputError, MachineError
+
+__all__ = ["COMMIT", "Source", "fetch", "read"]
+
+COMMIT = "2c4001c4d6fc04a3bbd01d4b92be62717a37648a"  # of 14 May 2026
+SHA256 = "75569330fe9c4a40824473234a55033c91aa480b30afb9dd1303fac4dfdb961c"
+REPOSITORY = "https://github.com/google/packetdrill"
+FOLDER = PurePosixPath("gtests/net/packetdrill")  # of the repository: where the program is
+MAIN = "packetdrill.c"
+COMPILED = {".c", ".h", ".l", ".y"}
+MADE = {"lexer.c", "parser.c", "parser.h"}  # by flex and bison: a tree that was built in has them
+MAKEFILES = {"Makefile.Linux", "Makefile.common"}
+SECONDS = 60.0  # without a byte
+
+
+@dataclass(frozen=True)
+class Source:
+    """Hold the files that the program is made from, by name."""
+
+    files: Mapping[str, bytes]
+
+    @property
+    def sha256(self) -> str:
+        """Return the hash of all names and contents: the same for a tree, a tar file and a checkout."""
+        each = sorted((name, hashlib.sha256(content).hexdigest()) for name, content in self.files.items())
+        return hashlib.sha256(repr(each).encode()).hexdigest()
+
+
+def fetch(progress: Progress) -> Source:
+    """Return the source as it is at COMMIT. Raises MachineError when it cannot be had, or is another."""
+    url = f"{REPOSITORY}/archive/{COMMIT}.tar.gz"
+    progress.say(f"fetching packetdrill {COMMIT[:12]}")
+    try:
+        with urllib.request.urlopen(url, timeout=SECONDS) as answer:
+            packed = answer.read()
+    except urllib.error.HTTPError as error:
+        raise _unfetched(url, f"{error.code} {error.reason}") from None
+    except (OSError, ValueError, http.client.HTTPException) as error:
+        raise _unfetched(url, getattr(error, "reason", None) or error) from None
+    found = _whole(dict(_in_tar(io.BytesIO(packed), url)), url)
+    if found.sha256 != SHA256:
+        raise MachineError(f"{url} holds other files than those of {COMMIT[:12]}: nothing of it is used")
+    return found
+
+
+def read(path: Path) -> Source:
+    """Return the source that a folder, or a tar file, holds. Raises InputError when it holds none."""
+    if path.is_dir():
+        home = path / FOLDER if (path / FOLDER).is_dir() else path
+        return _whole({file.name: file.read_bytes() for file in home.iterdir() if _counts(file.name)}, str(path))
+    try:
+        with path.open("rb") as file:
+            return _whole(dict(_in_tar(file, str(path))), str(path))
+    except OSError as error:
+        raise InputError(f"{path}: {error.strerror}") from None
+
+
+def _in_tar(file: io.IOBase, name: str) -> Iterator[tuple[str, bytes]]:
+    try:
+        with tarfile.open(fileobj=file) as tar:
+            for member in tar:
+                path = PurePosixPath(member.name)
+                if member.isfile() and _counts(path.name) and path.parent.parts[-3:] == FOLDER.parts:
+                    held = tar.extractfile(member)
+                    yield path.name, held.read() if held else b""
+    except (tarfile.TarError, EOFError, lzma.LZMAError, zlib.error) as error:
+        raise InputError(f"{name}: no tar file that can be read: {error}") from None
+
+
+def _counts(name: str) -> bool:
+    return name in MAKEFILES or (PurePosixPath(name).suffix in COMPILED and name not in MADE)
+
+
+def _whole(files: Mapping[str, bytes], name: str) -> Source:
+    if lacking := sorted(({MAIN} | MAKEFILES) - files.keys()):
+        raise InputError(f"{name}: no source of packetdrill: it has no {' and no '.join(lacking)}")
+    return Source(files)
+
+
+def _unfetched(url: str, reason: object) -> MachineError:
+    return MachineError(f"cannot fetch {url}: {reason}; a source that is here already is built with --source")

@@ -1,0 +1,152 @@
+"""Run packetdrill scripts, one guest for each, and judge them; or set two kernels' runs beside each other."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, get_args
+
+from lab.ci.case import Case, Outcome
+from lab.errors import InputError, LabError
+from lab.kernel import Budget
+from lab.packetdrill.scripts import Script
+from lab.record.record import Record
+from lab.record.store import Store
+from lab.record.trial import Trial
+from lab.runner import programs, tools
+from lab.runner.plan import Settings
+from lab.runner.progress import shown
+from lab.runner.schedule import Runner
+from lab.spec.network import Kind, Network, Node
+from lab.units import Duration, to_plain
+from lab.usecases.running import Interrupted
+from lab.verdict.script import JudgedRun, JudgedScript, Shift, judge, shifts
+from lab.workload.packetdrill import IpVersion, Packetdrill
+
+__all__ = ["ScriptRuns", "run", "trial_of"]
+
+ALONE = Network("alone", (Node("host", Kind.HOST, {}, ()),), ())  # packetdrill makes its own way out of it
+
+
+@dataclass(frozen=True)
+class ScriptRuns:
+    """Hold the judged scripts in order; beside those of another kernel, what differs."""
+
+    scripts: tuple[JudgedScript, ...]
+    kernel: str
+    base: str = ""  # the other kernel
+    shifts: tuple[Shift, ...] = ()
+
+    @property
+    def exit_code(self) -> int:
+        """Return 1 when a script fails or, beside another kernel, anything differs; an error has its own code."""
+        codes = [script.error.exit_code for script in self.scripts if script.error]
+        failed = self.shifts if self.base else [script for script in self.scripts if not script.passed]
+        return max(codes, default=0) or int(bool(failed))
+
+    def cases(self) -> tuple[Case, ...]:
+        """Return a case for each script, as CI systems have them; its parts are the versions of IP."""
+        changed = {shift.script: shift for shift in reversed(self.shifts)}
+        return tuple(_case(script, self.base, changed.get(script.name)) for script in self.scripts)
+
+    def plain(self) -> dict[str, Any]:
+        """Return this for JSON."""
+        return {
+            "kernel": self.kernel,
+            "scripts": [script.plain() for script in self.scripts],
+            "base": self.base or None,
+            "shifts": [shift.plain() for shift in self.shifts],
+        }
+
+
+def run(
+    scripts: Sequence[Script],
+    settings: Settings,
+    results: Path,
+    tolerance: Duration | None = None,
+    base: Settings | None = None,
+    jobs: int | None = None,
+    budget: Budget = Budget(),
+) -> ScriptRuns:
+    """Run the scripts that the store lacks, on one kernel or on two, and judge them all.
+
+    Raises InputError, MachineError (no packetdrill, no userland), Interrupted.
+    """
+    asked = [settings] if base is None else [base, settings]
+    planned = [[trial_of(script, each) for script in scripts] for each in asked]
+    trials = [trial for some in planned for trial in some]
+    runner = Runner(Store(results), [each.kernel for each in asked], jobs, budget)
+    try:
+        with shown(len(trials)) as display:
+            outcomes = runner.run(trials, display)
+    except KeyboardInterrupt:
+        raise Interrupted("interrupted: scripts that ended are kept, run again to go on") from None
+    *before, judged = (_judged(scripts, some, outcomes, tolerance) for some in planned)
+    found = tuple(shift for pair in zip(*before, judged, strict=True) for shift in shifts(*pair)) if before else ()
+    return ScriptRuns(judged, settings.kernel.name, base.kernel.name if base else "", found)
+
+
+def trial_of(script: Script, settings: Settings) -> Trial:
+    """Return the trial of a script. Raises InputError unless its guests run the sealed userland in virtual time."""
+    if settings.userland is None or settings.clock != "virtual":
+        raise InputError("packetdrill runs in the sealed userland in virtual time: there its events have exact times")
+    versions: tuple[IpVersion, ...] = tuple(each for each in get_args(IpVersion) if each in script.versions)
+    workload = Packetdrill(script.path.name, versions, script.files)
+    workload = workload.with_files(lambda name: (script.path.parent / name).read_bytes())
+    return Trial(
+        claim=f"packetdrill/{script.name}",
+        arm="script",
+        point="",
+        source_sha256=hashlib.sha256(script.path.read_bytes()).hexdigest(),
+        network=to_plain(ALONE),
+        workload=to_plain(workload),
+        probes=[],
+        middleboxes=[],
+        kernel=settings.kernel.describe(),
+        on=settings.kernel.on,
+        clock=settings.clock,
+        seed=settings.seed,
+        repeat=0,
+        tools=tools.sealed((), settings.userland) | programs.versions(workload, settings.userland),
+        fabric=settings.fabric,
+        userland=settings.userland.id,
+    )
+
+
+def _case(script: JudgedScript, base: str, changed: Shift | None) -> Case:
+    group = f"packetdrill {script.group}"
+    parts = tuple(_part(run) for run in script.runs)
+    link = f"{script.address[:2]}/{script.address}"
+    if script.error:
+        return Case(group, script.name, "failed", str(script.error), link=link)
+    if changed:
+        message = f"line {changed.line} {changed.version}: {changed.new}, on {base} {changed.base}"
+        return Case(group, script.name, "failed", message, "", script.seconds, parts, link)
+    failed = [part for part in parts if part.outcome == "failed"]
+    outcome: Outcome = "failed" if failed and not base else "passed"
+    message = f"{failed[0].name}: {failed[0].message}" if outcome == "failed" else ""
+    detail = "\n".join(f"{part.name}: {part.message}\n{part.detail}".strip() for part in failed)
+    return Case(group, script.name, outcome, message, detail, script.seconds, parts, link)
+
+
+def _part(judged: JudgedRun) -> Case:
+    complaint = judged.complaint
+    if complaint is None:
+        return Case("", judged.run.version, "passed")
+    at = f"line {complaint.line}: " if complaint.line else ""
+    shown = f"expected {complaint.expected}\nseen     {complaint.seen or 'nothing'}" if complaint.expected else ""
+    return Case("", judged.run.version, "failed", f"{at}{complaint.message}", shown)
+
+
+def _judged(
+    scripts: Iterable[Script],
+    trials: Iterable[Trial],
+    outcomes: Mapping[str, Record | LabError],
+    tolerance: Duration | None,
+) -> tuple[JudgedScript, ...]:
+    return tuple(
+        judge(script.name, script.group, trial.address, outcomes[trial.address], tolerance)
+        for script, trial in zip(scripts, trials, strict=True)
+    )
