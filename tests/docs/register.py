@@ -37,6 +37,7 @@ OPENS = "it opens Jupyter Lab and stays; tests/classroom runs the notebooks"
 SYSTEM = "it needs root, and changes the machine"
 EMULATES = "it takes minutes under QEMU; tests/runner/test_stock.py and tests/kernel/test_vm.py do it"
 MACHINES = "it makes a virtual machine, or needs Vagrant; `make test-vm` does what Vagrant would run"
+SOURCES = "it needs packetdrill's and the kernel's sources; tests/packetdrill builds the one and runs some scripts of the other"
 SUBMISSIONS = "it needs students' submissions; tests/classroom grades right, wrong, empty and broken ones"
 REVIEWER = "it needs a bundle, which takes minutes to pack; tests/bundle makes a small one and runs from it"
 OTHER_MACHINE = "it is for another machine; tests/cluster starts such a worker"
@@ -44,6 +45,11 @@ RENDERS = "it executes all notebooks; tests/report renders small ones"
 
 PARSED = {
     "lab run": ALL_CLAIMS,
+    "lab packetdrill build": SOURCES,
+    "lab packetdrill run": SOURCES,
+    "lab packetdrill run 'tcp_sack_*' mine.pkt scripts/": SOURCES,
+    "lab packetdrill run --kernel 7.2-mine --base 7.2": SOURCES,
+    'lab packetdrill run --tolerance "1 us"': SOURCES,
     "lab grade ada/ bob/ eve.ipynb --csv grades.csv --junit grades.xml": SUBMISSIONS,
     "lab run tcp-timestamps": ALL_CLAIMS,
     "lab run tcp-bottleneck --seed 2": ALL_CLAIMS,
