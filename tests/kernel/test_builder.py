@@ -7,6 +7,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -77,6 +78,9 @@ def builds(tree: Path) -> int:
 
 
 def leftovers() -> list[str]:
+    for thread in threading.enumerate():
+        if thread.name == "dispose":  # the program would end when it has
+            thread.join()
     return sorted(path.name for path in folder().glob("*") if path.name.startswith((".", "failed")))
 
 
