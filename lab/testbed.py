@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from random import Random
 
 LISTENING = {"tcp": "0A", "udp": "07"}  # in /proc/net: TCP_LISTEN; the state of a UDP socket that is bound
-TICKS_NS = 20_000_000  # whole ticks at 100, 250 and 1000 Hz
 READY_SECONDS = 20.0
+POLL_NS = 5_000_000
 STOP_SECONDS = 5.0
 SOON_SECONDS = 60.0
 MESSAGE_BYTES = 4096  # of an error, less than a pipe holds
@@ -57,6 +57,7 @@ class Testbed:
     undo: ExitStack  # ends, at the latest, the processes started here
     chance: str = ""  # what the trial's seed makes of all that is drawn here
     own_port: int | None = None  # that the workload's server listens on, beside other workloads
+    beat_ns: int = POLL_NS  # workloads begin when the clock shows a multiple of it
     compiled: Path = Path()  # where the programs are that were compiled for the trial
     queue: Callable[[str, str], Mapping[str, Any]] = _no_queues  # (link, way) -> what its queue says of itself
 
@@ -132,13 +133,13 @@ class Testbed:
     ) -> None:
         """Wait for a listener on `port` in the process's namespace. Raises WorkloadError when none comes.
 
-        It returns on a tick of the kernel's clock: timers of TCP expire on ticks, so where in one a connection begins
-        decides when each of its delayed ACKs goes.
+        It returns on the testbed's beat, where in virtual time the kernel's clock ticks, and probes take their samples:
+        timers of TCP expire on ticks, so where in one a connection begins decides when each of its delayed ACKs goes.
         """
         deadline = time.monotonic() + READY_SECONDS
         with Alarm() as alarm:
             while time.monotonic() < deadline:
-                alarm.wait((time.monotonic_ns() // TICKS_NS + 1) * TICKS_NS)
+                alarm.wait((time.monotonic_ns() // self.beat_ns + 1) * self.beat_ns)
                 if _listens(process.pid, port, protocol):
                     return
                 if process.poll() is not None:

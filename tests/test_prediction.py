@@ -58,7 +58,7 @@ def test_what_is_declared_stays_so() -> None:
 
 def test_all_that_the_models_predict_says_its_kind() -> None:
     rest = [name for name, each in vars(model).items() if inspect.isroutine(each)]
-    made_of = {"base_rtt", "exchange", "transfer", "window_cubic", "window_reno"}
+    made_of = {"base_rtt", "codel_drops", "exchange", "transfer", "window_cubic", "window_reno"}
     assert set(rest) == made_of
     assert {each.kind for each in PREDICTIONS} == {"law", "simulation", "definition"}
 

@@ -30,7 +30,7 @@ from lab.record.trial import Trial
 from lab.runner import playing, saturation
 from lab.spec.clock import Place, cpu_takes_time
 from lab.spec.network import Kind, Network
-from lab.testbed import Testbed
+from lab.testbed import POLL_NS, Testbed
 from lab.units import from_plain, to_plain
 from lab.workload import Workload
 from lab.workload.program import COMPILED
@@ -53,6 +53,7 @@ SHOWN_SYSCTLS = (
 # Since boot, on the guest's clock: a user-mode kernel gets there in next to no time, one under QEMU in some 4 s. More
 # than a second: in the first one the kernel may put off what it learns of links, and ping takes a second for 0.
 START_NS: Mapping[Place, int] = {"uml": 1_500_000_000, "vm": 8_000_000_000}
+TICKS_NS = 20_000_000  # whole ticks at 100, 250 and 1000 Hz, and whole intervals of samples
 LATE_NS = 200_000  # where instructions take time, so does waking up
 ON_TIME_NS = 1_000  # where they take none
 RNDRESEEDCRNG = 0x5207  # linux/random.h
@@ -119,7 +120,14 @@ def perform(trial: Trial, folder: Path) -> dict[str, Any]:
         with ExitStack() as undo:
             spaces = {node.name: fabric.namespace(node.name) for node in network.nodes}
             testbed = Testbed(
-                spaces, _addresses(network), out, undo, _chance(trial), compiled=folder / COMPILED, queue=fabric.queue
+                spaces,
+                _addresses(network),
+                out,
+                undo,
+                _chance(trial),
+                beat_ns=POLL_NS if real or counted else TICKS_NS,  # where waiting is idle time, it spoils the load
+                compiled=folder / COMPILED,
+                queue=fabric.queue,
             )
             with ExitStack() as standing:
                 for middlebox in middleboxes:
