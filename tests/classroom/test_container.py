@@ -52,7 +52,9 @@ def test_nothing_that_is_made_here_is_copied() -> None:
     """Docker reads its own name of the same list. A result or a .venv of this machine does not belong in an image."""
     ignored = (ROOT / ".containerignore").read_text().splitlines()
     assert (ROOT / ".dockerignore").resolve() == (ROOT / ".containerignore").resolve()
-    assert {line.strip("/") for line in (ROOT / ".gitignore").read_text().splitlines() if line.startswith("/")} <= set(ignored)
+    assert {line.strip("/") for line in (ROOT / ".gitignore").read_text().splitlines() if line.startswith("/")} <= set(
+        ignored
+    )
 
 
 def test_an_editor_builds_the_same_container() -> None:
