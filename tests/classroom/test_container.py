@@ -54,8 +54,6 @@ def test_nothing_that_is_made_here_is_copied() -> None:
     assert (ROOT / ".dockerignore").resolve() == (ROOT / ".containerignore").resolve()
     made = {line.strip("/") for line in (ROOT / ".gitignore").read_text().splitlines() if line.startswith("/")}
     assert made <= set(ignored)
-        ignored
-    )
 
 
 def test_an_editor_builds_the_same_container() -> None:
