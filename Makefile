@@ -5,7 +5,7 @@ LAB := .venv/bin/lab
 PY := .venv/bin/python
 BEGUN := $(shell date +%s)
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-test setup-host userland kernel variants report test test-chance mutation test-cluster test-kernels test-vm bench fidelity holdout classroom lock site dist notebooks man clean
+.PHONY: help setup setup-test setup-host userland kernel variants report test test-chance mutation test-cluster test-kernels test-vm container bench fidelity holdout classroom lock site dist notebooks man clean
 .NOTPARALLEL:
 
 help: ## show this list
@@ -55,6 +55,9 @@ test-cluster: setup-test kernel ## run a claim by a real Slurm of one node, on t
 
 test-vm: setup ## do what Vagrant does in a new VM; over an hour (ARGS=--help)
 	@$(PY) -m tests.vm $(ARGS)
+
+container: ## build the classroom's container with buildah, without a registry (a quarter of an hour)
+	@tools/container $(ARGS)
 
 classroom: ## open the exercises in Jupyter Lab on this computer
 	@tools/provision notebooks

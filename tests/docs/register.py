@@ -37,6 +37,7 @@ OPENS = "it opens Jupyter Lab and stays; tests/classroom runs the notebooks"
 SYSTEM = "it needs root, and changes the machine"
 EMULATES = "it takes minutes under QEMU; tests/runner/test_stock.py and tests/kernel/test_vm.py do it"
 MACHINES = "it makes a virtual machine, or needs Vagrant; `make test-vm` does what Vagrant would run"
+CONTAINERS = "it makes an image with programs that few machines have, for a quarter of an hour"
 SOURCES = "it needs the sources of packetdrill and the kernel; tests/packetdrill runs some of the scripts"
 SUBMISSIONS = "it needs students' submissions; tests/classroom grades right, wrong, empty and broken ones"
 REVIEWER = "it needs a bundle, which takes minutes to pack; tests/bundle makes a small one and runs from it"
@@ -89,6 +90,9 @@ PARSED = {
     "make report": PROVISIONS,
     "make test": PROVISIONS,
     "make classroom": OPENS,
+    "make container": CONTAINERS,
+    "podman build -t replab .": CONTAINERS,
+    "podman run --rm -p 127.0.0.1:8888:8888 replab": CONTAINERS,
     "make test-vm": MACHINES,
     'make test-vm ARGS="--kernels given"': MACHINES,
     'make test-vm ARGS="--on host/mininet"': MACHINES,

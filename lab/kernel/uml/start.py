@@ -7,6 +7,7 @@ import os
 from pathlib import Path
 
 from lab.errors import MachineError
+from lab.kernel import baseline
 from lab.kernel.base import Start
 from lab.kernel.containment import Containment, files_of
 from lab.kernel.root import Root
@@ -39,7 +40,8 @@ def start(
 def _command_line(program: Path, seccomp: bool, seed: int, clock: Clock, memory: Size, root: Root) -> tuple[str, ...]:
     """Return the command that starts the kernel.
 
-    What is `hidden` does not reach the guest's own command line; the rest does, and is constant.
+    What is `hidden` does not reach the guest's own command line; the rest does, and is constant. Of that, what is no
+    option of the kernel becomes the environment of process 1, which chooses its functions by the CPU as well.
     """
     if "," in str(root.tree):
         raise MachineError(f"{root.tree}: a user-mode kernel takes no root folder with a comma in its path")
@@ -47,9 +49,10 @@ def _command_line(program: Path, seccomp: bool, seed: int, clock: Clock, memory:
     if seccomp:
         hidden.append("seccomp=on")
     virtual = ["time-travel=inf-cpu", f"time-travel-start={START}"] if clock == "virtual" else []
+    same = [f"{name}={value}" for name, value in baseline.ENVIRONMENT.items()] if clock == "virtual" else []
     files = ["root=/dev/root", "rootfstype=hostfs", "rootflags=/", "ro"]
     consoles = ["con=null", "con0=null,fd:1", "con1=fd:0"]  # the kernel's log; the command's terminal, where it has one
-    return (str(program), *hidden, *files, *consoles, *virtual, f"init={root.init}")
+    return (str(program), *hidden, *files, *consoles, *virtual, *same, f"init={root.init}")
 
 
 def _memory_folder(memory: Size, folder: Path) -> Path:
