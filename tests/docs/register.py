@@ -69,6 +69,7 @@ PARSED = {
     "lab kernel build": BUILDS,
     "lab kernel build 6.12": BUILDS,
     "lab kernel build --tree ~/linux": BUILDS,
+    "lab kernel build --tree ~/linux --config tunnels.config --patch mine.patch": BUILDS,
     "lab kernel build 7.2 --patch mine.patch": BUILDS,
     "lab kernel build 7.2 --patch delack-60ms.patch": BUILDS,
     "lab regress --kernel 7.2 --kernel 7.2-delack-60ms tcp-nodelay": BUILDS,
