@@ -111,7 +111,6 @@ def draw(date: str, number: int) -> Drawn:
         probes=figure.probes,
         middleboxes=(),
         kernel=None,
-        patches=(),
         clock="virtual",
         samples=1,
         path=("sender", "receiver"),

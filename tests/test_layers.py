@@ -32,7 +32,7 @@ LAYERS = {
     "packetdrill": {"cache", "building", "userland", "kernel"},
     "meaning": {"cache"},
     "prediction": {"units"},
-    "spec": {"units", "meaning", "prediction", "shipped"},
+    "spec": {"units", "version", "meaning", "prediction", "shipped"},
     "testbed": {"alarm"},
     "kernel": {"units", "version", "spec", "owner", "cache", "building", "userland"},
     "fabric": {"units", "alarm", "spec"},

@@ -8,7 +8,7 @@ from __future__ import annotations
 from lab.api.campaigns import merge, plan, push, run_shard
 from lab.api.comparing import bisect, compare, regress, save_baseline
 from lab.api.course import exercise, grade
-from lab.api.running import run, run_seeds, watch
+from lab.api.running import run, run_kernels, run_seeds, watch
 from lab.api.stored import article, articles, bundle, load, verify
 
 __all__ = [
@@ -25,6 +25,7 @@ __all__ = [
     "push",
     "regress",
     "run",
+    "run_kernels",
     "run_seeds",
     "run_shard",
     "save_baseline",

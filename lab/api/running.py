@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from lab.usecases.watching import Glimpse, Watched
     from lab.verdict.judged import JudgedClaim
 
-__all__ = ["run", "run_seeds", "watch"]
+__all__ = ["run", "run_kernels", "run_seeds", "watch"]
 
 
 def run(
@@ -70,6 +70,44 @@ def run(
 
     done = building.meanwhile(experiments, settings.kernel, perform) if build else perform(experiments)
     return as_claims(done.judged, done.errors)
+
+
+def run_kernels(
+    kernels: Sequence[str],
+    *claims: str | Path,
+    on: str = "uml",
+    clock: str | None = None,
+    fabric: str = "netlink",
+    userland: str = "sealed",
+    seed: int = 1,
+    repeat: int = 1,
+    jobs: int | None = None,
+    budget: float = 900.0,
+    stall: float = 60.0,
+    results: Folder = None,
+    bundle: Folder = None,
+    store: str | None = None,
+    cluster: str | Client | None = None,
+) -> dict[str, Claims]:
+    """Run and judge claims as `run` does, on each of these kernels; return what was found, by kernel.
+
+    Trials in real time are mixed, so that drift affects all kernels equally. Raises what `run` raises, and InputError
+    when a kernel is named twice.
+    """
+    from lab.kernel import Budget
+    from lab.spec import find
+    from lab.usecases import running
+
+    experiments = find.find(map(str, claims))
+    settings = [settings_of(each, on, clock, seed, repeat, fabric, userland, bundle) for each in kernels]
+    if len({each.kernel.id for each in settings}) < len(kernels):
+        raise InputError(f"--kernel {','.join(kernels)}: name each kernel once")
+    asked = [(experiments, each) for each in settings]
+    limits, others = Budget(wall=budget, stall=stall), elsewhere(store, cluster)
+    done = running.run_beside(asked, writing_to(results), jobs, limits, elsewhere=others)
+    return {
+        kernel: as_claims(judgement.judged, judgement.errors) for kernel, judgement in zip(kernels, done, strict=True)
+    }
 
 
 def run_seeds(

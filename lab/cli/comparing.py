@@ -1,8 +1,7 @@
-"""Show what `lab compare` and `lab regress` found: for a person, and as JUnit XML."""
+"""Show what `lab compare` and `lab regress` found: for a person, and as test cases for CI systems."""
 
 from __future__ import annotations
 
-import xml.etree.ElementTree as ET
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -11,6 +10,8 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from lab.ci import junit
+from lab.ci.case import Case, Outcome
 from lab.comparison.compare import CaseChange, Change, ClaimChange
 from lab.comparison.summary import causes, counts, sentence, tests
 from lab.comparison.words import absent, chance
@@ -63,28 +64,22 @@ class Answer:
         parted: list[RenderableType] = [title, table, Text()] if table.row_count else []
         return Group(*blocks, *parted, Text(sentence(self.changes), "bold"))
 
-    def junit(self) -> bytes:
-        """Write JUnit XML: a test case per claim, failed when something changed, skipped when nobody can tell."""
-        failed = sum(each.has_changed for each in self.changes)
-        skipped = sum(each.is_open for each in self.changes)
-        totals = {"tests": str(len(self.changes)), "failures": str(failed), "skipped": str(skipped)}
-        suite = ET.Element("testsuite", {"name": "lab", **totals})
-        for each in self.changes:
-            article, _, claim = each.claim.partition("/")
-            case = ET.SubElement(suite, "testcase", classname=article, name=claim)
-            text = "\n".join([each.change, *_lines(each)])
-            if each.has_changed:
-                ET.SubElement(case, "failure", message=each.change).text = text
-            elif each.is_open:
-                ET.SubElement(case, "skipped", message=each.change).text = text
-            elif each.change != "identical":
-                ET.SubElement(case, "system-out").text = text
+    def cases(self) -> tuple[Case, ...]:
+        """Return a test case per claim, failed when something changed, undecided when nobody can tell."""
+        return tuple(map(_tested, self.changes))
+
+    def junit(self) -> str:
+        """Write JUnit XML, with what all claims have in common."""
         parted = [f"  {what}: {', '.join(names)}" for what, names in causes(self.changes).items()]
         said = [sentence(self.changes), *([_PARTED, *parted] if parted else [])]
-        ET.SubElement(suite, "system-out").text = "\n".join(said)
-        ET.indent(suite)
-        document: bytes = ET.tostring(suite, encoding="utf-8", xml_declaration=True)
-        return document
+        return junit.write(self.cases(), "\n".join(said))
+
+
+def _tested(change: ClaimChange) -> Case:
+    article, _, claim = change.claim.partition("/")
+    outcome: Outcome = "failed" if change.has_changed else "undecided" if change.is_open else "passed"
+    detail = "" if change.change == "identical" else "\n".join([change.change, *_lines(change)])
+    return Case(article, claim, outcome, change.change, detail)
 
 
 def block(change: ClaimChange) -> RenderableType:

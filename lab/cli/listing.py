@@ -59,6 +59,10 @@ def render_kernels(plain: Sequence[dict[str, Any]]) -> RenderableType:
         about.append(f"id {kernel['id'][:12]}")
         if kernel.get("patches"):
             about.append(f"patched: {', '.join(kernel['patches'])}")
+        if kernel.get("config"):
+            about.append(f"configured: {', '.join(kernel['config'])}")
+        if kernel.get("tree"):
+            about.append(f"from the tree {kernel['tree']}")
         table.add_row(kernel["name"], ", ".join(about))
     if not plain:
         table.add_row("none", "`lab kernel build` makes one")

@@ -18,6 +18,7 @@ __all__ = [
     "FabricName",
     "Jobs",
     "KernelName",
+    "KernelNames",
     "On",
     "Programs",
     "Repeat",
@@ -59,6 +60,15 @@ KernelName = Annotated[
     str | None,
     typer.Option(
         "--kernel", help="A kernel's name, version or id; the newest unless given.", autocompletion=completion.kernels
+    ),
+]
+KernelNames = Annotated[
+    str | None,
+    typer.Option(
+        "--kernel",
+        help="A kernel's name, version or id; the newest unless given. Several, as 6.1,7.2: a verdict on each.",
+        metavar="KERNEL[,KERNEL...]",
+        autocompletion=completion.kernels,
     ),
 ]
 Clock = Annotated[str | None, typer.Option("--clock", help="virtual or real; the kernel's usual one unless given.")]

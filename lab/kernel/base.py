@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
@@ -12,6 +12,7 @@ from lab.errors import MachineError
 from lab.kernel.containment import Containment
 from lab.kernel.root import Root
 from lab.spec.clock import Clock, Place
+from lab.spec.variant import ResolvedVariant
 from lab.units import Size
 
 __all__ = ["Kernel", "KernelMissing", "Start", "folder"]
@@ -57,11 +58,8 @@ class Kernel(Protocol):
     def describe(self) -> dict[str, Any]:
         """Return what a trial records of it: no paths, and the same on every machine."""
 
-    def variant(self, patches: Sequence[Path] = (), hz: int | None = None) -> Kernel:
-        """Return the kernel that differs only by these patches and `hz` (ticks per second).
-
-        Raises MachineError when there is none.
-        """
+    def variant(self, wanted: ResolvedVariant) -> Kernel:
+        """Return the kernel that differs as `wanted` says. Raises MachineError when there is none."""
 
     def lacks(self, queue: str) -> bool:
         """Return whether it is known to have no queue (qdisc) of this kind."""

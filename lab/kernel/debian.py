@@ -1,6 +1,6 @@
 """Find kernels in Debian's archive, as source or as image, by its signed indexes. No program of the machine takes part.
 
-The newest suite is asked first, and the next one only for a series that it lacks.
+The newest suite is asked first, and the next one only for a series that it lacks; the one with release candidates last.
 """
 
 from __future__ import annotations
@@ -21,7 +21,8 @@ from lab.userland.mirror import SECURITY, NotFetched, chosen, moment
 __all__ = ["Found", "Image", "Offered", "image", "images", "source", "sources"]
 
 PARTS = ("image", "binary", "modules", "base")  # of a kernel: up to 6.12 all in the first, since then spread over all
-SUITES = (("sid",), ("stable", "stable-security"), ("oldstable", "oldstable-security"))  # from the newest on
+# From the newest release on; candidates of the next one are in experimental, for whoever names their series.
+SUITES = (("sid",), ("stable", "stable-security"), ("oldstable", "oldstable-security"), ("experimental",))
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,7 +22,9 @@ def describe(changes: Any) -> str:
     parts += _settings({**changes.links, **changes.hosts})
     parts += [_task(box) for box in getattr(changes, "middleboxes", None) or ()]
     if variant := getattr(changes, "kernel", None):
-        parts += [f"kernel with {name}" for name in variant.patches] + ([f"HZ {variant.hz}"] if variant.hz else [])
+        parts += [f"kernel from {variant.tree}"] if variant.tree else []
+        parts += [f"kernel with {name}" for name in (*variant.patches, *variant.config)]
+        parts += [f"HZ {variant.hz}"] if variant.hz else []
     if getattr(changes, "clock", None) == "real":
         parts.append("in real time")
     if base := getattr(changes, "relative_to", ""):

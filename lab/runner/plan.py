@@ -18,6 +18,7 @@ from lab.spec.clock import Clock, cpu_takes_time
 from lab.spec.errors import Problem, SpecError, display
 from lab.spec.loaded import LoadedExperiment
 from lab.spec.network import Network
+from lab.spec.variant import ResolvedVariant
 from lab.units import to_plain
 from lab.userland.cache import Userland
 
@@ -71,10 +72,20 @@ class PlannedCase:
 
 def plan(experiments: Iterable[LoadedExperiment], settings: Settings) -> list[PlannedCase]:
     """Return all trials, in the experiments' order. Raises SpecError when an experiment does not resolve."""
-    return [_planned(loaded, case, settings) for loaded in experiments for case in loaded.cases()]
+    cases = [(loaded, case) for loaded in experiments for case in loaded.cases()]
+    kernels = {wanted: _variant(settings.kernel, wanted) for wanted in {case.kernel for _, case in cases}}
+    return [_planned(loaded, case, settings, kernels[case.kernel]) for loaded, case in cases]
 
 
-def _planned(loaded: LoadedExperiment, case: Case, settings: Settings) -> PlannedCase:
+def _variant(kernel: Kernel, wanted: ResolvedVariant | None) -> Kernel | MachineError:
+    """Return the kernel that a case wants, or why there is none. To know a tree takes a second, so it is done once."""
+    try:
+        return kernel.variant(wanted) if wanted else kernel
+    except MachineError as missing:
+        return missing
+
+
+def _planned(loaded: LoadedExperiment, case: Case, settings: Settings, kernel: Kernel | MachineError) -> PlannedCase:
     clock = _clock(case, settings)
     if not cpu_takes_time(settings.kernel.on, clock) and case.workload.greedy and not _limited(case.network):
         message = "a flow that sends all it can needs a link with a rate: without one, virtual time hardly moves"
@@ -82,7 +93,8 @@ def _planned(loaded: LoadedExperiment, case: Case, settings: Settings) -> Planne
     _check_programs(loaded, case, settings.userland)
     samples = _samples(case, clock, settings)
     try:
-        kernel = settings.kernel.variant(case.patches, case.kernel.hz) if case.kernel else settings.kernel
+        if isinstance(kernel, MachineError):
+            raise kernel
         queues.check(kernel, case.network, loaded.topology, lambda message: loaded.problem(case, message))
         given = (settings.seed, loaded.source_sha256, settings.fabric, settings.userland)
         trial = trial_of(case, kernel, clock, *given)

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
 
 from lab.prediction import Prediction
 from lab.spec.clock import Clock
-from lab.spec.experiment import Cause, Claimed, Metric, Tolerance, Untestable, Variant
+from lab.spec.experiment import Cause, Claimed, Metric, Tolerance, Untestable
 from lab.spec.key import CaseKey
 from lab.spec.network import Network
 from lab.spec.task import Interference, Task, Traffic
+from lab.spec.variant import ResolvedVariant
 from lab.units import Value
 
 __all__ = ["Case", "CaseKey", "Cause", "Claimed", "Untestable"]
@@ -28,8 +28,7 @@ class Case:
     workload: Traffic
     probes: tuple[Task, ...]
     middleboxes: tuple[Interference, ...]
-    kernel: Variant | None  # how its kernel differs from the run's; None: not at all
-    patches: tuple[Path, ...]  # the variant's files
+    kernel: ResolvedVariant | None  # how its kernel differs from the run's; None: not at all
     clock: Clock
     samples: int
     path: tuple[str, str]

@@ -54,10 +54,15 @@ Expected = Literal["reproduced", "partly", "not reproduced", "not testable as st
 
 @dataclass(frozen=True)
 class Variant:
-    """Describes a kernel that differs from the run's only by patches or by its HZ."""
+    """Describes a kernel that differs from the run's by patches, configuration or HZ; or is built from another tree.
 
-    patches: tuple[str, ...] = ()  # files in the experiment's own folder
+    Files are named from the experiment's own folder.
+    """
+
+    patches: tuple[str, ...] = ()
     hz: int | None = None
+    config: tuple[str, ...] = ()  # fragments: lines of a .config, over the lab's
+    tree: str = ""  # a folder with a kernel's source, "~/linux"; it takes the place of the run's
 
 
 @dataclass(frozen=True)

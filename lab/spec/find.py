@@ -19,6 +19,7 @@ from lab.spec import topology as topology_files
 from lab.spec.errors import Problem, SpecError, display, suggestion
 from lab.spec.loaded import LoadedExperiment
 from lab.spec.topology import Topology
+from lab.spec.variant import ResolvedVariant
 
 TOPOLOGY_SUFFIXES = (".yaml", ".yml")
 
@@ -99,10 +100,10 @@ def find(selectors: Iterable[str] = ()) -> tuple[LoadedExperiment, ...]:
     return _load_all(dict.fromkeys(paths or _found(shipped.roots()).values()))
 
 
-def variants() -> list[tuple[tuple[Path, ...], int | None]]:
-    """Return (patches, HZ) of all kernels that experiments want besides the run's. Raises SpecError for mistakes."""
+def variants() -> list[ResolvedVariant]:
+    """Return how all kernels that experiments want differ from the run's. Raises SpecError for mistakes."""
     cases = (case for loaded in find() for case in loaded.cases())
-    return list(dict.fromkeys((case.patches, case.kernel.hz) for case in cases if case.kernel))
+    return list(dict.fromkeys(case.kernel for case in cases if case.kernel))
 
 
 def check(files: Iterable[Path] = ()) -> list[Problem]:

@@ -47,15 +47,17 @@ def load(path: Path, topology: Callable[[str | Callable[[], Any], Path], Topolog
 
 
 def _digest(source: bytes, path: Path, experiment: Experiment) -> str:
-    """Return the SHA-256 of what the file means and of every patch that it names, to the byte.
+    """Return the SHA-256 of what the file means and of every patch and fragment that it names, to the byte.
 
-    The docstring says the claim and, like a comment, decides no packet. Raises SpecError when a patch cannot be read.
+    The docstring says the claim and, like a comment, decides no packet. Raises SpecError when one cannot be read.
     """
     total = hashlib.sha256(meaning(source))
     variants = [kernel for kernel in (experiment.kernel, *(arm.kernel for arm in experiment.arms)) if kernel]
-    for name in dict.fromkeys(name for variant in variants for name in variant.patches):
+    patches = (("patch", name) for variant in variants for name in variant.patches)
+    fragments = (("fragment", name) for variant in variants for name in variant.config)
+    for what, name in dict.fromkeys([*patches, *fragments]):
         try:
             total.update((path.parent / name).read_bytes())
         except OSError as error:
-            raise SpecError([Problem(display(path), 1, f"patch '{name}': {error.strerror}")]) from error
+            raise SpecError([Problem(display(path), 1, f"{what} '{name}': {error.strerror}")]) from error
     return total.hexdigest()

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from lab.prediction import declared
-from lab.spec import history
+from lab.spec import history, variant
 from lab.spec.case import Case
 from lab.spec.errors import Problem, SpecError, display, suggestion
 from lab.spec.experiment import Arm, Experiment, Point
@@ -127,8 +127,7 @@ class LoadedExperiment:
             workload=workload,
             probes=probes,
             middleboxes=middleboxes,
-            kernel=kernel,
-            patches=tuple(self.path.parent / name for name in kernel.patches) if kernel else (),
+            kernel=variant.resolve(kernel, self.path.parent) if kernel else None,
             clock=arm.clock or experiment.clock,
             samples=samples,
             path=experiment.path,

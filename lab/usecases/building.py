@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from pathlib import Path
 
 from lab.building import shown
 from lab.errors import InputError
 from lab.kernel import Kernel, UmlKernel, folder
 from lab.kernel.uml import builder, pace
 from lab.kernel.uml.cache import series
-from lab.kernel.uml.recipe import HZ
 from lab.spec.loaded import LoadedExperiment
 from lab.usecases.running import Judgement
 from lab.userland import cache as userlands
@@ -50,16 +48,11 @@ def meanwhile(
     if not others:
         return done
     with shown() as progress:
-        for patches, ticks in _wanted(others):
-            builder.build(series(kernel.name), patches, ticks or HZ, progress=progress)
+        for wanted in dict.fromkeys(case.kernel for each in others for case in each.cases() if case.kernel):
+            builder.variant(series(kernel.name), wanted, progress)
     more = perform(others)
     judged = {claim.declared.id: claim for claim in (*done.judged, *more.judged)}
     return Judgement(tuple(judged[each.id] for each in experiments), (*done.errors, *more.errors))
-
-
-def _wanted(experiments: Sequence[LoadedExperiment]) -> list[tuple[tuple[Path, ...], int | None]]:
-    cases = (case for experiment in experiments for case in experiment.cases())
-    return list(dict.fromkeys((case.patches, case.kernel.hz) for case in cases if case.kernel))
 
 
 def _seconds(name: str | None) -> float:

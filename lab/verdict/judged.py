@@ -103,8 +103,14 @@ def scenario_of(case: Case, kernel: Mapping[str, Any] | None) -> Scenario:
         raise ModelError("nothing was run, so there is no kernel to predict for")
     traits = KernelTraits.of(kernel)
     if case.kernel:
-        patches = tuple(Path(file).stem for file in case.kernel.patches)
-        traits = replace(traits, hz=case.kernel.hz or traits.hz, patches=patches or traits.patches)
+        patches = tuple(file.stem for file in case.kernel.patches)
+        number = version.order(version.series(case.kernel.version))
+        traits = replace(
+            traits,
+            version=number or traits.version,
+            hz=case.kernel.hz or traits.hz,
+            patches=patches or traits.patches,
+        )
     return Scenario.of(case.network, case.path, traits, case.workload, case.middleboxes)
 
 
@@ -141,7 +147,8 @@ def _judged(declared: LoadedExperiment, records: Iterable[Record], folder: Path 
     cases = tuple(declared.cases())
     by_name = {case.key: case for case in cases}
     chosen = _chosen(by_name, _current(declared, by_name, records))
-    trial = min((each.trial for each in chosen), key=lambda trial: "base" in trial.kernel, default=None)
+    plainest = sorted((each.trial for each in chosen), key=lambda trial: _plainness(by_name[trial.key], trial))
+    trial = next(iter(plainest), None)
     todo = Verdict("skipped", f"not run (run `lab run {declared.id}`)")
     missing = {case.key: todo for case in cases}
     kernel = _kernel(by_name[trial.key], trial) if trial else None
@@ -163,11 +170,8 @@ def _current(declared: LoadedExperiment, cases: Mapping[CaseKey, Case], records:
 
 
 def _has_its_variant(cases: Mapping[CaseKey, Case], trial: Trial) -> bool:
-    case, kernel = cases.get(trial.key), trial.kernel
-    if case is None or case.kernel is None:
-        return True
-    patches = [Path(name).stem for name in case.kernel.patches]
-    return kernel.get("patches") == patches and case.kernel.hz in (None, kernel.get("hz")) and "base" in kernel
+    case = cases.get(trial.key)
+    return case is None or case.kernel is None or case.kernel.describes(trial.kernel)
 
 
 def _inputs(run: Case | Trial) -> bytes:
@@ -187,8 +191,13 @@ def _chosen(cases: Mapping[CaseKey, Case], records: Sequence[Record]) -> tuple[R
         case = cases[trial.key]
         return _kernel(case, trial).get("id", ""), trial.on, trial.clock == case.clock, trial.fabric
 
-    best = setting(max(records, key=_rank))
-    having = [record for record in records if setting(record) == best]
+    def is_own(record: Record) -> bool:
+        """Say whether it ran on a tree of its own, whatever kernel the run was for."""
+        variant = cases[record.trial.key].kernel
+        return variant is not None and variant.tree is not None
+
+    best = setting(max([each for each in records if not is_own(each)] or records, key=_rank))
+    having = [each for each in records if setting(each) == best or (is_own(each) and setting(each)[1:] == best[1:])]
     seed = min(record.trial.seed for record in having)
     last: dict[tuple[CaseKey, int, int], Record] = {}
     for record in sorted(having, key=_age):
@@ -198,10 +207,15 @@ def _chosen(cases: Mapping[CaseKey, Case], records: Sequence[Record]) -> tuple[R
     return tuple(last.values())
 
 
+def _plainness(case: Case, trial: Trial) -> tuple[bool, bool]:
+    """Rank a trial by how well it shows the kernel that the run was for: one on a tree of its own does not."""
+    return bool(case.kernel and case.kernel.tree), "base" in trial.kernel
+
+
 def _kernel(case: Case, trial: Trial) -> Mapping[str, Any]:
     """Return the kernel that the run was for: a trial of a case with a variant of its own ran on that instead."""
     kernel, variant = trial.kernel, case.kernel
-    if variant is None or "base" not in kernel:
+    if variant is None or variant.tree or "base" not in kernel:
         return kernel
     plain = {"name": version.series(kernel["version"]), "version": kernel["version"], "hz": kernel["hz"]}
     return {**plain, "id": kernel["base"], "patches": []}

@@ -30,6 +30,7 @@ TUTORIALS = (
 )
 
 ALL_CLAIMS = "it runs all claims of the project, or of an article, for minutes; tests do it with one claim or two"
+KERNELS = "it needs two kernels; tests/cli/test_kernels.py shows what such a run answers"
 BUILDS = "it builds kernels, which takes minutes"
 BISECTS = "it needs a kernel's git tree; tests/comparison and `make test-kernels` search one of their own"
 PROVISIONS = "it installs packages, or sets up the project that the test is part of"
@@ -53,6 +54,7 @@ PARSED = {
     'lab packetdrill run --tolerance "1 us"': SOURCES,
     "lab grade ada/ bob/ eve.ipynb --csv grades.csv --junit grades.xml": SUBMISSIONS,
     "lab run tcp-timestamps": ALL_CLAIMS,
+    "lab run --kernel 6.12,7.2 tcp-timestamps/header-length": KERNELS,
     "lab run tcp-bottleneck --seed 2": ALL_CLAIMS,
     "lab run bufferbloat": ALL_CLAIMS,
     "lab run fq-codel": ALL_CLAIMS,
@@ -70,6 +72,7 @@ PARSED = {
     "lab kernel build": BUILDS,
     "lab kernel build 6.12": BUILDS,
     "lab kernel build --tree ~/linux": BUILDS,
+    "lab kernel build --tree ~/linux --config tunnels.config --patch mine.patch": BUILDS,
     "lab kernel build 7.2 --patch mine.patch": BUILDS,
     "lab kernel build 7.2 --patch delack-60ms.patch": BUILDS,
     "lab regress --kernel 7.2 --kernel 7.2-delack-60ms tcp-nodelay": BUILDS,

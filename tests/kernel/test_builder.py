@@ -16,6 +16,8 @@ import pytest
 from lab.errors import InputError
 from lab.kernel import BuildFailed, MissingTool, build, folder, installed
 from lab.kernel.uml import builder, pace, recipe, source
+from lab.kernel.uml.recipe import Patch
+from lab.spec.variant import ResolvedVariant
 from tests.kernel.caches import another_cache
 
 MAKEFILE = """\
@@ -137,9 +139,56 @@ def test_variants_stand_beside_it(tree: Path, tmp_path: Path) -> None:
 def test_a_patch_that_does_not_apply_is_named(tree: Path, tmp_path: Path) -> None:
     patch = tmp_path / "wrong.patch"
     patch.write_text(PATCH.replace(" #include", "-#include").replace("stdio.h", "absent.h").replace("1,3", "1,2"))
-    with pytest.raises(BuildFailed, match="patch wrong does not apply; the log is "):
+    with pytest.raises(
+        BuildFailed, match=r"patch wrong does not apply: linux\.c \(1 of 1 hunk, the first at line 1\); the log is "
+    ):
+        build(patches=[patch], source_file=packed(tree))
+    patch.write_text(PATCH + PATCH.replace("linux.c", "absent.c"))
+    with pytest.raises(BuildFailed, match=r"patch wrong does not apply: there is no absent\.c; the log is "):
         build(patches=[patch], source_file=packed(tree))
     assert installed() == []
+
+
+def test_a_tree_may_have_the_labs_patches_but_not_the_users(
+    tree: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    patch = tmp_path / "more.patch"
+    patch.write_text(PATCH)
+    (tree / "linux.c").write_text(PROGRAM.replace("unsigned", "/* variant */\nunsigned"))
+    with pytest.raises(BuildFailed, match="patch more does not apply: the tree has it already"):
+        build(patches=[patch], source_file=packed(tree))
+    monkeypatch.setattr(recipe, "own_patches", lambda _: (Patch("0001-more", PATCH.encode(), ours=True),))
+    assert build(source_file=packed(tree)).patches == ()
+    other = PATCH.replace("1,3", "1,2").replace(" unsigned", "-unsigned").encode()
+    monkeypatch.setattr(recipe, "own_patches", lambda _: (Patch("0001-more", other, ours=True),))
+    (tree / "linux.c").write_text("int main(void) { return 0; }\n")
+    with pytest.raises(BuildFailed, match=r"the lab's patch 0001-more does not apply: linux\.c \(1 of 1 hunk"):
+        build(source_file=packed(tree))
+
+
+def test_a_fragment_makes_another_kernel(tree: Path, tmp_path: Path) -> None:
+    fragment = tmp_path / "tunnels.config"
+    fragment.write_text("CONFIG_NET_IPIP=y\n# CONFIG_VETH is not set\n")
+    plain, kernel = build(source_file=packed(tree)), build(config=[fragment], source_file=packed(tree))
+    assert (kernel.name, kernel.config, kernel.base, kernel.max_header) == ("7.2-tunnels", ("tunnels",), plain.id, 80)
+    lines = kernel.path.with_name("config").read_text().splitlines()
+    assert "CONFIG_NET_IPIP=y" in lines
+    assert "CONFIG_VETH=y" not in lines
+    assert plain.variant(ResolvedVariant(config=(fragment,))) == kernel
+    fragment.write_text("CONFIG_NET_IPIP=y\n")
+    assert build("7.2-other", config=[fragment], source_file=packed(tree)).id != kernel.id
+
+
+def test_a_fragments_option_that_is_dropped_stops_the_build(tree: Path, tmp_path: Path) -> None:
+    fragment = tmp_path / "odd.config"
+    fragment.write_text("\nCONFIG_ODD=y\n")
+    (tree / "Makefile").write_text(
+        MAKEFILE.replace("cp $(KCONFIG", "grep -v ODD $(KCONFIG").replace(") .config", ") > .config")
+    )
+    with pytest.raises(InputError, match=r"odd\.config:2: CONFIG_ODD: this kernel has no such option"):
+        build(config=[fragment], source_file=packed(tree))
+    assert installed() == []
+    assert leftovers() == []
 
 
 def test_a_build_failure_keeps_its_log_only(tree: Path) -> None:

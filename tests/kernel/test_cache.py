@@ -13,6 +13,7 @@ import pytest
 
 from lab.kernel import KernelMissing, UmlKernel, find, folder, installed
 from lab.kernel.uml import cache
+from lab.spec.variant import ResolvedVariant
 
 
 @pytest.fixture
@@ -82,10 +83,29 @@ def test_a_variant_is_found_by_its_patches_and_hz(home: Path, tmp_path: Path) ->
     slow = put(home, "7.2-hz100", "7.2.13-1", "c" * 16, hz=100, base=base.id)
     put(home, "7.2-old", "7.2.13-1", "d" * 16, hz=100, base="e" * 16)
     assert find() == base
-    assert base.variant([patch]) == ours
-    assert base.variant(hz=100) == slow
+    assert base.variant(ResolvedVariant(patches=(patch,))) == ours
+    assert base.variant(ResolvedVariant(hz=100)) == slow
     patch.write_bytes(b"+++ b/y\n")
     with pytest.raises(KernelMissing, match=r"patch mss.patch .*`lab kernel build --variants`"):
-        base.variant([patch])
+        base.variant(ResolvedVariant(patches=(patch,)))
     with pytest.raises(KernelMissing, match="HZ 250"):
-        base.variant(hz=250)
+        base.variant(ResolvedVariant(hz=250))
+    with pytest.raises(KernelMissing, match=r"fragment mss\.patch and HZ 100"):
+        base.variant(ResolvedVariant(config=(patch,), hz=100))
+
+
+def test_a_variant_of_a_fragment_says_so_in_its_trials(home: Path, tmp_path: Path) -> None:
+    base = put(home, "7.2", "7.2.13-1", "a" * 16)
+    fragment, patch = tmp_path / "tunnels.config", tmp_path / "mss.patch"
+    fragment.write_text("CONFIG_NET_IPIP=y\n")
+    patch.write_bytes(b"+++ b/x\n")
+    digests = cache.digests([patch.read_bytes()], [fragment.read_bytes()])
+    more: dict[str, Any] = {"base": base.id, "digests": digests, "config": ("tunnels",), "max_header": 80}
+    both = put(home, "7.2-mss-tunnels", "7.2.13-1", "b" * 16, patches=("mss",), **more)
+    assert cache.load(home / both.id) == both
+    wanted = ResolvedVariant(patches=(patch,), config=(fragment,))
+    assert base.variant(wanted) == both
+    assert both.describe().items() >= {"config": ["tunnels"], "max_header": 80, "base": base.id}.items()
+    assert wanted.describes(both.describe())
+    assert not ResolvedVariant(patches=(patch,)).describes(both.describe())
+    assert not wanted.describes(base.describe())

@@ -33,7 +33,19 @@ linux-image-amd64 6.12.117-1 linux-image-6.12.117+deb13-amd64 (= 6.12.117-1)
 linux-image-6.12.117+deb13-amd64 6.12.117-1
 linux-source-6.12 6.12.117-1
 """
-SUITES = {"sid": SID, "stable": STABLE, "stable-security": UPDATES, "oldstable": "", "oldstable-security": ""}
+CANDIDATE = """
+linux-image-amd64 7.3~rc7-1~exp1 linux-image-7.3-amd64 (= 7.3~rc7-1~exp1)
+linux-image-7.3-amd64 7.3~rc7-1~exp1
+linux-source-7.3 7.3~rc7-1~exp1
+"""
+SUITES = {
+    "sid": SID,
+    "stable": STABLE,
+    "stable-security": UPDATES,
+    "oldstable": "",
+    "oldstable-security": "",
+    "experimental": CANDIDATE,
+}
 
 Archive = Callable[..., list[str]]
 
@@ -100,6 +112,14 @@ def test_an_older_series_comes_from_where_it_is_newest(archive: Archive) -> None
     assert asked == ["sid", "stable", "stable-security"] * 2
 
 
+def test_a_release_candidate_is_for_whoever_names_its_series(archive: Archive) -> None:
+    asked = archive()
+    assert debian.source("7.3", Silent()).package.version == "7.3~rc7-1~exp1"
+    assert debian.image("7.3", Silent()).release == "7.3-amd64"
+    assert asked == [*SUITES] * 2
+    assert debian.source(None, Silent()).package.version == "7.2.13-1"
+
+
 def test_a_mirror_need_not_have_the_security_updates(archive: Archive) -> None:
     archive(("stable-security", "oldstable-security"))
     assert debian.source("6.12", Silent()).package.version == "6.12.107-1"
@@ -107,9 +127,9 @@ def test_a_mirror_need_not_have_the_security_updates(archive: Archive) -> None:
 
 def test_a_series_that_nobody_offers_is_named_with_those_that_there_are(archive: Archive) -> None:
     archive()
-    with pytest.raises(MachineError, match=r"no source of kernel 5\.10: it has 7\.2, 6\.12"):
+    with pytest.raises(MachineError, match=r"no source of kernel 5\.10: it has 7\.3, 7\.2, 6\.12"):
         debian.source("5.10", Silent())
-    with pytest.raises(MachineError, match=r"no kernel 5\.10: it has 7\.2, 6\.12"):
+    with pytest.raises(MachineError, match=r"no kernel 5\.10: it has 7\.3, 7\.2, 6\.12"):
         debian.image("5.10", Silent())
 
 

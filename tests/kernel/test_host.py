@@ -16,6 +16,7 @@ from lab.errors import InputError, LabError, MachineError
 from lab.kernel import Budget, Guest, GuestCrash, GuestEnded, GuestResult, GuestTimeout, UmlKernel, boot, choose
 from lab.kernel.host import running
 from lab.kernel.host.running import Blocked, RunningKernel
+from lab.spec.variant import ResolvedVariant
 
 ROOT = Path(__file__).parents[2]
 LAB = Path(sys.executable).with_name("lab")
@@ -123,10 +124,9 @@ def test_nothing_outlives_it(tmp_path: Path, how: str, behind: bool) -> None:
 
 
 def test_it_is_the_running_kernel_and_has_no_variants() -> None:
-    assert HERE.variant() == HERE
-    assert HERE.variant(hz=250) == HERE
+    assert HERE.variant(ResolvedVariant(hz=250)) == HERE
     with pytest.raises(MachineError, match=r"HZ 1000.*--on uml"):
-        HERE.variant(hz=1000)
+        HERE.variant(ResolvedVariant(hz=1000))
     with pytest.raises(InputError, match="running kernel alone"):
         choose("host", "2.4")
     assert HERE.describe() == {"name": "running", "version": "6.1 #1", "id": "0" * 16, "hz": 250, "patches": []}
@@ -184,6 +184,7 @@ CLAIM = '''"""A claim of the tests."""
 from lab import metric
 from lab.spec.experiment import Arm, Experiment, Reported, Within
 from lab.units import Duration
+from lab.spec.variant import ResolvedVariant
 from lab.workload import Bulk
 
 EXPERIMENT = Experiment(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -13,9 +14,11 @@ import pytest
 
 from lab.building import Silent
 from lab.errors import InputError
-from lab.kernel import BuildFailed, Checkout, build, installed, revision
-from lab.kernel.uml import cache, recipe
+from lab.kernel import BuildFailed, Checkout, KernelMissing, build, installed, revision
+from lab.kernel.uml import builder, cache, recipe
 from lab.kernel.uml.git import git
+from lab.spec import variant
+from lab.spec.experiment import Variant
 from tests.kernel.caches import another_cache
 
 pytestmark = pytest.mark.needs("git")
@@ -125,6 +128,39 @@ def test_patches_go_on_a_copy_and_off_it_again(tree: Path, tmp_path: Path) -> No
     assert not (tree / "added.c").exists()
     (tree / "part.c").write_text("int part = 3;\n")
     build(tree=tree)
+
+
+def test_a_variant_may_be_built_from_a_tree(tree: Path, tmp_path: Path) -> None:
+    (tmp_path / "other").mkdir()
+    other = tmp_path / "other" / "theirs"
+    shutil.copytree(tree, other)
+    (other / "part.c").write_text("int part = 7;\n")
+    usual, patch = build(tree=tree), tmp_path / "ours.patch"
+    patch.write_text(PATCH.replace("int part;", "int part = 7;"))
+    wanted = variant.resolve(Variant(tree="other/theirs", patches=("ours.patch",)), tmp_path)
+    assert wanted.version == "7.2.1"
+    with pytest.raises(KernelMissing, match=r"a kernel with tree .*theirs and patch ours\.patch is not built here"):
+        usual.variant(wanted)
+    made = builder.variant("6.12", wanted, Silent())
+    assert (made.name, made.tree) == ("7.2-theirs-ours", "theirs")
+    assert usual.variant(wanted) == made
+    assert wanted.describes(made.describe())
+    (other / "main.c").write_text(MAIN + "\n")
+    with pytest.raises(KernelMissing):
+        usual.variant(wanted)
+    shutil.rmtree(other)
+    with pytest.raises(KernelMissing, match="theirs: no kernel tree, it has no Makefile"):
+        usual.variant(wanted)
+
+
+def test_after_a_patch_that_fails_halfway_its_part_is_undone(tree: Path, tmp_path: Path) -> None:
+    good, bad = tmp_path / "good.patch", tmp_path / "bad.patch"
+    good.write_text(PATCH)
+    bad.write_text(PATCH.replace("1 +1,2", "1 +1").replace(" int part;", "-int other;").replace("added", "more"))
+    with pytest.raises(BuildFailed, match=r"patch bad does not apply: part\.c"):
+        build(tree=tree, patches=[good, bad])
+    assert build(tree=tree).name == "7.2-mine"
+    assert build(tree=tree, patches=[good]).name == "7.2-mine-good"
 
 
 def test_after_a_failure_the_next_build_goes_on(tree: Path) -> None:

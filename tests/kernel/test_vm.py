@@ -17,6 +17,7 @@ from lab.kernel import KernelMissing
 from lab.kernel.vm import image, initrd, qemu, root, stock
 from lab.kernel.vm.cpio import Archive
 from lab.kernel.vm.modules import load_order, modules
+from lab.spec.variant import ResolvedVariant
 from lab.units import Size
 
 
@@ -146,7 +147,7 @@ def test_an_image_given_by_its_path_is_kept_under_its_release(monkeypatch: pytes
     assert stock.find(str(file)) == first == stock.find("6.1.0-56-amd64")
     assert (first.folder / "kernel").read_bytes() == b"\x7fELF and more"
     with pytest.raises(MachineError, match="no variant with HZ 100"):
-        first.variant(hz=100)
+        first.variant(ResolvedVariant(hz=100))
 
 
 def test_a_trials_folder_comes_last_and_the_console_stays_out(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

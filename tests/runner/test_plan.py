@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +13,7 @@ from lab.kernel.root import Root
 from lab.runner.plan import Settings, plan
 from lab.spec.clock import Clock, Place
 from lab.spec.find import find
+from lab.spec.variant import ResolvedVariant
 from lab.units import Size
 
 
@@ -27,8 +27,8 @@ class Counted:
     def describe(self) -> dict[str, Any]:
         return {"name": self.name, "version": "6.1.1-1", "id": self.id, "hz": 250, "patches": []}
 
-    def variant(self, patches: Sequence[Path] = (), hz: int | None = None) -> Counted:
-        raise MachineError(f"no variant: {patches} {hz}")
+    def variant(self, wanted: ResolvedVariant) -> Counted:
+        raise MachineError(f"no variant: {wanted}")
 
     def lacks(self, queue: str) -> bool:
         return queue == "dualpi2"

@@ -312,8 +312,10 @@ def test_kernel_clock_and_samples_are_the_arms_or_the_experiments(write: Write) 
     (loaded,) = find.find([str(path)])
     plain, patched = loaded.cases()
     assert plain.kernel
-    assert (plain.kernel.hz, plain.patches, plain.clock, plain.samples) == (250, (), "virtual", 3)
-    assert (patched.patches, patched.clock, patched.samples, patched.relative_to) == ((patch,), "real", 5, "plain")
+    assert (plain.kernel.hz, plain.kernel.patches, plain.clock, plain.samples) == (250, (), "virtual", 3)
+    assert patched.kernel
+    assert patched.kernel.patches == (patch,)
+    assert (patched.clock, patched.samples, patched.relative_to) == ("real", 5, "plain")
     patch.write_text("+++ b/y")
     (again,) = find.find([str(path)])
     assert again.source_sha256 != loaded.source_sha256

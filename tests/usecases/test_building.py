@@ -13,14 +13,15 @@ from lab.errors import InputError, LabError
 from lab.kernel.uml import builder, pace
 from lab.kernel.uml.pace import Pace
 from lab.spec.loaded import LoadedExperiment
+from lab.spec.variant import ResolvedVariant
 from lab.usecases import building
 from lab.usecases.running import Judgement
 
 
 def experiment(ident: str, *kernels: tuple[str, int | None]) -> Any:
     """An experiment with a case on the run's own kernel, and one on each of these variants."""
-    plain = SimpleNamespace(kernel=None, patches=())
-    others = [SimpleNamespace(kernel=SimpleNamespace(hz=hz), patches=(Path(patch),)) for patch, hz in kernels]
+    plain = SimpleNamespace(kernel=None)
+    others = [SimpleNamespace(kernel=ResolvedVariant(patches=(Path(patch),), hz=hz)) for patch, hz in kernels]
     return SimpleNamespace(id=ident, cases=lambda: (plain, *others))
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +18,7 @@ from lab.runner.plan import Settings, plan
 from lab.runner.shard import Shard
 from lab.spec.clock import Clock, Place
 from lab.spec.find import find
+from lab.spec.variant import ResolvedVariant
 from lab.units import Size
 from lab.usecases.campaign import _own, _slots, campaign, read_costs
 
@@ -36,9 +36,9 @@ class Stub:
     def describe(self) -> dict[str, Any]:
         return {"name": self.name, "version": "7.2.1-1", "id": self.id, "hz": 1000, "patches": []}
 
-    def variant(self, patches: Sequence[Path] = (), hz: int | None = None) -> Stub:
+    def variant(self, wanted: ResolvedVariant) -> Stub:
         if not self.complete:
-            raise MachineError(f"no variant: {patches} {hz}")
+            raise MachineError(f"no variant: {wanted}")
         return self
 
     def lacks(self, queue: str) -> bool:

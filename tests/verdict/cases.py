@@ -36,7 +36,6 @@ BASELINE = Case(
     probes=(),
     middleboxes=(),
     kernel=None,
-    patches=(),
     clock="virtual",
     samples=1,
     path=("sender", "receiver"),

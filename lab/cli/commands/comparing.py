@@ -176,7 +176,7 @@ def _show_changes(
 
     answer = comparing.Answer(changes.changes)
     if junit:
-        junit.write_bytes(answer.junit())
+        junit.write_text(answer.junit(), encoding="utf-8")
     if page:
         site.build_comparison(results, compared, page, output.say)
     output.answer(answer.plain(), answer.render, as_json)

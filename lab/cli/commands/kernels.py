@@ -24,6 +24,10 @@ def build_kernel(
         typer.Argument(help="A series such as 7.2, or a name that starts with one; the newest unless named."),
     ] = None,
     patch: Annotated[list[Path] | None, typer.Option(help="A patch to apply. Repeatable.")] = None,
+    config: Annotated[
+        list[Path] | None,
+        typer.Option(help="A fragment of configuration, laid over the lab's. Repeatable.", metavar="FRAGMENT"),
+    ] = None,
     hz: Annotated[int, typer.Option(help="Timer ticks per second, 100 to 1000.")] = 1000,
     source: Annotated[Path | None, typer.Option(help="Build this .deb or tar file, not the packaged source.")] = None,
     tree: Annotated[
@@ -46,10 +50,18 @@ def build_kernel(
     if source and tree:
         raise InputError("the source is --source or --tree, not both")
     with shown() as progress:
-        build = partial(builder.build, source_file=source, tree=tree, progress=progress)
-        kernel = build(name, patch or (), hz, refresh=refresh)
-        wanted = find.variants() if variants else ()
-        also = [build(series(kernel.name), files, ticks or hz) for files, ticks in wanted]
+        build = partial(builder.build, source_file=source, progress=progress)
+        kernel = build(name, patch or (), hz, config=config or (), tree=tree, refresh=refresh)
+        also = [
+            build(
+                None if each.tree else series(kernel.name),
+                each.patches,
+                each.hz or hz,
+                config=each.config,
+                tree=each.tree or tree,
+            )
+            for each in (find.variants() if variants else ())
+        ]
     built = [kernel, *also]
     plain = [each.describe() for each in built]
     output.answer({"kernels": plain} if also else plain[0], lambda: "\n".join(map(_line, built)), as_json)

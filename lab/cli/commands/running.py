@@ -18,6 +18,7 @@ from lab.cli.options import (
     FabricName,
     Jobs,
     KernelName,
+    KernelNames,
     On,
     Programs,
     Repeat,
@@ -44,7 +45,7 @@ running = typer.Typer()
 def run(
     claims: Claims = None,
     on: On = "uml",
-    kernel: KernelName = None,
+    kernel: KernelNames = None,
     clock: Clock = None,
     fabric: FabricName = "netlink",
     userland: Programs = "sealed",
@@ -93,6 +94,7 @@ def run(
     Trials whose records are in the store are not run again.
     """
     from lab import api
+    from lab.cli import kernels
     from lab.report import text
 
     options: dict[str, Any] = {
@@ -110,6 +112,9 @@ def run(
         "store": store,
         "cluster": cluster,
     }
+    names = kernels.named(kernel)
+    if len(names) > 1 and (shard or seeds or build):
+        raise InputError("--kernel A,B runs on several kernels: it goes with neither --shard, --seeds nor --build")
     if build and (shard or seeds):
         raise InputError("--build is for one run: first `lab kernel build --variants`, then --shard or --seeds")
     if report and (shard or seeds):
@@ -134,6 +139,15 @@ def run(
     from lab.report import cases as reporting
 
     reports = ci.asked(report or ())
+    if len(names) > 1:
+        others = {name: value for name, value in options.items() if name != "kernel"}
+        beside = api.run_kernels(names, *claims or (), seed=seed, **others)
+        output.answer(kernels.plain(beside), lambda: kernels.render(beside), as_json)
+        for said in kernels.remarks(beside):
+            output.say(said)
+        everything = kernels.cases(beside)
+        ci.write(reports, everything)
+        raise typer.Exit(ci.exit_code(reports, everything, kernels.exit_code(beside)))
     clocked = Clocked(begun or time.time())
     found = api.run(*claims or (), seed=seed, build=build, judged=clocked.note, **options)
     judged = [claim.judged.result for claim in found]

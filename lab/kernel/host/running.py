@@ -8,7 +8,6 @@ import os
 import shutil
 import sys
 import time
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
@@ -19,6 +18,7 @@ from lab.kernel.configuration import max_header
 from lab.kernel.guest import Budget, GuestError, boot, scratch_guest_folder
 from lab.kernel.root import PACKAGE, Root
 from lab.spec.clock import Clock, Place
+from lab.spec.variant import ResolvedVariant
 from lab.units import Size
 
 __all__ = ["Blocked", "RunningKernel", "find"]
@@ -61,12 +61,11 @@ class RunningKernel:
         plain = {"name": self.name, "version": self.version, "id": self.id, "hz": self.hz, "patches": []}
         return plain if self.max_header is None else {**plain, "max_header": self.max_header}
 
-    def variant(self, patches: Sequence[Path] = (), hz: int | None = None) -> Kernel:
-        """Return itself when nothing differs. Raises MachineError otherwise: it is what it is."""
-        if not patches and hz in (None, self.hz):
+    def variant(self, wanted: ResolvedVariant) -> Kernel:
+        """Return itself when only HZ differs, and is its own. Raises MachineError otherwise: it is what it is."""
+        if wanted == ResolvedVariant(hz=self.hz):
             return self
-        what = " and ".join([f"patch {file.name}" for file in patches] + ([f"HZ {hz}"] if hz else []))
-        raise MachineError(f"the running kernel has no variant with {what}: {INSTEAD} has")
+        raise MachineError(f"the running kernel has no variant with {wanted}: {INSTEAD} has")
 
     def lacks(self, queue: str) -> bool:  # noqa: ARG002
         """Return False: only its guest can tell, which has its modules."""

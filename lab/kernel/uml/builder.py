@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import re
 import shutil
 import subprocess
@@ -15,20 +14,22 @@ from typing import IO
 
 from lab.building import UNFINISHED, Progress, Silent, alone, dispose, terminable
 from lab.errors import InputError, MachineError
+from lab.kernel import configuration
 from lab.kernel.base import folder
-from lab.kernel.uml import cache, compiling, pace, recipe, source
+from lab.kernel.uml import cache, compiling, fragment, pace, recipe, source
 from lab.kernel.uml.cache import UmlKernel
 from lab.kernel.uml.checkout import Checkout
 from lab.kernel.uml.compiling import BuildFailed
+from lab.kernel.uml.fragment import Fragment
 from lab.kernel.uml.pace import Pace
 from lab.kernel.uml.recipe import Patch, Recipe
 from lab.kernel.uml.source import Source
+from lab.spec.variant import ResolvedVariant
 from lab.userland import builder as userland
 from lab.userland.cache import Userland
-from lab.userland.lock import locked
 from lab.userland.program import command
 
-__all__ = ["BuildFailed", "MissingTool", "build", "built", "revision"]
+__all__ = ["BuildFailed", "MissingTool", "build", "built", "revision", "variant"]
 
 ROOM = 3 << 30  # bytes that a build takes for a while
 
@@ -45,6 +46,7 @@ class _Wanted:
     recipe: Recipe
     base: str  # of a variant: the id of the plain kernel; else ""
     extra: tuple[Patch, ...]  # the user's
+    fragments: tuple[Fragment, ...]  # the user's
     hz: int
 
 
@@ -53,6 +55,7 @@ def build(
     patches: Sequence[Path] = (),
     hz: int = recipe.HZ,
     *,
+    config: Sequence[Path] = (),
     source_file: Path | None = None,
     tree: Path | None = None,
     refresh: bool = False,
@@ -61,25 +64,23 @@ def build(
     """Return the kernel of this recipe, from the cache or built now (minutes, and the network the first time).
 
     `name` is a series ("7.2"), or a variant's name that starts with one ("7.2-mss"); None means the newest series. A
-    variant without a name of its own gets one from its patches and `hz` (ticks per second, 100 to 1000). Instead of a
-    fetched source, `source_file` (a .deb or a tar file) or `tree` (a folder, as it stands) is built; a kernel built
-    from a tree is named after its folder. `refresh` looks for a newer source; without it the one found last is used,
-    and a kernel that is already built needs no network.
+    variant without a name of its own gets one from its patches, `config` and `hz` (ticks per second, 100 to 1000).
+    `config` are fragments: options over the lab's. Instead of a fetched source, `source_file` (a .deb or a tar file) or
+    `tree` (a folder, as it stands) is built; a kernel built from a tree is named after its folder. `refresh` looks for
+    a newer source; without it the one found last is used, and a kernel that is already built needs no network.
 
-    Raises MissingTool, BuildFailed, InputError (bad name, patch, tree or hz) and MachineError (no source, no room).
+    Raises MissingTool, BuildFailed, InputError (bad name, patch, tree or hz), SpecError (an option that the kernel does
+    not take) and MachineError (no source, no room).
     """
     progress = progress or Silent()
     series = cache.series(name) if name else None
     if name and not series:
         raise InputError(f"kernel '{name}': a name starts with a series, as in '7.2' or '7.2-mine'")
-    extra = recipe.read_patches(patches)
+    extra, fragments = recipe.read_patches(patches), fragment.read(config)
     home = folder()
     if tree is not None:
         _need_git()
-        checkout = Checkout.of(tree, home)
-        with alone(home, progress):
-            progress.say(f"looking for what changed in {checkout.tree}")
-            found = source.from_tree(checkout, checkout.snapshot())
+        found = source.of_tree(tree, home, progress)
     elif source_file is not None:
         found = source.from_file(source_file)
     else:
@@ -87,15 +88,24 @@ def build(
     if series not in (None, found.series):
         raise InputError(f"{source_file or tree} is {found.version}, not {series}")
     stem = f"{found.series}-{found.checkout.tree.name}" if found.checkout else found.series
-    full_name = name if name and name != found.series else _variant(stem, extra, hz)
-    return _find_or_build(home, found, full_name, extra, hz, progress)
+    marks = [patch.name for patch in extra] + [each.name for each in fragments]
+    marks += [f"hz{hz}"] if hz != recipe.HZ else []
+    full_name = name if name and name != found.series else "-".join([stem, *marks])
+    return _find_or_build(home, found, full_name, extra, fragments, hz, progress)
+
+
+def variant(name: str, wanted: ResolvedVariant, progress: Progress) -> UmlKernel:
+    """Return the kernel that differs from the plain one of the series `name` as `wanted` says. Raises as `build`."""
+    series = None if wanted.tree else name
+    hz = wanted.hz or recipe.HZ
+    return build(series, wanted.patches, hz, config=wanted.config, tree=wanted.tree, progress=progress)
 
 
 def built(name: str | None = None) -> UmlKernel | None:
     """Return the plain kernel of a series (None: of the newest) as `build` would return it at once; None elsewhere."""
     home = folder()
     found = source.remembered(home, name)
-    return cache.load(home / _recipe(found).id) if found else None
+    return cache.load(home / source.plain_recipe(found).id) if found else None
 
 
 def revision(checkout: Checkout, commit: str, home: Path, progress: Progress) -> UmlKernel:
@@ -105,34 +115,30 @@ def revision(checkout: Checkout, commit: str, home: Path, progress: Progress) ->
     """
     _need_git()
     found = source.from_tree(checkout, checkout.revision(commit))
-    return _find_or_build(home, found, f"{found.series}-{found.sha256[:12]}", (), recipe.HZ, progress)
+    return _find_or_build(home, found, f"{found.series}-{found.sha256[:12]}", (), (), recipe.HZ, progress)
 
 
 def _find_or_build(
-    home: Path, found: Source, name: str, extra: tuple[Patch, ...], hz: int, progress: Progress
+    home: Path,
+    found: Source,
+    name: str,
+    extra: tuple[Patch, ...],
+    fragments: tuple[Fragment, ...],
+    hz: int,
+    progress: Progress,
 ) -> UmlKernel:
-    plain = _recipe(found)
-    made = replace(plain, config=recipe.config(found.series, hz), patches=plain.patches + extra)
+    plain = source.plain_recipe(found)
+    config = fragment.laid_over(recipe.config(found.series, hz), fragments)
+    made = replace(plain, config=config, patches=plain.patches + extra)
     base = "" if made.id == plain.id else plain.id
     ready = cache.load(home / made.id)
     if ready is None:
         with alone(home, progress):
-            wanted = _Wanted(name, made, base, extra, hz)
+            wanted = _Wanted(name, made, base, extra, fragments, hz)
             ready = cache.load(home / made.id) or _build(home, found, wanted, progress)
     if ready.name != name:
         raise InputError(f"this kernel is built already, as '{ready.name}'")
     return ready
-
-
-def _recipe(found: Source) -> Recipe:
-    """Return the recipe of the plain kernel of a source."""
-    config, patches = recipe.config(found.series, recipe.HZ), recipe.own_patches(found.series)
-    return Recipe(found.series, found.sha256, config, patches, locked("compiler").id)
-
-
-def _variant(stem: str, extra: Sequence[Patch], hz: int) -> str:
-    marks = [patch.name for patch in extra] + ([f"hz{hz}"] if hz != recipe.HZ else [])
-    return "-".join([stem, *marks])
 
 
 def _need_git() -> None:
@@ -152,7 +158,7 @@ def _build(home: Path, found: Source, wanted: _Wanted, progress: Progress) -> Um
             compiler = userland.build("compiler", progress)
             with log.open("wb") as output, _tree(home, place, found, made.patches, output, compiler, progress) as tree:
                 progress.say(f"configuring {name}")
-                compiling.configure(tree, made, output, compiler)
+                compiling.configure(tree, made, output, compiler, wanted.fragments)
                 progress.say(f"compiling {name}")
                 begun, steps = time.monotonic(), pace.expected(home, made.series).objects
                 objects = compiling.make(tree, ["linux"], output, compiler, progress.step, steps)
@@ -223,6 +229,9 @@ def _collect(place: Path, tree: Path, found: Source, wanted: _Wanted, compiler: 
         clock=int(clock.group(1), 16),
         seccomp="seccomp=" in usage,
         base=wanted.base,
-        digests=tuple(hashlib.sha256(patch.text).hexdigest() for patch in wanted.extra),
+        digests=cache.digests([patch.text for patch in wanted.extra], [each.content for each in wanted.fragments]),
+        config=tuple(each.name for each in wanted.fragments),
+        tree=found.checkout.tree.name if found.checkout else "",
+        max_header=configuration.max_header((place / "config").read_text()) if wanted.fragments else None,
     )
     cache.save(kernel)

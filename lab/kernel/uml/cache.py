@@ -4,19 +4,24 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
 from lab import version
+from lab.building import Silent
+from lab.errors import InputError
 from lab.kernel.base import KernelMissing, Start, folder
 from lab.kernel.root import Root
+from lab.kernel.uml import source
+from lab.kernel.uml.recipe import HZ
 from lab.kernel.uml.start import start
 from lab.spec.clock import Clock, Place
+from lab.spec.variant import ResolvedVariant
 from lab.units import Size
 
-__all__ = ["UmlKernel", "find", "installed", "load", "save", "series"]
+__all__ = ["UmlKernel", "digests", "find", "installed", "load", "save", "series"]
 
 CONFIG = "config"  # beside the program, as it was built
 FIFOS = ("pfifo", "bfifo")  # these are in every kernel
@@ -38,7 +43,10 @@ class UmlKernel:
     clock: int  # address of its virtual clock (u64, nanoseconds since boot)
     seccomp: bool  # has the fast way to run processes (since 6.16)
     base: str = ""  # of a variant: the id of the kernel that differs only by the user's patches and HZ
-    digests: tuple[str, ...] = ()  # SHA-256 of each of the user's patches
+    digests: tuple[str, ...] = ()  # SHA-256 of each of the user's patches, then of each fragment
+    config: tuple[str, ...] = ()  # names of the user's fragments of configuration, in order
+    tree: str = ""  # the name of the folder whose source it is; "" for a packaged one
+    max_header: int | None = None  # bytes that it keeps free for headers, where a fragment may have changed that
 
     def describe(self) -> dict[str, Any]:
         """Return what a trial records of its kernel: no paths, and the same on every machine."""
@@ -49,19 +57,18 @@ class UmlKernel:
             "hz": self.hz,
             "patches": list(self.patches),
         }
-        return {**plain, "base": self.base} if self.base else plain
+        more = {"base": self.base, "config": list(self.config), "tree": self.tree, "max_header": self.max_header}
+        return plain | {name: value for name, value in more.items() if value}
 
-    def variant(self, patches: Sequence[Path] = (), hz: int | None = None) -> UmlKernel:
-        """Return the built kernel that differs only by these patches and this HZ.
-
-        Raises KernelMissing, which names the cure.
-        """
-        digests = tuple(hashlib.sha256(file.read_bytes()).hexdigest() for file in patches)
-        for kernel in installed(self.path.parents[1]):  # next to it: a bundle has its own
-            if (kernel.base, kernel.digests, kernel.hz) == (self.id, digests, hz or self.hz):
+    def variant(self, wanted: ResolvedVariant) -> UmlKernel:
+        """Return the built kernel that differs as `wanted` says. Raises KernelMissing, which names the cure."""
+        own = digests(*([file.read_bytes() for file in files] for files in (wanted.patches, wanted.config)))
+        home = self.path.parents[1]  # next to it: a bundle has its own
+        base, hz = (_of_tree(wanted.tree, home), wanted.hz or HZ) if wanted.tree else (self.id, wanted.hz or self.hz)
+        for kernel in installed(home):
+            if (kernel.base or kernel.id, kernel.digests, kernel.hz) == (base, own, hz):
                 return kernel
-        marks = [f"patch {file.name}" for file in patches] + ([f"HZ {hz}"] if hz else [])
-        what = f"{self.name} with {' and '.join(marks)}"
+        what = f"{'a kernel' if wanted.tree else self.name} with {wanted}"
         raise KernelMissing(f"{what} is not built here: run `lab kernel build --variants`")
 
     def lacks(self, queue: str) -> bool:
@@ -104,6 +111,11 @@ def find(name: str | None = None, kernels: Sequence[UmlKernel] | None = None) ->
     raise KernelMissing(f"{what}{known}: run `lab kernel build{f' {name}' if name else ''}`")
 
 
+def digests(patches: Iterable[bytes], fragments: Iterable[bytes]) -> tuple[str, ...]:
+    """Return what tells the variants of one kernel apart besides their HZ."""
+    return tuple(hashlib.sha256(content).hexdigest() for content in (*patches, *fragments))
+
+
 def load(place: Path) -> UmlKernel | None:
     """Return the kernel in a folder of the cache, or None when there is no complete one."""
     try:
@@ -113,6 +125,7 @@ def load(place: Path) -> UmlKernel | None:
                 **plain,
                 "patches": tuple(plain["patches"]),
                 "digests": tuple(plain.get("digests", ())),
+                "config": tuple(plain.get("config", ())),
                 "path": place.absolute() / "linux",  # guests start in the folders of their trials
             },
         )
@@ -126,6 +139,14 @@ def save(kernel: UmlKernel) -> None:
     if kernel.digests:
         plain["digests"] = list(kernel.digests)
     (kernel.path.parent / "kernel.json").write_text(json.dumps(plain, indent=1) + "\n", encoding="utf-8")
+
+
+def _of_tree(tree: Path, home: Path) -> str:
+    """Return the id of the plain kernel of a tree as it stands. Raises KernelMissing when there is no tree."""
+    try:
+        return source.plain_recipe(source.of_tree(tree, home, Silent())).id
+    except InputError as error:
+        raise KernelMissing(str(error)) from None
 
 
 def series(name: str) -> str:

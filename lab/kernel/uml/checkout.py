@@ -7,7 +7,6 @@ its content only, an update touches only files that differ, and the user's tree 
 from __future__ import annotations
 
 import hashlib
-import re
 import shutil
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -15,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
+from lab import version
 from lab.errors import InputError, LabError
 from lab.kernel.uml import compiling
 from lab.kernel.uml.git import GitFailed, git
@@ -65,12 +65,10 @@ class Checkout:
 
     def version(self, name: str) -> str:
         """Return the version in the Makefile of the tree `name`, "7.2.13". Raises InputError, GitFailed."""
-        parts = dict(
-            re.findall(r"^(VERSION|PATCHLEVEL|SUBLEVEL) = (\d+)$", self._git("show", f"{name}:Makefile"), re.M)
-        )
-        if len(parts) < 3:
+        found = version.of_makefile(self._git("show", f"{name}:Makefile"))
+        if not found:
             raise InputError(f"{self.tree / 'Makefile'}: says no kernel's version")
-        return ".".join(parts[part] for part in ("VERSION", "PATCHLEVEL", "SUBLEVEL"))
+        return found
 
     @contextmanager
     def at(self, name: str, patches: Sequence[Patch], log: IO[bytes], compiler: Userland) -> Iterator[Path]:
@@ -86,13 +84,12 @@ class Checkout:
         building.touch()
         try:
             self._git("read-tree", "--reset", "-u", name, index="ours", tree=self.source)
-            compiling.patch(self.source, patches, log, compiler)
-            # Once git knows what patches changed or added, the next read-tree undoes it.
-            patched = [
-                path for patch in patches for path in re.findall(r"^\+\+\+ [^/]+/(\S+)", patch.text.decode(), re.M)
-            ]
-            stdin = "\0".join(patched)
-            self._git("update-index", "-z", "--add", "--remove", "--stdin", index="ours", tree=self.source, stdin=stdin)
+            try:
+                compiling.patch(self.source, patches, log, compiler)
+            finally:  # once git knows what patches changed or added, the next read-tree undoes it
+                changed = "\0".join(file for patch in patches for file in patch.files)
+                update = ("update-index", "-z", "--add", "--remove", "--stdin")
+                self._git(*update, index="ours", tree=self.source, stdin=changed)
             yield self.source
         except LabError:  # it failed, but was not cut short
             building.unlink()

@@ -13,7 +13,8 @@ from typing import IO
 
 from lab.errors import LabError
 from lab.kernel.base import folder
-from lab.kernel.uml import recipe
+from lab.kernel.uml import fragment, recipe
+from lab.kernel.uml.fragment import Fragment
 from lab.kernel.uml.recipe import Patch, Recipe
 from lab.userland.cache import Userland
 from lab.userland.program import LAUNCHERS
@@ -33,21 +34,60 @@ class BuildFailed(LabError):
 
 
 def patch(tree: Path, patches: Sequence[Patch], log: IO[bytes], compiler: Userland) -> None:
-    """Apply patches in order. Raises BuildFailed when one does not apply."""
+    """Apply patches in order; of the lab's own, those that the tree does not have already.
+
+    Raises BuildFailed when one does not apply: it names the files, or says that the tree has it.
+    """
+    always = [str(compiler.tree / LAUNCHERS / "patch"), "-p1", "--batch", "--no-backup-if-mismatch", "--reject-file=-"]
+
+    def run(each: Patch, *how: str) -> subprocess.CompletedProcess[bytes]:
+        environment = _environment(tree, compiler)
+        return subprocess.run([*always, *how], cwd=tree, env=environment, input=each.text, capture_output=True)
+
     for each in patches:
         log.write(f"patch {each.name}\n".encode())
-        log.flush()
-        command = [str(compiler.tree / LAUNCHERS / "patch"), "-p1", "--batch", "--forward", "--no-backup-if-mismatch"]
-        environment = _environment(tree, compiler)
-        if subprocess.run(command, cwd=tree, env=environment, input=each.text, stdout=log, stderr=log).returncode:
-            raise BuildFailed(f"patch {each.name} does not apply")
+        tried = run(each, "--forward", "--dry-run")
+        if not tried.returncode:
+            log.write(run(each, "--forward").stdout)
+            continue
+        log.write(tried.stdout)
+        is_there = not run(each, "--reverse", "--force", "--dry-run").returncode
+        if is_there and each.ours:
+            log.write(b"the tree has it already\n")
+            continue
+        whose = "the lab's patch" if each.ours else "patch"
+        reason = "the tree has it already" if is_there else _conflicts(tried.stdout.decode(errors="replace"))
+        raise BuildFailed(f"{whose} {each.name} does not apply: {reason}")
 
 
-def configure(tree: Path, made: Recipe, log: IO[bytes], compiler: Userland) -> None:
-    """Give the tree the recipe's configuration. Raises BuildFailed when kconfig does not keep all of it."""
+def _conflicts(said: str) -> str:
+    """Return from what `patch` said which files it fails in: 'net/ipv4/tcp.c (2 of 3 hunks, the first at line 12)'."""
+    found = []
+    for part in re.split(r"^(?=checking file |can't find file )", said, flags=re.MULTILINE):
+        lacking = re.search(r"^\|\+\+\+ [^/\s]+/(\S+)", part, re.MULTILINE)
+        failed = re.search(r"^(\d+) out of (\d+) hunks? (?:FAILED|ignored)", part, re.MULTILINE)
+        named = re.match(r"checking file (\S+)", part)
+        if part.startswith("can't find file") and lacking:
+            found.append(f"there is no {lacking.group(1)}")
+        elif named and failed:
+            first = re.search(r"^Hunk #\d+ FAILED at (\d+)", part, re.MULTILINE)
+            where = f", the first at line {first.group(1)}" if first else ""
+            hunks = f"{failed.group(1)} of {failed.group(2)} hunk{'' if failed.group(2) == '1' else 's'}"
+            found.append(f"{named.group(1)} ({hunks}{where})")
+    return "; ".join(found) or (said.strip().splitlines() or ["no reason given"])[-1]
+
+
+def configure(tree: Path, made: Recipe, log: IO[bytes], compiler: Userland, fragments: Sequence[Fragment] = ()) -> None:
+    """Give the tree the recipe's configuration, of which `fragments` are a part.
+
+    Raises SpecError when kconfig does not keep all of these, BuildFailed when it does not keep all of the lab's.
+    """
     (tree / "lab.config").write_text(made.config, encoding="utf-8")
     make(tree, ["allnoconfig", "KCONFIG_ALLCONFIG=lab.config"], log, compiler)
-    lost = recipe.lost_options(made.config, (tree / ".config").read_text(encoding="utf-8"))
+    resolved = (tree / ".config").read_text(encoding="utf-8")
+    fragment.check(fragments, resolved, tree)
+    given = {str(option) for each in fragments for option in each.options}
+    lost = [line for line in recipe.lost_options(made.config, resolved) if line not in given]
     if lost:
         log.write("".join(f"lost: {line}\n" for line in lost).encode())
         raise BuildFailed(f"the configuration did not keep {', '.join(lost)}")

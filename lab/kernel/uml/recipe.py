@@ -6,7 +6,7 @@ import hashlib
 import json
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from lab.errors import InputError
@@ -36,6 +36,7 @@ class Patch:
 
     name: str  # the file's name without its suffix
     text: bytes
+    ours: bool = False  # the lab's own, which a tree may have already
 
     @property
     def files(self) -> tuple[str, ...]:
@@ -97,7 +98,9 @@ def own_patches(series: str) -> tuple[Patch, ...]:
     patches = read_patches(sorted((UML / "patches").glob("*.patch")))
     number = _number(series)
     return tuple(
-        patch for patch in patches if _bound(patch, "Since", "0.0") <= number <= _bound(patch, "Until", "9999.0")
+        replace(patch, ours=True)
+        for patch in patches
+        if _bound(patch, "Since", "0.0") <= number <= _bound(patch, "Until", "9999.0")
     )
 
 

@@ -22,17 +22,30 @@ from typing import IO, Protocol
 import zstandard
 
 from lab import version
-from lab.building import Progress
+from lab.building import Progress, alone
 from lab.errors import InputError, MachineError
 from lab.kernel import debian
+from lab.kernel.uml import recipe
 from lab.kernel.uml.checkout import Checkout
-from lab.kernel.uml.recipe import Patch
+from lab.kernel.uml.recipe import Patch, Recipe
 from lab.userland import deb
 from lab.userland.cache import Userland
+from lab.userland.lock import locked
 from lab.userland.mirror import chosen
 from lab.userland.program import command
 
-__all__ = ["Source", "extract", "fetch", "from_file", "from_tree", "remembered", "resolve", "unpack"]
+__all__ = [
+    "Source",
+    "extract",
+    "fetch",
+    "from_file",
+    "from_tree",
+    "of_tree",
+    "plain_recipe",
+    "remembered",
+    "resolve",
+    "unpack",
+]
 
 PIECE = 1 << 20  # bytes unpacked at a time
 _DRIVERS = (
@@ -142,6 +155,20 @@ def from_file(path: Path) -> Source:
     if not series:
         raise InputError(f"{path}: no kernel source, or its version is not in its name")
     return Source(series, number, _digest(path), path)
+
+
+def of_tree(tree: Path, cache: Path, progress: Progress) -> Source:
+    """Describe what a user's tree holds now, committed or not. Raises InputError when it is none, GitFailed."""
+    checkout = Checkout.of(tree, cache)
+    with alone(cache, progress):
+        progress.say(f"looking for what changed in {checkout.tree}")
+        return from_tree(checkout, checkout.snapshot())
+
+
+def plain_recipe(source: Source) -> Recipe:
+    """Return the recipe of the plain kernel of a source."""
+    config, patches = recipe.config(source.series, recipe.HZ), recipe.own_patches(source.series)
+    return Recipe(source.series, source.sha256, config, patches, locked("compiler").id)
 
 
 def from_tree(checkout: Checkout, content: str) -> Source:

@@ -6,7 +6,6 @@ import contextlib
 import hashlib
 import json
 import tempfile
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
@@ -22,6 +21,7 @@ from lab.kernel.vm.cpio import Archive
 from lab.kernel.vm.image import release, unpacked
 from lab.kernel.vm.modules import load_order, modules
 from lab.spec.clock import Clock, Place
+from lab.spec.variant import ResolvedVariant
 from lab.units import Size
 from lab.userland import deb
 from lab.userland.tree import Tree
@@ -70,15 +70,9 @@ class StockKernel:
             "machine": _machine(),
         }
 
-    def variant(self, patches: Sequence[Path] = (), hz: int | None = None) -> StockKernel:
-        """Return itself when nothing differs.
-
-        Raises MachineError otherwise: it is what the distribution made it.
-        """
-        if not patches and hz is None:
-            return self
-        what = " and ".join([f"patch {file.name}" for file in patches] + ([f"HZ {hz}"] if hz else []))
-        raise MachineError(f"a distribution's kernel has no variant with {what}: --on uml has")
+    def variant(self, wanted: ResolvedVariant) -> StockKernel:
+        """Raise MachineError: it is what the distribution made it."""
+        raise MachineError(f"a distribution's kernel has no variant with {wanted}: --on uml has")
 
     def lacks(self, queue: str) -> bool:  # noqa: ARG002
         """Return False: only its guest can tell, which has its modules."""

@@ -1,0 +1,55 @@
+"""Resolve how a case's kernel differs from the run's: the files that say so, found and read."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from lab import version
+from lab.spec.experiment import Variant
+
+__all__ = ["ResolvedVariant", "resolve"]
+
+
+@dataclass(frozen=True)
+class ResolvedVariant:
+    """Holds the files that make a kernel another one, and its HZ. A `tree` takes the place of the run's source."""
+
+    patches: tuple[Path, ...] = ()
+    config: tuple[Path, ...] = ()  # fragments
+    hz: int | None = None
+    tree: Path | None = None
+    version: str = ""  # the tree's, "7.2.13"; "" without a tree, or where there is none
+
+    def __str__(self) -> str:
+        """Say all of it: 'patch a.patch and HZ 250'."""
+        parts = [f"tree {self.tree}"] if self.tree else []
+        parts += [f"patch {file.name}" for file in self.patches] + [f"fragment {file.name}" for file in self.config]
+        return " and ".join([*parts, f"HZ {self.hz}"] if self.hz else parts)
+
+    def describes(self, kernel: dict[str, Any]) -> bool:
+        """Return whether a kernel, as a trial describes it, is this variant of some kernel, by the files' names."""
+        named = [[file.stem for file in files] for files in (self.patches, self.config)]
+        if named != [kernel.get("patches"), kernel.get("config", [])] or self.hz not in (None, kernel.get("hz")):
+            return False
+        return self.tree.name == kernel.get("tree") if self.tree else "base" in kernel
+
+
+def resolve(variant: Variant, folder: Path) -> ResolvedVariant:
+    """Find the files of a variant, which an experiment in `folder` names."""
+    tree = (folder / Path(variant.tree).expanduser()).resolve() if variant.tree else None
+    return ResolvedVariant(
+        patches=tuple(folder / name for name in variant.patches),
+        config=tuple(folder / name for name in variant.config),
+        hz=variant.hz,
+        tree=tree,
+        version=_version(tree) if tree else "",
+    )
+
+
+def _version(tree: Path) -> str:
+    try:
+        return version.of_makefile((tree / "Makefile").read_text(encoding="utf-8", errors="replace"))
+    except OSError:
+        return ""
