@@ -50,6 +50,7 @@ from lab.metric.metrics import (
     window_plateau,
     window_settled,
 )
+from lab.metric.paths import path_share
 from lab.metric.program import program_json, program_match
 from lab.metric.queue import (
     mean_queue_delay,
@@ -123,6 +124,7 @@ __all__ = [
     "of_flow",
     "packets_per_gb",
     "part_of",
+    "path_share",
     "ping_rtt",
     "program_json",
     "program_match",

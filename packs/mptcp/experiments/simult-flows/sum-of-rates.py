@@ -1,0 +1,83 @@
+"""Two paths carry 16 MiB as fast as the sum of their rates, to a tenth of what the kernel's own test allows.
+
+The cases of simult_flows.sh, each in both directions. For headers, and for whatever else happens, that test allows 10 %
+of what all paths carry, and 50 ms. Its sender sleeps for 200 ms after the first bytes.
+"""
+
+from lab import metric, model
+from lab.probe import Netstat
+from lab.spec.experiment import Absolute, Arm, Demonstrated, Experiment, Implied
+from lab.units import Duration, Rate, Size
+from lab.workload import Flow, Flows, Program
+
+LARGE, SMALL, SLEEP = Size.of("16 MiB"), Size.of("80 KiB"), Duration.of("200 ms")
+FRAME, PACKET = 1538, 1514  # B: netem's own rates know neither preamble, nor FCS, nor gap
+LARGE_BUFFER = {"net.ipv4.tcp_wmem": "4096 4194304 4194304"}
+
+
+def transfer(download: bool) -> Flows:
+    """A transfer to the client, or from it; where in a tick it begins is the seed's."""
+    run = ("python3", "{files}/_paths.py", "python3", "{files}/_transfer.py")
+    ours, theirs = (SMALL, LARGE) if download else (LARGE, SMALL)
+    program = Program(
+        argv=(*run, "{server}", "{port}", str(ours.bytes)),
+        service=(*run, "listen", "{port}", str(theirs.bytes)),
+        files=("_paths.py", "_transfer.py"),
+        client="client",
+        server="server",
+    )
+    return Flows((Flow("transfer", program, spread=Duration.of("10 ms")),))
+
+
+def case(part: str, way: str, *links: tuple[int, int, int], buffer: Demonstrated | None = None) -> Arm:
+    """One case one way: of each link its Mbit/s, its ms one way, and how many frames its queue and its delay hold."""
+    paths = tuple(
+        model.Path(Rate(int(rate * 1e6 / 8 * FRAME / PACKET) * 8), Duration(delay * 10**6)) for rate, delay, _ in links
+    )
+    together = SLEEP.seconds + 8 * LARGE.bytes / model.goodput_of_paths(paths).number
+    allowed = 8 * LARGE.bytes / sum(rate * 10**6 for rate, _, _ in links) / 9 + 0.05
+    tenth = Absolute(f"{allowed / 10:.4f} s", because="the headers' true share is in the figure, so a tenth is enough")
+    return Arm(
+        f"{part.replace(' ', '-').replace(',', '')}-{way}{'-large-buffer' if buffer else ''}",
+        Implied(
+            f"{together:.4f} s", "transfer size, aggregated link speed and header overhead", "" if buffer else part
+        ),
+        links={
+            name: {"rate": path.rate, "delay": path.delay, "limit": limit}
+            for name, path, (_, _, limit) in zip(("first", "second"), paths, links, strict=True)
+        },
+        sysctls=LARGE_BUFFER if buffer else {},
+        workload=transfer(way == "down"),
+        metric=metric.program_json(
+            "seconds", unit="s", file=f"transfer/{'program' if way == 'down' else 'service'}.out"
+        ),
+        prediction=model.transfer_time_by_paths(paths, LARGE, "receiver" if way == "down" else "sender", SLEEP),
+        tolerance=tenth,
+        accuracy=tenth,
+        explains=buffer,
+    )
+
+
+UNBALANCED = ((10, 1, 40), (3, 25, 30))
+OPPOSED = ((10, 25, 50), (3, 1, 30))
+BUFFER = Demonstrated("a send buffer that is as large as it may become from the start does not hold the fast path up")
+
+EXPERIMENT = Experiment(
+    topology="two-paths",
+    workload=transfer(download=True),
+    probes=(Netstat(node="client"), Netstat(node="server")),
+    metric=metric.program_json("seconds", unit="s"),
+    path=("server", "client"),
+    arms=(
+        *(case("balanced", way, (10, 0, 20), (10, 0, 20)) for way in ("down", "up")),
+        *(case("balanced, unbalanced delay", way, (10, 1, 20), (10, 25, 50)) for way in ("down", "up")),
+        *(case("unbalanced", way, (10, 0, 30), (3, 0, 20)) for way in ("down", "up")),
+        *(case("unbalanced, unbalanced delay", way, *UNBALANCED) for way in ("down", "up")),
+        *(case("unbalanced, opposed delay", way, *OPPOSED) for way in ("down", "up")),
+        case("unbalanced, unbalanced delay", "down", *UNBALANCED, buffer=BUFFER),
+    ),
+    tolerance=Absolute("1 s", because="each case has its own"),
+    unexplained="a large send buffer takes most of what is missing with opposed delays, too, but not all; of the other "
+    "cases no arm shows what holds them up",
+    expect="partly",
+)
