@@ -7,7 +7,7 @@ from pathlib import Path
 
 from lab.prediction import Prediction
 from lab.spec.clock import Clock
-from lab.spec.experiment import Cause, Claimed, Metric, Tolerance, Untestable, Variant
+from lab.spec.experiment import Cause, Claimed, Metric, Programs, Tolerance, Untestable, Variant
 from lab.spec.key import CaseKey
 from lab.spec.network import Network
 from lab.spec.task import Interference, Task, Traffic
@@ -30,6 +30,7 @@ class Case:
     middleboxes: tuple[Interference, ...]
     kernel: Variant | None  # how its kernel differs from the run's; None: not at all
     patches: tuple[Path, ...]  # the variant's files
+    userland: Programs  # what its guests boot from, unless they use the host's own programs
     clock: Clock
     samples: int
     path: tuple[str, str]

@@ -129,6 +129,7 @@ class LoadedExperiment:
             middleboxes=middleboxes,
             kernel=kernel,
             patches=tuple(self.path.parent / name for name in kernel.patches) if kernel else (),
+            userland=experiment.userland,
             clock=arm.clock or experiment.clock,
             samples=samples,
             path=experiment.path,

@@ -37,6 +37,7 @@ BASELINE = Case(
     middleboxes=(),
     kernel=None,
     patches=(),
+    userland="guest",
     clock="virtual",
     samples=1,
     path=("sender", "receiver"),
