@@ -111,6 +111,7 @@ def draw(date: str, number: int) -> Drawn:
         probes=figure.probes,
         middleboxes=(),
         kernel=None,
+        userland="guest",
         clock="virtual",
         samples=1,
         path=("sender", "receiver"),

@@ -63,7 +63,7 @@ from lab.metric.queue import (
 from lab.metric.rtt import RoundTrips, echo_error, round_trips_of, rtt_samples, srtt_difference
 from lab.metric.sack import sack_blocks
 from lab.metric.segments import fragments, header_share, largest_payload, mss_in, transfer_time
-from lab.metric.signals import marked_share, retransmitted_share
+from lab.metric.signals import marked_share, most_in_flight, retransmitted_share
 from lab.metric.sojourn import queue_delay, sojourns
 from lab.metric.steady import steady_goodput, steady_idle_share, steady_rtt
 from lab.metric.transfers import completion_time, completion_times
@@ -120,6 +120,7 @@ __all__ = [
     "marked_share",
     "mean_queue_delay",
     "message_latency",
+    "most_in_flight",
     "mss_in",
     "of_flow",
     "packets_per_gb",

@@ -1,4 +1,4 @@
-"""Measure what a network says to a sender, by the sender's own counts (tcp_info): what was lost, what was marked."""
+"""Measure a sender by its own counts (tcp_info): what it has in flight, and what was lost and marked of it."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from lab.metric.metrics import Metric, tcp_info_of
 from lab.record.record import Record
 from lab.units import Value
 
-__all__ = ["marked_share", "retransmitted_share"]
+__all__ = ["marked_share", "most_in_flight", "retransmitted_share"]
 
 
 def retransmitted_share(node: str = "sender") -> Metric:
@@ -18,6 +18,25 @@ def retransmitted_share(node: str = "sender") -> Metric:
 def marked_share(node: str = "sender") -> Metric:
     """Measure the share of delivered segments that the receiver reported as marked (ECN's CE)."""
     return _share("delivered_ce", "delivered", node)
+
+
+def most_in_flight(node: str, start: float, end: float) -> Metric:
+    """Measure the most segments that a connection had in flight, in seconds since it was first looked at.
+
+    The kernel counts so what is neither acknowledged, nor known to be elsewhere, and what was sent again.
+    """
+
+    def measure(record: Record) -> Value:
+        samples = tcp_info_of(record, node)
+        seconds = (samples.time_ns - samples.time_ns[0]) / 1e9
+        within = (seconds >= start) & (seconds < end)
+        if not within.any():
+            raise MetricError(f"the connection of '{node}' was not looked at from {start:g} to {end:g} s")
+        counts = {name: samples[name].astype(int) for name in ("unacked", "sacked", "lost", "retrans")}
+        in_flight = counts["unacked"] - counts["sacked"] - counts["lost"] + counts["retrans"]
+        return Value(int(in_flight[within].max()), "1")
+
+    return measure
 
 
 def _share(part: str, whole: str, node: str) -> Metric:

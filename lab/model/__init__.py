@@ -22,6 +22,7 @@ from lab.model.aqm import (
     rtt_of_sparse_flow,
     rtt_through_full_queue,
 )
+from lab.model.bbr import bbr_inflight_bound
 from lab.model.dctcp import dctcp_marked_share, dctcp_queue_delay
 from lab.model.duration import completion_time_by_rounds, transfer_time, transfer_time_by_rounds
 from lab.model.goodput import (
@@ -47,7 +48,7 @@ from lab.model.mss import (
     tcp_header_length,
 )
 from lab.model.multipath import Path, goodput_of_paths, transfer_time_by_paths
-from lab.model.queueing import bdp, dctcp_threshold
+from lab.model.queueing import bdp, dctcp_threshold, mean_wait
 from lab.model.response import goodput_response_cubic, goodput_response_reno, window_cubic, window_reno
 from lab.model.rtt import (
     rtt_despite_retransmission,

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from lab.model.line import ModelError
+from lab.model.line import ModelError, frame
 from lab.model.scenario import Scenario
-from lab.prediction import law
+from lab.prediction import Prediction, law
 from lab.units import Duration, Rate, Size, Value
 
 
@@ -41,3 +41,27 @@ def dctcp_threshold(scenario: Scenario) -> Value:
     Valid for senders in step with one another, of which each has a window of many segments.
     """
     return Value(bdp(scenario).number / 7, "B")
+
+
+def mean_wait(load: float) -> Prediction:
+    """Return the law of the mean wait of frames that come by chance, at a load of so much of the rate.
+
+    Raises ValueError for a load that no queue can stand, or none.
+    """
+    if not 0 < load < 1:
+        raise ValueError(f"a load of {load:g} leaves no queue of a mean length: it is above 0 and below 1")
+
+    @law(
+        formula="load / (1 − load) × frame / (2 × rate)", source="Erlang (1909); Pollaczek (1930) and Khinchine (1932)"
+    )
+    def wait(scenario: Scenario) -> Value:
+        """In M/D/1 a frame finds half of one on its way, where there is one, and those that came before it.
+
+        It holds for frames of one size, as long as the path takes; for arrivals that know nothing of one another
+        (Poisson's); where nothing is dropped; and for the mean of a time much longer than frame / rate / (1 − load)².
+        """
+        if scenario.rate is None:
+            raise ModelError("no link of the path has a rate: nothing waits")
+        return Value(load / (1 - load) * float(scenario.rate.time_for(frame(scenario))) / 2, "s")
+
+    return wait

@@ -20,6 +20,7 @@ from lab.spec.loaded import LoadedExperiment
 from lab.spec.network import Network
 from lab.spec.variant import ResolvedVariant
 from lab.units import to_plain
+from lab.userland import builder
 from lab.userland.cache import Userland
 
 
@@ -32,7 +33,8 @@ class Settings:
     seed: int = 1
     repeat: int = 1
     fabric: str = FABRICS[0]
-    userland: Userland | None = None  # that guests boot from; None: the host's own programs
+    # what guests boot from unless their experiment names another one; None: the host's own programs
+    userland: Userland | None = None
 
     def __post_init__(self) -> None:
         if self.clock not in self.kernel.clocks:
@@ -90,13 +92,14 @@ def _planned(loaded: LoadedExperiment, case: Case, settings: Settings, kernel: K
     if not cpu_takes_time(settings.kernel.on, clock) and case.workload.greedy and not _limited(case.network):
         message = "a flow that sends all it can needs a link with a rate: without one, virtual time hardly moves"
         raise SpecError([loaded.problem(case, message)])
-    _check_programs(loaded, case, settings.userland)
+    userland = _userland(case, settings)
+    _check_programs(loaded, case, userland)
     samples = _samples(case, clock, settings)
     try:
         if isinstance(kernel, MachineError):
             raise kernel
         queues.check(kernel, case.network, loaded.topology, lambda message: loaded.problem(case, message))
-        given = (settings.seed, loaded.source_sha256, settings.fabric, settings.userland)
+        given = (settings.seed, loaded.source_sha256, settings.fabric, userland)
         trial = trial_of(case, kernel, clock, *given)
     except MachineError as missing:
         return PlannedCase(case, settings.kernel, clock, samples, (), str(missing))
@@ -104,11 +107,18 @@ def _planned(loaded: LoadedExperiment, case: Case, settings: Settings, kernel: K
     return PlannedCase(case, kernel, clock, samples, trials)
 
 
+def _userland(case: Case, settings: Settings) -> Userland | None:
+    """Return what the case's guests boot from, made now if it is another one than the run's and not here yet."""
+    if settings.userland is None or case.userland == "guest":
+        return settings.userland
+    return builder.ready(case.userland)
+
+
 def _check_programs(loaded: LoadedExperiment, case: Case, userland: Userland | None) -> None:
     """Raise SpecError where a program that the case starts is not there, or one that it brings does not compile."""
     if lacking := programs.missing(case.workload, userland):
         names = " and ".join(f"'{name}'" for name in lacking)
-        where = "on this machine" if userland is None else "in the userland"
+        where = "on this machine" if userland is None else f"in the userland '{case.userland}'"
         message = f"there is no program {names} {where}, nor among the experiment's files and sources"
         raise SpecError([loaded.problem(case, message)])
     try:

@@ -6,10 +6,8 @@ The compiler is the locked one that kernels are compiled by, so that a source ma
 from __future__ import annotations
 
 import hashlib
-import os
 import re
 import shutil
-import subprocess
 import tempfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -23,7 +21,7 @@ from lab.spec.task import Traffic
 from lab.units import to_plain
 from lab.userland import cache as userlands
 from lab.userland.cache import Userland
-from lab.userland.program import LAUNCHERS
+from lab.userland.program import gcc
 from lab.workload.program import content
 
 __all__ = ["CompileError", "compile_all", "missing", "place", "versions"]
@@ -124,10 +122,7 @@ def _compiled(name: str, source: bytes) -> Path:
 
 
 def _compile(name: str, to: Path, folder: Path, compiler: Userland) -> None:
-    launchers = compiler.tree / LAUNCHERS
-    environment = {"PATH": f"{launchers}:{os.defpath}", "HOME": str(folder), "TMPDIR": str(folder), "LC_ALL": "C"}
-    command = [str(launchers / "gcc"), *FLAGS, "-o", str(to), name]
-    done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, errors="replace")
+    done = gcc(compiler.tree, folder, *FLAGS, "-o", str(to), name)
     if done.returncode:
         first = re.search(r":(\d+):(?:\d+:)? (?:fatal )?error: (.*)", done.stderr)
         last = (done.stderr.strip().splitlines() or ["the compiler left no message"])[-1]

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from lab.prediction import Prediction
 from lab.spec.clock import Clock
-from lab.spec.experiment import Cause, Claimed, Metric, Tolerance, Untestable
+from lab.spec.experiment import Cause, Claimed, Metric, Programs, Tolerance, Untestable
 from lab.spec.key import CaseKey
 from lab.spec.network import Network
 from lab.spec.task import Interference, Task, Traffic
@@ -29,6 +29,7 @@ class Case:
     probes: tuple[Task, ...]
     middleboxes: tuple[Interference, ...]
     kernel: ResolvedVariant | None  # how its kernel differs from the run's; None: not at all
+    userland: Programs  # what its guests boot from, unless they use the host's own programs
     clock: Clock
     samples: int
     path: tuple[str, str]

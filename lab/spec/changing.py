@@ -12,9 +12,8 @@ from lab.units import Duration, Rate, Size
 
 Way = Callable[[str], Any]  # what holds for a key in this direction, or None
 SLOWEST = Rate.of("1 kbit/s")  # below it a frame takes longer than the minute for which the kernel's HTB can wait
-CORRELATED = Duration.of(
-    "2 s"
-)  # netem's tabledist() takes 32 bits modulo twice the jitter: low bits are not correlated
+# netem's tabledist() takes 32 bits modulo twice the jitter, which netem_change() caps: low bits are not correlated
+CORRELATED, MOST_JITTER = Duration.of("2 s"), Duration(2**31 - 1)
 ORDINARY = Size(1500)  # the MTU of a link that gives none
 
 
@@ -36,6 +35,8 @@ def contradictions(way: Way, place: Callable[[str], Place]) -> Iterator[tuple[Pl
         yield place("rate"), f"{way('rate')} is too slow for a queue: {SLOWEST} at least"
     if way("burst_loss") is not None and way("loss"):
         yield place("burst_loss"), "it is in place of loss: give one of them"
+    if (way("jitter") or Duration(0)) > MOST_JITTER:
+        yield place("jitter"), f"netem draws no jitter of more than {MOST_JITTER}"
     if way("jitter_correlation") and not way("jitter"):
         yield place("jitter_correlation"), "there is no jitter to correlate"
     elif way("jitter_correlation") and way("jitter") < CORRELATED:

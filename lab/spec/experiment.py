@@ -39,6 +39,7 @@ __all__ = [
     "Metric",
     "Point",
     "Prediction",
+    "Programs",
     "Refutes",
     "Reported",
     "Sweep",
@@ -50,6 +51,7 @@ __all__ = [
 
 Metric = Callable[[Any], Value]  # takes a record
 Expected = Literal["reproduced", "partly", "not reproduced", "not testable as stated"]
+Programs = Literal["guest", "programs"]  # the locked userlands that guests can boot from
 
 
 @dataclass(frozen=True)
@@ -163,6 +165,8 @@ class Experiment(Changes):
     arms: tuple[Arm, ...]
     sweep: Sweep | None = None
     kernel: Variant | None = None
+    # what its guests boot from where they do not use the host's own programs: `programs` has more applications
+    userland: Programs = "guest"
     clock: Clock = "virtual"
     # how often a trial runs: in virtual time with as many seeds, in real time as it is
     samples: int = 1
@@ -187,6 +191,8 @@ class Experiment(Changes):
                 )
             if arm.clock not in (None, *CLOCKS):
                 raise ValueError(f"arm '{arm.name}': clock='{arm.clock}' should be 'virtual' or 'real'")
+        if self.userland not in get_args(Programs):
+            raise ValueError(f"userland='{self.userland}' should be one of {', '.join(map(repr, get_args(Programs)))}")
         if self.clock not in CLOCKS:
             raise ValueError(f"clock='{self.clock}' should be 'virtual' or 'real'")
         if any(samples < 1 for samples in (self.samples, *(arm.samples or 1 for arm in self.arms))):

@@ -128,6 +128,7 @@ class LoadedExperiment:
             probes=probes,
             middleboxes=middleboxes,
             kernel=variant.resolve(kernel, self.path.parent) if kernel else None,
+            userland=experiment.userland,
             clock=arm.clock or experiment.clock,
             samples=samples,
             path=experiment.path,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from lab.errors import InputError
 from lab.spec.clock import Place
-from lab.userland import cache
-from lab.userland.cache import Userland, UserlandMissing
+from lab.userland import builder
+from lab.userland.cache import Userland
 
 __all__ = ["CHOICES", "chosen"]
 
@@ -22,11 +22,4 @@ def chosen(name: str, on: Place) -> Userland | None:
         raise InputError(f"--userland {name}: it is {' or '.join(CHOICES)}")
     if name == "host" or on != "uml":
         return None
-    try:
-        return cache.find("guest")
-    except UserlandMissing:
-        from lab.building import shown
-        from lab.userland.builder import build
-
-        with shown() as progress:
-            return build("guest", progress)
+    return builder.ready("guest")

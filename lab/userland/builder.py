@@ -5,34 +5,48 @@ from __future__ import annotations
 import hashlib
 import os
 import shutil
-from collections.abc import Sequence
+import tempfile
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 
 from lab import cache as caches
-from lab.building import UNFINISHED, Progress, alone, terminable
+from lab.building import UNFINISHED, Progress, alone, shown, terminable
 from lab.errors import MachineError
 from lab.userland import cache, deb, index, lock, recipe
-from lab.userland.cache import MANIFEST, TREE, Userland
+from lab.userland.cache import MANIFEST, TREE, Userland, UserlandMissing
 from lab.userland.index import Keys
 from lab.userland.lock import Lock, Name, Package
 from lab.userland.manifest import manifest
 from lab.userland.mirror import Mirrors, NotFetched, chosen, moment
-from lab.userland.program import LAUNCHERS, compile_python, launcher
+from lab.userland.program import LAUNCHERS, compile_python, gcc, launcher
 from lab.userland.recipe import Recipe
 from lab.userland.tree import Tree
 
-__all__ = ["PackageGone", "build", "keys", "renew"]
+__all__ = ["PackageGone", "build", "keys", "ready", "renew"]
 
 ROOM = 2 << 30  # bytes that a build takes for a while
 CONNECTIONS = 4
+LIBRARY = ("-O2", "-Wall", "-Werror", "-fPIC", "-shared", "-nostdlib", "-Wl,--build-id=none")
 NOBODY = "0" * 64  # the tree of a lock that is being made
 
 
 class PackageGone(MachineError):
     """The mirrors no longer have a package as it is locked."""
+
+
+def ready(name: Name) -> Userland:
+    """Return the userland of this name, made now if it is not here, which standard error shows.
+
+    Raises what `build` raises.
+    """
+    try:
+        return cache.find(name)
+    except UserlandMissing:
+        with shown() as progress:
+            return build(name, progress)
 
 
 def build(name: Name, progress: Progress) -> Userland:
@@ -44,9 +58,10 @@ def build(name: Name, progress: Progress) -> Userland:
     found = cache.load(wanted.id)
     if found is not None:
         return found
-    mirrors = chosen(wanted.snapshot)
+    made, mirrors = recipe.read(name), chosen(wanted.snapshot)
+    libraries = _compiled(made, progress)
     with alone(cache.folder(), progress):
-        return cache.load(wanted.id) or _make(recipe.read(name), wanted, mirrors, progress)
+        return cache.load(wanted.id) or _make(made, libraries, wanted, mirrors, progress)
 
 
 def keys(progress: Progress, file: Path | None = None) -> Keys:
@@ -80,15 +95,31 @@ def renew(name: Name, progress: Progress, keyring: Path | None = None, *, packag
     else:
         new = replace(old, tree=NOBODY)
         mirrors = chosen(new.snapshot)
+    libraries = _compiled(made, progress)
     with alone(cache.folder(), progress):
-        userland = _make(made, new, mirrors, progress)
+        userland = _make(made, libraries, new, mirrors, progress)
     whole = (userland.tree.parent / MANIFEST).read_bytes()
     new = replace(new, tree=hashlib.sha256(whole).hexdigest())
     file.write_text(lock.render(new), encoding="utf-8")
     return new
 
 
-def _make(made: Recipe, wanted: Lock, mirrors: Mirrors, progress: Progress) -> Userland:
+def _compiled(made: Recipe, progress: Progress) -> dict[str, bytes]:
+    """Return path -> content of the libraries that the recipe has as sources, of the locked compiler's."""
+    if not made.libraries:
+        return {}
+    compiler, found = build("compiler", progress), {}
+    for path, source in made.libraries.items():
+        with tempfile.TemporaryDirectory(prefix="replab-library-") as folder:
+            (Path(folder) / "library.c").write_text(source, encoding="utf-8")
+            done = gcc(compiler.tree, Path(folder), *LIBRARY, "-o", "library.so", "library.c")
+            if done.returncode:
+                raise MachineError(f"{path} of {made.name}.toml does not compile: {done.stderr.strip()}")
+            found[path] = (Path(folder) / "library.so").read_bytes()
+    return found
+
+
+def _make(made: Recipe, libraries: Mapping[str, bytes], wanted: Lock, mirrors: Mirrors, progress: Progress) -> Userland:
     """Make the tree in a folder of its own; keep it if it is the one that the lock names, or the lock names none."""
     home = cache.folder()
     if shutil.disk_usage(home).free < ROOM:
@@ -98,8 +129,8 @@ def _make(made: Recipe, wanted: Lock, mirrors: Mirrors, progress: Progress) -> U
         try:
             files = _fetched(wanted.packages, mirrors, progress)
             place.mkdir()
-            _fill(place / TREE, made, wanted, files, progress)
-            progress.say(f"checking the {made.name}'s userland")
+            _fill(place / TREE, made, libraries, wanted, files, progress)
+            progress.say(f"checking the userland {made.name}")
             text = manifest(place / TREE)
             found = hashlib.sha256(text.encode()).hexdigest()
             if wanted.tree not in (NOBODY, found):
@@ -149,8 +180,15 @@ def _fetched(packages: Sequence[Package], mirrors: Mirrors, progress: Progress) 
     return files
 
 
-def _fill(target: Path, made: Recipe, wanted: Lock, files: Sequence[Path], progress: Progress) -> None:
-    progress.say(f"unpacking the {made.name}'s userland")
+def _fill(
+    target: Path,
+    made: Recipe,
+    libraries: Mapping[str, bytes],
+    wanted: Lock,
+    files: Sequence[Path],
+    progress: Progress,
+) -> None:
+    progress.say(f"unpacking the userland {made.name}")
     tree = Tree(target, made.remove)
     for number, (package, file) in enumerate(zip(wanted.packages, files, strict=True), 1):
         with deb.contents(file) as tar:
@@ -167,6 +205,8 @@ def _fill(target: Path, made: Recipe, wanted: Lock, files: Sequence[Path], progr
         tree.write(path, text.encode(), False, made.name)
     for path, text in made.programs.items():
         tree.write(path, text.encode(), True, made.name)
+    for path, content in libraries.items():
+        tree.write(path, content, True, made.name)
     launched = {**{name: f"usr/bin/{name}" for name in made.commands}, **made.launchers}
     for name, program in launched.items():
         tree.write(f"{LAUNCHERS}/{name}", launcher(*program.split(" ", 1)).encode(), True, made.name)

@@ -13,7 +13,7 @@ from lab.errors import InputError, MachineError
 __all__ = ["NAMES", "Lock", "Name", "Package", "file_of", "locked", "parse", "render"]
 
 HERE = Path(__file__).parent
-Name = Literal["guest", "compiler", "lab", "keyring"]
+Name = Literal["guest", "programs", "compiler", "lab", "keyring"]
 NAMES: tuple[Name, ...] = get_args(Name)
 
 HEADER = """\

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
 from lab.errors import MachineError
 
-__all__ = ["LAUNCHERS", "PYTHON", "command", "compile_python", "launcher"]
+__all__ = ["LAUNCHERS", "PYTHON", "command", "compile_python", "gcc", "launcher"]
 
 LOADER = "usr/lib64/ld-linux-x86-64.so.2"
 LIBRARIES = "usr/lib/x86_64-linux-gnu"
@@ -34,6 +35,14 @@ def launcher(program: str, arguments: str = "") -> str:
         f'exec "$tree/{LOADER}" --inhibit-cache --library-path "$tree/{LIBRARIES}" --argv0 "$0" '
         f'"$tree/{program}" {first}"$@"\n'
     )
+
+
+def gcc(compiler: Path, folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """Run the gcc of the userland `compiler` in `folder`, where it keeps its temporary files. Raises OSError."""
+    launchers = compiler / LAUNCHERS
+    environment = {"PATH": f"{launchers}:{os.defpath}", "HOME": str(folder), "TMPDIR": str(folder), "LC_ALL": "C"}
+    command = [str(launchers / "gcc"), *arguments]
+    return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, errors="replace")
 
 
 def compile_python(tree: Path, folders: Sequence[str], root: Path, prefix: str = "/") -> None:

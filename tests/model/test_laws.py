@@ -105,3 +105,32 @@ def test_no_window_carries_more_than_its_law(milliseconds: int, sndbuf: int, rcv
         each = path(f"{milliseconds} ms", sndbuf=sndbuf, rcvbuf=rcvbuf, writer=writer, sender=sender)
         edge = 8 * smaller_window(each)  # the measured second may begin just ahead of a window's ACKs
         assert model.goodput_steady(each).number <= model.goodput_window_over_rtt(each).number + edge
+
+
+def test_bbr_has_two_products_in_flight_and_some_bursts() -> None:
+    there, back = hop("50 Mbit/s", "20 ms"), hop("1 Gbit/s", "20 ms")
+    alone = scenario(there, back, writer=Writer(congestion="bbr"))
+    # 40.25 ms at 4,063.7 frames a second are 163.6. A quantum is 1,500 B x 4,063.7 x 1.25 / 1,024, five segments.
+    assert model.bbr_inflight_bound(alone) == Value(328 + 2 + 3 * 5 + 1 + 2, "1")
+    slow = scenario(hop("1 Mbit/s", "20 ms"), back, writer=Writer(congestion="bbr"))
+    assert model.bbr_inflight_bound(slow) == Value(9 + 2 + 3 * 2 + 1 + 2, "1")
+    with pytest.raises(ModelError, match="one flow with BBR"):
+        model.bbr_inflight_bound(scenario(there, back, writer=Writer(congestion="cubic")))
+
+
+@pytest.mark.parametrize(("load", "frames"), [(0.5, 0.5), (0.8, 2), (0.9, 4.5)])
+def test_frames_that_come_by_chance_wait_for_those_before_them(load: float, frames: float) -> None:
+    found = model.mean_wait(load)(scenario(hop("10 Mbit/s", "1 ms"), hop("10 Mbit/s", "1 ms")))
+    assert found.number == pytest.approx(frames * 1538 * 8 / 10e6)
+
+
+@given(st.floats(0.01, 0.99), st.floats(0.01, 0.99))
+def test_more_load_waits_longer(one: float, other: float) -> None:
+    about = scenario(hop("10 Mbit/s", "1 ms"), hop("10 Mbit/s", "1 ms"))
+    assert (model.mean_wait(one)(about).number < model.mean_wait(other)(about).number) == (one < other)
+
+
+@pytest.mark.parametrize("load", [0, 1, 1.5, -0.1])
+def test_no_queue_has_a_mean_length_at_its_rate(load: float) -> None:
+    with pytest.raises(ValueError, match="leaves no queue of a mean length"):
+        model.mean_wait(load)

@@ -126,6 +126,10 @@ def test_a_rate_that_changes_has_a_queue(topology: Parse) -> None:
             "delay: 9 ms, jitter: 5 ms, jitter_correlation: 5 %",
             "links.path.jitter_correlation: netem correlates no jitter of less than 2 s",
         ),
+        (
+            "delay: 9 s, jitter: 3 s",
+            "links.path.jitter: netem draws no jitter of more than 2147483.647 us",
+        ),
         ("slot: {min: 2 ms, max: 1 ms}", "links.path.slot.max: 1 ms is shorter than the least, 2 ms"),
         ("trace: missing", "links.path.trace: the trace missing cannot be read: No such file or directory"),
     ],

@@ -75,7 +75,7 @@ def left() -> list[str]:
 def test_made_once_and_found_from_then_on(archive: Archive) -> None:
     ident = locked()
     shutil.rmtree(cache.folder())
-    with pytest.raises(UserlandMissing, match="run `lab userland build`"):
+    with pytest.raises(UserlandMissing, match="run `lab userland build guest`"):
         cache.find("guest")
     made = build("guest", Silent())
     assert made.id == ident

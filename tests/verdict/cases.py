@@ -36,6 +36,7 @@ BASELINE = Case(
     probes=(),
     middleboxes=(),
     kernel=None,
+    userland="guest",
     clock="virtual",
     samples=1,
     path=("sender", "receiver"),

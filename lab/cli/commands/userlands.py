@@ -9,19 +9,24 @@ import typer
 
 from lab.cli import output
 from lab.cli.output import Json
+from lab.errors import InputError
 
 userlands = typer.Typer(help="Make the folders of programs that guests and kernel builds use.", no_args_is_help=True)
 
 
 @userlands.command("build")
-def build_userland(as_json: Json = False) -> None:
-    """Make the guests' userland from its locked packages, or find it in the cache."""
-    from lab.building import shown
+def build_userland(
+    name: Annotated[str, typer.Argument(help="guest, or another one with a lock file, such as programs.")] = "guest",
+    as_json: Json = False,
+) -> None:
+    """Make a userland from its locked packages, or find it in the cache: unless named, the one of guests."""
     from lab.userland import builder, lock
 
-    with shown() as progress:
-        found = builder.build("guest", progress)
-    count = len(lock.locked("guest").packages)
+    wanted = next((each for each in lock.NAMES if each == name), None)
+    if wanted is None:
+        raise InputError(f"there is no userland '{name}': it is one of {', '.join(lock.NAMES)}")
+    found = builder.ready(wanted)
+    count = len(lock.locked(wanted).packages)
     output.answer({"id": found.id, "tree": str(found.tree), "packages": count}, lambda: _line(found.id, count), as_json)
 
 
