@@ -30,6 +30,8 @@ _MANY = 6  # rows of a table above which it is folded
 class Claim(TestedClaim):
     """A judged claim shows itself: as its section of the page in a notebook, as text in a terminal."""
 
+    kernels: Html | None = None  # what became of it on each kernel, where there are records of several
+
     def plot(self, kind: str = "", **options: Any) -> Html:
         """Draw the figure of `lab.report.figures` called `kind`, with its `options`; unless named, the one that suits.
 
@@ -127,6 +129,7 @@ class Claim(TestedClaim):
                 f'<section class="claim">{html.heading(self.name, html.prose(declared.claim), self.short)}',
                 f"<p>{html.badge(self.verdict.kind)} {self.reason}</p>",
                 f"<p>{self.why}</p>" if self.why != self.reason else "",
+                self.kernels.text if self.kernels else "",
                 self._results(),
                 html.folded("How it was tested", f"<dl>{facts}</dl>"),
                 "</section>",

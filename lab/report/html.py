@@ -21,6 +21,7 @@ __all__ = [
     "cited",
     "claimed",
     "code",
+    "commit",
     "counted",
     "figure",
     "folded",
@@ -137,7 +138,12 @@ def typeset(text: str) -> str:
 def cited(text: str) -> str:
     """Mark up text as `prose` does, with links to the RFCs and the kernel commits that it names."""
     linked = re.sub(r"RFC (\d+)", r'<a href="https://www.rfc-editor.org/rfc/rfc\1">RFC \1</a>', prose(text))
-    return re.sub(r"commit ([0-9a-f]{12})", rf'commit <a href="{_COMMITS}\1"><code>\1</code></a>', linked)
+    return re.sub(r"commit ([0-9a-f]{12})", lambda found: f"commit {commit(found[1])}", linked)
+
+
+def commit(digits: str) -> str:
+    """Return a link to a commit of the kernel, by the first digits of its hash."""
+    return f'<a href="{_COMMITS}{escape(digits)}"><code>{escape(digits)}</code></a>'
 
 
 def figure(value: Value | None) -> str:

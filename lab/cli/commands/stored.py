@@ -64,7 +64,7 @@ def show(
 
     if capture:
         raise typer.Exit(showing.packets(claim, arm, results))
-    found = api.load(claim, results=results)
+    found = api.follow(claim, results=results)
     output.answer(found.plain(), lambda: showing.render(found), as_json)
 
 
