@@ -46,7 +46,7 @@ def _commits(read: Document) -> Iterator[Commit]:
 
 
 def _mistakes_in_commits(read: Document, claims: Sequence[str]) -> Iterator[Problem]:
-    """Yield what is wrong with the commits: no list, keys that lack or are unknown, no hash or version, unknown claims."""
+    """Yield what is wrong with the commits: no list, wrong keys, no hash, no version, unknown claims."""
     commits = read.data.get("commits", [])
     if not isinstance(commits, list) or not all(isinstance(each, dict) for each in commits):
         yield read.problem(("commits",), "commits: should be a list of mappings")
