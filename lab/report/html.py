@@ -15,6 +15,7 @@ from lab.verdict import Kind, Result
 __all__ = [
     "DASH",
     "Html",
+    "allowed",
     "badge",
     "basis",
     "cells",
@@ -53,6 +54,8 @@ _SIGNS_OF_PRINT = (
     (re.compile(r"(?<=RFC )(\d{3,4}),? (?:section )?(\d+(?:\.\d+)*)(?=[^\d]|$)"), r"\1 §\2"),
 )
 _ROW = ' role="row"'
+# What a tolerance calls itself -> what a page says, next to a figure that has its sign.
+_ALLOWED = {"exactly": "exact", "at least that": "a bound", "at most that": "a bound"}
 _TOO_SMALL = ("bit/s", "ns")  # less than the next larger unit is written with an exponent
 # A sign next to the colour, for those who do not see it.
 _SIGNS: dict[Kind, str] = {
@@ -197,6 +200,12 @@ def claimed(result: Result) -> str:
     title = escape(result.claimed.source)
     kind = "implied" if result.implied else "quoted"
     return f'<span class="{kind}" title="{title}">{said}{" (implied)" if result.implied else ""}</span>'
+
+
+def allowed(tolerance: object) -> str:
+    """Say in a few words how far a figure may lie from the claimed one."""
+    said = str(tolerance)
+    return _ALLOWED.get(said, typeset(said))
 
 
 def percent(ratio: float | None) -> str:

@@ -70,8 +70,8 @@ def sequence(claim: TestedClaim, arm: str, at: float | None = None, span: float 
         f"{len(marks.selected)} SACK blocks from {low:.3f} to {high:.3f} s"
     )
     caption = (
-        f"{escape(shown[0].label)}, captured at its sender. Bars: the bytes of a segment as it leaves, or of a SACK block "
-        "as it arrives. R: sent again. Lines: the acknowledgement number, and the right edge of the receive window."
+        f"{escape(shown[0].label)}, captured at its sender. Bars: the bytes of a segment as it leaves, or of a SACK "
+        "block as it arrives. R: sent again. Lines: the acknowledgement number, and the window's right edge."
     )
     return picture(claim, f"sequence-{arm}", figure, alt, caption, shown)
 
