@@ -16,7 +16,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from lab.errors import MachineError
 
@@ -54,6 +54,10 @@ class Browser:
         self._ask(
             "Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=width < 600
         )
+
+    def prefer(self, scheme: Literal["light", "dark"]) -> None:
+        """Give the page a reader who wants light or dark colours."""
+        self._ask("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": scheme}])
 
     def evaluate(self, expression: str) -> Any:
         """Return what a JavaScript expression is on the page, as plain data; of a promise, what becomes of it.

@@ -20,6 +20,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 import contents  # noqa: E402 # of this folder
 import gallery  # noqa: E402
+import inside  # noqa: E402
 import reference  # noqa: E402
 
 project = "replab"
@@ -83,4 +84,4 @@ def _complete(app: Sphinx, failed: Exception | None) -> None:
         out, report = Path(app.outdir), Path(app.config.report)
         shutil.copyfile(out / f"{root_doc}.html", out / "index.html")
         if report.is_dir():
-            shutil.copytree(report, out / "report", dirs_exist_ok=True)
+            inside.put(report, out)

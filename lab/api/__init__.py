@@ -9,7 +9,7 @@ from lab.api.campaigns import merge, plan, push, run_shard
 from lab.api.comparing import bisect, compare, regress, save_baseline
 from lab.api.course import exercise, grade
 from lab.api.running import run, run_kernels, run_seeds, watch
-from lab.api.stored import article, articles, bundle, load, verify
+from lab.api.stored import article, articles, bundle, follow, load, verify
 
 __all__ = [
     "article",
@@ -18,6 +18,7 @@ __all__ = [
     "bundle",
     "compare",
     "exercise",
+    "follow",
     "grade",
     "load",
     "merge",

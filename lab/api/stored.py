@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from lab.usecases.bundling import Bundled
     from lab.usecases.verification import Verification
 
-__all__ = ["article", "articles", "bundle", "load", "verify"]
+__all__ = ["article", "articles", "bundle", "follow", "load", "verify"]
 
 
 def load(*claims: str | Path, kernel: str | None = None, clock: str | None = None, results: Folder = None) -> Claims:
@@ -34,14 +34,30 @@ def load(*claims: str | Path, kernel: str | None = None, clock: str | None = Non
     return as_claims(judge_stored(find.find(map(str, claims)), records_on(kernel, clock, store), store.predictions))
 
 
+def follow(*claims: str | Path, results: Folder = None) -> Claims:
+    """Return `load(*claims)`, each claim with what became of it on every kernel that the store has records of.
+
+    Raises as `load` does, and RecordError or CaptureError for a record that is damaged.
+    """
+    from lab.comparison import lineage
+    from lab.comparison.strip import strip
+    from lab.spec import find
+    from lab.verdict.judged import judge_stored
+
+    store = store_of(results)
+    judged = judge_stored(find.find(map(str, claims)), store, store.predictions)
+    found = lineage.follow(judged, store, store.predictions)
+    return as_claims(judged, strips={name: strip(each) for name, each in found.items()})
+
+
 def article(name: str, results: Folder = None) -> Article:
-    """Return an article as its page shows it: `load(name)` with its title and author.
+    """Return an article as its page shows it: `follow(name)` with its title and author.
 
     Raises InputError when the article is unknown, SpecError when its files have a mistake.
     """
     from lab.report.article import Article
 
-    return Article.told(load(name, results=results))
+    return Article.told(follow(name, results=results))
 
 
 def articles(results: Folder = None) -> Overview:

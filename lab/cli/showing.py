@@ -39,6 +39,8 @@ def _parts(claims: Claims) -> Iterator[RenderableType]:
 def _claim(claim: Claim) -> Iterator[RenderableType]:
     yield text.marked(claim.judged.declared.claim, "bold")
     yield Text.assemble(("Why: ", "bold"), text.unmarked(claim.why)) if claim.verdict.kind != "skipped" else Text("")
+    if claim.kernels:
+        yield text.unmarked(claim.kernels.text)
     yield Text("")
     yield text.block(claim.judged.result)
     yield bars.bars(claim)

@@ -106,10 +106,11 @@ def _reached(step: Reach, judged: JudgedClaim) -> str:
 
 
 def _against(result: Result) -> str:
-    goal = f"{result.bound}{figure(result.reported)}"
-    measured = result.measured
+    goal, measured = result.reported, result.measured
     shown = f"{measured.number:,.5g}" if measured and measured.unit == "1" else figure(measured)
-    return f"{shown}, the goal is {goal}"
+    if result.verdict and result.verdict.kind != "reproduced" and measured and goal and shown == figure(goal):
+        shown += f", {100 * abs(measured.number / goal.number - 1):.1g} % off"
+    return f"{shown}, the goal is {result.bound}{figure(goal)}"
 
 
 def _figure(value: Value, unit: str) -> str:

@@ -18,7 +18,7 @@ from lab.report.settings import describe, traffic
 from lab.report.tested import TestedCase, TestedClaim
 from lab.spec.case import Cause
 from lab.units import to_plain
-from lab.verdict import Result, Verdict
+from lab.verdict import Kind, Result, Verdict
 
 __all__ = ["Claim", "quantity"]
 
@@ -29,6 +29,8 @@ _MANY = 6  # rows of a table above which it is folded
 @dataclass(frozen=True, repr=False)
 class Claim(TestedClaim):
     """A judged claim shows itself: as its section of the page in a notebook, as text in a terminal."""
+
+    kernels: Html | None = None  # what became of it on each kernel, where there are records of several
 
     def plot(self, kind: str = "", **options: Any) -> Html:
         """Draw the figure of `lab.report.figures` called `kind`, with its `options`; unless named, the one that suits.
@@ -106,14 +108,12 @@ class Claim(TestedClaim):
         measured = dict.fromkeys(html.figure(each.result.measured) for each in counted)
         claimed = dict.fromkeys(_plainly(each.result) for each in counted)
         words = " or ".join(dict.fromkeys(each.result.claimed.word for each in counted if each.result.claimed))
-        how = html.typeset(str(counted[0].case.tolerance))
         if list(measured) == list(claimed):
             if verdict.kind == "reproduced":
                 return f"{_listed(measured)} measured, as {words}"
             measured = dict.fromkeys(f"{each.result.measured.number:.9g}" for each in counted if each.result.measured)
-        said = {"reproduced": how, "inconclusive": f"the interval straddles the bound ({how})"}
-        against = said.get(verdict.kind, f"not {how}")
-        return f"{_listed(measured)} measured, {_listed(claimed)} {words}: {against}"
+        said = f"{_listed(measured)} measured, {_listed(claimed)} {words}"
+        return f"{said}: {_agrees(counted[0].case.tolerance, verdict.kind)}"
 
     def __repr__(self) -> str:
         return text.plain(text.block(self.judged.result))
@@ -127,6 +127,7 @@ class Claim(TestedClaim):
                 f'<section class="claim">{html.heading(self.name, html.prose(declared.claim), self.short)}',
                 f"<p>{html.badge(self.verdict.kind)} {self.reason}</p>",
                 f"<p>{self.why}</p>" if self.why != self.reason else "",
+                self.kernels.text if self.kernels else "",
                 self._results(),
                 html.folded("How it was tested", f"<dl>{facts}</dl>"),
                 "</section>",
@@ -182,7 +183,7 @@ class Claim(TestedClaim):
                 arms.setdefault(each.case.tolerance, []).append(each.case.title)
         for tolerance, names in arms.items():
             whose = ", ".join(map(escape, dict.fromkeys(names))) + ": " if len(arms) > 1 else ""
-            yield f"{whose}{html.typeset(str(tolerance))}: {html.cited(tolerance.because)}"
+            yield f"{whose}{html.allowed(tolerance)}: {html.cited(tolerance.because)}"
 
     def _changes(self) -> str:
         """Return what the experiment sets on top of the topology, for all arms."""
@@ -285,11 +286,21 @@ def _about(metric_name: str) -> str:
 
 def _against(tested: TestedCase) -> str:
     """Return one arm's figures and what they had to be."""
-    result, how = tested.result, html.typeset(str(tested.case.tolerance))
-    verdict = how if result.verdict and result.verdict.kind == "reproduced" else f"not {how}"
+    result = tested.result
     word = result.claimed.word if result.claimed else ""
     figures = f"{html.figure(result.measured)} measured, {_plainly(result)} {word}"
-    return f"{escape(tested.label)}: {figures} ({verdict})"
+    agrees = _agrees(tested.case.tolerance, result.verdict.kind if result.verdict else "skipped")
+    return f"{escape(tested.label)}: {figures} ({agrees})"
+
+
+def _agrees(tolerance: Any, kind: Kind) -> str:
+    """Say whether the figures agree, as far as they have to."""
+    how = html.allowed(tolerance)
+    if kind == "inconclusive":
+        return f"the interval straddles the bound ({how})"
+    if tolerance.sign:
+        return "it holds" if kind == "reproduced" else "it does not hold"
+    return how if kind == "reproduced" else f"not {how}"
 
 
 def _measured(measure: Any) -> str:

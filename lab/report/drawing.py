@@ -160,11 +160,13 @@ def draw(
     return wrap
 
 
-def axes(panels: int = 1, size: tuple[float, float] = _SIZE, **settings: Any) -> tuple[Figure, Sequence[Axes]]:
-    """Make a figure of one or more panels, one above the other."""
+def axes(
+    panels: int = 1, size: tuple[float, float] = _SIZE, share: bool = True, **settings: Any
+) -> tuple[Figure, Sequence[Axes]]:
+    """Make a figure of one or more panels, one above the other, which `share` their horizontal axis."""
     figure = Figure(figsize=size, layout="constrained")
     FigureCanvasAgg(figure)
-    made = figure.subplots(panels, 1, squeeze=False, sharex=panels > 1, **settings)
+    made = figure.subplots(panels, 1, squeeze=False, sharex=share and panels > 1, **settings)
     return figure, [row[0] for row in made]
 
 

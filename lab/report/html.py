@@ -15,12 +15,14 @@ from lab.verdict import Kind, Result
 __all__ = [
     "DASH",
     "Html",
+    "allowed",
     "badge",
     "basis",
     "cells",
     "cited",
     "claimed",
     "code",
+    "commit",
     "counted",
     "figure",
     "folded",
@@ -52,6 +54,8 @@ _SIGNS_OF_PRINT = (
     (re.compile(r"(?<=RFC )(\d{3,4}),? (?:section )?(\d+(?:\.\d+)*)(?=[^\d]|$)"), r"\1 §\2"),
 )
 _ROW = ' role="row"'
+# What a tolerance calls itself -> what a page says, next to a figure that has its sign.
+_ALLOWED = {"exactly": "exact", "at least that": "a bound", "at most that": "a bound"}
 _TOO_SMALL = ("bit/s", "ns")  # less than the next larger unit is written with an exponent
 # A sign next to the colour, for those who do not see it.
 _SIGNS: dict[Kind, str] = {
@@ -137,7 +141,12 @@ def typeset(text: str) -> str:
 def cited(text: str) -> str:
     """Mark up text as `prose` does, with links to the RFCs and the kernel commits that it names."""
     linked = re.sub(r"RFC (\d+)", r'<a href="https://www.rfc-editor.org/rfc/rfc\1">RFC \1</a>', prose(text))
-    return re.sub(r"commit ([0-9a-f]{12})", rf'commit <a href="{_COMMITS}\1"><code>\1</code></a>', linked)
+    return re.sub(r"commit ([0-9a-f]{12})", lambda found: f"commit {commit(found[1])}", linked)
+
+
+def commit(digits: str) -> str:
+    """Return a link to a commit of the kernel, by the first digits of its hash."""
+    return f'<a href="{_COMMITS}{escape(digits)}"><code>{escape(digits)}</code></a>'
 
 
 def figure(value: Value | None) -> str:
@@ -191,6 +200,12 @@ def claimed(result: Result) -> str:
     title = escape(result.claimed.source)
     kind = "implied" if result.implied else "quoted"
     return f'<span class="{kind}" title="{title}">{said}{" (implied)" if result.implied else ""}</span>'
+
+
+def allowed(tolerance: object) -> str:
+    """Say in a few words how far a figure may lie from the claimed one."""
+    said = str(tolerance)
+    return _ALLOWED.get(said, typeset(said))
 
 
 def percent(ratio: float | None) -> str:

@@ -26,7 +26,11 @@ def render(notebook: Any, name: str, around: Mapping[str, str] | None = None, in
         template_name="template", extra_template_basedirs=[str(_HERE)], exclude_anchor_links=True, embed_images=True
     )
     title = title_of(notebook, name)
-    resources = {"title": title, "style": style(), "navigation": "", "foot": ""}
+    resources = {
+        "title": title,
+        "style": style(),
+        "script": (_HERE / "template" / "page.js").read_text(encoding="utf-8"),
+    }
     body, _ = exporter.from_notebook_node(notebook, resources)
     head = _ways(name, title, around or {}, index) + _contents(str(body))
     foot = f"<footer>{_ways(name, title, around, index, 'Other pages')}{_code(name)}</footer>" if around else ""

@@ -54,7 +54,7 @@ def _about(claim: Claim, each: TestedCase) -> str:
     """Return what is measured, how far it may be off, and where the packets are."""
     said = [quantity(each.case.metric)]
     if each.result.counts:
-        said.append(html.typeset(str(each.case.tolerance)))
+        said.append(html.allowed(each.case.tolerance))
     if each.result.explains:
         said.append(each.result.explains.terms.partition(":")[0] or "nothing fitted")
     return f'<div class="about">{" · ".join([*said, *evidence.links(claim, each)])}</div>'

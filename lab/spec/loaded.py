@@ -19,13 +19,24 @@ from lab.spec.tolerance import Figure, accuracy_for
 from lab.spec.topology import Topology
 from lab.units import Value
 
-__all__ = ["LEAST_SAMPLES", "Article", "LoadedExperiment"]
+__all__ = ["LEAST_SAMPLES", "Article", "Commit", "LoadedExperiment"]
 
 LEAST_SAMPLES = 10  # of a figure that chance has a part in
 _TOO_FEW = (
     "samples={samples}, but its wires lose, delay, reorder or duplicate frames by chance, so each seed gives another "
     "figure: samples={least} at least, or few_samples='why fewer do'"
 )
+
+
+@dataclass(frozen=True)
+class Commit:
+    """Says which commit of the kernel changed claims of an article."""
+
+    commit: str  # the first twelve digits of its hash
+    since: str  # the first version that has it
+    title: str  # its subject line
+    claims: tuple[str, ...]  # their names
+    known: str  # how we know that it was this one
 
 
 @dataclass(frozen=True)
@@ -41,6 +52,7 @@ class Article:
     answer: str = ""  # what was found, in a sentence or two
     # claim's name -> what to call it where there is little room, in the order in which the page tells them
     story: Mapping[str, str] = field(default_factory=dict)
+    commits: tuple[Commit, ...] = ()  # of the kernel, as far as it is known which one changed a claim
 
 
 @dataclass(frozen=True)

@@ -6,16 +6,20 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from html.parser import HTMLParser
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 from urllib.parse import unquote, urlsplit
 
 from lab.browser import Browser, browser
+from lab.errors import InputError
 
 __all__ = ["WIDTHS", "Inspection", "inspect", "links"]
 
 WIDTHS = (390, 768, 1100, 1920)  # a phone, a tablet or half a screen, a laptop, a desk
 LEAST = 9  # pixels: smaller text cannot be read on a phone
 MOST = 1_200_000  # bytes of a page
+_VIEWS: tuple[tuple[int, Literal["light", "dark"]], ...] = ((390, "light"), (1100, "dark"))
+_RUN = """axe.run().then((found) => found.violations.map(
+  ({id, help, nodes}) => ({id, help, count: nodes.length, first: nodes[0].target.join(" ")})))"""
 _SCRIPT = Path(__file__).with_name("inspect.js")
 
 
@@ -36,14 +40,21 @@ class Inspection:
         return {"pages": self.pages, "problems": list(self.problems)}
 
 
-def inspect(folder: Path, say: Callable[[str], None]) -> Inspection:
-    """Look at all pages of a report. Raises MachineError when there is no browser, or it fails."""
+def inspect(folder: Path, say: Callable[[str], None], axe: Path | None = None) -> Inspection:
+    """Look at all pages of a report; with axe-core, whose script is the file `axe`, by its rules, too.
+
+    Raises MachineError when there is no browser, or it fails, and InputError for a file that is no such script.
+    """
+    rules = _script(axe) if axe else ""
     pages = sorted(folder.rglob("*.html"))
     problems = [*links(folder, pages), *_heavy(folder, pages)]
     say(f"looking at {len(pages)} pages in a browser")
     with browser() as screen:
         for page in pages:
-            problems += _seen(screen, page, str(page.relative_to(folder)))
+            name = str(page.relative_to(folder))
+            problems += _seen(screen, page, name)
+            if rules:
+                problems += _broken(screen, name, rules)
     return Inspection(len(pages), tuple(problems))
 
 
@@ -91,6 +102,28 @@ def _seen(screen: Browser, page: Path, name: str) -> Iterator[str]:
         if width == WIDTHS[0]:
             yield from (f"{name} at {width} px: text of {each}" for each in found["small"])
             yield from (f"{name}: a picture without words ({each})" for each in found["silent"])
+
+
+def _script(axe: Path) -> str:
+    try:
+        script = axe.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"{axe} cannot be read: {error}") from error
+    if "axe" not in script:
+        raise InputError(f"{axe} is not axe-core's script, axe.min.js")
+    return script
+
+
+def _broken(screen: Browser, name: str, rules: str) -> Iterator[str]:
+    """Yield the rules that the page shown breaks, for a phone in light colours and a laptop in dark ones."""
+    screen.evaluate(f"{rules};0")
+    for width, scheme in _VIEWS:
+        screen.resize(width)
+        screen.prefer(scheme)
+        for each in screen.evaluate(_RUN):
+            said = f"{each['help']} ({each['id']}, {each['count']} times), as {each['first']}"
+            yield f"{name} at {width} px, {scheme}: {said}"
+    screen.prefer("light")
 
 
 class _Page(HTMLParser):

@@ -60,6 +60,7 @@ def judge(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Judge:
         kernel: str,
         clock: Clock | Mapping[str, Clock] = "virtual",
         batch: str = "one",
+        version: str = "7.2.13-1",
     ) -> JudgedClaim:
         (article / "claim.py").write_text(f'"""A claim."""\n{HEAD}\nEXPERIMENT = Experiment({declaration})\n')
         (loaded,) = find.find(["toy/claim"])
@@ -76,7 +77,7 @@ def judge(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Judge:
                     workload=to_plain(case.workload),
                     probes=to_plain(list(case.probes)),
                     middleboxes=[],
-                    kernel={"name": kernel, "version": "7.2.13-1", "id": kernel, "hz": 1000, "patches": []},
+                    kernel={"name": kernel, "version": version, "id": kernel, "hz": 1000, "patches": []},
                     on="uml",
                     clock=by,
                     seed=1 + number if by == "virtual" else 1,

@@ -29,6 +29,10 @@ TUTORIALS = (
     ("docs/own-figure.md", ""),
 )
 
+# Pages whose Python declares something, which is read with an experiment's words at hand; pages whose Python runs.
+DECLARATIONS = ("docs/experiments.md", "docs/hands-on.md")
+ON_RECORDS = ("docs/notebooks.md",)
+
 ALL_CLAIMS = "it runs all claims of the project, or of an article, for minutes; tests do it with one claim or two"
 KERNELS = "it needs two kernels; tests/cli/test_kernels.py shows what such a run answers"
 BUILDS = "it builds kernels, which takes minutes"

@@ -8,12 +8,14 @@ import sys
 from html.parser import HTMLParser
 from pathlib import Path
 
+import nbformat
 import pytest
 
 import lab
 from lab import metric, model
 from lab.browser import browser
 from lab.prediction import Prediction
+from lab.report.page import render
 from lab.spec import find
 from lab.usecases import inspection
 from tests.docs.blocks import ROOT
@@ -27,8 +29,14 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("site")
     report = folder / "report"
     (report / "figures").mkdir(parents=True)
-    (report / "index.html").write_text('<a href="tcp-nodelay.html">an article</a>')
-    (report / "tcp-nodelay.html").write_text('<h2 id="cork">a claim</h2>')
+    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_markdown_cell("## A claim")])
+    around = {"index": "Index", "tcp-nodelay": "An article"}
+    (report / "index.html").write_text(render(notebook, "index", around, "index"))
+    shown = render(notebook, "tcp-nodelay", around, "index").replace('id="A-claim"', 'id="cork"')
+    (report / "tcp-nodelay.html").write_text(shown.replace("#A-claim", "#cork"))
+    (report / "notebooks").mkdir()
+    for name in around:
+        (report / "notebooks" / f"{name}.ipynb").touch()
     (report / "figures" / "tcp-nodelay.cork.message-packets.nodelay.png").write_bytes(b"a picture")
     built = subprocess.run(
         [*SPHINX, "-d", folder / "read", "-D", f"report={report}", ".", folder / "site"],
@@ -116,6 +124,11 @@ def test_every_network_is_drawn(site: Path) -> None:
     for name in find.topologies():
         assert f'aria-label="Topology {name}: ' in page
         assert f'id="{name}"' in page
+
+
+def test_the_report_leads_back_to_the_guides(site: Path) -> None:
+    for name in ("index", "tcp-nodelay"):
+        assert '<a href="../index.html">Documentation</a>' in (site / "report" / f"{name}.html").read_text()
 
 
 def test_the_report_is_inside(site: Path) -> None:

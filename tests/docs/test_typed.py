@@ -51,6 +51,9 @@ def test_a_tutorial_prints_what_it_says(
             monkeypatch.chdir(tmp_path)
             found = doctest.DocTestParser().get_doctest(block.text, {}, "tutorial", page, 0)
             assert doctest.DocTestRunner().run(found).failed == 0
+        elif block.language == "python" and not block.file:
+            monkeypatch.chdir(tmp_path)
+            exec(compile(block.text, page, "exec"), {})  # the project's own
         elif block.file:
             (tmp_path / block.file).parent.mkdir(exist_ok=True)
             (tmp_path / block.file).write_text(block.text)

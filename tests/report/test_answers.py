@@ -82,7 +82,7 @@ def test_a_row_of_the_table_can_be_read_alone(told: Article) -> None:
     rows = told.table().text.split('<tr role="row" class="')[1:]
     header, witness = (row for row in rows if "header length" in row)
     assert header.startswith("first")
-    assert "exactly" in header
+    assert "· exact ·" in header
     assert "lab run toy/header --results again" in header
     assert 'data-label="Why" rowspan="2"' in header
     assert "it was <code>another</code> header" in header

@@ -47,6 +47,7 @@ def ack_rates(claim: Claim) -> Html:
 
 DRAWN: list[tuple[Draw, str]] = [
     (figures.header_lengths, "header"),
+    (figures.frame, "header"),
     (figures.goodput, "header"),
     (figures.goodput, "rate"),
     (figures.windows, "header"),
@@ -190,4 +191,5 @@ def test_small_writes_in_words(written: Claim) -> None:
     packets = figures.message_packets(written).text
     assert "plain, client: data: 2; plain, server: answer: 1; plain, server: pure ACK: 2" in packets
     sequence = figures.message_sequence(written, "plain").text
-    assert "0.000 ms 2 B; 40.396 ms ACK; 40.596 ms 28 B; 40.799 ms ACK; 40.799 ms 2 B" in sequence
+    assert "0 µs 2 B (seq 301:303, ack 21); " in sequence
+    assert " 28 B (seq 303:331, ack 21); " in sequence

@@ -72,7 +72,7 @@ def claim(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Claim:
         (lambda claim: figures.rtt_samples(claim, "on", seconds=0.1), " by timestamp"),
         (figures.ratios, "more over on: 1"),
         (lambda claim: figures.flent_plot(claim, "on"), "Bandwidth and ping plot"),
-        (lambda claim: figures.flent_plot(claim, "on", "ping_cdf"), "Ping CDF plot"),
+        (lambda claim: figures.flent_plot(claim, "on", plot="ping_cdf"), "Ping CDF plot"),
     ],
 )
 def test_a_figure_is_drawn_the_same_again(claim: Claim, draw: Draw, says: str) -> None:

@@ -122,6 +122,31 @@ def test_the_hash_is_of_what_the_file_means(write: Write, old: str, new: str, is
     assert (after == before) is is_same
 
 
+def test_article_yaml_names_commits_of_the_kernel(write: Write) -> None:
+    path = write()
+    described = path.with_name("article.yaml")
+    head = "title: T\nauthor: A\ndate: d\nurl: u\n"
+    commit = "{commit: 0123456789ab, since: '6.6', title: 'tcp: less', claims: [tenth], known: by `lab bisect`}"
+    described.write_text(f"{head}commits:\n  - {commit}\n")
+    (found,) = find.find([str(path)])[0].article.commits
+    assert (found.commit, found.since, found.claims) == ("0123456789ab", "6.6", ("tenth",))
+    described.write_text(
+        f"{head}commits:\n  - {commit.replace('0123456789ab', '0123')}\n  - {{comit: a, since: 6.6}}\n"
+    )
+    assert {f"{problem.line}: {problem.message}" for problem in find.check([described])} == {
+        "6: commits: commit should be the first 12 digits of a hash, in quotes",
+        "7: commits: comit: unknown key, did you mean 'commit'?",
+        "7: commits: since should be a version of the kernel in quotes, as '6.6'",
+        *(f"7: commits: missing: {key}" for key in ("commit", "title", "claims", "known")),
+    }
+    described.write_text(f"{head}commits: {{a: b}}\n")
+    assert [problem.message for problem in find.check([described])] == ["commits: should be a list of mappings"]
+    described.write_text(f"{head}commits:\n  - {commit.replace('[tenth]', '[tenht]')}\n")
+    assert [problem.message for problem in find.check([described])] == [
+        "commits: unknown claim 'tenht', did you mean 'tenth'?"
+    ]
+
+
 def test_article_yaml_names_the_source(write: Write) -> None:
     path = write()
     described = path.with_name("article.yaml")

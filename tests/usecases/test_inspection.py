@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from lab.browser import _PROGRAMS
-from lab.errors import MachineError
+from lab.errors import InputError, MachineError
 from lab.usecases import inspection
 
 PAGE = (
@@ -86,6 +86,30 @@ def test_a_page_that_scrolls_a_part_is_not_too_wide(report: Path) -> None:
         PAGE.format(f'{GOOD}<div style="overflow-x:auto"><div style="width:3000px">wide</div></div>')
     )
     assert inspection.inspect(report, lambda _: None) == inspection.Inspection(2, ())
+
+
+@in_browser
+def test_rules_that_a_page_breaks_are_named(report: Path, tmp_path: Path) -> None:
+    """The script stands for axe-core: it breaks a rule where a reader wants dark colours, once per heading."""
+    script = tmp_path / "axe.js"
+    script.write_text(
+        """window.axe = {run: async () => ({violations: matchMedia("(prefers-color-scheme: dark)").matches ? [{
+          id: "dark", help: "No heading",
+          nodes: [...document.querySelectorAll("h1")].map((each) => ({target: ["#" + each.id]})),
+        }] : []})}"""
+    )
+    found = inspection.inspect(report, lambda _: None, script)
+    assert found.problems == (
+        "index.html at 1100 px, dark: No heading (dark, 1 times), as #a",
+        "other.html at 1100 px, dark: No heading (dark, 1 times), as #b",
+    )
+    assert found.exit_code == 1
+
+
+def test_a_file_that_is_no_script_ends_in_one_message(report: Path) -> None:
+    for file in (report / "index.html", report / "none.js"):
+        with pytest.raises(InputError, match=str(file)):
+            inspection.inspect(report, lambda _: None, file)
 
 
 def test_without_a_browser_it_says_what_to_install(report: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -24,21 +24,26 @@ def report(
     check: Annotated[
         bool, typer.Option("--check", help="Look at the pages in Chromium, too, and at all their links.")
     ] = False,
+    axe: Annotated[
+        Path | None,
+        typer.Option(help="Check by axe-core's rules, too: its script, axe.min.js.", metavar="FILE", exists=True),
+    ] = None,
     begun: Begun = None,
     as_json: Json = False,
 ) -> None:
     """Render the notebooks to HTML pages.
 
     The pages show the records of earlier runs. With --check the exit code is 1 when a link is dead, a picture has no
-    words, a page is wider than its screen (390 to 1920 pixels), or a phone shows text of less than 9 pixels.
+    words, a page is wider than its screen (390 to 1920 pixels), or a phone shows text of less than 9 pixels; with --axe
+    also when a page breaks a rule of axe-core, on a phone in light colours or on a laptop in dark ones.
     """
     from lab.report import site
     from lab.usecases.inspection import Inspection, inspect
 
     pages = site.build(results, out, say=output.say)
-    found = inspect(out, output.say) if check else Inspection(0, ())
+    found = inspect(out, output.say, axe) if check or axe else Inspection(0, ())
     plain = {"index": str(pages.index), "pages": [str(page) for page in pages.articles]}
-    output.answer(plain | ({"check": found.plain()} if check else {}), lambda: str(pages.index), as_json)
+    output.answer(plain | ({"check": found.plain()} if check or axe else {}), lambda: str(pages.index), as_json)
     for problem in found.problems:
         output.say(problem)
     if begun:
@@ -64,7 +69,7 @@ def show(
 
     if capture:
         raise typer.Exit(showing.packets(claim, arm, results))
-    found = api.load(claim, results=results)
+    found = api.follow(claim, results=results)
     output.answer(found.plain(), lambda: showing.render(found), as_json)
 
 

@@ -8,7 +8,8 @@ from lab.report.figures.acks import ack_delay_series, ack_rates, acks_behind_hol
 from lab.report.figures.comparisons import bars, counters, limits
 from lab.report.figures.curve import sweep
 from lab.report.figures.flent import flent_plot
-from lab.report.figures.headers import header_lengths
+from lab.report.figures.formula import formula
+from lab.report.figures.headers import frame, header_lengths
 from lab.report.figures.heatmap import heatmap
 from lab.report.figures.messages import message_latencies, message_packets, message_sequence
 from lab.report.figures.overtime import goodput, io_graph, windows
@@ -24,6 +25,8 @@ __all__ = [
     "bars",
     "counters",
     "flent_plot",
+    "formula",
+    "frame",
     "goodput",
     "header_lengths",
     "heatmap",

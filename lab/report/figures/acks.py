@@ -12,7 +12,7 @@ from lab.metric import Connection, capture_of
 from lab.metric.acks import ack_delays, full_segment, hole
 from lab.metric.flow import Floats, bulk
 from lab.report import html
-from lab.report.drawing import ARMS, PREDICTED, REPORTED, SMALL, Label, axes, draw, labels, picture
+from lab.report.drawing import ARMS, IDLE, PREDICTED, REPORTED, SMALL, Label, axes, draw, labels, picture
 from lab.report.html import Html
 from lab.report.tested import NotRun, TestedCase, TestedClaim
 
@@ -39,7 +39,11 @@ def ack_rates(
         at = 1e3 * (edges - connection.start_ns) / 1e9
         panel.stairs(data, at, color=ARMS[0], linewidth=1.8, baseline=None)
         panel.stairs(acks, at, color=ARMS[1], linewidth=1.8, baseline=None)
-        ends = [Label(_typical(data), "data segments", ARMS[0]), Label(_typical(acks), "ACKs", ARMS[1])]
+        ratio = data.sum() / max(1, acks.sum())
+        ends = [
+            Label(_typical(data), "data segments", ARMS[0]),
+            Label(_typical(acks), f"ACKs, 1 for {ratio:.3g}", ARMS[1]),
+        ]
         if each.result.predicted and each.result.predicted.unit == "1":
             expected = np.trim_zeros(data).mean() / each.result.predicted.number
             panel.axhline(expected, color=PREDICTED, linestyle=_DASHED, linewidth=1.3)
@@ -49,7 +53,7 @@ def ack_rates(
         panel.yaxis.set_minor_locator(NullLocator())
         panel.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
         panel.set_title(each.label, loc="left", fontsize=SMALL)
-        said.append(f"{each.label}: {data.sum() / max(1, acks.sum()):.4g} segments per ACK")
+        said.append(f"{each.label}: {ratio:.4g} segments per ACK")
         _beside(panel, ends)
     panels[-1].set(xlabel=_SINCE, xlim=(1e3 * start, 1e3 * end), ylim=(0.7, 2 * top))
     caption = (
@@ -77,14 +81,19 @@ def ack_delay_series(claim: TestedClaim, *arms: str) -> Html:
         ):
             if value and value.unit == "s":
                 panel.axhline(1e3 * value.number, color=colour, linestyle=style, linewidth=1.4)
+                if colour == REPORTED and each.result.bound == "≤":
+                    panel.axhspan(0, 1e3 * value.number, color=IDLE, linewidth=0, zorder=0)
                 ends.append(Label(1e3 * value.number, said_of_it, colour))
         top = max([delays.max(initial=0), *(label.y for label in ends)])
-        panel.set(ylim=(-0.06 * max(top, 10), 1.15 * max(top, 10)), ylabel="ms")
+        panel.set(ylim=(-0.06 * max(top, 10), 1.15 * max(top, 10)), ylabel="ACK delay, ms")
         panel.set_title(each.label, loc="left", fontsize=SMALL)
         labels(panel, ends, room=0.2)
         said.append(f"{each.label}: {delays.min(initial=0):.3g} to {delays.max(initial=0):.4g} ms")
     panels[-1].set_xlabel("data segment")
-    caption = "Time at the receiver from a data segment's arrival to the first packet that acknowledges it."
+    caption = (
+        "Time at the receiver from a data segment's arrival to the first packet that acknowledges it. Grey: what a "
+        "claimed bound allows."
+    )
     return picture(claim, "ack-delays", figure, "; ".join(said), caption, shown)
 
 

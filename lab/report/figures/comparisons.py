@@ -39,7 +39,7 @@ def limits(claim: TestedClaim) -> Html:
         threshold = frames_in_flight(claim.scenario_of(mine[0])).number
         panel.axvline(threshold, color=colour, linestyle=(0, (5, 3)), linewidth=1.4)
         side = "right" if row else "left"
-        text = f" {name}: needs {threshold:,.0f} "
+        text = f" {mine[0].case.title}: needs {threshold:,.0f} "
         panel.annotate(text, (threshold, top / (12 if row else 3)), color=colour, va="center", ha=side)
     _settings_of_the_article(claim, panel)
     panel.xaxis.set_major_locator(FixedLocator(_ticks(claim)))

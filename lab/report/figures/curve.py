@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
 from math import inf
+from types import MappingProxyType
 
 import numpy as np
 from matplotlib.ticker import FuncFormatter, NullLocator
 
 from lab.errors import LabError
 from lab.report import html
-from lab.report.drawing import ARMS, REPORTED, Label, axes, draw, labels, picture
+from lab.report.drawing import ARMS, MUTED, PAPER, REPORTED, Label, axes, draw, labels, picture
 from lab.report.figures.scale import NotBetween, between, scale_of
 from lab.report.html import Html
 from lab.report.tested import TestedCase, TestedClaim
@@ -19,17 +20,26 @@ from lab.report.tested import TestedCase, TestedClaim
 __all__ = ["sweep"]
 
 _MARKERS = "osD^v"
+_NOTHING: Mapping[float, str] = MappingProxyType({})
 _ROOM = 1.6  # the least ratio of two numbers next to each other on a logarithmic axis
 _WIDE = 20  # the ratio of the largest to the smallest above which an axis is logarithmic
 
 
 @draw("a sweep")
-def sweep(claim: TestedClaim, *arms: str, of: str = "measured", steps: int = 1) -> Html:
+def sweep(
+    claim: TestedClaim,
+    *arms: str,
+    of: str = "measured",
+    steps: int = 1,
+    groups: int = 1,
+    thresholds: Mapping[float, str] = _NOTHING,
+) -> Html:
     """Draw what was measured at the points of the sweep, one colour per arm, with the prediction as a curve.
 
     `of` names what was measured. The curve is predicted `steps` times from point to point, in scenarios whose numbers
     lie between those of its neighbours; it runs straight from one to the next where the points differ in more than
-    numbers.
+    numbers. Arms may be in several `groups` of the same colours: the marks of the first one are filled. `thresholds`
+    names values of the axis (in its base unit) at which something changes.
     """
     shown = claim.arms(*arms)
     if any(each.case.value is None for each in shown):
@@ -40,16 +50,19 @@ def sweep(claim: TestedClaim, *arms: str, of: str = "measured", steps: int = 1) 
     places = [_at(each) for each in shown]
     logarithmic = min(places) > 0 and max(places) > _WIDE * min(places)
     ends = []
-    for name, colour, marker in zip(names, ARMS, _MARKERS, strict=False):
+    for index, name in enumerate(names):
+        place = index % -(-len(names) // groups)
+        colour, marker, is_open = ARMS[place % len(ARMS)], _MARKERS[place % len(_MARKERS)], index != place
         mine = sorted((each for each in shown if each.case.arm == name), key=_at)
         measured = [
             (_at(each) / across[0], each.result.measured.number / up[0]) for each in mine if each.result.measured
         ]
         curve = [(at / across[0], number / up[0]) for at, number in _curve(claim, mine, steps, logarithmic)]
         panel.plot(*_columns(curve), color=colour, linestyle=(0, (5, 3)), linewidth=1.4)
-        panel.plot(*_columns(measured), marker, color=colour, markersize=6.5, clip_on=False)
+        face = PAPER if is_open else colour
+        panel.plot(*_columns(measured), marker, color=colour, markerfacecolor=face, markersize=6.5, clip_on=False)
         if len(names) > 1 and (curve or measured):
-            ends.append(Label((curve or measured)[-1][1], name, colour))
+            ends.append(Label((curve or measured)[-1][1], mine[0].case.title, colour))
     said = [(_at(each) / across[0], each.claimed.number / up[0], each.whose) for each in shown if each.claimed]
     panel.plot(
         *_columns([each[:2] for each in said]), "x", color=REPORTED, markersize=9, markeredgewidth=2, clip_on=False
@@ -58,10 +71,18 @@ def sweep(claim: TestedClaim, *arms: str, of: str = "measured", steps: int = 1) 
         side, shift = ("left", 7) if at * across[0] == min(places) else ("right", -7)
         text = f"{whose} {number:.4g}"
         panel.annotate(text, (at, number), (shift, 8), textcoords="offset points", ha=side, color=REPORTED)
+    for value, name in thresholds.items():
+        panel.axvline(value / across[0], color=MUTED, linewidth=1)
+        place_of_name = (value / across[0], 0.5)
+        panel.annotate(
+            f"{name} ", place_of_name, xycoords=("data", "axes fraction"), ha="right", color=MUTED, rotation=90
+        )
     if logarithmic:
         panel.set_xscale("log")
         panel.xaxis.set_minor_locator(NullLocator())
-        panel.set_xticks([at / across[0] for at in _apart(places)])
+        crowded = len(_apart(places)) < len(set(places))
+        panel.set_xticks([at / across[0] for at in sorted(set(places))])
+        panel.tick_params(axis="x", rotation=60 if crowded else 0)
         panel.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
     panel.set_ylim(0, None)
     panel.margins(x=0.04)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import io
+from collections.abc import Sequence
+from html import escape
 from typing import Any, Literal
 
 import matplotlib as mpl
@@ -19,15 +21,16 @@ _FILE = "plot.png"  # this ending makes Flent choose a way to draw that needs no
 
 
 @draw("Flent's plot")
-def flent_plot(claim: TestedClaim, arm: str, plot: Plot = "totals") -> Html:
-    """Show the plot that `flent -p PLOT` makes of the arm's data file."""
-    shown = claim.arms(arm)
-    figure, about = _plotted(shown[0], plot)
+def flent_plot(claim: TestedClaim, *arms: str, plot: Plot = "totals") -> Html:
+    """Show the plot that `flent -p PLOT` makes of the arms' data files, one `-i` each."""
+    shown = claim.arms(*arms)
+    figure, about = _plotted(shown, plot)
     mpl.rcParams["savefig.bbox"] = "tight"  # includes its legends, which are outside the axes
     name = _declared(shown[0]).test
     alt = f"Flent's plot '{plot}' of {name}: {about}"
-    caption = f"Flent's own {about.lower()} of <code>{name}</code>, arm <code>{arm}</code>, from its data file."
-    return picture(claim, f"flent-{arm}-{plot}", figure, alt, caption, shown, foreign=True)
+    whose = escape(" and ".join(each.label for each in shown))
+    caption = f"Flent's own {about.lower()} of <code>{name}</code>, {whose}, from what it stored."
+    return picture(claim, f"flent-{'-'.join(arms)}-{plot}", figure, alt, caption, shown, foreign=True)
 
 
 def _declared(tested: TestedCase) -> Any:
@@ -35,16 +38,19 @@ def _declared(tested: TestedCase) -> Any:
     return tested.case.workload
 
 
-def _plotted(tested: TestedCase, plot: Plot) -> tuple[Any, str]:
+def _plotted(shown: Sequence[TestedCase], plot: Plot) -> tuple[Any, str]:
     """Return Flent's figure, and what Flent says of this kind of plot."""
     from flent import plotters, resultset  # takes half a second, and pages without such a plot need it not
     from flent.settings import load
 
-    assert tested.record is not None
-    file = str(flent_file(tested.record))
-    results = [resultset.load(file)]
-    delay = f"{_declared(tested).delay.seconds:g}"  # the file does not say it
-    settings = load(["-r", "/dev/null", "-i", file, "-p", plot, "-o", _FILE, "-d", delay])
+    results, files = [], []
+    for each in shown:
+        assert each.record is not None
+        files += ["-i", str(flent_file(each.record))]
+        results.append(resultset.load(files[-1]))
+        results[-1].set_label(each.label)
+    delay = f"{_declared(shown[0]).delay.seconds:g}"  # the file does not say it
+    settings = load(["-r", "/dev/null", *files, "-p", plot, "-o", _FILE, "-d", delay])
     settings.update(results[0].meta())
     settings.load_test(informational=True)
     plotters.init_matplotlib(_FILE, False, True)

@@ -5,12 +5,18 @@ from __future__ import annotations
 from matplotlib.axes import Axes
 from matplotlib.ticker import EngFormatter
 
-from lab.report.drawing import ARMS, PREDICTED, REPORTED, SMALL, axes, draw, picture
+from lab.model import largest_payload
+from lab.model.line import packet
+from lab.report.drawing import ARMS, MUTED, PAPER, PREDICTED, REPORTED, SMALL, axes, draw, picture
 from lab.report.html import Html
 from lab.report.tested import TestedCase, TestedClaim
 
-__all__ = ["header_lengths"]
+__all__ = ["frame", "header_lengths"]
 
+_ETHERNET = (("preamble", 8), ("Ethernet", 14))  # bytes: what stands before a packet
+_BEHIND = (("FCS", 4), ("gap", 12))  # what follows it
+_IP = {4: 20, 6: 40}  # bytes of its header, by version
+_SHORTENED = 60  # bytes: as which the payload is drawn
 _LENGTHS = range(20, 61, 4)  # bytes: all that TCP's data offset can say
 
 
@@ -34,6 +40,37 @@ def header_lengths(claim: TestedClaim) -> Html:
     alt = "; ".join(f"{each.label}: segments by header bytes {dict(each.traffic.header_lengths)}" for each in shown)
     caption = "Data segments by the length of their TCP header. All are counted, not a sample."
     return picture(claim, "header-lengths", figure, alt, caption, shown)
+
+
+@draw("a frame")
+def frame(claim: TestedClaim, *arms: str) -> Html:
+    """Draw where the bytes of a full segment's frame go, one panel per arm, all but the payload to scale."""
+    shown = claim.arms(*arms)
+    figure, panels = axes(len(shown), size=(6.1, 1.15 * len(shown) + 0.3))
+    said = []
+    for each, panel in zip(shown, panels, strict=True):
+        scenario = claim.scenario_of(each)
+        payload = int(largest_payload(scenario).number)
+        headers = (("IP", _IP[scenario.ip]), ("TCP", packet(scenario).bytes - _IP[scenario.ip] - payload))
+        parts = [*_ETHERNET, *headers, ("payload", payload), *_BEHIND]
+        whole = sum(size for _, size in parts)
+        at = 0
+        for index, (name, size) in enumerate(parts):
+            drawn = _SHORTENED if name == "payload" else size
+            colour = ARMS[0] if name == "payload" else ARMS[1] if name == "TCP" else MUTED
+            panel.barh(0, drawn, left=at, height=0.5, color=colour, edgecolor=PAPER, linewidth=1.5)
+            text = f"{name} {size:,}" + (" (shortened)" if name == "payload" else "")
+            above = index % 2 == 0
+            place, side = (at + drawn / 2, 0.34 if above else -0.34), "bottom" if above else "top"
+            panel.annotate(text, place, ha="center", va=side, color=colour, fontsize=SMALL, annotation_clip=False)
+            at += drawn
+        share = f"{payload:,} of {whole:,} bytes are payload: {100 * payload / whole:.2f} %"
+        panel.set(xlim=(0, at), ylim=(-0.8, 0.8))
+        panel.set_title(f"{each.label}: {share}", loc="left", fontsize=SMALL)
+        panel.axis("off")
+        said.append(f"{each.label}: {share}; {', '.join(f'{name} {size}' for name, size in parts)}")
+    caption = "The bytes of a full segment's frame on the wire, to scale but for the payload, which is shortened."
+    return picture(claim, "frame", figure, "; ".join(said), caption, shown)
 
 
 def _mark(panel: Axes, each: TestedCase, top: float) -> None:

@@ -44,7 +44,8 @@ def heatmap(claim: TestedClaim, *arms: str, rows: str = "arm", of: str = "measur
     panel.spines[:].set_visible(False)
     panel.tick_params(length=0)
     panel.set_xticks(np.arange(len(points)) + 0.5, points)
-    panel.set_yticks(np.arange(len(names)) + 0.5, names)
+    titles = {each.case.arm: each.case.title for each in shown}
+    panel.set_yticks(np.arange(len(names)) + 0.5, [titles[name] for name in names])
     panel.set(xlabel=axis, ylabel=rows)
     drawing.colorbar(mesh, ax=panel, label=", ".join(filter(None, (of, unit))), aspect=30).outline.set_visible(False)
     alt = f"{of} by {rows} and {axis}: " + "; ".join(

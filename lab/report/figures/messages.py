@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from html import escape
+from itertools import groupby
 from statistics import median
 from typing import NamedTuple
 
@@ -15,7 +17,7 @@ from lab.model import exchange
 from lab.model.small_writes import messages_of
 from lab.record.record import Record
 from lab.report.drawing import ARMS, IDLE, INK, MUTED, PAPER, PREDICTED, REPORTED, SMALL, axes, draw, picture
-from lab.report.html import Html, code
+from lab.report.html import Html
 from lab.report.tested import NotRun, TestedCase, TestedClaim
 
 __all__ = ["message_latencies", "message_packets", "message_sequence"]
@@ -24,6 +26,7 @@ _DASHED, _DOTTED = (0, (5, 3)), (0, (1, 1.5))
 _WIDE = 8  # the ratio of the longest to the shortest time above which their axis is logarithmic
 _SHARES = (0.002, 0.99)  # quantiles of the messages' times that decide how wide the axis is
 _WAIT = 0.3  # of a message's time: a longer gap is drawn as one
+_RUN = 4  # packets of one kind at one moment; of more, most are drawn as one
 _KINDS = (  # of packets, with their field of a measured and of a predicted exchange
     ("client: data", "client_data", "data", ARMS[0]),
     ("server: answer", "server_data", None, ARMS[2]),
@@ -105,7 +108,7 @@ def message_packets(claim: TestedClaim, *arms: str) -> Html:
     for index, (each, name, number, predicted, colour) in enumerate(rows):
         if index % len(_KINDS) == 0:
             place += 1.0
-            panel.annotate(each.case.arm, (0, place), va="center", fontweight="bold", annotation_clip=False)
+            panel.annotate(each.label, (0, place), va="center", fontweight="bold", annotation_clip=False)
         place += 1.0
         panel.barh(place, number, height=0.7, color=colour)
         panel.annotate(f" {number:g}", (number, place), va="center", color=colour)
@@ -119,7 +122,7 @@ def message_packets(claim: TestedClaim, *arms: str) -> Html:
     panel.grid(False, axis="y")
     panel.grid(True, axis="x")
     panel.tick_params(axis="y", length=0)
-    alt = "Packets per message: " + "; ".join(f"{each.case.arm}, {name}: {number:g}" for each, name, number, *_ in rows)
+    alt = "Packets per message: " + "; ".join(f"{each.label}, {name}: {number:g}" for each, name, number, *_ in rows)
     caption = "Packets per message (median). Black strokes: predicted."
     return picture(claim, "message-packets", figure, alt, caption, shown)
 
@@ -135,9 +138,9 @@ def message_sequence(claim: TestedClaim, arm: str, message: int = 10) -> Html:
     client, server = connection.forward, connection.back
     start = int(client.time_ns[np.flatnonzero(client.data & (client.seq == 1 + message * length))[0]])
     end = int(server.time_ns[np.flatnonzero(server.data & (server.ack == 1 + (message + 1) * length))[0]])
-    arrows = [_Arrow(at, at + there, text, True) for at, text in _within(client, start, end)]
-    arrows += [_Arrow(at - back, at, text, False) for at, text in _within(server, start, end)]
-    arrows.sort()
+    arrows = [_Arrow(at, at + there, text, True, data) for at, text, data in _within(client, start, end)]
+    arrows += [_Arrow(at - back, at, text, False, data) for at, text, data in _within(server, start, end)]
+    arrows = list(_shortened(sorted(arrows)))
     figure, (panel,) = axes(size=(6.1, 0.36 * len(arrows) + 1.5))
     place, before = 0.0, arrows[0].sent
     for arrow in arrows:
@@ -153,9 +156,10 @@ def message_sequence(claim: TestedClaim, arm: str, message: int = 10) -> Html:
         panel.annotate(name, (x, 0.2), ha="center", va="bottom", fontweight="bold", annotation_clip=False)
     panel.set(xlim=(-0.25, 1.12), ylim=(place + 0.9, 0.2))
     panel.axis("off")
-    alt = "Packets of a message: " + "; ".join(f"{arrow.sent:.3f} ms {arrow.text}" for arrow in arrows)
+    alt = "Packets of a message: " + "; ".join(f"{_time(arrow.at)} {arrow.text}" for arrow in arrows)
     caption = (
-        f"Arm {code(each.case.arm)}: all packets of one message, with the times at which the client sent or saw them."
+        f"{escape(each.label)}: the packets of one message, with the times at which the client sent or saw them. "
+        "Sequence and acknowledgement numbers count from the start of the connection."
     )
     return picture(claim, f"message-sequence.{each.case.arm}", figure, alt, caption, [each])
 
@@ -167,23 +171,53 @@ class _Arrow(NamedTuple):
     arrived: float
     text: str
     forward: bool
+    data: int  # bytes
+    stands_for: int = 1  # packets
+
+    @property
+    def at(self) -> float:
+        """Return when the client sent or saw it."""
+        return self.sent if self.forward else self.arrived
 
 
-def _within(segments: Segments, start: int, end: int) -> Iterator[tuple[float, str]]:
-    """Yield (ms since `start`, what it is) for each packet from `start` to `end`."""
+def _within(segments: Segments, start: int, end: int) -> Iterator[tuple[float, str, int]]:
+    """Yield (ms since `start`, what it is, bytes of data) for each packet from `start` to `end`."""
     for index in np.flatnonzero((segments.time_ns >= start) & (segments.time_ns <= end)):
-        payload = int(segments.payload[index])
-        yield (int(segments.time_ns[index]) - start) / 1e6, f"{payload:,} B" if payload else "ACK"
+        payload, seq = int(segments.payload[index]), int(segments.seq[index])
+        numbers = f"seq {seq}:{seq + payload}, ack {segments.ack[index]}" if payload else f"ack {segments.ack[index]}"
+        said = f"{payload:,} B ({numbers})" if payload else f"ACK ({numbers})"
+        yield (int(segments.time_ns[index]) - start) / 1e6, said, payload
+
+
+def _shortened(arrows: Sequence[_Arrow]) -> Iterator[_Arrow]:
+    """Yield the packets; of a long run in one direction that are as long, the first, one for all between, the last."""
+    for _, found in groupby(arrows, key=lambda arrow: (arrow.forward, arrow.data, round(arrow.at, 2))):
+        run = list(found)
+        if len(run) <= _RUN:
+            yield from run
+            continue
+        first, *between, last = run
+        size = f"of {first.data:,} B" if first.data else "ACKs"
+        yield first
+        yield between[0]._replace(text=f"… {len(between)} more {size} …", stands_for=len(between))
+        yield last
+
+
+def _time(ms: float) -> str:
+    return f"{1e3 * ms:.0f} µs" if ms < 1 else f"{ms:.3f} ms"
 
 
 def _draw(panel: Axes, arrow: _Arrow, place: float) -> None:
     left, right = (0, 1) if arrow.forward else (1, 0)
-    colour = ARMS[1] if arrow.text == "ACK" else ARMS[0] if arrow.forward else ARMS[2]
-    style = {"arrowstyle": "-|>", "color": colour, "lw": 1.6, "shrinkA": 0, "shrinkB": 0}
+    colour = ARMS[1] if not arrow.data else ARMS[0] if arrow.forward else ARMS[2]
+    line = "-" if arrow.stands_for == 1 else ":"
+    style = {"arrowstyle": "-|>", "color": colour, "lw": 1.6, "linestyle": line, "shrinkA": 0, "shrinkB": 0}
     panel.annotate("", (right, place + 0.45), (left, place), arrowprops=style)
     panel.annotate(arrow.text, (0.5, place + 0.12), ha="center", va="bottom", color=colour)
-    y, at = (place, arrow.sent) if arrow.forward else (place + 0.45, arrow.arrived)
-    panel.annotate(f"{at:.3f} ms ", (0, y), ha="right", va="center", color=MUTED, fontsize=SMALL, annotation_clip=False)
+    y = place if arrow.forward else place + 0.45
+    panel.annotate(
+        f"{_time(arrow.at)} ", (0, y), ha="right", va="center", color=MUTED, fontsize=SMALL, annotation_clip=False
+    )
 
 
 def _record(each: TestedCase) -> Record:

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from html import escape
 from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.ticker import EngFormatter, FuncFormatter
+from matplotlib.ticker import FuncFormatter
 
 from lab import outputs
 from lab.model import base_rtt
 from lab.report.drawing import ARMS, IDLE, MUTED, PREDICTED, REPORTED, SMALL, Label, axes, draw, labels, picture
 from lab.report.figures.scale import scale_of
-from lab.report.html import Html, code
+from lab.report.html import Html
 from lab.report.tested import NotRun, TestedCase, TestedClaim
 from lab.report.traffic import BIN, TICK, Series, goodput_of_samples
 from lab.units import Value
@@ -24,14 +25,14 @@ _SINCE = "time since the first data segment, s"
 _DASHED, _DOTTED = (0, (5, 3)), (0, (1, 1.5))
 _STEP = round(1 / BIN)  # bins per second, the interval that iperf prints
 _ROUND_TRIPS = 4  # round trips that an IO graph shows
+_LABELLED = 0.15  # of its width: a gap that has room for its label
 
 
 @draw("goodput over time")
-def goodput(claim: TestedClaim, *arms: str, zoom: bool = False) -> Html:
+def goodput(claim: TestedClaim, *arms: str) -> Html:
     """Draw goodput in bins of 100 ms and steps of 1 s, with what was predicted and claimed for the whole transfer.
 
-    It comes from captures, or from tcp_info samples where nothing was captured. `zoom` leaves out what is far below the
-    rest.
+    It comes from captures, or from tcp_info samples where nothing was captured.
     """
     shown = claim.arms(*arms)
     figure, (panel,) = axes()
@@ -49,19 +50,13 @@ def goodput(claim: TestedClaim, *arms: str, zoom: bool = False) -> Html:
             ends.append(Label(measured.number, f"{name} {measured.number / scale:.4g}", colour))
     ends += _bounds(panel, shown, scale)
     levels = [label.y for label in ends]
-    if zoom and levels:
-        room = max(levels) - min(levels)
-        panel.set_ylim(min(levels) - room, max(levels) + room)
-    else:
-        panel.set_ylim(0, 1.1 * max([top, *levels]))
+    panel.set_ylim(0, 1.1 * max([top, *levels]))
     panel.set_xlim(0, None)
     panel.set(xlabel=_SINCE, ylabel=f"goodput, {unit}")
     panel.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value / scale:.6g}"))
     labels(panel, ends)
     alt = "Goodput over time. " + "; ".join(f"{label.text} {unit}" for label in ends)
     caption = "Goodput in bins of 100 ms (thin) and of 1 s (thick). The numbers are for the whole transfer."
-    if zoom:
-        caption += " The vertical axis does not start at zero."
     return picture(claim, "goodput", figure, alt, caption, shown)
 
 
@@ -101,7 +96,7 @@ def windows(claim: TestedClaim, *arms: str) -> Html:
     for panel, found, bytes_ in zip(panels, ends, full, strict=True):
         if bytes_ < top:
             panel.axhline(bytes_, color=MUTED, linewidth=1)
-            found.append(Label(bytes_, f"BDP {bytes_:,.0f}", MUTED))
+            found.append(Label(bytes_, f"BDP {bytes_:,.0f} B", MUTED))
     panels[0].set(ylim=(0, 1.12 * top), xlim=(0, None))
     for panel, found in zip(panels, ends, strict=True):
         labels(panel, found, room=0.11)
@@ -125,17 +120,17 @@ def _windows(each: TestedCase, panel: Axes) -> list[Label]:
         panel.step(series.time, series.value, where="post", color=colour, linewidth=1.6)
         late = series.value[len(series.value) // 2 :]
         if len(late):
-            ends.append(Label(float(np.median(late)), f"{name} {np.median(late):,.0f}", colour))
+            ends.append(Label(float(np.median(late)), f"{name} {np.median(late):,.0f} B", colour))
     for value, name, colour, style in (
         (each.result.predicted, "predicted", PREDICTED, _DASHED),
         (each.claimed, each.whose, REPORTED, _DOTTED),
     ):
         if value and value.unit == "B":
             panel.axhline(value.number, color=colour, linestyle=style, linewidth=1.5)
-            ends.append(Label(value.number, f"{name} {value.number:,.0f}", colour))
+            ends.append(Label(value.number, f"{name} {value.number:,.0f} B", colour))
     panel.set_title(f"{each.label}: {_buffers(each)}", loc="left", fontsize=SMALL)
-    panel.set_ylabel("bytes")
-    panel.yaxis.set_major_formatter(EngFormatter(sep=" "))
+    panel.set_ylabel("MB")
+    panel.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value / 1e6:.6g}"))
     return ends
 
 
@@ -169,7 +164,7 @@ def io_graph(claim: TestedClaim, arm: str | None = None, start: float = 5.0) -> 
         for low, high in gaps:
             panel.axvspan(low, high, color=IDLE, linewidth=0, zorder=0)
     for low, high in gaps:
-        text = f"idle {1e3 * (high - low):.0f} ms" if high - low > rtt / 4 else ""
+        text = f"idle {1e3 * (high - low):.0f} ms" if high - low > _LABELLED * (end - start) else ""
         panels[0].annotate(
             text, ((low + high) / 2, 0.9), xycoords=("data", "axes fraction"), ha="center", va="center", color=MUTED
         )
@@ -177,7 +172,7 @@ def io_graph(claim: TestedClaim, arm: str | None = None, start: float = 5.0) -> 
     idle = sum(high - low for low, high in gaps) / (end - start)
     alt = f"Packets per 10 ms from {start:g} s to {end:g} s; no data for {100 * idle:.0f} % of the time."
     caption = (
-        f"Arm {code(each.case.arm)}: data and ACK packets per 10 ms, over {_ROUND_TRIPS} round trips of "
+        f"{escape(each.label)}: data and ACK packets per 10 ms, over {_ROUND_TRIPS} round trips of "
         f"{Value(rtt, 's')}. Grey: ticks without data, {100 * idle:.0f} % of the time shown."
     )
     return picture(claim, f"io-graph.{each.case.arm}", figure, alt, caption, [each])

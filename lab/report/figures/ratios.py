@@ -2,63 +2,88 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
-from matplotlib.ticker import FixedLocator, NullLocator
+from matplotlib.axes import Axes
+from matplotlib.ticker import FixedLocator, MaxNLocator, NullLocator
 
 from lab.metric import counted
 from lab.report import html
 from lab.report.drawing import ARMS, INK, MUTED, PREDICTED, axes, draw, picture
 from lab.report.html import Html
-from lab.report.tested import TestedClaim
+from lab.report.tested import TestedCase, TestedClaim
 from lab.units import Value
 
 __all__ = ["kernel_counts", "ratios"]
 
 _TICKS = (0.1, 0.2, 0.5, 1, 2, 5, 10)
+_LEAST = 0.005  # how far an axis reaches from one at least
+_NEAR = 1.1  # ratios up to this, or its inverse, have a panel of their own where others are further from one
 
 
 @draw("ratios")
 def ratios(claim: TestedClaim, quantity: str = "goodput") -> Html:
     """Draw the ratio of each relative arm, with its interval and its coverage, next to its prediction."""
-    shown = tuple(each for each in claim.run if each.case.relative_to)
-    figure, (panel,) = axes(size=(6.1, 0.5 * len(shown) + 1.0))
-    said, ends = [], [1.0]
-    for row, each in enumerate(shown):
-        measured, predicted = each.result.measured, each.result.predicted
-        if measured is None:
-            continue
-        low = measured.number if measured.low is None else measured.low
-        high = measured.number if measured.high is None else measured.high
-        ends += [max(low, measured.number / 10), high]  # an interval of few samples may reach below zero
-        panel.plot([low, high], [row, row], color=ARMS[0], linewidth=2)
-        panel.plot([measured.number], [row], marker="o", color=ARMS[0], markersize=7)
-        if predicted:
-            panel.plot([predicted.number] * 2, [row - 0.3, row + 0.3], color=PREDICTED, linestyle=(0, (3, 1.5)))
-        panel.annotate(
-            f" {html.figure(measured)}{_sure(measured)}",
-            (1.0, row),
-            xycoords=("axes fraction", "data"),
-            va="center",
-            color=INK,
-        )
-        said.append(f"{each.label} over {each.case.relative_to}: {measured}")
-    panel.axvline(1, color=MUTED, linewidth=1)
-    panel.set_xscale("log")
-    panel.set_xlim(0.85 * min(ends), 1.2 * max(ends))
-    panel.xaxis.set_major_locator(FixedLocator(_TICKS))
-    panel.xaxis.set_minor_locator(NullLocator())
-    panel.set_xticks(_TICKS, [f"{tick:g}" for tick in _TICKS])
-    panel.set_xlim(0.85 * min(ends), 1.2 * max(ends))
-    panel.set_yticks(range(len(shown)), [f"{each.label} / {each.case.relative_to}" for each in shown])
-    panel.set(ylim=(len(shown) - 0.5, -0.5), xlabel=f"ratio of {quantity}")
-    panel.grid(True, axis="x")
-    panel.grid(False, axis="y")
+    titles = {each.case.arm: each.case.title for each in claim.tested}
+    shown = tuple(each for each in claim.run if each.case.relative_to and each.result.measured)
+    near = [each for each in shown if all(1 / _NEAR < end < _NEAR for end in _ends(each))]
+    parts = [part for part in (near, [each for each in shown if each not in near]) if part]
+    heights = [len(part) + 1.2 for part in parts]
+    figure, panels = axes(
+        len(parts), size=(6.1, 0.5 * sum(heights)), share=False, gridspec_kw={"height_ratios": heights}
+    )
+    for part, panel in zip(parts, panels, strict=True):
+        _panel(panel, part, titles)
+        _axis(panel, [end for each in part for end in _ends(each)])
+    panels[-1].set_xlabel(f"ratio of {quantity}")
+    said = [f"{each.label} over {titles[each.case.relative_to]}: {each.result.measured}" for each in shown]
     caption = (
         f"{quantity.capitalize()} of one arm divided by that of another in the same repeat. The bar is the interval, "
         "which holds the true ratio in as many cases as the percentage says. Dashed: predicted."
     )
+    if len(parts) > 1:
+        caption += " Ratios near one are above, on a scale of their own."
     return picture(claim, "ratios", figure, "; ".join(said), caption, shown)
+
+
+def _ends(each: TestedCase) -> tuple[float, float]:
+    """Return the interval of a ratio; one of few samples may reach below zero."""
+    measured = each.result.measured
+    assert measured is not None
+    low = measured.number if measured.low is None else measured.low
+    return max(low, measured.number / 10), measured.number if measured.high is None else measured.high
+
+
+def _panel(panel: Axes, shown: Sequence[TestedCase], titles: Mapping[str, str]) -> None:
+    """Draw a row for each of these arms."""
+    for row, each in enumerate(shown):
+        measured, predicted = each.result.measured, each.result.predicted
+        assert measured is not None
+        panel.plot(_ends(each), [row, row], color=ARMS[0], linewidth=2)
+        panel.plot([measured.number], [row], marker="o", color=ARMS[0], markersize=7)
+        if predicted:
+            panel.plot([predicted.number] * 2, [row - 0.3, row + 0.3], color=PREDICTED, linestyle=(0, (3, 1.5)))
+        place, over = (1.0, row), ("axes fraction", "data")
+        panel.annotate(f" {html.figure(measured)}{_sure(measured)}", place, xycoords=over, va="center", color=INK)
+    panel.axvline(1, color=MUTED, linewidth=1)
+    panel.set_yticks(range(len(shown)), [f"{each.label} / {titles[each.case.relative_to]}" for each in shown])
+    panel.set_ylim(len(shown) - 0.5, -0.5)
+    panel.grid(True, axis="x")
+    panel.grid(False, axis="y")
+
+
+def _axis(panel: Axes, ends: Sequence[float]) -> None:
+    """Choose the scale: linear where all ratios are near one, which is in the middle."""
+    furthest = max(_LEAST, *(abs(end - 1) for end in ends))
+    if furthest < _NEAR - 1:
+        panel.set_xlim(1 - 1.3 * furthest, 1 + 1.3 * furthest)
+        panel.xaxis.set_major_locator(MaxNLocator(5))
+        return
+    panel.set_xscale("log")
+    panel.xaxis.set_major_locator(FixedLocator(_TICKS))
+    panel.xaxis.set_minor_locator(NullLocator())
+    panel.set_xticks(_TICKS, [f"{tick:g}" for tick in _TICKS])
+    panel.set_xlim(0.85 * min(1.0, *ends), 1.2 * max(1.0, *ends))
 
 
 def _sure(measured: Value) -> str:

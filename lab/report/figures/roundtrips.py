@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from html import escape
+
 import numpy as np
 
 from lab.metric import RoundTrips, round_trips_of, tcp_info_of
 from lab.report.drawing import ARMS, INK, MUTED, SMALL, Label, axes, draw, labels, picture
-from lab.report.html import Html, code
+from lab.report.html import Html
 from lab.report.tested import TestedCase, TestedClaim
 
 __all__ = ["rtt_samples", "rtt_sources"]
@@ -57,7 +59,10 @@ def rtt_samples(claim: TestedClaim, arm: str, seconds: float = 0.5) -> Html:
     start = int(found.time_ns[0])
     figure, (panel,) = axes(size=(6.1, 3.4))
     ends = []
-    for trips, colour, size, name in ((found.taken, ARMS[0], 9, "as taken"), (found.echoed, ARMS[1], 5, "timestamps")):
+    for trips, colour, size, name in (
+        (found.taken, ARMS[0], 9, "segment's time"),
+        (found.echoed, ARMS[1], 5, "timestamps"),
+    ):
         having = (trips >= 0) & (found.time_ns - start <= seconds * 1e9)
         panel.scatter((found.time_ns[having] - start) / 1e9, trips[having] / 1e6, s=size, color=colour, linewidths=0)
         if having.any():
@@ -69,10 +74,10 @@ def rtt_samples(claim: TestedClaim, arm: str, seconds: float = 0.5) -> Html:
     panel.set(xlim=(0, seconds), xlabel="time since the first ACK, s", ylabel="round trip, ms")
     labels(panel, ends)
     taken, echoed = (int((each >= 0).sum()) for each in (found.taken, found.echoed))
-    alt = f"Round-trip times of arm {arm}: {taken} as taken, {echoed} by timestamp"
+    alt = f"Round-trip times, {shown[0].label}: {taken} by the segment's time, {echoed} by timestamp"
     caption = (
-        f"Arm {code(arm)}. By timestamp, a round trip is a whole number of milliseconds; by the segment's own time "
-        "it is exact. Line: the kernel's own srtt (tcp_info)."
+        f"{escape(shown[0].label)}. By timestamp, a round trip is a whole number of milliseconds; by the segment's own "
+        "time it is exact. Line: the kernel's own srtt (tcp_info)."
     )
     return picture(claim, f"rtt-samples-{arm}", figure, alt, caption, shown)
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from html import escape
+from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -12,14 +14,16 @@ from matplotlib.ticker import FuncFormatter
 
 from lab.metric import Connection, MetricError, bulk, capture_of, sack_blocks
 from lab.report.drawing import ARMS, INK, MUTED, axes, draw, picture
-from lab.report.html import Html, code
+from lab.report.html import Html
 from lab.report.tested import TestedCase, TestedClaim
 
 __all__ = ["sequence"]
 
-_BEFORE, _AFTER = 1.0, 2.5  # round trips shown around the first retransmission
+_BEFORE, _AFTER = 1.3, 2.5  # round trips shown around the first retransmission: the lost segment left one before
 _AGAIN = ARMS[1]
 _PURPLE = "#8E44AD"
+
+_TEXT: Any = {"textcoords": "offset points", "va": "center", "zorder": 4}
 
 Span = tuple[float, float, float]  # time in ms, from and to in bytes
 
@@ -32,6 +36,7 @@ class _Marks:
     again: Sequence[Span]
     selected: Sequence[Span]
     acked: Sequence[tuple[float, float]]
+    offered: Sequence[tuple[float, float]]  # the right edge of the receive window
 
 
 @draw("the time-sequence graph")
@@ -46,11 +51,16 @@ def sequence(claim: TestedClaim, arm: str, at: float | None = None, span: float 
     _bars(panel, marks.sent, ARMS[0], 2.0, "segment")
     _bars(panel, marks.selected, _PURPLE, 1.0, "SACK block")
     _bars(panel, marks.again, _AGAIN, 2.0, "")
-    panel.scatter(*_middles(marks.again), s=30, color=_AGAIN, zorder=3, label="retransmission")
     if marks.acked:
         panel.step(*zip(*marks.acked, strict=True), where="post", color=INK, linewidth=1.4, label="acknowledged")
+        panel.step(
+            *zip(*marks.offered, strict=True), where="post", color=ARMS[2], linewidth=1.2, label="receive window"
+        )
+    _name_losses(panel, marks)
     heights = [edge for _, *edges in (*marks.sent, *marks.again) for edge in edges]
-    panel.set(xlim=(1e3 * low, 1e3 * high), ylim=(min(heights), max(heights)))
+    least, most = min(heights), max(heights)
+    room = 0.08 * (most - least)
+    panel.set(xlim=(1e3 * low, 1e3 * high), ylim=(max(least - room, -room / 2), most + room))
     panel.set(xlabel="time since the first data segment, ms", ylabel="sequence number, kB")
     panel.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value / 1e3:,.0f}"))
     panel.grid(False)
@@ -60,8 +70,8 @@ def sequence(claim: TestedClaim, arm: str, at: float | None = None, span: float 
         f"{len(marks.selected)} SACK blocks from {low:.3f} to {high:.3f} s"
     )
     caption = (
-        f"Arm {code(arm)}, captured at its sender. Bars: the bytes of a segment as it leaves, or of a SACK block as it "
-        "arrives. Line: the acknowledgement number."
+        f"{escape(shown[0].label)}, captured at its sender. Bars: the bytes of a segment as it leaves, or of a SACK "
+        "block as it arrives. R: sent again. Lines: the acknowledgement number, and the window's right edge."
     )
     return picture(claim, f"sequence-{arm}", figure, alt, caption, shown)
 
@@ -98,7 +108,9 @@ def _marks(tested: TestedCase, at: float | None, span: float | None) -> tuple[_M
         for left, right in blocks.get(row, ())
     ]
     acked = [(times[row], float(back.ack[row] - origin)) for row in rows.tolist()]
-    return _Marks(spans(seen & ~ahead.retransmitted), spans(seen & ahead.retransmitted), selected, acked), low, high
+    offered = [(at, edge + float(back.window[row])) for (at, edge), row in zip(acked, rows.tolist(), strict=True)]
+    sent, again = spans(seen & ~ahead.retransmitted), spans(seen & ahead.retransmitted)
+    return _Marks(sent, again, selected, acked, offered), low, high
 
 
 def _window(connection: Connection, at: float | None, span: float | None) -> tuple[float, float]:
@@ -111,8 +123,15 @@ def _window(connection: Connection, at: float | None, span: float | None) -> tup
     return low, low + ((_BEFORE + _AFTER) * rtt if span is None else span)
 
 
-def _middles(spans: Sequence[Span]) -> tuple[list[float], list[float]]:
-    return [time for time, _, _ in spans], [(low + high) / 2 for _, low, high in spans]
+def _name_losses(panel: Axes, marks: _Marks) -> None:
+    """Write R at each retransmission, and "lost" at what the first one repeats, where that is shown."""
+    for time, low, high in marks.again:
+        panel.annotate("R", (time, (low + high) / 2), (5, 0), **_TEXT, color=_AGAIN, fontweight="bold")
+    for _, low, high in marks.again[:1]:
+        for time, start, end in marks.sent:
+            if start <= low < end:
+                arrow = {"arrowstyle": "-|>", "color": _AGAIN, "shrinkB": 3}
+                panel.annotate("lost", (time, (low + high) / 2), (28, -26), **_TEXT, color=_AGAIN, arrowprops=arrow)
 
 
 def _bars(panel: Axes, spans: Sequence[Span], colour: str, width: float, label: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -19,6 +20,13 @@ __all__ = ["segment_sizes", "times_by_delay", "transfer_times"]
 
 _DASHED, _DOTTED = (0, (5, 3)), (0, (1, 1.5))
 _BAR = 18  # bytes: the width of a bar
+_MARKERS: tuple[dict[str, Any], ...] = (  # open and of different sizes, since curves may lie on one another
+    {"marker": "o", "markersize": 5},
+    {"marker": "s", "markersize": 5},
+    {"marker": "^", "markersize": 9, "markerfacecolor": "none", "markeredgewidth": 1.6},
+    {"marker": "D", "markersize": 8, "markerfacecolor": "none", "markeredgewidth": 1.6},
+    {"marker": "o", "markersize": 12, "markerfacecolor": "none", "markeredgewidth": 1.6},
+)
 _LONGEST = 1560  # bytes, and room for a label
 
 
@@ -105,22 +113,23 @@ def times_by_delay(claim: TestedClaim, *others: TestedClaim, names: Mapping[str,
     figure, (panel,) = axes(size=(6.1, 4.2))
     ends: list[Label] = []
     colours = dict(zip(names, ARMS, strict=False))
+    markers = dict(zip(names, _MARKERS, strict=False))
     for arm, name in names.items():
         points = sorted((_rtt(one, each), each) for one in claims for each in one.run if each.case.arm == arm)
         measured = [(rtt, each.result.measured.number) for rtt, each in points if each.result.measured]
         predicted = [(rtt, each.result.predicted.number) for rtt, each in points if each.result.predicted]
         said = [(rtt, each.claimed.number) for rtt, each in points if each.claimed]
-        panel.plot(*zip(*measured, strict=True), color=colours[arm], linewidth=1.8, marker="o", markersize=6)
-        panel.plot(*zip(*predicted, strict=True), color=PREDICTED, linewidth=1, linestyle=_DASHED)
+        panel.plot(*zip(*measured, strict=True), color=colours[arm], linewidth=1.8, **markers[arm])
+        panel.plot(*zip(*predicted, strict=True), color=PREDICTED, linewidth=0.7, linestyle=_DASHED)
         ends.append(Label(measured[-1][1], f"{name}: {measured[-1][1]:.1f}", colours[arm]))
         if arm in (each.case.arm for each in claim.run if not each.case.explains):
             panel.plot(*zip(*said, strict=True), color=REPORTED, linestyle=_DOTTED, marker="s", markersize=6)
-            ends.append(Label(said[-1][1], f"article, {arm}: {said[-1][1]:g}", REPORTED))
+            ends.append(Label(said[-1][1], f"article, {name}: {said[-1][1]:g}", REPORTED))
     panel.set(xlabel="round-trip time of the idle path, ms", ylabel="time of the transfer, s", ylim=(0, 90))
     labels(panel, ends, room=0.06)
     shown = [each for one in claims for each in one.run if each.case.arm in names]
     alt = "Transfer time at the longest delay. " + "; ".join(label.text for label in ends)
-    caption = "Solid: measured; dashed: predicted; squares: the article. Figures in seconds, at the longest delay."
+    caption = "Solid: measured; dashed: predicted; dotted: the article. Figures in seconds, at the longest delay."
     return picture(claim, "times-by-delay", figure, alt, caption, shown)
 
 

@@ -35,7 +35,8 @@ def cost(mtu: Answer) -> Experiment:
         metric=metric.bulk_goodput(),
         arms=(
             Arm("without", sysctls={"net.ipv4.tcp_timestamps": 0}),
-            Arm("share-left", Reported(0.998, "the goal"), relative_to="without"),
+            # The bound itself, 6041, is right: the handshake takes 5 in 100 million of 200 ms; the formula has none.
+            Arm("share-left", Reported(0.9979998, "the goal"), relative_to="without"),
         ),
         tolerance=AtLeast(because="that is the goal"),
     )

@@ -1,0 +1,89 @@
+"""Follow claims over all kernels that a store has records of: the verdict on each, and what changed in between."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from lab import version
+from lab.comparison.compare import ClaimChange, Incomparable, compare
+from lab.record.record import Record, RecordError
+from lab.spec.loaded import Commit
+from lab.verdict.judged import JudgedClaim, judge_stored
+
+__all__ = ["Lineage", "Step", "follow"]
+
+
+@dataclass(frozen=True)
+class Step:
+    """Say what changed from one kernel to the next one, in the cases that count."""
+
+    change: ClaimChange | None  # None: the two cannot be compared
+    commits: tuple[Commit, ...]  # those between the two that are known to have changed the claim
+
+
+@dataclass(frozen=True)
+class Lineage:
+    """A lineage is one claim on several kernels, the oldest first."""
+
+    claims: tuple[JudgedClaim, ...]
+    steps: tuple[Step, ...]  # from each to the next
+
+
+def follow(judged: Iterable[JudgedClaim], records: Iterable[Record], folder: Path | None) -> dict[str, Lineage]:
+    """Return id -> lineage of these claims, of those that there are records of on other kernels, too.
+
+    Predictions are kept in `folder`. Raises RecordError, CaptureError.
+    """
+    known = {claim.declared.id: claim for claim in judged}
+    others = _by_kernel(known, records)
+    found: dict[str, list[JudgedClaim]] = {name: [claim] for name, claim in known.items()}
+    for having in others.values():
+        claims = {record.trial.claim for record in having}
+        experiments = [claim.declared for name, claim in known.items() if name in claims]
+        for claim in judge_stored(experiments, having, folder):
+            if claim.kernel:  # its records are those of the experiment as it stands
+                found[claim.declared.id].append(claim)
+    return {name: _lineage(sorted(each, key=_age)) for name, each in found.items() if len(each) > 1}
+
+
+def _by_kernel(known: Mapping[str, JudgedClaim], records: Iterable[Record]) -> dict[str, list[Record]]:
+    """Return kernel -> the records of these claims on it and on its variants, of kernels other than their own."""
+    found: dict[str, list[Record]] = {}
+    for record in records:
+        try:
+            trial = record.trial
+        except RecordError:
+            continue
+        claim = known.get(trial.claim)
+        name = version.series(trial.kernel["version"]) if "base" in trial.kernel else trial.kernel["name"]
+        if claim and claim.kernel and name != claim.kernel["name"]:
+            found.setdefault(name, []).append(record)
+    return found
+
+
+def _age(claim: JudgedClaim) -> tuple[tuple[int, ...], str]:
+    assert claim.kernel is not None
+    return version.order(claim.kernel["version"]), claim.kernel["name"]
+
+
+def _lineage(claims: Sequence[JudgedClaim]) -> Lineage:
+    return Lineage(tuple(claims), tuple(map(_step, claims, claims[1:])))
+
+
+def _step(base: JudgedClaim, new: JudgedClaim) -> Step:
+    try:
+        (change,) = compare([base], [new])
+    except Incomparable:
+        return Step(None, ())
+    counted = tuple(case for case in change.cases if case.new.counts)
+    return Step(replace(change, cases=counted), tuple(_commits(base, new)))
+
+
+def _commits(base: JudgedClaim, new: JudgedClaim) -> Iterable[Commit]:
+    (then, _), (now, _) = _age(base), _age(new)
+    name = new.declared.id.partition("/")[2]
+    for each in new.declared.article.commits:
+        if name in each.claims and then < version.order(each.since) <= now:
+            yield each

@@ -1,0 +1,67 @@
+"""The guides' Python runs as it stands: declarations with an experiment's words, the rest on a trial's records."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lab.spec import find
+from tests.docs.blocks import ROOT, Block, blocks, tutorial
+from tests.docs.register import DECLARATIONS, ON_RECORDS, TUTORIALS
+
+WORDS = """
+import pathlib
+from pathlib import Path
+
+import lab
+from lab import metric, model
+from lab.spec.experiment import *
+from lab.units import *
+from lab.workload import *
+"""
+TUTORED = {block for page, part in TUTORIALS for block in tutorial(page, part)}
+
+
+def of(page: str) -> list[Block]:
+    return [block for block in blocks() if block.language == "python" and block.page == ROOT / page]
+
+
+def run(block: Block, names: dict[str, Any]) -> dict[str, Any]:
+    exec(compile(block.text, str(block.page.relative_to(ROOT)), "exec"), names)  # the project's own
+    return names
+
+
+def test_every_block_is_run() -> None:
+    tutored = {(block.page, block.text) for block in TUTORED}
+    pages = {block.page for block in blocks() if block.language == "python" and (block.page, block.text) not in tutored}
+    assert pages == {ROOT / page for page in (*DECLARATIONS, *ON_RECORDS)}, "add these to tests/docs/register.py"
+
+
+@pytest.mark.parametrize("block", [block for page in DECLARATIONS for block in of(page)])
+def test_a_declaration_is_taken(block: Block, tmp_path: Path) -> None:
+    """One that is whole is read as `lab check` reads a file; a part, with the words of an experiment at hand."""
+    if "EXPERIMENT = " in block.text:
+        file = tmp_path / "experiments" / "guide" / "shown.py"
+        file.parent.mkdir(parents=True)
+        file.write_text(f'"""The guide says so."""\n\n{block.text}')
+        (read,) = find.find([str(file)])
+        assert len(read.cases()) == len(read.experiment.arms)
+        return
+    words: dict[str, Any] = {}
+    exec(WORDS, words)
+    assert run(block, dict(words)).keys() > words.keys()
+
+
+@pytest.mark.guest
+@pytest.mark.usefixtures("kernel")
+@pytest.mark.parametrize("page", ON_RECORDS)
+def test_the_interface_does_what_the_page_shows(page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    names: dict[str, Any] = {}
+    for block in of(page):
+        run(block, names)
+    assert (tmp_path / "window.svg").read_text().startswith("<svg")
+    assert names["claim"].id == "tcp-bottleneck/window-plateau"
+    assert names["claim"].passed
