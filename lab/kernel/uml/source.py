@@ -32,7 +32,7 @@ from lab.userland.cache import Userland
 from lab.userland.mirror import chosen
 from lab.userland.program import command
 
-__all__ = ["Source", "extract", "fetch", "from_file", "from_tree", "remembered", "resolve", "unpack"]
+__all__ = ["Source", "extract", "fetch", "from_file", "from_tree", "parts", "remembered", "resolve", "unpack"]
 
 PIECE = 1 << 20  # bytes unpacked at a time
 _DRIVERS = (
@@ -173,6 +173,17 @@ def extract(path: Path, folder: str, target: Path, compiler: Userland) -> None:
     target.mkdir()
     depth = len(Path(folder).parts) + 1
     reason = _untar(path, compiler, target, [f"--strip-components={depth}", f"*/{folder}/*"])
+    if reason and not reason.endswith("Not found in archive"):
+        raise MachineError(f"cannot unpack {path}: {reason}")
+
+
+def parts(path: Path, folders: Sequence[str], target: Path, compiler: Userland) -> None:
+    """Put these folders of the kernel tree that `path` holds into the new folder `target`, where they are in the tree.
+
+    A folder that the tree lacks is left out. Raises MachineError when the tree is damaged.
+    """
+    target.mkdir()
+    reason = _untar(path, compiler, target, ["--strip-components=1", *(f"*/{folder}/*" for folder in folders)])
     if reason and not reason.endswith("Not found in archive"):
         raise MachineError(f"cannot unpack {path}: {reason}")
 
