@@ -38,6 +38,7 @@ SYSTEM = "it needs root, and changes the machine"
 EMULATES = "it takes minutes under QEMU; tests/runner/test_stock.py and tests/kernel/test_vm.py do it"
 MACHINES = "it makes a virtual machine, or needs Vagrant; `make test-vm` does what Vagrant would run"
 SOURCES = "it needs the sources of packetdrill and the kernel; tests/packetdrill runs some of the scripts"
+SELFTESTS = "it needs the source of the kernel, or takes many minutes; tests/selftest runs tests of its own"
 SUBMISSIONS = "it needs students' submissions; tests/classroom grades right, wrong, empty and broken ones"
 REVIEWER = "it needs a bundle, which takes minutes to pack; tests/bundle makes a small one and runs from it"
 OTHER_MACHINE = "it is for another machine; tests/cluster starts such a worker"
@@ -50,6 +51,13 @@ PARSED = {
     "lab packetdrill run 'tcp_sack_*' mine.pkt scripts/": SOURCES,
     "lab packetdrill run --kernel 7.2-mine --base 7.2": SOURCES,
     'lab packetdrill run --tolerance "1 us"': SOURCES,
+    "lab selftest list": SELFTESTS,
+    "lab selftest run": SELFTESTS,
+    "lab selftest run 'mptcp/*' udpgso.sh": SELFTESTS,
+    "lab selftest run --kernel 7.2-mine --report nipa=results.json": SELFTESTS,
+    "lab selftest run mptcp/simult_flows.sh": SELFTESTS,
+    "lab run simult-flows": ALL_CLAIMS,
+    "lab run simult-flows --seeds 100": ALL_CLAIMS,
     "lab grade ada/ bob/ eve.ipynb --csv grades.csv --junit grades.xml": SUBMISSIONS,
     "lab run tcp-timestamps": ALL_CLAIMS,
     "lab run tcp-bottleneck --seed 2": ALL_CLAIMS,
