@@ -10,7 +10,7 @@ from lab.spec.experiment import Arm, AtMost, Experiment, Implied, Reported, With
 from lab.units import Duration, Value
 from lab.workload import Bulk, Flow, Flows, Program
 
-START, LENGTH, SPREAD = Duration.of("100 ms"), Duration.of("5 s"), Duration.of("10 ms")
+START, LENGTH, SPREAD = Duration.of("100 ms"), Duration.of("5200 ms"), Duration.of("10 ms")
 BOTH_ENDS = Flow(
     "both-ends",
     Program(argv=("python3", "{files}/_both_ends.py"), files=("_both_ends.py",), client="receiver"),
