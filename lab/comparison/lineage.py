@@ -77,8 +77,9 @@ def _step(base: JudgedClaim, new: JudgedClaim) -> Step:
         (change,) = compare([base], [new])
     except Incomparable:
         return Step(None, ())
-    counted = tuple(case for case in change.cases if case.new.counts)
-    return Step(replace(change, cases=counted), tuple(_commits(base, new)))
+    counted = replace(change, cases=tuple(case for case in change.cases if case.new.counts))
+    changed = counted.change not in ("identical", "same packets")
+    return Step(counted, tuple(_commits(base, new)) if changed else ())
 
 
 def _commits(base: JudgedClaim, new: JudgedClaim) -> Iterable[Commit]:

@@ -223,7 +223,9 @@ class Claim(TestedClaim):
                     html.measured(result),
                     html.model_errors(result),
                     _judged(result),
-                    self.trial_link(each.record) if each.record else html.DASH,
+                    "<br>".join([self.trial_link(each.record), *evidence.capture(self, each)])
+                    if each.record
+                    else html.DASH,
                 ]
             )
         shown = html.table(head, rows, "results")

@@ -8,7 +8,7 @@ from html import escape
 from lab.report import html
 from lab.report.tested import TestedCase, TestedClaim
 
-__all__ = ["again", "copy_of", "links", "source", "source_file"]
+__all__ = ["again", "capture", "copy_of", "links", "source", "source_file"]
 
 
 def copy_of(capture: str) -> str:
@@ -34,8 +34,12 @@ def again(claim: TestedClaim) -> str:
 
 def links(claim: TestedClaim, each: TestedCase) -> Iterator[str]:
     """Yield the links to the case's capture and trial."""
-    if each.record is None:
-        return
-    if each.capture and claim.in_report:
+    if each.record is not None:
+        yield from capture(claim, each)
+        yield claim.trial_link(each.record, "trial")
+
+
+def capture(claim: TestedClaim, each: TestedCase) -> Iterator[str]:
+    """Yield the link to the case's capture, where a report has a copy of one."""
+    if each.record is not None and each.capture and claim.in_report:
         yield f'<a href="{escape(claim.folder_of(each.record) + copy_of(each.capture))}">capture</a>'
-    yield claim.trial_link(each.record, "trial")

@@ -27,6 +27,7 @@ ARTICLES = ["tcp-timestamps", "tcp-bottleneck", "ack-rate", "tcp-nodelay", "asym
 MISTAKES: list[tuple[str, str, Answer, str]] = [
     ("1-timestamps", "with-timestamps", 949.3, "how many bytes of options"),
     ("1-timestamps", "larger-packets", 6000, "Solve for the MTU"),
+    ("1-timestamps", "larger-packets", 6040, "% off, the goal is"),
     ("2-windows", "one-window", 100, "link's rate"),
     ("2-windows", "buffer", 500_000, "rate x round trip"),
     ("2-windows", "buffer", 2_000_000, "full long before"),
@@ -154,6 +155,13 @@ def test_mistakes_are_told_how_far_off_they_are_and_what_to_think_of(tmp_path: P
         assert outcome.verdict == "wrong", (name, step)
         assert outcome.says.startswith("Not yet."), (name, step)
         assert hint in outcome.says, (name, step, outcome.says)
+
+
+@pytest.mark.guest
+def test_the_bound_that_the_formula_gives_is_right(tmp_path: Path) -> None:
+    """12 / (6041 - 40) is the first cost below 0.2 %; see the mistake of 6040."""
+    exercise = course.load("1-timestamps")
+    assert Judge(tmp_path).judge(exercise, exercise.step("larger-packets"), 6041).verdict == "right"
 
 
 @pytest.mark.parametrize("name", NAMES)

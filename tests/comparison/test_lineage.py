@@ -73,3 +73,12 @@ def test_pages_and_the_terminal_show_it(store: Store) -> None:
     assert "By kernel:" in claims[0]._repr_html_()
     assert "By kernel: 6.1 ✓" in text.plain(showing.render(claims))
     assert api.load("toy/claim", results=store.root)[0].kernels is None
+
+
+def test_a_commit_that_changed_nothing_here_is_not_named(store: Store, tmp_path: Path) -> None:
+    article = tmp_path / "experiments" / "toy" / "article.yaml"
+    article.write_text(article.read_text() + COMMIT.replace('"6.6"', '"6.13"'))
+    (old, new) = (next(record for record in store if record.trial.kernel["name"] == name) for name in ("6.12", "7.2"))
+    shutil.copytree(old.folder / "out", new.folder / "out", dirs_exist_ok=True)
+    shutil.copyfile(old.folder / "record.json", new.folder / "record.json")
+    assert "6.12 ✗ identical → 7.2" in shown(store)

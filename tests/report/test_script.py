@@ -10,7 +10,6 @@ import nbformat
 import pytest
 
 from lab.browser import _PROGRAMS, Browser, browser
-from lab.record.record import Record
 from lab.report import figures, html
 from lab.report.article import Article
 from lab.report.page import render
@@ -21,9 +20,8 @@ ROWS = (("c", "30 ms"), ("a", "4 µs"), ("b", "—"))
 
 
 @pytest.fixture
-def screen(keep: Callable[..., list[Record]], toy: Callable[[], Article], tmp_path: Path) -> Iterator[Browser]:
+def screen(toy: Callable[[], Article], tmp_path: Path) -> Iterator[Browser]:
     """A browser that shows a page with a table, a command, and the formula of a claim."""
-    keep("header", "on", "transfer.pcap")
     cells = [
         html.table(["arm", "measured"], ROWS, "results"),
         '<p class="about"><code>lab run toy/header --results again</code></p>',
