@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from lab.api import (
         article,
         articles,
+        atlas,
         bisect,
         bundle,
         compare,
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
 __all__ = [
     "article",
     "articles",
+    "atlas",
     "bisect",
     "bundle",
     "compare",

@@ -65,7 +65,7 @@ LAYERS = {
     "model": {"units", "prediction", "version", "spec"},
     "verdict": {"units", "version", "meaning", "prediction", "spec", "record", "model"},
     "report": {"ci", "shipped", "units", "prediction", "spec", "record", "metric", "model", "verdict"},
-    "comparison": {"units", "prediction", "spec", "record", "metric", "model", "verdict", "report"},
+    "comparison": {"units", "version", "prediction", "spec", "record", "metric", "model", "verdict", "report"},
 }
 INTERFACE = {"lab/__init__.py"}  # Python's: `lab` itself
 LAYERS["usecases"] = set(LAYERS)

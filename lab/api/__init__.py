@@ -6,7 +6,7 @@ What takes long to import is imported by the function that needs it: a command s
 from __future__ import annotations
 
 from lab.api.campaigns import merge, plan, push, run_shard
-from lab.api.comparing import bisect, compare, regress, save_baseline
+from lab.api.comparing import atlas, bisect, compare, regress, save_baseline
 from lab.api.course import exercise, grade
 from lab.api.running import run, run_kernels, run_seeds, watch
 from lab.api.stored import article, articles, bundle, follow, load, verify
@@ -14,6 +14,7 @@ from lab.api.stored import article, articles, bundle, follow, load, verify
 __all__ = [
     "article",
     "articles",
+    "atlas",
     "bisect",
     "bundle",
     "compare",

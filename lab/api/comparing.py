@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,12 +11,13 @@ from lab.api.options import Folder, reading_from, settings_of, store_of, writing
 from lab.errors import InputError
 
 if TYPE_CHECKING:
+    from lab.comparison.atlas import Atlas
     from lab.comparison.page import Changes
     from lab.usecases.baselines import Baseline
     from lab.usecases.bisection import Bisection
     from lab.verdict.judged import JudgedClaim
 
-__all__ = ["bisect", "compare", "regress", "save_baseline"]
+__all__ = ["atlas", "bisect", "compare", "regress", "save_baseline"]
 
 
 def compare(
@@ -97,6 +99,50 @@ def regress(
     both = [(experiments, settings) for settings in pair]
     then, now = running.run_beside(both, store, jobs, limits, together=not stored)
     return as_changes(changes(then.judged, now.judged, matters), then, now)
+
+
+def atlas(
+    folder: str | Path,
+    *claims: str | Path,
+    kernels: Sequence[str] = (),
+    scripts: Sequence[str] | None = ("*",),
+    tree: str | Path | None = None,
+    seed: int = 1,
+    jobs: int | None = None,
+    budget: float = 900.0,
+    stored: bool = False,
+    results: Folder = None,
+) -> Atlas:
+    """Write pages to `folder` that say what changed in TCP from each kernel to the next, and what shows it.
+
+    Without `claims`, all of the articles are run, and those that show a change that is known; without `kernels`, the
+    newest of each series that is built here. `scripts` are packetdrill's, named as for `packetdrill`, of the newest
+    kernel's source; None leaves them out. `tree` is a kernel's git tree, which has more to say of commits. With
+    `stored` nothing runs. Raises InputError, SpecError, MachineError, Interrupted.
+    """
+    from dataclasses import replace
+
+    from lab.building import shown
+    from lab.kernel import Budget
+    from lab.kernel.uml.cache import series
+    from lab.packetdrill import scripts as files
+    from lab.usecases import atlas as making
+
+    names = kernels or [each.id for each in making.kernels()]
+    settings = [settings_of(name, "uml", None, seed, 1) for name in names]
+    experiments, store = making.wanted([*map(str, claims)]), writing_to(results)
+    known = making.commits(Path(tree)) if tree else {}
+    found: tuple[files.Script, ...] = ()
+    if scripts is not None and settings:
+        with shown() as progress:
+            found = files.find(scripts, series(settings[-1].kernel.name), progress)
+    if stored:
+        made = making.kept(experiments, found, settings, reading_from(results))
+    else:
+        made = making.performed(experiments, found, settings, store, jobs, Budget(wall=budget))
+    made = replace(made, commits=known)
+    making.write(made, Path(folder))
+    return made
 
 
 def save_baseline(

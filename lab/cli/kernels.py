@@ -1,4 +1,4 @@
-"""Show what `lab run` found on several kernels: a verdict for each."""
+"""Show what was found on several kernels: by `lab run` a verdict for each, by `lab atlas` what changed."""
 
 from __future__ import annotations
 
@@ -11,15 +11,19 @@ from rich.table import Table
 from rich.text import Text
 
 from lab.ci.case import Case
+from lab.comparison.summary import sentence
 from lab.errors import InputError
 from lab.report import cases as reporting
 from lab.report import text
 from lab.report.text import COLOURS
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
+    from lab.comparison.atlas import Atlas
     from lab.report.claims import Claims
 
-__all__ = ["cases", "exit_code", "named", "plain", "remarks", "render"]
+__all__ = ["atlas", "cases", "exit_code", "named", "plain", "remarks", "render"]
 
 Found = Mapping[str, "Claims"]  # by kernel
 
@@ -65,6 +69,16 @@ def cases(found: Found) -> tuple[Case, ...]:
         for kernel, claims in found.items()
         for case in reporting.cases(claims)
     )
+
+
+def atlas(found: Atlas, folder: Path) -> RenderableType:
+    """Show an atlas: which known changes it shows, what each step has, and where its pages are."""
+    plain = found.plain()
+    table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2))
+    for known in plain["changes"]:
+        table.add_row(known["title"], known["shown"])
+    steps = [f"{step.title}: {sentence(step.changes)}" for step in found.steps]
+    return Group(table, *map(Text, steps), Text(f"Atlas: {(folder / 'index.html').resolve().as_uri()}", "bold"))
 
 
 def exit_code(found: Found) -> int:

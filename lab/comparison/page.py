@@ -15,7 +15,7 @@ from lab.report import html
 from lab.report.html import Html
 from lab.verdict import Result
 
-__all__ = ["Changes"]
+__all__ = ["Changes", "parting"]
 
 
 @dataclass(frozen=True, repr=False)
@@ -103,7 +103,7 @@ def _section(change: ClaimChange) -> str:
     columns = ["Arm", "Base", "New", "Change", "Predicted change", "Outcome"]
     table = html.table(columns, (_case(case) for case in change.cases), "changes")
     tested = (f"<p>{escape(said)}.</p>" for case in change.cases for said in chance(case))
-    return "\n".join([head, verdicts, table, *tested, *filter(None, map(_parting, change.cases))])
+    return "\n".join([head, verdicts, table, *tested, *filter(None, map(parting, change.cases))])
 
 
 def _case(case: CaseChange) -> list[str]:
@@ -124,7 +124,7 @@ def _predicted(base: Result, new: Result) -> str:
     return html.percent(new.predicted.number / base.predicted.number - 1)
 
 
-def _parting(case: CaseChange) -> str:
+def parting(case: CaseChange) -> str:
     """Show the first packet that differs, else the files that do; "" in real time, where all files differ."""
     arm = html.code(f"{case.new.arm} {case.new.point}".strip())
     if where := case.packets.divergence:

@@ -8,7 +8,7 @@ from html import escape, unescape
 from pathlib import Path
 from typing import Any
 
-__all__ = ["render", "style", "title_of"]
+__all__ = ["document", "render", "style", "title_of"]
 
 _HERE = Path(__file__).parent
 _HEADING = re.compile(r"<h2(?P<attributes>[^>]*)>(?P<text>.*?)</h2>", re.DOTALL)
@@ -36,6 +36,22 @@ def render(notebook: Any, name: str, around: Mapping[str, str] | None = None, in
     foot = f"<footer>{_ways(name, title, around, index, 'Other pages')}{_code(name)}</footer>" if around else ""
     return (
         str(body).replace("<body>\n", f"<body>\n<header>{head}</header>", 1).replace("</main>\n", f"</main>\n{foot}", 1)
+    )
+
+
+def document(title: str, ways: str, body: str, sheet: str) -> str:
+    """Return a page that no notebook makes: `ways` are links to other pages, `sheet` is where the style sheet is."""
+    return "\n".join(
+        [
+            "<!DOCTYPE html>",
+            '<html lang="en"><head><meta charset="utf-8">',
+            '<meta name="viewport" content="width=device-width, initial-scale=1">',
+            f'<title>{escape(title)}</title><link rel="stylesheet" href="{escape(sheet)}"></head><body>',
+            f'<header><nav aria-label="Pages" class="ways">{ways}</nav></header>',
+            f'<main id="top"><h1>{escape(title)}</h1>',
+            body,
+            "</main></body></html>",
+        ]
     )
 
 

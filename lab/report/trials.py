@@ -51,30 +51,28 @@ def _write(folder: Path, source: Path) -> None:
             (place / copy_of(name)).write_bytes(gzip.compress(cut, mtime=0))
         elif not name.endswith(_BINARY) and output.bytes <= _COPIED:
             shutil.copyfile(record.path(name), place / name)
-    (place / "index.html").write_text("\n".join(_page(record, place)), encoding="utf-8")
+    (place / "index.html").write_text(_page(record, place), encoding="utf-8")
 
 
-def _page(record: Record, place: Path) -> Iterator[str]:
+def _page(record: Record, place: Path) -> str:
     trial = record.trial
     article, _, claim = trial.claim.partition("/")
     title = f"{trial.claim}: {trial.arm}" + (f" at {html.typeset(trial.point)}" if trial.point else "")
-    yield "<!DOCTYPE html>"
-    yield '<html lang="en"><head><meta charset="utf-8">'
-    yield '<meta name="viewport" content="width=device-width, initial-scale=1">'
-    yield f'<title>{escape(title)}</title><link rel="stylesheet" href="../../page.css"></head><body>'
-    yield (
-        '<header><nav aria-label="Pages" class="ways"><a href="../../index.html">All articles</a>'
+    ways = (
+        '<a href="../../index.html">All articles</a>'
         f'<a href="../../{escape(article)}.html">{escape(article)}</a>'
-        f'<a href="../../{escape(article)}.html#{escape(claim)}">{escape(claim)}</a><span>trial</span></nav></header>'
+        f'<a href="../../{escape(article)}.html#{escape(claim)}">{escape(claim)}</a><span>trial</span>'
     )
-    yield f'<main id="top"><h1>{escape(title)}</h1>'
+    return page.document(title, ways, "\n".join(_body(record, place)), "../../page.css")
+
+
+def _body(record: Record, place: Path) -> Iterator[str]:
     yield f'<p class="source">Trial <code>{record.address}</code></p>'
     yield from (f'<p class="missing">{html.badge("invalid")} {html.prose(reason)}</p>' for reason in record.invalid)
     yield from chain.from_iterable(_capture(record, name, place) for name in outputs.captures(record.outputs))
     yield from _inputs(record)
     yield from _environment(record)
     yield from _outputs(record, place)
-    yield "</main></body></html>"
 
 
 def _capture(record: Record, name: str, place: Path) -> Iterator[str]:

@@ -34,6 +34,7 @@ DECLARATIONS = ("docs/experiments.md", "docs/hands-on.md")
 ON_RECORDS = ("docs/notebooks.md",)
 
 ALL_CLAIMS = "it runs all claims of the project, or of an article, for minutes; tests do it with one claim or two"
+ATLAS = "it runs claims and scripts on several kernels; tests/comparison/test_atlas.py makes a small one"
 KERNELS = "it needs two kernels; tests/cli/test_kernels.py shows what such a run answers"
 BUILDS = "it builds kernels, which takes minutes"
 BISECTS = "it needs a kernel's git tree; tests/comparison and `make test-kernels` search one of their own"
@@ -66,6 +67,11 @@ PARSED = {
     "lab run simult-flows --seeds 100": ALL_CLAIMS,
     "lab grade ada/ bob/ eve.ipynb --csv grades.csv --junit grades.xml": SUBMISSIONS,
     "lab run tcp-timestamps": ALL_CLAIMS,
+    "lab kernel build 7.3": BUILDS,
+    "lab atlas atlas/": ATLAS,
+    "lab atlas atlas/ --kernel 6.1,6.12,7.2 --no-scripts incidents": ATLAS,
+    "lab atlas atlas/ --stored": ATLAS,
+    "lab atlas atlas/ --kernel 7.2,7.2-mine --tree ~/linux": ATLAS,
     "lab run --kernel 6.12,7.2 tcp-timestamps/header-length": KERNELS,
     "lab run tcp-bottleneck --seed 2": ALL_CLAIMS,
     "lab run bufferbloat": ALL_CLAIMS,

@@ -151,6 +151,60 @@ def bisect(
     raise typer.Exit(found.exit_code)
 
 
+@comparing.command("atlas")
+def make_atlas(
+    folder: Annotated[Path, typer.Argument(help="Where the pages go.", metavar="DIR")],
+    claims: Claims = None,
+    kernel: Annotated[
+        str | None,
+        typer.Option(
+            help="Kernels, the oldest first; the newest of each series that is built here unless given.",
+            metavar="KERNEL,KERNEL...",
+            autocompletion=completion.kernels,
+        ),
+    ] = None,
+    script: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Scripts of packetdrill, as `lab packetdrill run` names them; all of the newest kernel's source "
+            "unless given. Repeatable.",
+            metavar="SCRIPT | DIR | NAME",
+        ),
+    ] = None,
+    no_scripts: Annotated[bool, typer.Option("--no-scripts", help="Leave packetdrill out.")] = False,
+    tree: Annotated[
+        Path | None, typer.Option(help="A kernel's git tree, to say more of the commits that are known.", metavar="DIR")
+    ] = None,
+    seed: Seed = 1,
+    jobs: Jobs = None,
+    budget: Seconds = 900.0,
+    stored: Annotated[
+        bool, typer.Option("--stored", help="Make the pages from what the store has, and run nothing.")
+    ] = False,
+    results: Results = STORE,
+    as_json: Json = False,
+) -> None:
+    """Write pages that say what changed in TCP from one kernel to the next, and what shows it."""
+    from lab import api
+    from lab.cli import kernels
+
+    if script and no_scripts:
+        raise InputError("--script names scripts, and --no-scripts leaves them out: give one of them")
+    found = api.atlas(
+        folder,
+        *claims or (),
+        kernels=kernels.named(kernel),
+        scripts=None if no_scripts else script or ("*",),
+        tree=tree,
+        seed=seed,
+        jobs=jobs,
+        budget=budget,
+        stored=stored,
+        results=results,
+    )
+    output.answer({**found.plain(), "page": str(folder / "index.html")}, lambda: kernels.atlas(found, folder), as_json)
+
+
 @baselines.command("save")
 def save_baseline(
     name: Annotated[str, typer.Argument(help="A name for the baseline.")],
