@@ -87,3 +87,8 @@ def test_the_shipped_locks_hold_what_the_recipes_ask_for(name: Name) -> None:
     assert set(wanted.packages) <= names
     assert not wanted.without & names
     assert lock.suite == wanted.suite
+
+
+def test_the_userland_of_applications_has_all_of_the_guests() -> None:
+    """So that what ran in the one runs in the other: both locks are renewed together."""
+    assert set(locked("guest").packages) < set(locked("programs").packages)
