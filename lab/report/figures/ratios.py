@@ -38,8 +38,8 @@ def ratios(claim: TestedClaim, quantity: str = "goodput") -> Html:
     panels[-1].set_xlabel(f"ratio of {quantity}")
     said = [f"{each.label} over {titles[each.case.relative_to]}: {each.result.measured}" for each in shown]
     caption = (
-        f"{quantity[:1].upper()}{quantity[1:]} of one arm divided by that of another in the same repeat. The bar is the "
-        "interval, which holds the true ratio in as many cases as the percentage says. Dashed: predicted."
+        f"{quantity[:1].upper()}{quantity[1:]} of one arm divided by that of another in the same repeat. The bar is "
+        "the interval, which holds the true ratio in as many cases as the percentage says. Dashed: predicted."
     )
     if len(parts) > 1:
         caption += " Ratios near one are above, on a scale of their own."
