@@ -118,7 +118,7 @@ def _drawn(row: _Row, limit: float) -> str:
     ratio, band = _ratio(decides), _band(row.decides, limit)
     marks = [f'<span class="dot witness" style="left:{at:.4g}%"></span>' for at in _places(row.witnesses, limit)]
     if ratio is not None:
-        beyond = " beyond" if max(ratio, 1 / ratio) > limit else ""
+        beyond = " beyond" if ratio > limit else " beyond low" if 1 / ratio > limit else ""
         marks.append(f'<span class="dot{beyond}" style="left:{_place(ratio, limit):.4g}%"></span>')
     kind = row.claim.verdict.kind
     said = f" ({_times(ratio)})" if ratio is not None and result.verdict and result.verdict.kind != "reproduced" else ""

@@ -30,6 +30,7 @@ def ack_rates(
     shown = _those(claim, arms, point)
     figure, panels = axes(len(shown), size=(6.1, 1.9 * len(shown) + 0.6), sharey=True)
     said, top = [], 1.0
+    per = "per ms" if tick == 0.001 else f"per {1e3 * tick:g} ms"
     for each, panel in zip(shown, panels, strict=True):
         connection, full = _received(each)
         edges = connection.start_ns + 1e9 * np.arange(start, end + tick / 2, tick)
@@ -49,7 +50,7 @@ def ack_rates(
             panel.axhline(expected, color=PREDICTED, linestyle=_DASHED, linewidth=1.3)
         panel.set_yscale("log")
         top = max(top, float(data.max()))
-        panel.set_ylabel(f"per {1e3 * tick:g} ms")
+        panel.set_ylabel(per)
         panel.yaxis.set_minor_locator(NullLocator())
         panel.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
         panel.set_title(each.label, loc="left", fontsize=SMALL)
@@ -57,7 +58,7 @@ def ack_rates(
         _beside(panel, ends)
     panels[-1].set(xlabel=_SINCE, xlim=(1e3 * start, 1e3 * end), ylim=(0.7, 2 * top))
     caption = (
-        f"Full segments that reach the receiver and ACKs that it sends, per {1e3 * tick:g} ms. Dashed: the ACKs "
+        f"Full segments that reach the receiver and ACKs that it sends, {per}. Dashed: the ACKs "
         "predicted for that data. Segments are counted by payload, because GRO merges many into one packet."
     )
     return picture(
@@ -81,7 +82,7 @@ def ack_delay_series(claim: TestedClaim, *arms: str) -> Html:
         ):
             if value and value.unit == "s":
                 panel.axhline(1e3 * value.number, color=colour, linestyle=style, linewidth=1.4)
-                if colour == REPORTED and each.result.bound == "≤":
+                if colour == REPORTED and each.result.bound.strip() == "≤":
                     panel.axhspan(0, 1e3 * value.number, color=IDLE, linewidth=0, zorder=0)
                 ends.append(Label(1e3 * value.number, said_of_it, colour))
         top = max([delays.max(initial=0), *(label.y for label in ends)])

@@ -19,6 +19,7 @@ from lab.report.tested import TestedCase, TestedClaim
 
 __all__ = ["sweep"]
 
+_WRITTEN = 4  # claimed figures that there is room for
 _MARKERS = "osD^v"
 _NOTHING: Mapping[float, str] = MappingProxyType({})
 _ROOM = 1.6  # the least ratio of two numbers next to each other on a logarithmic axis
@@ -67,7 +68,7 @@ def sweep(
     panel.plot(
         *_columns([each[:2] for each in said]), "x", color=REPORTED, markersize=9, markeredgewidth=2, clip_on=False
     )
-    for at, number, whose in said:
+    for at, number, whose in _labelled(said):
         side, shift = ("left", 7) if at * across[0] == min(places) else ("right", -7)
         text = f"{whose} {number:.4g}"
         panel.annotate(text, (at, number), (shift, 8), textcoords="offset points", ha=side, color=REPORTED)
@@ -95,6 +96,12 @@ def sweep(
 
 def _at(each: TestedCase) -> float:
     return each.case.value.number if each.case.value else inf
+
+
+def _labelled(said: Sequence[tuple[float, float, str]]) -> list[tuple[float, float, str]]:
+    """Return the claimed figures to write down: each once, and of many only those that the article prints."""
+    once = list({number: (at, number, whose) for at, number, whose in reversed(said)}.values())
+    return once if len(once) <= _WRITTEN else [each for each in once if each[2] == "article"]
 
 
 def _apart(places: Iterable[float]) -> list[float]:

@@ -9,7 +9,7 @@ from matplotlib.ticker import FixedLocator, MaxNLocator, NullLocator
 
 from lab.metric import counted
 from lab.report import html
-from lab.report.drawing import ARMS, INK, MUTED, PREDICTED, axes, draw, picture
+from lab.report.drawing import ARMS, INK, MUTED, PREDICTED, SMALL, axes, draw, picture
 from lab.report.html import Html
 from lab.report.tested import TestedCase, TestedClaim
 from lab.units import Value
@@ -30,7 +30,7 @@ def ratios(claim: TestedClaim, quantity: str = "goodput") -> Html:
     parts = [part for part in (near, [each for each in shown if each not in near]) if part]
     heights = [len(part) + 1.2 for part in parts]
     figure, panels = axes(
-        len(parts), size=(6.1, 0.5 * sum(heights)), share=False, gridspec_kw={"height_ratios": heights}
+        len(parts), size=(6.1, 0.62 * sum(heights)), share=False, gridspec_kw={"height_ratios": heights}
     )
     for part, panel in zip(parts, panels, strict=True):
         _panel(panel, part, titles)
@@ -38,8 +38,8 @@ def ratios(claim: TestedClaim, quantity: str = "goodput") -> Html:
     panels[-1].set_xlabel(f"ratio of {quantity}")
     said = [f"{each.label} over {titles[each.case.relative_to]}: {each.result.measured}" for each in shown]
     caption = (
-        f"{quantity.capitalize()} of one arm divided by that of another in the same repeat. The bar is the interval, "
-        "which holds the true ratio in as many cases as the percentage says. Dashed: predicted."
+        f"{quantity[:1].upper()}{quantity[1:]} of one arm divided by that of another in the same repeat. The bar is "
+        "the interval, which holds the true ratio in as many cases as the percentage says. Dashed: predicted."
     )
     if len(parts) > 1:
         caption += " Ratios near one are above, on a scale of their own."
@@ -65,9 +65,12 @@ def _panel(panel: Axes, shown: Sequence[TestedCase], titles: Mapping[str, str]) 
             panel.plot([predicted.number] * 2, [row - 0.3, row + 0.3], color=PREDICTED, linestyle=(0, (3, 1.5)))
         place, over = (1.0, row), ("axes fraction", "data")
         panel.annotate(f" {html.figure(measured)}{_sure(measured)}", place, xycoords=over, va="center", color=INK)
+        name = f"{each.label} / {titles[each.case.relative_to]}"
+        panel.annotate(name, (0.0, row - 0.28), xycoords=over, fontsize=SMALL, annotation_clip=False)
     panel.axvline(1, color=MUTED, linewidth=1)
-    panel.set_yticks(range(len(shown)), [f"{each.label} / {titles[each.case.relative_to]}" for each in shown])
-    panel.set_ylim(len(shown) - 0.5, -0.5)
+    panel.set_yticks([])
+    panel.spines["left"].set_visible(False)
+    panel.set_ylim(len(shown) - 0.6, -0.7)
     panel.grid(True, axis="x")
     panel.grid(False, axis="y")
 

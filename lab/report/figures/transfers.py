@@ -76,7 +76,7 @@ def _direction(panel: Axes, sizes: Mapping[int, int], full: float, colour: str, 
 @draw("transfer times")
 def transfer_times(claim: TestedClaim) -> Html:
     """Draw the article's time, the predicted and the measured one, one group per arm."""
-    shown = claim.run
+    shown = tuple(each for each in claim.run if each.result.unit == "s")
     rows = [
         (name, value.number, colour, each, html.quoted(value) if name == each.whose else html.figure(value))
         for each in shown
