@@ -14,6 +14,7 @@ from lab.cli.commands.machine import machine
 from lab.cli.commands.networks import networks
 from lab.cli.commands.running import running
 from lab.cli.commands.scripts import scripts
+from lab.cli.commands.selftests import selftests
 from lab.cli.commands.stored import stored
 from lab.cli.commands.userlands import userlands
 
@@ -31,4 +32,5 @@ for commands in (machine, declaring, running, campaigns, stored, course, compari
 app.add_typer(kernels, name="kernel")
 app.add_typer(userlands, name="userland")
 app.add_typer(scripts, name="packetdrill")
+app.add_typer(selftests, name="selftest")
 app.add_typer(ci, name="ci")

@@ -25,9 +25,10 @@ from lab.usecases.running import Interrupted
 from lab.verdict.script import JudgedRun, JudgedScript, Shift, judge, shifts
 from lab.workload.packetdrill import IpVersion, Packetdrill
 
-__all__ = ["ScriptRuns", "run", "trial_of"]
+__all__ = ["ALONE", "HOST", "ScriptRuns", "run", "trial_of"]
 
-ALONE = Network("alone", (Node("host", Kind.HOST, {}, ()),), ())  # packetdrill makes its own way out of it
+HOST = "host"
+ALONE = Network("alone", (Node(HOST, Kind.HOST, {}, ()),), ())  # what runs in it makes its own way out
 
 
 @dataclass(frozen=True)

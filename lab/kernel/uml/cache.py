@@ -71,12 +71,16 @@ class UmlKernel:
         what = f"{'a kernel' if wanted.tree else self.name} with {wanted}"
         raise KernelMissing(f"{what} is not built here: run `lab kernel build --variants`")
 
+    @property
+    def configuration(self) -> str:
+        """Return its configuration as it was built; "" where that was not kept."""
+        file = self.path.with_name(CONFIG)
+        return file.read_text(encoding="utf-8") if file.exists() else ""
+
     def lacks(self, queue: str) -> bool:
         """Return whether its configuration has no queue of this kind."""
-        file = self.path.with_name(CONFIG)
-        if queue in FIFOS or not file.exists():
-            return False
-        return f"CONFIG_NET_SCH_{queue.upper()}=y" not in file.read_text().splitlines()
+        found = self.configuration
+        return queue not in FIFOS and bool(found) and f"CONFIG_NET_SCH_{queue.upper()}=y" not in found.splitlines()
 
     def start(self, folder: Path, seed: int, clock: Clock, memory: Size, root: Root) -> Start:
         """Say how a guest of it starts. Raises MachineError when the host lacks room for the guest's memory."""

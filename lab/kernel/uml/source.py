@@ -41,6 +41,7 @@ __all__ = [
     "from_file",
     "from_tree",
     "of_tree",
+    "parts",
     "plain_recipe",
     "remembered",
     "resolve",
@@ -200,6 +201,17 @@ def extract(path: Path, folder: str, target: Path, compiler: Userland) -> None:
     target.mkdir()
     depth = len(Path(folder).parts) + 1
     reason = _untar(path, compiler, target, [f"--strip-components={depth}", f"*/{folder}/*"])
+    if reason and not reason.endswith("Not found in archive"):
+        raise MachineError(f"cannot unpack {path}: {reason}")
+
+
+def parts(path: Path, folders: Sequence[str], target: Path, compiler: Userland) -> None:
+    """Put these folders of the kernel tree that `path` holds into the new folder `target`, where they are in the tree.
+
+    A folder that the tree lacks is left out. Raises MachineError when the tree is damaged.
+    """
+    target.mkdir()
+    reason = _untar(path, compiler, target, ["--strip-components=1", *(f"*/{folder}/*" for folder in folders)])
     if reason and not reason.endswith("Not found in archive"):
         raise MachineError(f"cannot unpack {path}: {reason}")
 

@@ -1,0 +1,75 @@
+"""Say what a selftest needs that a guest lacks: options of the kernel, and programs. Read from what the test says."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from lab.userland.cache import Userland
+
+__all__ = ["lacking"]
+
+# What a test's own text says -> the option without which the kernel cannot do that.
+_LINKS = {
+    "amt": "AMT",
+    "bareudp": "BAREUDP",
+    "bond": "BONDING",
+    "erspan|ip6erspan|ip6gre|ip6gretap": "IPV6_GRE",
+    "geneve": "GENEVE",
+    "gre|gretap": "NET_IPGRE",
+    "gtp": "GTP",
+    "hsr": "HSR",
+    "ip6tnl": "IPV6_TUNNEL",
+    "ipip": "NET_IPIP",
+    "ipvlan": "IPVLAN",
+    "ipvtap": "IPVTAP",
+    "macsec": "MACSEC",
+    "macvlan": "MACVLAN",
+    "macvtap": "MACVTAP",
+    "netdevsim": "NETDEVSIM",
+    "netkit": "NETKIT",
+    "nlmon": "NLMON",
+    "sit": "IPV6_SIT",
+    "team": "NET_TEAM",
+    "vrf": "NET_VRF",
+    "vti": "NET_IPVTI",
+    "vti6": "IPV6_VTI",
+    "vxlan": "VXLAN",
+    "wireguard": "WIREGUARD",
+    "xfrm": "XFRM_INTERFACE",
+}
+_WORDS = {
+    **{rf"\btype ['\"]?(?:{kinds})\b": option for kinds, option in _LINKS.items()},
+    r"\bencap seg6|\bseg6local\b": "IPV6_SEG6_LWTUNNEL",
+    r"\bip l2tp\b": "L2TP",
+    r"\bip xfrm\b|\bxfrm (?:state|policy)\b": "XFRM_USER",
+    r"\bmodprobe netdevsim\b|/netdevsim\b": "NETDEVSIM",
+    r"\bioam6?\b": "IPV6_IOAM6_LWTUNNEL",
+    r"IPPROTO_SCTP|\bsctp\b": "IP_SCTP",
+    r"drop_monitor|\bdropmon\b": "NET_DROP_MONITOR",
+    r'"tls"': "TLS",
+    r"\bpktgen\b": "NET_PKTGEN",
+    r"\btest_bpf\b": "TEST_BPF",
+    r"\bPF_KEY\b|\bNETLINK_XFRM\b": "XFRM_USER",
+}
+# Programs that guests do not have, unless their userland does.
+_PROGRAMS = (
+    *("arping", "bpftool", "clang", "conntrack", "dropwatch", "jq", "modprobe", "ndisc6", "openssl", "perl", "rdisc6"),
+    *("socat", "teamd", "traceroute6", "traceroute", "tshark", "unshare", "wg"),
+)
+
+
+def lacking(text: str, configuration: str, userland: Userland) -> tuple[str, ...]:
+    """Return the options and programs that a test's text speaks of, and that kernel and userland lack."""
+    return (*_options(text, configuration), *_programs(text, userland))
+
+
+def _options(text: str, configuration: str) -> Iterator[str]:
+    there = set(re.findall(r"^CONFIG_(\w+)=[ym]$", configuration, re.MULTILINE))
+    needed = (option for words, option in _WORDS.items() if option not in there and re.search(words, text))
+    yield from (f"CONFIG_{option}" for option in dict.fromkeys(needed))
+
+
+def _programs(text: str, userland: Userland) -> Iterator[str]:
+    plain = re.sub(r"^\s*#.*", "", text, flags=re.MULTILINE)
+    yield from (name for name in _PROGRAMS if re.search(rf"\b{name}\b", plain) and not userland.has(name))

@@ -1,0 +1,110 @@
+"""Judge one of the kernel's selftests: by its exit status, with what its TAP says of the parts."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from lab import outputs
+from lab.errors import LabError
+from lab.record.record import Record
+
+__all__ = ["STATUS", "JudgedSelftest", "Outcome", "Part", "judge", "skipped"]
+
+Outcome = Literal["passed", "failed", "skipped"]
+STATUS = f"{outputs.PROGRAM}/status.json"
+SAID = f"{outputs.PROGRAM}.out"
+PASS, EXPECTED_FAILURE, SKIP = 0, 2, 4  # KSFT_PASS, KSFT_XFAIL, KSFT_SKIP in tools/testing/selftests/kselftest.h
+LAST = 12  # lines of what a failed test said
+_LINE = re.compile(r"(?P<not>not )?ok\b(?: \d+)?(?: -)? *(?P<name>.*?)(?: # (?P<directive>\w+)\b(?P<why>.*))?")
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Holds one test within a test, as its TAP has it."""
+
+    name: str
+    outcome: Outcome
+    reason: str = ""
+
+    def plain(self) -> dict[str, Any]:
+        """Return this for JSON."""
+        return {"name": self.name, "outcome": self.outcome, "reason": self.reason or None}
+
+
+@dataclass(frozen=True)
+class JudgedSelftest:
+    """Holds a test with its verdict."""
+
+    name: str
+    version: str  # of the kernel source that it comes from
+    outcome: Outcome
+    reason: str = ""  # why it failed or was skipped
+    address: str = ""  # of its trial; "" where there was none
+    parts: tuple[Part, ...] = ()
+    said: tuple[str, ...] = ()  # the last lines of one that failed
+    seconds: float = 0.0  # that its trial took here
+    error: LabError | None = None
+
+    def plain(self) -> dict[str, Any]:
+        """Return this for JSON."""
+        return {
+            "test": self.name,
+            "outcome": self.outcome,
+            "reason": self.reason or None,
+            "parts": [part.plain() for part in self.parts],
+            "trial": self.address or None,
+        }
+
+
+def skipped(name: str, version: str, reason: str) -> JudgedSelftest:
+    """Say that a test cannot be run here, and why."""
+    return JudgedSelftest(name, version, "skipped", reason)
+
+
+def judge(
+    name: str, version: str, address: str, outcome: Record | LabError, lacks: Sequence[str] = ()
+) -> JudgedSelftest:
+    """Judge what a test's trial left. One that did not pass and needs what the guest `lacks` counts as skipped.
+
+    Raises RecordError.
+    """
+    if isinstance(outcome, LabError):
+        return JudgedSelftest(name, version, "failed", str(outcome), address, error=outcome)
+    status, text = outcome.json(STATUS)["status"], outcome.text(SAID)
+    lines = [line.rstrip() for line in text.splitlines() if line.strip()]
+    parts = tuple(part for line in lines if (part := _part(line)) is not None)
+    found, reason = _verdict(status, lines, parts, lacks)
+    seconds = float(outcome.host.get("wall_seconds", 0.0))
+    said = tuple(lines[-LAST:]) if found == "failed" else ()
+    return JudgedSelftest(name, version, found, reason, address, parts, said, seconds)
+
+
+def _verdict(
+    status: int | None, lines: Sequence[str], parts: Sequence[Part], lacks: Sequence[str]
+) -> tuple[Outcome, str]:
+    if status == SKIP:
+        said = next((line for line in reversed(lines) if "skip" in line.lower()), "it says nothing more")
+        return "skipped", f"the test skips itself: {said.strip('# ')}"
+    failed = [part.name for part in parts if part.outcome == "failed"]
+    if status in (PASS, EXPECTED_FAILURE) and not failed:
+        return "passed", ""
+    if lacks:
+        return "skipped", f"it needs what the guest lacks: {', '.join(lacks)}"
+    if status is None:
+        return "failed", "it did not end in its time"
+    ended = f"exit status {status}" if status >= 0 else f"ended by signal {-status}"
+    return "failed", f"{ended}; failed: {', '.join(failed)}" if failed else ended
+
+
+def _part(line: str) -> Part | None:
+    found = _LINE.fullmatch(line)
+    if found is None:
+        return None
+    directive, why = (found["directive"] or "").upper(), (found["why"] or "").strip()
+    if directive == "SKIP":
+        return Part(found["name"], "skipped", why)
+    expected = directive in ("XFAIL", "TODO")
+    return Part(found["name"], "failed" if found["not"] and not expected else "passed", why if expected else "")
