@@ -24,12 +24,16 @@ pytestmark = [pytest.mark.guest, pytest.mark.kernels]
 
 LAB = Path(sys.executable).with_name("lab")
 PATCHES = Path(__file__).parent / "patches"
-COMMITS = (  # (file of net/ipv4, what stands there, what then does, subject): the third is the one to find
-    ("tcp_input.c", "\n", "\n/* one */\n", "a remark"),
-    ("tcp_timer.c", "\n", "\n/* two */\n", "another remark"),
-    ("tcp_output.c", "\tato = min_t(u32, ato, tcp_delack_max(sk));", "\tato = HZ * 3 / 50;", "wait a little longer"),
-    ("tcp_cubic.c", "\n", "\nint broken\n", "a typing mistake"),
-    ("tcp_cubic.c", "\nint broken\n", "\n", "put it right"),
+QUEUED = "div_u64((u64)READ_ONCE(ssk->sk_wmem_queued) << 32, pace)"
+COMMITS = (  # (file of net, what stands there, what then does, subject): the third and the seventh are to be found
+    ("ipv4/tcp_input.c", "\n", "\n/* one */\n", "a remark"),
+    ("ipv4/tcp_timer.c", "\n", "\n/* two */\n", "another remark"),
+    ("ipv4/tcp_output.c", "\tato = min_t(u32, ato, tcp_delack_max(sk));", "\tato = HZ * 3 / 50;", "wait a little longer"),
+    ("ipv4/tcp_cubic.c", "\n", "\nint broken\n", "a typing mistake"),
+    ("ipv4/tcp_cubic.c", "\nint broken\n", "\n", "put it right"),
+    ("mptcp/options.c", "\n", "\n/* three */\n", "a third remark"),
+    ("mptcp/protocol.c", QUEUED, "READ_ONCE(ssk->sk_wmem_queued)", "compare what is queued in bytes"),
+    ("mptcp/token.c", "\n", "\n/* four */\n", "a fourth remark"),
 )
 
 
@@ -81,7 +85,7 @@ def test_an_identical_rebuild_differs_nowhere(kernel: UmlKernel, here: Path, tmp
 
 @pytest.fixture(scope="module")
 def history(kernel: UmlKernel, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The packaged source in git, and five commits on top of it: HEAD~5 to HEAD."""
+    """The packaged source in git, and eight commits on top of it: HEAD~8 to HEAD."""
     tree = tmp_path_factory.mktemp("history") / "linux"
     found = source.resolve(folder(), kernel.name, False, Silent())
     source.unpack(source.fetch(folder(), found, Silent()), tree, build("compiler", Silent()))
@@ -89,7 +93,7 @@ def history(kernel: UmlKernel, tmp_path_factory: pytest.TempPathFactory) -> Path
     git(tree, "add", "--all", "--force", ".")  # Debian's .gitignore hides the whole kernel
     git(tree, "commit", "--quiet", "--message", "the packaged source")
     for name, old, new, subject in COMMITS:
-        file = tree / "net" / "ipv4" / name
+        file = tree / "net" / name
         text = file.read_text()
         assert old in text
         file.write_text(text.replace(old, new, 1))
@@ -103,9 +107,17 @@ def git(where: Path, *arguments: str) -> None:
 
 
 def test_bisect_names_the_commit(history: Path, here: Path) -> None:
-    ends = ("--tree", str(history), "--good", "HEAD~5", "--bad", "HEAD")
+    ends = ("--tree", str(history), "--good", "HEAD~8", "--bad", "HEAD~3")
     code, answer = lab_says(here, "bisect", *ends, "ack-rate/quickack-interactive")
     assert (code, [each["subject"] for each in answer["commits"]]) == (0, ["wait a little longer"])
     assert {each["subject"]: each["outcome"] for each in answer["tested"]}["a typing mistake"] == "skip"
     assert any(case["divergence"] for case in answer["change"]["cases"])
     assert not list((here / "results" / ".staging").iterdir())
+
+
+def test_bisect_names_the_commit_that_changed_the_scheduler(history: Path, here: Path) -> None:
+    """Of two paths, at another rate each: what a claim of Multipath TCP measures, or its packets."""
+    ends = ("--tree", str(history), "--good", "HEAD~3", "--bad", "HEAD")
+    code, answer = lab_says(here, "bisect", *ends, "simult-flows/share-of-rates")
+    assert (code, [each["subject"] for each in answer["commits"]]) == (0, ["compare what is queued in bytes"])
+    assert any(case["divergence"] for case in answer["change"]["cases"])

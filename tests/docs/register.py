@@ -44,6 +44,7 @@ EMULATES = "it takes minutes under QEMU; tests/runner/test_stock.py and tests/ke
 MACHINES = "it makes a virtual machine, or needs Vagrant; `make test-vm` does what Vagrant would run"
 CONTAINERS = "it makes an image with programs that few machines have, for a quarter of an hour"
 SOURCES = "it needs the sources of packetdrill and the kernel; tests/packetdrill runs some of the scripts"
+SELFTESTS = "it needs the source of the kernel, or takes many minutes; tests/selftest runs tests of its own"
 SUBMISSIONS = "it needs students' submissions; tests/classroom grades right, wrong, empty and broken ones"
 REVIEWER = "it needs a bundle, which takes minutes to pack; tests/bundle makes a small one and runs from it"
 OTHER_MACHINE = "it is for another machine; tests/cluster starts such a worker"
@@ -56,6 +57,13 @@ PARSED = {
     "lab packetdrill run 'tcp_sack_*' mine.pkt scripts/": SOURCES,
     "lab packetdrill run --kernel 7.2-mine --base 7.2": SOURCES,
     'lab packetdrill run --tolerance "1 us"': SOURCES,
+    "lab selftest list": SELFTESTS,
+    "lab selftest run": SELFTESTS,
+    "lab selftest run 'mptcp/*' udpgso.sh": SELFTESTS,
+    "lab selftest run --kernel 7.2-mine --report nipa=results.json": SELFTESTS,
+    "lab selftest run mptcp/simult_flows.sh": SELFTESTS,
+    "lab run simult-flows": ALL_CLAIMS,
+    "lab run simult-flows --seeds 100": ALL_CLAIMS,
     "lab grade ada/ bob/ eve.ipynb --csv grades.csv --junit grades.xml": SUBMISSIONS,
     "lab run tcp-timestamps": ALL_CLAIMS,
     "lab run --kernel 6.12,7.2 tcp-timestamps/header-length": KERNELS,
