@@ -60,6 +60,7 @@ PARSED = {
     'lab packetdrill run --tolerance "1 us"': SOURCES,
     "lab selftest list": SELFTESTS,
     "lab selftest run": SELFTESTS,
+    "lab selftest run 'mptcp/*'": SELFTESTS,
     "lab selftest run 'mptcp/*' udpgso.sh": SELFTESTS,
     "lab selftest run --kernel 7.2-mine --report nipa=results.json": SELFTESTS,
     "lab selftest run mptcp/simult_flows.sh": SELFTESTS,

@@ -37,7 +37,13 @@ def test_a_shipped_claim_has_its_verdict_and_its_accuracy(verdict: str, kernel: 
 
 
 @pytest.mark.parametrize(
-    "name", ["deep-space/megabyte-to-mars", "initial-window/small-buffer", "initial-window/older-window"]
+    "name",
+    [
+        "deep-space/megabyte-to-mars",
+        "initial-window/small-buffer",
+        "initial-window/older-window",
+        "simult-flows/share-of-rates",
+    ],
 )
 def test_a_packs_claim_is_predicted_and_reproduced(name: str, kernel: UmlKernel, tmp_path: Path) -> None:
     (claim,) = lab.run(name, kernel=kernel.id, results=tmp_path)
