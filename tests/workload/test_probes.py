@@ -23,8 +23,10 @@ def test_a_probe_ends_between_two_looks(perform: Perform, minutes: int) -> None:
 
 @pytest.mark.guest
 def test_a_probe_looks_once_in_its_interval(perform: Perform) -> None:
-    record = perform("lossy", Bulk(duration=Duration.of("1 s")), (QueueState(link="path", interval=Duration.of("100 ms")),))
+    record = perform(
+        "lossy", Bulk(duration=Duration.of("1 s")), (QueueState(link="path", interval=Duration.of("100 ms")),)
+    )
     moments = [sample["ns"] for sample in record.json(outputs.queue("path", "forward"))]
     assert len(moments) >= 10
-    for earlier, later in zip(moments, moments[1:], strict=False):
+    for earlier, later in itertools.pairwise(moments):
         assert later - earlier == pytest.approx(100e6, abs=60e3)  # a sleep has a slack of 50 us
