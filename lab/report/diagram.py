@@ -16,7 +16,8 @@ _WIDTH, _STEP = 480, 290  # the picture's least width; the least distance betwee
 _FAN = 0.55  # how far along a slanting link its label is placed
 _LEADING = 14  # from one line of a label to the next
 # The style is in the picture, not in the page's style sheet, so that Jupyter shows it too.
-_STYLE = 'font-family="sans-serif" font-size="12" text-anchor="middle" fill="#1a1a1a" style="max-width: {width}px"'
+_STYLE = 'font-family="sans-serif" font-size="12" text-anchor="middle" fill="#1a1a1a" style="{widths}"'
+_LEAST, _MOST = 0.78, 1.13  # of its own width that a picture is shown at: letters of 9.4 to 13.6 px; a phone scrolls
 _LINE = 'fill="#fff" stroke="#1a1a1a" stroke-width="1.4"'
 
 
@@ -43,7 +44,7 @@ def diagram(network: Mapping[str, Any], start: str) -> str:
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" class="topology" viewBox="-1 0 {width + 2} {height}" '
         f'role="img" aria-label="{escape(title)}" '
-        f"{_STYLE.format(width=round(1.13 * width))}>"
+        f"{_STYLE.format(widths=f'min-width: {_LEAST * width:.0f}px; max-width: {_MOST * width:.0f}px')}>"
         f"{links}{nodes}</svg>"
     )
 
