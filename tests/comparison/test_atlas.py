@@ -10,6 +10,7 @@ import pytest
 from lab.comparison import atlas as atlases
 from lab.comparison.atlas import Atlas, Commit
 from lab.comparison.known import KNOWN, Arms, Known
+from lab.comparison.summary import sentence
 from lab.errors import InputError, MachineError
 from lab.report import html
 from lab.spec import find
@@ -69,7 +70,7 @@ def test_the_index_has_every_claim_on_every_kernel(atlas: Atlas) -> None:
         "from 6.1 to 7.2",
         "by arms beside each other",
         '<a href="from-6.1-to-7.2.html">From 6.1 to 7.2</a>',
-        "1 claim: 1 verdict changed",
+        sentence(atlas.steps[0].changes),
         html.sign("not reproduced"),
         "1 differs",
     ):
@@ -116,7 +117,8 @@ def test_what_was_not_run_is_said(judge: Judge, syn: Syn, monkeypatch: pytest.Mo
     absent = Known("absent", "Absent", "Never.", (9, 9), "", ("toy/other",))
     nobody = Known("nobody", "Nobody", "Not here.", (7, 0), "", ("toy/other",), (Arms("toy/other", "a", "b"),))
     monkeypatch.setattr(atlases, "KNOWN", (absent, nobody))
-    sides = {name: (judge(CLAIM, {"old": [{PCAP: syn()}]}, name),) for name in ("6.1", "7.2")}
+    same = {"old": [{PCAP: syn()}], "new": [{PCAP: syn()}]}
+    sides = {name: (judge(CLAIM, same, name),) for name in ("6.1", "7.2")}
     made = Atlas(("6.1", "7.2"), sides)
     pages = made.pages()
     assert "no two kernels here lie on both sides of it" in pages["index.html"]
