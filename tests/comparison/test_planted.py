@@ -24,16 +24,12 @@ pytestmark = [pytest.mark.guest, pytest.mark.kernels]
 
 LAB = Path(sys.executable).with_name("lab")
 PATCHES = Path(__file__).parent / "patches"
+DELAYED = "\tato = min_t(u32, ato, tcp_delack_max(sk));"
 QUEUED = "div_u64((u64)READ_ONCE(ssk->sk_wmem_queued) << 32, pace)"
 COMMITS = (  # (file of net, what stands there, what then does, subject): the third and the seventh are to be found
     ("ipv4/tcp_input.c", "\n", "\n/* one */\n", "a remark"),
     ("ipv4/tcp_timer.c", "\n", "\n/* two */\n", "another remark"),
-    (
-        "ipv4/tcp_output.c",
-        "\tato = min_t(u32, ato, tcp_delack_max(sk));",
-        "\tato = HZ * 3 / 50;",
-        "wait a little longer",
-    ),
+    ("ipv4/tcp_output.c", DELAYED, "\tato = HZ * 3 / 50;", "wait a little longer"),
     ("ipv4/tcp_cubic.c", "\n", "\nint broken\n", "a typing mistake"),
     ("ipv4/tcp_cubic.c", "\nint broken\n", "\n", "put it right"),
     ("mptcp/options.c", "\n", "\n/* three */\n", "a third remark"),
