@@ -19,6 +19,7 @@ import nbformat
 
 from lab import api, shipped
 from lab.cli import output
+from lab.errors import LabError
 from lab.report import notebooks, stored
 from lab.spec import course
 
@@ -98,4 +99,8 @@ def _wanted(names: list[str], results: Path) -> Iterator[Path]:
 
 
 if __name__ == "__main__":
-    keep(_wanted(sys.argv[2:], Path(sys.argv[1])), Path(sys.argv[1]))
+    try:
+        keep(_wanted(sys.argv[2:], Path(sys.argv[1])), Path(sys.argv[1]))
+    except LabError as error:
+        output.say(str(error))
+        sys.exit(error.exit_code)

@@ -175,6 +175,7 @@ def _execute(path: Path, environment: Mapping[str, str], kernels: _Kernels) -> A
             notebook,
             km=manager,
             timeout=_SECONDS,
+            startup_timeout=_SECONDS,  # on a machine with much else to do a minute is not enough
             resources={"metadata": {"path": str(Path.cwd())}},
             on_notebook_start=lambda **_: kernels.add(manager),
         )

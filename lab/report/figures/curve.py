@@ -74,16 +74,22 @@ def sweep(
         panel.annotate(text, (at, number), (shift, 8), textcoords="offset points", ha=side, color=REPORTED)
     for value, name in thresholds.items():
         panel.axvline(value / across[0], color=MUTED, linewidth=1)
-        place_of_name = (value / across[0], 0.5)
+        place_of_name = (value / across[0], 0.97)
         panel.annotate(
-            f"{name} ", place_of_name, xycoords=("data", "axes fraction"), ha="right", color=MUTED, rotation=90
+            f"{name} ",
+            place_of_name,
+            xycoords=("data", "axes fraction"),
+            ha="right",
+            va="top",
+            color=MUTED,
+            rotation=90,
         )
     if logarithmic:
         panel.set_xscale("log")
         panel.xaxis.set_minor_locator(NullLocator())
         crowded = len(_apart(places)) < len(set(places))
         panel.set_xticks([at / across[0] for at in sorted(set(places))])
-        panel.tick_params(axis="x", rotation=60 if crowded else 0)
+        panel.tick_params(axis="x", rotation=90 if crowded else 0)
         panel.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
     panel.set_ylim(0, None)
     panel.margins(x=0.04)

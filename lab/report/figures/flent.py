@@ -48,9 +48,9 @@ def _plotted(shown: Sequence[TestedCase], plot: Plot) -> tuple[Any, str]:
         assert each.record is not None
         files += ["-i", str(flent_file(each.record))]
         results.append(resultset.load(files[-1]))
-        results[-1].set_label(each.label)
+        results[-1].set_label(each.case.arm if each.case.relative_to else each.label)
     delay = f"{_declared(shown[0]).delay.seconds:g}"  # the file does not say it
-    settings = load(["-r", "/dev/null", *files, "-p", plot, "-o", _FILE, "-d", delay])
+    settings = load(["-r", "/dev/null", "--no-annotation", *files, "-p", plot, "-o", _FILE, "-d", delay])
     settings.update(results[0].meta())
     settings.load_test(informational=True)
     plotters.init_matplotlib(_FILE, False, True)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from html import escape
-from itertools import groupby
 from statistics import median
 from typing import NamedTuple
 
@@ -13,6 +12,7 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
 from lab.metric import Segments, connection_of, counts_of, latencies
+from lab.metric.flow import Bools
 from lab.model import exchange
 from lab.model.small_writes import messages_of
 from lab.record.record import Record
@@ -26,7 +26,7 @@ _DASHED, _DOTTED = (0, (5, 3)), (0, (1, 1.5))
 _WIDE = 8  # the ratio of the longest to the shortest time above which their axis is logarithmic
 _SHARES = (0.002, 0.99)  # quantiles of the messages' times that decide how wide the axis is
 _WAIT = 0.3  # of a message's time: a longer gap is drawn as one
-_RUN = 4  # packets of one kind at one moment; of more, most are drawn as one
+_RUN = 4  # packets of one kind after each other; of more, most are drawn as one
 _KINDS = (  # of packets, with their field of a measured and of a predicted exchange
     ("client: data", "client_data", "data", ARMS[0]),
     ("server: answer", "server_data", None, ARMS[2]),
@@ -136,16 +136,19 @@ def message_sequence(claim: TestedClaim, arm: str, message: int = 10) -> Html:
     length = messages_of(scenario).size
     connection = connection_of(_record(each), each.case.path[0])
     client, server = connection.forward, connection.back
-    start = int(client.time_ns[np.flatnonzero(client.data & (client.seq == 1 + message * length))[0]])
-    end = int(server.time_ns[np.flatnonzero(server.data & (server.ack == 1 + (message + 1) * length))[0]])
-    arrows = [_Arrow(at, at + there, text, True, data) for at, text, data in _within(client, start, end)]
-    arrows += [_Arrow(at - back, at, text, False, data) for at, text, data in _within(server, start, end)]
-    arrows = list(_shortened(sorted(arrows)))
+    first, last = 1 + message * length, 1 + (message + 1) * length
+    start = int(client.time_ns[np.flatnonzero(client.data & (client.seq == first))[0]])
+    end = int(server.time_ns[np.flatnonzero(server.data & (server.ack == last))[0]])
+    own, answers = (client.seq >= first) & (client.seq < last), server.ack > first
+    wait = _WAIT * (end - start) / 1e6
+    arrows = [_Arrow(at, at + there, text, True, data) for at, text, data in _within(client, own, start, end)]
+    arrows += [_Arrow(at - back, at, text, False, data) for at, text, data in _within(server, answers, start, end)]
+    arrows = [drawn for run in _runs(sorted(arrows), wait) for drawn in _shortened(run)]
     figure, (panel,) = axes(size=(6.1, 0.36 * len(arrows) + 1.5))
     place, before = 0.0, arrows[0].sent
     for arrow in arrows:
         place += 1.0
-        if arrow.sent - before > _WAIT * (end - start) / 1e6:
+        if arrow.sent - before > wait:
             panel.axhspan(place - 0.25, place + 0.95, color=IDLE, linewidth=0)
             panel.annotate(f"no packet for {arrow.sent - before:.2f} ms", (0.5, place + 0.35), ha="center", va="center")
             place += 1.7
@@ -180,27 +183,33 @@ class _Arrow(NamedTuple):
         return self.sent if self.forward else self.arrived
 
 
-def _within(segments: Segments, start: int, end: int) -> Iterator[tuple[float, str, int]]:
-    """Yield (ms since `start`, what it is, bytes of data) for each packet from `start` to `end`."""
-    for index in np.flatnonzero((segments.time_ns >= start) & (segments.time_ns <= end)):
+def _within(segments: Segments, wanted: Bools, start: int, end: int) -> Iterator[tuple[float, str, int]]:
+    """Yield (ms since `start`, what it is, bytes of data) for each packet from `start` to `end` that is wanted."""
+    for index in np.flatnonzero(wanted & (segments.time_ns >= start) & (segments.time_ns <= end)):
         payload, seq = int(segments.payload[index]), int(segments.seq[index])
         numbers = f"seq {seq}:{seq + payload}, ack {segments.ack[index]}" if payload else f"ack {segments.ack[index]}"
         said = f"{payload:,} B ({numbers})" if payload else f"ACK ({numbers})"
         yield (int(segments.time_ns[index]) - start) / 1e6, said, payload
 
 
-def _shortened(arrows: Sequence[_Arrow]) -> Iterator[_Arrow]:
-    """Yield the packets; of a long run in one direction that are as long, the first, one for all between, the last."""
-    for _, found in groupby(arrows, key=lambda arrow: (arrow.forward, arrow.data, round(arrow.at, 2))):
-        run = list(found)
-        if len(run) <= _RUN:
-            yield from run
-            continue
-        first, *between, last = run
-        size = f"of {first.data:,} B" if first.data else "ACKs"
-        yield first
-        yield between[0]._replace(text=f"… {len(between)} more {size} …", stands_for=len(between))
-        yield last
+def _runs(arrows: Sequence[_Arrow], wait: float) -> Iterator[list[_Arrow]]:
+    """Yield packets in one direction that are as long as each other, with no wait (ms) between them, together."""
+    run: list[_Arrow] = []
+    for arrow in arrows:
+        if run and ((arrow.forward, arrow.data) != (run[-1].forward, run[-1].data) or arrow.at - run[-1].at > wait):
+            yield run
+            run = []
+        run.append(arrow)
+    yield run
+
+
+def _shortened(run: Sequence[_Arrow]) -> list[_Arrow]:
+    """Return a run's packets; of a long one the first, one that stands for all between, and the last."""
+    if len(run) <= _RUN:
+        return list(run)
+    first, *between, last = run
+    size = f"of {first.data:,} B" if first.data else "ACKs"
+    return [first, between[0]._replace(text=f"… {len(between)} more {size} …", stands_for=len(between)), last]
 
 
 def _time(ms: float) -> str:
