@@ -14,7 +14,6 @@ from lab.building import Silent
 from lab.errors import InputError
 from lab.kernel.base import KernelMissing, Start, folder
 from lab.kernel.root import Root
-from lab.kernel.uml import source
 from lab.kernel.uml.recipe import HZ
 from lab.kernel.uml.start import start
 from lab.spec.clock import Clock, Place
@@ -147,6 +146,8 @@ def save(kernel: UmlKernel) -> None:
 
 def _of_tree(tree: Path, home: Path) -> str:
     """Return the id of the plain kernel of a tree as it stands. Raises KernelMissing when there is no tree."""
+    from lab.kernel.uml import source  # it unpacks by a library, which starting a kernel should not need
+
     try:
         return source.plain_recipe(source.of_tree(tree, home, Silent())).id
     except InputError as error:
