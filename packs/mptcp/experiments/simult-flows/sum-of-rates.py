@@ -75,6 +75,7 @@ EXPERIMENT = Experiment(
         *(case("unbalanced, unbalanced delay", way, *UNBALANCED) for way in ("down", "up")),
         *(case("unbalanced, opposed delay", way, *OPPOSED) for way in ("down", "up")),
         case("unbalanced, unbalanced delay", "down", *UNBALANCED, buffer=BUFFER),
+        case("unbalanced, opposed delay", "down", *OPPOSED, buffer=BUFFER),
     ),
     tolerance=Absolute("1 s", because="each case has its own"),
     unexplained="a large send buffer takes most of what is missing with opposed delays, too, but not all; of the other "
