@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-import signal
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, Literal
 
 from lab import outputs
+from lab.probe.interval import until_stopped
 from lab.spec.task import Task
 from lab.testbed import Testbed
 from lab.units import Duration
@@ -34,21 +34,11 @@ class QueueState(Task, frozen=True):
         child.stop("the queue probe")
 
     def _look(self, testbed: Testbed) -> None:
-        stopped = False
-
-        def stop(*_: object) -> None:
-            nonlocal stopped
-            stopped = True
-
-        signal.signal(signal.SIGTERM, stop)
         samples: list[dict[str, Any]] = []
-        due = time.monotonic_ns()
-        while not stopped:
+        for _ in until_stopped(self.interval):
             found = testbed.queue(self.link, self.way)
             kept = {key: found[key] for key in ("packets", "drops", "backlog")}
             if "marks" in found.get("counted", {}):
                 kept["marks"] = found["counted"]["marks"]
             samples.append({"ns": time.time_ns(), **kept})
-            due += self.interval.ns
-            time.sleep(max(0, due - time.monotonic_ns()) / 1e9)
         (testbed.out / outputs.queue(self.link, self.way)).write_text(json.dumps(samples) + "\n")

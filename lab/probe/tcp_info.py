@@ -5,7 +5,6 @@ The struct is kept raw, as long as the running kernel makes it; `lab.metric` nam
 
 from __future__ import annotations
 
-import signal
 import socket
 import struct
 import time
@@ -13,6 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from lab import outputs
+from lab.probe.interval import until_stopped
 from lab.spec.task import Task
 from lab.testbed import Testbed
 from lab.units import Duration
@@ -43,27 +43,17 @@ class TcpInfo(Task, frozen=True):
         child.stop("the tcp_info probe")
 
     def _sample(self, testbed: Testbed) -> None:
-        stopped = False
-
-        def stop(*_: object) -> None:
-            nonlocal stopped
-            stopped = True
-
-        signal.signal(signal.SIGTERM, stop)
         request = _request()
         with (
             socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, NETLINK_SOCK_DIAG) as diag,
             open(testbed.out / outputs.tcp_info(self.node), "wb") as file,
         ):
-            due = time.monotonic_ns()
-            while not stopped:
+            for _ in until_stopped(self.interval):
                 now = time.time_ns()
                 for family in (socket.AF_INET, socket.AF_INET6):
                     diag.send(request[family])
                     for ports, info in _answers(diag):
                         file.write(outputs.TCP_INFO_RECORD.pack(now, ports, len(info)) + info)
-                due += self.interval.ns
-                time.sleep(max(0, due - time.monotonic_ns()) / 1e9)
 
 
 def _request() -> dict[int, bytes]:
