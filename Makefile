@@ -5,7 +5,7 @@ LAB := .venv/bin/lab
 PY := .venv/bin/python
 BEGUN := $(shell date +%s)
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-test setup-host userland kernel variants report test test-chance mutation test-cluster test-kernels test-vm container bench fidelity holdout classroom lock site dist notebooks man clean
+.PHONY: help setup setup-test setup-host userland kernel variants report test test-chance mutation test-cluster test-kernels test-cpu test-vm container bench fidelity holdout classroom lock site dist notebooks man clean
 .NOTPARALLEL:
 
 help: ## show this list
@@ -52,6 +52,9 @@ mutation: setup-test variants ## plant defects and see which claims catch them (
 test-cluster: setup-test kernel ## run a claim by a real Slurm of one node, on the loopback
 	@tools/provision cluster
 	@.venv/bin/pytest -m slurm $(ARGS)
+
+test-cpu: setup-test kernel ## run a trial of every kind on a CPU that QEMU emulates, byte by byte
+	@.venv/bin/pytest -m emulated $(ARGS)
 
 test-vm: setup ## do what Vagrant does in a new VM; over an hour (ARGS=--help)
 	@$(PY) -m tests.vm $(ARGS)

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import dataclasses
 import random
 import re
 import shutil
 import sys
-import tarfile
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from pathlib import Path
@@ -15,43 +13,21 @@ from pathlib import Path
 import pytest
 
 from lab.building import Silent
-from lab.errors import MachineError
-from lab.kernel import Budget, Guest, Kernel, Start, UmlKernel, boot
+from lab.kernel import Budget, UmlKernel, boot
 from lab.kernel.root import Root
-from lab.kernel.vm import qemu, stock
 from lab.runner.code import sealed
-from lab.spec.clock import Clock
-from lab.units import Size
 from lab.userland.builder import build
+from tests import emulated
 
 pytestmark = pytest.mark.guest
 
 Busy = Callable[[], AbstractContextManager[None]]
 PROGRAM = Path(__file__).with_name("leaks.py")
 COMMAND = ("sh", "-c", f"python3.13 -I -S {PROGRAM.name} > printed 2>&1")
-WITHOUT = "avx=off,avx2=off,fma=off,bmi1=off,bmi2=off,popcnt=off,sse4.2=off"  # what libraries choose their code by
 USED = re.compile(  # of the userland's files, by this program
     r"root/(etc/.*|usr/sbin/replab-init|usr/bin/(sh|dash|env|python3\.13)|usr/lib64/.*|usr/lib/python3\.13/.*"
     r"|usr/lib/x86_64-linux-gnu/(ld-linux|lib(c|m|z|expat|ffi)\.).*)"
 )
-# An instruction that reads, changes and writes a word faults once on a CPU, for writing. QEMU emulates it as a reading
-# and a writing, which may fault one after the other: a count of faults is QEMU's, and not the machine's.
-FAULTS = re.compile(r"ru_minflt=\d+")
-INSIDE = """
-import shutil
-import sys
-import tarfile
-import tempfile
-from pathlib import Path
-from lab.kernel import UmlKernel, boot
-from lab.kernel.root import Root
-here = Path(tempfile.mkdtemp())  # of this folder all comes back to the host
-tarfile.open("files.tar").extractall(here)
-root = Root(here / "root", sys.argv[3], sys.argv[4], sys.argv[5], here / "code")
-kernel = UmlKernel("7.2", "7", "0" * 16, 1000, (), here / "linux", int(sys.argv[1]), sys.argv[2] == "True")
-boot(kernel, here / "trial", sys.argv[6:], root=root)
-shutil.copy(here / "trial" / "printed", "printed")
-"""
 
 
 def prepare(folder: Path, seed: int) -> None:
@@ -122,52 +98,13 @@ print("waited", read() - start)
     assert 10_000_000 <= waited < 10_200_000
 
 
-@dataclasses.dataclass(frozen=True)
-class Plain:
-    """A distribution's kernel under QEMU, on a CPU without AVX and what came with it."""
-
-    kernel: Kernel
-
-    @property
-    def on(self) -> str:
-        return self.kernel.on
-
-    def start(self, folder: Path, seed: int, clock: Clock, memory: Size, root: Root) -> Start:
-        start = self.kernel.start(folder, seed, clock, memory, root)
-        words = list(start.command)
-        words[words.index("-cpu") + 1] += f",{WITHOUT}"
-        return dataclasses.replace(start, command=tuple(words))
-
-
-def machine() -> Plain | None:
-    try:
-        return Plain(stock.find()) if not qemu.counted() else None
-    except MachineError:
-        return None
-
-
 def test_another_cpu_prints_the_same(kernel: UmlKernel, tmp_path: Path) -> None:
-    """The kernel under test runs inside a guest of QEMU, whose CPU is emulated."""
-    inside = machine()
-    if inside is None:
-        pytest.skip("needs QEMU and a distribution's kernel: lab kernel fetch")
+    machine = emulated.machine()
+    if machine is None:
+        pytest.skip(emulated.NEEDS)
     there, root = tmp_path / "there", files()
-    prepare(there / "trial", 2)
-    with tarfile.open(there / "files.tar", "w") as tar:
-        tar.add(kernel.path, "linux")
-        tar.add(str(root.code), "code")
-        tar.add(root.tree, "root", filter=lambda each: None if each.isreg() and not USED.match(each.name) else each)
-        tar.add(there / "trial", "trial")
-    shutil.rmtree(there / "trial")
-    with tarfile.open(there / "files.tar") as tar:
-        tar.extractall(tmp_path / "same")
-    same = dataclasses.replace(root, tree=tmp_path / "same" / "root", code=tmp_path / "same" / "code")
-    here = printed(kernel, tmp_path / "here", 1, same)
-    (there / "inside.py").write_text(INSIDE)
-    about = [str(kernel.clock), str(kernel.seccomp), root.init, root.python, root.search]
-    start = [sys.executable, "-P", "inside.py", *about, *COMMAND]
-    with Guest(inside, there, start, memory=Size.of("3 GiB"), budget=Budget(wall=600, stall=None)) as guest:  # type: ignore[arg-type]
-        result = guest.wait()
-    assert result.status == 0, result.console.read_text()
-    there_too = (there / "printed").read_text().splitlines()
-    assert differences(*([FAULTS.sub("", line) for line in each] for each in (here, there_too))) == []
+    prepare(there, 2)
+    part = emulated.unpacked(root, tmp_path / "same", USED.match)
+    here = printed(kernel, tmp_path / "here", 1, part)
+    emulated.boot_there(machine, kernel, part, [(there, 1, COMMAND)], tmp_path / "machine")
+    assert differences(here, (there / "printed").read_text().splitlines()) == []
