@@ -24,6 +24,7 @@ WITHOUT = "avx=off,avx2=off,fma=off,bmi1=off,bmi2=off,popcnt=off,sse4.2=off"
 FILES = "files.tar"
 INSIDE = """
 import json
+import shutil
 import sys
 import tarfile
 import tempfile
@@ -38,15 +39,22 @@ Path("files.tar").unlink()
 root = Root(here / "root", about["init"], about["python"], about["search"], here / "code")
 kernel = UmlKernel("7.2", "7", "0" * 16, 1000, (), here / "linux", about["clock"], about["seccomp"])
 budget = Budget(wall=None, stall=None)
-for number, (seed, command) in enumerate(about["boots"]):
+for number, (command, seed, memory) in enumerate(about["boots"]):
     folder = here / str(number)
-    done = boot(kernel, folder, command, seed=seed, memory=Size.of("1 GiB"), budget=budget, root=root)
+    done = boot(kernel, folder, command, seed=seed, memory=Size(memory), budget=budget, root=root)
     print(number, "ended with", done.status, flush=True)
-    with tarfile.open(f"{number}.tar", "w") as tar:
-        tar.add(folder, ".")
+    shutil.copytree(folder, str(number))
 """
 
-Boot = tuple[Path, int, Sequence[str]]  # a folder, the seed, and the command that runs in it
+
+@dataclasses.dataclass(frozen=True)
+class Boot:
+    """Say what to boot: `command` in `folder`."""
+
+    folder: Path
+    command: Sequence[str]
+    seed: int
+    memory: Size
 
 
 @dataclasses.dataclass(frozen=True)
@@ -75,15 +83,16 @@ def machine() -> Machine | None:
 
 
 def unpacked(root: Root, folder: Path, wanted: Callable[[str], object] = bool) -> Root:
-    """Copy to `folder` those files of `root` whose names ("root/usr/bin/env") are wanted."""
-    folder.mkdir()
-    archive = folder / FILES
-    with tarfile.open(archive, "w") as tar:
-        tar.add(str(root.code), "code")
-        tar.add(root.tree, "root", filter=lambda each: None if each.isreg() and not wanted(each.name) else each)
-    with tarfile.open(archive) as tar:
-        tar.extractall(folder, filter="fully_trusted")
-    archive.unlink()
+    """Copy to `folder` those files of `root` whose names ("root/usr/bin/env") are wanted, folders and links all."""
+    assert root.code is not None
+
+    def left_out(here: str, names: list[str]) -> list[str]:
+        paths = [Path(here, name) for name in names]
+        files = [path for path in paths if path.is_file() and not path.is_symlink()]
+        return [path.name for path in files if not wanted(f"root/{path.relative_to(root.tree)}")]
+
+    shutil.copytree(root.tree, folder / "root", symlinks=True, ignore=left_out)
+    shutil.copytree(root.code, folder / "code", symlinks=True)
     return dataclasses.replace(root, tree=folder / "root", code=folder / "code")
 
 
@@ -94,8 +103,8 @@ def boot_there(machine: Machine, kernel: UmlKernel, root: Root, boots: Sequence[
         tar.add(kernel.path, "linux")
         tar.add(str(root.code), "code")
         tar.add(root.tree, "root")
-        for number, (folder, _, _) in enumerate(boots):
-            tar.add(folder, str(number))
+        for number, each in enumerate(boots):
+            tar.add(each.folder, str(number))
     (scratch / "inside.py").write_text(INSIDE)
     about = {
         "init": root.init,
@@ -103,14 +112,13 @@ def boot_there(machine: Machine, kernel: UmlKernel, root: Root, boots: Sequence[
         "search": root.search,
         "clock": kernel.clock,
         "seccomp": kernel.seccomp,
-        "boots": [(seed, list(command)) for _, seed, command in boots],
+        "boots": [(list(each.command), each.seed, each.memory.bytes) for each in boots],
     }
     start = [sys.executable, "-P", "inside.py", json.dumps(about)]
     budget = Budget(wall=7200, stall=None)
     with Guest(machine, scratch, start, memory=Size.of("4 GiB"), budget=budget) as guest:  # type: ignore[arg-type]
         result = guest.wait()
     assert result.status == 0, result.console.read_text()
-    for number, (folder, _, _) in enumerate(boots):
-        shutil.rmtree(folder)
-        with tarfile.open(scratch / f"{number}.tar") as tar:
-            tar.extractall(folder, filter="fully_trusted")
+    for number, each in enumerate(boots):
+        shutil.rmtree(each.folder)
+        (scratch / str(number)).rename(each.folder)

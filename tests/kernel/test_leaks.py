@@ -16,14 +16,17 @@ from lab.building import Silent
 from lab.kernel import Budget, UmlKernel, boot
 from lab.kernel.root import Root
 from lab.runner.code import sealed
+from lab.units import Size
 from lab.userland.builder import build
 from tests import emulated
+from tests.emulated import Boot
 
 pytestmark = pytest.mark.guest
 
 Busy = Callable[[], AbstractContextManager[None]]
 PROGRAM = Path(__file__).with_name("leaks.py")
 COMMAND = ("sh", "-c", f"python3.13 -I -S {PROGRAM.name} > printed 2>&1")
+MEMORY = Size.of("512 MiB")
 USED = re.compile(  # of the userland's files, by this program
     r"root/(etc/.*|usr/sbin/replab-init|usr/bin/(sh|dash|env|python3\.13)|usr/lib64/.*|usr/lib/python3\.13/.*"
     r"|usr/lib/x86_64-linux-gnu/(ld-linux|lib(c|m|z|expat|ffi)\.).*)"
@@ -46,7 +49,7 @@ def files() -> Root:
 
 def printed(kernel: UmlKernel, folder: Path, seed: int, root: Root | None = None) -> list[str]:
     prepare(folder, seed)
-    result = boot(kernel, folder, COMMAND, root=root or files())
+    result = boot(kernel, folder, COMMAND, memory=MEMORY, root=root or files())
     text = (folder / "printed").read_text()
     assert result.status == 0, text
     return text.splitlines()
@@ -106,5 +109,5 @@ def test_another_cpu_prints_the_same(kernel: UmlKernel, tmp_path: Path) -> None:
     prepare(there, 2)
     part = emulated.unpacked(root, tmp_path / "same", USED.match)
     here = printed(kernel, tmp_path / "here", 1, part)
-    emulated.boot_there(machine, kernel, part, [(there, 1, COMMAND)], tmp_path / "machine")
+    emulated.boot_there(machine, kernel, part, [Boot(there, COMMAND, 1, MEMORY)], tmp_path / "machine")
     assert differences(here, (there / "printed").read_text().splitlines()) == []
