@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,20 +14,17 @@ from lab.packetdrill.scripts import Script
 from lab.record.record import Record
 from lab.record.store import Store
 from lab.record.trial import Trial
-from lab.runner import programs, tools
+from lab.runner import programs
 from lab.runner.plan import Settings
 from lab.runner.progress import shown
 from lab.runner.schedule import Runner
-from lab.spec.network import Kind, Network, Node
-from lab.units import Duration, to_plain
+from lab.units import Duration
+from lab.usecases import alone
 from lab.usecases.running import Interrupted
 from lab.verdict.script import JudgedRun, JudgedScript, Shift, judge, shifts
 from lab.workload.packetdrill import IpVersion, Packetdrill
 
-__all__ = ["ALONE", "HOST", "ScriptRuns", "run", "trial_of"]
-
-HOST = "host"
-ALONE = Network("alone", (Node(HOST, Kind.HOST, {}, ()),), ())  # what runs in it makes its own way out
+__all__ = ["ScriptRuns", "run", "trial_of"]
 
 
 @dataclass(frozen=True)
@@ -96,24 +92,9 @@ def trial_of(script: Script, settings: Settings) -> Trial:
     versions: tuple[IpVersion, ...] = tuple(each for each in get_args(IpVersion) if each in script.versions)
     workload = Packetdrill(script.path.name, versions, script.files)
     workload = workload.with_files(lambda name: (script.path.parent / name).read_bytes())
-    return Trial(
-        claim=f"packetdrill/{script.name}",
-        arm="script",
-        point="",
-        source_sha256=hashlib.sha256(script.path.read_bytes()).hexdigest(),
-        network=to_plain(ALONE),
-        workload=to_plain(workload),
-        probes=[],
-        middleboxes=[],
-        kernel=settings.kernel.describe(),
-        on=settings.kernel.on,
-        clock=settings.clock,
-        seed=settings.seed,
-        repeat=0,
-        tools=tools.sealed((), settings.userland) | programs.versions(workload, settings.userland),
-        fabric=settings.fabric,
-        userland=settings.userland.id,
-    )
+    versions_here = programs.versions(workload, settings.userland)
+    source, name = script.path.read_bytes(), f"packetdrill/{script.name}"
+    return alone.trial(name, "script", source, workload, settings, settings.userland, versions_here)
 
 
 def _case(script: JudgedScript, base: str, changed: Shift | None) -> Case:

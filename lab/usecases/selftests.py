@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,7 +14,6 @@ from lab.kernel import Budget, UmlKernel
 from lab.record.record import Record
 from lab.record.store import Store
 from lab.record.trial import Trial
-from lab.runner import tools
 from lab.runner.plan import Settings
 from lab.runner.progress import shown
 from lab.runner.schedule import Runner
@@ -23,9 +21,9 @@ from lab.selftest import inside
 from lab.selftest.needs import lacking
 from lab.selftest.packing import Packed, pack
 from lab.selftest.tree import Selftest
-from lab.units import Duration, to_plain
+from lab.units import Duration
+from lab.usecases import alone
 from lab.usecases.running import Interrupted
-from lab.usecases.scripts import ALONE, HOST
 from lab.userland.cache import Userland
 from lab.verdict.selftest import JudgedSelftest, judge, skipped
 from lab.workload.program import Program
@@ -107,29 +105,13 @@ def _trial(test: Selftest, packed: Packed, settings: Settings, userland: Userlan
     contents = {INSIDE: Path(inside.__file__).read_bytes(), ARCHIVE: packed.archive}
     program = Program(
         argv=("python3", f"{{files}}/{INSIDE}", f"{{files}}/{ARCHIVE}", test.path, f"{seconds:g}"),
-        client=HOST,
-        server=HOST,
+        client=alone.HOST,
+        server=alone.HOST,
         files=tuple(contents),
         limit=Duration(round((seconds + MARGIN_SECONDS) * 1e9)),
     )
-    return Trial(
-        claim=f"selftest/{test.name.replace('/', '-')}",
-        arm="test",
-        point="",
-        source_sha256=hashlib.sha256(packed.archive).hexdigest(),
-        network=to_plain(ALONE),
-        workload=to_plain(program.with_files(contents.__getitem__)),
-        probes=[],
-        middleboxes=[],
-        kernel=settings.kernel.describe(),
-        on=settings.kernel.on,
-        clock=settings.clock,
-        seed=settings.seed,
-        repeat=0,
-        tools=tools.sealed((), userland),
-        fabric=settings.fabric,
-        userland=userland.id,
-    )
+    workload = program.with_files(contents.__getitem__)
+    return alone.trial(f"selftest/{test.name.replace('/', '-')}", "test", packed.archive, workload, settings, userland)
 
 
 def _judged(planned: _Planned, outcomes: Mapping[str, Record | LabError]) -> JudgedSelftest:
