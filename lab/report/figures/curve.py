@@ -76,9 +76,11 @@ def sweep(
         panel.axvline(value / across[0], color=MUTED, linewidth=1)
         place_of_name = (value / across[0], 0.97)
         panel.annotate(
-            f" {name}",
+            name,
             place_of_name,
+            (3, 0),
             xycoords=("data", "axes fraction"),
+            textcoords="offset points",
             ha="left",
             va="top",
             color=MUTED,
