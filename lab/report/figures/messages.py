@@ -59,7 +59,7 @@ def message_latencies(claim: TestedClaim, *arms: str) -> Html:
         panel.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
     panel.set_xlim(*((low / 1.3, high * 1.3) if wide else (0.97 * low, 1.03 * high)))
     said = [f"{name}: {np.median(times):.4g} ms" for name, times in zip(_names(shown), found, strict=True)]
-    ends = []
+    ends: list[Label] = []
     for each, times, text, colour in zip(shown, found, said, (*ARMS, MUTED, INK), strict=False):
         panel.step(times, np.arange(1, len(times) + 1) / len(times), where="post", color=colour, linewidth=2)
         ends.append(Label(0.6 - 0.1 * len(ends), text, colour))
