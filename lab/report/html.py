@@ -52,7 +52,7 @@ _COMMITS = "https://git.kernel.org/torvalds/c/"
 _SIGNS_OF_PRINT = (
     (re.compile(r"(?<=\d )us\b"), "µs"),
     (re.compile(r"(?<=[\w)]) x (?=[\w(])"), " × "),
-    (re.compile(r"(?<=RFC )(\d{3,4}),? (?:section )?(\d+(?:\.\d+)*)(?=[^\d]|$)"), r"\1 §\2"),
+    (re.compile(r"(?<=RFC )(\d{3,4}),? (?:section )?(\d{1,2}(?:\.\d+)*)(?=[^\d]|$)"), r"\1 §\2"),
 )
 _ROW = ' role="row"'
 # What a tolerance calls itself -> what a page says, next to a figure that has its sign.

@@ -52,3 +52,17 @@ def test_the_largest_error_is_not_that_of_a_prediction_of_zero() -> None:
     assert worst([SimpleNamespace(results=found)]) is found[1]  # type: ignore[list-item]
     found.append(result(0, 5, off=True))
     assert worst([SimpleNamespace(results=found)]) is found[-1], "unless it is off"  # type: ignore[list-item]
+
+
+@pytest.mark.parametrize(
+    ("written", "printed"),
+    [
+        ("RFC 9293, 3.8.6.3", "RFC 9293 §3.8.6.3"),
+        ("RFC 7323 5", "RFC 7323 §5"),
+        ("RFC 5681, section 4.2", "RFC 5681 §4.2"),
+        ("RFC 791, 8200, 9293", "RFC 791, 8200, 9293"),
+        ("40 us, 3 x 4", "40 µs, 3 × 4"),
+    ],
+)
+def test_a_section_of_an_rfc_is_not_another_rfc(written: str, printed: str) -> None:
+    assert html.typeset(written) == printed
