@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,6 +13,7 @@ from lab.errors import InputError
 
 if TYPE_CHECKING:
     from lab.report.article import Article
+    from lab.report.claim import Claim
     from lab.report.claims import Claims
     from lab.report.overview import Overview
     from lab.usecases.bundling import Bundled
@@ -61,12 +63,18 @@ def article(name: str, results: Folder = None) -> Article:
 
 
 def articles(results: Folder = None) -> Overview:
-    """Return all articles, as the index shows them."""
+    """Return all articles, as the index shows them, and the sources in packs that the store has records of."""
     from lab.report.article import Article
     from lab.report.overview import Overview
+    from lab.spec import find
 
-    groups = groupby(load(results=results), key=lambda claim: claim.article)
-    return Overview(tuple(Article.told(claims) for _, claims in groups))
+    def told(claims: Iterable[Claim]) -> tuple[Article, ...]:
+        return tuple(Article.told(each) for _, each in groupby(claims, key=lambda claim: claim.article))
+
+    own = load(results=results)
+    run = store_of(results).articles() - {claim.article for claim in own}
+    others = [name for name in dict.fromkeys(claim.split("/")[0] for claim in find.experiments()) if name in run]
+    return Overview(told(own), told(load(*others, results=results)) if others else ())
 
 
 def verify(results: Folder = None, jobs: int | None = None, budget: float = 900.0, sample: float = 1.0) -> Verification:

@@ -1,13 +1,14 @@
-"""Show grades in the terminal: for each submission its steps, and a line that sums them up."""
+"""Show grades in the terminal: for each submission what is not right, and a table that sums them up."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 from typing import TYPE_CHECKING
 
 from rich.console import Group, RenderableType
 from rich.padding import Padding
+from rich.table import Table
 from rich.text import Text
 
 if TYPE_CHECKING:
@@ -19,26 +20,54 @@ _COLOURS = {"right": "green", "wrong": "red", "empty": "dim", "broken": "magenta
 
 
 def render(found: Grades) -> RenderableType:
-    """Return the submissions, one below the other."""
-    return Group(*_lines(found))
+    """Return the submissions, one below the other; of several, a row for each at the end."""
+    submissions = found.by_submission()
+    lines = [line for name, grades in submissions.items() for line in _submission(name, grades, found)]
+    return Group(*lines, *([_sums(found)] if len(submissions) > 1 else []))
 
 
-def _lines(found: Grades) -> Iterator[RenderableType]:
-    for submission, grades in found.by_submission().items():
-        yield Text(submission, style="bold")
-        for (file, exercise), steps in groupby(grades, key=lambda each: (each.file, each.exercise)):
-            if exercise:
-                yield Padding(Text(exercise), (0, 0, 0, 2))
-                for each in steps:
-                    yield _step(each)
-            else:
-                said = "; ".join(each.says for each in steps)
-                yield Padding(Text.assemble(("broken", _COLOURS["broken"]), f" {file}: {said}"), (0, 0, 0, 2))
-        counted = [f"{count} {verdict}" for verdict, count in found.counts(grades).items() if count]
-        yield Padding(Text(", ".join(counted)), (0, 0, 1, 2))
+def _submission(name: str, grades: Sequence[Grade], found: Grades) -> Iterator[RenderableType]:
+    yield Text(name, style="bold")
+    for (file, exercise), each in groupby(grades, key=lambda grade: (grade.file, grade.exercise)):
+        steps = list(each)
+        if exercise:
+            yield Text.assemble(f"  {exercise}: ", _counted(steps, found))
+            yield from _steps(steps)
+        else:
+            said = "; ".join(step.says for step in steps)
+            yield _indented(Text.assemble(("broken", _COLOURS["broken"]), f" {file}: {said}"), 2)
+    yield Text.assemble("  in all: ", _counted(grades, found), "\n")
 
 
-def _step(each: Grade) -> RenderableType:
-    said = "" if each.verdict == "right" else f"  {each.says}"
-    text = Text.assemble((f"{each.verdict:<7}", _COLOURS[each.verdict]), f"{each.step}{said}")
-    return Padding(text, (0, 0, 0, 4))
+def _counted(grades: Iterable[Grade], found: Grades) -> Text:
+    """Write how many there are of each verdict."""
+    parts = [(f"{count} {verdict}", _COLOURS[verdict]) for verdict, count in found.counts(grades).items() if count]
+    return Text(", ").join(Text(text, style=colour) for text, colour in parts)
+
+
+def _steps(steps: Sequence[Grade]) -> Iterator[RenderableType]:
+    """Yield a paragraph for each step that is not right, with its answer; those without any share a line."""
+    for step in steps:
+        if step.verdict in ("wrong", "broken"):
+            answer = "" if step.answer is None else f" = {step.answer}"
+            said = f"{step.verdict}  {step.step}{answer}  {step.says}"
+            yield _indented(Text.assemble((step.verdict, _COLOURS[step.verdict]), said.removeprefix(step.verdict)), 4)
+    empty = [step.step for step in steps if step.verdict == "empty"]
+    if empty:
+        yield _indented(Text.assemble(("empty", _COLOURS["empty"]), f"  {', '.join(empty)}"), 4)
+
+
+def _indented(text: Text, by: int) -> RenderableType:
+    return Padding(text, (0, 0, 0, by), expand=False)
+
+
+def _sums(found: Grades) -> RenderableType:
+    """Return how many steps of each submission have which verdict."""
+    table = Table(box=None, pad_edge=False)
+    table.add_column("submission", overflow="fold")
+    submissions = found.by_submission()
+    for verdict in found.counts(()):
+        table.add_column(verdict, justify="right", style=_COLOURS[verdict])
+    for name, grades in submissions.items():
+        table.add_row(Text(name), *(str(count) for count in found.counts(grades).values()))
+    return table

@@ -40,7 +40,7 @@ def _claim(claim: Claim) -> Iterator[RenderableType]:
     yield text.marked(claim.judged.declared.claim, "bold")
     yield Text.assemble(("Why: ", "bold"), text.unmarked(claim.why)) if claim.verdict.kind != "skipped" else Text("")
     if claim.kernels:
-        yield text.unmarked(claim.kernels.text)
+        yield Text(text.unmarked(claim.kernels.text))
     yield Text("")
     yield text.block(claim.judged.result)
     yield bars.bars(claim)

@@ -8,7 +8,7 @@ import re
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -81,6 +81,14 @@ class Store:
         for path in sorted(self.root.glob("[0-9a-f][0-9a-f]/*")):
             if re.fullmatch("[0-9a-f]{64}", path.name):
                 yield Record(path)
+
+    def articles(self) -> set[str]:
+        """Return the articles whose claims it has records of. A record that is damaged tells nothing."""
+        found = set()
+        for record in self:
+            with suppress(RecordError):
+                found.add(record.trial.claim.partition("/")[0])
+        return found
 
     def remove(self, address: str) -> None:
         """Remove a record (a damaged one, say) so that its trial runs again. Without one, nothing happens."""

@@ -101,7 +101,7 @@ def _ticks(limit: float) -> dict[float, str]:
     inner = [each for each in _LIMITS if 1.15 * log(each) < log(limit) and log(each) > 0.3 * log(limit)][-1:]
     found = {1.0: "as claimed"}
     for each in (*inner, limit):
-        found |= {each: f"{each:g}×", 1 / each: f"{1 / each:.2g}×" if each > 1.1 else f"{1 / each:.3g}×"}
+        found |= {each: f"{each:g}×", 1 / each: f"{1 / each:.2g}×"}
     return dict(sorted(found.items()))
 
 

@@ -32,6 +32,7 @@ __all__ = [
     "measured",
     "model_error",
     "model_errors",
+    "off_by",
     "percent",
     "predicted",
     "predicted_briefly",
@@ -51,11 +52,12 @@ _COMMITS = "https://git.kernel.org/torvalds/c/"
 _SIGNS_OF_PRINT = (
     (re.compile(r"(?<=\d )us\b"), "µs"),
     (re.compile(r"(?<=[\w)]) x (?=[\w(])"), " × "),
-    (re.compile(r"(?<=RFC )(\d{3,4}),? (?:section )?(\d+(?:\.\d+)*)(?=[^\d]|$)"), r"\1 §\2"),
+    (re.compile(r"(?<=RFC )(\d{3,4}),? (?:section )?(\d{1,2}(?:\.\d+)*)(?=[^\d]|$)"), r"\1 §\2"),
 )
 _ROW = ' role="row"'
 # What a tolerance calls itself -> what a page says, next to a figure that has its sign.
 _ALLOWED = {"exactly": "exact", "at least that": "a bound", "at most that": "a bound"}
+_GROUPED = 10_000  # from here on digits are in groups of three, of counts from 1,000 on
 _TOO_SMALL = ("bit/s", "ns")  # less than the next larger unit is written with an exponent
 # A sign next to the colour, for those who do not see it.
 _SIGNS: dict[Kind, str] = {
@@ -88,7 +90,8 @@ class Html:
 
 def badge(kind: Kind) -> str:
     """Show a verdict as colour, sign and word."""
-    return f'<span class="verdict {kind.replace(" ", "-")}">{_SIGNS[kind]} {kind}</span>'
+    words = f"{_SIGNS[kind]}\N{NO-BREAK SPACE}{kind}"  # the sign never stands alone in a line
+    return f'<span class="verdict {kind.replace(" ", "-")}">{words}</span>'
 
 
 def sign(kind: Kind) -> str:
@@ -155,12 +158,19 @@ def figure(value: Value | None) -> str:
         return DASH
     number, unit = value.number, value.unit
     if unit in ("1", "B"):
-        text = f"{number:,.0f}" if float(number).is_integer() else f"{number:,.4g}"
+        text = f"{number:,.0f}" if float(number).is_integer() else _four_digits(number)
         return text if unit == "1" else f"{text} B"
     for name, scale in SCALES[unit].items():
         if abs(number) >= scale and name not in _TOO_SMALL:
-            return typeset(f"{number / scale:#.4g}".rstrip(".") + f" {name}")
+            scaled = number / scale
+            text = f"{scaled:#.4g}".rstrip(".") if abs(scaled) < _GROUPED else _four_digits(scaled)
+            return typeset(f"{text} {name}")
     return f"{number:.4g} {unit}"
+
+
+def _four_digits(number: float) -> str:
+    """Write a number with four digits; a large one has zeros in place of the others, and no exponent."""
+    return f"{float(f'{number:.4g}'):,.0f}" if abs(number) >= 1000 else f"{number:.4g}"
 
 
 def interval(value: Value | None) -> str:
@@ -178,7 +188,8 @@ def interval(value: Value | None) -> str:
 
 def measured(result: Result) -> str:
     """Show what was measured, and below it the interval with its coverage and how many of several repeats count."""
-    below = ", ".join(filter(None, [interval(result.measured), counted(result) if result.repeats > 1 else ""]))
+    bounds = interval(result.measured).replace(" %)", "\N{NO-BREAK SPACE}%)")
+    below = ", ".join(filter(None, [bounds, counted(result) if result.repeats > 1 else ""]))
     return f"<strong>{figure(result.measured)}</strong>" + (f"<br><small>{below}</small>" if below else "")
 
 
@@ -217,9 +228,20 @@ def percent(ratio: float | None) -> str:
     return f"{100 * ratio:+.2f} %".replace("-", "−") if abs(ratio) >= 0.00005 else "&lt; 0.01 %"
 
 
+def off_by(result: Result) -> str:
+    """Format the model's error in percent.
+
+    Next to a prediction of zero any figure is 100 % off: there the difference is shown.
+    """
+    predicted, measured = result.predicted, result.measured
+    if predicted and measured and measured.number and not predicted.number:
+        return figure(Value(-measured.number, measured.unit)).replace("-", "−")
+    return percent(result.model_error)
+
+
 def model_error(result: Result) -> str:
-    """Format the model's error in percent, marked where it is more than it may be."""
-    said = percent(result.model_error)
+    """Format the model's error, marked where it is more than it may be."""
+    said = off_by(result)
     if not result.model_is_off:
         return said
     return f'<span class="off" title="declared accuracy: {escape(str(result.accuracy))}">{said} !</span>'
@@ -246,7 +268,7 @@ def predicted_briefly(result: Result) -> str:
 
 
 def _late(result: Result) -> str:
-    return _beside(f"after the fact, on {result.predicted_at[:10]}" if result.after_the_fact else "")
+    return _beside(f"after the fact, on {result.predicted_at[:10]}" if result.after_the_fact else "", "late")
 
 
 def _law(result: Result) -> str:

@@ -1,8 +1,8 @@
-"""Show all articles on the index: what was found in each, then every claim in one line."""
+"""Show all articles on the index, and the packs' sources: what was found in each, then every claim in one line."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from html import escape
 from typing import get_args
@@ -21,12 +21,16 @@ _HEAD = ("Claim", "Verdict", "Why", "Model error")
 
 @dataclass(frozen=True, repr=False)
 class Overview:
-    """The overview shows all articles: what was found in each, the totals, then the claims of each article."""
+    """The overview shows all articles: what was found in each, the totals, then the claims of each article.
+
+    `others` are the sources of packs; they come after the articles, with totals of their own.
+    """
 
     articles: tuple[Article, ...]
+    others: tuple[Article, ...] = ()
 
     def __iter__(self) -> Iterator[Article]:
-        return iter(self.articles)
+        return iter((*self.articles, *self.others))
 
     def __repr__(self) -> str:
         return "\n".join(
@@ -35,27 +39,40 @@ class Overview:
         )
 
     def _repr_html_(self) -> str:
-        claims = Claims(tuple(claim for article in self for claim in article))
-        if not claims:
+        if not any(self):
             return "<p>No claims.</p>"
-        counted = ", ".join(f"{count} {html.badge(kind)}" for kind, count in tally(claims))
+        others = [html.heading("other-sources", "Other sources"), *_found(self.others, "other sources")]
         return "\n".join(
             [
-                f'<p class="sum">{len(claims)} claims of {len(self.articles)} articles: {counted}.</p>',
-                f'<div class="findings">{"".join(map(_finding, self))}</div>',
-                f"<p>{_predictions(claims)}</p>",
-                *map(_block, self),
+                *_found(self.articles, "articles"),
+                *map(_block, self.articles),
+                *(others if self.others else []),
+                *map(_block, self.others),
             ]
         )
+
+
+def _found(articles: Sequence[Article], kind: str) -> list[str]:
+    """Return the totals of articles, what was found in each, and how good the predictions are."""
+    claims = Claims(tuple(claim for article in articles for claim in article))
+    return [
+        f'<p class="sum">{len(claims)} claims of {len(articles)} {kind}: {_counted(claims)}</p>',
+        f'<div class="findings">{"".join(map(_finding, articles))}</div>',
+        f"<p>{_predictions(claims)}</p>",
+    ]
+
+
+def _counted(claims: Iterable[Claim]) -> str:
+    """Return how many claims have each verdict."""
+    return " ".join(f'<span class="count">{count} {html.badge(kind)}</span>' for kind, count in tally(claims))
 
 
 def _finding(article: Article) -> str:
     """Return what was found in an article, and how its claims came out."""
     source = article.source
-    counted = " ".join(f'<span class="count">{count} {html.badge(kind)}</span>' for kind, count in tally(article))
     answer = f"<p>{html.prose(source.answer)}</p>" if source.answer else ""
     title = f'<p class="source">{escape(source.title)}</p>' if source.headline else ""
-    return f"<section><h2>{_link(article)}</h2>{title}<p>{counted}</p>{answer}</section>"
+    return f"<section><h2>{_link(article)}</h2>{title}<p>{_counted(article)}</p>{answer}</section>"
 
 
 def _predictions(claims: Claims) -> str:

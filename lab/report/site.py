@@ -9,7 +9,7 @@ import base64
 import re
 import shutil
 import tempfile
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -35,13 +35,14 @@ class Pages:
 def build(results: Path, out: Path, say: Callable[[str], None]) -> Pages:
     """Render the notebooks to `out` from the records in the store `results`, reporting progress to `say`.
 
-    Pages are put in place when all of them are rendered; other files in `out` stay. A claim without a record is shown
-    as skipped. Raises NotebookFailed, InputError without notebooks, MachineError for a place that cannot be written.
+    A pack's page is made where there is a record of its claims: otherwise it has nothing to show. Pages are put in
+    place when all of them are rendered; other files in `out` stay. A claim without a record is shown as skipped.
+    Raises NotebookFailed, InputError without notebooks, MachineError for a place that cannot be written.
     """
     found = notebooks.found()
     if notebooks.INDEX not in found:
         raise InputError("there is no notebooks/index.ipynb here, nor in the project")
-    articles = sorted(found.keys() - {notebooks.INDEX})
+    articles = _shown(found, Store(results))
     try:
         out.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(prefix=".report-", dir=out.parent) as fresh:
@@ -69,6 +70,13 @@ def build_comparison(results: Path, compared: Compared, out: Path, say: Callable
         out.write_text(page.render(executed, notebooks.KERNELS), encoding="utf-8")
     except OSError as error:
         raise MachineError(f"the page cannot be written to {out}: {error.strerror or error}") from error
+
+
+def _shown(found: Mapping[str, Path], store: Store) -> list[str]:
+    """Return the articles to make pages of: of packs only those that the store has records of, after all others."""
+    own, run = {root / "notebooks" for root in shipped.roots()}, store.articles()
+    wanted = (name for name in found if name != notebooks.INDEX and (found[name].parent in own or name in run))
+    return sorted(wanted, key=lambda name: (found[name].parent not in own, name))
 
 
 def _write(notebook: Any, name: str, around: dict[str, str], folder: Path) -> None:

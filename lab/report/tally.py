@@ -28,7 +28,12 @@ def tested(claims: Iterable[Claim]) -> Iterator[tuple[Claim, Result]]:
 def worst(claims: Iterable[Claim]) -> Result | None:
     """Return the result with the largest error of a prediction.
 
-    One that is further off than it may be comes before all others.
+    One that is further off than it may be comes before all others. A prediction of zero has no error in percent that
+    others could be compared with.
     """
     found = (result for _, result in tested(claims))
-    return max(found, key=lambda result: (result.model_is_off, abs(result.model_error or 0)), default=None)
+    return max(found, key=lambda result: (result.model_is_off, _error(result)), default=None)
+
+
+def _error(result: Result) -> float:
+    return abs(result.model_error or 0) if result.predicted and result.predicted.number else 0.0

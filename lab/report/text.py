@@ -12,7 +12,7 @@ from html import unescape
 from textwrap import fill
 from typing import TYPE_CHECKING
 
-from lab.report.html import counted, figure, interval, percent
+from lab.report.html import DASH, counted, figure, interval, off_by, percent
 from lab.verdict import ClaimResult, Kind, Result
 
 if TYPE_CHECKING:
@@ -117,7 +117,7 @@ def _row(result: Result) -> tuple[str, ...]:
     name = f"{result.arm} {result.point}".strip()
     mark = " !" if result.model_is_off else ""
     figures = _claimed(result), figure(result.predicted), measured(result)
-    return name, *figures, counted(result), _percent(result.model_error) + mark
+    return name, *figures, counted(result), unescape(off_by(result)).replace(DASH, "") + mark
 
 
 def _claimed(result: Result) -> str:

@@ -18,7 +18,7 @@ from lab import shipped
 from lab.cli.app import app
 from lab.course import grading
 from lab.course.grading import Grades
-from lab.course.outcome import Judge, Outcome
+from lab.course.outcome import VERDICTS, Judge, Outcome
 from lab.course.submission import handed_in
 from lab.errors import InputError
 from lab.report.stored import ANSWER
@@ -201,13 +201,27 @@ def test_junit_has_a_suite_for_each_submission(tmp_path: Path) -> None:
     assert kinds["why"] == []
 
 
+def test_a_class_is_summed_up_in_a_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    wide = tmp_path / f"somebody-{'x' * 90}"
+    for folder, answer in ((Path("ada"), "b"), (Path("bob [red]"), "a"), (wide, "c")):
+        notebook(folder, cell("why", answer))
+    done = CliRunner().invoke(app, ["grade", "ada", "bob [red]", str(wide)])
+    lines = done.output.splitlines()
+    head = next(number for number, line in enumerate(lines) if line.split() == ["submission", *VERDICTS])
+    assert lines[head + 1].split() == ["ada", "1", "0", "3", "0"]
+    assert lines[head + 2].split() == ["bob", "[red]", "0", "1", "3", "0"]
+    assert max(map(len, lines[head:])) <= 80
+
+
 def test_the_command_writes_all_forms(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     path = notebook(tmp_path / "ada", cell("why", "a"))
     done = CliRunner().invoke(app, ["grade", str(path), "--junit", "j.xml", "--csv", "t.csv"])
     assert done.exit_code == 1, done.output
-    assert "wrong  why  Not yet." in done.output
-    assert "1 wrong, 3 empty" in done.output
+    assert "wrong  why = a  Not yet." in done.output
+    assert "empty  with-timestamps, without-timestamps, larger-packets" in done.output
+    assert "in all: 1 wrong, 3 empty" in done.output
     assert max(map(len, done.output.splitlines())) <= 80
     assert ET.parse("j.xml").getroot().get("tests") == "4"
     assert len(Path("t.csv").read_text().splitlines()) == 5

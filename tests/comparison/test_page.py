@@ -35,8 +35,8 @@ def test_all_claims_at_a_glance(changes: Changes) -> None:
         "1 claim: 1 verdict changed",
         "k1",
         "k2",
-        "✓ reproduced",
-        "✗ not reproduced",
+        "✓\N{NO-BREAK SPACE}reproduced",
+        "✗\N{NO-BREAK SPACE}not reproduced",
         "−0.27 %",
         'href="#toy/claim"',
     ):

@@ -95,11 +95,14 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def keep(here: Path) -> Keep:
-    """Keeps records of a claim of the toy article, one for each case; `changed` are inputs of their trials."""
+    """Keeps records of a claim, of the toy article unless it is another's, one for each case.
+
+    `changed` are inputs of their trials.
+    """
 
     def keep(claim: str, text: str = "", **changed: object) -> list[Record]:
         store = Store(here / "results")
-        (loaded,) = find.find([f"toy/{claim}"])
+        (loaded,) = find.find([claim if "/" in claim else f"toy/{claim}"])
         return [_keep(store, loaded, case, text, changed) for case in loaded.cases()]
 
     return keep

@@ -187,7 +187,7 @@ def test_small_writes_are_drawn_the_same_each_time(written: Claim, draw: Draw) -
 
 
 def test_small_writes_in_words(written: Claim) -> None:
-    assert "plain 41 ms" in figures.message_latencies(written).text
+    assert "plain: 41 ms" in figures.message_latencies(written).text
     packets = figures.message_packets(written).text
     assert "plain, client: data: 2; plain, server: answer: 1; plain, server: pure ACK: 2" in packets
     sequence = figures.message_sequence(written, "plain").text

@@ -5,6 +5,7 @@ import re
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -87,6 +88,28 @@ def test_site(only_here: Path) -> None:
     first = page
     site.build(only_here / "results", out, said.append)
     assert pages.articles[0].read_text() == first
+
+
+@pytest.mark.usefixtures("toy")
+def test_of_packs_a_report_shows_those_that_were_run(
+    only_here: Path, keep: Callable[..., object], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    packs = {name: only_here / "packs" / f"pack-{name}" for name in ("a-run", "b-unrun")}
+    for name, pack in packs.items():
+        folder = pack / "experiments" / name
+        folder.mkdir(parents=True)
+        for file in ("article.yaml", "header.py"):
+            shutil.copy(only_here / "experiments" / "toy" / file, folder)
+        (pack / "notebooks").mkdir()
+        notebook(pack / "notebooks" / f"{name}.ipynb", f'import lab\nlab.article("{name}").table()')
+    monkeypatch.setattr(notebooks, "shipped", SimpleNamespace(places=lambda: (only_here, *packs.values())))
+    keep("a-run/header")
+    pages = site.build(only_here / "results", only_here / "report", lambda _: None)
+    assert [page.name for page in pages.articles] == ["toy.html", "a-run.html"], "the articles' pages come first"
+    index = pages.index.read_text()
+    assert index.index("claims of 1 other sources") > index.index('href="toy.html#header"')
+    assert 'href="a-run.html#header"' in index
+    assert "b-unrun" not in index
 
 
 def test_a_failing_cell_leaves_the_pages_alone(only_here: Path) -> None:

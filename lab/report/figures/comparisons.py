@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Mapping
 
 from matplotlib.axes import Axes
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
@@ -19,6 +20,8 @@ from lab.report.html import Html
 from lab.report.tested import TestedClaim
 
 __all__ = ["bars", "counters", "limits"]
+
+_NUMBERED = re.compile(r" \(#\d+\)$")  # how tshark tells an ACK's duplicates apart
 
 
 @draw("drops against the limit")
@@ -109,7 +112,8 @@ def bars(claim: TestedClaim, *arms: str, of: str = "", formula: bool = False) ->
         place += 1.0
         panel.barh(place, value.number / factor, height=0.72, color=colour)
         said = html.quoted(value) if name == each.whose else html.figure(value)
-        panel.annotate(f" {said}", (value.number / factor, place), va="center", color=colour)
+        end = (value.number / factor, place)
+        panel.annotate(said, end, (5, 0), textcoords="offset points", va="center", color=colour)
         ticks.append((place, name))
     panel.set_yticks([at for at, _ in ticks], [name for _, name in ticks])
     panel.set_ylim(place + 0.6, 0.4)
@@ -136,11 +140,20 @@ def counters(claim: TestedClaim) -> Html:
                 lost = f"{each.traffic.retransmitted:,} retransmitted"
                 rows.append([name, f"{each.traffic.segments:,} data segments", lost, claim.trial_link(record)])
             if record and outputs.is_expert(name):
-                said = expert_summaries(record.text(name))
+                said = _without_numbers(expert_summaries(record.text(name)))
                 text = "; ".join(f"{html.prose(summary)}: {frames:,}" for summary, frames in said.items())
                 again = sum(frames for summary, frames in said.items() if "retransmission" in summary.lower())
                 rows.append(["Expert Info", text, f"{again:,} retransmissions", claim.trial_link(record)])
     return Html(html.table(["Source", "Counted", "Signs of loss", "Trial"], rows))
+
+
+def _without_numbers(said: Mapping[str, int]) -> dict[str, int]:
+    """Count 'Duplicate ACK (#1)', 'Duplicate ACK (#2)' and so on as one."""
+    found: dict[str, int] = {}
+    for summary, frames in said.items():
+        kind = _NUMBERED.sub("", summary)
+        found[kind] = found.get(kind, 0) + frames
+    return found
 
 
 def _queues(record: Record) -> Iterator[list[str]]:

@@ -22,7 +22,7 @@ __all__ = ["sweep"]
 _WRITTEN = 4  # claimed figures that there is room for
 _MARKERS = "osD^v"
 _NOTHING: Mapping[float, str] = MappingProxyType({})
-_ROOM = 1.6  # the least ratio of two numbers next to each other on a logarithmic axis
+_ROOM, _ROOM_UPRIGHT = 1.6, 1.3  # the least ratio of two numbers next to each other on a logarithmic axis
 _WIDE = 20  # the ratio of the largest to the smallest above which an axis is logarithmic
 
 
@@ -76,10 +76,12 @@ def sweep(
         panel.axvline(value / across[0], color=MUTED, linewidth=1)
         place_of_name = (value / across[0], 0.97)
         panel.annotate(
-            f"{name} ",
+            name,
             place_of_name,
+            (3, 0),
             xycoords=("data", "axes fraction"),
-            ha="right",
+            textcoords="offset points",
+            ha="left",
             va="top",
             color=MUTED,
             rotation=90,
@@ -87,8 +89,8 @@ def sweep(
     if logarithmic:
         panel.set_xscale("log")
         panel.xaxis.set_minor_locator(NullLocator())
-        crowded = len(_apart(places)) < len(set(places))
-        panel.set_xticks([at / across[0] for at in sorted(set(places))])
+        crowded = len(_apart(places, _ROOM)) < len(set(places))
+        panel.set_xticks([at / across[0] for at in (_apart(places, _ROOM_UPRIGHT) if crowded else sorted(set(places)))])
         panel.tick_params(axis="x", rotation=90 if crowded else 0)
         panel.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
     panel.set_ylim(0, None)
@@ -110,11 +112,11 @@ def _labelled(said: Sequence[tuple[float, float, str]]) -> list[tuple[float, flo
     return once if len(once) <= _WRITTEN else [each for each in once if each[2] == "article"]
 
 
-def _apart(places: Iterable[float]) -> list[float]:
+def _apart(places: Iterable[float], room: float) -> list[float]:
     """Return the places that leave room for each other's number on a logarithmic axis."""
     chosen: list[float] = []
     for place in sorted(set(places)):
-        if not chosen or place > _ROOM * chosen[-1]:
+        if not chosen or place > room * chosen[-1]:
             chosen.append(place)
     return chosen
 
@@ -124,7 +126,7 @@ def _columns(points: Sequence[tuple[float, float]]) -> tuple[list[float], list[f
 
 
 def _named(text: str, unit: str) -> str:
-    return f"{text}, {unit}" if unit else text
+    return f"{text}, {html.typeset(f'1 {unit}')[2:]}" if unit else text
 
 
 def _curve(claim: TestedClaim, mine: Sequence[TestedCase], steps: int, logarithmic: bool) -> list[tuple[float, float]]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from html import unescape
+
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.collections import QuadMesh
@@ -65,7 +67,7 @@ def _say(panel: Axes, mesh: QuadMesh, corner: tuple[int, int], each: TestedCase,
         return
     result = each.result
     luma = float(np.dot(_LUMA, mesh.to_rgba(np.array([number]))[0, :3]))
-    small = [f"{100 * result.model_error:+.2f} %"] if result.model_error is not None else []
+    small = [unescape(html.percent(result.model_error))] if result.model_error is not None else []
     if each.claimed:
         small.append(f"{each.whose} {each.claimed.number / factor:.4g}")
         panel.add_patch(

@@ -16,7 +16,7 @@ from lab.metric.flow import Bools
 from lab.model import exchange
 from lab.model.small_writes import messages_of
 from lab.record.record import Record
-from lab.report.drawing import ARMS, IDLE, INK, MUTED, PAPER, PREDICTED, REPORTED, SMALL, axes, draw, picture
+from lab.report.drawing import ARMS, IDLE, INK, MUTED, PREDICTED, REPORTED, SMALL, Label, axes, draw, labels, picture
 from lab.report.html import Html
 from lab.report.tested import NotRun, TestedCase, TestedClaim
 
@@ -24,7 +24,14 @@ __all__ = ["message_latencies", "message_packets", "message_sequence"]
 
 _DASHED, _DOTTED = (0, (5, 3)), (0, (1, 1.5))
 _WIDE = 8  # the ratio of the longest to the shortest time above which their axis is logarithmic
-_SHARES = (0.002, 0.99)  # quantiles of the messages' times that decide how wide the axis is
+_ENDS = ((min, 0.002), (max, 0.99))  # the axis shows times from the least to the largest of the arms' quantiles
+_WAYS = {  # what to call a way of writing
+    "plain": "Nagle's rule",
+    "nodelay": "TCP_NODELAY",
+    "cork": "TCP_CORK",
+    "writev": "writev()",
+    "one-buffer": "one buffer",
+}
 _WAIT = 0.3  # of a message's time: a longer gap is drawn as one
 _RUN = 4  # packets of one kind after each other; of more, most are drawn as one
 _KINDS = (  # of packets, with their field of a measured and of a predicted exchange
@@ -43,39 +50,33 @@ def message_latencies(claim: TestedClaim, *arms: str) -> Html:
     shown = claim.arms(*arms)
     found = [np.sort(latencies(_record(each))) * 1e3 for each in shown]
     figure, (panel,) = axes(size=(6.1, 0.3 * len(shown) + 2.6))
-    low, high = (np.quantile(np.concatenate(found), share) for share in _SHARES)
+    low, high = (bound(np.quantile(times, share) for times in found) for bound, share in _ENDS)
     wide = high > _WIDE * low
     if wide:
         panel.set_xscale("log")
         panel.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
         panel.xaxis.set_minor_formatter(NullFormatter())
         panel.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
-    panel.set_xlim(*((low / 1.3, high * 2) if wide else (0.95 * low, 1.1 * high)))
-    for index, (each, times, colour) in enumerate(zip(shown, found, (*ARMS, MUTED, INK), strict=False)):
+    panel.set_xlim(*((low / 1.3, high * 1.3) if wide else (0.97 * low, 1.03 * high)))
+    said = [f"{name}: {np.median(times):.4g} ms" for name, times in zip(_names(shown), found, strict=True)]
+    ends: list[Label] = []
+    for each, times, text, colour in zip(shown, found, said, (*ARMS, MUTED, INK), strict=False):
         panel.step(times, np.arange(1, len(times) + 1) / len(times), where="post", color=colour, linewidth=2)
-        height = 0.88 - 0.8 * index / len(shown)
-        at = float(np.quantile(times, height))
-        right = at > (low * high) ** 0.5 if wide else False
-        panel.annotate(
-            f"{each.label}: {np.median(times):.4g} ms",
-            (at, height),
-            (-6 if right else 6, 0),
-            textcoords="offset points",
-            color=colour,
-            ha="right" if right else "left",
-            va="center",
-            bbox={"facecolor": PAPER, "edgecolor": "none", "pad": 1.5},
-            zorder=4,
-        )
+        ends.append(Label(0.6 - 0.1 * len(ends), text, colour))
         _mark(claim, panel, each)
     panel.set(ylim=(0, 1.02), xlabel="time from a message's first write to its answer, ms", ylabel="share of messages")
-    alt = "Message latencies, median: " + "; ".join(
-        f"{each.label} {np.median(times):.4g} ms" for each, times in zip(shown, found, strict=True)
-    )
+    labels(panel, ends, room=0.1)
+    alt = f"Message latencies, median: {'; '.join(said)}"
     caption = "The share of messages that were answered within a time, with the median of each arm."
     if any(each.result.predicted for each in shown):
         caption += " Dashed: predicted per message; dotted: the time claimed, divided by its 10,000 messages."
     return picture(claim, "message-latencies", figure, alt, caption, shown)
+
+
+def _names(shown: Sequence[TestedCase]) -> list[str]:
+    """Call each arm by its way of writing, where these differ: the arm's own name may be that of a ratio."""
+    ways = [str(getattr(each.case.workload, "way", "")) for each in shown]
+    return [_WAYS.get(way, way) for way in ways] if len(set(ways)) == len(shown) > 1 else [each.label for each in shown]
 
 
 def _mark(claim: TestedClaim, panel: Axes, each: TestedCase) -> None:
@@ -111,7 +112,8 @@ def message_packets(claim: TestedClaim, *arms: str) -> Html:
             panel.annotate(each.label, (0, place), va="center", fontweight="bold", annotation_clip=False)
         place += 1.0
         panel.barh(place, number, height=0.7, color=colour)
-        panel.annotate(f" {number:g}", (number, place), va="center", color=colour)
+        end = max(number, predicted or 0)
+        panel.annotate(f"{number:g}", (end, place), (5, 0), textcoords="offset points", va="center", color=colour)
         if predicted is not None:
             panel.plot([predicted, predicted], [place - 0.46, place + 0.46], color=PREDICTED, linewidth=2)
         ticks.append((place, name))
@@ -225,7 +227,15 @@ def _draw(panel: Axes, arrow: _Arrow, place: float) -> None:
     panel.annotate(arrow.text, (0.5, place + 0.12), ha="center", va="bottom", color=colour)
     y = place if arrow.forward else place + 0.45
     panel.annotate(
-        f"{_time(arrow.at)} ", (0, y), ha="right", va="center", color=MUTED, fontsize=SMALL, annotation_clip=False
+        _time(arrow.at),
+        (0, y),
+        (-6, 0),
+        textcoords="offset points",
+        ha="right",
+        va="center",
+        color=MUTED,
+        fontsize=SMALL,
+        annotation_clip=False,
     )
 
 

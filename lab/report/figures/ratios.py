@@ -9,7 +9,7 @@ from matplotlib.ticker import FixedLocator, MaxNLocator, NullLocator
 
 from lab.metric import counted
 from lab.report import html
-from lab.report.drawing import ARMS, INK, MUTED, PREDICTED, SMALL, axes, draw, picture
+from lab.report.drawing import ARMS, INK, MUTED, PAPER, PREDICTED, SMALL, axes, draw, picture
 from lab.report.html import Html
 from lab.report.tested import TestedCase, TestedClaim
 from lab.units import Value
@@ -66,7 +66,8 @@ def _panel(panel: Axes, shown: Sequence[TestedCase], titles: Mapping[str, str]) 
         place, over = (1.0, row), ("axes fraction", "data")
         panel.annotate(f" {html.figure(measured)}{_sure(measured)}", place, xycoords=over, va="center", color=INK)
         name = f"{each.label} / {titles[each.case.relative_to]}"
-        panel.annotate(name, (0.0, row - 0.28), xycoords=over, fontsize=SMALL, annotation_clip=False)
+        behind = {"facecolor": PAPER, "edgecolor": "none", "pad": 1.0}  # so that no line goes through it
+        panel.annotate(name, (0.0, row - 0.28), xycoords=over, fontsize=SMALL, annotation_clip=False, bbox=behind)
     panel.axvline(1, color=MUTED, linewidth=1)
     panel.set_yticks([])
     panel.spines["left"].set_visible(False)

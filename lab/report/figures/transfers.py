@@ -28,6 +28,7 @@ _MARKERS: tuple[dict[str, Any], ...] = (  # open and of different sizes, since c
     {"marker": "o", "markersize": 12, "markerfacecolor": "none", "markeredgewidth": 1.6},
 )
 _LONGEST = 1560  # bytes, and room for a label
+_BESIDE = 7  # points from a line to its label
 
 
 @draw("segment lengths")
@@ -68,9 +69,10 @@ def _direction(panel: Axes, sizes: Mapping[int, int], full: float, colour: str, 
     panel.plot([full, full], [0, sign * 1.4 * top], color=PREDICTED, linestyle=_DASHED, linewidth=1.2)
     if sizes:
         way = "A to B" if sign > 0 else "B to A"
-        text = f"{way}: {max(sizes):,} B at most, {sum(sizes.values()):,} segments "
-        side = "right" if full > _LONGEST / 2 else "left"
-        panel.annotate(f" {text}", (full, sign * 1.25 * top), ha=side, va="center", color=colour)
+        text = f"{way}: {max(sizes):,} B at most, {sum(sizes.values()):,} segments"
+        side, shift = ("right", -_BESIDE) if full > _LONGEST / 2 else ("left", _BESIDE)
+        place = (full, sign * 1.25 * top)
+        panel.annotate(text, place, (shift, 0), textcoords="offset points", ha=side, va="center", color=colour)
 
 
 @draw("transfer times")
@@ -95,7 +97,7 @@ def transfer_times(claim: TestedClaim) -> Html:
             panel.annotate(each.label, (0, place), va="center", fontweight="bold", annotation_clip=False)
         place += 1.0
         panel.barh(place, number, height=0.72, color=colour)
-        panel.annotate(f" {said}", (number, place), va="center", color=colour)
+        panel.annotate(said, (number, place), (5, 0), textcoords="offset points", va="center", color=colour)
         ticks.append((place, name))
     panel.set_yticks([at for at, _ in ticks], [name for _, name in ticks])
     panel.set(ylim=(place + 0.6, 0.4), xlim=(0, 1.2 * max(row[1] for row in rows)), xlabel="time of the transfer, s")

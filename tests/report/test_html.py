@@ -1,0 +1,68 @@
+"""Figures and errors as pages write them."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from lab.report import html
+from lab.report.tally import worst
+from lab.units import Value
+from lab.verdict import model_error
+
+
+@pytest.mark.parametrize(
+    ("number", "unit", "said"),
+    [
+        (44_018.2, "1", "44,020"),
+        (1_036_400.5, "1", "1,036,000"),
+        (1551.5, "1", "1,552"),
+        (0.072464, "1", "0.07246"),
+        (19_804.4, "s", "19,800 s"),
+        (7875.18, "s", "7875 s"),
+        (9.4154e9, "bit/s", "9.415 Gbit/s"),
+        (1448.0, "B", "1,448 B"),
+    ],
+)
+def test_a_figure_has_four_digits_and_no_exponent(number: float, unit: str, said: str) -> None:
+    assert html.figure(Value(number, unit)) == said
+
+
+def result(predicted: float, measured: float, unit: str = "s", off: bool = False) -> Any:
+    values = Value(predicted, unit), Value(measured, unit)
+    return SimpleNamespace(
+        predicted=values[0],
+        measured=values[1],
+        model_error=model_error(*values),
+        model_is_off=off,
+        accuracy="within 1 us",
+    )
+
+
+def test_next_to_a_prediction_of_zero_the_difference_is_the_error() -> None:
+    assert html.off_by(result(0, 1e-6)) == "−1.000 µs"
+    assert html.off_by(result(1.01, 1)) == "+1.00 %"
+    assert html.off_by(result(0, 0)) == "0 %"
+
+
+def test_the_largest_error_is_not_that_of_a_prediction_of_zero() -> None:
+    found = [result(0, 1e-6), result(1.01, 1), result(1, 1)]
+    assert worst([SimpleNamespace(results=found)]) is found[1]  # type: ignore[list-item]
+    found.append(result(0, 5, off=True))
+    assert worst([SimpleNamespace(results=found)]) is found[-1], "unless it is off"  # type: ignore[list-item]
+
+
+@pytest.mark.parametrize(
+    ("written", "printed"),
+    [
+        ("RFC 9293, 3.8.6.3", "RFC 9293 §3.8.6.3"),
+        ("RFC 7323 5", "RFC 7323 §5"),
+        ("RFC 5681, section 4.2", "RFC 5681 §4.2"),
+        ("RFC 791, 8200, 9293", "RFC 791, 8200, 9293"),
+        ("40 us, 3 x 4", "40 µs, 3 × 4"),
+    ],
+)
+def test_a_section_of_an_rfc_is_not_another_rfc(written: str, printed: str) -> None:
+    assert html.typeset(written) == printed
