@@ -96,10 +96,10 @@ class Site:
         return any(self.temporary(name).glob("replab~*/results/.staging/*/console.log"))
 
     def run(
-        self, *options: str, results: str = "results", here: dict[str, str] | None = None
+        self, *options: str, results: str = "results", here: dict[str, str] | None = None, where: str | None = None
     ) -> subprocess.Popen[bytes]:
-        where = ["--cluster", str(self.scheduler_file), "--results", str(self.folder / results)]
-        return self._start([*LAB, "run", "claim.py", *where, *options], f"lab.{results}", here)
+        there = ["--cluster", where or str(self.scheduler_file), "--results", str(self.folder / results)]
+        return self._start([*LAB, "run", "claim.py", *there, *options], f"lab.{results}", here)
 
     def alone(self, results: str) -> None:
         """Run the claim without a cluster."""
