@@ -4,9 +4,10 @@
 
 Runs all trials of the claims (all claims unless named) that may travel, each time into a store of its own below FOLDER:
 by the machine's cores; by `--cluster local:N`, N being the number of cores; by as many workers that were started on
-their own, with nothing in their caches, and send their records; and, with --shards, in so many shards, then merged.
-Prints one JSON document: the seconds of each, and the CPU's, that of schedulers and workers included, with their ratios
-to the first; and which files of which records differ. On a busy machine the CPU's ratio says more than the seconds'.
+their own, as docs/scale.md says, with nothing in their caches, and send their records; and, with --shards, in so many
+shards, then merged. Prints one JSON document: the seconds of each, and the CPU's, that of schedulers and workers
+included, with their ratios to the first; and which files of which records differ. On a busy machine the CPU's ratio
+says more than the seconds'.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from pathlib import Path
 from typing import Any
 
 LAB = (sys.executable, "-c", "from lab.cli import main; main()")
+LEAN = Path(__file__).parents[1] / "recipes" / "dask.yaml"
 CORES = len(os.sched_getaffinity(0))
 
 
@@ -85,6 +87,7 @@ def workers(folder: Path) -> Iterator[str]:
                 time.sleep(0.1)
             for number in range(CORES):
                 own = {"XDG_CACHE_HOME": str(folder / f"cache-{number}"), "DASK_REPLAB__SHARED": "False"}
+                own |= {"DASK_CONFIG": str(LEAN)}
                 local = ["--local-directory", str(folder / f"dask-{number}")]
                 started.append(subprocess.Popen([*worker, *local], env=os.environ | own, stdout=log, stderr=log))
         yield str(file)

@@ -13,16 +13,16 @@ from lab.errors import InputError, MachineError
 if TYPE_CHECKING:
     from distributed import Client
 
-__all__ = ["SchedulerGone", "address", "connected", "lean"]
+__all__ = ["LEAN", "SchedulerGone", "address", "connected", "lean"]
 
 FORMS = "local:N, tcp://HOST:PORT, tls://HOST:PORT, slurm, slurm:N, or a scheduler file"
-_LOGGERS = ("distributed", "distributed.client")  # those that Dask gives handlers
-_SECONDS = 20.0  # for a scheduler to answer
-_LEAN = {
+LEAN = {  # recipes/dask.yaml says the same to workers elsewhere
     "distributed.admin.low-level-log-length": 0,  # else 1,000 messages are kept, and one may have many trials in it
     "distributed.admin.tick.interval": "1s",  # else it looks 50 times a second whether it is late
     "distributed.worker.profile.enabled": False,  # else it looks at every thread 100 times a second
 }
+_LOGGERS = ("distributed", "distributed.client")  # those that Dask gives handlers
+_SECONDS = 20.0  # for a scheduler to answer
 _CORE_GIBIBYTES = 2  # for each core of a batch job, unless Dask's configuration says otherwise
 
 
@@ -73,7 +73,7 @@ def lean() -> Iterator[None]:
     """Let Dask do only its work meanwhile: what it notes for its developers takes memory, and guests' cores."""
     import dask
 
-    with dask.config.set(_LEAN):
+    with dask.config.set(LEAN):
         yield
 
 
