@@ -4,8 +4,10 @@
 
 Runs all trials of the claims (all claims unless named) that may travel, each time into a store of its own below FOLDER:
 by the machine's cores; by `--cluster local:N`, N being the number of cores; by as many workers that were started on
-their own, with nothing in their caches, and send their records; and, with --shards, in so many shards, then merged.
-Prints one JSON document: the seconds of each, its ratio to the first, and which files of which records differ.
+their own, as docs/scale.md says, with nothing in their caches, and send their records; and, with --shards, in so many
+shards, then merged. Prints one JSON document: the seconds of each, and the CPU's, that of schedulers and workers
+included, with their ratios to the first; and which files of which records differ. On a busy machine the CPU's ratio
+says more than the seconds'.
 """
 
 from __future__ import annotations
@@ -13,24 +15,61 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import resource
 import subprocess
 import sys
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import reduce
 from pathlib import Path
 from typing import Any
 
 LAB = (sys.executable, "-c", "from lab.cli import main; main()")
+LEAN = Path(__file__).parents[1] / "recipes" / "dask.yaml"
 CORES = len(os.sched_getaffinity(0))
 
 
-def timed(results: Path, claims: Sequence[str], *options: str) -> float:
-    """Run the trials into `results`; return the seconds. Raises CalledProcessError."""
-    begun = time.monotonic()
-    argv = [*LAB, "run", *claims, "--results", str(results), *options]
-    subprocess.run(argv, check=True, stdout=subprocess.DEVNULL)
-    return time.monotonic() - begun
+@dataclass(frozen=True)
+class Spent:
+    """What one way took: seconds, and those of the CPU in all processes that ended with it."""
+
+    seconds: float
+    cpu: float
+
+    def __add__(self, other: Spent) -> Spent:
+        """Return what both took, one after the other."""
+        return Spent(self.seconds + other.seconds, self.cpu + other.cpu)
+
+    def over(self, base: Spent) -> dict[str, float]:
+        """Return it as plain figures, with its ratio to `base`."""
+        ratios = {"ratio": round(self.seconds / base.seconds, 3), "cpu_ratio": round(self.cpu / base.cpu, 3)}
+        return {"seconds": round(self.seconds, 1), "cpu_seconds": round(self.cpu, 1), **ratios}
+
+
+def run(results: Path, claims: Sequence[str], *options: str) -> Spent:
+    """Run the trials into `results`, without those that may not travel unless `options` say otherwise."""
+    begun, used = time.monotonic(), _cpu_seconds()
+    _lab("run", *claims, "--results", str(results), *(options or ("--shard", "1/1")))
+    return Spent(time.monotonic() - begun, _cpu_seconds() - used)
+
+
+def run_by_workers(folder: Path, claims: Sequence[str]) -> Spent:
+    """Run the trials by workers that were started before, with a scheduler of their own. Their CPU time counts, too."""
+    used = _cpu_seconds()
+    with workers(folder) as file:
+        found = run(folder / "workers", claims, "--shard", "1/1", "--cluster", file)
+    return Spent(found.seconds, _cpu_seconds() - used)
+
+
+def _lab(*arguments: str) -> None:
+    subprocess.run([*LAB, *arguments], check=True, stdout=subprocess.DEVNULL)
+
+
+def _cpu_seconds() -> float:
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
 
 
 @contextmanager
@@ -48,6 +87,7 @@ def workers(folder: Path) -> Iterator[str]:
                 time.sleep(0.1)
             for number in range(CORES):
                 own = {"XDG_CACHE_HOME": str(folder / f"cache-{number}"), "DASK_REPLAB__SHARED": "False"}
+                own |= {"DASK_CONFIG": str(LEAN)}
                 local = ["--local-directory", str(folder / f"dask-{number}")]
                 started.append(subprocess.Popen([*worker, *local], env=os.environ | own, stdout=log, stderr=log))
         yield str(file)
@@ -71,21 +111,21 @@ def _files(root: Path) -> dict[str, bytes]:
 def compare(folder: Path, claims: Sequence[str], shards: int) -> dict[str, Any]:
     """Run the trials in each of the ways."""
     folder.mkdir(parents=True)
-    seconds = {"alone": timed(folder / "alone", claims, "--shard", "1/1")}
-    seconds["local"] = timed(folder / "local", claims, "--shard", "1/1", "--cluster", f"local:{CORES}")
-    with workers(folder) as file:
-        seconds["workers"] = timed(folder / "workers", claims, "--shard", "1/1", "--cluster", file)
+    ways = {"alone": run(folder / "alone", claims)}
+    ways["local"] = run(folder / "local", claims, "--shard", "1/1", "--cluster", f"local:{CORES}")
+    ways["workers"] = run_by_workers(folder, claims)
     if shards:
         parts = [folder / f"shard-{number}" for number in range(1, shards + 1)]
-        each = [timed(part, claims, "--shard", f"{number}/{shards}") for number, part in enumerate(parts, 1)]
-        argv = [*LAB, "merge", *map(str, parts), "--results", str(folder / "shards")]
-        subprocess.run(argv, check=True, stdout=subprocess.DEVNULL)
-        seconds |= {"shards": sum(each), "longest shard": max(each)}
+        each = [run(part, claims, "--shard", f"{number}/{shards}") for number, part in enumerate(parts, 1)]
+        _lab("merge", *map(str, parts), "--results", str(folder / "shards"))
+        ways["shards"] = reduce(Spent.__add__, each)
+        longest = {"longest_shard": max(each, key=lambda shard: shard.seconds).over(ways["alone"])}
+    else:
+        longest = {}
     return {
         "records": len(_files(folder / "alone")) // 2,
-        "seconds": {name: round(value, 1) for name, value in seconds.items()},
-        "ratio": {name: round(seconds[name] / seconds["alone"], 3) for name in seconds if name != "longest shard"},
-        "differing": {name: differing(folder / "alone", folder / name) for name in seconds if (folder / name).is_dir()},
+        "ways": {name: way.over(ways["alone"]) for name, way in ways.items()} | longest,
+        "differing": {name: differing(folder / "alone", folder / name) for name in ways},
     }
 
 

@@ -18,10 +18,9 @@ from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
-import dask
 from distributed import Client, LocalCluster, get_worker
 
-from lab.cluster import crew, pilot
+from lab.cluster import crew, pilot, where
 from lab.kernel import Budget, choose
 from lab.record.store import Store
 from lab.record.trial import Trial
@@ -49,12 +48,10 @@ def measure(tasks: int, workers: int, threads: int) -> dict[str, Any]:
     display = Lines(tasks, io.StringIO())
     memory = [_megabytes()]
     with tempfile.TemporaryDirectory() as results, patch.object(pilot, "perform", empty):
-        with dask.config.set({"distributed.worker.profile.enabled": False}):  # they stand for workers elsewhere
-            cluster = LocalCluster(
-                n_workers=workers, threads_per_worker=threads, host="127.0.0.1", dashboard_address=None
-            )
+        size = {"n_workers": workers, "threads_per_worker": threads}
         with (
-            cluster,
+            where.lean(),
+            LocalCluster(**size, host="127.0.0.1", dashboard_address=None) as cluster,
             Client(cluster) as client,
             crew.assembled(client, Store(Path(results)), [kernel], Budget(), lambda _: None, cost, display) as pilots,
         ):

@@ -24,21 +24,25 @@ from lab.archive.unpacked import EXECUTABLE, PLAIN, Unpacked
 __all__ = ["SUFFIX", "pack", "unpack"]
 
 SUFFIX = ".tar.zst"
-LEVEL = 3
+LEVEL, QUICK = 3, 1  # of zstd: for what is kept, and for what only travels
 _SKIPPABLE = struct.Struct("<II")  # a frame's magic number, and how many bytes follow
 _MAGIC = 0x184D2A50
 _HEADER = _SKIPPABLE.size + hashlib.sha256().digest_size
 _BLOCK = 1 << 20
 
 
-def pack(folder: Path, target: BinaryIO, *, sealed: bool = False) -> None:
+def pack(folder: Path, target: BinaryIO, *, sealed: bool = False, quick: bool = False) -> None:
     """Write what is in `folder` to `target`, an empty file open to read and write.
+
+    A `quick` archive takes half the time, and is larger: a userland's by a tenth, a record's by two thirds.
 
     Raises OSError, and ArchiveError for what no archive holds: a device, say.
     """
     target.write(bytes(_HEADER))
     with (
-        zstandard.ZstdCompressor(LEVEL, write_checksum=True).stream_writer(target, closefd=False) as stream,
+        zstandard.ZstdCompressor(QUICK if quick else LEVEL, write_checksum=True).stream_writer(
+            target, closefd=False
+        ) as stream,
         tarfile.open(fileobj=stream, mode="w|", format=tarfile.PAX_FORMAT) as tar,
     ):
         for path in _below(folder):
@@ -52,10 +56,11 @@ def pack(folder: Path, target: BinaryIO, *, sealed: bool = False) -> None:
     target.write(_SKIPPABLE.pack(_MAGIC, len(digest)) + digest)
 
 
-def unpack(source: BinaryIO, folder: Path, *, sealed: bool = False) -> None:
+def unpack(source: BinaryIO, folder: Path, *, sealed: bool = False) -> dict[str, str]:
     """Write what the archive `source`, which can seek, holds into `folder`, which is empty or not there.
 
-    Nothing is written unless every byte is as it was packed. What is there counts only when this returns. Raises
+    Nothing is written unless every byte is as it was packed. What is there counts only when this returns. Returns the
+    SHA-256 of each file that was written, by its path in the folder, so that nobody need read it again. Raises
     ArchiveError, and OSError when a file cannot be read or written.
     """
     header = source.read(_HEADER)
@@ -73,6 +78,7 @@ def unpack(source: BinaryIO, folder: Path, *, sealed: bool = False) -> None:
             for member in tar:
                 _extract(tar, member, unpacked)
         unpacked.settle()
+        return unpacked.hashes
     except (tarfile.TarError, zstandard.ZstdError, ValueError, EOFError) as error:
         raise ArchiveError(f"it was not made by this lab: {error}") from error
 

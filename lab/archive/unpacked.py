@@ -26,6 +26,7 @@ class Unpacked:
 
     def __init__(self, folder: Path, sealed: Callable[[str], int | None]) -> None:
         self.folder = folder
+        self.hashes: dict[str, str] = {}  # path of a file that was written -> its SHA-256
         self._sealed = sealed
         self._links: dict[str, str] = {}
         self._settled_last: dict[str, tarfile.TarInfo] = {}  # folders and links
@@ -46,7 +47,8 @@ class Unpacked:
             os.utime(target, (member.mtime, member.mtime))
         else:
             target.chmod(EXECUTABLE if member.mode & 0o100 else PLAIN)
-        return digest.hexdigest()
+        self.hashes[member.name] = digest.hexdigest()
+        return self.hashes[member.name]
 
     def add(self, member: tarfile.TarInfo) -> None:
         """Add a folder, or note a link. Raises ArchiveError for anything else, and for a link that leads out."""

@@ -55,7 +55,7 @@ def pack(part: Part, place: Path) -> bytes:
     """Return the archive of a part whose folder is `place`. Raises MachineError when it cannot be read."""
     packed = io.BytesIO()
     try:
-        archive.pack(place, packed, sealed=part.kind == USERLAND)
+        archive.pack(place, packed, sealed=part.kind == USERLAND, quick=True)
     except OSError as error:
         raise MachineError(f"{part} cannot be sent: {error.filename}: {error.strerror}") from error
     return packed.getvalue()
@@ -90,9 +90,9 @@ def keep(part: Part, pieces: Iterable[bytes]) -> None:
             with (scratch / "archive").open("w+b") as packed:
                 packed.writelines(pieces)
                 packed.seek(0)
-                archive.unpack(packed, fresh, sealed=part.kind == USERLAND)
+                hashes = archive.unpack(packed, fresh, sealed=part.kind == USERLAND)
             if part.kind == USERLAND:
-                userlands.adopt(fresh, part.id)
+                userlands.adopt(fresh, part.id, hashes)
             elif _digest(fresh) == part.sha256:
                 _put(fresh, _sent() / part.sha256[:_LIKELY])
             else:

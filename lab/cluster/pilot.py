@@ -106,7 +106,7 @@ def perform(task: Plain) -> Plain:
     }
     try:
         with scratch_guest_folder() as scratch, own_core() as core, _wanted_still(worker) as started:
-            store = Store(Path(task["results"]) if task["results"] else scratch / "results")
+            store = Store(Path(task["results"])) if task["results"] else Store(scratch / "results", durable=False)
             try:
                 record = _performed(task, store, core, started)
             except LabError as error:
@@ -115,7 +115,7 @@ def perform(task: Plain) -> Plain:
                 raise error
             if not task["results"]:
                 packed = io.BytesIO()
-                archive.pack(record.folder, packed)
+                archive.pack(record.folder, packed, quick=True)
                 answer["archive"] = packed.getvalue()
             return answer
     except LabError as error:

@@ -13,9 +13,14 @@ from lab.errors import InputError, MachineError
 if TYPE_CHECKING:
     from distributed import Client
 
-__all__ = ["SchedulerGone", "address", "connected"]
+__all__ = ["LEAN", "SchedulerGone", "address", "connected", "lean"]
 
 FORMS = "local:N, tcp://HOST:PORT, tls://HOST:PORT, slurm, slurm:N, or a scheduler file"
+LEAN = {  # recipes/dask.yaml says the same to workers elsewhere
+    "distributed.admin.low-level-log-length": 0,  # else 1,000 messages are kept, and one may have many trials in it
+    "distributed.admin.tick.interval": "1s",  # else it looks 50 times a second whether it is late
+    "distributed.worker.profile.enabled": False,  # else it looks at every thread 100 times a second
+}
 _LOGGERS = ("distributed", "distributed.client")  # those that Dask gives handlers
 _SECONDS = 20.0  # for a scheduler to answer
 _CORE_GIBIBYTES = 2  # for each core of a batch job, unless Dask's configuration says otherwise
@@ -48,6 +53,7 @@ def connected(where: str | Client) -> Iterator[Client]:
         return
     with ExitStack() as stack:
         stack.enter_context(_hushed())
+        stack.enter_context(lean())
         kind, _, rest = where.partition(":")
         if kind == "local":
             client = _client(stack, _local(stack, _count(where, rest)), where)
@@ -60,6 +66,15 @@ def connected(where: str | Client) -> Iterator[Client]:
         else:
             raise InputError(f"--cluster {where}: it is {FORMS}")
         yield client
+
+
+@contextmanager
+def lean() -> Iterator[None]:
+    """Let Dask do only its work meanwhile: what it notes for its developers takes memory, and guests' cores."""
+    import dask
+
+    with dask.config.set(LEAN):
+        yield
 
 
 def _client(stack: ExitStack, cluster: object, where: str) -> Client:
@@ -77,20 +92,20 @@ def _client(stack: ExitStack, cluster: object, where: str) -> Client:
 def _local(stack: ExitStack, count: int) -> object:
     """Start workers here, each with one thread and so one core at a time; nobody else can reach them.
 
-    Dask's profiler is off: it looks at every thread a hundred times a second, on the cores that the guests need.
+    They are threads of this process: what takes a core is a guest, a process of its own.
     """
-    import dask
     from distributed import LocalCluster
 
-    with dask.config.set({"distributed.worker.profile.enabled": False}):
-        cluster = LocalCluster(
-            n_workers=count,
-            threads_per_worker=1,
-            host="127.0.0.1",
-            dashboard_address="127.0.0.1:0",
-            memory_limit=0,  # what needs memory are the guests
-            silence_logs=logging.CRITICAL,
-        )
+    cluster = LocalCluster(
+        n_workers=count,
+        threads_per_worker=1,
+        processes=False,
+        protocol="tcp://",  # Dask's own way inside of a process lets its dashboard listen to everybody
+        host="127.0.0.1",
+        dashboard_address="127.0.0.1:0",
+        memory_limit=0,  # what needs memory are the guests
+        silence_logs=logging.CRITICAL,
+    )
     return stack.enter_context(cluster)
 
 

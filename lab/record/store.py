@@ -6,7 +6,7 @@ import errno
 import os
 import re
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
@@ -30,31 +30,32 @@ _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 class Stage:
     """Holds a trial's private folder while it runs: fill `out`, write `console.log` next to it, then `commit` once."""
 
-    def __init__(self, trial: Trial, path: Path, final: Path) -> None:
+    def __init__(self, trial: Trial, path: Path, final: Path, flush: Callable[[Path], None]) -> None:
         self.trial = trial
         self.path = path
         self.out = path / "out"
         self._final = final
+        self._flush = flush
         self.out.mkdir()
 
     def commit(
         self, environment: Mapping[str, Any], invalid: Sequence[str] = (), host: Mapping[str, Any] | None = None
     ) -> Record:
-        """Turn the folder into the trial's record, durably. A record that the same trial got meanwhile stays.
+        """Turn the folder into the trial's record. A record that the same trial got meanwhile stays.
 
         `environment` and `invalid` must follow from the trial only; what does not (time, user, paths) goes in `host`.
         """
         files = sorted(path for path in self.out.rglob("*") if path.is_file())
         with ThreadPoolExecutor(1) as disk:  # flushes the files while they are hashed
-            written = disk.map(_fsync, files)
+            written = disk.map(self._flush, files)
             outputs = {path.relative_to(self.out).as_posix(): digest(path) for path in files}
             list(written)  # raises what flushing them raised
         self._write("trial.json", self.trial)
         self._write("host.json", dict(host or {}))
         self._write("record.json", Contents(FORMAT, dict(environment), list(invalid), outputs))
         for path in {*self.path.rglob("*"), self.path}.difference(files):
-            _fsync(path)
-        _put(self.path, self._final)
+            self._flush(path)
+        _put(self.path, self._final, self._flush)
         return Record(self._final)
 
     def _write(self, name: str, value: Any) -> None:
@@ -64,11 +65,13 @@ class Stage:
 class Store:
     """Keeps records under `root`.
 
-    Opening it removes what crashed processes of this machine left (`swept` names it), and nothing else.
+    Opening it removes what crashed processes of this machine left (`swept` names it), and nothing else. What it keeps
+    has reached the disk, unless the store is not `durable`: one that is read once and goes.
     """
 
-    def __init__(self, root: Path) -> None:
+    def __init__(self, root: Path, durable: bool = True) -> None:
         self.root = root
+        self._flush = _fsync if durable else _leave
         self.swept = sweep(self._staging)
 
     def get(self, address: str) -> Record | None:
@@ -111,7 +114,7 @@ class Store:
             for source in sorted(record.folder.rglob("*")):  # a folder comes before what is in it
                 target = fresh / source.relative_to(record.folder)
                 target.mkdir() if source.is_dir() else _link(source, target)
-            _put(fresh, final)
+            _put(fresh, final, self._flush)
         return Record(final)
 
     def receive(self, address: str, packed: BinaryIO, origin: str) -> Record:
@@ -125,14 +128,13 @@ class Store:
             fresh = path / address
             fresh.mkdir()
             try:
-                archive.unpack(packed, fresh)
-                Record(fresh).verify()
+                Record(fresh).verify(archive.unpack(packed, fresh))
             except (ArchiveError, RecordError) as error:
                 reason = str(error).removeprefix(str(fresh)).lstrip(": ")
                 raise RecordError(f"{origin} is refused: {reason}") from None
             for each in (*fresh.rglob("*"), fresh):
-                _fsync(each)
-            _put(fresh, final)
+                self._flush(each)
+            _put(fresh, final, self._flush)
         return Record(final)
 
     @contextmanager
@@ -151,7 +153,7 @@ class Store:
         Raises MachineError when the disk is full, and then leaves nothing behind.
         """
         with self._room(), self._private(trial.address) as path:
-            yield Stage(trial, path, self._place(trial.address))
+            yield Stage(trial, path, self._place(trial.address), self._flush)
 
     @contextmanager
     def beside(self) -> Iterator[Store]:
@@ -185,15 +187,15 @@ class Store:
         return private(self._staging, address[:16])
 
 
-def _put(fresh: Path, final: Path) -> None:
-    """Move a complete record to its place, durably, unless there is one already."""
+def _put(fresh: Path, final: Path, flush: Callable[[Path], None]) -> None:
+    """Move a complete record to its place, unless there is one already."""
     final.parent.mkdir(parents=True, exist_ok=True)
     try:
         fresh.rename(final)
     except OSError as error:
         if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):
             raise
-    _fsync(final.parent)
+    flush(final.parent)
 
 
 def _link(source: Path, target: Path) -> None:
@@ -209,3 +211,7 @@ def _fsync(path: Path) -> None:
         os.fsync(fd)
     finally:
         os.close(fd)
+
+
+def _leave(path: Path) -> None:
+    """Let the system write the file when it likes, or never."""

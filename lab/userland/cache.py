@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -60,16 +61,19 @@ def find(name: Name) -> Userland:
     return found
 
 
-def adopt(fresh: Path, ident: str) -> None:
+def adopt(fresh: Path, ident: str, hashes: Mapping[str, str] | None = None) -> None:
     """Move a userland's folder, which was made elsewhere, into the cache, unless the userland is here.
 
-    The folder must be in the cache's file system. Raises UserlandAltered unless every byte is as the id says.
+    The folder must be in the cache's file system. `hashes` has the SHA-256 of files in it that were just written, by
+    path: these are not read again. Raises UserlandAltered unless every byte is as the id says.
     """
     try:
         said = (fresh / MANIFEST).read_bytes()
     except OSError:
         raise UserlandAltered(f"it has no {MANIFEST}") from None
-    different = differences(said.decode("utf-8", "replace"), manifest(fresh / TREE))
+    prefix = f"{TREE}/"
+    below = {path[len(prefix) :]: sha256 for path, sha256 in (hashes or {}).items() if path.startswith(prefix)}
+    different = differences(said.decode("utf-8", "replace"), manifest(fresh / TREE, below))
     if different:
         raise UserlandAltered(f"{different[0]} differs")
     if hashlib.sha256(said).hexdigest()[: len(ident)] != ident:

@@ -5,18 +5,19 @@ from __future__ import annotations
 import hashlib
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 __all__ = ["differences", "manifest"]
 
 
-def manifest(tree: Path) -> str:
+def manifest(tree: Path, hashes: Mapping[str, str] | None = None) -> str:
     """Return a line for each thing in the folder `tree`, by path: path, kind, mode, date and content, tabs between.
 
-    A file's content is its SHA-256, a link's where it leads, a folder's nothing.
+    A file's content is its SHA-256, a link's where it leads, a folder's nothing. `hashes` has the SHA-256 of files that
+    were just written, by path: these are not read again.
     """
-    return "".join("\t".join(fields) + "\n" for fields in sorted(_fields(tree)))
+    return "".join("\t".join(fields) + "\n" for fields in sorted(_fields(tree, hashes or {})))
 
 
 def differences(expected: str, found: str) -> list[str]:
@@ -25,15 +26,20 @@ def differences(expected: str, found: str) -> list[str]:
     return sorted({line.partition("\t")[0] for line in lines})
 
 
-def _fields(tree: Path) -> Iterator[tuple[str, ...]]:
+def _fields(tree: Path, hashes: Mapping[str, str]) -> Iterator[tuple[str, ...]]:
     for top, folders, files in os.walk(tree):
         for name in [*folders, *files]:
             path = Path(top, name)
+            inside = str(path.relative_to(tree))
             about = path.lstat()
             content = ""
             if stat.S_ISLNK(about.st_mode):
                 content = str(path.readlink())
             elif stat.S_ISREG(about.st_mode):
-                with path.open("rb") as file:
-                    content = hashlib.file_digest(file, "sha256").hexdigest()
-            yield str(path.relative_to(tree)), stat.filemode(about.st_mode), str(int(about.st_mtime)), content
+                content = hashes.get(inside) or _hash_of(path)
+            yield inside, stat.filemode(about.st_mode), str(int(about.st_mtime)), content
+
+
+def _hash_of(file: Path) -> str:
+    with file.open("rb") as content:
+        return hashlib.file_digest(content, "sha256").hexdigest()

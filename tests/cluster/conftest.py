@@ -18,6 +18,7 @@ from lab import cache
 from tests.waiting import until
 
 ROOT = str(Path(lab.__file__).parents[1])
+LEAN = str(Path(ROOT) / "recipes" / "dask.yaml")
 LAB = [sys.executable, "-c", "from lab.cli import main; main()"]
 CLAIM = '''"""A claim of the tests."""
 
@@ -62,7 +63,7 @@ class Site:
         (self.folder / "none" / "lab" / "__init__.py").touch()
         argv = ["-m", "distributed.cli.dask_scheduler", "--host", "127.0.0.1", "--port", "0", "--no-dashboard"]
         self.scheduler_file.unlink(missing_ok=True)
-        nothing = {"PYTHONPATH": str(self.folder / "none")}
+        nothing = {"PYTHONPATH": str(self.folder / "none"), "DASK_CONFIG": LEAN}
         argv = [sys.executable, *argv, "--scheduler-file", str(self.scheduler_file)]
         started = self._start(argv, "scheduler", nothing)
         until(self.scheduler_file.exists)
@@ -83,6 +84,7 @@ class Site:
         if not bare and not (self.cache(name) / "userlands").exists():
             (self.cache(name) / "userlands").symlink_to(cache.folder("userlands"))
         here = {"XDG_CACHE_HOME": str(self.cache(name).parent), "TMPDIR": str(self.temporary(name))}
+        here |= {"DASK_CONFIG": LEAN}
         return self._start(argv, name, here | {"PYTHONPATH": python_path, "DASK_REPLAB__SHARED": "False"})
 
     def temporary(self, name: str) -> Path:
@@ -96,10 +98,10 @@ class Site:
         return any(self.temporary(name).glob("replab~*/results/.staging/*/console.log"))
 
     def run(
-        self, *options: str, results: str = "results", here: dict[str, str] | None = None
+        self, *options: str, results: str = "results", here: dict[str, str] | None = None, where: str | None = None
     ) -> subprocess.Popen[bytes]:
-        where = ["--cluster", str(self.scheduler_file), "--results", str(self.folder / results)]
-        return self._start([*LAB, "run", "claim.py", *where, *options], f"lab.{results}", here)
+        there = ["--cluster", where or str(self.scheduler_file), "--results", str(self.folder / results)]
+        return self._start([*LAB, "run", "claim.py", *there, *options], f"lab.{results}", here)
 
     def alone(self, results: str) -> None:
         """Run the claim without a cluster."""

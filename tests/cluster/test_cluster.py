@@ -7,6 +7,7 @@ import shutil
 import signal
 import subprocess
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -17,11 +18,23 @@ from tests.waiting import PATIENCE, until
 
 pytestmark = [pytest.mark.guest, pytest.mark.usefixtures("kernel")]
 
+LOOPBACK, LISTENS = "0100007F", "0A"  # in /proc/net/tcp
 APART = ["unshare", "--mount", *([] if os.getuid() == 0 else ["--map-root-user"])]
 
 
 def may_mount() -> bool:
     return subprocess.run([*APART, "mount", "-t", "tmpfs", "none", "/mnt"], capture_output=True).returncode == 0
+
+
+def listening(process: int) -> set[str]:
+    """The addresses at which a process accepts connections, as the kernel writes them."""
+    files = set()
+    for file in Path(f"/proc/{process}/fd").iterdir():
+        with suppress(FileNotFoundError):  # closed meanwhile
+            files.add(str(file.readlink()))
+    tables = [Path(f"/proc/{process}/net/{family}").read_text().splitlines()[1:] for family in ("tcp", "tcp6")]
+    rows = [row.split() for table in tables for row in table]
+    return {row[1].partition(":")[0] for row in rows if row[3] == LISTENS and f"socket:[{row[9]}]" in files}
 
 
 def lines(said: str, words: str) -> list[str]:
@@ -46,6 +59,28 @@ def test_records_are_the_same_bytes_and_what_they_take_is_sent_once(site: Site) 
         assert len(list(site.cache(name).glob("sent/*/linux"))) == 1
         assert len(list(site.cache(name).glob("userlands/*/manifest"))) == 1
         assert list(site.cache(name).glob("kernels/*")) == [], "what was sent serves those alone who ask for its bytes"
+
+
+def test_workers_of_this_process_leave_the_same_bytes_and_listen_to_nobody_else(site: Site) -> None:
+    site.alone("here")
+    running = site.run(where="local:2")
+    until(lambda: len(lines(site.said(), "joins")) == 2)
+    assert listening(running.pid) == {LOOPBACK}
+    assert running.wait(PATIENCE) == 0, site.said()
+    assert site.records() == site.records("here")
+
+
+def test_ctrl_c_ends_the_guests_of_workers_of_this_process(site: Site) -> None:
+    site.declare(LONG, arms=("one", "two"))
+    running = site.run(where="local:2")
+    until(lambda: len(list((site.folder / "results" / ".staging").glob("*/console.log"))) == 2)
+    running.send_signal(signal.SIGINT)
+    begun = time.monotonic()
+    assert running.wait(PATIENCE) == 130
+    assert time.monotonic() - begun < PATIENCE / 10, "it did not wait for a trial's end"
+    assert "Traceback" not in site.said()
+    assert "lab: interrupted: finished trials are kept" in site.said()
+    assert list((site.folder / "results" / ".staging").iterdir()) == []
 
 
 def test_a_bundles_kernel_and_userland_are_sent(site: Site) -> None:

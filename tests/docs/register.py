@@ -126,4 +126,5 @@ PARSED = {
     "sudo apt-get install qemu-system-x86 zstd": SYSTEM,
     "sudo mn --custom topologies/mininet.py --topo lab,shared-bottleneck": SYSTEM,
     "dask worker tcp://host:8786 --nworkers 1 --nthreads $(nproc) --no-nanny": OTHER_MACHINE,
+    "export DASK_CONFIG=$PWD/recipes/dask.yaml": OTHER_MACHINE,
 }

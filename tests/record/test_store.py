@@ -130,6 +130,16 @@ def test_full_disk_while_committing(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert files(tmp_path) == []
 
 
+def test_a_store_that_is_read_once_does_not_wait_for_the_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def waited(_: int) -> None:
+        raise AssertionError("it waits")
+
+    monkeypatch.setattr(os, "fsync", waited)
+    store = Store(tmp_path, durable=False)
+    record(store).verify()
+    assert store.get(trial().address) is not None
+
+
 def test_what_a_killed_process_left_goes_at_the_next_opening(tmp_path: Path) -> None:
     code = (
         "import os, sys; sys.path.insert(0, sys.argv[2])\n"
