@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-__all__ = ["is_dead", "owner", "private", "remove", "sweep"]
+__all__ = ["is_dead", "living", "owner", "private", "remove", "sweep"]
 
 
 TRIES, TRY_SECONDS = 20, 0.1  # a supervisor checks on its parent every fifth of a second
@@ -47,6 +47,11 @@ def sweep(home: Path, what: str = "*") -> tuple[Path, ...]:
     for path in dead:
         remove(path)
     return dead
+
+
+def living(home: Path, what: str = "*") -> tuple[Path, ...]:
+    """Return the folders in `home` whose owners live, or are on another node and may."""
+    return tuple(path for path in sorted(home.glob(f"{what}~*")) if not is_dead(path.name))
 
 
 def remove(folder: Path) -> None:

@@ -10,6 +10,7 @@ from lab.api.comparing import atlas, bisect, compare, regress, save_baseline
 from lab.api.course import exercise, grade
 from lab.api.running import run, run_kernels, run_seeds, watch
 from lab.api.stored import article, articles, bundle, follow, load, verify
+from lab.api.upkeep import collect, fsck, usage
 
 __all__ = [
     "article",
@@ -17,9 +18,11 @@ __all__ = [
     "atlas",
     "bisect",
     "bundle",
+    "collect",
     "compare",
     "exercise",
     "follow",
+    "fsck",
     "grade",
     "load",
     "merge",
@@ -31,6 +34,7 @@ __all__ = [
     "run_seeds",
     "run_shard",
     "save_baseline",
+    "usage",
     "verify",
     "watch",
 ]

@@ -15,6 +15,7 @@ from lab.cli.commands.networks import networks
 from lab.cli.commands.running import running
 from lab.cli.commands.scripts import scripts
 from lab.cli.commands.selftests import selftests
+from lab.cli.commands.store import store
 from lab.cli.commands.stored import stored
 from lab.cli.commands.userlands import userlands
 
@@ -30,6 +31,7 @@ app = typer.Typer(
 for commands in (machine, declaring, running, campaigns, stored, course, comparing, networks):
     app.add_typer(commands)
 app.add_typer(kernels, name="kernel")
+app.add_typer(store, name="store")
 app.add_typer(userlands, name="userland")
 app.add_typer(scripts, name="packetdrill")
 app.add_typer(selftests, name="selftest")

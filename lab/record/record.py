@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeVar
@@ -14,9 +14,11 @@ from lab.errors import LabError
 from lab.record.trial import Trial
 from lab.units import from_plain
 
-__all__ = ["FORMAT", "Contents", "Output", "Record", "RecordError", "digest"]
+__all__ = ["FORMAT", "Contents", "Fault", "Output", "Record", "RecordError", "digest"]
 
 FORMAT = 1
+TRIAL_FILE, RECORD_FILE, HOST_FILE = "trial.json", "record.json", "host.json"
+_PARTS = {TRIAL_FILE: "trial", RECORD_FILE: "_contents", HOST_FILE: "host"}  # which property reads it
 _T = TypeVar("_T")
 
 
@@ -29,6 +31,16 @@ class Output(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     sha256: str
     bytes: int
+
+
+class Fault(msgspec.Struct, frozen=True):
+    """Says what is wrong with one file of a record."""
+
+    file: str  # from the record's folder
+    what: str
+
+    def __str__(self) -> str:
+        return f"{self.file} {self.what}"
 
 
 class Contents(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -59,14 +71,14 @@ class Record:
     @cached_property
     def trial(self) -> Trial:
         """The trial's inputs."""
-        return self._load("trial.json", Trial)
+        return self._load(TRIAL_FILE, Trial)
 
     @cached_property
     def _contents(self) -> Contents:
-        found = self._load("record.json", dict[str, Any]).get("format")
+        found = self._load(RECORD_FILE, dict[str, Any]).get("format")
         if found != FORMAT:
             raise RecordError(f"{self.folder}: format {found} of a record is unknown here; this version reads {FORMAT}")
-        return self._load("record.json", Contents)
+        return self._load(RECORD_FILE, Contents)
 
     @property
     def environment(self) -> dict[str, Any]:
@@ -86,7 +98,7 @@ class Record:
     @cached_property
     def host(self) -> dict[str, Any]:
         """The place and time of the run. It differs between identical trials: no figure may come from it."""
-        return self._load("host.json", dict[str, Any])
+        return self._load(HOST_FILE, dict[str, Any])
 
     @property
     def started(self) -> str:
@@ -123,18 +135,45 @@ class Record:
 
         `hashes` has the SHA-256 of files that were just written, by path: these are not read again.
         """
-        known = hashes or {}
-        faults = [] if self.trial.address == self.address else ["trial.json is another trial's"]
+        if faults := self.faults(hashes):
+            raise RecordError(f"{self.folder} is damaged: {'; '.join(map(str, faults))}")
+
+    def faults(self, hashes: Mapping[str, str] | None = None) -> tuple[Fault, ...]:
+        """Compare every hash, and return what is wrong, file by file; nothing where the record is whole.
+
+        `hashes` is as in `verify`.
+        """
+        found = list(self._unreadable())
+        unreadable = {fault.file for fault in found}
+        if TRIAL_FILE not in unreadable and self.trial.address != self.address:
+            found.append(Fault(TRIAL_FILE, "is another trial's"))
+        if RECORD_FILE not in unreadable:
+            found += self._altered(hashes or {})
+        return tuple(found)
+
+    def _unreadable(self) -> Iterator[Fault]:
+        for name, part in _PARTS.items():
+            try:
+                getattr(self, part)
+            except RecordError as error:
+                said = str(error).removeprefix(str(self.folder)).removeprefix(f" is damaged: {name}").lstrip(": ")
+                yield Fault(name, f"cannot be read: {said}")
+
+    def _altered(self, known: Mapping[str, str]) -> Iterator[Fault]:
         out = self.folder / "out"
         for name, output in self.outputs.items():
             if not (out / name).is_file():
-                faults.append(f"out/{name} is missing")
-            elif digest(out / name, known.get(f"out/{name}")) != output:
-                faults.append(f"out/{name} was altered")
-        present = {str(path.relative_to(out)) for path in out.rglob("*") if path.is_file()}
-        faults += [f"out/{name} does not belong" for name in sorted(present - self.outputs.keys())]
-        if faults:
-            raise RecordError(f"{self.folder} is damaged: {'; '.join(faults)}")
+                yield Fault(f"out/{name}", "is missing")
+                continue
+            try:
+                found = digest(out / name, known.get(f"out/{name}"))
+            except OSError as error:
+                yield Fault(f"out/{name}", f"cannot be read: {_reason(error)}")
+            else:
+                if found != output:
+                    yield Fault(f"out/{name}", "was altered")
+        present = {path.relative_to(out).as_posix() for path in out.rglob("*") if path.is_file()}
+        yield from (Fault(f"out/{name}", "does not belong") for name in sorted(present - self.outputs.keys()))
 
     def _load(self, name: str, kind: type[_T]) -> _T:
         try:

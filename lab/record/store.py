@@ -6,9 +6,10 @@ import errno
 import os
 import re
 import shutil
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -17,14 +18,21 @@ import msgspec
 from lab import archive
 from lab.archive import ArchiveError
 from lab.errors import MachineError
-from lab.owner import private, sweep
-from lab.record.record import FORMAT, Contents, Record, RecordError, digest
+from lab.owner import living, private, sweep
+from lab.record.record import FORMAT, HOST_FILE, RECORD_FILE, TRIAL_FILE, Contents, Record, RecordError, digest
 from lab.record.trial import Trial, canonical
 
-__all__ = ["Stage", "Store"]
+__all__ = ["Stage", "Store", "StoreInUse"]
 
 _STAGING = ".staging"  # in the store's own file system, so that the final rename is atomic
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+_READ_ONLY = (errno.EACCES, errno.EPERM, errno.EROFS)
+_HELD, _ALONE = "held", "alone"  # folders in _STAGING: somebody needs the records that there are, somebody removes some
+_WAIT_SECONDS, _LOOK_SECONDS = 60.0, 0.1
+
+
+class StoreInUse(MachineError):
+    """Raised when records are to be removed while somebody uses the store, or the other way round."""
 
 
 class Stage:
@@ -50,9 +58,9 @@ class Stage:
             written = disk.map(self._flush, files)
             outputs = {path.relative_to(self.out).as_posix(): digest(path) for path in files}
             list(written)  # raises what flushing them raised
-        self._write("trial.json", self.trial)
-        self._write("host.json", dict(host or {}))
-        self._write("record.json", Contents(FORMAT, dict(environment), list(invalid), outputs))
+        self._write(TRIAL_FILE, self.trial)
+        self._write(HOST_FILE, dict(host or {}))
+        self._write(RECORD_FILE, Contents(FORMAT, dict(environment), list(invalid), outputs))
         for path in {*self.path.rglob("*"), self.path}.difference(files):
             self._flush(path)
         _put(self.path, self._final, self._flush)
@@ -154,6 +162,34 @@ class Store:
         """
         with self._room(), self._private(trial.address) as path:
             yield Stage(trial, path, self._place(trial.address), self._flush)
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """Keep all records where they are: who wants to be `alone` is refused meanwhile.
+
+        Waits for who is alone now, a minute at most; then it raises StoreInUse. In a store that cannot be written
+        nobody removes anything. Both sides leave their mark before they look for the other's, so that one sees it.
+        """
+        with ExitStack() as stack:
+            try:
+                stack.enter_context(self._private(_HELD))
+            except OSError as error:
+                if error.errno not in _READ_ONLY:
+                    raise
+            until = time.monotonic() + _WAIT_SECONDS
+            while others := living(self._staging, _ALONE):
+                if time.monotonic() > until:
+                    raise StoreInUse(f"{self.root}: somebody removes records from it ({others[0]}); run again later")
+                time.sleep(_LOOK_SECONDS)
+            yield
+
+    @contextmanager
+    def alone(self) -> Iterator[None]:
+        """Be the only one who uses the store, as who removes records must be. Raises StoreInUse."""
+        with self._private(_ALONE) as own:
+            if others := [path for path in living(self._staging) if path != own]:
+                raise StoreInUse(f"{self.root} is in use ({others[0]}): nothing was removed; run again when that ended")
+            yield
 
     @contextmanager
     def beside(self) -> Iterator[Store]:

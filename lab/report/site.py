@@ -10,6 +10,7 @@ import re
 import shutil
 import tempfile
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -45,7 +46,10 @@ def build(results: Path, out: Path, say: Callable[[str], None]) -> Pages:
     articles = _shown(found, Store(results))
     try:
         out.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(prefix=".report-", dir=out.parent) as fresh:
+        with (
+            Store(results).held() if results.is_dir() else nullcontext(),
+            tempfile.TemporaryDirectory(prefix=".report-", dir=out.parent) as fresh,
+        ):
             names = [*articles, notebooks.INDEX]
             say(f"rendering {', '.join(found[name].name for name in names)}")
             executed = notebooks.execute([found[name] for name in names], results, out, say)

@@ -72,7 +72,18 @@ def bundle(
     records = sorted({record.address: record for claim in judged for record in claim.records}.items())
     if not records:
         raise InputError(f"{results} has no records of these claims: `lab run` makes them")
-    trials = [record for _, record in records]
+    with store.held():
+        return _bundled(judged, [record for _, record in records], store, report, out, progress)
+
+
+def _bundled(
+    judged: Sequence[JudgedClaim],
+    trials: Sequence[Record],
+    store: Store,
+    report: Path | None,
+    out: Path,
+    progress: Progress,
+) -> Bundled:
     for record in trials:
         record.verify()
     kernels, userlands = _kernels(judged), _userlands(trials)

@@ -139,7 +139,9 @@ def run_shard(
     planned = [each for one in plans for each in one]
     own = _own(planned, shard, costs)
     trials = [trial for each in planned for trial in each.trials if _slot(trial) in own]
-    outcomes = perform(asked, plans, trials, Store(results), jobs, budget, elsewhere=elsewhere)
+    store = Store(results)
+    with store.held():
+        outcomes = perform(asked, plans, trials, store, jobs, budget, elsewhere=elsewhere)
     failed = [(trial, outcomes[trial.address]) for trial in trials]
     return ShardRun(
         shard,

@@ -80,8 +80,9 @@ def run(
         return _Verdicts(display, judging, judged)
 
     asked = [(experiments, settings)]
-    outcomes = perform(asked, [planned], trials, store, jobs, budget, elsewhere=elsewhere, watched=watched)
-    return Judgement(*judging.all_ended(outcomes))
+    with store.held():
+        outcomes = perform(asked, [planned], trials, store, jobs, budget, elsewhere=elsewhere, watched=watched)
+        return Judgement(*judging.all_ended(outcomes))
 
 
 def run_beside(
@@ -99,11 +100,12 @@ def run_beside(
     plans = [plan(experiments, settings) for experiments, settings in asked]
     trials = [trial for planned in plans for each in planned for trial in each.trials]
     store = Store(results)
-    outcomes = perform(asked, plans, trials, store, jobs, budget, together, elsewhere)
-    return tuple(
-        Judgement(*Judging(experiments, planned, settings, store.predictions).all_ended(outcomes))
-        for planned, (experiments, settings) in zip(plans, asked, strict=True)
-    )
+    with store.held():
+        outcomes = perform(asked, plans, trials, store, jobs, budget, together, elsewhere)
+        return tuple(
+            Judgement(*Judging(experiments, planned, settings, store.predictions).all_ended(outcomes))
+            for planned, (experiments, settings) in zip(plans, asked, strict=True)
+        )
 
 
 def perform(

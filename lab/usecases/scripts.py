@@ -74,13 +74,15 @@ def run(
     asked = [settings] if base is None else [base, settings]
     planned = [[trial_of(script, each) for script in scripts] for each in asked]
     trials = [trial for some in planned for trial in some]
-    runner = Runner(Store(results), [each.kernel for each in asked], jobs, budget)
-    try:
-        with shown(len(trials)) as display:
-            outcomes = runner.run(trials, display)
-    except KeyboardInterrupt:
-        raise Interrupted("interrupted: scripts that ended are kept, run again to go on") from None
-    *before, judged = (_judged(scripts, some, outcomes, tolerance) for some in planned)
+    store = Store(results)
+    runner = Runner(store, [each.kernel for each in asked], jobs, budget)
+    with store.held():
+        try:
+            with shown(len(trials)) as display:
+                outcomes = runner.run(trials, display)
+        except KeyboardInterrupt:
+            raise Interrupted("interrupted: scripts that ended are kept, run again to go on") from None
+        *before, judged = [_judged(scripts, some, outcomes, tolerance) for some in planned]
     found = tuple(shift for pair in zip(*before, judged, strict=True) for shift in shifts(*pair)) if before else ()
     return ScriptRuns(judged, settings.kernel.name, base.kernel.name if base else "", found)
 

@@ -80,13 +80,15 @@ def run(
         planned.append(_planned(test, settings))
         progress.step(number, len(tests))
     trials = [each.trial for each in planned if each.trial]
-    runner = Runner(Store(results), [settings.kernel], jobs, budget)
-    try:
-        with shown(len(trials)) as display:
-            outcomes = runner.run(trials, display)
-    except KeyboardInterrupt:
-        raise Interrupted("interrupted: tests that ended are kept, run again to go on") from None
-    return SelftestRuns(tuple(_judged(each, outcomes) for each in planned), settings.kernel.name)
+    store = Store(results)
+    runner = Runner(store, [settings.kernel], jobs, budget)
+    with store.held():
+        try:
+            with shown(len(trials)) as display:
+                outcomes = runner.run(trials, display)
+        except KeyboardInterrupt:
+            raise Interrupted("interrupted: tests that ended are kept, run again to go on") from None
+        return SelftestRuns(tuple(_judged(each, outcomes) for each in planned), settings.kernel.name)
 
 
 def _planned(test: Selftest, settings: Settings) -> _Planned:

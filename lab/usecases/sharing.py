@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -52,10 +52,13 @@ def merge(folders: Sequence[Path], results: Path) -> Added:
     for folder in folders:
         if not folder.is_dir():
             raise InputError(f"{folder} is no store of records")
-    store = Store(results)
-    outcomes = [_adopted(record, store) for folder in folders for record in Store(folder)]
-    for folder in folders:
-        predictions.merge(Store(folder).predictions, store.predictions)
+    store, others = Store(results), [Store(folder) for folder in folders]
+    with ExitStack() as stack:
+        for each in (store, *others):
+            stack.enter_context(each.held())
+        outcomes = [_adopted(record, store) for other in others for record in other]
+        for other in others:
+            predictions.merge(other.predictions, store.predictions)
     return _added(results, outcomes)
 
 
@@ -70,7 +73,8 @@ def push(results: Path, target: Path) -> Added:
     if not records:
         raise InputError(f"{results} holds no records of virtual time")
     target.mkdir(parents=True, exist_ok=True)
-    outcomes = [_pushed(record, shared) for record in records]
+    with store.held():
+        outcomes = [_pushed(record, shared) for record in records]
     with _predictions_of(shared, store) as theirs:
         predictions.merge(store.predictions, theirs)
         shared.put(PREDICTIONS, theirs)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import ceil
 from pathlib import Path
@@ -71,6 +71,13 @@ def verify(
     records = tuple(store)
     if not records:
         raise InputError(f"{results} holds no records")
+    with store.held():
+        return Verification(tuple(_checked(records, store, jobs, budget, sample, kernels)))
+
+
+def _checked(
+    records: Sequence[Record], store: Store, jobs: int | None, budget: Budget, sample: float, kernels: Sequence[Kernel]
+) -> Iterator[CheckedTrial]:
     whole, checked = [], {}
     for record in records:
         try:
@@ -88,7 +95,7 @@ def verify(
         outcomes = repeat(picked, scratch, jobs, budget, progress, kernels)
         for record in picked:
             checked[record.address] = _compared(record, outcomes[record.address])
-    return Verification(tuple(checked[record.address] for record in records))
+    yield from (checked[record.address] for record in records)
 
 
 def verify_bundle(file: Path, jobs: int | None, budget: Budget, sample: float = 1.0) -> Verification:

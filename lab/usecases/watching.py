@@ -80,9 +80,9 @@ def watch(
     if store.get(address) is None:
         kernel = settings.kernel.describe()
         predict_case(planned.case, kernel, Predictions(store.predictions, loaded.source_sha256, kernel["id"]))
-        _performed(planned, store, name, followed, seen)
+        _performed(planned, store, name, followed, seen)  # its stage holds the store
         return Watched(arm, address, is_new=True)
-    with store.beside() as again:
+    with store.held(), store.beside() as again:
         _performed(planned, again, name, followed, seen)
         return Watched(arm, address, is_new=False, refused=merge([again.root], results).refused)
 

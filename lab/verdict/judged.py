@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -20,7 +20,7 @@ from lab.verdict import ClaimResult, Verdict, evaluate
 from lab.verdict.forecast import forecast, forecast_by_law
 from lab.verdict.predictions import Predictions
 
-__all__ = ["JudgedClaim", "judge_records", "judge_stored", "predict_case", "records_on", "scenario_of"]
+__all__ = ["JudgedClaim", "asked_for", "judge_records", "judge_stored", "predict_case", "records_on", "scenario_of"]
 
 _NOTHING: Mapping[CaseKey, Verdict] = MappingProxyType({})
 
@@ -160,13 +160,19 @@ def _judged(declared: LoadedExperiment, records: Iterable[Record], folder: Path 
 
 def _current(declared: LoadedExperiment, cases: Mapping[CaseKey, Case], records: Iterable[Record]) -> list[Record]:
     """Return the records whose trial is one of these cases, unchanged."""
+    is_current = asked_for(declared, cases)
+    return [record for record in records if is_current(record.trial)]
+
+
+def asked_for(declared: LoadedExperiment, cases: Mapping[CaseKey, Case]) -> Callable[[Trial], bool]:
+    """Return what says of a trial whether it is one of the claim's cases as they stand, on whatever kernel and seed."""
     wanted = {key: _inputs(case) for key, case in cases.items()}
 
     def is_current(trial: Trial) -> bool:
         same_file = trial.source_sha256 == declared.source_sha256
         return same_file and _has_its_variant(cases, trial) and wanted.get(trial.key) == _inputs(trial)
 
-    return [record for record in records if is_current(record.trial)]
+    return is_current
 
 
 def _has_its_variant(cases: Mapping[CaseKey, Case], trial: Trial) -> bool:

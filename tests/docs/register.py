@@ -13,6 +13,10 @@ TYPED = (
     "lab show tcp-bottleneck/window-plateau",
     "lab show tcp-bottleneck/delay-100ms",
     "lab verify",
+    "lab store du",
+    "lab store gc --unplanned",
+    "lab store gc --unplanned --older-than 30 --yes",
+    "lab store fsck",
     "lab shell lossy -c 'ping -4 -c 600 receiver' --clock virtual --seed 2",
 )
 

@@ -1,0 +1,76 @@
+"""Show what `lab store` found."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from lab.usecases.upkeep import Checkup, Collection, Usage
+
+__all__ = ["render_checkup", "render_collection", "render_usage", "size"]
+
+_STEP = 1000
+_UNITS = ("B", "kB", "MB", "GB", "TB")
+
+
+def size(count: float) -> str:
+    """Return a number of bytes as a person says it: 1.7 GB."""
+    for unit in _UNITS[:-1]:
+        if count < _STEP:
+            return f"{count:.3g} {unit}"
+        count /= _STEP
+    return f"{count:.3g} {_UNITS[-1]}"
+
+
+def render_usage(found: Usage) -> RenderableType:
+    """Show a table by claim, one by kind, and a sentence on the whole."""
+    claims = _table("claim", "records", "files", "size")
+    for claim, (files, taken) in found.claims.items():
+        claims.add_row(claim, str(found.records[claim]), str(files), size(taken))
+    kinds = _table("files", "number", "size")
+    for kind, (files, taken) in found.kinds.items():
+        kinds.add_row(kind, str(files), size(taken))
+    whole = Text(f"{found.store}: {_counted(sum(found.records.values()), 'record')}, {size(found.bytes)}", "bold")
+    return Group(claims, Text(), kinds, Text(), whole) if found.records else whole
+
+
+def render_collection(found: Collection) -> RenderableType:
+    """Show the records that go, or would, by claim and reason, and a sentence on the whole."""
+    table = _table("claim", "records", "size")
+    table.add_column("because")
+    groups = Counter((each.record.trial.claim, each.because) for each in found.doomed)
+    taken: Counter[tuple[str, str]] = Counter()
+    for each in found.doomed:
+        taken[each.record.trial.claim, each.because] += each.bytes
+    for (claim, because), count in sorted(groups.items()):
+        table.add_row(claim, str(count), size(taken[claim, because]), because)
+    does = "removed" if found.removed else "may go"
+    said = f"{_counted(len(found.doomed), 'record')} {does}, {size(found.bytes)}; {found.stay} stay"
+    if found.doomed and not found.removed:
+        said += "; --yes removes them"
+    return Group(*([table] if found.doomed else []), Text(said, "bold"))
+
+
+def render_checkup(found: Checkup) -> str:
+    """Show a line for each file that is wrong, and one on the whole."""
+    lines = [f"{found.store}/{folder}: {fault}" for folder, fault in found.faults]
+    wrong = len({folder for folder, _ in found.faults})
+    said = f"{_counted(found.records, 'record')} hashed again: " + (f"{wrong} wrong" if wrong else "all whole")
+    if found.removed:
+        said += f", {len(found.removed)} removed: `lab run` makes them again"
+    return "\n".join([*lines, said])
+
+
+def _table(first: str, *others: str) -> Table:
+    table = Table(box=None, pad_edge=False)
+    table.add_column(first)
+    for head in others:
+        table.add_column(head, justify="right")
+    return table
+
+
+def _counted(number: int, what: str) -> str:
+    return f"{number} {what}{'' if number == 1 else 's'}"
