@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import re
 from pathlib import Path
@@ -9,10 +10,11 @@ from typing import Any
 
 import nbformat
 import pytest
+from typer.testing import CliRunner
 
 from lab import shipped
 from lab.cli import keeping
-from lab.course import grading
+from lab.cli.app import app
 from lab.course.outcome import Judge
 from lab.report import notebooks, stored
 from lab.spec import course
@@ -26,6 +28,7 @@ ARTICLES = ["tcp-timestamps", "tcp-bottleneck", "ack-rate", "tcp-nodelay", "asym
 # Mistakes that are near at hand, and a word of the hint that each deserves.
 MISTAKES: list[tuple[str, str, Answer, str]] = [
     ("1-timestamps", "with-timestamps", 949.3, "how many bytes of options"),
+    ("1-timestamps", "without-timestamps", 957, "frame on the wire has 1538 bytes"),
     ("1-timestamps", "larger-packets", 6000, "Solve for the MTU"),
     ("1-timestamps", "larger-packets", 6040, "% off, the goal is"),
     ("2-windows", "one-window", 100, "link's rate"),
@@ -34,12 +37,16 @@ MISTAKES: list[tuple[str, str, Answer, str]] = [
     ("3-acks", "acks", 81_275, "every segment"),
     ("3-acks", "wait", 12, "second frame"),
     ("4-small-writes", "stall", 60.0, "not each write"),
+    ("4-small-writes", "nodelay", 2, "with Nagle's rule"),
     ("4-small-writes", "way", "nodelay", "see the message whole"),
     ("5-two-sizes", "payload", 460, "12 bytes"),
+    ("5-two-sizes", "goodput", 94.1, "38 of Ethernet"),
     ("5-two-sizes", "mss", 1000, "1500 bytes"),
     ("6-sawtooth", "period", 2.8, "half of it is left"),
+    ("6-sawtooth", "goodput", 9.3, "at the bottom of the sawtooth"),
     ("6-sawtooth", "queue", 10, "still fill the path"),
     ("7-bufferbloat", "fifo", 20, "empty path"),
+    ("7-bufferbloat", "fq-codel", 300, "a queue for each flow"),
     ("7-bufferbloat", "limit", 100, "1.23 ms"),
 ]
 
@@ -135,20 +142,59 @@ def test_an_exercise_that_nobody_has_answered_runs_and_says_so(tmp_path: Path, m
     assert not (tmp_path / "results").exists()
 
 
+@pytest.fixture(scope="module")
+def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The store that the tests of answers share: what several ask runs once."""
+    return tmp_path_factory.mktemp("results")
+
+
 @pytest.mark.guest
-def test_a_solved_exercise_shows_what_is_stored_and_is_right(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_solved_exercise_shows_what_is_stored(tmp_path: Path, results: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     paths = [FOLDER / "solved" / f"{name}.ipynb" for name in NAMES]
-    for path, found in zip(paths, executed(paths, tmp_path / "results", tmp_path), strict=True):
+    for path, found in zip(paths, executed(paths, results, tmp_path), strict=True):
         assert outputs(found) == outputs(read(path)), path.name
-    found = grading.grade([FOLDER / "solved"], Judge(tmp_path / "results"))
-    assert {each.verdict for each in found.grades} == {"right"}
-    assert len(found.grades) == sum(len(course.load(name).exercise.steps) for name in NAMES)
 
 
 @pytest.mark.guest
-def test_mistakes_are_told_how_far_off_they_are_and_what_to_think_of(tmp_path: Path) -> None:
-    judge = Judge(tmp_path)
+def test_a_teacher_sees_who_was_right_who_was_wrong_and_who_answered_nothing(tmp_path: Path, results: Path) -> None:
+    """Of every step of every exercise, by the command that a teacher types."""
+    ada, bob, eve = FOLDER / "solved", tmp_path / "bob", tmp_path / "eve"
+    for folder in (bob, eve):
+        folder.mkdir()
+    for name in NAMES:
+        nbformat.write(mistaken(name), bob / f"{name}.ipynb")
+        nbformat.write(read(FOLDER / f"{name}.ipynb"), eve / f"{name}.ipynb")
+    table = tmp_path / "grades.csv"
+    done = CliRunner().invoke(
+        app, ["grade", *map(str, (ada, bob, eve)), "--results", str(results), "--csv", str(table)]
+    )
+    assert done.exit_code == 1, done.output
+    rows = list(csv.DictReader(table.open()))
+    every = {(name, step.name) for name in NAMES for step in course.load(name).exercise.steps}
+    for who, verdict in ((ada, "right"), (bob, "wrong"), (eve, "empty")):
+        assert {(row["exercise"], row["step"]) for row in rows if row["submission"] == str(who)} == every
+        assert {row["verdict"] for row in rows if row["submission"] == str(who)} == {verdict}
+        assert f"in all: {len(every)} {verdict}" in done.output
+
+
+def mistaken(name: str) -> Any:
+    """The solved notebook as somebody leaves it who makes a mistake in every step."""
+    wrong: dict[str, Answer] = {step: answer for exercise, step, answer, _ in MISTAKES if exercise == name}
+    exercise = course.load(name)
+    notebook = read(FOLDER / "solved" / f"{name}.ipynb")
+    for output in (output for cell in notebook.cells for output in cell.get("outputs", ())):
+        said = output.data.get(stored.ANSWER)
+        if said:
+            step = exercise.step(said["step"])
+            is_choice = isinstance(step, Choose)
+            said["answer"] = next(o for o in step.options if not step.is_right(o)) if is_choice else wrong[step.name]
+    return notebook
+
+
+@pytest.mark.guest
+def test_mistakes_are_told_how_far_off_they_are_and_what_to_think_of(results: Path) -> None:
+    judge = Judge(results)
     for name, step, answer, hint in MISTAKES:
         exercise = course.load(name)
         outcome = judge.judge(exercise, exercise.step(step), answer)
@@ -158,10 +204,10 @@ def test_mistakes_are_told_how_far_off_they_are_and_what_to_think_of(tmp_path: P
 
 
 @pytest.mark.guest
-def test_the_bound_that_the_formula_gives_is_right(tmp_path: Path) -> None:
+def test_the_bound_that_the_formula_gives_is_right(results: Path) -> None:
     """12 / (6041 - 40) is the first cost below 0.2 %; see the mistake of 6040."""
     exercise = course.load("1-timestamps")
-    assert Judge(tmp_path).judge(exercise, exercise.step("larger-packets"), 6041).verdict == "right"
+    assert Judge(results).judge(exercise, exercise.step("larger-packets"), 6041).verdict == "right"
 
 
 @pytest.mark.parametrize("name", NAMES)
