@@ -72,8 +72,9 @@ def connected(where: str | Client) -> Iterator[Client]:
 def lean() -> Iterator[None]:
     """Let Dask do only its work meanwhile: what it notes for its developers takes memory, and guests' cores."""
     import dask
+    from distributed.config import config
 
-    with dask.config.set(LEAN):
+    with dask.config.set(LEAN, config=config):
         yield
 
 

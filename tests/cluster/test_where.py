@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import dask
+from distributed.config import config
 
 from lab.cluster import where
 from tests.cluster.conftest import LEAN
@@ -18,7 +19,11 @@ def test_the_recipe_says_what_the_lab_says_to_its_own_workers() -> None:
 
 
 def test_the_configuration_is_as_before_afterwards() -> None:
-    before = {name: dask.config.get(name) for name in where.LEAN}
+    before = now()
     with where.lean():
-        assert {name: dask.config.get(name) for name in where.LEAN} == where.LEAN
-    assert {name: dask.config.get(name) for name in where.LEAN} == before != where.LEAN
+        assert now() == where.LEAN
+    assert now() == before != where.LEAN
+
+
+def now() -> dict[str, Any]:
+    return {name: dask.config.get(name, config=config) for name in where.LEAN}
