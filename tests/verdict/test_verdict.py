@@ -1,8 +1,7 @@
-import struct
-import zlib
-
 """Verdicts: on the interval, never on what was not tested."""
 
+import struct
+import zlib
 from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
