@@ -30,17 +30,20 @@ def plan(
     seed: int = 1,
     seeds: Sequence[int] | None = None,
     repeat: int = 1,
+    jobs: int | None = None,
     results: Folder = None,
     bundle: Folder = None,
 ) -> Campaign:
     """Say which trials `run`, or `run_seeds` with `seeds`, would perform, and what they cost. Runs nothing.
+
+    That is seconds of one core, disk, and memory with so many `jobs` at once (one per core unless given).
 
     Raises what `run` raises.
     """
     from lab.usecases import campaign
 
     asked = _asked(claims, settings_of(kernel, on, clock, seed, repeat, fabric, userland, bundle), seeds)
-    return campaign.campaign(asked, writing_to(results))
+    return campaign.campaign(asked, writing_to(results), jobs)
 
 
 def run_shard(
@@ -61,6 +64,7 @@ def run_shard(
     bundle: Folder = None,
     store: str | None = None,
     cluster: str | Client | None = None,
+    anyway: bool = False,
     plan: Path | str | None = None,
 ) -> ShardRun:
     """Run one part, "3/16" say, of the trials that `run`, or `run_seeds` with `seeds`, would perform; judge nothing.
@@ -76,7 +80,8 @@ def run_shard(
     asked = _asked(claims, settings_of(kernel, on, clock, seed, repeat, fabric, userland, bundle), seeds)
     costs = campaign.read_costs(Path(plan)) if plan else {}
     limits = Budget(wall=budget, stall=stall)
-    return campaign.run_shard(asked, part, costs, writing_to(results), jobs, limits, elsewhere(store, cluster))
+    others = elsewhere(store, cluster)
+    return campaign.run_shard(asked, part, costs, writing_to(results), jobs, limits, others, anyway)
 
 
 def merge(*folders: str | Path, results: Folder = None) -> Added:

@@ -39,6 +39,7 @@ def run(
     bundle: Folder = None,
     store: str | None = None,
     cluster: str | Client | None = None,
+    anyway: bool = False,
     build: bool = False,
     judged: Callable[[JudgedClaim], None] | None = None,
 ) -> Claims:
@@ -50,7 +51,8 @@ def run(
     taken from there; what is left runs on the `cluster`, named as for `lab run --cluster`, or a Dask `Client` of your
     own, which stays open. With `build` missing kernels are built: the plain one first, variants after the claims that
     do without. `judged` is called with each claim of which a trial ran, as soon as the last one has ended. A trial that
-    fails makes its claim `invalid`, one that cannot be run here `skipped`. Raises InputError, SpecError (with every
+    fails makes its claim `invalid`, one that cannot be run here `skipped`. Nothing begins where the disk or the memory
+    is estimated not to do (NoRoom), but `anyway` does. Raises InputError, SpecError (with every
     mistake in the files), MachineError, and with `build` BuildFailed.
     """
     from lab.kernel import Budget
@@ -66,7 +68,7 @@ def run(
     limits, others = Budget(wall=budget, stall=stall), elsewhere(store, cluster)
 
     def perform(some: Sequence[LoadedExperiment]) -> Judgement:
-        return running.run(some, settings, writing_to(results), jobs, limits, others, judged)
+        return running.run(some, settings, writing_to(results), jobs, limits, others, judged, anyway)
 
     done = building.meanwhile(experiments, settings.kernel, perform) if build else perform(experiments)
     return as_claims(done.judged, done.errors)
@@ -88,6 +90,7 @@ def run_kernels(
     bundle: Folder = None,
     store: str | None = None,
     cluster: str | Client | None = None,
+    anyway: bool = False,
 ) -> dict[str, Claims]:
     """Run and judge claims as `run` does, on each of these kernels; return what was found, by kernel.
 
@@ -104,7 +107,7 @@ def run_kernels(
         raise InputError(f"--kernel {','.join(kernels)}: name each kernel once")
     asked = [(experiments, each) for each in settings]
     limits, others = Budget(wall=budget, stall=stall), elsewhere(store, cluster)
-    done = running.run_beside(asked, writing_to(results), jobs, limits, elsewhere=others)
+    done = running.run_beside(asked, writing_to(results), jobs, limits, elsewhere=others, anyway=anyway)
     return {
         kernel: as_claims(judgement.judged, judgement.errors) for kernel, judgement in zip(kernels, done, strict=True)
     }
@@ -126,6 +129,7 @@ def run_seeds(
     bundle: Folder = None,
     store: str | None = None,
     cluster: str | Client | None = None,
+    anyway: bool = False,
 ) -> Seeds:
     """Run and judge claims as `run` does, with each of these seeds, and say which verdicts depend on the seed.
 
@@ -138,7 +142,8 @@ def run_seeds(
     experiments = find.find(map(str, claims))
     settings = settings_of(kernel, on, clock, 1, repeat, fabric, userland, bundle)
     limits = Budget(wall=budget, stall=stall)
-    return seeding.run(experiments, settings, seeds, writing_to(results), jobs, limits, elsewhere(store, cluster))
+    others = elsewhere(store, cluster)
+    return seeding.run(experiments, settings, seeds, writing_to(results), jobs, limits, others, anyway)
 
 
 def watch(

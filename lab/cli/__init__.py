@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import gc
 import json
 import os
@@ -9,13 +10,19 @@ import sys
 
 from lab.errors import LabError, MachineError
 
+# What a system call says when the machine fails it: a full or broken disk, no right to write, no memory, no process.
+_MACHINES = {
+    *(errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EROFS, errno.ESTALE, errno.EACCES, errno.EPERM),
+    *(errno.ENOMEM, errno.EAGAIN, errno.EMFILE, errno.ENFILE, errno.ENOLCK),
+}
+
 
 def main() -> None:
     """Run the command line. Every error is one message; a traceback would be a mistake of ours."""
     gc.set_threshold(100_000)  # most objects of a start stay: looking for garbage among them took a tenth of its time
-    from lab.cli.app import app
-
     try:
+        from lab.cli.app import app
+
         app()
     except LabError as error:
         _report(error)
@@ -28,8 +35,21 @@ def main() -> None:
     except BrokenPipeError:  # the reader of our output, `head` say, has had enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(0)
+    except (OSError, MemoryError) as error:
+        if isinstance(error, OSError) and error.errno not in _MACHINES:
+            raise
+        _report(MachineError(_failed(error)))
+        sys.exit(MachineError.exit_code)
     finally:
         gc.freeze()  # nor is there garbage to look for in what goes with the process
+
+
+def _failed(error: OSError | MemoryError) -> str:
+    """Say what the machine could not do."""
+    if isinstance(error, MemoryError):
+        return "this machine has no memory left"
+    where = f"{error.filename}: " if error.filename else ""
+    return f"{where}{error.strerror}: the machine fails, or forbids it; finished trials are kept"
 
 
 def _report(error: LabError) -> None:

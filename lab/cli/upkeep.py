@@ -8,32 +8,21 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from lab.usecases.room import amount
 from lab.usecases.upkeep import Checkup, Collection, Usage
 
-__all__ = ["render_checkup", "render_collection", "render_usage", "size"]
-
-_STEP = 1000
-_UNITS = ("B", "kB", "MB", "GB", "TB")
-
-
-def size(count: float) -> str:
-    """Return a number of bytes as a person says it: 1.7 GB."""
-    for unit in _UNITS[:-1]:
-        if count < _STEP:
-            return f"{count:.3g} {unit}"
-        count /= _STEP
-    return f"{count:.3g} {_UNITS[-1]}"
+__all__ = ["render_checkup", "render_collection", "render_usage"]
 
 
 def render_usage(found: Usage) -> RenderableType:
     """Show a table by claim, one by kind, and a sentence on the whole."""
     claims = _table("claim", "records", "files", "size")
     for claim, (files, taken) in found.claims.items():
-        claims.add_row(claim, str(found.records[claim]), str(files), size(taken))
+        claims.add_row(claim, str(found.records[claim]), str(files), amount(taken))
     kinds = _table("files", "number", "size")
     for kind, (files, taken) in found.kinds.items():
-        kinds.add_row(kind, str(files), size(taken))
-    whole = Text(f"{found.store}: {_counted(sum(found.records.values()), 'record')}, {size(found.bytes)}", "bold")
+        kinds.add_row(kind, str(files), amount(taken))
+    whole = Text(f"{found.store}: {_counted(sum(found.records.values()), 'record')}, {amount(found.bytes)}", "bold")
     return Group(claims, Text(), kinds, Text(), whole) if found.records else whole
 
 
@@ -46,9 +35,9 @@ def render_collection(found: Collection) -> RenderableType:
     for each in found.doomed:
         taken[each.record.trial.claim, each.because] += each.bytes
     for (claim, because), count in sorted(groups.items()):
-        table.add_row(claim, str(count), size(taken[claim, because]), because)
+        table.add_row(claim, str(count), amount(taken[claim, because]), because)
     does = "removed" if found.removed else "may go"
-    said = f"{_counted(len(found.doomed), 'record')} {does}, {size(found.bytes)}; {found.stay} stay"
+    said = f"{_counted(len(found.doomed), 'record')} {does}, {amount(found.bytes)}; {found.stay} stay"
     if found.doomed and not found.removed:
         said += "; --yes removes them"
     return Group(*([table] if found.doomed else []), Text(said, "bold"))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator, Mapping
 from functools import cached_property
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any, TypeVar
 
 import msgspec
@@ -78,7 +78,10 @@ class Record:
         found = self._load(RECORD_FILE, dict[str, Any]).get("format")
         if found != FORMAT:
             raise RecordError(f"{self.folder}: format {found} of a record is unknown here; this version reads {FORMAT}")
-        return self._load(RECORD_FILE, Contents)
+        contents = self._load(RECORD_FILE, Contents)
+        if outside := [name for name in contents.outputs if not _is_inside(name)]:
+            raise RecordError(f"{self.folder} is damaged: {RECORD_FILE}: {outside[0]!r} is no name of an output")
+        return contents
 
     @property
     def environment(self) -> dict[str, Any]:
@@ -127,7 +130,7 @@ class Record:
         """Return the output `name`, parsed as JSON."""
         try:
             return msgspec.json.decode(self.text(name))
-        except msgspec.DecodeError as error:
+        except (msgspec.DecodeError, RecursionError) as error:
             raise RecordError(f"{self.folder}: output '{name}' is not JSON: {error}") from error
 
     def verify(self, hashes: Mapping[str, str] | None = None) -> None:
@@ -162,23 +165,20 @@ class Record:
     def _altered(self, known: Mapping[str, str]) -> Iterator[Fault]:
         out = self.folder / "out"
         for name, output in self.outputs.items():
-            if not (out / name).is_file():
-                yield Fault(f"out/{name}", "is missing")
-                continue
             try:
-                found = digest(out / name, known.get(f"out/{name}"))
+                found = digest(out / name, known.get(f"out/{name}")) if (out / name).is_file() else None
             except OSError as error:
                 yield Fault(f"out/{name}", f"cannot be read: {_reason(error)}")
             else:
                 if found != output:
-                    yield Fault(f"out/{name}", "was altered")
+                    yield Fault(f"out/{name}", "was altered" if found else "is missing")
         present = {path.relative_to(out).as_posix() for path in out.rglob("*") if path.is_file()}
         yield from (Fault(f"out/{name}", "does not belong") for name in sorted(present - self.outputs.keys()))
 
     def _load(self, name: str, kind: type[_T]) -> _T:
         try:
             return from_plain(msgspec.json.decode((self.folder / name).read_bytes()), kind)
-        except (OSError, msgspec.MsgspecError) as error:
+        except (OSError, msgspec.MsgspecError, RecursionError) as error:
             raise RecordError(f"{self.folder} is damaged: {name}: {_reason(error)}") from error
 
 
@@ -186,6 +186,12 @@ def digest(path: Path, known: str | None = None) -> Output:
     """Return the hash and size of one file, which is not read where its hash is `known`."""
     with path.open("rb") as file:
         return Output(known or hashlib.file_digest(file, "sha256").hexdigest(), path.stat().st_size)
+
+
+def _is_inside(name: str) -> bool:
+    """Say whether a name leads to a file of the folder that it is in."""
+    path = PurePosixPath(name)
+    return bool(path.parts) and not path.is_absolute() and ".." not in path.parts and "\0" not in name
 
 
 def _reason(error: Exception) -> str:

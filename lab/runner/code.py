@@ -6,6 +6,7 @@ edit while trials run shows in it.
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import os
 import shutil
@@ -80,7 +81,7 @@ def _copied(userland: Userland) -> Path:
     home = caches.folder("code")
     ready = home / total[:16]
     try:
-        if not ready.is_dir():
+        while not _held(ready):
             with alone(home, Silent()):
                 _forget(home)
                 if not ready.is_dir():
@@ -112,8 +113,25 @@ def _write(files: dict[str, bytes], userland: Userland, place: Path, ready: Path
         shutil.rmtree(place, ignore_errors=True)
 
 
+def _held(copy: Path) -> bool:
+    """Keep a copy for as long as this process lives, whatever the date; return whether it is there.
+
+    The descriptor stays open. A copy that was just forgotten is held in vain: it is looked for afterwards.
+    """
+    with suppress(OSError):  # it is not there, or its file system has no locks
+        fcntl.flock(os.open(copy, os.O_RDONLY), fcntl.LOCK_SH)
+    return copy.is_dir()
+
+
 def _forget(home: Path) -> None:
-    """Remove copies that nobody used in the last week: a guest that saw one has long ended."""
+    """Remove copies that nobody holds, and that nobody used in the last week."""
     for old in home.glob("[0-9a-f]*"):
         if time.time() - old.stat().st_mtime > WEEK:
-            shutil.rmtree(old)
+            handle = os.open(old, os.O_RDONLY)
+            try:
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                shutil.rmtree(old)
+            except BlockingIOError:
+                continue  # a run has lasted for so long, or the date has jumped
+            finally:
+                os.close(handle)

@@ -1,50 +1,104 @@
-"""Estimate what a trial in virtual time costs, from its network and its workload, before anything has run.
+"""Estimate what a trial in virtual time costs, from its network, workload and probes, before anything has run.
 
-The figures are of one core of a 2026 server (docs/scale.md says how far the estimates are off). They order and divide
-work; no result depends on them.
+Time that nobody uses costs nothing, so what counts is frames, programs that wake, writes and samples, not seconds of
+virtual time. The figures are of one core of a 2026 server (docs/scale.md says how far the estimates are off). They
+order and divide work, and say what room it takes; no result depends on them.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from lab.probe import Capture, ExpertInfo, QueueState, TcpInfo
+from lab.runner.guest import MEMORY
 from lab.spec.network import Network
-from lab.spec.task import Traffic, Writer
+from lab.spec.task import Task, Traffic
+from lab.workload.program import Program
 
-__all__ = ["seconds"]
+__all__ = ["Cost", "estimate"]
 
-BOOT = 0.5  # of every guest: its start, its network, its end
+BOOT = 0.69  # seconds of every guest: its start, its network, its end
 PART = 0.02  # of each of several workloads
-FRAME = 1.2e-6  # of a frame, in the kernel
-WAKE = 60e-6  # of a program that reads whenever something has come
-WAKES_A_SECOND = 100_000  # the most of these in a second of its time
-WRITE = 15e-6  # of one small write, or of the answer to some
-RUNNING = 0.01  # of a second of virtual time, for timers and probes
+FRAME = 2.5e-6  # of a frame, in the kernel and in the captures
+WAKE = 18e-6  # of a program that reads whenever something has come
+WRITE = 14e-6  # of one small write, or of the answer to some
+SAMPLE = 1e-3  # of one look of a probe that looks at an interval
 UNKNOWN = 1.0  # seconds for which a program sends that does not say so
 WINDOW = 0.7  # the part of a buffer that a window comes to
 _BUFFERS = {"net.ipv4.tcp_rmem": 6_291_456, "net.ipv4.tcp_wmem": 4_194_304}  # bytes, Linux's
 
+FILES = 25_000  # bytes of a record without captures and samples
+PACKET = 16  # of a capture, before each packet
+ACK = 66  # of a captured ACK
+ACKS = 0.5  # of the data frames
+SUPER = 10  # frames of a super-packet, where an end makes them
+LOOK = 300  # of a sample of one connection
+GUEST, NODE = 100 << 20, 1 << 20  # bytes of memory: of a guest with a small network, of each further node
+IN_FLIGHT = 3  # of memory for each byte of a window: what the kernel adds to a frame
 
-def seconds(network: Network, workload: Traffic) -> float:
-    """Return the seconds of one core that a trial is estimated to take.
+
+@dataclass(frozen=True)
+class Cost:
+    """Says what a trial is estimated to take."""
+
+    seconds: float  # of one core
+    disk: int  # bytes of its record
+    memory: int  # bytes of the host's memory while it runs
+
+
+@dataclass(frozen=True)
+class _Work:
+    """Says what one workload makes."""
+
+    until: float  # seconds of virtual time from the start, in which there is something to see
+    frames: float = 0.0
+    wakes: float = 0.0
+    writes: float = 0.0
+
+
+def estimate(network: Network, workload: Traffic, probes: Iterable[Task] = ()) -> Cost:
+    """Return what a trial is estimated to cost.
 
     Flows that share a network take its time only once: the dearest of them, and a program's start for each.
     """
-    if parts := workload.parts():
-        return max(part.start.seconds * RUNNING + seconds(network, part.workload) for part in parts) + PART * len(parts)
+    parts = [(part.start.seconds, part.workload) for part in workload.parts()] or [(0.0, workload)]
+    works = [_work(network, each, start) for start, each in parts]
+    frames, until = max(work.frames for work in works), max(work.until for work in works)
+    snaps = [each.snap.bytes for each in probes if isinstance(each, Capture)]
+    snaps += [Capture().snap.bytes for each in probes if isinstance(each, ExpertInfo)]
+    looks = sum(until / each.interval.seconds for each in probes if isinstance(each, TcpInfo | QueueState))
+    busy = max(work.wakes * WAKE + work.writes * WRITE for work in works) + PART * (len(works) - 1)
+    writes = max(work.writes for work in works)
+    packets = frames / SUPER if _has_super_packets(network) else frames
+    captured = (packets + writes) * sum(PACKET + snap + ACKS * (PACKET + ACK) for snap in snaps)
+    window = _window(network) * len(works) if network.links else 0.0
+    return Cost(
+        seconds=BOOT + frames * FRAME + looks * SAMPLE + busy,
+        disk=round(FILES + captured + looks * LOOK * len(works)),
+        memory=round(min(MEMORY.bytes, GUEST + NODE * len(network.nodes) + IN_FLIGHT * window)),
+    )
+
+
+def _work(network: Network, workload: Traffic, start: float) -> _Work:
+    """Return what a workload makes that starts at that moment."""
     writer = workload.writer()
-    rate = _bytes_a_second(network)
-    duration = writer.duration.seconds if writer.duration else UNKNOWN if workload.greedy else 0.0
-    writes = writer.messages.count * (len(writer.messages.pieces) + 2) if writer.messages else 0
-    size = _size(writer, rate * duration)
-    sending = size / rate if size else 0.0
-    frames = size / _mtu(network) if network.links else 0.0
-    wakes = min(frames, sending * WAKES_A_SECOND) if workload.tools else 0.0
-    return BOOT + frames * FRAME + wakes * WAKE + writes * WRITE + max(sending, duration) * RUNNING
-
-
-def _size(writer: Writer, otherwise: float) -> float:
     if writer.messages:
-        return writer.messages.count * writer.messages.size
-    return otherwise if writer.size is None else writer.size
+        return _Work(start, writes=writer.messages.count * (len(writer.messages.pieces) + 2))
+    rate = _bytes_a_second(network)
+    size = _size(workload, rate)
+    frames = size / _mtu(network) if network.links else 0.0
+    return _Work(start + size / rate, frames, frames if workload.tools else 0.0)
+
+
+def _size(workload: Traffic, rate: float) -> float:
+    """Return how much it sends. The time that a program may take at most says nothing of what it does."""
+    writer = workload.writer()
+    if writer.size is not None:
+        return writer.size
+    if not workload.greedy:
+        return 0.0
+    return rate * (UNKNOWN if writer.duration is None or isinstance(workload, Program) else writer.duration.seconds)
 
 
 def _bytes_a_second(network: Network) -> float:
@@ -52,12 +106,19 @@ def _bytes_a_second(network: Network) -> float:
     directions = [direction for link in network.links for _, direction, _ in link.directions()]
     rate = min((direction.rate.bps / 8 for direction in directions if direction.rate), default=125e6)
     rtt = sum(direction.delay.seconds for direction in directions)
-    window = WINDOW * min(
+    return min(rate, _window(network) / rtt) if rtt else rate
+
+
+def _has_super_packets(network: Network) -> bool:
+    return any(end.offloads.gso or end.offloads.gro for link in network.links for end in link.ends)
+
+
+def _window(network: Network) -> float:
+    return WINDOW * min(
         int(node.sysctls[name].split()[-1]) if name in node.sysctls else usual
         for node in network.nodes
         for name, usual in _BUFFERS.items()
     )
-    return min(rate, window / rtt) if rtt else rate
 
 
 def _mtu(network: Network) -> int:

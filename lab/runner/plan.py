@@ -11,7 +11,8 @@ from lab.errors import InputError, MachineError
 from lab.fabric import FABRICS
 from lab.kernel import Kernel
 from lab.record.trial import HOST, Trial
-from lab.runner import cost, programs, queues, tools
+from lab.runner import programs, queues, tools
+from lab.runner.cost import Cost, estimate
 from lab.runner.programs import CompileError
 from lab.spec.case import Case
 from lab.spec.clock import Clock, cpu_takes_time
@@ -67,9 +68,9 @@ class PlannedCase:
         return not cpu_takes_time(self.kernel.on, self.clock)
 
     @property
-    def seconds(self) -> float:
-        """Return the seconds of one core that each of its trials is estimated to take."""
-        return cost.seconds(self.case.network, self.case.workload)
+    def cost(self) -> Cost:
+        """Return what each of its trials is estimated to take."""
+        return estimate(self.case.network, self.case.workload, self.case.probes)
 
 
 def plan(experiments: Iterable[LoadedExperiment], settings: Settings) -> list[PlannedCase]:

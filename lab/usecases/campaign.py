@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from math import isfinite
 from pathlib import Path
-from statistics import median
+from statistics import median, median_high
 from typing import Any
 
 from lab.errors import InputError, LabError
@@ -14,10 +15,13 @@ from lab.kernel import Budget
 from lab.record.record import Record, RecordError
 from lab.record.store import Store
 from lab.record.trial import Trial, canonical
+from lab.runner.cost import Cost
 from lab.runner.plan import PlannedCase, plan
 from lab.runner.progress import name
 from lab.runner.shard import Shard
 from lab.units import to_plain
+from lab.usecases import room
+from lab.usecases.room import Room
 from lab.usecases.running import Asked, Elsewhere, perform
 
 __all__ = ["Campaign", "PlannedTrial", "ShardRun", "campaign", "read_costs", "run_shard"]
@@ -28,10 +32,10 @@ Costs = Mapping[Slot, float]  # seconds of one core
 
 @dataclass(frozen=True)
 class PlannedTrial:
-    """Hold a trial that the store lacks, with the seconds of one core that it is estimated to take."""
+    """Hold a trial that the store lacks, with what it is estimated to take."""
 
     trial: Trial
-    seconds: float
+    cost: Cost
     recorded: bool  # whether records of the same case say so; else the model of `lab.runner.cost` does
     here: bool  # whether it stays on this machine, as real time does
 
@@ -46,7 +50,9 @@ class PlannedTrial:
             "seed": trial.seed,
             "repeat": trial.repeat,
             "clock": trial.clock,
-            "seconds": round(self.seconds, 3),
+            "seconds": round(self.cost.seconds, 3),
+            "disk": self.cost.disk,
+            "memory": self.cost.memory,
             "estimate": "records" if self.recorded else "model",
             "here": self.here,
         }
@@ -54,16 +60,21 @@ class PlannedTrial:
 
 @dataclass(frozen=True)
 class Campaign:
-    """Hold the trials that a store lacks, how many it has, and the cases that cannot run here, with the reason."""
+    """Hold the trials that a store lacks, how many it has, and the cases that cannot run here, with the reason.
+
+    `needs` is what they are estimated to need, `free` what there is.
+    """
 
     lacking: tuple[PlannedTrial, ...]
     stored: int
     skipped: tuple[tuple[str, str], ...]
+    needs: Room
+    free: Room
 
     @property
     def seconds(self) -> float:
         """Return what all lacking trials are estimated to take, in seconds of one core."""
-        return sum(each.seconds for each in self.lacking)
+        return sum(each.cost.seconds for each in self.lacking)
 
     def plain(self) -> dict[str, Any]:
         """Return this for JSON."""
@@ -71,6 +82,8 @@ class Campaign:
             "trials": [each.plain() for each in self.lacking],
             "stored": self.stored,
             "seconds": round(self.seconds, 3),
+            "needs": self.needs.plain(),
+            "free": self.free.plain(),
             "skipped": [{"case": case, "reason": reason} for case, reason in self.skipped],
         }
 
@@ -103,22 +116,22 @@ class ShardRun:
         }
 
 
-def campaign(asked: Sequence[Asked], results: Path) -> Campaign:
-    """Return what the store at `results` lacks. Raises SpecError, MachineError."""
+def campaign(asked: Sequence[Asked], results: Path, jobs: int | None = None) -> Campaign:
+    """Return what the store at `results` lacks, and what `jobs` trials at once need. Raises SpecError, MachineError."""
     store = Store(results)
     planned = _planned(asked)
     recorded = _recorded(store)
     lacking = []
     stored = 0
     for each in planned:
-        if each.trials and (known := recorded.get(_what(each.trials[0]))):
-            seconds, from_records = known, True
-        else:
-            seconds, from_records = each.seconds, False
+        keys = _keys(each.trials[0]) if each.trials else ()
+        known = next((recorded[key] for key in keys if key in recorded), None)
+        cost = replace(each.cost, seconds=known[0], disk=known[1]) if known else each.cost
         missing = [trial for trial in each.trials if store.get(trial.address) is None]
         stored += len(each.trials) - len(missing)
-        lacking += [PlannedTrial(trial, seconds, from_records, not each.travels) for trial in missing]
-    return Campaign(tuple(lacking), stored, _skipped(planned))
+        lacking += [PlannedTrial(trial, cost, known is not None, not each.travels) for trial in missing]
+    needs = room.needed((each.cost for each in lacking), jobs)
+    return Campaign(tuple(lacking), stored, _skipped(planned), needs, room.free(results))
 
 
 def run_shard(
@@ -129,11 +142,13 @@ def run_shard(
     jobs: int | None,
     budget: Budget,
     elsewhere: Elsewhere = Elsewhere(),
+    anyway: bool = False,
 ) -> ShardRun:
     """Run those trials of a shard that the store lacks; judge nothing, since other shards have the rest.
 
     What is in which shard follows from the claims, the model of costs and `costs` alone: not from what this machine or
-    its store has. Real time is in no shard. Raises SpecError, MachineError, Interrupted.
+    its store has. Real time is in no shard. Raises SpecError, MachineError, Interrupted; NoRoom, unless it is to begin
+    `anyway`.
     """
     plans = [plan(experiments, settings) for experiments, settings in asked]
     planned = [each for one in plans for each in one]
@@ -141,7 +156,7 @@ def run_shard(
     trials = [trial for each in planned for trial in each.trials if _slot(trial) in own]
     store = Store(results)
     with store.held():
-        outcomes = perform(asked, plans, trials, store, jobs, budget, elsewhere=elsewhere)
+        outcomes = perform(asked, plans, trials, store, jobs, budget, elsewhere=elsewhere, anyway=anyway)
     failed = [(trial, outcomes[trial.address]) for trial in trials]
     return ShardRun(
         shard,
@@ -156,19 +171,22 @@ def read_costs(file: Path) -> Costs:
     """Return the estimates of a plan that `lab plan --json` printed. Raises InputError."""
     try:
         plain = json.loads(file.read_bytes())
-        return {
+        costs = {
             (each["claim"], each["arm"], each["point"], each["seed"], each["repeat"]): float(each["seconds"])
             for each in plain["trials"]
         }
+        if not all(isfinite(seconds) for seconds in costs.values()):
+            raise ValueError
     except OSError as error:
         raise InputError(f"{file}: {error.strerror}") from None
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError, RecursionError):
         raise InputError(f"{file}: it is not what `lab plan --json` prints") from None
+    return costs
 
 
 def _own(planned: Sequence[PlannedCase], shard: Shard, costs: Costs) -> set[Slot]:
     """Return what is in the shard, whether this machine can run it or not."""
-    seconds = {slot: each.seconds for each in planned if each.travels for slot in _slots(each)}
+    seconds = {slot: each.cost.seconds for each in planned if each.travels for slot in _slots(each)}
     return shard.part({slot: costs.get(slot, estimated) for slot, estimated in seconds.items()})
 
 
@@ -193,16 +211,20 @@ def _slot(trial: Trial) -> Slot:
     return trial.claim, trial.arm, trial.point, trial.seed, trial.repeat
 
 
-def _recorded(store: Store) -> dict[bytes, float]:
-    """Return what trials took, the median over those that do the same on the same network."""
-    found: dict[bytes, list[float]] = {}
+def _recorded(store: Store) -> dict[Hashable, tuple[float, int]]:
+    """Return the seconds and bytes that trials took, the median by each of their `_keys`."""
+    found: dict[Hashable, list[tuple[float, int]]] = {}
     for record in store:
         try:
-            found.setdefault(_what(record.trial), []).append(float(record.host["cpu_seconds"]))
-        except (RecordError, KeyError):
+            taken = float(record.host["cpu_seconds"]), sum(output.bytes for output in record.outputs.values())
+            for key in _keys(record.trial):
+                found.setdefault(key, []).append(taken)
+        except (RecordError, KeyError, TypeError, ValueError):
             continue  # damaged, or of a place that does not tell
-    return {what: median(seconds) for what, seconds in found.items()}
+    return {key: (median(cpu for cpu, _ in each), median_high(size for _, size in each)) for key, each in found.items()}
 
 
-def _what(trial: Trial) -> bytes:
-    return canonical([trial.network, trial.workload, to_plain(trial.probes), trial.on, trial.clock])
+def _keys(trial: Trial) -> tuple[Hashable, ...]:
+    """Return what a trial's cost is known by, the best first: what it does, and on which network; its case."""
+    does = canonical([trial.network, trial.workload, to_plain(trial.probes), trial.on, trial.clock])
+    return does, (trial.claim, trial.key, trial.on, trial.clock)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -19,6 +19,7 @@ from lab.runner.plan import PlannedCase, Settings, plan
 from lab.runner.progress import Display, shown
 from lab.runner.schedule import Progress, Runner, travels
 from lab.spec.loaded import LoadedExperiment
+from lab.usecases import room
 from lab.usecases.judging import Judging
 from lab.usecases.sharing import fetch
 from lab.verdict.judged import JudgedClaim, predict_case
@@ -67,10 +68,11 @@ def run(
     budget: Budget = Budget(),
     elsewhere: Elsewhere = Elsewhere(),
     judged: Judged | None = None,
+    anyway: bool = False,
 ) -> Judgement:
     """Run what the store lacks, and judge all claims; tell `judged` each as soon as its last trial has ended.
 
-    Raises SpecError, MachineError, Interrupted.
+    Raises SpecError, MachineError, Interrupted; NoRoom, unless it is to begin `anyway`.
     """
     planned, store = plan(experiments, settings), Store(results)
     judging = Judging(experiments, planned, settings, store.predictions)
@@ -81,7 +83,9 @@ def run(
 
     asked = [(experiments, settings)]
     with store.held():
-        outcomes = perform(asked, [planned], trials, store, jobs, budget, elsewhere=elsewhere, watched=watched)
+        outcomes = perform(
+            asked, [planned], trials, store, jobs, budget, elsewhere=elsewhere, watched=watched, anyway=anyway
+        )
         return Judgement(*judging.all_ended(outcomes))
 
 
@@ -92,6 +96,7 @@ def run_beside(
     budget: Budget = Budget(),
     together: bool = False,
     elsewhere: Elsewhere = Elsewhere(),
+    anyway: bool = False,
 ) -> tuple[Judgement, ...]:
     """Do as `run` does, for several at once. Their real-time trials are mixed, so that drift affects all equally.
 
@@ -101,7 +106,7 @@ def run_beside(
     trials = [trial for planned in plans for each in planned for trial in each.trials]
     store = Store(results)
     with store.held():
-        outcomes = perform(asked, plans, trials, store, jobs, budget, together, elsewhere)
+        outcomes = perform(asked, plans, trials, store, jobs, budget, together, elsewhere, anyway=anyway)
         return tuple(
             Judgement(*Judging(experiments, planned, settings, store.predictions).all_ended(outcomes))
             for planned, (experiments, settings) in zip(plans, asked, strict=True)
@@ -118,25 +123,32 @@ def perform(
     together: bool = False,
     elsewhere: Elsewhere = Elsewhere(),
     watched: Callable[[Display], Progress] | None = None,
+    anyway: bool = False,
 ) -> dict[str, Record | LabError]:
     """Run those of the planned `trials` that neither `store` nor a shared one has; return each one's outcome.
 
-    `watched` puts something between the runner and the display. Raises MachineError, Interrupted.
+    `watched` puts something between the runner and the display. Raises MachineError, Interrupted; NoRoom, unless it is
+    to begin `anyway`.
     """
     everything = [each for planned in plans for each in planned]
     kernels = {each.kernel.id: each.kernel for each in everything}
     predict = _prediction_of(asked, plans, store.predictions)
+    costs = {trial.address: each.cost for each in everything for trial in each.trials}
     try:
         with ExitStack() as stack:
             display = stack.enter_context(shown(len(trials)))
             if elsewhere.store:
                 fetch(trials, elsewhere.store, store, display.remark)
+            if not anyway:
+                lacking = [costs[trial.address] for trial in trials if store.get(trial.address) is None]
+                needs = room.needed(lacking, jobs)
+                room.check(replace(needs, memory=None) if elsewhere.cluster else needs, store.root)
             crew = None
             if elsewhere.cluster and any(travels(trial) and not store.get(trial.address) for trial in trials):
                 from lab.cluster.crew import assembled
 
-                cost = {trial.address: each.seconds for each in everything for trial in each.trials}
-                joined = assembled(elsewhere.cluster, store, list(kernels.values()), budget, predict, cost, display)
+                seconds = {address: cost.seconds for address, cost in costs.items()}
+                joined = assembled(elsewhere.cluster, store, list(kernels.values()), budget, predict, seconds, display)
                 crew = stack.enter_context(joined)
             runner = Runner(store, list(kernels.values()), jobs, budget, together, before=predict, crew=crew)
             return runner.run(trials, watched(display) if watched else display)

@@ -101,12 +101,16 @@ def run(
     jobs: int | None = None,
     budget: Budget = Budget(),
     elsewhere: Elsewhere = Elsewhere(),
+    anyway: bool = False,
 ) -> Seeds:
-    """Run what the store lacks, and judge all claims with each seed. Raises SpecError, MachineError, Interrupted.
+    """Run what the store lacks, and judge all claims with each seed.
+
+    Raises SpecError, MachineError, Interrupted; NoRoom, unless it is to begin `anyway`.
 
     A claim that takes ten samples takes the ten next seeds for each: no two verdicts rest on the same trial.
     """
-    done = running.run_beside(asked(experiments, settings, seeds), results, jobs, budget, elsewhere=elsewhere)
+    wanted = asked(experiments, settings, seeds)
+    done = running.run_beside(wanted, results, jobs, budget, elsewhere=elsewhere, anyway=anyway)
     judged: dict[str, dict[int, JudgedClaim]] = {loaded.id: {} for loaded in experiments}
     for (_, seed), judgement in zip(product(experiments, seeds), done, strict=True):
         for claim in judgement.judged:

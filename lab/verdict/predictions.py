@@ -12,6 +12,8 @@ from pathlib import Path
 from tempfile import NamedTemporaryFile
 from typing import Any
 
+import msgspec
+
 import lab.model
 from lab.meaning import fingerprint
 from lab.model import ModelError, Scenario
@@ -67,6 +69,23 @@ class Predictions:
         return about | {"kernel": self.kernel, "model": model_hash()}
 
 
+class _Kept(msgspec.Struct, frozen=True):
+    """Says what a file must hold, besides what is there for a reader."""
+
+    made: str
+    figure: _Figure | None
+    why_not: str
+
+
+class _Figure(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Says what a figure must hold."""
+
+    number: float
+    unit: str
+    low: float | None
+    high: float | None
+
+
 def merge(theirs: Path, ours: Path) -> None:
     """Add the predictions kept in the folder `theirs` to those in `ours`; of the same one, the older date stands."""
     for source in sorted(theirs.glob("*/*.json")):
@@ -103,11 +122,14 @@ def _sources() -> Iterator[Path]:
 
 
 def _read(file: Path) -> dict[str, Any] | None:
+    """Return what a file keeps, or None where it cannot be read or holds something else: it is made again then."""
     try:
-        kept = json.loads(file.read_text())
-    except (OSError, ValueError):
+        kept: dict[str, Any] = json.loads(file.read_text())
+        msgspec.convert(kept, _Kept)
+        _figure(kept)
+    except (OSError, ValueError, RecursionError):  # of msgspec and of units, too
         return None
-    return kept if isinstance(kept, dict) and {"made", "figure", "why_not"} <= kept.keys() else None
+    return kept
 
 
 def _write(file: Path, kept: dict[str, Any]) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import struct
+import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
@@ -21,6 +23,7 @@ from lab.verdict.sample import Sample, independent
 __all__ = ["ClaimResult", "Result", "evaluate"]
 
 _MISTAKES = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
+_UNREADABLE = (EOFError, OSError, RecursionError, struct.error, zlib.error)  # of an output that holds something else
 _NOT_RUN = Verdict("skipped", "not run")
 _NO_FIGURES = Sample({})
 _NOTHING: Mapping[CaseKey, Verdict] = MappingProxyType({})
@@ -276,7 +279,7 @@ def _figures(case: Case, records: Sequence[Record], predict: Predict, without: V
                 missing = Verdict("invalid", str(repeats))
     except LabError as error:
         missing = Verdict("invalid", str(error))
-    except _MISTAKES as error:  # a mistake in the metric or the prediction should not hide the other claims
+    except (*_MISTAKES, *_UNREADABLE) as error:  # which should not hide the other claims
         missing = Verdict("invalid", f"{type(error).__name__}: {error}")
     return _Figures(
         trials=tuple(record.address for record in records),

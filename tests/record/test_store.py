@@ -197,9 +197,30 @@ def damage_format(found: Record) -> None:
     path.write_text(json.dumps(json.loads(path.read_text()) | {"format": 99}))
 
 
+def damage_nesting(found: Record) -> None:
+    (found.folder / "record.json").write_text("[" * 100_000)
+
+
+def damage_name(found: Record) -> None:
+    path = found.folder / "record.json"
+    contents = json.loads(path.read_text())
+    contents["outputs"]["../trial.json"] = contents["outputs"]["ping.txt"]
+    path.write_text(json.dumps(contents))
+
+
+def damage_length(found: Record) -> None:
+    path = found.folder / "record.json"
+    contents = json.loads(path.read_text())
+    contents["outputs"]["x" * 5000] = contents["outputs"].pop("ping.txt")
+    path.write_text(json.dumps(contents))
+
+
 @pytest.mark.parametrize(
     ("damage", "message"),
     [
+        (damage_nesting, "record.json cannot be read: maximum recursion depth"),
+        (damage_name, "record.json cannot be read: '../trial.json' is no name of an output"),
+        (damage_length, "out/x+ cannot be read: File name too long"),
         (damage_missing, "out/ping.txt is missing"),
         (damage_altered, "out/ping.txt was altered"),
         (damage_added, "out/new does not belong"),

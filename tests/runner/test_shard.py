@@ -9,11 +9,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lab.errors import InputError
-from lab.runner import cost
+from lab.probe import Capture, TcpInfo
+from lab.runner.cost import estimate
+from lab.runner.guest import MEMORY
 from lab.runner.shard import Shard
 from lab.spec import find
 from lab.units import Duration, Size
-from lab.workload import Bulk, Iperf3, SmallWrites
+from lab.workload import Bulk, Iperf3, Program, SmallWrites
 
 COSTS = st.dictionaries(st.tuples(st.text("ab", max_size=3), st.integers(0, 20)), st.floats(0.01, 100.0))
 
@@ -48,8 +50,30 @@ def test_what_names_no_shard_is_refused(text: str) -> None:
 
 def test_what_costs_more_is_estimated_to_cost_more() -> None:
     network = find.topology("symmetric-1g").resolve()
-    brief, long = (cost.seconds(network, Bulk(duration=Duration.of(text))) for text in ("1 s", "10 s"))
+    brief, long = (estimate(network, Bulk(duration=Duration.of(text))).seconds for text in ("1 s", "10 s"))
     assert brief < long < 10 * brief, "a guest's boot costs the same"
-    assert cost.seconds(network, Iperf3(duration=Duration.of("10 s"))) > 2 * long, "it wakes for every frame"
-    assert cost.seconds(network, SmallWrites(messages=10_000)) > 1 + cost.seconds(network, SmallWrites(messages=10))
-    assert cost.seconds(network, Bulk(size=Size.of("1 GiB"))) > cost.seconds(network, Bulk(size=Size.of("1 MiB")))
+    assert estimate(network, Iperf3(duration=Duration.of("10 s"))).seconds > 2 * long, "it wakes for every frame"
+    few, many = (estimate(network, SmallWrites(messages=count)).seconds for count in (10, 10_000))
+    assert many > few + 0.3
+    small, large = (estimate(network, Bulk(size=Size.of(text))).seconds for text in ("1 MiB", "1 GiB"))
+    assert small < large
+
+
+def test_time_in_which_nothing_happens_costs_nothing() -> None:
+    network = find.topology("symmetric-1g").resolve()
+    patient = Bulk(size=Size.of("1 MB"), duration=Duration.of("14400 min"))
+    assert estimate(network, patient) == estimate(network, Bulk(size=Size.of("1 MB")))
+    waits, ends = (Program(argv=("sleep", "1"), limit=Duration.of(text)) for text in ("100 min", "1 s"))
+    assert estimate(network, waits) == estimate(network, ends)
+
+
+def test_what_is_looked_at_takes_room() -> None:
+    network = find.topology("symmetric-1g").resolve()
+    sent = Bulk(duration=Duration.of("1 s"))
+    bare, captured = estimate(network, sent), estimate(network, sent, (Capture(),))
+    assert captured.disk > 80_000 * 96 + bare.disk, "each of 81,000 frames"
+    assert estimate(network, sent, (Capture(), Capture(node="sender"))).disk > 1.9 * captured.disk
+    sampled = estimate(network, sent, (TcpInfo(interval=Duration.of("1 ms")),))
+    assert sampled.seconds > bare.seconds
+    assert sampled.disk > bare.disk
+    assert 0 < bare.memory < MEMORY.bytes

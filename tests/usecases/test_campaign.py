@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from lab.errors import InputError, MachineError
@@ -82,7 +83,7 @@ def test_a_plan_lacks_what_the_store_lacks(tmp_path: Path) -> None:
     other = campaign([(CLAIMS, Settings(Stub(), seed=2))], tmp_path)
     known = [each for each in other.lacking if each.recorded]
     assert known
-    assert {each.seconds for each in known} == {7.5}, "the record of another seed says what the trial takes"
+    assert {each.cost.seconds for each in known} == {7.5}, "the record of another seed says what the trial takes"
     assert {each.trial.workload["kind"] for each in known} == {first.lacking[0].trial.workload["kind"]}
 
 
@@ -96,6 +97,25 @@ def test_a_plan_balances_shards(tmp_path: Path) -> None:
     slot = tuple(dear[name] for name in ("claim", "arm", "point", "seed", "repeat"))
     (own,) = [part for number in (1, 2) if slot in (part := _own(planned, Shard(number, 2), costs))]
     assert own == {slot}, "it is as dear as all others together"
+
+
+def test_a_record_of_the_same_case_says_what_a_changed_one_takes(tmp_path: Path) -> None:
+    """Its network was another one, since somebody edited the topology; the model is not asked."""
+    asked = [(CLAIMS, Settings(Stub()))]
+    trial = campaign(asked, tmp_path).lacking[0].trial
+    kept(Store(tmp_path), msgspec.structs.replace(trial, network=trial.network | {"name": "before"}), 7.5)
+    changed = [each for each in campaign(asked, tmp_path).lacking if each.trial.key == trial.key]
+    assert any(each.recorded and each.cost.seconds == 7.5 for each in changed)
+
+
+def test_a_plan_says_what_room_it_needs(tmp_path: Path) -> None:
+    found = campaign([(CLAIMS, Settings(Stub()))], tmp_path, jobs=2)
+    assert found.needs.disk == sum(each.cost.disk for each in found.lacking)
+    alone = campaign([(CLAIMS, Settings(Stub()))], tmp_path, jobs=1).needs.memory
+    assert found.needs.memory is not None
+    assert alone is not None
+    assert alone < found.needs.memory
+    assert found.plain()["free"]["disk"] > 0
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{}", '{"trials": [{}]}', "nonsense"])

@@ -73,7 +73,26 @@ def test_what_the_model_does_not_cover_stays_so(tmp_path: Path) -> None:
         assert (found.value, found.why_not) == (None, "no such path")
 
 
-@pytest.mark.parametrize("spoil", [lambda file: file.write_text("{"), lambda file: file.write_text("[]")])
+def write(text: str) -> Callable[[Path], None]:
+    return lambda file: file.write_text(text) and None
+
+
+def put(**changed: object) -> Callable[[Path], None]:
+    return lambda file: file.write_text(json.dumps(json.loads(file.read_text()) | changed)) and None
+
+
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        *(write(text) for text in ("{", "[]", "null", "[" * 100_000)),
+        put(made=3),
+        put(figure="1 s"),
+        put(figure={"number": 1.0, "unit": "s"}),
+        put(figure={"number": "1", "unit": "s", "low": None, "high": None}),
+        put(figure={"number": 1.0, "unit": "parsec", "low": None, "high": None}),
+        put(figure={"number": 1.0, "unit": "s", "low": None, "high": None, "extra": 1}),
+    ],
+)
 def test_a_damaged_one_is_made_again(tmp_path: Path, asked: list[Scenario], spoil: Callable[[Path], None]) -> None:
     counted, predictions = counting(asked), kept_in(tmp_path)
     predicted(predictions, counted)

@@ -1,5 +1,7 @@
 """Verdicts: on the interval, never on what was not tested."""
 
+import struct
+import zlib
 from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
@@ -273,6 +275,17 @@ def mistaken(_: Any) -> Value:
 )
 def test_a_mistake_in_a_metric_or_a_model_is_invalid_and_named(broken: Case) -> None:
     assert run([broken], [recorded(100)]).verdict == Verdict("invalid", "baseline: KeyError: 'nothing'")
+
+
+@pytest.mark.parametrize(
+    "error", [struct.error("cut"), zlib.error("not packed"), EOFError("cut"), OSError(5, "broken")]
+)
+def test_an_output_that_cannot_be_read_is_invalid_and_named(error: Exception) -> None:
+    def stumbling(_: Any) -> Value:
+        raise error
+
+    found = run([case(metric=stumbling)], [recorded(100)]).verdict
+    assert found == Verdict("invalid", f"baseline: {type(error).__name__}: {error}")
 
 
 def test_what_was_not_run_is_skipped() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -14,6 +15,7 @@ from lab.cli.options import (
     Claims,
     Clock,
     FabricName,
+    Jobs,
     KernelName,
     On,
     Programs,
@@ -28,7 +30,7 @@ from lab.cli.output import Json
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-    from lab.usecases.campaign import Campaign, ShardRun
+    from lab.usecases.campaign import Campaign, PlannedTrial, ShardRun
     from lab.usecases.sharing import Added
 
 __all__ = ["campaigns", "render_shard"]
@@ -47,10 +49,11 @@ def plan(
     seed: Seed = 1,
     seeds: Seeds = None,
     repeat: Repeat = 1,
+    jobs: Jobs = None,
     results: Results = STORE,
     as_json: Json = False,
 ) -> None:
-    """Show which trials the store lacks, and what they cost. Nothing runs."""
+    """Show which trials the store lacks, and what they take: time, disk and memory. Nothing runs."""
     from lab import api
 
     wanted = named_seeds(seeds, seed)
@@ -64,6 +67,7 @@ def plan(
         seed=seed,
         seeds=wanted,
         repeat=repeat,
+        jobs=jobs,
         results=results,
     )
     output.answer(found.plain(), lambda: _render_plan(found), as_json)
@@ -112,19 +116,28 @@ def _render_plan(found: Campaign) -> RenderableType:
     from rich.table import Table
     from rich.text import Text
 
+    from lab.usecases.room import amount
+
+    def row(claim: str, trials: Sequence[PlannedTrial]) -> tuple[str, ...]:
+        seconds, disk = sum(each.cost.seconds for each in trials), sum(each.cost.disk for each in trials)
+        return claim, str(len(trials)), f"{seconds:.0f}", amount(disk)
+
     table = Table(box=None, pad_edge=False)
     table.add_column("claim")
-    for head in ("trials", "seconds"):
+    for head in ("trials", "seconds", "disk"):
         table.add_column(head, justify="right")
     for claim, group in groupby(found.lacking, key=lambda each: each.trial.claim):
-        each = list(group)
-        table.add_row(claim, str(len(each)), f"{sum(trial.seconds for trial in each):.0f}")
+        table.add_row(*row(claim, list(group)))
     said = [f"{_counted(len(found.lacking), 'trial')} lacking, {found.stored} in the store"]
     said.append(f"about {found.seconds:.0f} s of one core")
     if known := sum(each.recorded for each in found.lacking):
         said.append(f"{known} estimated from records")
     if here := sum(each.here for each in found.lacking):
         said.append(f"{here} for this machine alone")
+    needs, free = found.needs, found.free
+    said.append(f"{amount(needs.disk)} of disk, {amount(free.disk)} free")
+    if needs.memory is not None and free.memory is not None:
+        said.append(f"{amount(needs.memory)} of memory, {amount(free.memory)} free")
     lines = [*(f"{case}: skipped: {reason}" for case, reason in found.skipped), "; ".join(said)]
     return Group(*([table] if found.lacking else []), Text("\n".join(lines), "bold"))
 

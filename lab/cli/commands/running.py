@@ -76,6 +76,9 @@ def run(
         Path | None,
         typer.Option("--plan", help="Balance shards by what `lab plan --json` wrote to FILE.", metavar="FILE"),
     ] = None,
+    anyway: Annotated[
+        bool, typer.Option("--anyway", help="Begin although the disk or the memory is estimated not to do.")
+    ] = False,
     results: Results = STORE,
     bundle: Annotated[
         Path | None,
@@ -111,6 +114,7 @@ def run(
         "bundle": bundle,
         "store": store,
         "cluster": cluster,
+        "anyway": anyway,
     }
     names = kernels.named(kernel)
     if len(names) > 1 and (shard or seeds or build):

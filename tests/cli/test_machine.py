@@ -1,0 +1,50 @@
+"""What the machine fails is said in one message; what is a mistake of ours is not hidden."""
+
+from __future__ import annotations
+
+import errno
+import os
+import sys
+
+import pytest
+import typer
+
+from lab import cli
+from lab.cli import app
+
+
+def fails(error: BaseException) -> typer.Typer:
+    failing = typer.Typer(pretty_exceptions_enable=False)
+
+    @failing.command()
+    def command() -> None:
+        raise error
+
+    return failing
+
+
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        (OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), "results/x"), "lab: results/x: No space left on device"),
+        (OSError(errno.EIO, os.strerror(errno.EIO)), "lab: Input/output error"),
+        (BlockingIOError(errno.EAGAIN, os.strerror(errno.EAGAIN)), "lab: Resource temporarily unavailable"),
+        (MemoryError(), "lab: this machine has no memory left"),
+    ],
+)
+def test_a_call_that_the_machine_fails_is_one_message(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], error: BaseException, said: str
+) -> None:
+    monkeypatch.setattr(app, "app", fails(error))
+    monkeypatch.setattr(sys, "argv", ["lab"])
+    with pytest.raises(SystemExit) as ended:
+        cli.main()
+    assert ended.value.code == 3
+    assert capsys.readouterr().err.startswith(said)
+
+
+def test_a_mistake_of_ours_shows_where(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(app, "app", fails(FileNotFoundError(errno.ENOENT, "it was never made")))
+    monkeypatch.setattr(sys, "argv", ["lab"])
+    with pytest.raises(FileNotFoundError):
+        cli.main()
