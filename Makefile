@@ -5,7 +5,7 @@ LAB := .venv/bin/lab
 PY := .venv/bin/python
 BEGUN := $(shell date +%s)
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-test setup-host userland kernel variants report test test-chance mutation test-cluster test-kernels test-cpu test-vm container bench fidelity holdout classroom lock site dist notebooks man clean
+.PHONY: help setup setup-test setup-host userland kernel variants report test test-chance mutation campaign test-cluster test-kernels test-cpu test-vm container bench fidelity holdout classroom lock site dist notebooks man clean
 .NOTPARALLEL:
 
 help: ## show this list
@@ -48,6 +48,9 @@ test-chance: setup-test kernel ## kill 50 runs at random moments and starve 20 (
 
 mutation: setup-test variants ## plant defects and see which claims catch them (half an hour)
 	@.venv/bin/pytest tests/mutation -m "" $(ARGS)
+
+campaign: setup-test kernel ## spoil files, fail system calls, kill runs: what breaks? an hour (ARGS="kills --seed 1")
+	@$(PY) -m tests.campaign $(ARGS)
 
 test-cluster: setup-test kernel ## run a claim by a real Slurm of one node, on the loopback
 	@tools/provision cluster

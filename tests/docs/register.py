@@ -46,6 +46,7 @@ PROVISIONS = "it installs packages, or sets up the project that the test is part
 OPENS = "it opens Jupyter Lab and stays; tests/classroom runs the notebooks"
 SYSTEM = "it needs root, and changes the machine"
 EMULATES = "it takes minutes under QEMU; tests/runner/test_stock.py and tests/kernel/test_vm.py do it"
+CAMPAIGN = "it takes an hour; tests/campaign does a little of it"
 MACHINES = "it makes a virtual machine, or needs Vagrant; `make test-vm` does what Vagrant would run"
 CONTAINERS = "it makes an image with programs that few machines have, for a quarter of an hour"
 SOURCES = "it needs the sources of packetdrill and the kernel; tests/packetdrill runs some of the scripts"
@@ -119,6 +120,8 @@ PARSED = {
     "make container": CONTAINERS,
     "podman build -t replab .": CONTAINERS,
     "podman run --rm -p 127.0.0.1:8888:8888 replab": CONTAINERS,
+    "make campaign": CAMPAIGN,
+    'make campaign ARGS="kills calls --scale 0.1 --seed 7"': CAMPAIGN,
     "make test-vm": MACHINES,
     'make test-vm ARGS="--kernels given"': MACHINES,
     'make test-vm ARGS="--on host/mininet"': MACHINES,

@@ -1,0 +1,86 @@
+"""A little of the fault campaign, and that it finds what is wrong. `make campaign` does all of it."""
+
+from __future__ import annotations
+
+import json
+import random
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.campaign.mutator import spoilt
+
+ROOT = Path(__file__).parents[2]
+KINDS = ("a.json", "a.yaml", "a.py", "a.csv", "a.pcap", "a.zst", "a.ipynb")
+
+
+@given(st.binary(max_size=300), st.sampled_from(KINDS), st.integers(0, 2**32))
+def test_a_seed_always_spoils_a_file_in_the_same_way(data: bytes, name: str, seed: int) -> None:
+    first, again = (spoilt(data, random.Random(seed), name) for _ in range(2))
+    assert first == again != data
+
+
+def test_json_is_spoilt_within_its_form_too() -> None:
+    plain = json.dumps({"a": [1, {"b": "c"}], "d": None}).encode()
+    found = {spoilt(plain, random.Random(seed), "a.json") for seed in range(200)}
+    parsed = 0
+    for each in found:
+        try:
+            json.loads(each)
+            parsed += 1
+        except (ValueError, RecursionError):
+            continue
+    assert 20 < parsed < len(found)
+
+
+# What would be found: each program does what the lab promises not to do.
+WRONG = {
+    "traceback": "raise KeyError('x')",
+    "silence": "sys.exit(2)",
+    "code": "print('what?'); sys.exit(17)",
+}
+
+
+@pytest.mark.parametrize("way", WRONG)
+def test_what_goes_against_the_promise_is_found(way: str) -> None:
+    """In a process of its own, since a fork of one with threads is none that we want."""
+    program = f"""
+import lab.cli, sys
+from tests.campaign import isolated
+def main(): {WRONG[way]}
+lab.cli.main = main
+found = isolated.attempt(lambda: isolated.typed("list"))
+assert found.wrong, found
+"""
+    run = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True)
+    assert run.returncode == 0, run.stderr
+
+
+def test_a_hang_is_found() -> None:
+    program = """
+from tests.campaign import isolated
+isolated.SECONDS = 1
+def spin():
+    while True: pass
+found = isolated.attempt(spin)
+assert "in spin" in found.wrong, found
+assert isolated.attempt(lambda: None).wrong == ""
+"""
+    run = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True)
+    assert run.returncode == 0, run.stderr
+
+
+@pytest.mark.guest
+@pytest.mark.usefixtures("kernel")
+@pytest.mark.parametrize(
+    ("parts", "scale"), [(("files",), 0.0044), (("kills",), 0.004), (("together", "clock"), 0.02), (("calls",), 0.01)]
+)
+def test_a_little_of_the_campaign(parts: tuple[str, ...], scale: float) -> None:
+    """Its seed is printed: `python -m tests.campaign --seed SEED --case CASE` does a case again."""
+    program = [sys.executable, "-m", "tests.campaign", *parts, "--scale", str(scale)]
+    run = subprocess.run(program, cwd=ROOT, capture_output=True, text=True)
+    assert run.returncode == 0, run.stdout + run.stderr
