@@ -187,8 +187,10 @@ def mistaken(name: str) -> Any:
         said = output.data.get(stored.ANSWER)
         if said:
             step = exercise.step(said["step"])
-            is_choice = isinstance(step, Choose)
-            said["answer"] = next(o for o in step.options if not step.is_right(o)) if is_choice else wrong[step.name]
+            if isinstance(step, Choose):
+                said["answer"] = next(each for each in step.options if not step.is_right(each))
+            else:
+                said["answer"] = wrong[step.name]
     return notebook
 
 
