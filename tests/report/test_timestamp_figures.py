@@ -1,6 +1,6 @@
 """Figures of round trips, sequence numbers, ratios and Flent's: drawn from what trials recorded."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
@@ -40,8 +40,26 @@ EXPERIMENT = Experiment(
 Draw = Callable[[Claim], object]
 
 
+Told = Callable[..., Claim]
+
+
 @pytest.fixture
-def claim(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Claim:
+def told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Told:
+    """Tells the claim of these trials; with reasons, none of them counts."""
+
+    def claim(*invalid: str) -> Claim:
+        _keep(tmp_path, monkeypatch, invalid)
+        return lab.article("trips", "results")["lossy"]
+
+    return claim
+
+
+@pytest.fixture
+def claim(told: Told) -> Claim:
+    return told()
+
+
+def _keep(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, invalid: Sequence[str]) -> None:
     folder = tmp_path / "experiments" / "trips"
     folder.mkdir(parents=True)
     (folder / "article.yaml").write_text("title: Trips\nauthor: Nobody\ndate: 1 May 2020\nurl: unknown\n")
@@ -60,8 +78,7 @@ def claim(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Claim:
                 (stage.out / name).write_bytes((DATA / file).read_bytes())
             for when, undone in (("before", 2), ("after", 9)):
                 (stage.out / f"netstat.sender.{when}.txt").write_text(COUNTERS.format(undone))
-            stage.commit({})
-    return lab.article("trips", "results")["lossy"]
+            stage.commit({}, invalid)
 
 
 @pytest.mark.parametrize(
@@ -95,3 +112,8 @@ def test_what_the_kernel_counted(claim: Claim) -> None:
     text = figures.kernel_counts(claim, {"TcpExt.TCPDSACKUndo": "Undone"}).text
     assert "Undone" in text
     assert ">7</td>" in text
+
+
+def test_where_no_trial_counts_a_sentence_says_so(told: Told) -> None:
+    claim = told("its timers were late")
+    assert figures.ratios(claim).text == '<p class="missing">No figure of ratios: none of its repeats counts</p>'

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from matplotlib.axes import Axes
 from matplotlib.ticker import FixedLocator, MaxNLocator, NullLocator
 
+from lab.errors import LabError
 from lab.metric import counted
 from lab.report import html
 from lab.report.drawing import ARMS, INK, MUTED, PAPER, PREDICTED, SMALL, axes, draw, picture
@@ -26,6 +27,8 @@ def ratios(claim: TestedClaim, quantity: str = "goodput") -> Html:
     """Draw the ratio of each relative arm, with its interval and its coverage, next to its prediction."""
     titles = {each.case.arm: each.case.title for each in claim.tested}
     shown = tuple(each for each in claim.run if each.case.relative_to and each.result.measured)
+    if not shown:
+        raise LabError("none of its repeats counts")
     near = [each for each in shown if all(1 / _NEAR < end < _NEAR for end in _ends(each))]
     parts = [part for part in (near, [each for each in shown if each not in near]) if part]
     heights = [len(part) + 1.2 for part in parts]
