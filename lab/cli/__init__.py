@@ -23,7 +23,10 @@ def main() -> None:
     try:
         from lab.cli.app import app
 
-        app()
+        try:
+            app()
+        finally:
+            sys.stdout.flush()  # what a full disk says comes here, not when Python has ended
     except LabError as error:
         _report(error)
         sys.exit(error.exit_code)
@@ -33,15 +36,24 @@ def main() -> None:
         _report(MachineError(f"{sys.executable} has no package {error.name}, which this needs"))
         sys.exit(MachineError.exit_code)
     except BrokenPipeError:  # the reader of our output, `head` say, has had enough
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _silence()
         sys.exit(0)
     except (OSError, MemoryError) as error:
         if isinstance(error, OSError) and error.errno not in _MACHINES:
             raise
-        _report(MachineError(_failed(error)))
+        try:
+            _report(MachineError(_failed(error)))
+            sys.stdout.flush()
+        except OSError:  # it is standard output that fails
+            _silence()
         sys.exit(MachineError.exit_code)
     finally:
         gc.freeze()  # nor is there garbage to look for in what goes with the process
+
+
+def _silence() -> None:
+    """Take no more output: what is left of it goes nowhere when Python ends."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _failed(error: OSError | MemoryError) -> str:

@@ -72,6 +72,8 @@ class Listener:
     def serve(self, own: socket.socket) -> None:
         """Answer until the last process has ended. `own` brings the listening descriptor."""
         fds = socket.recv_fds(own, 1, 1)[1]
+        if not fds:  # it did not start
+            return
         poll = select.poll()
         poll.register(fds[0], select.POLLIN)
         try:
@@ -143,17 +145,16 @@ def fail_one(number: int, seed: int, of: Reference, calls: int) -> str:
 
 def _run(listener: Listener, of: Reference, results: Path) -> None:
     here, there = socket.socketpair()
-    serving = threading.Thread(target=listener.serve, args=(here,))
-    with here:
+    serving, program = threading.Thread(target=listener.serve, args=(here,)), _program()
+    serving.start()  # before the run: its first call asks already
+    try:
         with there:
-            program = _program()
             run = started(of.folder, results, before=lambda: _filter(program, there))
-        serving.start()
-        try:
-            ended(run)
-        finally:
-            listener.stop()
-            serving.join()
+        ended(run)
+    finally:
+        listener.stop()
+        serving.join()
+        here.close()
 
 
 def _program() -> bytes:

@@ -61,13 +61,15 @@ def attempt(work: Callable[[], None]) -> Attempt:
 
 def typed(*argv: str | Path) -> int:
     """Type a command; return its exit code. Raises Broken unless it ends as commands do: with a code, and a message."""
-    sys.argv = ["lab", *map(str, argv)]
+    before, sys.argv = sys.argv, ["lab", *map(str, argv)]
     with tempfile.TemporaryFile("w+") as said, contextlib.redirect_stdout(said), contextlib.redirect_stderr(said):
         try:
             lab.cli.main()
             code = 0
         except SystemExit as ended:
             code = ended.code if isinstance(ended.code, int) else int(ended.code is not None)
+        finally:
+            sys.argv = before
         said.seek(0)
         text = said.read()
     if code not in ALLOWED:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import subprocess
 import sys
 
 import pytest
@@ -11,6 +12,7 @@ import typer
 
 from lab import cli
 from lab.cli import app
+from tests.runner.killing import LAB
 
 
 def fails(error: BaseException) -> typer.Typer:
@@ -41,6 +43,15 @@ def test_a_call_that_the_machine_fails_is_one_message(
         cli.main()
     assert ended.value.code == 3
     assert capsys.readouterr().err.startswith(said)
+
+
+@pytest.mark.parametrize("options", [[], ["--json"]])
+def test_an_answer_that_does_not_fit_on_the_disk_is_one_message(options: list[str]) -> None:
+    with open("/dev/full", "w") as full:
+        run = subprocess.run([LAB, "list", *options], stdout=full, stderr=subprocess.PIPE, text=True)
+    assert run.returncode == 3
+    assert "Traceback" not in run.stderr
+    assert options or run.stderr.startswith("lab: No space left on device")
 
 
 def test_a_mistake_of_ours_shows_where(monkeypatch: pytest.MonkeyPatch) -> None:
