@@ -72,8 +72,8 @@ def _cases(part: str, count: int, seed: int, folder: Path) -> Iterator[tuple[str
         files.ground(folder)
         spawned = multiprocessing.get_context("spawn")  # no threads of ours in what forks
         with ProcessPoolExecutor(len(os.sched_getaffinity(0)), spawned) as pool:
-            done = pool.map(partial(_spoilt, seed=seed, folder=folder), cases)
-            yield from zip((f"files/{case}" for case in cases), done, strict=True)
+            done = pool.map(partial(files.spoil, seed=seed, folder=folder), cases)
+            yield from ((f"files/{case}", (found.wrong, "")) for case, found in zip(cases, done, strict=True))
         return
     work = _work(part, seed, folder)
     for number in range(count):
@@ -84,12 +84,8 @@ def _one(case: str, seed: int, folder: Path) -> Found:
     part, _, name = case.partition("/")
     if part == "files":
         files.ground(folder)
-        return _spoilt(name, seed, folder)
+        return files.spoil(name, seed, folder).wrong, ""
     return _tried(partial(_work(part, seed, folder), int(name)))
-
-
-def _spoilt(case: str, seed: int, folder: Path) -> Found:
-    return files.spoil(case, seed, folder).wrong, ""
 
 
 def _work(part: str, seed: int, folder: Path) -> Callable[[int], str | None]:
