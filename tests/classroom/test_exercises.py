@@ -170,7 +170,7 @@ def test_a_teacher_sees_who_was_right_who_was_wrong_and_who_answered_nothing(tmp
         app, ["grade", *map(str, (ada, bob, eve)), "--results", str(results), "--csv", str(table)]
     )
     assert done.exit_code == 1, done.output
-    rows = list(csv.DictReader(table.open()))
+    rows = list(csv.DictReader(table.read_text().splitlines()))
     every = {(name, step.name) for name in NAMES for step in course.load(name).exercise.steps}
     for who, verdict in ((ada, "right"), (bob, "wrong"), (eve, "empty")):
         assert {(row["exercise"], row["step"]) for row in rows if row["submission"] == str(who)} == every
