@@ -52,6 +52,7 @@ __all__ = [
 Metric = Callable[[Any], Value]  # takes a record
 Expected = Literal["reproduced", "partly", "not reproduced", "not testable as stated"]
 Programs = Literal["guest", "programs"]  # the locked userlands that guests can boot from
+MOST_SAMPLES = 10_000  # of an arm: days of computing, and a plan that still fits into memory
 
 
 @dataclass(frozen=True)
@@ -195,8 +196,10 @@ class Experiment(Changes):
             raise ValueError(f"userland='{self.userland}' should be one of {', '.join(map(repr, get_args(Programs)))}")
         if self.clock not in CLOCKS:
             raise ValueError(f"clock='{self.clock}' should be 'virtual' or 'real'")
-        if any(samples < 1 for samples in (self.samples, *(arm.samples or 1 for arm in self.arms))):
-            raise ValueError("samples should be at least 1")
+        if any(
+            not 1 <= samples <= MOST_SAMPLES for samples in (self.samples, *(arm.samples or 1 for arm in self.arms))
+        ):
+            raise ValueError(f"samples should be from 1 to {MOST_SAMPLES:,}")
         values = {point.value for point in self.points if point}
         for arm in self.arms:
             if isinstance(arm.claimed, Mapping) and not arm.claimed.keys() <= values:

@@ -114,7 +114,7 @@ def spoilt_json(data: bytes, chance: random.Random) -> bytes:
         return b"[" * DEEP + b"]" * DEEP
     try:
         root = [json.loads(data)]
-    except ValueError:
+    except (ValueError, RecursionError):  # spoilt already, by brackets maybe
         return spoilt_text(data, chance)
     within, key = chance.choice(_places(root))
     match chance.randrange(3):

@@ -352,7 +352,8 @@ def test_kernel_clock_and_samples_are_the_arms_or_the_experiments(write: Write) 
         (VARIED, "patch 'ours.patch': No such file or directory"),
         (VARIED.replace('relative_to="plain"', 'relative_to="plane"'), "'plane', which is no arm"),
         (VARIED.replace('clock="real"', 'clock="wall"'), "clock='wall' should be"),
-        (VARIED.replace("samples=3", "samples=0"), "samples should be at least 1"),
+        (VARIED.replace("samples=3", "samples=0"), "samples should be from 1 to 10,000"),
+        (VARIED.replace("samples=3", "samples=10_001"), "samples should be from 1 to 10,000"),
     ],
 )
 def test_mistakes_in_variants_clocks_and_samples(write: Write, body: str, message: str) -> None:
