@@ -337,14 +337,17 @@ def _status(scratch: str) -> Any:
 
 
 def _remove(scratch: str) -> None:
+    """Remove what there is below `scratch`; what a failing disk keeps is left to who started the guest."""
     if os.path.islink(scratch):  # a guest that is not contained can have put it there
         os.unlink(scratch)
         return
     for folder, folders, files in os.walk(scratch, topdown=False):
         links = [name for name in folders if os.path.islink(f"{folder}/{name}")]
         for name in [*files, *links]:
-            os.unlink(f"{folder}/{name}")
-        os.rmdir(folder)
+            with contextlib.suppress(OSError):
+                os.unlink(f"{folder}/{name}")
+        with contextlib.suppress(OSError):
+            os.rmdir(folder)
 
 
 if __name__ == "__main__":

@@ -13,6 +13,7 @@ import errno
 import fcntl
 import os
 import random
+import re
 import select
 import socket
 import struct
@@ -55,7 +56,7 @@ X86_64, NUMBER_AT, ARCH_AT = 0xC000003E, 0, 4
 RECEIVE, SEND = 0xC0502100, 0xC0182101  # ioctls
 ASKED, ANSWER = struct.Struct("=QIIiIQ6Q"), struct.Struct("=QqiI")
 GO_ON = 1
-BEGINS = b"/lab/cli/app."  # the file whose opening tells that Python itself has started
+BEGINS = re.compile(rb"/lab/cli/(__pycache__/)?app\.")  # who opens this file, or its bytecode, has started
 
 
 @dataclass
@@ -105,7 +106,7 @@ class Listener:
 
     def _error(self, pid: int, number: int, arguments: list[int]) -> int:
         if not self.begun:
-            self.begun = CALLS[number][0] == "openat" and BEGINS in _text(pid, arguments[1])
+            self.begun = CALLS[number][0] == "openat" and bool(BEGINS.search(_text(pid, arguments[1])))
             return 0
         self.seen += 1
         if self.seen - 1 != self.doomed:
