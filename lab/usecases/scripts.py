@@ -16,11 +16,9 @@ from lab.record.store import Store
 from lab.record.trial import Trial
 from lab.runner import programs
 from lab.runner.plan import Settings
-from lab.runner.progress import shown
 from lab.runner.schedule import Runner
 from lab.units import Duration
 from lab.usecases import alone
-from lab.usecases.running import Interrupted
 from lab.verdict.script import JudgedRun, JudgedScript, Shift, judge, shifts
 from lab.workload.packetdrill import IpVersion, Packetdrill
 
@@ -77,11 +75,7 @@ def run(
     store = Store(results)
     runner = Runner(store, [each.kernel for each in asked], jobs, budget)
     with store.held():
-        try:
-            with shown(len(trials)) as display:
-                outcomes = runner.run(trials, display)
-        except KeyboardInterrupt:
-            raise Interrupted("interrupted: scripts that ended are kept, run again to go on") from None
+        outcomes = alone.outcomes(runner, trials, "scripts")
         *before, judged = [_judged(scripts, some, outcomes, tolerance) for some in planned]
     found = tuple(shift for pair in zip(*before, judged, strict=True) for shift in shifts(*pair)) if before else ()
     return ScriptRuns(judged, settings.kernel.name, base.kernel.name if base else "", found)

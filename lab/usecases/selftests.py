@@ -15,7 +15,6 @@ from lab.record.record import Record
 from lab.record.store import Store
 from lab.record.trial import Trial
 from lab.runner.plan import Settings
-from lab.runner.progress import shown
 from lab.runner.schedule import Runner
 from lab.selftest import inside
 from lab.selftest.needs import lacking
@@ -23,7 +22,6 @@ from lab.selftest.packing import Packed, pack
 from lab.selftest.tree import Selftest
 from lab.units import Duration
 from lab.usecases import alone
-from lab.usecases.running import Interrupted
 from lab.userland.cache import Userland
 from lab.verdict.selftest import JudgedSelftest, judge, skipped
 from lab.workload.program import Program
@@ -83,11 +81,7 @@ def run(
     store = Store(results)
     runner = Runner(store, [settings.kernel], jobs, budget)
     with store.held():
-        try:
-            with shown(len(trials)) as display:
-                outcomes = runner.run(trials, display)
-        except KeyboardInterrupt:
-            raise Interrupted("interrupted: tests that ended are kept, run again to go on") from None
+        outcomes = alone.outcomes(runner, trials, "tests")
         return SelftestRuns(tuple(_judged(each, outcomes) for each in planned), settings.kernel.name)
 
 
