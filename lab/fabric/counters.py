@@ -54,7 +54,7 @@ _STRUCTS: Mapping[str, tuple[str, Sequence[str]]] = {
         ),
     ),
 }
-_MARKS = ("ecn_mark", "ce_mark", "marked", "step_marks")
+_MARKS = ("ecn_mark", "ce_mark", "marked")  # dualpi2 counts its `step_marks` among its `ecn_mark`s
 # TCA_CAKE_STATS_TIN_STATS, and TCA_CAKE_TIN_STATS_* of each tin.
 _TINS = 10
 _TIN = {"packets": 2, "drops": 4, "marks": 8, "backlog": 11, "peak_delay": 17, "avg_delay": 18, "base_delay": 19}

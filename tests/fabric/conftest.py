@@ -40,7 +40,7 @@ class Case:
     seed: str = "1"
     drain_s: float = 1.0
     files: Mapping[str, str] = field(default_factory=dict)  # beside the topology: traces
-    sample_ns: int = 1 << 62
+    ecn: int = 0b10  # the code point of its frames, RFC 3168, 5: ECT(0); 0b01 for L4S, 0 for none
 
 
 def even(seconds: float, bits_per_second: float, flow: int = 0, size: int = FRAME, start: float = 0) -> Any:
@@ -63,7 +63,7 @@ def streams(kernel: UmlKernel) -> Iterator[Streams]:
                 (folder / file).write_text(text)
             network = parse(TOPOLOGY.format(json.dumps(dict(case.forward))), folder / "net.yaml").network
             plain = {"network": to_plain(network), "seed": case.seed, "sends": case.sends}
-            plain |= {"drain_s": case.drain_s, "sample_ns": case.sample_ns}
+            plain |= {"drain_s": case.drain_s, "ecn": case.ecn}
             (folder / f"{name}.case").write_text(json.dumps(plain))
         shutil.copy(Path(__file__).parent / "streams.py", folder)  # a guest sees the lab, and its own folder
         done = boot(kernel, folder, [sys.executable, "streams.py"], budget=Budget(wall=850))

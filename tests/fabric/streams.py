@@ -1,8 +1,7 @@
 """Send frames through a network at chosen moments, and see when each comes out: `python streams.py`.
 
-It runs in a guest. For each NAME.case of its folder, {"network", "seed", "sends": [[ns, flow, bytes], ...]} with
-moments since the start, it leaves NAME.out: {"came": [[ns, number], ...], "qdiscs", "backlog", "timeline",
-"differences"}. A frame is UDP over IPv4, and declares that it can carry ECN marks.
+It runs in a guest. For each NAME.case of its folder, {"network", "seed", "ecn", "sends": [[ns, flow, bytes], ...]} with
+moments since the start, it leaves NAME.out: {"came": [[ns, number], ...], "qdiscs", "timeline", "differences"}. A frame is UDP over IPv4, and has the ECN code point of the case.
 """
 
 from __future__ import annotations
@@ -30,10 +29,10 @@ _NUMBER = struct.Struct("=q")
 DRAIN_SECONDS = 1.0  # after which nothing more is expected
 
 
-def frame(sender: Interface, receiver: Interface, number: int, flow: int, size: int) -> bytes:
+def frame(sender: Interface, receiver: Interface, number: int, flow: int, size: int, ecn: int) -> bytes:
     """Return a frame of `size` bytes of a flow, which is its source port, from one end to the other."""
     ends = b"".join(socket.inet_aton(end.addresses[0].split("/")[0]) for end in (sender, receiver))
-    ip = struct.pack(">BBHHHBBH", 0x45, 0x02, size - 14, number & 0xFFFF, 0, 64, 17, 0) + ends
+    ip = struct.pack(">BBHHHBBH", 0x45, ecn, size - 14, number & 0xFFFF, 0, 64, 17, 0) + ends
     total = sum(struct.unpack(">10H", ip))
     total = (total & 0xFFFF) + (total >> 16)
     ip = ip[:10] + struct.pack(">H", ~(total + (total >> 16)) & 0xFFFF) + ip[12:]
@@ -49,7 +48,6 @@ def stream(folder: Path, name: str) -> dict[str, Any]:
     sender, receiver = network.links[0].ends
     done = folder / f"{name}.timeline"
     came: list[tuple[int, int]] = []
-    backlog: list[tuple[int, int]] = []
     with Fabric(network, seed=case["seed"]) as fabric, Alarm() as alarm:
         with fabric.namespace(receiver.node).entered():
             sink = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(3))
@@ -64,16 +62,12 @@ def stream(folder: Path, name: str) -> dict[str, Any]:
         start, epoch = time.monotonic_ns(), time.time_ns()
         player = timeline.Player(fabric.spaces, start)
         child = Child.fork(fabric.namespace(sender.node), lambda: player.play(done))
-        sampled = 0
         for number, (at, flow, size) in enumerate(case["sends"]):
             if at > time.monotonic_ns() - start:
                 alarm.wait(start + at)
-            source.send(frame(sender, receiver, number, flow, size))
+            source.send(frame(sender, receiver, number, flow, size, case["ecn"]))
             if number % 256 == 0:
                 _drain(sink, epoch, came)
-            if at >= sampled + case.get("sample_ns", 1 << 62):
-                sampled = at
-                backlog.append((at, fabric.qdiscs()[2]["backlog"]))
         alarm.wait(time.monotonic_ns() + int(case.get("drain_s", DRAIN_SECONDS) * 1e9))
         _drain(sink, epoch, came)
         queues = fabric.qdiscs()
@@ -82,7 +76,6 @@ def stream(folder: Path, name: str) -> dict[str, Any]:
     return {
         "came": came,
         "qdiscs": queues,
-        "backlog": backlog,
         "timeline": json.loads(done.read_text()),
         "differences": differences,
     }

@@ -36,11 +36,14 @@ CASES = {
     "codel-slow": through({"kind": "codel", "limit": 10000, "interval": "300 ms"}, even(3, 20e6), drain_s=0.001),
     "red": through(RED, sorted([(0, 0, FRAME)] * STANDING + even(25, RATE.bps))),
     "dctcp": through({**RED, "min": "30000 B", "max": "30001 B", "ewma": 0}, [(0, 0, FRAME)] * 100),
-    "pie": through({"kind": "pie", "limit": 10000}, even(30, 12.5e6), drain_s=0.001, sample_ns=5 * 10**6),
+    "pie": through({"kind": "pie", "limit": 10000}, even(30, 12.5e6), drain_s=0.001),
     "fq_codel": twins("fq_codel"),
     "fq_pie": twins("fq_pie"),
     "cake": twins("cake"),
     "sfq": twins("sfq"),
+    "fq": twins("fq"),
+    "dualpi2": through({"kind": "dualpi2", "limit": 10000}, even(30, 12.5e6), drain_s=0.001, ecn=0),
+    "dualpi2-l4s": Case({"rate": "100 Mbit/s", "queue": {"kind": "dualpi2"}}, [(0, 0, FRAME)] * 100, ecn=0b01),
     "pfifo": through({"kind": "pfifo", "limit": 20}, [(0, 0, FRAME)] * 100),
     "bfifo": through({"kind": "bfifo", "limit": f"{20 * FRAME} B"}, [(0, 0, FRAME)] * 100),
 }
@@ -85,18 +88,32 @@ def test_a_threshold_marks_what_comes_above_it(came: Any) -> None:
     assert abs(found["counted"]["marks"] - (100 - 1 - below)) <= 1
 
 
-def test_pie_keeps_its_target_and_drops_the_rest(came: Any) -> None:
-    """RFC 8033: the latency target of 15 ms, at the drop probability of what is offered too much: a fifth."""
-    late = [backlog for at, backlog in came["pie"]["backlog"] if at > 15e9]
-    delay = queueing.queue_delay(Size(round(fmean(late) * WIRE)), RATE)
-    assert delay == pytest.approx(pie.TARGET.seconds, rel=0.15)
-    sends = CASES["pie"].sends
-    arrived = sum(sends[number][0] > 15e9 for _, number in came["pie"]["came"])
+@pytest.mark.parametrize("kind", ["pie", "dualpi2"])
+def test_a_controller_keeps_its_target_and_drops_the_rest(came: Any, kind: str) -> None:
+    """RFC 8033 and RFC 9332: a target of 15 ms, at the drop probability of what is offered too much: a fifth.
+
+    DualPI2 does so for classic traffic, whose probability is the square of what its controller finds.
+    """
+    if kind not in came:
+        pytest.skip(f"this kernel lacks {kind}")
+    sends = CASES[kind].sends
+    waited = [at - sends[number][0] - FRAME_NS for at, number in came[kind]["came"] if sends[number][0] > 15e9]
+    assert fmean(waited) == pytest.approx(pie.TARGET.seconds * 1e9, rel=0.15)
     offered = sum(at > 15e9 for at, _, _ in sends)
-    assert 1 - arrived / offered == pytest.approx(pie.drop_probability(Rate.of("12.5 Mbit/s"), RATE), abs=0.01)
+    assert 1 - len(waited) / offered == pytest.approx(pie.drop_probability(Rate.of("12.5 Mbit/s"), RATE), abs=0.01)
 
 
-@pytest.mark.parametrize("kind", ["fq_codel", "fq_pie", "cake", "sfq"])
+def test_l4s_frames_are_marked_above_their_step(came: Any) -> None:
+    """RFC 9332, A.1: of 100 L4S frames at once, all that wait for more than 1 ms, and no other; none is lost."""
+    if "dualpi2-l4s" not in came:
+        pytest.skip("this kernel lacks dualpi2")
+    found = queue_of(came["dualpi2-l4s"])
+    below = int(1e-3 * 100e6 / (8 * WIRE)) + 1  # frames that wait for 1 ms at most, the first for nothing
+    assert abs(found["counted"]["marks"] - (100 - below)) <= 1
+    assert (found["drops"], len(came["dualpi2-l4s"]["came"])) == (0, 100)
+
+
+@pytest.mark.parametrize("kind", ["fq_codel", "fq_pie", "cake", "sfq", "fq"])
 def test_a_fair_queue_shares_evenly(came: Any, kind: str) -> None:
     """A flow of twice the link's rate leaves the other its share, RFC 8290, 1.3; the FIFO that follows does not."""
     if kind not in came:
