@@ -58,16 +58,13 @@ class Stage:
             written = disk.map(self._flush, files)
             outputs = {path.relative_to(self.out).as_posix(): digest(path) for path in files}
             list(written)  # raises what flushing them raised
-        self._write(TRIAL_FILE, self.trial)
-        self._write(HOST_FILE, dict(host or {}))
-        self._write(RECORD_FILE, Contents(FORMAT, dict(environment), list(invalid), outputs))
+        _write(self.path / TRIAL_FILE, self.trial)
+        _write(self.path / HOST_FILE, dict(host or {}))
+        _write(self.path / RECORD_FILE, Contents(FORMAT, dict(environment), list(invalid), outputs))
         for path in {*self.path.rglob("*"), self.path}.difference(files):
             self._flush(path)
         _put(self.path, self._final, self._flush)
         return Record(self._final)
-
-    def _write(self, name: str, value: Any) -> None:
-        (self.path / name).write_bytes(msgspec.json.format(canonical(value), indent=1) + b"\n")
 
 
 class Store:
@@ -113,17 +110,17 @@ class Store:
 
         Raises MachineError when the disk is full.
         """
-        final = self._place(record.address)
-        if final.is_dir():
-            return Record(final)
-        with self._room(), self._private(record.address) as path:
-            fresh = path / "record"
-            fresh.mkdir()
-            for source in sorted(record.folder.rglob("*")):  # a folder comes before what is in it
-                target = fresh / source.relative_to(record.folder)
-                target.mkdir() if source.is_dir() else _link(source, target)
-            _put(fresh, final, self._flush)
-        return Record(final)
+        return self._take(record, record.address, {})
+
+    def share(self, record: Record, trial: Trial) -> Record:
+        """Give `trial` the outputs of a record that differs in names only; its host.json says whose they are.
+
+        Raises ValueError when it differs in more, MachineError when the disk is full.
+        """
+        if record.trial.run_address != trial.run_address:
+            raise ValueError(f"{trial.address} is no other name of {record.address}")
+        renewed = {TRIAL_FILE: trial, HOST_FILE: {**record.host, "run_of": record.address}}
+        return self._take(record, trial.address, renewed)
 
     def receive(self, address: str, packed: BinaryIO, origin: str) -> Record:
         """Add the record at `address` from an archive, which comes from `origin`; a record that is here stays.
@@ -219,6 +216,24 @@ class Store:
     def _place(self, address: str) -> Path:
         return self.root / address[:2] / address
 
+    def _take(self, record: Record, address: str, renewed: Mapping[str, Any]) -> Record:
+        """Add a record's files at `address`, but for those that are `renewed`; a record that is here stays."""
+        final = self._place(address)
+        if final.is_dir():
+            return Record(final)
+        with self._room(), self._private(address) as path:
+            fresh = path / "record"
+            fresh.mkdir()
+            for source in sorted(record.folder.rglob("*")):  # a folder comes before what is in it
+                name = source.relative_to(record.folder)
+                if str(name) not in renewed:
+                    (fresh / name).mkdir() if source.is_dir() else _link(source, fresh / name)
+            for changed, value in renewed.items():
+                _write(fresh / changed, value)
+                self._flush(fresh / changed)
+            _put(fresh, final, self._flush)
+        return Record(final)
+
     def _private(self, address: str) -> AbstractContextManager[Path]:
         return private(self._staging, address[:16])
 
@@ -232,6 +247,10 @@ def _put(fresh: Path, final: Path, flush: Callable[[Path], None]) -> None:
         if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):
             raise
     flush(final.parent)
+
+
+def _write(path: Path, value: Any) -> None:
+    path.write_bytes(msgspec.json.format(canonical(value), indent=1) + b"\n")
 
 
 def _link(source: Path, target: Path) -> None:

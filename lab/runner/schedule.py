@@ -7,7 +7,7 @@ import queue
 import random
 import secrets
 import threading
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 from typing import Any, Protocol
@@ -50,7 +50,8 @@ class Runner:
     after the virtual ones. Their repeats are interleaved in shuffled blocks, so that drift affects all arms equally: a
     batch, whose name and order each record keeps in its host.json. `together`: unless all real-time trials have their
     records from one batch, all run again, and replace those, because records of different times differ by what the
-    machine did then. `before` is called with each trial that will run here, before it starts, and should not raise.
+    machine did then. Trials that leave the same bytes are performed once, and share what it left. `before` is called
+    with each trial that is performed here, before it starts, and should not raise.
     """
 
     store: Store
@@ -76,11 +77,22 @@ class Runner:
                 progress.ended(trial, stored, True)
             else:
                 todo[trial.address] = trial
-        for crew, part in self._divided(list(todo.values())):
-            for trial, outcome in crew.perform(part, progress.started):
-                outcomes[trial.address] = outcome
-                progress.ended(trial, outcome, False)
+        runs = {each[0].address: each for each in alike(todo.values())}
+        for crew, part in self._divided([each[0] for each in runs.values()]):
+            for performed, outcome in crew.perform(part, progress.started):
+                for trial in runs[performed.address]:
+                    outcomes[trial.address] = found = self._shared(outcome, trial)
+                    progress.ended(trial, found, False)
         return outcomes
+
+    def _shared(self, outcome: Record | LabError, trial: Trial) -> Record | LabError:
+        """Return the outcome of a run as that of `trial`, which may have another name than what was performed."""
+        if isinstance(outcome, LabError) or outcome.address == trial.address:
+            return outcome
+        try:
+            return self.store.share(outcome, trial)
+        except LabError as error:
+            return error
 
     def _divided(self, trials: Sequence[Trial]) -> Iterator[tuple[Crew, Sequence[Trial]]]:
         """Yield who performs which trials, in this order."""
@@ -162,6 +174,14 @@ class Cores:
 def travels(trial: Trial) -> bool:
     """Tell whether another machine may perform the trial, since its bytes are the same there."""
     return not cpu_takes_time(trial.on, trial.clock)
+
+
+def alike(trials: Iterable[Trial]) -> tuple[tuple[Trial, ...], ...]:
+    """Group trials that leave the same bytes, in the order of the first of each; in real time no two do."""
+    groups: dict[str, list[Trial]] = {}
+    for trial in trials:
+        groups.setdefault(trial.run_address if travels(trial) else trial.address, []).append(trial)
+    return tuple(map(tuple, groups.values()))
 
 
 def _interleaved(trials: Sequence[Trial], batch: str) -> list[Trial]:

@@ -18,6 +18,7 @@ from lab.record.trial import Trial, canonical
 from lab.runner.cost import Cost
 from lab.runner.plan import PlannedCase, plan
 from lab.runner.progress import name
+from lab.runner.schedule import alike
 from lab.runner.shard import Shard
 from lab.units import to_plain
 from lab.usecases import room
@@ -74,7 +75,7 @@ class Campaign:
     @property
     def seconds(self) -> float:
         """Return what all lacking trials are estimated to take, in seconds of one core."""
-        return sum(each.cost.seconds for each in self.lacking)
+        return sum(cost.seconds for cost in _performed(self.lacking))
 
     def plain(self) -> dict[str, Any]:
         """Return this for JSON."""
@@ -130,7 +131,7 @@ def campaign(asked: Sequence[Asked], results: Path, jobs: int | None = None) -> 
         missing = [trial for trial in each.trials if store.get(trial.address) is None]
         stored += len(each.trials) - len(missing)
         lacking += [PlannedTrial(trial, cost, known is not None, not each.travels) for trial in missing]
-    needs = room.needed((each.cost for each in lacking), jobs)
+    needs = room.needed(_performed(lacking), jobs)
     return Campaign(tuple(lacking), stored, _skipped(planned), needs, room.free(results))
 
 
@@ -188,6 +189,12 @@ def _own(planned: Sequence[PlannedCase], shard: Shard, costs: Costs) -> set[Slot
     """Return what is in the shard, whether this machine can run it or not."""
     seconds = {slot: each.cost.seconds for each in planned if each.travels for slot in _slots(each)}
     return shard.part({slot: costs.get(slot, estimated) for slot, estimated in seconds.items()})
+
+
+def _performed(lacking: Sequence[PlannedTrial]) -> list[Cost]:
+    """Return the costs of what is performed: a run that several trials share is one."""
+    costs = {each.trial.address: each.cost for each in lacking}
+    return [costs[first.address] for first, *_ in alike(each.trial for each in lacking)]
 
 
 def _planned(asked: Sequence[Asked]) -> list[PlannedCase]:

@@ -17,7 +17,7 @@ from lab.record.store import Store
 from lab.record.trial import Trial
 from lab.runner.plan import PlannedCase, Settings, plan
 from lab.runner.progress import Display, shown
-from lab.runner.schedule import Progress, Runner, travels
+from lab.runner.schedule import Progress, Runner, alike, travels
 from lab.spec.loaded import LoadedExperiment
 from lab.usecases import room
 from lab.usecases.judging import Judging
@@ -140,8 +140,8 @@ def perform(
             if elsewhere.store:
                 fetch(trials, elsewhere.store, store, display.remark)
             if not anyway:
-                lacking = [costs[trial.address] for trial in trials if store.get(trial.address) is None]
-                needs = room.needed(lacking, jobs)
+                lacking = [trial for trial in trials if store.get(trial.address) is None]
+                needs = room.needed([costs[first.address] for first, *_ in alike(lacking)], jobs)
                 room.check(replace(needs, memory=None) if elsewhere.cluster else needs, store.root)
             crew = None
             if elsewhere.cluster and any(travels(trial) and not store.get(trial.address) for trial in trials):
@@ -159,15 +159,21 @@ def perform(
 def _prediction_of(
     asked: Sequence[Asked], plans: Sequence[Sequence[PlannedCase]], folder: Path
 ) -> Callable[[Trial], None]:
-    """Return a function that makes and keeps what is predicted for a trial's case."""
-    predicting: dict[str, Callable[[], None]] = {}
+    """Return a function that makes and keeps what is predicted for the cases that a trial's run is about."""
+    predicting: dict[str, list[Callable[[], None]]] = {}
     for (experiments, settings), planned in zip(asked, plans, strict=True):
         kernel = settings.kernel.describe()
         predictions = {loaded.id: Predictions(folder, loaded.source_sha256, kernel["id"]) for loaded in experiments}
         for each in planned:
             predict = partial(predict_case, each.case, kernel, predictions[each.case.claim])
-            predicting |= {trial.address: predict for trial in each.trials}
-    return lambda trial: predicting[trial.address]()
+            for run in {trial.run_address for trial in each.trials}:
+                predicting.setdefault(run, []).append(predict)
+
+    def predicted(trial: Trial) -> None:
+        for each in predicting[trial.run_address]:
+            each()
+
+    return predicted
 
 
 @dataclass(frozen=True)

@@ -146,20 +146,24 @@ class Checkup:
 
 
 def usage(results: Path) -> Usage:
-    """Return what takes the room of the store at `results`, the most first. Raises InputError without a store."""
+    """Return what takes the room of the store at `results`, the most first; a file that records share counts once.
+
+    Raises InputError without a store.
+    """
     store = _store(results)
     records: Counter[str] = Counter()
     claims: dict[str, tuple[int, int]] = {}
     kinds: dict[str, tuple[int, int]] = {}
+    shared: set[tuple[int, int]] = set()
     for record in store:
         claim = _claim(record)
         records[claim] += 1
-        for path, size in _files(record.folder):
+        for path, size in _unseen(record.folder, shared):
             _add(claims, claim, size)
             _add(kinds, _kind(path.relative_to(record.folder)), size)
     for kind, folder in (("predictions", store.predictions), ("consoles of failed trials", store.root / KEPT)):
-        for _, size in _files(folder):
-            _add(kinds, kind, size)
+        for _, status in _files(folder):
+            _add(kinds, kind, status.st_size)
     return Usage(results, records, _by_size(claims), _by_size(kinds))
 
 
@@ -219,14 +223,24 @@ def _claim(record: Record) -> str:
         return UNREADABLE
 
 
-def _files(folder: Path) -> Iterator[tuple[Path, int]]:
-    """Yield every file below a folder with its length; one that goes meanwhile is left out."""
+def _files(folder: Path) -> Iterator[tuple[Path, os.stat_result]]:
+    """Yield every file below a folder with its status; one that goes meanwhile is left out."""
     for path in folder.rglob("*"):
         try:
             if path.is_file() and not path.is_symlink():
-                yield path, path.stat().st_size
+                yield path, path.stat()
         except FileNotFoundError:
             continue
+
+
+def _unseen(folder: Path, seen: set[tuple[int, int]]) -> Iterator[tuple[Path, int]]:
+    """Yield what `_files` does, but nothing that was `seen` under another name."""
+    for path, status in _files(folder):
+        one = status.st_dev, status.st_ino
+        if one not in seen:
+            yield path, status.st_size
+        if status.st_nlink > 1:
+            seen.add(one)
 
 
 def _kind(path: Path) -> str:
@@ -324,7 +338,7 @@ def _collected(store: Store, fits: Callable[[Record], str], removed: bool) -> Co
         except RecordError:
             continue
         if because:
-            doomed.append(Doomed(record, sum(size for _, size in _files(record.folder)), because))
+            doomed.append(Doomed(record, sum(status.st_size for _, status in _files(record.folder)), because))
     return Collection(store.root, tuple(doomed), len(records) - len(doomed), removed)
 
 

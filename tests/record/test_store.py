@@ -247,3 +247,28 @@ def test_damaged_record_can_be_removed_and_run_again(tmp_path: Path) -> None:
 def test_unknown_output_names_the_known_ones(tmp_path: Path) -> None:
     with pytest.raises(RecordError, match=r"no output 'x'; there is ping\.json, ping\.txt"):
         record(Store(tmp_path)).path("x")
+
+
+def test_trials_that_differ_in_names_share_a_run(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    first = record(store)
+    other = trial(claim="article/other", arm="witness", point="3", source_sha256="11" * 32)
+    assert (other.run_address, other.address) == (first.trial.run_address, store.share(first, other).address)
+    shared = store.get(other.address)
+    assert shared is not None
+    shared.verify()
+    assert (shared.trial, shared.outputs, shared.environment) == (other, first.outputs, first.environment)
+    assert shared.host == {"wall": 1.5, "run_of": first.address}
+    assert (shared.folder / "console.log").read_text() == "booted\n"
+    store.remove(first.address)
+    shared.verify()
+
+
+@pytest.mark.parametrize("changed", [{"seed": 2}, {"repeat": 1}, {"workload": {"kind": "pong"}}, {"userland": "x"}])
+def test_a_run_is_not_shared_with_what_differs_in_more(tmp_path: Path, changed: dict[str, object]) -> None:
+    store = Store(tmp_path)
+    first, other = record(store), trial(arm="witness", **changed)
+    with pytest.raises(ValueError, match="no other name"):
+        store.share(first, other)
+    assert store.get(other.address) is None
+    assert not list((tmp_path / ".staging").iterdir())

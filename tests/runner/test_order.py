@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from lab.errors import LabError
 from lab.record.record import Record
 from lab.record.store import Store
 from lab.record.trial import Trial
@@ -101,3 +102,33 @@ def test_what_is_compared_ran_together(run: Run) -> None:
     assert batches(again).isdisjoint(first)
     assert virtual.host == host, "in virtual time nothing drifts"
     assert batches(run(TRIALS, together=True)) == batches(again), "they are together already"
+
+
+# -- a run that several trials share
+
+
+def test_what_leaves_the_same_bytes_is_performed_once(run: Run) -> None:
+    same = [trial(arm, 0, "virtual") for arm in "ab"]
+    found = run([*same, trial("a", 1, "virtual"), *TRIALS[:2]])
+    first, second = (found[each.address] for each in same)
+    assert "run_of" not in first.host
+    assert second.host["run_of"] == first.address
+    assert second.trial == same[1]
+    others = [record for record in found.values() if record.address != second.address]
+    assert len(others) == 4
+    assert not any("run_of" in record.host for record in others), "another repeat is performed, and so is real time"
+
+
+def test_the_end_of_a_shared_run_is_told_of_each_trial(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object) -> Record:
+        raise LabError("it broke")
+
+    monkeypatch.setattr(schedule, "run_in_guest", fail)
+    predicted: list[Trial] = []
+    ended: list[tuple[Trial, str]] = []
+    seen: Any = SimpleNamespace(started=lambda _: None, ended=lambda each, why, _: ended.append((each, str(why))))
+    same = [trial(arm, 0, "virtual") for arm in "ab"]
+    found = Runner(Store(tmp_path), [KERNEL], before=predicted.append).run(same, seen)
+    assert ended == [(each, "it broke") for each in same]
+    assert set(found) == {each.address for each in same}
+    assert predicted == same[:1]

@@ -110,7 +110,10 @@ def test_a_record_of_the_same_case_says_what_a_changed_one_takes(tmp_path: Path)
 
 def test_a_plan_says_what_room_it_needs(tmp_path: Path) -> None:
     found = campaign([(CLAIMS, Settings(Stub()))], tmp_path, jobs=2)
-    assert found.needs.disk == sum(each.cost.disk for each in found.lacking)
+    runs = {each.trial.address if each.here else each.trial.run_address: each.cost for each in found.lacking}
+    assert 0 < len(runs) < len(found.lacking), "of these claims, some trials share a run"
+    assert found.needs.disk == sum(cost.disk for cost in runs.values())
+    assert found.seconds == pytest.approx(sum(cost.seconds for cost in runs.values()))
     alone = campaign([(CLAIMS, Settings(Stub()))], tmp_path, jobs=1).needs.memory
     assert found.needs.memory is not None
     assert alone is not None

@@ -64,6 +64,16 @@ def test_all_that_is_in_the_store_is_counted_once(tmp_path: Path) -> None:
     assert list(found.claims) == [CLAIM, "article/other"], "the most first"
 
 
+def test_what_records_share_is_counted_once(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    first = kept(store)
+    before = upkeep.usage(tmp_path)
+    store.share(first, msgspec.structs.replace(first.trial, arm="of the same run"))
+    after = upkeep.usage(tmp_path)
+    assert after.kinds["captures"] == before.kinds["captures"] == (1, len(PCAP))
+    assert sum(after.records.values()) == 2
+
+
 def test_nothing_goes_without_a_condition(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="say which records may go"):
         lab.collect(results=tmp_path)
