@@ -37,6 +37,7 @@ MISTAKES: list[tuple[str, str, Answer, str]] = [
     ("3-acks", "acks", 81_275, "every segment"),
     ("3-acks", "wait", 12, "second frame"),
     ("4-small-writes", "stall", 60.0, "not each write"),
+    ("4-small-writes", "nodelay", 1, "holds writes back"),
     ("4-small-writes", "nodelay", 2, "with Nagle's rule"),
     ("4-small-writes", "way", "nodelay", "see the message whole"),
     ("5-two-sizes", "payload", 460, "12 bytes"),

@@ -52,10 +52,16 @@ def joined(wait: Answer) -> Experiment:
         probes=(Capture(node="receiver"),),
         metric=metric.segments_per_ack(start=0.05, end=0.2),
         arms=(
-            Arm("your-wait", Reported(10, "the goal"), hosts=waiting(int(wait))),
+            Arm(
+                "your-wait",
+                Reported(10, "the goal"),
+                title="joined with your wait",
+                hosts=waiting(int(wait)),
+            ),
             Arm(
                 "a-microsecond-less",
                 Reported(3, "the goal"),
+                title="joined with a microsecond less",
                 hosts=waiting(int(wait) - 1),
                 tolerance=AtMost(because=NOTHING),
             ),

@@ -56,10 +56,11 @@ def quick(way: Answer) -> Experiment:
         probes=(Capture(node="host", interface="lo"),),
         metric=metric.data_packets("host"),
         arms=(
-            Arm("packets", Reported(1, "the goal")),
+            Arm("packets", Reported(1, "the goal"), title="packets per message"),
             Arm(
                 "time",
                 Reported("10 ms", "the goal"),
+                title="all messages in",
                 metric=metric.exchange_time(),
                 tolerance=AtMost(because="a single delayed ACK takes longer"),
             ),
@@ -110,7 +111,8 @@ EXERCISE = Exercise(
             asks="TCP_NODELAY turns Nagle's rule off. How many packets with data does a message then take?",
             experiment=packets,
             hints=(
-                Hint("That is with Nagle's rule. Without it nothing is held back.", 0.0, 0.2),
+                Hint("That takes a kernel that holds writes back. Without Nagle's rule it does not.", 0.0, 0.1),
+                Hint("That is with Nagle's rule. Without it nothing is held back.", 0.1, 0.2),
                 Hint("How many times does the program write?"),
             ),
         ),
