@@ -27,7 +27,7 @@ EXPERIMENT = Experiment(
         Arm("a-to-b", BOUND, title="A to B"),
         BACK,
         Arm("a-to-b-no-timestamps", BOUND, sysctls=WITHOUT, title="A to B, no timestamps"),
-        replace(BACK, name="b-to-a-no-timestamps", sysctls=WITHOUT),
+        replace(BACK, name="b-to-a-no-timestamps", sysctls=WITHOUT, title="B to A, no timestamps"),
     ),
     tolerance=AtMost(because="'no greater than' is a bound; all segments are looked at"),
 )
