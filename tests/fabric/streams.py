@@ -1,7 +1,8 @@
 """Send frames through a network at chosen moments, and see when each comes out: `python streams.py`.
 
 It runs in a guest. For each NAME.case of its folder, {"network", "seed", "ecn", "sends": [[ns, flow, bytes], ...]} with
-moments since the start, it leaves NAME.out: {"came": [[ns, number], ...], "qdiscs", "timeline", "differences"}. A frame is UDP over IPv4, and has the ECN code point of the case.
+moments since the start, it leaves NAME.out: {"came": [[ns, number], ...], "qdiscs", "timeline", "differences"}.
+A frame is UDP over IPv4, and has the ECN code point of the case.
 """
 
 from __future__ import annotations
