@@ -18,7 +18,7 @@ from rich.table import Table
 from rich.text import Text
 
 from lab.errors import LabError
-from lab.kernel import guest, landlock
+from lab.kernel import HOST_MEMORY, guest, landlock
 from lab.kernel.forbidden import NEEDS, forbidden
 from lab.kernel.host import running
 from lab.kernel.uml import cache
@@ -107,11 +107,12 @@ def _mininet() -> Check:
 
 def _memory() -> Check:
     wanted = Size(MEMORY.bytes * len(os.sched_getaffinity(0)))
-    free = Size(shutil.disk_usage("/dev/shm").free) if Path("/dev/shm").is_dir() else Size(0)
+    free = Size(shutil.disk_usage(HOST_MEMORY).free) if HOST_MEMORY.is_dir() else Size(0)
     if free.bytes >= wanted.bytes:
-        return Check("/dev/shm", True, f"{_gib(free)} free for the memory of guests")
+        return Check(str(HOST_MEMORY), True, f"{_gib(free)} free for the memory of guests")
     blocker = f"{_gib(free)} free, {_gib(wanted)} wanted: the memory of guests will lie on the disk, and be slower"
-    return Check("/dev/shm", None, blocker, f"sudo mount -o remount,size={wanted.bytes >> 20}M /dev/shm, or --jobs 1")
+    cure = f"sudo mount -o remount,size={wanted.bytes >> 20}M {HOST_MEMORY}, or --jobs 1"
+    return Check(str(HOST_MEMORY), None, blocker, cure)
 
 
 def _calls() -> Check:

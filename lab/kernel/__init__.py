@@ -12,7 +12,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from lab.kernel.base import Kernel, KernelMissing, Start, folder
+    from lab.kernel.base import HOST_MEMORY, Kernel, KernelMissing, Start, folder
     from lab.kernel.choice import choose, installed_kernels
     from lab.kernel.guest import (
         SCRATCH_PREFIX,
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from lab.kernel.uml.checkout import Checkout
 
 __all__ = [
+    "HOST_MEMORY",
     "SCRATCH_PREFIX",
     "Budget",
     "BuildFailed",

@@ -15,7 +15,9 @@ from lab.spec.clock import Clock, Place
 from lab.spec.variant import ResolvedVariant
 from lab.units import Size
 
-__all__ = ["Kernel", "KernelMissing", "Start", "folder"]
+__all__ = ["HOST_MEMORY", "Kernel", "KernelMissing", "Start", "folder"]
+
+HOST_MEMORY = Path("/dev/shm")  # files there are in the host's memory
 
 
 class KernelMissing(MachineError):

@@ -174,7 +174,7 @@ class Guest:
         job = {
             "command": list(start.command),
             "environment": {"PATH": ENVIRONMENT["PATH"], **start.environment},
-            "memory": None if start.memory is None else str(start.memory),
+            "memory": None if start.memory is None else str(start.memory / f"{SCRATCH_PREFIX}~{owner()}~"),
             "containment": containment,
             "folder": str(self.folder),
             "console": str(self.console),
@@ -189,6 +189,7 @@ class Guest:
             [sys.executable, "-I", "-S", "-B", str(HERE / "supervise.py")],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
             start_new_session=True,  # the terminal's Ctrl-C is for us, not for it
         )
         assert self._supervisor.stdin is not None
@@ -204,8 +205,9 @@ class Guest:
     ) -> None:
         self.end()
         self._supervisor.wait()
-        if self._supervisor.stdout is not None:
-            self._supervisor.stdout.close()
+        for stream in (self._supervisor.stdout, self._supervisor.stderr):
+            if stream is not None:
+                stream.close()
         shutil.rmtree(self.folder / "boot", ignore_errors=True)  # left only by a supervisor that was killed
 
     def end(self) -> None:
@@ -219,11 +221,19 @@ class Guest:
         assert self._supervisor.stdout is not None
         line = self._supervisor.stdout.readline()
         if not line:
-            raise GuestCrash("the guest's supervisor was killed, and the guest with it", self.console)
+            raise GuestCrash(f"the guest's supervisor {self._failed()}, and the guest with it", self.console)
         report: dict[str, Any] = json.loads(line)
         if report["reason"] == "exit" and report["status"] is not None:
             return self._result(report)
         raise self._error(report)
+
+    def _failed(self) -> str:
+        """Say how the supervisor ended without a word: by the last line that Python wrote, or by a signal."""
+        assert self._supervisor.stderr is not None
+        self._supervisor.wait()
+        said = self._supervisor.stderr.read().decode(errors="replace").split("\n")
+        last = next((line for line in reversed(said) if line.strip()), "")
+        return f"failed ({last.strip()})" if last else "was killed"
 
     def _result(self, report: dict[str, Any]) -> GuestResult:
         end = report["status"]

@@ -194,12 +194,14 @@ def _spawn(job: dict[str, Any], libc: ctypes.CDLL) -> int:
         os._exit(127)
 
 
-def _nameless(place: str) -> int:
-    """Open a new folder below `place` that is gone already: only a nameless file can be made in it."""
-    folder = f"{place}/replab.{os.urandom(8).hex()}"
+def _nameless(beginning: str) -> int:
+    """Open a new folder, whose path begins so, that is gone already: only a nameless file can be made in it."""
+    folder = beginning + os.urandom(8).hex()
     os.mkdir(folder, 0o700)
-    handle = os.open(folder, os.O_PATH | os.O_DIRECTORY)
-    os.rmdir(folder)
+    try:
+        handle = os.open(folder, os.O_PATH | os.O_DIRECTORY)
+    finally:
+        os.rmdir(folder)
     os.set_inheritable(handle, True)
     return handle
 

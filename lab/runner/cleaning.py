@@ -7,18 +7,19 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from lab.kernel import SCRATCH_PREFIX
+from lab.kernel import HOST_MEMORY, SCRATCH_PREFIX
 from lab.owner import is_dead, remove
 from lab.record.store import Store
 from lab.runner.guest import KEPT
 
 
 def sweep() -> Iterator[Path]:
-    """Remove the scratch folders of dead processes; yield each."""
-    for folder in Path(tempfile.gettempdir()).glob(f"{SCRATCH_PREFIX}~*"):
-        if is_dead(folder.name):
-            remove(folder)
-            yield folder
+    """Remove the scratch folders of dead processes, those for guests' memory too; yield each."""
+    for place in {Path(tempfile.gettempdir()), HOST_MEMORY}:
+        for folder in place.glob(f"{SCRATCH_PREFIX}~*"):
+            if is_dead(folder.name):
+                remove(folder)
+                yield folder
 
 
 def clean(results: Path) -> Iterator[str]:

@@ -309,6 +309,16 @@ def test_a_full_disk_is_an_error(kernel: UmlKernel, folder: Path) -> None:
         assert info.value.exit_code == 3
 
 
+def test_a_supervisor_that_does_not_start_is_told_in_one_line(
+    kernel: UmlKernel, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "supervise.py").write_text("raise OSError(5, 'Input/output error')\n")
+    monkeypatch.setattr("lab.kernel.guest.HERE", tmp_path)
+    with pytest.raises(GuestCrash, match=r"^the guest's supervisor failed \(OSError: \[Errno 5\] Input/output error\)"):
+        boot(kernel, folder, ["true"])
+    assert capfd.readouterr() == ("", "")
+
+
 def test_impossible_requests_are_refused(kernel: UmlKernel, folder: Path) -> None:
     with pytest.raises(InputError, match="64 bits"):
         boot(kernel, folder, ["true"], seed=-1)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from lab.errors import MachineError
 from lab.kernel import baseline
-from lab.kernel.base import Start
+from lab.kernel.base import HOST_MEMORY, Start
 from lab.kernel.containment import Containment, files_of
 from lab.kernel.root import Root
 from lab.spec.clock import Clock
@@ -57,7 +57,7 @@ def _command_line(program: Path, seccomp: bool, seed: int, clock: Clock, memory:
 
 def _memory_folder(memory: Size, folder: Path) -> Path:
     """Return where the guest's memory lives: in the host's memory if that has the room, else next to the trial."""
-    for place in (Path("/dev/shm"), folder):
+    for place in (HOST_MEMORY, folder):
         with contextlib.suppress(OSError):
             room = os.statvfs(place)
             if room.f_bavail * room.f_frsize >= memory.bytes and not room.f_flag & os.ST_NOEXEC:
