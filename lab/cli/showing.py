@@ -38,12 +38,20 @@ def _parts(claims: Claims) -> Iterator[RenderableType]:
 
 def _claim(claim: Claim) -> Iterator[RenderableType]:
     yield text.marked(claim.judged.declared.claim, "bold")
-    yield Text.assemble(("Why: ", "bold"), text.unmarked(claim.why)) if claim.verdict.kind != "skipped" else Text("")
+    yield _why(claim) if claim.verdict.kind != "skipped" else Text("")
     if claim.kernels:
         yield Text(text.unmarked(claim.kernels.text))
     yield Text("")
     yield text.block(claim.judged.result)
     yield bars.bars(claim)
+
+
+def _why(claim: Claim) -> Text:
+    """Return what decides the verdict, or explains it; how far an explanation goes stands before the colon."""
+    said = text.unmarked(claim.why)
+    if claim.grade and said.startswith(f"{claim.grade} "):
+        return Text.assemble((f"Why ({claim.grade}): ", "bold"), said.removeprefix(f"{claim.grade} "))
+    return Text.assemble(("Why: ", "bold"), said)
 
 
 def packets(claim: str, arm: str | None, results: Path) -> int:

@@ -29,7 +29,7 @@ def test_a_claim_has_answer_figures_reason_and_bars(toy: Toy) -> None:
     toy()
     said = shown("toy/header")
     assert "A header has 32 bytes" in said
-    assert "Why: demonstrated it was another header" in said
+    assert "Why (demonstrated): it was another header" in said
     assert "toy/header  not reproduced" in said
     bar = next(line for line in said.splitlines() if line.startswith("on ") and "█" in line)
     assert bar.rstrip().endswith("32 B")
