@@ -213,9 +213,12 @@ def _chosen(cases: Mapping[CaseKey, Case], records: Sequence[Record]) -> tuple[R
     return tuple(last.values())
 
 
-def _plainness(case: Case, trial: Trial) -> tuple[bool, bool]:
-    """Rank a trial by how well it shows the kernel that the run was for: one on a tree of its own does not."""
-    return bool(case.kernel and case.kernel.tree), "base" in trial.kernel
+def _plainness(case: Case, trial: Trial) -> tuple[bool, bool, bool]:
+    """Rank a trial by how well it shows the kernel and the clock that the run was for.
+
+    One on a tree of its own does not, and in a run in virtual time some arms have real time of their own.
+    """
+    return bool(case.kernel and case.kernel.tree), "base" in trial.kernel, trial.clock != "virtual"
 
 
 def _kernel(case: Case, trial: Trial) -> Mapping[str, Any]:
