@@ -170,8 +170,100 @@ links:
     ends: [sender, receiver]
     delay: 5 ms
 """
+_QUEUE = '''\
+"""Beside a transfer, a ping takes 140 ms through a full buffer of 125 kB, and 42 ms through fq_codel.
+
+Where the article says so.
+"""
+
+from lab import metric, model
+from lab.spec.experiment import Arm, Experiment, Reported, Within
+from lab.units import Duration
+from lab.workload import Bulk, Flow, Flows, Ping
+
+EXPERIMENT = Experiment(
+    topology="{claim}",
+    workload=Flows(
+        (
+            Flow("bulk", Bulk(duration=Duration.of("20 s"))),
+            Flow("ping", Ping(client="rival", count=190, interval=Duration.of("101 ms"))),
+        )
+    ),
+    metric=metric.of_flow("ping", metric.ping_rtt("max")),  # see lab/metric/queue.py for drops, marks and delays
+    arms=(
+        Arm(
+            "tail-drop",
+            Reported("140 ms", "140 ms through a full buffer", part="a full buffer"),
+            prediction=model.rtt_through_full_queue,
+        ),
+        Arm(
+            "fq_codel",
+            Reported("42 ms", "42 ms through fq_codel", part="fq_codel"),
+            links={{"uplink": {{"forward": {{"queue": "fq_codel"}}}}}},  # or codel, pie, cake, red, dualpi2, ...
+            prediction=model.rtt_of_sparse_flow,
+        ),
+    ),
+    tolerance=Within(0.05, because="the sentence has two digits"),
+    accuracy=Within(0.05, because="a frame more or less is 1.2 ms"),
+)
+'''
+_UPLINK = f"""\
+{_EDITOR}about: Two senders at home share an uplink of 10 Mbit/s, 20 ms long, with a buffer of 125 kB before it.
+hosts: [sender, rival, receiver]
+routers: [router]
+links:
+  access: {{{{ends: [sender, router], rate: 1 Gbit/s}}}}
+  rival-access: {{{{ends: [rival, router], rate: 1 Gbit/s}}}}
+  uplink:
+    ends: [router, receiver]
+    rate: 10 Mbit/s
+    delay: 20 ms
+    forward: {{{{queue: {{{{kind: bfifo, limit: 125 kB}}}}}}}}
+"""
+_CHANGE = '''\
+"""A link of 20 Mbit/s carries 18.8 Mbit/s of TCP, and 4.7 Mbit/s once it has slowed down to 5.
+
+Where the article says so.
+"""
+
+from lab import metric
+from lab.probe import Capture
+from lab.spec.experiment import Arm, Experiment, Reported, Within
+from lab.units import Duration
+from lab.workload import Bulk
+
+EXPERIMENT = Experiment(
+    topology="{claim}",  # it says when what changes
+    workload=Bulk(duration=Duration.of("15 s")),
+    probes=(Capture(node="receiver"),),
+    metric=metric.capture_goodput(2, 5, node="receiver"),  # what was acknowledged from 2 to 5 s
+    arms=(
+        Arm("before", Reported("18.8 Mbit/s", "carries 18.8 Mbit/s of TCP", part="before")),
+        Arm(
+            "after",
+            Reported("4.7 Mbit/s", "4.7 Mbit/s once it has slowed down", part="after"),
+            metric=metric.capture_goodput(10, 15, node="receiver"),
+        ),
+    ),
+    tolerance=Within(0.01, because="the sentence has two digits"),
+)
+'''
+_SLOWING = f"""\
+{_EDITOR}about: A link of 20 Mbit/s that has 5 from the fifth second on.
+hosts: [sender, receiver]
+links:
+  path:
+    ends: [sender, receiver]
+    rate: 20 Mbit/s
+    delay: 10 ms
+    forward:
+      queue: {{{{kind: pfifo, limit: 50}}}}
+      changes: [{{{{at: 5 s, rate: 5 Mbit/s}}}}] # or delay, loss, mtu, down; `trace: FILE` for a measured link
+"""
 TEMPLATES: Mapping[str, Template] = {
     "transfer": Template(_TRANSFER, _GIGABIT),
     "flows": Template(_FLOWS, _BOTTLENECK),
     "program": Template(_PROGRAM, _DELAY, {"_{claim}-ask.py": _ASK, "_{claim}-answer.py": _ANSWER}),
+    "queue": Template(_QUEUE, _UPLINK),
+    "change": Template(_CHANGE, _SLOWING),
 }

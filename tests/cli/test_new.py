@@ -54,8 +54,9 @@ def test_what_a_template_makes_has_no_mistake(type_in: Type, template: str) -> N
 
 
 @pytest.mark.guest
-def test_the_template_of_a_program_runs_as_it_is(type_in: Type) -> None:
-    type_in("lab new mine/one --template program")
+@pytest.mark.parametrize("template", ["program", "queue", "change"])
+def test_a_template_runs_as_it_is(type_in: Type, template: str) -> None:
+    type_in(f"lab new mine/one --template {template}")
     ran = type_in("lab run mine/one")
     assert ran.returncode == 0, ran.stderr
     assert "mine/one  reproduced" in ran.stdout
@@ -63,7 +64,10 @@ def test_the_template_of_a_program_runs_as_it_is(type_in: Type) -> None:
 
 def test_a_template_that_there_is_not_is_refused(type_in: Type, tmp_path: Path) -> None:
     done = type_in("lab new mine/one --template poem")
-    assert (done.returncode, done.stderr) == (2, "lab: --template poem: it is transfer, flows, program\n")
+    assert (done.returncode, done.stderr) == (
+        2,
+        "lab: --template poem: it is transfer, flows, program, queue, change\n",
+    )
     assert not list(tmp_path.iterdir())
 
 

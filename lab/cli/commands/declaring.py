@@ -48,7 +48,9 @@ def list_all(as_json: Json = False) -> None:
 @declaring.command()
 def new(
     name: Annotated[str, typer.Argument(metavar="ARTICLE/CLAIM", help="Name of the new claim.")],
-    template: Annotated[str, typer.Option(help="What it starts from: transfer, flows or program.")] = "transfer",
+    template: Annotated[
+        str, typer.Option(help="What it starts from: transfer, flows, program, queue or change.")
+    ] = "transfer",
     as_json: Json = False,
 ) -> None:
     """Write an experiment that runs as it is, and its test.
