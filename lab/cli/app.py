@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from importlib.metadata import version
+from typing import Annotated
+
 import typer
 
 from lab.cli.commands.campaigns import campaigns
@@ -23,11 +26,28 @@ __all__ = ["app"]
 
 app = typer.Typer(
     name="lab",
-    help="A network lab whose results anyone can reproduce to the byte.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
+
+
+def _say_version(asked: bool) -> None:
+    if asked:
+        typer.echo(f"replab {version('replab')}")
+        raise typer.Exit
+
+
+@app.callback()
+def _root(
+    _version: Annotated[
+        bool,
+        typer.Option("--version", callback=_say_version, is_eager=True, help="Print the version, and nothing else."),
+    ] = False,
+) -> None:
+    """A network lab whose results anyone can reproduce to the byte."""
+
+
 for commands in (machine, declaring, running, campaigns, stored, course, comparing, networks):
     app.add_typer(commands)
 app.add_typer(kernels, name="kernel")

@@ -32,6 +32,11 @@ def test_the_page_has_every_command_and_option() -> None:
             assert option in said
 
 
+def test_the_command_says_its_version() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    assert subprocess.check_output([LAB, "--version"], text=True) == f"replab {project['version']}\n"
+
+
 def test_a_line_that_troff_would_take_for_a_request_is_text() -> None:
     assert manual._text(".SH\n'x\n\\fB -a") == "\\&.SH\n\\&'x\n\\efB \\-a"
 
