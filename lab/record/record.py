@@ -18,6 +18,7 @@ __all__ = ["FORMAT", "Contents", "Fault", "Output", "Record", "RecordError", "di
 
 FORMAT = 1
 TRIAL_FILE, RECORD_FILE, HOST_FILE = "trial.json", "record.json", "host.json"
+RUN_OF = "run_of"  # in host.json
 _PARTS = {TRIAL_FILE: "trial", RECORD_FILE: "_contents", HOST_FILE: "host"}  # which property reads it
 _T = TypeVar("_T")
 
@@ -107,6 +108,11 @@ class Record:
     def started(self) -> str:
         """The date on which the trial started, as `lab.record.date` writes it; "" if the record does not tell."""
         return str(self.host.get("started", ""))
+
+    @property
+    def run_of(self) -> str:
+        """The address of the trial that was performed for this one, too (see `Store.share`); "" if it was itself."""
+        return str(self.host.get(RUN_OF, ""))
 
     @property
     def batch(self) -> str:

@@ -19,7 +19,17 @@ from lab import archive
 from lab.archive import ArchiveError
 from lab.errors import MachineError
 from lab.owner import living, private, sweep
-from lab.record.record import FORMAT, HOST_FILE, RECORD_FILE, TRIAL_FILE, Contents, Record, RecordError, digest
+from lab.record.record import (
+    FORMAT,
+    HOST_FILE,
+    RECORD_FILE,
+    RUN_OF,
+    TRIAL_FILE,
+    Contents,
+    Record,
+    RecordError,
+    digest,
+)
 from lab.record.trial import Trial, canonical
 
 __all__ = ["Stage", "Store", "StoreInUse"]
@@ -119,7 +129,7 @@ class Store:
         """
         if record.trial.run_address != trial.run_address:
             raise ValueError(f"{trial.address} is no other name of {record.address}")
-        renewed = {TRIAL_FILE: trial, HOST_FILE: {**record.host, "run_of": record.address}}
+        renewed = {TRIAL_FILE: trial, HOST_FILE: {**record.host, RUN_OF: record.address}}
         return self._take(record, trial.address, renewed)
 
     def receive(self, address: str, packed: BinaryIO, origin: str) -> Record:

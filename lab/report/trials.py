@@ -128,7 +128,7 @@ def _environment(record: Record) -> Iterator[str]:
     found = record.environment
     rows = [["Kernel", escape(str(found.get("kernel", html.DASH)))]]
     rows += [["Spun", _said(spin)] for spin in found.get("spins", ())]
-    rows += [["Run", escape(record.started[:10] or html.DASH)]]
+    rows += [["Run", escape(record.started[:10] or html.DASH) + _performed_for(record)]]
     yield html.table(["Part", "What the guest was"], rows, "bed")
     settings = found.get("sysctls", {})
     names = sorted({name for host in settings.values() for name in host})
@@ -138,6 +138,11 @@ def _environment(record: Record) -> Iterator[str]:
             [[html.code(name), *(escape(host.get(name, "")) for host in settings.values())] for name in names],
         )
         yield html.folded(f"{len(names)} settings of the kernel", shown)
+
+
+def _performed_for(record: Record) -> str:
+    """Say which trial's run it shares, if it does."""
+    return f", one run for this trial and <code>{escape(record.run_of)}</code>" if record.run_of else ""
 
 
 def _outputs(record: Record, place: Path) -> Iterator[str]:

@@ -168,4 +168,6 @@ def _linked(text: str) -> str:
 def _said(outcome: Record | LabError, stored: bool) -> str:
     if isinstance(outcome, LabError):
         return f"failed: {outcome}"
-    return "in the store" if stored else f"{outcome.host.get('wall_seconds', 0):.1f} s"
+    if stored:
+        return "in the store"
+    return "the same run" if outcome.run_of else f"{outcome.host.get('wall_seconds', 0):.1f} s"

@@ -6,6 +6,7 @@ import gzip
 from collections.abc import Callable
 from pathlib import Path
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -13,6 +14,7 @@ from hypothesis import strategies as st
 from lab.metric import Capture
 from lab.metric.pcap import GLOBAL, beginning
 from lab.record.record import Record
+from lab.record.store import Store
 from lab.report import trials
 from lab.report.commands import commands
 from lab.units import to_plain
@@ -39,6 +41,15 @@ def test_a_trials_folder_can_be_published(written: Path) -> None:
     assert "Time-sequence graph" in page
     for name in ("trial.json", "record.json", "qdiscs.before.json", "capture.receiver.eth0.pcap.gz"):
         assert (written / name).is_file()
+
+
+def test_a_shared_run_is_told(keep: Keep, tmp_path: Path) -> None:
+    first = keep("header")[0]
+    other = Store(tmp_path / "results").share(first, msgspec.structs.replace(first.trial, arm="another"))
+    trials.write([first, other], tmp_path / "report")
+    told = f"one run for this trial and <code>{first.address}</code>"
+    pages = [(tmp_path / "report" / "trials" / each.address / "index.html").read_text() for each in (first, other)]
+    assert [told in page for page in pages] == [False, True]
 
 
 def test_the_same_trial_makes_the_same_bytes(written: Path, tmp_path: Path) -> None:

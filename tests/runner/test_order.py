@@ -111,12 +111,11 @@ def test_what_leaves_the_same_bytes_is_performed_once(run: Run) -> None:
     same = [trial(arm, 0, "virtual") for arm in "ab"]
     found = run([*same, trial("a", 1, "virtual"), *TRIALS[:2]])
     first, second = (found[each.address] for each in same)
-    assert "run_of" not in first.host
-    assert second.host["run_of"] == first.address
+    assert (first.run_of, second.run_of) == ("", first.address)
     assert second.trial == same[1]
     others = [record for record in found.values() if record.address != second.address]
     assert len(others) == 4
-    assert not any("run_of" in record.host for record in others), "another repeat is performed, and so is real time"
+    assert not any(record.run_of for record in others), "another repeat is performed, and so is real time"
 
 
 def test_the_end_of_a_shared_run_is_told_of_each_trial(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
