@@ -186,9 +186,19 @@ def read_costs(file: Path) -> Costs:
 
 
 def _own(planned: Sequence[PlannedCase], shard: Shard, costs: Costs) -> set[Slot]:
-    """Return what is in the shard, whether this machine can run it or not."""
-    seconds = {slot: each.cost.seconds for each in planned if each.travels for slot in _slots(each)}
-    return shard.part({slot: costs.get(slot, estimated) for slot, estimated in seconds.items()})
+    """Return what is in the shard, whether this machine can run it or not. Trials that share a run are in one shard."""
+    runs: dict[Hashable, list[Slot]] = {}
+    seconds: dict[Slot, float] = {}
+    for each in planned:
+        if each.travels:
+            case = each.case
+            does = canonical(to_plain([case.network, case.workload, list(case.probes), list(case.middleboxes)]))
+            for slot in _slots(each):
+                runs.setdefault((does, case.kernel, slot[-2:]), []).append(slot)
+                seconds[slot] = costs.get(slot, each.cost.seconds)
+    together = {slots[0]: slots for slots in map(sorted, runs.values())}
+    mine = shard.part({first: seconds[first] for first in together})
+    return {slot for first in mine for slot in together[first]}
 
 
 def _performed(lacking: Sequence[PlannedTrial]) -> list[Cost]:

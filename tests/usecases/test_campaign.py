@@ -70,6 +70,19 @@ def test_shards_are_the_same_where_variants_lack() -> None:
     assert len(travelling) < sum(len(each.samples) for each in complete), "what runs in real time is in no shard"
 
 
+def test_trials_that_share_a_run_are_in_one_shard() -> None:
+    planned = plan(CLAIMS, Settings(Stub()))
+    runs: dict[Any, set[Any]] = {}
+    for each in planned:
+        for slot, trial in zip(_slots(each), each.trials, strict=True):
+            if each.travels:  # the stub is its own variant
+                runs.setdefault((trial.run_address, each.case.kernel), set()).add(slot)
+    assert any(len(slots) > 1 for slots in runs.values())
+    for number in range(1, 17):
+        own = _own(planned, Shard(number, 16), {})
+        assert all(slots <= own or not slots & own for slots in runs.values())
+
+
 def test_a_plan_lacks_what_the_store_lacks(tmp_path: Path) -> None:
     store = Store(tmp_path)
     asked = [(CLAIMS, Settings(Stub()))]
