@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from lab.metric.packets import Packets
 from lab.report import figures
 from lab.report.article import Article
 from lab.report.claim import Claim
@@ -193,3 +194,18 @@ def test_small_writes_in_words(written: Claim) -> None:
     sequence = figures.message_sequence(written, "plain").text
     assert "0 µs 2 B (seq 301:303, ack 21); " in sequence
     assert " 28 B (seq 303:331, ack 21); " in sequence
+
+
+def test_packets_of_one_moment_are_drawn_in_the_order_of_the_capture(
+    toy: Toy, here: Path, keep: Callable[..., object], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where computing takes no time, and the path none, all that follows a wait has one time."""
+    fine = Packets.__dict__["time_ns"].func
+    monkeypatch.setattr(Packets, "time_ns", property(lambda packets: fine(packets) // 10**7 * 10**7))
+    text = '"""Small writes stall."""\n' + SMALL_WRITES.replace("200 us", "0 us")
+    (here / "experiments" / "toy" / "small.py").write_text(text)
+    keep("small")
+    sequence = figures.message_sequence(toy()["small"], "plain").text
+    order = ["2 B (seq 301:303", "ACK (ack 303)", "28 B (seq 303:331", "ACK (ack 331)", "2 B (seq 21:23"]
+    places = [sequence.index(f" {each}") for each in order]
+    assert places == sorted(places)

@@ -143,8 +143,10 @@ def message_sequence(claim: TestedClaim, arm: str, message: int = 10) -> Html:
     end = int(server.time_ns[np.flatnonzero(server.data & (server.ack == last))[0]])
     own, answers = (client.seq >= first) & (client.seq < last), server.ack > first
     wait = _WAIT * (end - start) / 1e6
-    arrows = [_Arrow(at, at + there, text, True, data) for at, text, data in _within(client, own, start, end)]
-    arrows += [_Arrow(at - back, at, text, False, data) for at, text, data in _within(server, answers, start, end)]
+    arrows = [_Arrow(at, nr, at + there, text, True, data) for at, nr, text, data in _within(client, own, start, end)]
+    arrows += [
+        _Arrow(at - back, nr, at, text, False, data) for at, nr, text, data in _within(server, answers, start, end)
+    ]
     arrows = [drawn for run in _runs(sorted(arrows), wait) for drawn in _shortened(run)]
     figure, (panel,) = axes(size=(6.1, 0.36 * len(arrows) + 1.5))
     place, before = 0.0, arrows[0].sent
@@ -170,9 +172,13 @@ def message_sequence(claim: TestedClaim, arm: str, message: int = 10) -> Html:
 
 
 class _Arrow(NamedTuple):
-    """An arrow is a packet; times are in ms since the first of its message."""
+    """An arrow is a packet; times are in ms since the first of its message.
+
+    Where computing takes no time, packets are sent at one moment: the capture then says which came first.
+    """
 
     sent: float
+    packet: int  # index in the capture
     arrived: float
     text: str
     forward: bool
@@ -185,13 +191,13 @@ class _Arrow(NamedTuple):
         return self.sent if self.forward else self.arrived
 
 
-def _within(segments: Segments, wanted: Bools, start: int, end: int) -> Iterator[tuple[float, str, int]]:
-    """Yield (ms since `start`, what it is, bytes of data) for each packet from `start` to `end` that is wanted."""
+def _within(segments: Segments, wanted: Bools, start: int, end: int) -> Iterator[tuple[float, int, str, int]]:
+    """Yield (ms since `start`, index in the capture, what it is, bytes of data) for each packet wanted in that time."""
     for index in np.flatnonzero(wanted & (segments.time_ns >= start) & (segments.time_ns <= end)):
         payload, seq = int(segments.payload[index]), int(segments.seq[index])
         numbers = f"seq {seq}:{seq + payload}, ack {segments.ack[index]}" if payload else f"ack {segments.ack[index]}"
         said = f"{payload:,} B ({numbers})" if payload else f"ACK ({numbers})"
-        yield (int(segments.time_ns[index]) - start) / 1e6, said, payload
+        yield (int(segments.time_ns[index]) - start) / 1e6, int(segments.packet[index]), said, payload
 
 
 def _runs(arrows: Sequence[_Arrow], wait: float) -> Iterator[list[_Arrow]]:
