@@ -32,17 +32,23 @@ class Claim(TestedClaim):
 
     kernels: Html | None = None  # what became of it on each kernel, where there are records of several
 
-    def plot(self, kind: str = "", **options: Any) -> Html:
-        """Draw the figure of `lab.report.figures` called `kind`, with its `options`; unless named, the one that suits.
+    def plot(self, kind: str = "", *arms: str, **options: Any) -> Html:
+        """Draw the figure of `lab.report.figures` called `kind`, of these arms, with its `options`.
 
-        Raises InputError when no figure has that name.
+        Unless named, it is the figure that suits, of all arms. Raises InputError when no figure has that name,
+        or when it does not take these.
         """
         from lab.report import figures  # brings matplotlib, which a verdict has no use for
 
         name = kind or ("sweep" if any(case.value for case in self.judged.cases) else "bars")
         if name not in figures.__all__:
             raise InputError(f"no figure is called '{name}'; there is {', '.join(figures.__all__)}")
-        drawn: Html = getattr(figures, name)(self, **options)
+        figure = getattr(figures, name)
+        try:
+            inspect.signature(figure).bind(self, *arms, **options)
+        except TypeError as error:
+            raise InputError(f"the figure '{name}' is not drawn like that: {error}") from error
+        drawn: Html = figure(self, *arms, **options)
         return drawn
 
     @property

@@ -133,6 +133,7 @@ def test_a_claim_draws_itself(claims: Claims, tmp_path: Path) -> None:
         picture.save(tmp_path / name)
         assert (tmp_path / name).read_bytes().startswith(start)
     assert "header_lengths" not in (text := claims["header"].plot().text)
+    assert claims["header"].plot("bars", "on").text != claims["header"].plot("bars").text, "of the arms that are named"
     assert "toy.header.bars" in text, "what suits a claim without a sweep"
     assert "toy.sweep.sweep" in claims["sweep"].plot().text
     assert claims.plot("header_lengths").text.count("<figure") == 2, "as many as have a capture and no sweep"
@@ -140,6 +141,8 @@ def test_a_claim_draws_itself(claims: Claims, tmp_path: Path) -> None:
         claims["unrun"].plot().save(tmp_path / "a.svg")
     with pytest.raises(InputError, match=r"no figure is called 'pie'; there is .*bars, counters"):
         claims["header"].plot("pie")
+    with pytest.raises(InputError, match="'header_lengths' is not drawn like that: too many positional arguments"):
+        claims["header"].plot("header_lengths", "on")
 
 
 def test_what_passes_has_the_expected_verdict_and_a_good_model(claims: Claims) -> None:
