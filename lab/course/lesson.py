@@ -105,12 +105,12 @@ class Seen:
         judged = self.outcome.judged if self.outcome else None
         return Claim(judged, in_report=False) if judged else None
 
-    def plot(self, kind: str = "", **options: Any) -> Html:
+    def plot(self, kind: str = "", *arms: str, **options: Any) -> Html:
         """Draw one of `lab.report.figures`, as `Claim.plot` does."""
-        return self.claim.plot(kind, **options) if self.claim else self._nothing
+        return self.claim.plot(kind, *arms, **options) if self.claim else self._nothing
 
-    def packets(self, first: int = 0, count: int = 12, arm: str | None = None) -> Html:
-        """Open the capture: show some packets, and copy it to `captures/`, where Wireshark can open it."""
+    def packets(self, first: int = 1, count: int = 12, arm: str | None = None) -> Html:
+        """Open the capture: show `count` packets from number `first` on, and copy it to `captures/`, for Wireshark."""
         if self.claim is None:
             return self._nothing
         each = self.claim.arms(*([arm] if arm else []))[0]

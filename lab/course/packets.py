@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from dataclasses import dataclass
 from pathlib import Path
 
 from lab.metric import Capture
@@ -13,40 +14,61 @@ __all__ = ["opened"]
 
 _FOLDER = Path("captures")
 _FLAGS = {SYN: "SYN", FIN: "FIN", RST: "RST", PSH: "PSH", ACK: "ACK"}
-_HEAD = ("No.", "Time, ms", "From", "To", "Flags", "Seq", "Ack", "Window", "Header, B", "Payload, B", "MSS")
+_HEAD = ("No.", "Time, ms", "From", "To", "Flags", "Seq", "Ack", "Window, B", "Header, B", "Payload, B", "MSS")
 
 
 def opened(capture: Path, name: str, first: int, count: int) -> Html:
-    """Show `count` packets of TCP from the one numbered `first` on, and copy the capture to `captures/` under `name`.
+    """Show up to `count` packets from number `first` on, those of TCP, and copy the capture to `captures/` as `name`.
 
-    Sequence numbers count from the first of their direction, as Wireshark shows them. Raises OSError, CaptureError.
+    As Wireshark shows them, packets count from 1, sequence numbers from the first of their direction, and a window is
+    in bytes, scaled as its SYN announces. Raises OSError, CaptureError.
     """
     _FOLDER.mkdir(exist_ok=True)
     shutil.copyfile(capture, _FOLDER / name)
     read = Capture(capture)
-    start: dict[int, int] = {}
-    for packet in range(min(first + count, len(read))):
-        if read.tcp[packet]:
-            start.setdefault(int(read.flow[packet]), int(read.seq[packet]))
-    shown = [packet for packet in range(first, min(first + count, len(read))) if read.tcp[packet]]
+    ways: dict[int, _Way] = {}
+    begin = max(first, 1) - 1
+    end = min(begin + count, len(read))
+    for packet in range(end):
+        if read.tcp[packet] and int(read.flow[packet]) not in ways:
+            ways[int(read.flow[packet])] = _way(read, packet)
+    shown = [packet for packet in range(begin, end) if read.tcp[packet]]
     link = f'<a href="{_FOLDER / name}">{code(str(_FOLDER / name))}</a>'
     said = f"<p>{len(read):,} packets; all of them, for Wireshark, are in {link}.</p>"
-    return Html(scrolled(table(_HEAD, [_row(read, packet, start) for packet in shown]), "Packets"), said)
+    return Html(scrolled(table(_HEAD, [_row(read, packet, ways) for packet in shown]), "Packets"), said)
 
 
-def _row(read: Capture, packet: int, start: dict[int, int]) -> list[str]:
+@dataclass(frozen=True)
+class _Way:
+    """Says from where one direction of a connection counts, and by how much its windows are shifted."""
+
+    start: int
+    shift: int | None  # None: no SYN was captured, or it does not scale
+
+
+def _way(read: Capture, packet: int) -> _Way:
+    """Read that off the direction's first packet."""
+    shift = read.options(packet).window_scale if read.flags[packet] & SYN else None
+    return _Way(int(read.seq[packet]), shift)
+
+
+def _row(read: Capture, packet: int, ways: dict[int, _Way]) -> list[str]:
+    own = ways[int(read.flow[packet])]
     flow = read.flows[int(read.flow[packet])]
-    back = read.flows.index(flow.reverse) if flow.reverse in read.flows else -1
+    back = ways.get(read.flows.index(flow.reverse)) if flow.reverse in read.flows else None
     flags, mss = int(read.flags[packet]), read.options(packet).mss
-    acks = flags & ACK and back in start
+    # RFC 7323, section 2.2: both ends scale, or neither does, and never in a SYN.
+    scales = back and back.shift is not None and own.shift is not None and not flags & SYN
+    window = int(read.window[packet]) << (own.shift or 0 if scales else 0)
     return [
         str(packet + 1),
         f"{int(read.time_ns[packet] - read.time_ns[0]) / 1e6:.3f}",
         f"{flow.source}:{flow.source_port}",
         f"{flow.destination}:{flow.destination_port}",
         " ".join(word for bit, word in _FLAGS.items() if flags & bit),
-        str((int(read.seq[packet]) - start[int(read.flow[packet])]) % (1 << 32)),
-        str((int(read.ack[packet]) - start[back]) % (1 << 32)) if acks else "",
-        *(str(int(column[packet])) for column in (read.window, read.header_length, read.payload)),
+        str((int(read.seq[packet]) - own.start) % (1 << 32)),
+        str((int(read.ack[packet]) - back.start) % (1 << 32)) if back and flags & ACK else "",
+        str(window),
+        *(str(int(column[packet])) for column in (read.header_length, read.payload)),
         "" if mss is None else str(mss),
     ]
