@@ -13,6 +13,7 @@ from rich.text import Text
 
 if TYPE_CHECKING:
     from lab.course.grading import Grade, Grades
+    from lab.course.outcome import Verdict
 
 __all__ = ["render"]
 
@@ -50,14 +51,20 @@ def _steps(steps: Sequence[Grade]) -> Iterator[RenderableType]:
     for step in steps:
         if step.verdict in ("wrong", "broken"):
             answer = "" if step.answer is None else f" = {step.answer}"
-            said = f"{step.verdict}  {step.step}{answer}  {step.says}"
-            yield _indented(Text.assemble((step.verdict, _COLOURS[step.verdict]), said.removeprefix(step.verdict)), 4)
+            yield _item(step.verdict, f"{step.step}{answer}  {step.says}")
     empty = [step.step for step in steps if step.verdict == "empty"]
     if empty:
-        yield _indented(Text.assemble(("empty", _COLOURS["empty"]), f"  {', '.join(empty)}"), 4)
+        yield _item("empty", ", ".join(empty))
 
 
-def _indented(text: Text, by: int) -> RenderableType:
+def _item(verdict: Verdict, says: str) -> RenderableType:
+    """Put the verdict before a paragraph, and the paragraph's other lines below its first."""
+    item = Table.grid(padding=(0, 2))
+    item.add_row(Text(verdict, style=_COLOURS[verdict]), Text(says))
+    return _indented(item, 4)
+
+
+def _indented(text: RenderableType, by: int) -> RenderableType:
     return Padding(text, (0, 0, 0, by), expand=False)
 
 

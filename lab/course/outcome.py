@@ -100,7 +100,7 @@ def _reached(step: Reach, judged: JudgedClaim) -> str:
     """Say which goals are reached, and give the hints for those that are not."""
     counted = [each for each in judged.result.results if each.counts]
     titles = {case.key: case.title for case in judged.cases}
-    goals = "; ".join(f"{titles[each.key]} {_against(each)}" for each in counted)
+    goals = "; ".join(f"{titles[each.key]}: {_against(each)}" for each in counted)
     missed = [each.arm for each in counted if each.verdict and each.verdict.kind != "reproduced"]
     hints = [step.hints[arm] for arm in missed if arm in step.hints]
     return " ".join([f"{goals[0].upper()}{goals[1:]}.", *hints])

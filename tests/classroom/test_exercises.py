@@ -44,6 +44,7 @@ MISTAKES: list[tuple[str, str, Answer, str]] = [
     ("5-two-sizes", "goodput", 94.1, "38 of Ethernet"),
     ("5-two-sizes", "mss", 1000, "1500 bytes"),
     ("6-sawtooth", "period", 2.8, "half of it is left"),
+    ("6-sawtooth", "goodput", 18.8, "at the top of the sawtooth"),
     ("6-sawtooth", "goodput", 9.3, "at the bottom of the sawtooth"),
     ("6-sawtooth", "queue", 10, "still fill the path"),
     ("7-bufferbloat", "fifo", 20, "empty path"),

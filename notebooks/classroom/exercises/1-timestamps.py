@@ -20,7 +20,7 @@ def goodput(said: Reported, timestamps: int) -> Experiment:
         workload=SHORT,
         probes=(Capture(node="sender"),),
         metric=metric.bulk_goodput(),
-        arms=(Arm("said", said),),
+        arms=(Arm("said", said, title=f"{'with' if timestamps else 'without'} timestamps"),),
         tolerance=Within(0.001, because="the formula leaves nothing out but the first few packets"),
     )
 
@@ -39,7 +39,7 @@ def cost(mtu: Answer) -> Experiment:
             Arm(
                 "share-left",
                 Reported(0.9979998, "the goal"),
-                title="share of the goodput that is left",
+                title="goodput with timestamps over goodput without",
                 relative_to="without",
             ),
         ),
@@ -80,7 +80,7 @@ EXERCISE = Exercise(
         ),
         Choose(
             name="why",
-            asks="Of the 1000 Mbit/s, some 58 do not arrive as payload. Where are they?",
+            asks="Some of the 1000 Mbit/s do not arrive as payload. Where are they?",
             options={
                 "a": "The receiver's buffer is too small, so the sender pauses.",
                 "b": "They are headers, checksums and gaps around the payload of each packet.",

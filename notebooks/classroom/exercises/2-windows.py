@@ -28,7 +28,7 @@ def one_window(said: Reported) -> Experiment:
         workload=AT_ONCE,
         probes=(Capture(node="sender"),),
         metric=GROWN,
-        arms=(Arm("said", said),),
+        arms=(Arm("said", said, title="a buffer of 400,000 bytes"),),
         tolerance=Within(0.05, because="a sender gathers segments before it sends: the window has gaps"),
     )
 
@@ -74,16 +74,16 @@ EXERCISE = Exercise(
         ),
         Choose(
             name="why",
-            asks="Half of the time the link is idle. What would a link of 1 Gbit/s in its place change?",
+            asks="The link is idle for much of the time. What would a link of 1 Gbit/s in its place change?",
             options={
                 "a": "The goodput would be ten times as high.",
-                "b": "The goodput would grow to twice as much, since the idle half would be used.",
+                "b": "The goodput would grow to twice as much, since the idle time would be used.",
                 "c": "The goodput would fall: the receiver's buffer would overflow.",
                 "d": "The sender would wait longer for each ACK, and the goodput would stay as it is.",
             },
             remarks={
                 "a": "Ten times the rate needs ten times the window in flight. Who allows that?",
-                "b": "The idle half is the wait for an ACK. A faster link does not bring it sooner.",
+                "b": "The idle time is the wait for ACKs. A faster link does not bring it sooner.",
                 "c": "The sender keeps to the window, so the buffer cannot overflow.",
                 "d": "One window in a round trip is 50 Mbit/s on any link that is fast enough.",
             },

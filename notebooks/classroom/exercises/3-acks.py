@@ -32,7 +32,7 @@ def counted(said: Reported) -> Experiment:
         workload=SHORT,
         probes=(Capture(node="receiver"),),
         metric=acks_a_second,
-        arms=(Arm("said", said),),
+        arms=(Arm("said", said, title="no offloads"),),
         tolerance=Within(0.01, because="the formula leaves nothing out"),
     )
 
@@ -55,13 +55,13 @@ def joined(wait: Answer) -> Experiment:
             Arm(
                 "your-wait",
                 Reported(10, "the goal"),
-                title="joined with your wait",
+                title="segments for an ACK with your wait",
                 hosts=waiting(int(wait)),
             ),
             Arm(
                 "a-microsecond-less",
                 Reported(3, "the goal"),
-                title="joined with a microsecond less",
+                title="segments for an ACK with a microsecond less",
                 hosts=waiting(int(wait) - 1),
                 tolerance=AtMost(because=NOTHING),
             ),

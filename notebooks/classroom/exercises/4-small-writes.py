@@ -60,7 +60,7 @@ def quick(way: Answer) -> Experiment:
             Arm(
                 "time",
                 Reported("10 ms", "the goal"),
-                title="all messages in",
+                title="time for all messages",
                 metric=metric.exchange_time(),
                 tolerance=AtMost(because="a single delayed ACK takes longer"),
             ),

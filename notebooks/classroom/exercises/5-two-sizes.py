@@ -20,7 +20,7 @@ def narrow(said: Reported, measure: Metric, tolerance: Tolerance) -> Experiment:
         workload=SHORT,
         probes=(Capture(node="sender"),),
         metric=measure,
-        arms=(Arm("said", said),),
+        arms=(Arm("said", said, title="the MSS as announced"),),
         tolerance=tolerance,
     )
 

@@ -7,7 +7,7 @@ from lab.probe import Capture, TcpInfo
 from lab.record.record import Record
 from lab.spec.claimed import Reported
 from lab.spec.exercise import Answer, Choose, Exercise, Hint, Predict, Reach
-from lab.spec.experiment import Arm, AtLeast, AtMost, Experiment, Within
+from lab.spec.experiment import Arm, AtLeast, AtMost, Experiment, Metric, Within
 from lab.units import Duration, Value
 from lab.workload import Bulk
 
@@ -42,18 +42,17 @@ def longest_round_trip(record: Record) -> Value:
     return Value(float(samples["rtt"][since >= STEADY].max()) / 1e6, "s")
 
 
-def short_queue(said: Reported, of: str) -> Experiment:
+def short_queue(said: Reported, measure: Metric, tolerance: float) -> Experiment:
     """Reno with next to no queue before the link."""
-    measures = {"period": seconds_between_losses, "goodput": metric.acked_goodput(STEADY, END)}
     return Experiment(
         topology=PAIR,
         links=queued(SHORT),
         workload=RENO,
         probes=(Capture(node="sender"), TcpInfo(node="sender")),
-        metric=measures[of],
-        arms=(Arm("said", said),),
+        metric=measure,
+        arms=(Arm("said", said, title=f"a queue of {SHORT} frames"),),
         tolerance=Within(
-            0.25, because="a loss is noticed and mended in round trips of its own, and five frames may queue"
+            tolerance, because="a loss is noticed and mended in round trips of its own, and five frames may queue"
         ),
     )
 
@@ -92,7 +91,7 @@ EXERCISE = Exercise(
             name="period",
             asks="How many seconds pass from one loss to the next?",
             unit="s",
-            experiment=lambda said: short_queue(said, "period"),
+            experiment=lambda said: short_queue(said, seconds_between_losses, 0.25),
             hints=(
                 Hint("The window need not grow from nothing: after a loss half of it is left.", 1.4, 2.5),
                 Hint("It grows by one segment in a round trip, not in a second.", 10.0),
@@ -104,7 +103,7 @@ EXERCISE = Exercise(
             name="goodput",
             asks="How many Mbit/s of payload does the link carry in the long run?",
             unit="Mbit/s",
-            experiment=lambda said: short_queue(said, "goodput"),
+            experiment=lambda said: short_queue(said, metric.acked_goodput(STEADY, END), 0.1),
             hints=(
                 Hint("So much it carries at the top of the sawtooth. What does it carry at the bottom?", 1.2),
                 Hint("So much it carries at the bottom of the sawtooth. What does it carry at the top?", 0.0, 0.8),

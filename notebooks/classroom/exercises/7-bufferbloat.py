@@ -33,7 +33,7 @@ def waits(said: Reported, links: dict[str, dict[str, object]]) -> Experiment:
         workload=BOTH,
         probes=PROBES,
         metric=metric.of_flow("ping", metric.ping_rtt("max")),
-        arms=(Arm("said", said),),
+        arms=(Arm("said", said, title="the slowest ping"),),
         tolerance=Within(0.1, because="the sender may find the queue a few frames short of full"),
     )
 
