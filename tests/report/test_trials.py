@@ -32,6 +32,10 @@ def written(keep: Keep, tmp_path: Path) -> Path:
     return tmp_path / "report" / "trials" / record.address
 
 
+def contents(folder: Path) -> dict[Path, bytes]:
+    return {path.relative_to(folder): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
 def test_a_trials_folder_can_be_published(written: Path) -> None:
     page = (written / "index.html").read_text()
     for text in ("toy/header: on", "1, repeat 0", "virtual time", "SHA-256", "7.2.13-1"):
@@ -39,7 +43,9 @@ def test_a_trials_folder_can_be_published(written: Path) -> None:
     assert 'href="../../toy.html#header"' in page
     assert 'href="capture.sender.eth0.pcap.gz"' in page
     assert "Time-sequence graph" in page
-    for name in ("trial.json", "record.json", "qdiscs.before.json", "capture.receiver.eth0.pcap.gz"):
+    assert 'href="early/program.out"' in page, "the output of one of several flows"
+    names = ("trial.json", "record.json", "qdiscs.before.json", "capture.receiver.eth0.pcap.gz", "early/program.out")
+    for name in names:
         assert (written / name).is_file()
 
 
@@ -55,9 +61,7 @@ def test_a_shared_run_is_told(keep: Keep, tmp_path: Path) -> None:
 def test_the_same_trial_makes_the_same_bytes(written: Path, tmp_path: Path) -> None:
     trials.write([Record(tmp_path / "results" / written.name[:2] / written.name)], tmp_path / "again")
     again = tmp_path / "again" / "trials" / written.name
-    assert {path.name: path.read_bytes() for path in again.iterdir()} == {
-        path.name: path.read_bytes() for path in written.iterdir()
-    }
+    assert contents(again) == contents(written)
 
 
 def test_the_copied_capture_has_the_same_packets(written: Path, tmp_path: Path) -> None:
