@@ -103,3 +103,21 @@ def test_chance_has_its_seed_and_a_card_its_burst(keep: Keep) -> None:
     said = commands(network, wires)
     assert "netem delay 100ms loss 1% rate 1gbit 24 limit 5 seed 42\n" in said
     assert "qdisc add dev eth0 root tbf rate 20mbit burst 3076 limit 15140 overhead 24\n" in said
+
+
+def test_a_queue_stands_before_its_wire(keep: Keep) -> None:
+    (record,) = keep("rate")
+    network, wires = to_plain(record.trial.network), record.json("qdiscs.before.json")
+    parameters = [["ce_threshold", "246 us"], ["ecn", True], ["limit", 10000]]
+    network["links"][0]["forward"] |= {"rate": "10 Mbit/s", "queue": {"kind": "codel", "parameters": parameters}}
+    wires.append({"node": "path", "interface": "q0b", "direction": "forward", "kind": "codel", "options": {}})
+    said = commands(network, wires)
+    assert "filter add dev w0a ingress matchall action mirred egress redirect dev q0b\n" in said
+    assert "filter add dev p0b ingress matchall action mirred egress redirect dev w0b\n" in said
+    assert "filter add dev w0b ingress matchall action mirred egress redirect dev w0a\n" in said, (
+        "the way back has none"
+    )
+    assert "class add dev q0b parent 1: classid 1:1 htb rate 10mbit overhead 24 burst 1 cburst 1\n" in said
+    assert "qdisc add dev q0b parent 1:1 codel ce_threshold 246us ecn limit 10000\n" in said
+    network["links"][0]["forward"] |= {"queue": {"kind": "bfifo", "parameters": [["limit", "62500 B"]]}}
+    assert "qdisc add dev q0b parent 1:1 bfifo limit 62500\n" in commands(network, wires)
