@@ -55,7 +55,7 @@ class Article(Claims):
         source = self.source
         return "\n".join(
             [
-                f"<h1>{escape(source.headline or source.title)}</h1>",
+                f"<h1>{html.prose(source.headline or source.title)}</h1>",
                 f'<p class="source">{_bibliography(source)}</p>',
                 *([f'<p class="answer">{html.prose(source.answer)}</p>'] if source.answer else []),
                 _cards(self),
