@@ -27,7 +27,13 @@ def told(here: Path, toy: Toy) -> Article:
 
 def test_the_answer_comes_first(told: Article) -> None:
     page = told._repr_html_()
-    parts = ["<h1>It is <code>so</code>", "A toy &amp; more", '<p class="answer">Because.', '<ul class="counts">', '<ol class="dots"']
+    parts = [
+        "<h1>It is <code>so</code>",
+        "A toy &amp; more",
+        '<p class="answer">Because.',
+        '<ul class="counts">',
+        '<ol class="dots"',
+    ]
     assert [page.index(part) for part in parts] == sorted(page.index(part) for part in parts)
     assert "<strong>1</strong>" in page
     assert "not reproduced</span> (1 demonstrated)" in page, "how well the failures are explained"
