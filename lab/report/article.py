@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from html import escape
 from typing import Self
+from urllib.parse import urlsplit
 
 from lab.report import html
 from lab.report.claim import Claim
@@ -54,7 +55,7 @@ class Article(Claims):
         source = self.source
         return "\n".join(
             [
-                f"<h1>{escape(source.headline or source.title)}</h1>",
+                f"<h1>{html.prose(source.headline or source.title)}</h1>",
                 f'<p class="source">{_bibliography(source)}</p>',
                 *([f'<p class="answer">{html.prose(source.answer)}</p>'] if source.answer else []),
                 _cards(self),
@@ -120,7 +121,7 @@ def _bibliography(source: Source) -> str:
     parts = [about, escape(source.author) if _known(source.author) else "author not named"]
     parts += [escape(source.date)] if source.date else []
     if source.url.startswith("http"):
-        parts.append(f'<a href="{escape(source.url)}">{escape(source.url)}</a>')
+        parts.append(f'<a href="{escape(source.url)}">{escape(urlsplit(source.url).netloc)}</a>')  # all of it in print
     return ", ".join(parts)
 
 

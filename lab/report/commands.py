@@ -13,6 +13,8 @@ __all__ = ["commands"]
 Plain = Mapping[str, Any]
 
 _ETHERNET = 14  # bytes of a frame's header
+_WIRE = 24  # bytes that a frame takes beside: preamble, FCS and gap
+_WORDS = ("diffserv", "isolation", "ack_filter")  # of cake, whose values stand alone
 _CHANCES = ("loss", "duplicate", "reorder")
 
 
@@ -44,16 +46,53 @@ def _links(network: Plain) -> Iterator[str]:
 
 
 def _wires(network: Plain, qdiscs: Sequence[Plain]) -> Iterator[str]:
-    """Yield each direction: what comes in at one side leaves at the other, through its qdisc."""
+    """Yield each direction: what comes in at one side leaves at the other, through its qdisc, or its queue and that."""
+    staged = {(each["node"], each["interface"]) for each in qdiscs if each["interface"].startswith("q")}
     for each in qdiscs:
         way, leaves = each["node"], each["interface"]
+        if (way, leaves) in staged:
+            yield from _queue(network, way, leaves, each["direction"])
+            continue
         if leaves[-1] in "ab" and leaves.startswith("w"):
             enters = leaves[:-1] + ("a" if leaves.endswith("b") else "b")
+            inward, outward = f"q{leaves[1:]}", f"p{leaves[1:]}"
             yield f"# {way}, {each['direction']}"
-            yield f"tc -n {way} qdisc add dev {enters} ingress"
-            yield f"tc -n {way} filter add dev {enters} ingress matchall action mirred egress redirect dev {leaves}"
+            if (way, inward) in staged:
+                yield f"ip link add {inward} netns {way} type veth peer name {outward} netns {way}"
+                yield from (f"ip -n {way} link set {end} up" for end in (inward, outward))
+                yield from _redirect(way, enters, inward)
+                enters = outward
+            yield from _redirect(way, enters, leaves)
         said = _netem(each["options"]) if each["kind"] == "netem" else _tbf(each["options"], _mtu(network, way, leaves))
         yield f"tc -n {way} qdisc add dev {leaves} root {each['kind']} {said}"
+
+
+def _redirect(node: str, enters: str, leaves: str) -> Iterator[str]:
+    yield f"tc -n {node} qdisc add dev {enters} ingress"
+    yield f"tc -n {node} filter add dev {enters} ingress matchall action mirred egress redirect dev {leaves}"
+
+
+def _queue(network: Plain, link: str, interface: str, way: str) -> Iterator[str]:
+    """Yield the queue in front of a direction's wire, with what was set, below what lets its frames go one by one."""
+    direction = next(each[way] for each in network["links"] if each["name"] == link)
+    tc = f"tc -n {link}"
+    place = "root"
+    if direction["rate"]:
+        rate = f"rate {_tight(direction['rate'])} overhead {_WIRE} burst 1 cburst 1"
+        yield f"{tc} qdisc add dev {interface} root handle 1: htb default 1"
+        yield f"{tc} class add dev {interface} parent 1: classid 1:1 htb {rate}"
+        place = "parent 1:1"
+    queue = direction["queue"]
+    yield " ".join([f"{tc} qdisc add dev {interface} {place} {queue['kind']}", *map(_option, queue["parameters"])])
+
+
+def _option(parameter: Sequence[Any]) -> str:
+    key, value = parameter
+    if isinstance(value, bool):
+        return str(key) if value else f"no{key}"
+    if key in _WORDS:
+        return str(value)
+    return f"{key} {_bytes(value) if str(value).endswith('B') else _tight(value)}"
 
 
 def _mtu(network: Plain, node: str, interface: str) -> int:

@@ -54,6 +54,8 @@ _SIGNS_OF_PRINT = (
     (re.compile(r"(?<=[\w)]) x (?=[\w(])"), " × "),
     (re.compile(r"(?<=RFC )(\d{3,4}),? (?:section )?(\d{1,2}(?:\.\d+)*)(?=[^\d]|$)"), r"\1 §\2"),
 )
+# In escaped text: `code`, and the space between a figure and its unit.
+_MARKS = re.compile(r"`(?P<code>[^`]+)`|(?<=\d) (?=(?:%|[mnµ]?s|min|h|[kMG]?B|[KM]iB|[kMG]?bit/s)(?!\w))")
 _ROW = ' role="row"'
 # What a tolerance calls itself -> what a page says, next to a figure that has its sign.
 _ALLOWED = {"exactly": "exact", "at least that": "a bound", "at most that": "a bound"}
@@ -130,8 +132,12 @@ def code(text: str) -> str:
 
 
 def prose(text: str) -> str:
-    """Escape text and mark up the `code` in it."""
-    return re.sub(r"`([^`]+)`", r"<code>\1</code>", escape(typeset(text), quote=False))
+    """Escape text, mark up the `code` in it, and keep figures and their units in one line."""
+    return _MARKS.sub(_marked, escape(typeset(text), quote=False))
+
+
+def _marked(found: re.Match[str]) -> str:
+    return f"<code>{found['code']}</code>" if found["code"] else "\N{NO-BREAK SPACE}"
 
 
 def typeset(text: str) -> str:

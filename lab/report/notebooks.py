@@ -164,6 +164,9 @@ def _execute(path: Path, environment: Mapping[str, str], kernels: _Kernels) -> A
         notebook = nbformat.read(path, as_version=4)
     except (OSError, ValueError, nbformat.ValidationError) as error:
         raise InputError(f"{path} cannot be read as a notebook: {error}") from error
+    for cell in notebook.cells:
+        if cell.cell_type == "code":
+            cell.execution_count = None  # that of the stored outputs: a message names the cell that was executed last
     with tempfile.TemporaryDirectory(prefix="lab-") as private:
         manager = AsyncKernelManager(
             kernel_spec_manager=KernelSpecManager(kernel_dirs=[]),  # Python's own, whatever else is registered

@@ -50,6 +50,7 @@ def _write(folder: Path, source: Path) -> None:
             cut = beginning(record.path(name).read_bytes(), _PACKETS, _HEADERS)
             (place / copy_of(name)).write_bytes(gzip.compress(cut, mtime=0))
         elif not name.endswith(_BINARY) and output.bytes <= _COPIED:
+            (place / name).parent.mkdir(parents=True, exist_ok=True)  # each of several flows has a folder of outputs
             shutil.copyfile(record.path(name), place / name)
     (place / "index.html").write_text(_page(record, place), encoding="utf-8")
 

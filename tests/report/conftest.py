@@ -143,6 +143,7 @@ def _keep(store: Store, loaded: LoadedExperiment, case: Case, text: str, changed
     }
     if loaded.id == "toy/header":
         outputs["capture.receiver.eth0.pcap"] = (DATA / "hole.pcap").read_bytes()
+        outputs["early/program.out"] = b"one of several flows\n"
     if loaded.id == "toy/small":
         outputs["capture.sender.eth0.pcap"] = (DATA / "small_writes.pcap").read_bytes()
         outputs["small_writes.json"] = (DATA / "small_writes.json").read_bytes()
@@ -152,6 +153,7 @@ def _keep(store: Store, loaded: LoadedExperiment, case: Case, text: str, changed
         outputs["tcp_info.sender.bin"] = b"".join(_sample(100 * index) for index in range(50))
     with store.stage(Trial(**inputs | changed)) as stage:
         for name, content in outputs.items():
+            (stage.out / name).parent.mkdir(exist_ok=True)
             (stage.out / name).write_bytes(content)
         return stage.commit({})
 

@@ -27,10 +27,25 @@ def told(here: Path, toy: Toy) -> Article:
 
 def test_the_answer_comes_first(told: Article) -> None:
     page = told._repr_html_()
-    parts = ["<h1>It is", "A toy &amp; more", '<p class="answer">Because.', '<ul class="counts">', '<ol class="dots"']
+    parts = [
+        "<h1>It is <code>so</code>",
+        "A toy &amp; more",
+        '<p class="answer">Because.',
+        '<ul class="counts">',
+        '<ol class="dots"',
+    ]
     assert [page.index(part) for part in parts] == sorted(page.index(part) for part in parts)
     assert "<strong>1</strong>" in page
     assert "not reproduced</span> (1 demonstrated)" in page, "how well the failures are explained"
+
+
+def test_a_link_to_the_source_is_as_short_as_its_host(here: Path, toy: Toy) -> None:
+    about = here / "experiments" / "toy" / "article.yaml"
+    about.write_text(
+        re.sub("url: .*", "url: https://web.example.org/2012/http://old.example.org/a.pdf", about.read_text())
+    )
+    link = '<a href="https://web.example.org/2012/http://old.example.org/a.pdf">web.example.org</a>'
+    assert link in toy()._repr_html_()
 
 
 def test_claims_come_in_the_order_of_the_story(told: Article) -> None:
@@ -44,7 +59,7 @@ def test_a_dot_for_each_claim_that_was_run(told: Article) -> None:
     rows = re.findall(r"<li>.*?</li>", dots(told).text)
     assert [re.findall(r'href="#(\w+)">([^<]*)<', row)[0] for row in rows] == [
         ("sweep", "a limit"),
-        ("header", "32 B"),
+        ("header", "32\N{NO-BREAK SPACE}B"),
         ("rate", "rate"),
     ]
     header = rows[1]

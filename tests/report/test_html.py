@@ -66,3 +66,19 @@ def test_the_largest_error_is_not_that_of_a_prediction_of_zero() -> None:
 )
 def test_a_section_of_an_rfc_is_not_another_rfc(written: str, printed: str) -> None:
     assert html.typeset(written) == printed
+
+
+@pytest.mark.parametrize(
+    ("written", "shown"),
+    [
+        ("8 % of 10 Mbit/s in 40 us", "8_% of 10_Mbit/s in 40_µs"),
+        ("3 ms, 2 min and 1.5 MB", "3_ms, 2_min and 1.5_MB"),
+        ("10 segments, 5 minutes, 2 bits", "10 segments, 5 minutes, 2 bits"),
+        ("run `ping -W 3 host` for 2 s", "run <code>ping -W 3 host</code> for 2_s"),
+        ("`sleep 2 s` is 2 s", "<code>sleep 2 s</code> is 2_s"),
+        ("0 < 1 s & more", "0 &lt; 1_s &amp; more"),
+    ],
+)
+def test_a_figure_and_its_unit_stay_in_one_line(written: str, shown: str) -> None:
+    """The underscores are spaces at which no line breaks. What is code stays as it is, to be copied."""
+    assert html.prose(written) == shown.replace("_", "\N{NO-BREAK SPACE}")

@@ -116,7 +116,12 @@ def test_a_failing_cell_leaves_the_pages_alone(only_here: Path) -> None:
     out = only_here / "report"
     out.mkdir()
     (out / "index.html").write_text("old")
-    notebook(only_here / "notebooks" / "toy.ipynb", "x = 0", "def f():\n    return 1 / x\nf()")
+    path = only_here / "notebooks" / "toy.ipynb"
+    notebook(path, "x = 0", "def f():\n    return 1 / x\nf()", "x")
+    kept = json.loads(path.read_text())
+    for number, cell in enumerate(kept["cells"], 1):
+        cell["execution_count"] = number  # as in a notebook that is stored with its outputs
+    path.write_text(json.dumps(kept))
     with pytest.raises(LabError) as failed:
         site.build(only_here / "results", out, lambda _: None)
     assert str(failed.value) == "toy.ipynb, cell 2 `def f():`: ZeroDivisionError: division by zero"

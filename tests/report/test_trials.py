@@ -32,6 +32,10 @@ def written(keep: Keep, tmp_path: Path) -> Path:
     return tmp_path / "report" / "trials" / record.address
 
 
+def contents(folder: Path) -> dict[Path, bytes]:
+    return {path.relative_to(folder): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
 def test_a_trials_folder_can_be_published(written: Path) -> None:
     page = (written / "index.html").read_text()
     for text in ("toy/header: on", "1, repeat 0", "virtual time", "SHA-256", "7.2.13-1"):
@@ -39,7 +43,9 @@ def test_a_trials_folder_can_be_published(written: Path) -> None:
     assert 'href="../../toy.html#header"' in page
     assert 'href="capture.sender.eth0.pcap.gz"' in page
     assert "Time-sequence graph" in page
-    for name in ("trial.json", "record.json", "qdiscs.before.json", "capture.receiver.eth0.pcap.gz"):
+    assert 'href="early/program.out"' in page, "the output of one of several flows"
+    names = ("trial.json", "record.json", "qdiscs.before.json", "capture.receiver.eth0.pcap.gz", "early/program.out")
+    for name in names:
         assert (written / name).is_file()
 
 
@@ -55,9 +61,7 @@ def test_a_shared_run_is_told(keep: Keep, tmp_path: Path) -> None:
 def test_the_same_trial_makes_the_same_bytes(written: Path, tmp_path: Path) -> None:
     trials.write([Record(tmp_path / "results" / written.name[:2] / written.name)], tmp_path / "again")
     again = tmp_path / "again" / "trials" / written.name
-    assert {path.name: path.read_bytes() for path in again.iterdir()} == {
-        path.name: path.read_bytes() for path in written.iterdir()
-    }
+    assert contents(again) == contents(written)
 
 
 def test_the_copied_capture_has_the_same_packets(written: Path, tmp_path: Path) -> None:
@@ -99,3 +103,21 @@ def test_chance_has_its_seed_and_a_card_its_burst(keep: Keep) -> None:
     said = commands(network, wires)
     assert "netem delay 100ms loss 1% rate 1gbit 24 limit 5 seed 42\n" in said
     assert "qdisc add dev eth0 root tbf rate 20mbit burst 3076 limit 15140 overhead 24\n" in said
+
+
+def test_a_queue_stands_before_its_wire(keep: Keep) -> None:
+    (record,) = keep("rate")
+    network, wires = to_plain(record.trial.network), record.json("qdiscs.before.json")
+    parameters = [["ce_threshold", "246 us"], ["ecn", True], ["limit", 10000]]
+    network["links"][0]["forward"] |= {"rate": "10 Mbit/s", "queue": {"kind": "codel", "parameters": parameters}}
+    wires.append({"node": "path", "interface": "q0b", "direction": "forward", "kind": "codel", "options": {}})
+    said = commands(network, wires)
+    assert "filter add dev w0a ingress matchall action mirred egress redirect dev q0b\n" in said
+    assert "filter add dev p0b ingress matchall action mirred egress redirect dev w0b\n" in said
+    assert "filter add dev w0b ingress matchall action mirred egress redirect dev w0a\n" in said, (
+        "the way back has none"
+    )
+    assert "class add dev q0b parent 1: classid 1:1 htb rate 10mbit overhead 24 burst 1 cburst 1\n" in said
+    assert "qdisc add dev q0b parent 1:1 codel ce_threshold 246us ecn limit 10000\n" in said
+    network["links"][0]["forward"] |= {"queue": {"kind": "bfifo", "parameters": [["limit", "62500 B"]]}}
+    assert "qdisc add dev q0b parent 1:1 bfifo limit 62500\n" in commands(network, wires)
