@@ -49,6 +49,13 @@ def test_a_trials_folder_can_be_published(written: Path) -> None:
         assert (written / name).is_file()
 
 
+def test_traffic_is_told_without_what_is_in_its_files() -> None:
+    program = {"kind": "program", "argv": ["sh", "a.sh"], "contents": {"a.sh": "eNp1"}, "ready": {"kind": "listens"}}
+    flows = {"flows": [{"name": "one", "workload": program}, {"name": "two", "workload": None}], "kind": "flows"}
+    told = "flows, flows (name one, workload (program, argv sh a.sh, ready (listens))) (name two)"
+    assert trials._said(flows) == told
+
+
 def test_a_shared_run_is_told(keep: Keep, tmp_path: Path) -> None:
     first = keep("header")[0]
     other = Store(tmp_path / "results").share(first, msgspec.structs.replace(first.trial, arm="another"))
