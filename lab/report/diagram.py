@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from html import escape
 from typing import Any
 
@@ -15,6 +15,7 @@ _LETTER = 7.4  # about the width of a bold letter
 _WIDTH, _STEP = 480, 290  # the picture's least width; the least distance between columns
 _FAN = 0.55  # how far along a slanting link its label is placed
 _LEADING = 14  # from one line of a label to the next
+_BOW = 84  # how far links between the same two nodes are from each other in their middle
 # The style is in the picture, not in the page's style sheet, so that Jupyter shows it too.
 _STYLE = 'font-family="sans-serif" font-size="12" text-anchor="middle" fill="#1a1a1a" style="{widths}"'
 _LEAST, _MOST = 0.78, 1.13  # of its own width that a picture is shown at: letters of 9.4 to 13.6 px; a phone scrolls
@@ -32,13 +33,15 @@ def diagram(network: Mapping[str, Any], start: str) -> str:
     rows = max(len(column) for column in found)
     width = max(_WIDTH, box + (_STEP + box - _BOX) * (len(found) - 1))
     step = (width - box) / max(len(found) - 1, 1)
+    bows = _bows(network["links"])
+    margin = max(bows, default=0)
     places = {
-        node: (box / 2 + step * x, 48 + _ROW * (y + (rows - len(column)) / 2))
+        node: (box / 2 + step * x, 48 + margin + _ROW * (y + (rows - len(column)) / 2))
         for x, column in enumerate(found)
         for y, node in enumerate(column)
     }
-    height = 96 + _ROW * (rows - 1)
-    links = "".join(_link(link, places, box) for link in network["links"])
+    height = 96 + 2 * margin + _ROW * (rows - 1)
+    links = "".join(_link(link, places, box, bow) for link, bow in zip(network["links"], bows, strict=True))
     nodes = "".join(_node(name, *places[name], box) for name in places)
     title = f"Topology {network['name']}: {', '.join(places)}"
     return (
@@ -56,7 +59,13 @@ def _node(name: str, x: float, y: float, box: float) -> str:
     )
 
 
-def _link(link: Mapping[str, Any], places: Mapping[str, tuple[float, float]], box: float) -> str:
+def _bows(links: Sequence[Mapping[str, Any]]) -> list[float]:
+    """Return how far below a straight line each link has its middle: 0 unless others join the same nodes."""
+    pairs = [frozenset(end["node"] for end in link["ends"]) for link in links]
+    return [_BOW * (pairs[:number].count(pair) - (pairs.count(pair) - 1) / 2) for number, pair in enumerate(pairs)]
+
+
+def _link(link: Mapping[str, Any], places: Mapping[str, tuple[float, float]], box: float, bow: float) -> str:
     """Draw a line with the forward direction written above it and the other one below."""
     ends = [places[end["node"]] for end in link["ends"]]
     forward, back = link["forward"], link["back"]
@@ -64,9 +73,13 @@ def _link(link: Mapping[str, Any], places: Mapping[str, tuple[float, float]], bo
     (x1, y1), (x2, y2) = ends if rightwards else ends[::-1]
     above, below = (forward, back) if rightwards else (back, forward)
     along = 0.5 if y1 == y2 else _FAN  # where links that meet in one node are further apart
-    x, y = x1 + along * (x2 - x1), y1 + along * (y2 - y1)
+    x, y = x1 + along * (x2 - x1), y1 + along * (y2 - y1) + bow
+    line = f'<line x1="{x1:g}" y1="{y1:g}" x2="{x2:g}" y2="{y2:g}" {_LINE}/>'
+    if bow:  # a curve whose middle is three quarters as far away as the points that draw it, and flat there
+        turns = [f"{x1 + share * (x2 - x1):g} {y1 + share * (y2 - y1) + bow / 0.75:g}" for share in (0.1, 0.9)]
+        line = f'<path d="M{x1:g} {y1:g} C{" ".join(turns)} {x2:g} {y2:g}" {_LINE.replace("#fff", "none")}/>'
     lines = [
-        f'<line x1="{x1:g}" y1="{y1:g}" x2="{x2:g}" y2="{y2:g}" {_LINE}/>',
+        line,
         *_label(x, y - 7, f"{direction(above)} →", x2 - x1 - box, up=True),
         *_label(x, y + 16, f"← {direction(below)}", x2 - x1 - box, up=False),
     ]
