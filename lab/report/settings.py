@@ -83,7 +83,11 @@ def _task(task: Any) -> str:
 
 
 def _amount(value: Any) -> str:
-    """Return a quantity as it is, but a number of bytes or frames in groups of three digits."""
+    """Return a quantity as it is, but a number of bytes or frames in groups of three digits; a list word by word."""
+    if isinstance(value, Mapping):
+        return f"({', '.join(str(each) if name == 'kind' else _setting(name, each) for name, each in value.items())})"
+    if isinstance(value, list | tuple):
+        return " ".join(map(str, value))
     number, _, unit = str(value).partition(" ")
     grouped = f"{int(number):,}" if number.isdecimal() and unit in ("", "B") else number
     return f"{grouped} {unit}".rstrip()

@@ -9,7 +9,7 @@ from lab.middlebox import TcpMss
 from lab.report.settings import describe, traffic
 from lab.spec.experiment import Arm, Variant
 from lab.units import Duration, Rate, Size
-from lab.workload import Bulk, Flent, Netcat, PacedReader, RequestResponse, SmallWrites
+from lab.workload import Bulk, Flent, Netcat, PacedReader, Program, RequestResponse, SmallWrites
 
 
 @pytest.mark.parametrize(
@@ -53,6 +53,13 @@ def test_settings(changes: dict[str, Any], said: list[str]) -> None:
         (
             Flent(test="tcp_download"),
             "flent, sender connects to receiver: test tcp_download, length 2 s, delay 1 s, step 50 ms",
+        ),
+        (
+            Program(argv=("ask", "{server}", "1200"), service=("work", "{port}"), files=("ask",)),
+            (
+                "program, sender connects to receiver: argv ask {server} 1200, service work {port}, "
+                "ready (listens, protocol tcp), files ask, limit 1 min"
+            ),
         ),
         (Netcat(client="b", server="a", size=Size(10_000)), "netcat, b connects to a: size 10,000 B"),
         (
