@@ -29,11 +29,13 @@ def worst(claims: Iterable[Claim]) -> Result | None:
     """Return the result with the largest error of a prediction.
 
     One that is further off than it may be comes before all others. A prediction of zero has no error in percent that
-    others could be compared with.
+    others could be compared with, and what a bound leaves room for is no error.
     """
     found = (result for _, result in tested(claims))
     return max(found, key=lambda result: (result.model_is_off, _error(result)), default=None)
 
 
 def _error(result: Result) -> float:
-    return abs(result.model_error or 0) if result.predicted and result.predicted.number else 0.0
+    is_bound = bool(result.accuracy and result.accuracy.sign)
+    comparable = result.predicted and result.predicted.number and not is_bound
+    return abs(result.model_error or 0) if comparable or result.model_is_off else 0.0

@@ -9,6 +9,7 @@ import pytest
 
 from lab.report import html
 from lab.report.tally import worst
+from lab.spec.tolerance import Absolute, AtMost
 from lab.units import Value
 from lab.verdict import model_error
 
@@ -37,7 +38,7 @@ def result(predicted: float, measured: float, unit: str = "s", off: bool = False
         measured=values[1],
         model_error=model_error(*values),
         model_is_off=off,
-        accuracy="within 1 us",
+        accuracy=Absolute("1 us", because="it says so"),
     )
 
 
@@ -45,6 +46,12 @@ def test_next_to_a_prediction_of_zero_the_difference_is_the_error() -> None:
     assert html.off_by(result(0, 1e-6)) == "−1.000 µs"
     assert html.off_by(result(1.01, 1)) == "+1.00 %"
     assert html.off_by(result(0, 0)) == "0 %"
+
+
+def test_what_a_bound_leaves_room_for_is_no_error() -> None:
+    found = [result(1, 0.2), result(1.01, 1)]
+    found[0].accuracy = AtMost(because="the law is a bound")
+    assert worst([SimpleNamespace(results=found)]) is found[1]  # type: ignore[list-item]
 
 
 def test_the_largest_error_is_not_that_of_a_prediction_of_zero() -> None:
