@@ -96,7 +96,7 @@ def test_acks_in_words(toy: Toy) -> None:
     assert "on: 5 ACKs for 69 segments" in figures.acks_behind_hole(header, "on").text
     assert "on: 2.5 segments per ACK" in figures.ack_rates(header, "on", start=0, end=0.1).text
     assert "on: 0 to 20" in figures.ack_delay_series(header, "on").text
-    assert "100 µs was not run" in figures.ack_rates(header, "on", point="100 us").text
+    assert "100\N{NO-BREAK SPACE}µs was not run" in figures.ack_rates(header, "on", point="100 us").text
 
 
 def test_a_heat_map_has_a_cell_for_every_pair(toy: Toy) -> None:
