@@ -9,10 +9,11 @@ from lab.report import html
 from lab.spec.task import Traffic
 from lab.units import Duration, to_plain
 
-__all__ = ["describe", "traffic"]
+__all__ = ["describe", "told", "traffic"]
 
 _ABBREVIATIONS = frozenset({"gro", "gso", "mss", "mtu", "tso"})
 _PLACES = {"ends": "at", "offloads": ""}  # keys of a topology file that say where, in words
+_UNTOLD = ("kind", "contents")  # the one comes first, and the other is long: it is in trial.json
 _TIMES = frozenset({"coalescing", "delay", "jitter"})
 
 
@@ -45,6 +46,13 @@ def traffic(workload: Traffic) -> str:
         plain.pop("duration", None)  # it only bounds what has no size
     said = [_setting(name, value) for name, value in plain.items() if getattr(workload, name)]
     return f"{kind.replace('_', ' ')}, {workload.client} connects to {workload.server}: {', '.join(said)}"
+
+
+def told(plain: Mapping[str, Any]) -> str:
+    """Say settings in plain form as text: their kind, then key and value of each that is set."""
+    kind = [str(plain["kind"])] if "kind" in plain else []
+    given = {name: value for name, value in plain.items() if name not in _UNTOLD and value not in (None, "", [], {})}
+    return ", ".join([*kind, *(_setting(name, value) for name, value in given.items())])
 
 
 def _settings(fields: Mapping[str, Any]) -> Iterator[str]:
@@ -85,9 +93,9 @@ def _task(task: Any) -> str:
 def _amount(value: Any) -> str:
     """Return a quantity as it is, but a number of bytes or frames in groups of three digits; a list word by word."""
     if isinstance(value, Mapping):
-        return f"({', '.join(str(each) if name == 'kind' else _setting(name, each) for name, each in value.items())})"
+        return f"({told(value)})"
     if isinstance(value, list | tuple):
-        return " ".join(map(str, value))
+        return " ".join(_amount(each) if isinstance(each, Mapping) else str(each) for each in value)
     number, _, unit = str(value).partition(" ")
     grouped = f"{int(number):,}" if number.isdecimal() and unit in ("", "B") else number
     return f"{grouped} {unit}".rstrip()

@@ -22,12 +22,12 @@ from lab.report.commands import commands
 from lab.report.diagram import diagram
 from lab.report.evidence import copy_of
 from lab.report.flow import flow_of
+from lab.report.settings import told
 
 __all__ = ["write"]
 
 _PACKETS, _HEADERS = 5_000, 128  # what of a capture is copied: so many packets, and so many bytes of each
 _COPIED = 200_000  # bytes: a longer output is only named
-_UNTOLD = ("kind", "contents")  # of settings: the one comes first, the other is long
 _BINARY = (".pcap", ".bin", ".gz")
 
 
@@ -159,19 +159,5 @@ def _outputs(record: Record, place: Path) -> Iterator[str]:
 
 
 def _said(plain: object) -> str:
-    """Return settings in plain form as text: key and value of each that is set. Contents of files are in trial.json."""
-    return escape(html.typeset(_listed(plain)))
-
-
-def _listed(plain: object) -> str:
-    if isinstance(plain, dict):
-        kind = [plain["kind"]] if "kind" in plain else []
-        told = {key: value for key, value in plain.items() if key not in _UNTOLD and value not in (None, "", [], {})}
-        return ", ".join([*kind, *(f"{key} {_nested(value)}" for key, value in told.items())])
-    if isinstance(plain, list):
-        return " ".join(map(_nested, plain))
-    return plain if isinstance(plain, str) else json.dumps(plain)
-
-
-def _nested(plain: object) -> str:
-    return f"({_listed(plain)})" if isinstance(plain, dict) else _listed(plain)
+    """Return settings in plain form, or another piece of JSON, as text."""
+    return escape(html.typeset(told(plain) if isinstance(plain, dict) else json.dumps(plain)))

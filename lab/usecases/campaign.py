@@ -24,6 +24,7 @@ from lab.units import to_plain
 from lab.usecases import room
 from lab.usecases.room import Room
 from lab.usecases.running import Asked, Elsewhere, perform
+from lab.verdict.judged import inputs_of
 
 __all__ = ["Campaign", "PlannedTrial", "ShardRun", "campaign", "read_costs", "run_shard"]
 
@@ -191,10 +192,9 @@ def _own(planned: Sequence[PlannedCase], shard: Shard, costs: Costs) -> set[Slot
     seconds: dict[Slot, float] = {}
     for each in planned:
         if each.travels:
-            case = each.case
-            does = canonical(to_plain([case.network, case.workload, list(case.probes), list(case.middleboxes)]))
+            does = inputs_of(each.case)
             for slot in _slots(each):
-                runs.setdefault((does, case.kernel, slot[-2:]), []).append(slot)
+                runs.setdefault((does, each.case.kernel, slot[-2:]), []).append(slot)
                 seconds[slot] = costs.get(slot, each.cost.seconds)
     together = {slots[0]: slots for slots in map(sorted, runs.values())}
     mine = shard.part({first: seconds[first] for first in together})

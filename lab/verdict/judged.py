@@ -20,7 +20,16 @@ from lab.verdict import ClaimResult, Verdict, evaluate
 from lab.verdict.forecast import forecast, forecast_by_law
 from lab.verdict.predictions import Predictions
 
-__all__ = ["JudgedClaim", "asked_for", "judge_records", "judge_stored", "predict_case", "records_on", "scenario_of"]
+__all__ = [
+    "JudgedClaim",
+    "asked_for",
+    "inputs_of",
+    "judge_records",
+    "judge_stored",
+    "predict_case",
+    "records_on",
+    "scenario_of",
+]
 
 _NOTHING: Mapping[CaseKey, Verdict] = MappingProxyType({})
 
@@ -166,11 +175,11 @@ def _current(declared: LoadedExperiment, cases: Mapping[CaseKey, Case], records:
 
 def asked_for(declared: LoadedExperiment, cases: Mapping[CaseKey, Case]) -> Callable[[Trial], bool]:
     """Return what says of a trial whether it is one of the claim's cases as they stand, on whatever kernel and seed."""
-    wanted = {key: _inputs(case) for key, case in cases.items()}
+    wanted = {key: inputs_of(case) for key, case in cases.items()}
 
     def is_current(trial: Trial) -> bool:
         same_file = trial.source_sha256 == declared.source_sha256
-        return same_file and _has_its_variant(cases, trial) and wanted.get(trial.key) == _inputs(trial)
+        return same_file and _has_its_variant(cases, trial) and wanted.get(trial.key) == inputs_of(trial)
 
     return is_current
 
@@ -180,8 +189,8 @@ def _has_its_variant(cases: Mapping[CaseKey, Case], trial: Trial) -> bool:
     return case is None or case.kernel is None or case.kernel.describes(trial.kernel)
 
 
-def _inputs(run: Case | Trial) -> bytes:
-    """Return what tells a case from the same one before its topology changed."""
+def inputs_of(run: Case | Trial) -> bytes:
+    """Return what is performed, but for kernel, clock and seed: it tells a case from one with another topology."""
     return canonical([run.network, run.workload, list(run.probes), list(run.middleboxes)])
 
 
