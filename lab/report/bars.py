@@ -16,6 +16,7 @@ __all__ = ["bars"]
 _LENGTH = 32  # letters of the longest bar
 _EIGHTHS = " ▏▎▍▌▋▊▉"
 _CLAIMED = "┃"  # where the claim's figure is
+_ZERO = "○"  # where a bar has no length
 
 
 def bars(claim: TestedClaim) -> RenderableType:
@@ -36,21 +37,25 @@ def bars(claim: TestedClaim) -> RenderableType:
         drawn = Text(_bar(measured.number / longest), style="blue")
         if each.claimed and 0 <= each.claimed.number <= longest:
             place = min(round(_LENGTH * each.claimed.number / longest), _LENGTH - 1)
-            drawn = Text.assemble(drawn[:place], (_CLAIMED, "magenta"), drawn[place + 1 :])
+            over = 1 if drawn.plain[place] != _ZERO else 0  # both are seen where both are zero
+            drawn = Text.assemble(drawn[:place], (_CLAIMED, "magenta"), drawn[place + over :])
+            drawn.truncate(_LENGTH)
         shown.add_row(each.label, drawn, html.figure(measured))
     return shown
 
 
 def _scaled(claim: TestedClaim) -> Iterator[tuple[TestedCase, float]]:
-    """Yield each case that has a figure above zero, with the largest figure of its unit, claimed or measured."""
-    having = [each for each in claim.tested if each.result.measured and each.result.measured.number > 0]
+    """Yield each case that has a figure, with the largest figure of its unit, claimed or measured."""
+    having = [each for each in claim.tested if each.result.measured and each.result.measured.number >= 0]
     for each in having:
         same = [other for other in having if other.result.unit == each.result.unit]
         figures = [value.number for other in same for value in (other.result.measured, other.claimed) if value]
-        yield each, max(figures)
+        yield each, max(figures) or 1.0
 
 
 def _bar(share: float) -> str:
+    if not share:
+        return _ZERO.ljust(_LENGTH)
     eighths = round(8 * _LENGTH * share)
     text = "█" * (eighths // 8) + _EIGHTHS[eighths % 8].strip()
     return text.ljust(_LENGTH)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from html import escape
-from math import inf, isfinite, log
+from math import inf, log
 
 from lab.report import html
 from lab.report.claim import Claim
@@ -49,6 +49,8 @@ def dots(claims: Iterable[Claim]) -> Html:
     keys = ['<span class="dot"></span> measured']
     if any(row.witnesses for row in rows):
         keys.append('<span class="dot witness"></span> with what explains it')
+    if any(_ratio(row.decides) == 0 for row in rows):
+        keys.append('<span class="dot zero"></span> 0 measured')
     keys.append('<span class="band"></span> agrees with the claim')
     return Html(
         '<ol class="dots" aria-label="Measured over claimed, claim by claim">',
@@ -85,15 +87,18 @@ def _same_figure(each: TestedCase, other: TestedCase) -> bool:
 
 
 def _ratio(each: TestedCase) -> float | None:
+    """Return what was measured over what was claimed: 0 for nothing of something, infinity for something of nothing."""
     measured, claimed = each.result.measured, each.claimed
-    if measured is None or claimed is None or claimed.number <= 0 or measured.number <= 0:
+    if measured is None or claimed is None or min(measured.number, claimed.number) < 0:
         return None
+    if claimed.number == 0:
+        return inf if measured.number else 1.0
     return measured.number / claimed.number
 
 
 def _limit(ratios: Iterable[float]) -> float:
     """Return the least end of the axis that shows all ratios, or the last one."""
-    furthest = max((max(ratio, 1 / ratio) for ratio in ratios), default=1.0)
+    furthest = max((max(ratio, 1 / ratio) for ratio in ratios if 0 < ratio < inf), default=1.0)
     return next((limit for limit in _LIMITS if furthest <= limit), _LIMITS[-1])
 
 
@@ -107,9 +112,7 @@ def _ticks(limit: float) -> dict[float, str]:
 
 def _place(ratio: float, limit: float) -> float:
     """Return where a ratio is on the axis, in percent of the row; one beyond the axis is at its end."""
-    if ratio <= 0:
-        return 0.0
-    share = log(ratio) / log(limit) if isfinite(ratio) else inf
+    share = log(ratio) / log(limit) if 0 < ratio < inf else inf if ratio else -inf
     return _MIDDLE + _HALF * max(-1.1, min(1.1, share))
 
 
@@ -118,10 +121,10 @@ def _drawn(row: _Row, limit: float) -> str:
     ratio, band = _ratio(decides), _band(row.decides, limit)
     marks = [f'<span class="dot witness" style="left:{at:.4g}%"></span>' for at in _places(row.witnesses, limit)]
     if ratio is not None:
-        beyond = " beyond" if ratio > limit else " beyond low" if 1 / ratio > limit else ""
-        marks.append(f'<span class="dot{beyond}" style="left:{_place(ratio, limit):.4g}%"></span>')
+        marks.append(f'<span class="{_shape(ratio, limit)}" style="left:{_place(ratio, limit):.4g}%"></span>')
     kind = row.claim.verdict.kind
-    said = f" ({_times(ratio)})" if ratio is not None and result.verdict and result.verdict.kind != "reproduced" else ""
+    has_times = ratio is not None and 0 < ratio < inf and result.verdict and result.verdict.kind != "reproduced"
+    said = f" ({_times(ratio)})" if ratio is not None and has_times else ""
     part = decides.result.claimed.part if decides.result.claimed else ""
     of = f' <span class="about">{html.prose(part)}</span>' if part and kind == "partly" else ""
     return (
@@ -130,6 +133,13 @@ def _drawn(row: _Row, limit: float) -> str:
         f'<span class="track" aria-hidden="true">{band}{"".join(marks)}</span> '
         f'<span class="got"><strong>{html.figure(result.measured)}</strong>{said}</span></li>'
     )
+
+
+def _shape(ratio: float, limit: float) -> str:
+    """Return the classes of the dot: a ring where nothing was measured, an arrow where the axis ends before."""
+    if ratio == 0:
+        return "dot zero"
+    return "dot beyond" if ratio > limit else "dot beyond low" if ratio * limit < 1 else "dot"
 
 
 def _places(witnesses: Sequence[TestedCase], limit: float) -> list[float]:

@@ -37,6 +37,16 @@ def test_a_claim_has_answer_figures_reason_and_bars(toy: Toy) -> None:
     assert max(map(len, said.splitlines())) <= 80
 
 
+def test_a_bar_without_length_is_marked(toy: Toy) -> None:
+    toy()
+    lines = shown("toy/sweep").splitlines()
+    one, none = (line for line in lines if line.startswith("only at") and ("█" in line or "○" in line))
+    assert one.rstrip().endswith(" 1")
+    assert "┃○" in none, "0 claimed, too"
+    assert none.rstrip().endswith(" 0")
+    assert one.rindex("1") == none.rindex("0"), "bars have one width"
+
+
 def test_an_article_begins_with_its_answer(here: Path, toy: Toy) -> None:
     about = here / "experiments" / "toy" / "article.yaml"
     about.write_text(about.read_text() + "headline: So it is\nanswer: Because `it` is.\n")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from math import inf
 from pathlib import Path
 
 import pytest
@@ -80,11 +81,44 @@ def test_a_witness_of_the_same_figure_stands_in_its_claims_row(
     )
 
 
+def swept(here: Path, keep: Callable[..., object], toy: Toy, few: float, many: float) -> str:
+    """The row of a claim that a limit of 2 frames drops `few` times (it does: 1), and one of 5000 `many` times (0)."""
+    source = here / "experiments" / "toy" / "sweep.py"
+    text = source.read_text().replace('Reported(1, "too small")', f'Reported({few}, "so it says")')
+    source.write_text(text.replace('Reported(0, "enough")', f'Reported({many}, "so it says")'))
+    keep("sweep")
+    return dots(toy().filter(where=lambda claim: claim.name == "sweep")).text
+
+
+def test_nothing_measured_is_a_ring_at_the_end_of_the_axis(here: Path, keep: Callable[..., object], toy: Toy) -> None:
+    drawn = swept(here, keep, toy, few=1, many=1)
+    assert 'class="dot zero" style="left:1.6%' in drawn
+    assert "0 measured</span>" in drawn, "the key"
+    assert "<strong>0</strong></span>" in drawn, "no ratio beside it"
+
+
+def test_something_of_nothing_claimed_is_beyond_the_axis(here: Path, keep: Callable[..., object], toy: Toy) -> None:
+    drawn = swept(here, keep, toy, few=0, many=0)
+    assert 'class="dot beyond" style="left:98.4%' in drawn
+    assert "<strong>1</strong></span>" in drawn
+    assert "zero" not in drawn
+
+
+def test_nothing_of_nothing_is_as_claimed(here: Path, keep: Callable[..., object], toy: Toy) -> None:
+    source = here / "experiments" / "toy" / "sweep.py"
+    source.write_text(source.read_text().replace("Point(2, Reported(1, ", "Point(3, Reported(0, "))
+    keep("sweep")
+    drawn = dots(toy().filter(where=lambda claim: claim.name == "sweep")).text
+    assert 'class="dot" style="left:50%' in drawn
+    assert "zero" not in drawn
+
+
 @given(st.floats(1.001, 50), st.floats(0.001, 1000), st.floats(0.001, 1000))
 def test_more_is_never_further_left(limit: float, one: float, other: float) -> None:
     assert (_place(one, limit) <= _place(other, limit)) == (one <= other) or _place(one, limit) == _place(other, limit)
     assert 0 <= _place(one, limit) <= 100
     assert _place(1, limit) == 50
+    assert _place(0, limit) <= _place(one, limit) <= _place(inf, limit)
 
 
 @given(st.lists(st.floats(0.2, 5), min_size=1))
