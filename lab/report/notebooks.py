@@ -9,7 +9,7 @@ import sys
 import tempfile
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor, as_completed
+from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +17,7 @@ from typing import Any
 
 from lab import shipped
 from lab.errors import InputError, LabError, MachineError
+from lab.report import stint
 
 __all__ = [
     "INDEX",
@@ -35,7 +36,9 @@ INDEX = "index"
 KERNELS = "kernels"  # the page of two kernels
 RESULTS, PAGES = "LAB_RESULTS", "LAB_PAGES"  # tell a notebook where the records are and where its page will be
 COMPARED = "LAB_COMPARED"  # tells the page of two kernels which ones
-_SECONDS = 600  # for one cell: a capture of a million packets takes two
+_SECONDS = 600  # of the processor's time for one cell: a capture of a million packets takes two
+_REMARK = 600.0  # seconds after which notebooks that are still executed are named
+_FOR_EVER = 10**8  # seconds, where nbclient's default would be a limit of the clock on the wall
 
 
 class NotebookFailed(LabError):
@@ -97,19 +100,26 @@ def execute(
 ) -> list[Any]:
     """Execute the notebooks in parallel, each in a kernel of its own, and return them with their outputs.
 
-    What their cells write to standard error goes to `say`, not into them. Raises NotebookFailed for the first cell that
-    fails, InputError for a file that is no notebook, MachineError when no kernel starts.
+    What their cells write to standard error goes to `say`, not into them. A cell may wait as long as it will, and
+    compute for ten minutes. Raises NotebookFailed for the first cell that fails, InputError for a file that is no
+    notebook, MachineError when no kernel starts.
     """
     against = str(compared.against.resolve()) if compared.against else None
     about = {"base": compared.base, "new": compared.new, "against": against, "interest": compared.interest}
     environment = {**os.environ, RESULTS: str(results.resolve()), PAGES: str(pages.resolve())}
-    environment[COMPARED] = json.dumps(about)
+    environment |= {COMPARED: json.dumps(about), stint.SECONDS: str(_SECONDS)}
     kernels = _Kernels()
     with ThreadPoolExecutor(min(len(os.sched_getaffinity(0)), len(paths))) as pool:
-        futures = [pool.submit(_execute, path, environment, kernels) for path in paths]
+        futures = {pool.submit(_execute, path, environment, kernels): path for path in paths}
+        running = {*futures}
         try:
-            for future in as_completed(futures):
-                future.result()
+            while running:
+                ended, running = wait(running, _REMARK, FIRST_COMPLETED)
+                for future in ended:
+                    future.result()
+                if not ended:
+                    names = sorted(futures[future].name for future in running if future.running())
+                    say(f"still at {', '.join(names)}")
         except BaseException:
             for future in futures:
                 future.cancel()
@@ -158,7 +168,7 @@ def _execute(path: Path, environment: Mapping[str, str], kernels: _Kernels) -> A
     from jupyter_client.manager import AsyncKernelManager
     from jupyter_core.utils import ensure_event_loop
     from nbclient import NotebookClient
-    from nbclient.exceptions import CellExecutionError, CellTimeoutError, DeadKernelError
+    from nbclient.exceptions import CellExecutionError, DeadKernelError
 
     try:
         notebook = nbformat.read(path, as_version=4)
@@ -177,8 +187,10 @@ def _execute(path: Path, environment: Mapping[str, str], kernels: _Kernels) -> A
         client = NotebookClient(
             notebook,
             km=manager,
-            timeout=_SECONDS,
-            startup_timeout=_SECONDS,  # on a machine with much else to do a minute is not enough
+            timeout=None,
+            startup_timeout=_FOR_EVER,
+            iopub_timeout=_FOR_EVER,  # it would leave out what a cell shows
+            extra_arguments=[f"--InteractiveShellApp.extensions={stint.__name__}"],
             resources={"metadata": {"path": str(Path.cwd())}},
             on_notebook_start=lambda **_: kernels.add(manager),
         )
@@ -187,7 +199,7 @@ def _execute(path: Path, environment: Mapping[str, str], kernels: _Kernels) -> A
             client.execute(env={**environment, "IPYTHONDIR": private}, cleanup_kc=True)
         except CellExecutionError as error:
             raise NotebookFailed(f"{path.name}, {_cell(notebook)}: {error.ename}: {error.evalue}") from None
-        except (CellTimeoutError, DeadKernelError) as error:
+        except DeadKernelError as error:
             raise NotebookFailed(f"{path.name}, {_cell(notebook)}: {str(error).splitlines()[0]}") from None
         except (OSError, RuntimeError) as error:
             raise MachineError(f"no Jupyter kernel starts with {sys.executable}: {error}") from error

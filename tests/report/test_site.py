@@ -129,6 +129,29 @@ def test_a_failing_cell_leaves_the_pages_alone(only_here: Path) -> None:
     assert not list(only_here.glob(".report-*"))
 
 
+def test_a_cell_that_computes_for_ever_ends(only_here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(notebooks, "_SECONDS", 2)
+    notebook(
+        only_here / "notebooks" / "toy.ipynb",
+        "x = 1",
+        "try:\n    while x:\n        x += 1\nexcept Exception:\n    pass",
+    )
+    with pytest.raises(LabError, match="cell 2 `try:`: ComputesTooLong: it has computed for more than 2 s"):
+        site.build(only_here / "results", only_here / "report", lambda _: None)
+
+
+def test_a_cell_that_waits_is_waited_for(only_here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """For a processor, too: what others compute is no limit of its own."""
+    said: list[str] = []
+    monkeypatch.setattr(notebooks, "_SECONDS", 2)
+    monkeypatch.setattr(notebooks, "_REMARK", 0.5)
+    program = "import os\nwhile sum(os.times()[:2]) < 2.5: pass"
+    cell = f"import subprocess, sys, time\ntime.sleep(1.5)\nsubprocess.run([sys.executable, '-c', {program!r}])"
+    notebook(only_here / "notebooks" / "toy.ipynb", cell)
+    site.build(only_here / "results", only_here / "report", said.append)
+    assert any(line.startswith("still at ") and "toy.ipynb" in line for line in said)
+
+
 def test_a_mistake_in_an_experiment_is_told(only_here: Path) -> None:
     (only_here / "experiments" / "toy" / "rate.py").write_text('"""A claim."""\nEXPERIMENT = 1\n')
     with pytest.raises(LabError, match=r"rate\.py:1: should define EXPERIMENT"):
