@@ -51,8 +51,8 @@ class TestedCase:
 
     @property
     def whose(self) -> str:
-        """Return what to call the claim's figure in a drawing: the article's, or implied by what it says."""
-        return "article" if self.result.reported else "implied"
+        """Return what to call the claim's figure in a drawing: the article's, say, or implied by what it says."""
+        return self.result.claimed.whose if self.result.claimed else ""
 
     @property
     def capture(self) -> str:

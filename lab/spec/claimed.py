@@ -19,6 +19,7 @@ class Reported:
     quote: str
     part: str = ""  # of the claim's sentence, where that says several things
     word: ClassVar[str] = "reported"
+    whose: ClassVar[str] = "article"  # what drawings call the figure
 
     def __post_init__(self) -> None:
         Value.of(self.figure)
@@ -43,6 +44,7 @@ class Implied:
     how: str
     part: str = ""
     word: ClassVar[str] = "implied"
+    whose: ClassVar[str] = "implied"
 
     def __post_init__(self) -> None:
         Value.of(self.figure)

@@ -10,16 +10,33 @@ import hashlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from math import inf
+from typing import ClassVar
 
 from lab.spec.claimed import Reported
 from lab.spec.experiment import Experiment
 from lab.spec.tolerance import Figure
 
-__all__ = ["Answer", "Choose", "Exercise", "Hint", "Predict", "Reach", "Step"]
+__all__ = ["Answer", "Choose", "Exercise", "Goal", "Hint", "Predict", "Reach", "Said", "Step"]
 
 Answer = float | int | str  # what a student may enter
 
 _LARGEST = 1e12  # in the unit of an answer: no figure of the course comes near
+
+
+@dataclass(frozen=True)
+class Said(Reported):
+    """Holds the figure that a student said."""
+
+    quote: str = "what you said"
+    whose: ClassVar[str] = "you said"
+
+
+@dataclass(frozen=True)
+class Goal(Reported):
+    """Holds the figure that an arm of a step is to reach."""
+
+    quote: str = "the goal"
+    whose: ClassVar[str] = "goal"
 
 
 @dataclass(frozen=True)
@@ -52,7 +69,7 @@ def _is_number(answer: object) -> bool:
 class Predict(Step):
     """Asks for a figure before its trial runs. The experiment takes it as the claim; one arm of it counts."""
 
-    experiment: Callable[[Reported], Experiment]
+    experiment: Callable[[Said], Experiment]
     hints: tuple[Hint, ...] = ()
 
     def why_not(self, answer: object) -> str:
@@ -60,10 +77,10 @@ class Predict(Step):
         wanted = f"a positive number of {self.unit}" if self.unit else "a positive number"
         return "" if _is_number(answer) else f"it should be {wanted}"
 
-    def claimed(self, answer: Answer) -> Reported:
+    def claimed(self, answer: Answer) -> Said:
         """Return the answer as the experiment takes it."""
         figure: Figure = f"{answer!r} {self.unit}" if self.unit else float(answer)
-        return Reported(figure, "what you said")
+        return Said(figure)
 
     def hint(self, share: float) -> str:
         """Return what to think about for an answer that is `share` times the measured figure; "" without a hint."""

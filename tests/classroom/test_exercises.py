@@ -15,6 +15,7 @@ from typer.testing import CliRunner
 from lab import shipped
 from lab.cli import keeping
 from lab.cli.app import app
+from lab.course.lesson import Lesson
 from lab.course.outcome import Judge
 from lab.report import notebooks, stored
 from lab.spec import course
@@ -205,6 +206,16 @@ def test_mistakes_are_told_how_far_off_they_are_and_what_to_think_of(results: Pa
         assert outcome.verdict == "wrong", (name, step)
         assert outcome.says.startswith("Not yet."), (name, step)
         assert hint in outcome.says, (name, step, outcome.says)
+
+
+@pytest.mark.guest
+def test_figures_say_whose_the_figure_is(results: Path) -> None:
+    """Nobody reads an article here: there is what a student said, and a goal."""
+    lesson = Lesson(course.load("2-windows"), Judge(results))
+    for step, answer, whose in (("one-window", 100, "you said: 100 Mbit/s"), ("buffer", 500_000, "goal: 93 Mbit/s")):
+        drawn = lesson.say(step, answer).run().plot("bars").text
+        assert whose in drawn
+        assert "article" not in drawn
 
 
 @pytest.mark.guest

@@ -77,7 +77,7 @@ def _direction(panel: Axes, sizes: Mapping[int, int], full: float, colour: str, 
 
 @draw("transfer times")
 def transfer_times(claim: TestedClaim) -> Html:
-    """Draw the article's time, the predicted and the measured one, one group per arm."""
+    """Draw the time claimed, the predicted and the measured one, one group per arm."""
     shown = tuple(each for each in claim.run if each.result.unit == "s")
     rows = [
         (name, value.number, colour, each, html.quoted(value) if name == each.whose else html.figure(value))
@@ -105,7 +105,7 @@ def transfer_times(claim: TestedClaim) -> Html:
     panel.grid(True, axis="x")
     panel.tick_params(axis="y", length=0)
     alt = "; ".join(f"{each.label}, {name}: {said}" for name, _, _, each, said in rows)
-    return picture(claim, "transfer-times", figure, alt, "Transfer times: article, predicted, measured.", shown)
+    return picture(claim, "transfer-times", figure, alt, "Transfer times: claimed, predicted, measured.", shown)
 
 
 @draw("times by delay")

@@ -2,8 +2,7 @@
 
 from lab import metric
 from lab.probe import Capture
-from lab.spec.claimed import Reported
-from lab.spec.exercise import Answer, Choose, Exercise, Hint, Predict, Reach
+from lab.spec.exercise import Answer, Choose, Exercise, Goal, Hint, Predict, Reach, Said
 from lab.spec.experiment import Arm, AtLeast, Experiment, Within
 from lab.units import Duration
 from lab.workload import Bulk
@@ -12,7 +11,7 @@ GIGABIT = "../../../topologies/symmetric-1g.yaml"
 SHORT = Bulk(duration=Duration.of("200 ms"))
 
 
-def goodput(said: Reported, timestamps: int) -> Experiment:
+def goodput(said: Said, timestamps: int) -> Experiment:
     """What a gigabit link carries, with the option or without."""
     return Experiment(
         topology=GIGABIT,
@@ -38,7 +37,7 @@ def cost(mtu: Answer) -> Experiment:
             # The bound itself, 6041, is right: the handshake takes 5 in 100 million of 200 ms; the formula has none.
             Arm(
                 "share-left",
-                Reported(0.9979998, "the goal"),
+                Goal(0.9979998),
                 title="goodput with timestamps over goodput without",
                 relative_to="without",
             ),

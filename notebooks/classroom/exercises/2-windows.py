@@ -2,8 +2,7 @@
 
 from lab import metric
 from lab.probe import Capture
-from lab.spec.claimed import Reported
-from lab.spec.exercise import Answer, Choose, Exercise, Hint, Predict, Reach
+from lab.spec.exercise import Answer, Choose, Exercise, Goal, Hint, Predict, Reach, Said
 from lab.spec.experiment import Arm, AtLeast, AtMost, Experiment, Within
 from lab.units import Duration, Size
 from lab.workload import Bulk
@@ -19,7 +18,7 @@ def buffered(rmem: Answer) -> dict[str, str | int]:
     return {"net.ipv4.tcp_rmem": f"4096 {rmem} {rmem}"}
 
 
-def one_window(said: Reported) -> Experiment:
+def one_window(said: Said) -> Experiment:
     """What a buffer of 400,000 bytes carries over 40 ms."""
     return Experiment(
         topology=GIGABIT,
@@ -43,8 +42,8 @@ def full(rmem: Answer) -> Experiment:
         probes=(Capture(node="sender"),),
         metric=GROWN,
         arms=(
-            Arm("goodput", Reported("93 Mbit/s", "the goal"), tolerance=AtLeast(because="that is the goal")),
-            Arm("window", Reported("600000 B", "the goal"), metric=metric.window_plateau()),
+            Arm("goodput", Goal("93 Mbit/s"), tolerance=AtLeast(because="that is the goal")),
+            Arm("window", Goal("600000 B"), metric=metric.window_plateau()),
         ),
         tolerance=AtMost(because="more than that is waste"),
     )

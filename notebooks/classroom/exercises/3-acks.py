@@ -3,8 +3,7 @@
 from lab import metric
 from lab.probe import Capture
 from lab.record.record import Record
-from lab.spec.claimed import Reported
-from lab.spec.exercise import Answer, Choose, Exercise, Hint, Predict, Reach
+from lab.spec.exercise import Answer, Choose, Exercise, Goal, Hint, Predict, Reach, Said
 from lab.spec.experiment import Arm, AtLeast, AtMost, Experiment, Within
 from lab.units import Duration, Value
 from lab.workload import Bulk
@@ -24,7 +23,7 @@ def acks_a_second(record: Record) -> Value:
     return Value(int(counted.sum()) / 0.15, "1")
 
 
-def counted(said: Reported) -> Experiment:
+def counted(said: Said) -> Experiment:
     """The ACKs of a gigabit link's data."""
     return Experiment(
         topology=GIGABIT,
@@ -54,13 +53,13 @@ def joined(wait: Answer) -> Experiment:
         arms=(
             Arm(
                 "your-wait",
-                Reported(10, "the goal"),
+                Goal(10),
                 title="segments for an ACK with your wait",
                 hosts=waiting(int(wait)),
             ),
             Arm(
                 "a-microsecond-less",
-                Reported(3, "the goal"),
+                Goal(3),
                 title="segments for an ACK with a microsecond less",
                 hosts=waiting(int(wait) - 1),
                 tolerance=AtMost(because=NOTHING),

@@ -4,8 +4,7 @@ from typing import Literal, cast
 
 from lab import metric
 from lab.probe import Capture
-from lab.spec.claimed import Reported
-from lab.spec.exercise import Answer, Choose, Exercise, Hint, Predict, Reach
+from lab.spec.exercise import Answer, Choose, Exercise, Goal, Hint, Predict, Reach, Said
 from lab.spec.experiment import Arm, AtMost, Exactly, Experiment, Within
 from lab.workload import SmallWrites
 
@@ -21,7 +20,7 @@ def writing(way: str) -> SmallWrites:
     return SmallWrites(client="host", server="host", messages=100, writes=15, way=cast(Way, way))
 
 
-def stall(said: Reported) -> Experiment:
+def stall(said: Said) -> Experiment:
     """The time that 100 messages take."""
     return Experiment(
         topology=LOOPBACK,
@@ -34,7 +33,7 @@ def stall(said: Reported) -> Experiment:
     )
 
 
-def packets(said: Reported) -> Experiment:
+def packets(said: Said) -> Experiment:
     """The packets of a message without Nagle's rule."""
     return Experiment(
         topology=LOOPBACK,
@@ -56,10 +55,10 @@ def quick(way: Answer) -> Experiment:
         probes=(Capture(node="host", interface="lo"),),
         metric=metric.data_packets("host"),
         arms=(
-            Arm("packets", Reported(1, "the goal"), title="packets per message"),
+            Arm("packets", Goal(1), title="packets per message"),
             Arm(
                 "time",
-                Reported("10 ms", "the goal"),
+                Goal("10 ms"),
                 title="time for all messages",
                 metric=metric.exchange_time(),
                 tolerance=AtMost(because="a single delayed ACK takes longer"),

@@ -3,8 +3,7 @@
 from lab import metric
 from lab.middlebox import MssProgram
 from lab.probe import Capture
-from lab.spec.claimed import Reported
-from lab.spec.exercise import Answer, Choose, Exercise, Hint, Predict, Reach
+from lab.spec.exercise import Answer, Choose, Exercise, Goal, Hint, Predict, Reach, Said
 from lab.spec.experiment import Arm, AtLeast, Exactly, Experiment, Metric, Tolerance, Within
 from lab.units import Duration, Size
 from lab.workload import Bulk
@@ -13,7 +12,7 @@ NARROW = "../../../topologies/asymmetric-mtu.yaml"
 SHORT = Bulk(duration=Duration.of("500 ms"))
 
 
-def narrow(said: Reported, measure: Metric, tolerance: Tolerance) -> Experiment:
+def narrow(said: Said, measure: Metric, tolerance: Tolerance) -> Experiment:
     """A transfer to a host whose own route is narrow."""
     return Experiment(
         topology=NARROW,
@@ -33,7 +32,7 @@ def raised(mss: Answer) -> Experiment:
         middleboxes=(MssProgram(node="receiver", mss=Size(int(mss))),),
         probes=(Capture(node="sender"),),
         metric=metric.bulk_goodput(),
-        arms=(Arm("goodput", Reported("94 Mbit/s", "the goal")),),
+        arms=(Arm("goodput", Goal("94 Mbit/s")),),
         tolerance=AtLeast(because="that is the goal"),
     )
 

@@ -5,8 +5,7 @@ import numpy as np
 from lab import metric
 from lab.probe import Capture, TcpInfo
 from lab.record.record import Record
-from lab.spec.claimed import Reported
-from lab.spec.exercise import Answer, Choose, Exercise, Hint, Predict, Reach
+from lab.spec.exercise import Answer, Choose, Exercise, Goal, Hint, Predict, Reach, Said
 from lab.spec.experiment import Arm, AtLeast, AtMost, Experiment, Metric, Within
 from lab.units import Duration, Value
 from lab.workload import Bulk
@@ -42,7 +41,7 @@ def longest_round_trip(record: Record) -> Value:
     return Value(float(samples["rtt"][since >= STEADY].max()) / 1e6, "s")
 
 
-def short_queue(said: Reported, measure: Metric, tolerance: float) -> Experiment:
+def short_queue(said: Said, measure: Metric, tolerance: float) -> Experiment:
     """Reno with next to no queue before the link."""
     return Experiment(
         topology=PAIR,
@@ -66,10 +65,10 @@ def filled(frames: Answer) -> Experiment:
         probes=(Capture(node="sender"), TcpInfo(node="sender")),
         metric=metric.acked_goodput(STEADY, END),
         arms=(
-            Arm("goodput", Reported("18.7 Mbit/s", "the goal")),
+            Arm("goodput", Goal("18.7 Mbit/s")),
             Arm(
                 "longest-round-trip",
-                Reported("90 ms", "the goal"),
+                Goal("90 ms"),
                 metric=longest_round_trip,
                 tolerance=AtMost(because="a longer queue only adds delay"),
             ),

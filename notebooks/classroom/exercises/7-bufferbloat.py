@@ -2,8 +2,7 @@
 
 from lab import metric
 from lab.probe import Capture, TcpInfo
-from lab.spec.claimed import Reported
-from lab.spec.exercise import Answer, Choose, Exercise, Hint, Predict, Reach
+from lab.spec.exercise import Answer, Choose, Exercise, Goal, Hint, Predict, Reach, Said
 from lab.spec.experiment import Arm, AtLeast, AtMost, Experiment, Within
 from lab.units import Duration
 from lab.workload import Bulk, Flow, Flows, Ping
@@ -25,7 +24,7 @@ def uplink(kind: str, **given: object) -> dict[str, dict[str, object]]:
     return {"path": {"rate": "10 Mbit/s", "delay": "10 ms", "forward": {"queue": queue}}}
 
 
-def waits(said: Reported, links: dict[str, dict[str, object]]) -> Experiment:
+def waits(said: Said, links: dict[str, dict[str, object]]) -> Experiment:
     """The longest of the pings beside an upload."""
     return Experiment(
         topology=PAIR,
@@ -49,11 +48,11 @@ def shortened(frames: Answer) -> Experiment:
         arms=(
             Arm(
                 "upload",
-                Reported("9 Mbit/s", "the goal"),
+                Goal("9 Mbit/s"),
                 metric=metric.flow_goodput("upload", 2, 11),
                 tolerance=AtLeast(because="that is the goal"),
             ),
-            Arm("longest-ping", Reported("50 ms", "the goal")),
+            Arm("longest-ping", Goal("50 ms")),
         ),
         tolerance=AtMost(because="that is the goal"),
     )
