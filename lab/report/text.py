@@ -30,6 +30,7 @@ COLOURS: Mapping[Kind, str] = {
     "skipped": "magenta",
 }
 _COLUMNS = 80
+_INLINE = re.compile(r"</?(?:a|code|em|q|small|span|strong)\b[^>]*>")  # what else is marked stands apart
 _IMPLIED = "(in brackets: not the article's figure, but one that it implies)"
 
 
@@ -67,7 +68,8 @@ def marked(said: str, style: str = "") -> RenderableType:
 
 def unmarked(page: str) -> str:
     """Return what a piece of a page says, without its marks."""
-    return " ".join(unescape(re.sub(r"<[^>]*>", " ", page)).split())
+    text = _INLINE.sub("", page.replace("<q>", "“").replace("</q>", "”"))
+    return " ".join(unescape(re.sub(r"<[^>]*>", " ", text)).split())
 
 
 def blocks(claims: Iterable[ClaimResult]) -> RenderableType:

@@ -52,7 +52,7 @@ def test_a_commit_that_is_known_stands_at_its_step(store: Store, tmp_path: Path)
     article.write_text(article.read_text() + COMMIT)
     said = shown(store)
     assert "6.1 ✓ verdict changed; since 6.6 → 6.12 ✗ packets differ → 7.2" in said
-    assert "Since 6.6: 0123456789ab tcp: four bytes less . lab bisect found it." in said
+    assert "Since 6.6: 0123456789ab “tcp: four bytes less”. lab bisect found it." in said
     article.write_text(article.read_text().replace('"6.6"', '"6.13"'))
     assert "packets differ; since 6.13 → 7.2" in shown(store)
     article.write_text(article.read_text().replace('"6.13"', '"5.4"'))
