@@ -235,7 +235,13 @@ class Claim(TestedClaim):
                 ]
             )
         shown = html.table(head, rows, "results")
-        return html.folded(f"All {len(rows)} results", shown) if len(rows) > _MANY else shown
+        return self._evidence() + html.folded(f"All {len(rows)} results", shown) if len(rows) > _MANY else shown
+
+    def _evidence(self) -> str:
+        """Return the links to captures and trials of what decides the verdict, which a folded table would hide."""
+        cases = [each for each in self.tested if each.result.counts] or self.tested
+        said = [f"{escape(each.label)}: {' · '.join(evidence.links(self, each))}" for each in cases if each.record]
+        return f'<p class="about">{"; ".join(said[:_MANY])}</p>' if said else ""
 
     def because(self) -> Html:
         """Explain the verdict: what each explaining arm sets, what came out, what that means, and how far it goes."""

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import lab
 from lab.report.article import Article
 from lab.report.dots import _limit, _place, dots
 
@@ -145,6 +146,21 @@ def test_a_claim_that_was_not_run_says_how_to(told: Article) -> None:
     row = next(row for row in told.table().text.split("<tr ") if "#unrun" in row)
     assert "skipped" in row
     assert "lab run toy/unrun" in row
+
+
+def test_packets_are_a_click_away_where_results_are_folded(
+    here: Path, keep: Callable[..., object], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LAB_PAGES", str(here))  # a page of a report
+    source = here / "experiments" / "toy" / "sweep.py"
+    points = "".join(f'Point({limit}, Reported(0, "enough")), ' for limit in range(5000, 5006))
+    source.write_text(source.read_text().replace('Point(5000, Reported(0, "enough")),', points))
+    keep("sweep")
+    page = lab.load("toy", results="results")["sweep"]._repr_html_()
+    before, folded = page.split("<summary>All 7 results</summary>")
+    assert folded.count(">capture</a>") == 7
+    assert before.count(">capture</a>") == 6, "no more than the table of all claims has"
+    assert re.search(r'only at 2: <a href="trials/[0-9a-f]{64}/capture\.sender\.eth0\.pcap\.gz">capture</a>', before)
 
 
 def test_all_results_can_be_had_as_data(told: Article) -> None:
