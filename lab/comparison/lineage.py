@@ -17,7 +17,7 @@ __all__ = ["Lineage", "Step", "follow"]
 
 @dataclass(frozen=True)
 class Step:
-    """Say what changed from one kernel to the next one, in the cases that count."""
+    """Say what changed from one kernel to the next one, in the cases that count; in all of them where none does."""
 
     change: ClaimChange | None  # None: the two cannot be compared
     commits: tuple[Commit, ...]  # those between the two that are known to have changed the claim
@@ -77,7 +77,8 @@ def _step(base: JudgedClaim, new: JudgedClaim) -> Step:
         (change,) = compare([base], [new])
     except Incomparable:
         return Step(None, ())
-    counted = replace(change, cases=tuple(case for case in change.cases if case.new.counts))
+    cases = tuple(case for case in change.cases if case.new.counts) or change.cases
+    counted = replace(change, cases=cases)
     changed = counted.change not in ("identical", "same packets")
     return Step(counted, tuple(_commits(base, new)) if changed else ())
 

@@ -22,7 +22,7 @@ from tests.kinds import Judge
 HEAD = """
 from lab import metric, model
 from lab.probe import Capture
-from lab.spec.experiment import Arm, Exactly, Experiment, Reported, Within
+from lab.spec.experiment import Arm, Exactly, Experiment, Reported, Untestable, Within
 from lab.units import Size
 from lab.workload import Netcat, RequestResponse
 """

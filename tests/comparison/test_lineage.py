@@ -59,6 +59,16 @@ def test_a_commit_that_is_known_stands_at_its_step(store: Store, tmp_path: Path)
     assert "0123456789ab" not in shown(store)
 
 
+def test_a_claim_that_no_trial_can_test_has_its_steps_too(judge: Judge, syn: Syn, tmp_path: Path) -> None:
+    advice = CLAIM.replace(', Reported("1460 B", "it says so")', "")
+    advice += 'untestable=(Untestable("it should", because="it is advice"),), expect="not testable as stated",'
+    for kernel, mss in (("6.12", 1460), ("7.2", 1456)):
+        judge(advice, {"only": [{PCAP: syn(mss=mss)}]}, kernel, version=f"{kernel}.3-1")
+        for record in Store(tmp_path / kernel):
+            Store(tmp_path / "results").adopt(record)
+    assert shown(Store(tmp_path / "results")) == "By kernel: 6.12 ? packets differ → 7.2 ?"
+
+
 def test_one_kernel_has_no_lineage(store: Store) -> None:
     for record in list(store):
         if record.trial.kernel["name"] != "7.2":
