@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
-__all__ = ["named"]
+__all__ = ["looked_through", "named"]
 
 _PLAIN = (bool, int, float, str, type(None))
 
@@ -25,6 +25,12 @@ def named(metric: Callable[..., Any]) -> tuple[str, dict[str, Any]]:
             name = inner if name.startswith("_") else name
             values = {**more, **values}
     return name, dict(sorted(values.items()))
+
+
+def looked_through(metric: Callable[..., Any]) -> Callable[..., Any]:
+    """Return the metric that this one applies to a part of a record, as `of_flow` does; else itself."""
+    inner = inspect.getclosurevars(metric).nonlocals.get("metric")
+    return looked_through(inner) if inspect.isfunction(inner) else metric
 
 
 def _maker(metric: Callable[..., Any]) -> str:

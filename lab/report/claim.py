@@ -10,7 +10,7 @@ from typing import Any
 
 from lab import metric
 from lab.errors import InputError
-from lab.metric.naming import named
+from lab.metric.naming import looked_through, named
 from lab.report import evidence, html, text
 from lab.report.diagram import diagram
 from lab.report.html import Html
@@ -22,7 +22,7 @@ from lab.verdict import Kind, Result, Verdict
 
 __all__ = ["Claim", "quantity"]
 
-_ABBREVIATIONS = {"ack": "ACK", "acks": "ACKs", "cpu": "CPU", "gb": "GB", "mss": "MSS", "rtt": "RTT"}
+_ABBREVIATIONS = {"ack": "ACK", "acks": "ACKs", "cpu": "CPU", "gb": "GB", "json": "JSON", "mss": "MSS", "rtt": "RTT"}
 _MANY = 6  # rows of a table above which it is folded
 
 
@@ -288,7 +288,7 @@ def _listed(texts: Iterable[str]) -> str:
 
 def quantity(measure: Any) -> str:
     """Return the name of what a metric measures, as HTML, with the first sentence that its function says of itself."""
-    name, _ = named(measure)
+    name, _ = named(looked_through(measure))
     words = " ".join(_ABBREVIATIONS.get(word, word) for word in name.split("_"))
     return f'<span title="{escape(_about(name))}">{escape(words)}</span>'
 

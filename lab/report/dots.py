@@ -29,11 +29,10 @@ class _Row:
     decides: TestedCase
     witnesses: tuple[TestedCase, ...]
 
-    @property
-    def ratios(self) -> list[float]:
-        """Return what was measured over what was claimed, of the case and its witnesses, but of bounds."""
-        shown = (self.decides, *self.witnesses)
-        return [ratio for each in shown if not each.result.bound and (ratio := _ratio(each)) is not None]
+    def ratios(self, bounds: bool = False) -> list[float]:
+        """Return what was measured over what was claimed, of case and witnesses; of `bounds`, or of all others."""
+        shown = (each for each in (self.decides, *self.witnesses) if bool(each.result.bound) == bounds)
+        return [ratio for each in shown if (ratio := _ratio(each)) is not None]
 
 
 def dots(claims: Iterable[Claim]) -> Html:
@@ -41,7 +40,8 @@ def dots(claims: Iterable[Claim]) -> Html:
     rows = list(_rows(claims))
     if not rows:
         return Html("")
-    limit = _limit(ratio for row in rows for ratio in row.ratios)
+    found = [ratio for row in rows for ratio in row.ratios()]  # a bound may be far away, and need not be in view
+    limit = _limit(found or [ratio for row in rows for ratio in row.ratios(bounds=True)])
     ticks = "".join(
         f'<span class="{"middle" if ratio == 1 else "tick"}" style="left:{_place(ratio, limit):.4g}%">{text}</span>'
         for ratio, text in _ticks(limit).items()
@@ -112,7 +112,7 @@ def _ticks(limit: float) -> dict[float, str]:
 
 def _place(ratio: float, limit: float) -> float:
     """Return where a ratio is on the axis, in percent of the row; one beyond the axis is at its end."""
-    share = log(ratio) / log(limit) if 0 < ratio < inf else inf if ratio else -inf
+    share = -inf if ratio <= 0 else inf if ratio == inf else log(ratio) / log(limit)
     return _MIDDLE + _HALF * max(-1.1, min(1.1, share))
 
 

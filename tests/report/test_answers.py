@@ -114,12 +114,24 @@ def test_nothing_of_nothing_is_as_claimed(here: Path, keep: Callable[..., object
     assert "zero" not in drawn
 
 
+def test_a_page_of_bounds_alone_has_its_dots_in_view(here: Path, keep: Callable[..., object], toy: Toy) -> None:
+    source = here / "experiments" / "toy" / "header.py"
+    text = source.read_text().replace("Arm, Demonstrated", "Arm, AtMost, Demonstrated").replace('"20 B"', '"40 B"')
+    source.write_text(
+        text.replace('Exactly(because="it has a length"), expect="not reproduced"', 'AtMost(because="so")')
+    )
+    keep("header")
+    drawn = dots(toy().filter(where=lambda claim: claim.name == "header")).text
+    at = {kind: float(left) for kind, left in re.findall(r'class="(band|dot)" style="left:([\d.]+)%', drawn)}
+    assert at["band"] < at["dot"] < 50, "what is less agrees"
+
+
 @given(st.floats(1.001, 50), st.floats(0.001, 1000), st.floats(0.001, 1000))
 def test_more_is_never_further_left(limit: float, one: float, other: float) -> None:
     assert (_place(one, limit) <= _place(other, limit)) == (one <= other) or _place(one, limit) == _place(other, limit)
     assert 0 <= _place(one, limit) <= 100
     assert _place(1, limit) == 50
-    assert _place(0, limit) <= _place(one, limit) <= _place(inf, limit)
+    assert _place(-inf, limit) == _place(0, limit) <= _place(one, limit) <= _place(inf, limit)
 
 
 @given(st.lists(st.floats(0.2, 5), min_size=1))

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from lab.report import html
+from lab import metric
+from lab.report import claim, html
 from lab.report.tally import worst
 from lab.spec.tolerance import Absolute, AtMost
 from lab.units import Value
@@ -29,6 +30,13 @@ from lab.verdict import model_error
 )
 def test_a_figure_has_four_digits_and_no_exponent(number: float, unit: str, said: str) -> None:
     assert html.figure(Value(number, unit)) == said
+
+
+def test_a_quantity_of_one_flow_is_called_as_by_itself() -> None:
+    whole, part = metric.bulk_goodput(), metric.of_flow("early", metric.bulk_goodput())
+    assert claim.quantity(part) == claim.quantity(whole)
+    assert ">bulk goodput</span>" in claim.quantity(whole)
+    assert ">program JSON</span>" in claim.quantity(metric.program_json("seconds", unit="s"))
 
 
 def result(predicted: float, measured: float, unit: str = "s", off: bool = False) -> Any:

@@ -93,6 +93,9 @@ def sweep(
         panel.set_xticks([at / across[0] for at in (_apart(places, _ROOM_UPRIGHT) if crowded else sorted(set(places)))])
         panel.tick_params(axis="x", rotation=90 if crowded else 0)
         panel.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    else:
+        panel.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.10g}"))
+    panel.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.10g}"))
     panel.set_ylim(0, None)
     panel.margins(x=0.04)
     panel.set(xlabel=_named(claim.judged.declared.experiment.axis, across[1]), ylabel=_named(of, up[1]))
