@@ -212,7 +212,8 @@ def test_mistakes_are_told_how_far_off_they_are_and_what_to_think_of(results: Pa
 def test_figures_say_whose_the_figure_is(results: Path) -> None:
     """Nobody reads an article here: there is what a student said, and a goal."""
     lesson = Lesson(course.load("2-windows"), Judge(results))
-    for step, answer, whose in (("one-window", 100, "you said: 100.0 Mbit/s"), ("buffer", 500_000, "goal: 93.00 Mbit/s")):
+    said, goal = ("one-window", 100, "you said: 100.0 Mbit/s"), ("buffer", 500_000, "goal: 93.00 Mbit/s")
+    for step, answer, whose in (said, goal):
         drawn = lesson.say(step, answer).run().plot("bars").text
         assert whose in drawn
         assert "article" not in drawn
