@@ -47,7 +47,13 @@ from lab.model.mss import (
     no_fragments,
     tcp_header_length,
 )
-from lab.model.multipath import Path, goodput_of_paths, transfer_time_by_paths
+from lab.model.multipath import (
+    Path,
+    goodput_of_paths,
+    transfer_time_by_paths,
+    transfer_time_over_paths,
+    transfer_times,
+)
 from lab.model.queueing import bdp, dctcp_threshold, mean_wait
 from lab.model.response import goodput_response_cubic, goodput_response_reno, window_cubic, window_reno
 from lab.model.rtt import (

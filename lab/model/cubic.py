@@ -1,4 +1,4 @@
-"""Follow the congestion window before any loss: slow start, what ends it, and CUBIC's growth above that.
+"""Follow the congestion window: slow start, what ends it, CUBIC's growth above that, and what a loss takes.
 
 Written after net/ipv4/tcp_cubic.c, tcp_cong.c and tcp_output.c (tcp_cwnd_validate()) of Linux 7.2. Times are whole
 microseconds, as in the kernel.
@@ -16,12 +16,14 @@ HYSTART_MIN_SAMPLES = 8
 HYSTART_DELAY_MIN, HYSTART_DELAY_MAX = 4000, 16_000
 CUBE_RTT_SCALE = 410  # bic_scale 41, of 1024ths, at an RTT of 100 ms
 BICTCP_HZ = 10  # CUBIC's unit of time is 2^-10 s
-BETA_SCALE = 15  # 8 (1024 + beta) / 3 (1024 - beta), beta = 717
+BETA, BICTCP_BETA_SCALE = 717, 1024  # what a loss leaves of the window
+BETA_SCALE = 15  # 8 (1024 + beta) / 3 (1024 - beta)
+CUBE_FACTOR = (1 << 10 + 3 * BICTCP_HZ) // CUBE_RTT_SCALE
 
 
 @dataclass(slots=True)
 class Cubic:
-    """Holds the state of a connection that loses nothing: fields of struct tcp_sock and of struct bictcp."""
+    """Holds the state of a connection: fields of struct tcp_sock and of struct bictcp."""
 
     hz: int = 1000
     cwnd: int = TCP_INIT_CWND
@@ -35,6 +37,8 @@ class Cubic:
     last_time: int = 0  # jiffies
     epoch_start: int = 0  # jiffies
     origin_point: int = 0
+    last_max_cwnd: int = 0  # cwnd at the last loss
+    bic_k: int = 0  # when cwnd is at origin_point again, in units of 2^-10 s since epoch_start
     ack_cnt: int = 0
     tcp_cwnd: int = 0  # Reno's
     delay_min: int = 0
@@ -56,18 +60,34 @@ class Cubic:
             self.is_cwnd_limited, self.max_packets_out, self.cwnd_usage_seq = limited, packets_out, snd_nxt
 
     def acknowledged(self, now: int, rtt: int, acked: int, snd_una: int, snd_nxt: int, ack_delay: int = 0) -> None:
-        """Take in an ACK for `acked` segments with this RTT sample: cubictcp_acked(), cubictcp_cong_avoid().
+        """Take in an ACK for `acked` segments with this RTT sample, while nothing is lost."""
+        self.sample(now, rtt, snd_una, snd_nxt, ack_delay)
+        self.avoid_congestion(now, acked)
+
+    def sample(self, now: int, rtt: int, snd_una: int, snd_nxt: int, ack_delay: int) -> None:
+        """Take in an RTT sample: cubictcp_acked().
 
         `ack_delay` is four times what the largest GSO packet takes at the flow's pace.
         """
-        jiffies = now * self.hz // 10**6
-        if not self.epoch_start or jiffies - self.epoch_start >= self.hz:
+        if not self.epoch_start or now * self.hz // 10**6 - self.epoch_start >= self.hz:
             delay = max(rtt, 1)
             self.delay_min = min(self.delay_min or delay, delay)
             if self.slow_start:
                 self._hystart_update(now, delay, snd_una, snd_nxt, ack_delay)
-        if self.is_cwnd_limited or (self.slow_start and self.cwnd < 2 * self.max_packets_out):  # tcp_is_cwnd_limited()
-            self._avoid_congestion(jiffies, acked)
+
+    def avoid_congestion(self, now: int, acked: int) -> None:
+        """Widen cwnd for `acked` segments if it held the sender back: cubictcp_cong_avoid(), tcp_is_cwnd_limited()."""
+        if self.is_cwnd_limited or (self.slow_start and self.cwnd < 2 * self.max_packets_out):
+            self._avoid_congestion(now * self.hz // 10**6, acked)
+
+    def lose(self) -> None:
+        """Set ssthresh after a loss: cubictcp_recalc_ssthresh(), tcp_init_cwnd_reduction()."""
+        self.epoch_start = self.cwnd_cnt = 0
+        converges = self.cwnd < self.last_max_cwnd  # fast_convergence
+        self.last_max_cwnd = (
+            self.cwnd * (BICTCP_BETA_SCALE + BETA) // (2 * BICTCP_BETA_SCALE) if converges else self.cwnd
+        )
+        self.ssthresh = max(self.cwnd * BETA // BICTCP_BETA_SCALE, 2)
 
     def _hystart_update(self, now: int, delay: int, snd_una: int, snd_nxt: int, ack_delay: int) -> None:
         """End slow start when a train of ACKs is as long as half the RTT and some bursts, or when the RTT grows."""
@@ -106,13 +126,16 @@ class Cubic:
         if not self.epoch_start or jiffies != self.last_time:
             self.last_cwnd, self.last_time = self.cwnd, jiffies
             if not self.epoch_start:
-                self.epoch_start, self.ack_cnt = jiffies, acked
-                self.tcp_cwnd = self.origin_point = self.cwnd
+                self.epoch_start, self.ack_cnt, self.tcp_cwnd = jiffies, acked, self.cwnd
+                self.origin_point = max(self.last_max_cwnd, self.cwnd)
+                self.bic_k = round((CUBE_FACTOR * (self.origin_point - self.cwnd)) ** (1 / 3))  # cubic_root()
             time = jiffies - self.epoch_start - (-self.delay_min * self.hz // 10**6)
-            offset = (time << BICTCP_HZ) // self.hz
-            target = self.origin_point + (CUBE_RTT_SCALE * offset**3 >> 10 + 3 * BICTCP_HZ)
+            offset = (time << BICTCP_HZ) // self.hz - self.bic_k
+            delta = CUBE_RTT_SCALE * abs(offset) ** 3 >> 10 + 3 * BICTCP_HZ
+            target = self.origin_point + (delta if offset > 0 else -delta)
             self.cnt = self.cwnd // (target - self.cwnd) if target > self.cwnd else 100 * self.cwnd
-            self.cnt = min(self.cnt, 20)  # before the first loss
+            if not self.last_max_cwnd:
+                self.cnt = min(self.cnt, 20)
         self._keep_up_with_reno()
         self.cnt = max(self.cnt, 2)
 

@@ -48,12 +48,12 @@ def _segment(scenario: Scenario, mtu: int) -> int:
 
 def own_segment(scenario: Scenario) -> int:
     """Return the payload of a full segment as the sender expects to receive it, in bytes: tcp_sock's advmss."""
-    return _announced(scenario) - _timestamps(scenario)
+    return announced(scenario) - _timestamps(scenario)
 
 
 def heard(scenario: Scenario) -> int:
     """Return the MSS of the sender as the receiver learns it, after all that is in between."""
-    value, ends = _announced(scenario), (scenario.sender.node.name, scenario.receiver.node.name)
+    value, ends = announced(scenario), (scenario.sender.node.name, scenario.receiver.node.name)
     for box in scenario.middleboxes:
         value = box.mss_of_syn(value, *ends, scenario.kernel.patches)
     return value
@@ -90,7 +90,7 @@ def no_fragments(scenario: Scenario) -> Value:
     return Value(0, "1")
 
 
-def _announced(scenario: Scenario) -> int:
+def announced(scenario: Scenario) -> int:
     """Return the MSS by the sender's route: its `advmss`, or its MTU less the headers without options.
 
     Its program may have lowered it.

@@ -3,21 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import lru_cache
+from statistics import fmean
 
-from lab.model.line import ETHERNET
+from msgspec import structs
+
+from lab.model.line import ETHERNET, base_rtt, one_way
+from lab.model.packet import SYN
+from lab.model.paths import Both
 from lab.model.scenario import End, Scenario
-from lab.prediction import Prediction, law
+from lab.model.simulation import TIMER_SLACK_NS
+from lab.model.subflow import DSS
+from lab.prediction import Prediction, law, simulation
 from lab.units import Duration, Rate, Size, Value
 
-__all__ = ["DSS", "Path", "goodput_of_paths", "transfer_time_by_paths"]
+__all__ = ["Path", "goodput_of_paths", "transfer_time_by_paths", "transfer_time_over_paths", "transfer_times"]
 
-# A data sequence signal (RFC 8684, 3.3.1) with an acknowledgement and a mapping of 64 bits has 26 bytes; the option is
-# padded to whole words (TCPOLEN_MPTCP_DSS_*).
-DSS = 28
 _PACKET, _HEADERS = 1500, 20 + 20 + 12 + DSS  # IPv4, TCP, timestamps
 _INITIAL_WINDOW = 10  # segments: RFC 6928
+START = 100  # bytes that are sent ahead of the wait
+PHASES = 8  # moments of a tick at which a transfer is begun
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +33,7 @@ class Path:
 
     rate: Rate  # of whole frames, as a topology has it
     delay: Duration  # one way
+    limit: int = 1000  # frames that it holds
 
     @property
     def frame(self) -> Fraction:
@@ -70,3 +78,64 @@ def transfer_time_by_paths(paths: Sequence[Path], size: Size, client: End, wait:
         return Value(wait.seconds + lead + missed + 8 * size.bytes / goodput_of_paths(paths).number, "s")
 
     return transfer_time
+
+
+@lru_cache(maxsize=64)
+def transfer_times(
+    scenario: Scenario, paths: tuple[Path, ...], sizes: tuple[Size, Size], wait: Duration = Duration(0)
+) -> tuple[float, ...]:
+    """Play a transfer to the scenario's receiver, with another one the other way, begun at PHASES moments of a tick.
+
+    An end writes its first bytes as soon as it is connected, and the rest after the wait. Time counts, in seconds, from
+    when the receiver's end is connected until it has all. Raises ModelError where a subflow waits for its RTO.
+    """
+    ways = tuple(_over(scenario, path) for path in paths)
+    tick = 10**9 // scenario.kernel.hz
+    return tuple(_played(ways, sizes, wait, (2 * phase + 1) * tick // (2 * PHASES)) for phase in range(PHASES))
+
+
+def transfer_time_over_paths(
+    paths: Sequence[Path], sizes: tuple[Size, Size], client: End, wait: Duration = Duration(0)
+) -> Prediction:
+    """Return the simulation of a transfer over these paths, by the first of which the connection is opened.
+
+    `sizes` are what the receiver of the transfer gets, and what it sends meanwhile; `client` is who connects.
+    """
+    by_law = transfer_time_by_paths(paths, sizes[0], client, wait)
+
+    @simulation(
+        of="mptcp_sendmsg(), mptcp_subflow_get_send(), __mptcp_sync_sndbuf(), tcp_ack() and CUBIC, Linux 7.2",
+        law=by_law,
+    )
+    def transfer_time(scenario: Scenario) -> Value:
+        """The mean of what the transfer takes that begins at any moment of a tick, by the scheduler's own rules."""
+        towards = scenario if scenario.client == client else scenario.reversed()
+        return Value(fmean(transfer_times(towards, tuple(paths), sizes, wait)), "s")
+
+    return transfer_time
+
+
+def _over(scenario: Scenario, path: Path) -> Scenario:
+    """Return the scenario over one path: whatever link has a rate is that path's."""
+    rated = {"rate": path.rate, "delay": path.delay, "limit": path.limit}
+    forward, reverse = (
+        tuple(structs.replace(hop, **rated) if hop.rate else hop for hop in way)
+        for way in (scenario.forward, scenario.reverse)
+    )
+    return replace(scenario, forward=forward, reverse=reverse)
+
+
+def _played(ways: Sequence[Scenario], sizes: tuple[Size, Size], wait: Duration, phase: int) -> float:
+    both, first = Both(ways[0]), ways[0]
+    rtt = int(base_rtt(first, SYN).number * 1e9)
+    client, server = (both.near, both.far) if first.client == "sender" else (both.far, both.near)
+    connected = {client: phase + rtt}
+    towards = first.forward if first.client == "sender" else first.reverse
+    connected[server] = connected[client] + int(one_way(towards, SYN) * 1e9)
+    both.at(phase + rtt, lambda: both.join(first))
+    for way in ways[1:]:
+        both.at(phase + rtt + wait.ns // 2, lambda way=way: both.join(way))
+    for end, size in zip((both.near, both.far), sizes, strict=True):
+        both.write(end, connected[end], START)
+        both.write(end, connected[end] + wait.ns + TIMER_SLACK_NS, size.bytes - START, closes=end is client)
+    return (both.run(lambda: both.far.ack_seq >= sizes[0].bytes) - connected[both.far]) / 1e9

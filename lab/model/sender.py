@@ -201,8 +201,9 @@ class Sender:
 
     def _pacing_rate(self) -> int:
         """Return the pace of bursts in bytes per second: tcp_update_pacing_rate()."""
-        ratio = TCP_PACING_SS_RATIO if self.cubic.slow_start else TCP_PACING_CA_RATIO
-        return ratio * self.cubic.cwnd * self.mss_cache * 80_000 // self.srtt_us
+        cwnd, ssthresh = self.cubic.cwnd, self.cubic.ssthresh
+        ratio = TCP_PACING_SS_RATIO if cwnd < ssthresh // 2 else TCP_PACING_CA_RATIO
+        return ratio * max(cwnd, self.packets_out) * self.mss_cache * 80_000 // self.srtt_us
 
     def _tso_segs(self) -> int:
         """Return the most segments that one skb takes: tcp_tso_segs(), tcp_tso_autosize()."""
@@ -215,8 +216,8 @@ class Sender:
         if not queue:
             return
         max_segs, sent, limited = self._tso_segs(), False, False
-        while queue and self.packets_out < cwnd:
-            cwnd_quota = min(cwnd - self.packets_out, max(cwnd >> 1, 1), max_segs)  # tcp_cwnd_test()
+        while queue and (in_flight := self.packets_in_flight()) < cwnd:
+            cwnd_quota = min(cwnd - in_flight, max(cwnd >> 1, 1), max_segs)  # tcp_cwnd_test()
             skb = queue[0]
             if self.grows_skbs:
                 self._grow_skb(skb, cwnd_quota * mss_now)
@@ -238,7 +239,7 @@ class Sender:
             sent = True
             if push_one:
                 break
-        limited |= self.packets_out >= cwnd
+        limited |= self.packets_in_flight() >= cwnd
         if sent or limited:
             self.cubic.sent(self.packets_out, limited, self.snd_una, self.snd_nxt)
 
@@ -248,7 +249,11 @@ class Sender:
 
     def _cong_win(self) -> int:
         """Return the bytes that the congestion window lets out beyond what is sent."""
-        return (self.cubic.cwnd - self.packets_out) * self.mss_cache
+        return (self.cubic.cwnd - self.packets_in_flight()) * self.mss_cache
+
+    def packets_in_flight(self) -> int:
+        """Return the segments that the network holds: tcp_packets_in_flight(). None is lost here."""
+        return self.packets_out
 
     def _grow_skb(self, skb: Skb, wanted: int) -> None:
         """Fill an skb from the next one: tcp_grow_skb()."""
@@ -305,17 +310,25 @@ class Sender:
         skb.tstamp = self.wstamp_ns = self.clock_cache
         skb.psh |= pcount > 1
         self.transmit(self.clock_cache, self.snd_nxt, skb)
-        self.rtx_queue.append(skb)
+        self._keep(skb)
         self.snd_nxt, self.packets_out = skb.end_seq, self.packets_out + pcount
         if length < pcount * self.mss_cache:
             self.snd_sml = skb.end_seq
         self._check_space()
 
+    def _keep(self, skb: Skb) -> None:
+        """Keep what was just sent until it is acknowledged: tcp_rbtree_insert()."""
+        self.rtx_queue.append(skb)
+
     def _check_space(self) -> None:
         """Let the buffer grow with cwnd, and wake a writer where a third of it is free: tcp_check_space()."""
         if not self.nospace:
             return
-        if self.packets_out < self.cubic.cwnd:  # tcp_should_expand_sndbuf()
+        self._new_space()
+
+    def _new_space(self) -> None:
+        """Widen the buffer unless cwnd is full, and wake the writer: tcp_new_space(), tcp_should_expand_sndbuf()."""
+        if self.packets_in_flight() < self.cubic.cwnd:
             self._expand_sndbuf()
         self.nospace = not self.is_writeable()
 

@@ -32,7 +32,8 @@ def transfer(download: bool) -> Flows:
 def case(part: str, way: str, *links: tuple[int, int, int], buffer: Demonstrated | None = None) -> Arm:
     """One case one way: of each link its Mbit/s, its ms one way, and how many frames its queue and its delay hold."""
     paths = tuple(
-        model.Path(Rate(int(rate * 1e6 / 8 * FRAME / PACKET) * 8), Duration(delay * 10**6)) for rate, delay, _ in links
+        model.Path(Rate(int(rate * 1e6 / 8 * FRAME / PACKET) * 8), Duration(delay * 10**6), limit)
+        for rate, delay, limit in links
     )
     together = SLEEP.seconds + 8 * LARGE.bytes / model.goodput_of_paths(paths).number
     allowed = 8 * LARGE.bytes / sum(rate * 10**6 for rate, _, _ in links) / 9 + 0.05
@@ -43,15 +44,17 @@ def case(part: str, way: str, *links: tuple[int, int, int], buffer: Demonstrated
             f"{together:.4f} s", "transfer size, aggregated link speed and header overhead", "" if buffer else part
         ),
         links={
-            name: {"rate": path.rate, "delay": path.delay, "limit": limit}
-            for name, path, (_, _, limit) in zip(("first", "second"), paths, links, strict=True)
+            name: {"rate": path.rate, "delay": path.delay, "limit": path.limit}
+            for name, path in zip(("first", "second"), paths, strict=True)
         },
         sysctls=LARGE_BUFFER if buffer else {},
         workload=transfer(way == "down"),
         metric=metric.program_json(
             "seconds", unit="s", file=f"transfer/{'program' if way == 'down' else 'service'}.out"
         ),
-        prediction=model.transfer_time_by_paths(paths, LARGE, "receiver" if way == "down" else "sender", SLEEP),
+        prediction=model.transfer_time_over_paths(
+            paths, (LARGE, SMALL), "receiver" if way == "down" else "sender", SLEEP
+        ),
         tolerance=tenth,
         accuracy=tenth,
         explains=buffer,
