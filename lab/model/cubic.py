@@ -47,6 +47,7 @@ class Cubic:
     last_ack: int = 0
     curr_rtt: int = 0
     sample_cnt: int = 0
+    found: bool = False  # whether HyStart has ended slow start; it does so once
 
     @property
     def slow_start(self) -> bool:
@@ -72,7 +73,7 @@ class Cubic:
         if not self.epoch_start or now * self.hz // 10**6 - self.epoch_start >= self.hz:
             delay = max(rtt, 1)
             self.delay_min = min(self.delay_min or delay, delay)
-            if self.slow_start:
+            if self.slow_start and not self.found:
                 self._hystart_update(now, delay, snd_una, snd_nxt, ack_delay)
 
     def avoid_congestion(self, now: int, acked: int) -> None:
@@ -89,6 +90,16 @@ class Cubic:
         )
         self.ssthresh = max(self.cwnd * BETA // BICTCP_BETA_SCALE, 2)
 
+    def restart(self, rounds: int) -> None:
+        """Halve the window for each RTO of a pause, down to the first one: tcp_cwnd_restart()."""
+        self.ssthresh = max(self.ssthresh, (self.cwnd >> 1) + (self.cwnd >> 2))  # tcp_current_ssthresh()
+        self.cwnd = max(self.cwnd >> rounds, min(TCP_INIT_CWND, self.cwnd))
+
+    def start(self, now: int, pause: int) -> None:
+        """Leave a pause, with nothing in flight, out of the curve: cubictcp_cwnd_event_tx_start(). Both in jiffies."""
+        if self.epoch_start and pause > 0:
+            self.epoch_start = min(self.epoch_start + pause, now)
+
     def _hystart_update(self, now: int, delay: int, snd_una: int, snd_nxt: int, ack_delay: int) -> None:
         """End slow start when a train of ACKs is as long as half the RTT and some bursts, or when the RTT grows."""
         if snd_una > self.end_seq:  # bictcp_hystart_reset()
@@ -99,18 +110,20 @@ class Cubic:
         if now - self.last_ack <= HYSTART_ACK_DELTA_US:
             self.last_ack = now
             if now - self.round_start > self.delay_min + min(ack_delay, 1000) >> 1:
-                self.ssthresh = self.cwnd
+                self.ssthresh, self.found = self.cwnd, True
         self.curr_rtt = min(self.curr_rtt, delay)
         if self.sample_cnt < HYSTART_MIN_SAMPLES:
             self.sample_cnt += 1
         elif self.curr_rtt > self.delay_min + min(max(self.delay_min >> 3, HYSTART_DELAY_MIN), HYSTART_DELAY_MAX):
-            self.ssthresh = self.cwnd
+            self.ssthresh, self.found = self.cwnd, True
 
     def _avoid_congestion(self, jiffies: int, acked: int) -> None:
         """Widen cwnd for `acked` segments: tcp_slow_start(), tcp_cong_avoid_ai()."""
         if self.slow_start:
-            self.cwnd += acked
-            return
+            before, self.cwnd = self.cwnd, min(self.cwnd + acked, self.ssthresh)
+            acked -= self.cwnd - before
+            if not acked:
+                return
         self._update(jiffies, acked)
         if self.cwnd_cnt >= self.cnt:
             self.cwnd_cnt = 0

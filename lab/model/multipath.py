@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import lru_cache
+from functools import lru_cache, partial
 from statistics import fmean
 
 from msgspec import structs
 
-from lab.model.line import ETHERNET, base_rtt, one_way
+from lab.model.line import ETHERNET, ModelError, base_rtt, one_way
 from lab.model.packet import SYN
 from lab.model.paths import Both
 from lab.model.scenario import End, Scenario
@@ -24,6 +24,7 @@ __all__ = ["Path", "goodput_of_paths", "transfer_time_by_paths", "transfer_time_
 _PACKET, _HEADERS = 1500, 20 + 20 + 12 + DSS  # IPv4, TCP, timestamps
 _INITIAL_WINDOW = 10  # segments: RFC 6928
 START = 100  # bytes that are sent ahead of the wait
+RULES_SINCE = (7, 2)  # mptcp_rcv_rtt_update()
 PHASES = 8  # moments of a tick at which a transfer is begun
 
 
@@ -87,9 +88,12 @@ def transfer_times(
     """Play a transfer to the scenario's receiver, with another one the other way, begun at PHASES moments of a tick.
 
     An end writes its first bytes as soon as it is connected, and the rest after the wait. Time counts, in seconds, from
-    when the receiver's end is connected until it has all. Raises ModelError where a subflow waits for its RTO.
+    when the receiver's end is connected until it has all. Raises ModelError where a subflow waits for its RTO, and for
+    a kernel before 7.2, whose buffers grow by other rules.
     """
-    ways = tuple(_over(scenario, path) for path in paths)
+    if scenario.kernel.version < RULES_SINCE:
+        raise ModelError("the model has the rules of Multipath TCP in Linux 7.2: receive buffers grew by others before")
+    ways = tuple(over_path(scenario, path) for path in paths)
     tick = 10**9 // scenario.kernel.hz
     return tuple(_played(ways, sizes, wait, (2 * phase + 1) * tick // (2 * PHASES)) for phase in range(PHASES))
 
@@ -115,7 +119,7 @@ def transfer_time_over_paths(
     return transfer_time
 
 
-def _over(scenario: Scenario, path: Path) -> Scenario:
+def over_path(scenario: Scenario, path: Path) -> Scenario:
     """Return the scenario over one path: whatever link has a rate is that path's."""
     rated = {"rate": path.rate, "delay": path.delay, "limit": path.limit}
     forward, reverse = (
@@ -126,6 +130,12 @@ def _over(scenario: Scenario, path: Path) -> Scenario:
 
 
 def _played(ways: Sequence[Scenario], sizes: tuple[Size, Size], wait: Duration, phase: int) -> float:
+    both, connected = begun(ways, sizes, wait, phase)
+    return (both.run(lambda: both.far.ack_seq >= sizes[0].bytes) - connected) / 1e9
+
+
+def begun(ways: Sequence[Scenario], sizes: tuple[Size, Size], wait: Duration, phase: int) -> tuple[Both, int]:
+    """Return both ends of a transfer that is about to begin, and when its receiver's end is connected, in ns."""
     both, first = Both(ways[0]), ways[0]
     rtt = int(base_rtt(first, SYN).number * 1e9)
     client, server = (both.near, both.far) if first.client == "sender" else (both.far, both.near)
@@ -133,9 +143,9 @@ def _played(ways: Sequence[Scenario], sizes: tuple[Size, Size], wait: Duration, 
     towards = first.forward if first.client == "sender" else first.reverse
     connected[server] = connected[client] + int(one_way(towards, SYN) * 1e9)
     both.at(phase + rtt, lambda: both.join(first))
-    for way in ways[1:]:
-        both.at(phase + rtt + wait.ns // 2, lambda way=way: both.join(way))
+    for way in ways[1:]:  # each joins while the ends wait
+        both.at(phase + rtt + wait.ns // 2, partial(both.join, way))
     for end, size in zip((both.near, both.far), sizes, strict=True):
         both.write(end, connected[end], START)
         both.write(end, connected[end] + wait.ns + TIMER_SLACK_NS, size.bytes - START, closes=end is client)
-    return (both.run(lambda: both.far.ack_seq >= sizes[0].bytes) - connected[both.far]) / 1e9
+    return both, connected[both.far]

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Generator
+from functools import partial
 from heapq import heappop, heappush
 from itertools import count
 
 from lab.model.connection import Connection
 from lab.model.delayed_ack import NEVER
-from lab.model.line import frame
+from lab.model.line import ModelError, frame
 from lab.model.mss import mss
 from lab.model.scenario import Scenario
 from lab.model.subflow import DSS, DSS_ACK, SACK_BLOCK, Packet, Subflow
@@ -93,6 +94,8 @@ class Both:
         """Play until it is done, and return when that is."""
         while not done():
             self._set_timers()
+            if not self._events:
+                raise ModelError("nothing happens any more: the model does not cover what such a transfer waits for")
             self.now, _, happens = heappop(self._events)
             happens()
             for end in (self.near, self.far):
@@ -107,7 +110,7 @@ class Both:
             due = min(subflow.icsk_ack.due, subflow.reo_due, subflow.probe_due)
             if due < self._wakes.get(subflow, NEVER):
                 self._wakes[subflow] = due
-                self.at(due, lambda subflow=subflow: self._timer(subflow))  # type: ignore[misc]
+                self.at(due, partial(self._timer, subflow))
 
     def _timer(self, subflow: Subflow) -> None:
         end = self._ends[subflow]

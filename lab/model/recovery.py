@@ -1,8 +1,9 @@
 """Play a TCP sender whose segments may be lost on the way: what it takes for lost, and how it goes on.
 
-Written after net/ipv4/tcp_input.c (tcp_ack(), tcp_fastretrans_alert(), tcp_cwnd_reduction()), tcp_recovery.c (RACK) and
-tcp_output.c (tcp_xmit_retransmit_queue(), tcp_schedule_loss_probe()) of Linux 7.2, for a path that keeps the order, with
-SACK and timestamps, and named as there. A retransmission timeout is not played. Times are whole nanoseconds.
+Written after net/ipv4/tcp_input.c (tcp_ack(), tcp_fastretrans_alert(), tcp_cwnd_reduction()), tcp_recovery.c (RACK)
+and tcp_output.c (tcp_xmit_retransmit_queue(), tcp_schedule_loss_probe()) of Linux 7.2, for a path that keeps the
+order, with SACK and timestamps, and named as there. A retransmission timeout is not played, nor are compressed ACKs.
+Times are whole nanoseconds.
 """
 
 from __future__ import annotations
@@ -49,6 +50,7 @@ class LossySender(Sender):
         self.min_rtt_us = self.srtt_us >> 3
         self.timers = Timers.of(scenario.kernel)
         self.probed = False  # whether a probe is on its way
+        self.lsndtime = 0  # the tick of the last data sent
         self.reo_due = self.probe_due = NEVER  # when RACK's timer fires, and the one for a tail's loss
 
     def wmem_queued(self) -> int:
@@ -233,6 +235,21 @@ class LossySender(Sender):
 
     def _tso_should_defer(self, length: int, max_segs: int, last: bool) -> bool:
         return self.high_seq is None and super()._tso_should_defer(length, max_segs, last)
+
+    def slow_start_after_idle_check(self, now: int) -> None:
+        """Begin slow start again after a pause that is longer than the RTO: tcp_slow_start_after_idle_check()."""
+        pause = self.timers.jiffies(now) - self.lsndtime
+        rto = -(-((self.srtt_us >> 3) + RTO_MIN_US) * self.timers.hz // 10**6)
+        if not self.packets_out and pause > rto:
+            self.cubic.restart(-(-pause // rto) - 1)
+
+    def _transmit_skb(self) -> None:
+        """Send the first skb, and note that and when the sender begins to send: tcp_event_data_sent()."""
+        now = self.timers.jiffies(self.clock_cache)
+        if not self.packets_in_flight():
+            self.cubic.start(now, now - self.lsndtime)
+        self.lsndtime = now
+        super()._transmit_skb()
 
     def _keep(self, skb: Skb) -> None:
         """Keep the segments of what was just sent."""

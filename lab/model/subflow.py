@@ -12,8 +12,8 @@ from collections import deque
 from collections.abc import Callable
 from typing import NamedTuple, Protocol
 
-from lab.model.delayed_ack import DelayedAck, Timers
 from lab.model.cubic import TCP_INIT_CWND
+from lab.model.delayed_ack import DelayedAck, Timers
 from lab.model.line import base_rtt
 from lab.model.mss import announced, own_segment
 from lab.model.packet import SYN
@@ -54,6 +54,7 @@ class Packet(NamedTuple):
 class Meta(Protocol):
     """Is what a subflow sees of its connection, struct mptcp_sock."""
 
+    now: int  # ns
     nospace: bool  # SOCK_NOSPACE, of the socket that all share
     ack_seq: int  # the data that has come in order
 
@@ -75,7 +76,7 @@ class Meta(Protocol):
         ...
 
     def subflow_write_space(self, subflow: Subflow) -> None:
-        """Note that a subflow has room: subflow_write_space()."""
+        """Note that a subflow's buffer has room."""
         ...
 
     def data_ready(self, subflow: Subflow, data_seq: int, length: int, truesize: int) -> None:
@@ -150,6 +151,7 @@ class Subflow(LossySender):
             self.maps.append((self.write_seq, data_seq, copy))
         self.write_seq += copy
         if tail is None:
+            self.slow_start_after_idle_check(self.meta.now)
             self.write_queue.append(Skb(self.write_seq))
         else:
             tail.end_seq, tail.psh = self.write_seq, False
