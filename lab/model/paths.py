@@ -14,15 +14,10 @@ from lab.model.mss import mss
 from lab.model.scenario import Scenario
 from lab.model.subflow import DSS, DSS_ACK, SACK_BLOCK, Packet, Subflow
 from lab.model.wire import Wire
-from lab.spec.network import Direction
 
 
 class Lossy(Wire):
     """Plays hops that drop what their limit has no room for: netem_enqueue()."""
-
-    def __init__(self, hops: tuple[Direction, ...], overhead: int) -> None:
-        super().__init__(hops, overhead)
-        self.dropped = 0
 
     def admits(self, now: int) -> bool:
         """Tell whether the first hop with a rate has room for a frame now."""
@@ -30,7 +25,6 @@ class Lossy(Wire):
             while held and held[0] <= now:
                 held.popleft()
             if hop.rate and len(held) >= hop.limit:
-                self.dropped += 1
                 return False
         return True
 
@@ -41,7 +35,6 @@ class Both:
     def __init__(self, scenario: Scenario) -> None:
         self.near, self.far = Connection(scenario), Connection(scenario.reversed())
         self.now = 0
-        self.wires: list[Lossy] = []
         self._events: list[tuple[int, int, Callable[[], None]]] = []
         self._order = count()
         self._writers: dict[Connection, Generator[None, None, None]] = {}
@@ -60,7 +53,6 @@ class Both:
         far = Subflow(scenario.reversed(), self.far, lambda packet: self._carry(behind, self.near, near, packet))
         near.peer, far.peer = far, near
         self._ends |= {near: self.near, far: self.far}
-        self.wires += [ahead, behind]
         self.near.join(near, connects=scenario.client == "sender")
         self.far.join(far, connects=scenario.client == "receiver")
 

@@ -321,6 +321,10 @@ class Subflow(LossySender):
         self.carry(self._packet(now, self.snd_nxt, 0, psh=False))
 
     def _packet(self, now: int, seq: int, length: int, psh: bool) -> Packet:
+        """Return a packet with what it acknowledges and offers: tcp_select_window(), mptcp_established_options().
+
+        What was offered is not taken back but for the scale's rounding: captures show that, and the source rounds up.
+        """
         window = self._select_window()
         left = self.rcv_wup + self.rcv_wnd - self.rcv_nxt >> self.rcv_wscale << self.rcv_wscale
         self.rcv_wnd = self.meta.set_rwin(max(window, left))

@@ -81,7 +81,7 @@ EXPERIMENT = Experiment(
         case("unbalanced, opposed delay", "down", *OPPOSED, buffer=BUFFER),
     ),
     tolerance=Absolute("1 s", because="each case has its own"),
-    unexplained="a large send buffer takes most of what is missing with opposed delays, too, but not all; of the other "
-    "cases no arm shows what holds them up",
+    unexplained="a large send buffer takes most of what is missing with opposed delays, too, but not all; the "
+    "prediction, which plays buffers, scheduler and losses, has the rest, but no arm shows them one by one",
     expect="partly",
 )
