@@ -26,6 +26,7 @@ from typing import Any, Self
 from lab.errors import InputError, LabError, MachineError
 from lab.kernel import baseline, landlock
 from lab.kernel.base import Kernel
+from lab.kernel.peers import Seat
 from lab.kernel.root import PACKAGE, Root, of_host
 from lab.owner import owner
 from lab.spec.clock import Clock
@@ -145,6 +146,7 @@ class Guest:
         terminal: str | None = None,  # path of the command's terminal
         temporary: bool = False,  # remove the folder even if we are killed
         root: Root | None = None,  # the files that it sees; None: the host's
+        seat: Seat | None = None,  # among guests that share a clock; its kernel has to be made for that
     ) -> None:
         if not 0 <= seed < 1 << 64:
             raise InputError(f"seed {seed} does not fit 64 bits")
@@ -171,8 +173,11 @@ class Guest:
         containment = start.containment and start.containment.plain(landlock.abi(), memory, budget.disk)
         if containment:
             self.contained = containment["how"]
+        program, *options = start.command
+        if seat is not None:
+            options.insert(0, f"peers={seat.memory}:{seat.number}")
         job = {
-            "command": list(start.command),
+            "command": [program, *options],
             "environment": {"PATH": ENVIRONMENT["PATH"], **start.environment},
             "memory": None if start.memory is None else str(start.memory / f"{SCRATCH_PREFIX}~{owner()}~"),
             "containment": containment,
@@ -190,6 +195,7 @@ class Guest:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
+            pass_fds=() if seat is None else (seat.memory,),
             start_new_session=True,  # the terminal's Ctrl-C is for us, not for it
         )
         assert self._supervisor.stdin is not None

@@ -1,0 +1,73 @@
+"""Let several guests share one virtual clock, and links between them.
+
+Their kernels have a piece of memory in common, and pass on by it whose turn it is to run: no process of ours takes part.
+lab/kernel/uml/patches/shared says how; the layout below is that of its peers.h.
+"""
+
+from __future__ import annotations
+
+import mmap
+import os
+import struct
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from lab.errors import InputError
+from lab.spec.variant import ResolvedVariant
+
+__all__ = ["GUESTS", "LINKS", "SHARED", "Peers", "Seat"]
+
+SHARED = ResolvedVariant(patches=(Path(__file__).parent / "uml" / "patches" / "shared" / "shared-clock.patch",))
+MAGIC = 0x31737265657062
+GUESTS, LINKS = 32, 64  # at most
+PAGE = 4096
+ROOM = 64 << 20  # bytes that may be on their way to one end at one moment; memory that is not used costs nothing
+_HEAD = struct.Struct("=QIIQQQ")  # magic, guests, links, now, room, turns
+_GUEST = struct.Struct("=QII")  # next, turn, called
+_LINK = struct.Struct("=HHHHQQ")  # guests of its ends, which of them are up, bytes on the way to each
+
+
+@dataclass(frozen=True, slots=True)
+class Seat:
+    """Name one guest's place among those that share a clock: a descriptor of the memory in common, and its number."""
+
+    memory: int
+    number: int
+
+
+class Peers:
+    """Hold the memory that `guests` kernels have in common, with `links`: the numbers of both guests of each.
+
+    The first guest runs first. In a guest, link number n is the interface link<n>a, or link<n>b at its second end.
+
+    Raises InputError when there are too many of either.
+    """
+
+    def __init__(self, guests: int, links: Sequence[tuple[int, int]]) -> None:
+        if guests > GUESTS or len(links) > LINKS:
+            raise InputError(f"{guests} kernels with {len(links)} links: at most {GUESTS} with {LINKS} share a clock")
+        self._memory = os.memfd_create("peers", os.MFD_CLOEXEC)
+        os.ftruncate(self._memory, PAGE + 2 * len(links) * ROOM)
+        head = _HEAD.pack(MAGIC, guests, len(links), 0, ROOM, 0) + bytes(GUESTS * _GUEST.size)
+        os.pwrite(self._memory, head + b"".join(_LINK.pack(*ends, 0, 0, 0, 0) for ends in links), 0)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        os.close(self._memory)
+
+    def seat(self, number: int) -> Seat:
+        """Return the place of guest `number`, from 0."""
+        return Seat(self._memory, number)
+
+    @property
+    def turns(self) -> int:
+        """Return how often a kernel has passed the turn on to another."""
+        with mmap.mmap(self._memory, PAGE, prot=mmap.PROT_READ) as memory:
+            return int(_HEAD.unpack_from(memory)[5])
