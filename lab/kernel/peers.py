@@ -1,7 +1,7 @@
 """Let several guests share one virtual clock, and links between them.
 
-Their kernels have a piece of memory in common, and pass on by it whose turn it is to run: no process of ours takes part.
-lab/kernel/uml/patches/shared says how; the layout below is that of its peers.h.
+Their kernels have a piece of memory in common, and pass on by it whose turn it is to run: no process of ours takes
+part. The patch in lab/kernel/uml/patches/shared says how; the layout below is that of its peers.h.
 """
 
 from __future__ import annotations

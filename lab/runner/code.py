@@ -56,7 +56,7 @@ DECIDES = (
     "units.py",
     "workload",
 )
-ALSO = ("kernel/init.py", "runner/interactive.py")  # what else runs in guests
+ALSO = ("kernel/init.py", "runner/interactive.py", "runner/part.py")  # what else runs in guests
 
 
 def sources(root: Path, names: tuple[str, ...] = DECIDES) -> list[Path]:

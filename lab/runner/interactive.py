@@ -57,7 +57,7 @@ def main(folder: Path) -> int:
         with ExitStack() as undo:
             fabric = undo.enter_context(choose(wanted.fabric)(wanted.network, seed=str(wanted.seed)))
             undo.enter_context(playing(fabric, Path(os.devnull)))
-            _name_everyone(wanted.network)
+            name_everyone(wanted.network)
             os.chdir("/tmp")
             if wanted.command is not None:
                 for name, stream in (("stdout", 1), ("stderr", 2)):
@@ -97,7 +97,7 @@ def _mininet(fabric: Fabric, wanted: HandsOn) -> int:
     return 0
 
 
-def _name_everyone(network: Network) -> None:
+def name_everyone(network: Network) -> None:
     """Write every node's addresses to /etc/hosts: only the guest's, whose root is read-only."""
     lines = ["127.0.0.1 localhost", "::1 localhost"]
     for node in network.nodes:

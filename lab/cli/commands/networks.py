@@ -1,4 +1,4 @@
-"""Define the commands that bring a topology up or draw it: `lab graph`, `lab shell`, `lab mn`."""
+"""Define the commands that bring a topology up or draw it: `lab graph`, `lab shell`, `lab mn`, `lab mixed`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from lab.cli import completion, output
-from lab.cli.options import KernelName, Programs, Seed
+from lab.cli.options import KernelName, Programs, Seconds, Seed
 from lab.cli.output import Json
 
 __all__ = ["networks"]
@@ -75,3 +75,48 @@ def mn(
     from lab.cli.interactive import hand_over
 
     raise typer.Exit(hand_over("mininet", topology, None, command, kernel, clock, userland, seed))
+
+
+@networks.command("mixed")
+def mixed_kernels(
+    topology: TopologyName,
+    commands: Annotated[
+        list[str] | None, typer.Option("--run", help="Run this on a host. Repeatable.", metavar="'HOST: COMMAND'")
+    ] = None,
+    kernels: Annotated[
+        list[str] | None,
+        typer.Option("--kernel", help="Give a host a kernel of its own. Repeatable.", metavar="HOST=KERNEL"),
+    ] = None,
+    out: Annotated[
+        Path, typer.Option("-o", "--output", help="Leave outputs and captures in this folder.", metavar="DIR")
+    ] = Path("mixed"),
+    lasts: Annotated[
+        str, typer.Option("--for", help="End what still runs after so long, from the first command on.", metavar="TIME")
+    ] = "30 s",
+    build: Annotated[bool, typer.Option("--build", help="Build kernels that are missing.")] = False,
+    userland: Programs = "sealed",
+    seed: Seed = 1,
+    budget: Seconds = 900.0,
+    as_json: Json = False,
+) -> None:
+    """Run commands on a topology whose hosts have different kernels, in virtual time."""
+    from lab.building import shown
+    from lab.cli import mixed as showing
+    from lab.kernel import Budget
+    from lab.usecases import mixed
+
+    with shown() as progress:
+        found = mixed.run(
+            topology,
+            commands or (),
+            kernels or (),
+            out,
+            lasts=lasts,
+            seed=seed,
+            userland=userland,
+            budget=Budget(wall=budget),
+            build=build,
+            progress=progress,
+        )
+    output.answer(found.plain(), lambda: showing.render(found), as_json)
+    raise typer.Exit(found.exit_code)

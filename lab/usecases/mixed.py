@@ -1,0 +1,145 @@
+"""Give hosts of a network kernels of their own, run commands on them, and say what that took."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from lab.building import Progress
+from lab.errors import InputError, MachineError
+from lab.kernel import Budget, KernelMissing, UmlKernel, find
+from lab.kernel.peers import SHARED
+from lab.kernel.root import of_host
+from lab.kernel.uml import builder
+from lab.runner import mixed, queues
+from lab.runner.code import sealed
+from lab.runner.part import APART_NS, Command
+from lab.spec import find as topologies
+from lab.spec.errors import suggestion
+from lab.spec.network import Kind, Network, Shaper
+from lab.units import Duration, UnitError
+from lab.usecases import userlands
+
+__all__ = ["MixedRun", "run"]
+
+
+@dataclass(frozen=True)
+class MixedRun:
+    """Hold the commands of a run in order, and what came of them."""
+
+    commands: tuple[Command, ...]
+    kernels: Mapping[str, str]  # names, of each host with a command
+    outcome: mixed.Outcome
+    lasts: Duration
+    out: Path
+
+    @property
+    def exit_code(self) -> int:
+        """Return 1 when a command failed; one that was ended did not."""
+        return int(any(self.outcome.statuses))
+
+    def plain(self) -> dict[str, Any]:
+        """Return this for JSON."""
+        commands = [
+            {"host": each.host, "kernel": self.kernels[each.host], "command": each.line, "status": status}
+            for each, status in zip(self.commands, self.outcome.statuses, strict=True)
+        ]
+        cost = self.outcome.cost
+        took = {"wall_seconds": cost.wall_seconds, "cpu_seconds": cost.cpu_seconds, "turns": cost.turns}
+        return {"commands": commands, "out": str(self.out), **took}
+
+
+def run(
+    topology: str,
+    commands: Sequence[str],
+    kernels: Sequence[str],
+    out: Path,
+    *,
+    lasts: str = "30 s",
+    seed: int = 1,
+    userland: str = "sealed",
+    budget: Budget = Budget(),
+    build: bool = False,
+    progress: Progress,
+) -> MixedRun:
+    """Run `commands` ("HOST: COMMAND") in virtual time; the hosts in `kernels` ("HOST=SERIES") have one of their own.
+
+    Outputs and captures go to the folder `out`. With `build` kernels that are missing are built.
+
+    Raises InputError, SpecError, MachineError (no kernel, no room), GuestError, LabError for what fails in a guest.
+    """
+    found = topologies.topology(topology)
+    network = found.network
+    asked = tuple(_command(text, network) for text in commands)
+    if not asked:
+        raise InputError("nothing to do: name a command with --run 'HOST: COMMAND'")
+    named = dict(_own(text, network) for text in kernels)
+    length = _length(lasts, asked)
+    if named:
+        own = {host: _sharing(name, build, progress) for host, name in named.items()}
+        hub = _sharing(None, build, progress)
+    else:
+        own, hub = {}, builder.build(progress=progress) if build else find()
+    queues.check(hub, network, found)
+    programs = userlands.chosen(userland, "uml")
+    root = of_host() if programs is None else sealed(programs.id)
+    out.mkdir(parents=True, exist_ok=True)
+    outcome = mixed.run(mixed.Mixed(network, hub, own, asked, length, seed, root, budget), out)
+    names = {each.host: own.get(each.host, hub).version for each in asked}
+    return MixedRun(asked, names, outcome, length, out)
+
+
+def _command(text: str, network: Network) -> Command:
+    host, colon, line = text.partition(":")
+    if not colon or not line.strip():
+        raise InputError(f"--run '{text}': it is 'HOST: COMMAND'")
+    return Command(_host("--run", host.strip(), network), line.strip())
+
+
+def _own(text: str, network: Network) -> tuple[str, str]:
+    """Return (host, kernel's name). Raises InputError for what a host with its own kernel cannot have."""
+    host, equals, name = text.partition("=")
+    if not equals or not name:
+        raise InputError(f"--kernel '{text}': it is HOST=KERNEL, as in receiver=6.12")
+    _host("--kernel", host, network)
+    for link in network.links:
+        for sender, direction, _ in link.directions():
+            if sender.node == host and direction.shaper is Shaper.NIC and direction.rate:
+                raise InputError(f"link {link.name}: shaper nic, which is in {host}, has to be in the hub's kernel")
+            if sender.node == host and sender.gro_flush_timeout:
+                raise InputError(f"link {link.name}: {host} has a kernel of its own, whose links have no coalescing")
+    return host, name
+
+
+def _host(option: str, host: str, network: Network) -> str:
+    hosts = [node.name for node in network.nodes if node.kind is not Kind.SWITCH]
+    if host not in hosts:
+        raise InputError(
+            f"{option}: {network.name} has no host '{host}'{suggestion(host, hosts)}; it has {', '.join(hosts)}"
+        )
+    return host
+
+
+def _length(lasts: str, commands: Sequence[Command]) -> Duration:
+    try:
+        found = Duration.of(lasts)
+    except UnitError as error:
+        raise InputError(f"--for: {error}") from None
+    needed = Duration((len(commands) - 1) * APART_NS)
+    if found.ns <= needed.ns:
+        raise InputError(f"--for {found}: the last command begins after {needed}")
+    return found
+
+
+def _sharing(name: str | None, build: bool, progress: Progress) -> UmlKernel:
+    """Return the kernel of this name (None: the newest) that can share its clock."""
+    if build:
+        plain = builder.build(name, progress=progress)
+        return builder.variant(plain.name, SHARED, progress)
+    plain = find(name)
+    try:
+        return plain.variant(SHARED)
+    except KernelMissing:
+        raise MachineError(f"{plain.name} cannot share its clock yet: --build builds a kernel that can") from None
