@@ -1,7 +1,7 @@
 """Let several guests share one virtual clock, and links between them.
 
 Their kernels have a piece of memory in common, and pass on by it whose turn it is to run: no process of ours takes
-part. The patch in lab/kernel/uml/patches/shared says how; the layout below is that of its peers.h.
+part. The patch uml/shared-clock.patch says how; the layout below is that of its peers.h.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from lab.spec.variant import ResolvedVariant
 
 __all__ = ["GUESTS", "LINKS", "SHARED", "Peers", "Seat"]
 
-SHARED = ResolvedVariant(patches=(Path(__file__).parent / "uml" / "patches" / "shared" / "shared-clock.patch",))
+SHARED = ResolvedVariant(patches=(Path(__file__).parent / "uml" / "shared-clock.patch",))
 MAGIC = 0x31737265657062
 GUESTS, LINKS = 32, 64  # at most
 PAGE = 4096

@@ -209,6 +209,8 @@ def _move(name: str, new: str, to: Namespace, end: Interface) -> None:
             body += attribute(device.IFLA_NET_NS_FD, handle) + attribute(device.IFLA_IFNAME, new)
             body += attribute(device.IFLA_MTU, end.mtu.bytes)
             body += attribute(device.IFLA_ADDRESS, bytes.fromhex(end.mac.replace(":", "")))
+            if end.gso_max_segs is not None:
+                body += attribute(device.IFLA_GSO_MAX_SEGS, end.gso_max_segs)
             netlink.do(f"moving {name} to {to.name}", device.RTM_NEWLINK, body)
     finally:
         os.close(handle)

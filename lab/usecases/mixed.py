@@ -108,8 +108,8 @@ def _own(text: str, network: Network) -> tuple[str, str]:
         for sender, direction, _ in link.directions():
             if sender.node == host and direction.shaper is Shaper.NIC and direction.rate:
                 raise InputError(f"link {link.name}: shaper nic, which is in {host}, has to be in the hub's kernel")
-            if sender.node == host and sender.gro_flush_timeout:
-                raise InputError(f"link {link.name}: {host} has a kernel of its own, whose links have no coalescing")
+            if sender.node == host and (sender.offloads.gro or sender.gro_flush_timeout):
+                raise InputError(f"link {link.name}: {host} has a kernel of its own, whose links have no GRO")
     return host, name
 
 
