@@ -6,7 +6,7 @@ part. The patch uml/shared-clock.patch says how; the layout below is that of its
 
 from __future__ import annotations
 
-import mmap
+import fcntl
 import os
 import struct
 from collections.abc import Sequence
@@ -49,8 +49,9 @@ class Peers:
     def __init__(self, guests: int, links: Sequence[tuple[int, int]]) -> None:
         if guests > GUESTS or len(links) > LINKS:
             raise InputError(f"{guests} kernels with {len(links)} links: at most {GUESTS} with {LINKS} share a clock")
-        self._memory = os.memfd_create("peers", os.MFD_CLOEXEC)
+        self._memory = os.memfd_create("peers", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
         os.ftruncate(self._memory, PAGE + 2 * len(links) * ROOM)
+        fcntl.fcntl(self._memory, fcntl.F_ADD_SEALS, fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_SEAL)
         head = _HEAD.pack(MAGIC, guests, len(links), 0, ROOM, 0) + bytes(GUESTS * _GUEST.size)
         os.pwrite(self._memory, head + b"".join(_LINK.pack(*ends, 0, 0, 0, 0) for ends in links), 0)
 
@@ -69,5 +70,4 @@ class Peers:
     @property
     def turns(self) -> int:
         """Return how often a kernel has passed the turn on to another."""
-        with mmap.mmap(self._memory, PAGE, prot=mmap.PROT_READ) as memory:
-            return int(_HEAD.unpack_from(memory)[5])
+        return int(_HEAD.unpack(os.pread(self._memory, _HEAD.size, 0))[5])

@@ -51,6 +51,7 @@ MACHINES = "it makes a virtual machine, or needs Vagrant; `make test-vm` does wh
 CONTAINERS = "it makes an image with programs that few machines have, for a quarter of an hour"
 SOURCES = "it needs the sources of packetdrill and the kernel; tests/packetdrill runs some of the scripts"
 SELFTESTS = "it needs the source of the kernel, or takes many minutes; tests/selftest runs tests of its own"
+MIXED = "it needs two kernels that share a clock; tests/runner/test_mixed.py boots some"
 SUBMISSIONS = "it needs students' submissions; tests/classroom grades right, wrong, empty and broken ones"
 REVIEWER = "it needs a bundle, which takes minutes to pack; tests/bundle makes a small one and runs from it"
 OTHER_MACHINE = "it is for another machine; tests/cluster starts such a worker"
@@ -71,6 +72,9 @@ PARSED = {
     "lab selftest run mptcp/simult_flows.sh": SELFTESTS,
     "lab run simult-flows": ALL_CLAIMS,
     "lab run simult-flows --seeds 100": ALL_CLAIMS,
+    "lab mixed symmetric-1g --build --kernel sender=6.12 --kernel receiver=7.2 --run 'receiver: nc -l 5001 > /dev/null'"
+    " --run 'sender: head -c 200M /dev/zero > /dev/tcp/10.0.1.2/5001'": MIXED,
+    "lab mixed two-hosts --kernel receiver=6.12 --run 'sender: ping -c 3 receiver' --for '5 s' -o ping/": MIXED,
     "lab grade ada/ bob/ eve.ipynb --csv grades.csv --junit grades.xml": SUBMISSIONS,
     "lab run tcp-timestamps": ALL_CLAIMS,
     "lab kernel build 7.3": BUILDS,

@@ -40,6 +40,11 @@ def test_the_head_fits_its_page_and_each_end_has_room() -> None:
     assert 40 + 16 * peers.GUESTS + 24 * peers.LINKS <= peers.PAGE
 
 
+def test_no_guest_can_take_the_memory_from_the_others() -> None:
+    with Peers(2, [(0, 1)]) as shared, pytest.raises(PermissionError):
+        os.ftruncate(shared.seat(1).memory, 0)
+
+
 def test_more_than_fit_are_refused() -> None:
     with pytest.raises(InputError, match="33 kernels with 0 links: at most 32 with 64 share a clock"):
         Peers(33, [])
