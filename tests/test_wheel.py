@@ -73,6 +73,7 @@ def test_it_has_every_claim_topology_and_notebook(lab: Type, wheel: Path) -> Non
         shipped = {f"lab/share/{kind}/{path.relative_to(ROOT / kind)}" for path in _kept(ROOT / kind)}
         assert {name for name in names if name.startswith(f"lab/share/{kind}/")} == shipped
     assert {f"lab/kernel/uml/patches/{path.name}" for path in (ROOT / "lab/kernel/uml/patches").iterdir()} < set(names)
+    assert "lab/kernel/uml/shared-clock.patch" in names
     assert [name for name in names if name.endswith("share/man/man1/lab.1")]
 
 
