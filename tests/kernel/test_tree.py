@@ -29,6 +29,8 @@ PATCHLEVEL = 2
 SUBLEVEL = 1
 allnoconfig:
 \tcp $(KCONFIG_ALLCONFIG) .config
+prepare net/socket.o:
+\t@true
 linux: main.o part.o
 \tgcc -static -o $@ $^
 %.o: %.c

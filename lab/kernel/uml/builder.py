@@ -161,6 +161,7 @@ def _build(home: Path, found: Source, wanted: _Wanted, progress: Progress) -> Um
                 compiling.configure(tree, made, output, compiler, wanted.fragments)
                 progress.say(f"compiling {name}")
                 begun, steps = time.monotonic(), pace.expected(home, made.series).objects
+                compiling.precompile(tree, output, compiler)
                 objects = compiling.make(tree, ["linux"], output, compiler, progress.step, steps)
                 if found.checkout is None and not wanted.base:  # another build compiles a part of it
                     pace.note(home, made.series, Pace(objects, time.monotonic() - begun))

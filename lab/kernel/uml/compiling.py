@@ -5,21 +5,25 @@ from __future__ import annotations
 import contextlib
 import os
 import re
+import shlex
 import signal
 import subprocess
-from collections.abc import Callable, Sequence
+import sys
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import IO
 
 from lab.errors import LabError
 from lab.kernel.base import folder
-from lab.kernel.uml import fragment, recipe
+from lab.kernel.uml import fragment, precompiled, recipe
 from lab.kernel.uml.fragment import Fragment
 from lab.kernel.uml.recipe import Patch, Recipe
 from lab.userland.cache import Userland
 from lab.userland.program import LAUNCHERS
 
-__all__ = ["BuildFailed", "configure", "make", "patch"]
+__all__ = ["BuildFailed", "configure", "make", "patch", "precompile"]
+
+SAMPLE = "net/socket.o"  # an object that is compiled by no options of its own, in every series
 
 
 class BuildFailed(LabError):
@@ -82,6 +86,9 @@ def configure(tree: Path, made: Recipe, log: IO[bytes], compiler: Userland, frag
 
     Raises SpecError when kconfig does not keep all of these, BuildFailed when it does not keep all of the lab's.
     """
+    wrapper = tree / recipe.COMPILER
+    wrapper.write_text(f'#!/bin/sh\nexec {shlex.join([sys.executable, "-I", "-S", precompiled.__file__])} "$@"\n')
+    wrapper.chmod(0o755)
     (tree / "lab.config").write_text(made.config, encoding="utf-8")
     make(tree, ["allnoconfig", "KCONFIG_ALLCONFIG=lab.config"], log, compiler)
     resolved = (tree / ".config").read_text(encoding="utf-8")
@@ -93,6 +100,16 @@ def configure(tree: Path, made: Recipe, log: IO[bytes], compiler: Userland, frag
         raise BuildFailed(f"the configuration did not keep {', '.join(lost)}")
 
 
+def precompile(tree: Path, log: IO[bytes], compiler: Userland) -> None:
+    """Make the header from which objects start (lab.kernel.uml.precompiled); where it does not compile, there is none.
+
+    Raises BuildFailed.
+    """
+    make(tree, ["prepare"], log, compiler)  # the headers that the kernel's own build writes
+    (tree / SAMPLE).unlink(missing_ok=True)
+    make(tree, [SAMPLE], log, compiler, environment={precompiled.MAKE: "1", "CCACHE_DISABLE": "1"})
+
+
 def make(
     tree: Path,
     goals: Sequence[str],
@@ -100,6 +117,7 @@ def make(
     compiler: Userland,
     step: Callable[[int, int], None] | None = None,
     expected: int = 1,
+    environment: Mapping[str, str] | None = None,
 ) -> int:
     """Run make and return how many objects it made; `step` counts them, of the number `expected`.
 
@@ -113,7 +131,7 @@ def make(
     process = subprocess.Popen(
         [str(compiler.tree / LAUNCHERS / "setpriv"), "--pdeathsig", "KILL", "make", f"-j{jobs}", *settings, *goals],
         cwd=tree,
-        env=_environment(tree, compiler),
+        env=_environment(tree, compiler) | dict(environment or {}),
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
@@ -154,5 +172,6 @@ def _environment(tree: Path, compiler: Userland) -> dict[str, str]:
         "CCACHE_DEPEND": "1",  # it trusts the compiler's list of headers: preprocessing first took a fifth of a build
         "CCACHE_MAXSIZE": "1G",
         "CCACHE_BASEDIR": str(tree),
-        "CCACHE_COMPILERCHECK": f"string:{compiler.id}",
+        "CCACHE_COMPILERTYPE": "gcc",
+        "CCACHE_COMPILERCHECK": f"string:{compiler.id} {recipe.compiler_digest()}",
     }

@@ -11,10 +11,14 @@ from pathlib import Path
 
 from lab.errors import InputError
 
-__all__ = ["HZ", "SETTINGS", "Patch", "Recipe", "config", "lost_options", "own_patches", "read_patches"]
+__all__ = [
+    *("COMPILER", "HZ", "SETTINGS", "Patch", "Recipe"),
+    *("compiler_digest", "config", "lost_options", "own_patches", "read_patches"),
+]
 
 UML = Path(__file__).parent
 HZ = 1000  # ticks per second, as in most distributions
+COMPILER = "lab-cc"  # in the tree's top folder: a command that runs precompiled.py, which runs gcc
 SETTINGS = {  # make's. Most replace what a build would take from the machine and the time of day.
     "ARCH": "um",
     "LOCALVERSION": "",
@@ -25,7 +29,7 @@ SETTINGS = {  # make's. Most replace what a build would take from the machine an
     "RUSTC": "false",  # not needed, but the kernel's record of its configuration would name the one found
     "BINDGEN": "false",
     "PAHOLE": "false",
-    "CC": "ccache gcc",
+    "CC": f"ccache ./{COMPILER}",
     "HOSTLDFLAGS": "-static",  # what a build compiles for itself runs on any libc
 }
 
@@ -60,8 +64,13 @@ class Recipe:
     def id(self) -> str:
         """Return 16 hex digits, the same on every machine."""
         patches = [(patch.name, hashlib.sha256(patch.text).hexdigest()) for patch in self.patches]
-        parts = [self.source_sha256, self.config, patches, self.compiler, SETTINGS]
+        parts = [self.source_sha256, self.config, patches, self.compiler, compiler_digest(), SETTINGS]
         return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:16]
+
+
+def compiler_digest() -> str:
+    """Return the SHA-256 of the program that compiles objects: how they come out depends on it."""
+    return hashlib.sha256((UML / "precompiled.py").read_bytes()).hexdigest()
 
 
 def config(series: str, hz: int) -> str:
