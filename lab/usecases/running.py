@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
@@ -21,6 +22,7 @@ from lab.runner.schedule import Progress, Runner, alike, travels
 from lab.spec.loaded import LoadedExperiment
 from lab.usecases import room
 from lab.usecases.judging import Judging
+from lab.usecases.predicting import predicting
 from lab.usecases.sharing import fetch
 from lab.verdict.judged import JudgedClaim, predict_case
 from lab.verdict.predictions import Predictions
@@ -132,10 +134,13 @@ def perform(
     """
     everything = [each for planned in plans for each in planned]
     kernels = {each.kernel.id: each.kernel for each in everything}
-    predict = _prediction_of(asked, plans, store.predictions)
     costs = {trial.address: each.cost for each in everything for trial in each.trials}
     try:
         with ExitStack() as stack:
+            lacks = any(store.get(trial.address) is None for trial in trials)
+            at_once = min(jobs or len(os.sched_getaffinity(0)), len(trials)) if lacks else 0
+            tasks = _predictions(asked, plans, store.predictions)
+            predict = stack.enter_context(predicting(tasks, at_once))  # before there are threads
             display = stack.enter_context(shown(len(trials)))
             if elsewhere.store:
                 fetch(trials, elsewhere.store, store, display.remark)
@@ -156,24 +161,19 @@ def perform(
         raise Interrupted("interrupted: finished trials are kept, run again to go on") from None
 
 
-def _prediction_of(
+def _predictions(
     asked: Sequence[Asked], plans: Sequence[Sequence[PlannedCase]], folder: Path
-) -> Callable[[Trial], None]:
-    """Return a function that makes and keeps what is predicted for the cases that a trial's run is about."""
-    predicting: dict[str, list[Callable[[], None]]] = {}
+) -> dict[str, list[Callable[[], None]]]:
+    """Return, by the run of a trial, what makes and keeps what is predicted for the cases that it is about."""
+    tasks: dict[str, list[Callable[[], None]]] = {}
     for (experiments, settings), planned in zip(asked, plans, strict=True):
         kernel = settings.kernel.describe()
         predictions = {loaded.id: Predictions(folder, loaded.source_sha256, kernel["id"]) for loaded in experiments}
         for each in planned:
             predict = partial(predict_case, each.case, kernel, predictions[each.case.claim])
             for run in {trial.run_address for trial in each.trials}:
-                predicting.setdefault(run, []).append(predict)
-
-    def predicted(trial: Trial) -> None:
-        for each in predicting[trial.run_address]:
-            each()
-
-    return predicted
+                tasks.setdefault(run, []).append(predict)
+    return tasks
 
 
 @dataclass(frozen=True)
