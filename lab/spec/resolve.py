@@ -40,7 +40,10 @@ def network(name: str, topology: TopologyPart) -> Network:
     links = tuple(_link(topology, index, link, names, addresses) for index, link in enumerate(topology.links, 1))
     routing = Routing(topology, found, names)
     hosts = [(Kind.HOST, host) for host in topology.hosts] + [(Kind.ROUTER, router) for router in topology.routers]
-    nodes = [Node(node, kind, _sysctls(topology, node, addresses), routing.of(node)) for kind, node in hosts]
+    versions: dict[str, set[int]] = {}  # of IP that a node has addresses of, by its name
+    for (_, node), texts in addresses.items():
+        versions.setdefault(node, set()).update(texts)
+    nodes = [Node(node, kind, _sysctls(topology, node, versions.get(node)), routing.of(node)) for kind, node in hosts]
     nodes += [Node(switch, Kind.SWITCH, {}, ()) for switch in topology.switches]
     return Network(name, tuple(nodes), links)
 
@@ -55,12 +58,11 @@ def _interface_names(topology: TopologyPart) -> dict[End, str]:
     return names
 
 
-def _sysctls(topology: TopologyPart, node: str, addresses: dict[End, dict[int, str]]) -> dict[str, str]:
-    own = [texts for end, texts in addresses.items() if end[1] == node]
+def _sysctls(topology: TopologyPart, node: str, versions: set[int] | None) -> dict[str, str]:
     sysctls = dict(baseline.HOST)
     if node in topology.routers:
         sysctls |= baseline.ROUTER
-    if own and not any(6 in texts for texts in own):
+    if versions is not None and 6 not in versions:
         sysctls |= baseline.IPV4_ONLY
     return sysctls | topology.sysctls | _node(topology, node).sysctls
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import chain
 
 from lab.spec.addressing import End, Subnet, mtu
@@ -42,9 +43,9 @@ class Routing:
                 queue.append(subnet)
         while queue:
             near = queue.popleft()
-            for member in near.members:
+            for member in self._routers[near.links]:
                 router = member[1]
-                if router == node or router not in self.topology.routers:
+                if router == node:
                     continue
                 for far, _ in self._attached(router, version):
                     if far.links not in hops:
@@ -56,10 +57,25 @@ class Routing:
                 yield Route(str(subnet.prefixes[version]), self.interfaces[end], via, *self._metrics(end))
 
     def _attached(self, node: str, version: int) -> Iterator[tuple[Subnet, End]]:
+        for subnet, end in self._ends.get(node, ()):
+            if version in subnet.prefixes:
+                yield subnet, end
+
+    @cached_property
+    def _ends(self) -> Mapping[str, list[tuple[Subnet, End]]]:
+        """Return by node where it is attached, in the order of the subnets."""
+        found: dict[str, list[tuple[Subnet, End]]] = {}
         for subnet in self.subnets:
             for end in subnet.members:
-                if end[1] == node and version in subnet.prefixes:
-                    yield subnet, end
+                found.setdefault(end[1], []).append((subnet, end))
+        return found
+
+    @cached_property
+    def _routers(self) -> Mapping[tuple[str, ...], list[End]]:
+        """Return by a subnet's links which of its members are routers' ends."""
+        return {
+            subnet.links: [end for end in subnet.members if end[1] in self.topology.routers] for subnet in self.subnets
+        }
 
     def _metrics(self, end: End) -> tuple[Size | None, Size | None]:
         """Return (mtu, advmss) of routes over that end.
