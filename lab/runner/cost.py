@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from lab.probe import Capture, ExpertInfo, QueueState, TcpInfo
-from lab.runner.guest import MEMORY
+from lab.runner.memory import memory_of
 from lab.spec.network import Network
 from lab.spec.task import Task, Traffic
 from lab.workload.program import Program
@@ -76,7 +76,7 @@ def estimate(network: Network, workload: Traffic, probes: Iterable[Task] = ()) -
     return Cost(
         seconds=BOOT + frames * FRAME + looks * SAMPLE + busy,
         disk=round(FILES + captured + looks * LOOK * len(works)),
-        memory=round(min(MEMORY.bytes, GUEST + NODE * len(network.nodes) + IN_FLIGHT * window)),
+        memory=round(min(memory_of(network).bytes, GUEST + NODE * len(network.nodes) + IN_FLIGHT * window)),
     )
 
 

@@ -18,10 +18,11 @@ from lab.record.store import Store
 from lab.record.trial import HOST, Trial, canonical
 from lab.runner import programs
 from lab.runner.code import sealed
-from lab.units import Size
+from lab.runner.memory import memory_of
+from lab.spec.network import Network
+from lab.units import from_plain
 from lab.workload.program import COMPILED
 
-MEMORY = Size.of("1 GiB")  # a full wire of 100 ms at 10 Gbit/s holds 125 MB of frames, and what the kernel adds to each
 KEPT = "failed"  # the folder below the store that keeps the consoles of failed trials
 
 
@@ -61,7 +62,7 @@ def run(
                 command,
                 seed=trial.seed,
                 clock=trial.clock,
-                memory=MEMORY,
+                memory=memory_of(from_plain(trial.network, Network)),
                 cpu=cpu,
                 budget=budget,
                 root=root,

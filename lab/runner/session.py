@@ -16,9 +16,9 @@ from lab.errors import InputError, LabError
 from lab.kernel import Budget, Guest, GuestError, Kernel, scratch_guest_folder
 from lab.kernel.root import Root
 from lab.runner.interactive import HandsOn
-from lab.units import Size, to_plain
+from lab.runner.memory import memory_of
+from lab.units import to_plain
 
-MEMORY = Size.of("1 GiB")
 LOOK_SECONDS = 0.05  # between two looks at a command's output
 KEPT_LINES = 20  # of a failed guest's console
 
@@ -59,7 +59,7 @@ class Session:
                         command,
                         seed=wanted.seed,
                         clock=wanted.clock,
-                        memory=MEMORY,
+                        memory=memory_of(wanted.network),
                         budget=budget,
                         environment=environment,
                         terminal=terminal,

@@ -12,7 +12,7 @@ from lab.kernel import UmlKernel
 from lab.record.trial import canonical
 from lab.runner import programs
 from lab.runner.code import sealed
-from lab.runner.guest import MEMORY
+from lab.runner.memory import MEMORY
 from lab.workload.program import COMPILED
 from tests import emulated
 from tests.emulated import Boot

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from lab.errors import InputError
 from lab.probe import Capture, TcpInfo
 from lab.runner.cost import estimate
-from lab.runner.guest import MEMORY
+from lab.runner.memory import MEMORY
 from lab.runner.shard import Shard
 from lab.spec import find
 from lab.units import Duration, Size
