@@ -8,18 +8,19 @@ import re
 import subprocess
 import tempfile
 from collections import deque
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from pathlib import Path
+from typing import Any
 
 from lab.errors import MachineError
 from lab.userland.lock import Package
 from lab.userland.mirror import Mirrors
 from lab.userland.program import command
 
-__all__ = ["Index", "Keys", "Offer", "fetch", "needed", "signed", "stanzas"]
+__all__ = ["Index", "Keys", "Offer", "fetch", "needed", "newest", "order", "signed", "stanzas"]
 
 GPGV = "usr/bin/gpgv"
 KEYRING = "usr/share/keyrings/debian-archive-keyring.pgp"
@@ -72,7 +73,7 @@ def fetch(mirrors: Mirrors, suite: str, keys: Keys) -> Index:
     if hashlib.sha256(listed).hexdigest() != entry.group(1):
         raise MachineError(f"{LIST} of {suite} is not what its signed index says: does the mirror change just now?")
     day = parsedate_to_datetime(date.group(1)).astimezone(UTC)
-    return Index(stamp(day), {each.package.name: each for each in stanzas(lzma.decompress(listed).decode())})
+    return Index(stamp(day), newest(stanzas(lzma.decompress(listed).decode())))
 
 
 def stamp(moment: datetime) -> str:
@@ -109,6 +110,32 @@ def stanzas(listed: str) -> Iterator[Offer]:
             groups = [*_groups(fields.get("Pre-Depends", "")), *_groups(fields.get("Depends", ""))]
             provides = tuple(each for group in _groups(fields.get("Provides", "")) for each in group)
             yield Offer(Package(name, version, sha256, int(fields["Size"]), path), tuple(groups), provides)
+
+
+def newest(offers: Iterable[Offer]) -> dict[str, Offer]:
+    """Return the offers by name; of a package that an index has in several versions, the newest."""
+    found: dict[str, Offer] = {}
+    for each in offers:
+        known = found.setdefault(each.package.name, each)
+        if order(each.package.version) > order(known.package.version):
+            found[each.package.name] = each
+    return found
+
+
+def order(version: str) -> tuple[Any, ...]:
+    """Return the sort key of a package's version "[epoch:]upstream[-revision]" (Debian Policy, 5.6.12)."""
+    epoch, _, rest = version.rpartition(":")
+    upstream, _, revision = rest.rpartition("-") if "-" in rest else (rest, "", "0")
+    return int(epoch or 0), _weights(upstream), _weights(revision)
+
+
+def _weights(text: str) -> list[tuple[list[int], int]]:
+    """Weigh a version's parts: "~" comes before the end, the end before letters, letters before all else."""
+    found = []
+    for others, digits in re.findall(r"(\D*)(\d*)", text):
+        weights = [-1 if each == "~" else ord(each) if each.isalpha() else ord(each) + 256 for each in others]
+        found.append(([*weights, 0], int(digits or 0)))
+    return found
 
 
 def needed(index: Mapping[str, Offer], wanted: Collection[str], without: Collection[str]) -> tuple[Package, ...]:

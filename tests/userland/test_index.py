@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from lab.building import Silent
 from lab.errors import MachineError
 from lab.userland.builder import keys
-from lab.userland.index import Index, Keys, Offer, fetch, needed, signed, stanzas
+from lab.userland.index import Index, Keys, Offer, fetch, needed, newest, order, signed, stanzas
 from lab.userland.lock import Package
 from lab.userland.mirror import Mirrors
 from tests.userland.archive import Archive
@@ -195,3 +195,33 @@ def test_what_is_found_is_closed_and_no_more_than_reachable(
 def test_package_is_what_a_lock_holds() -> None:
     (first, *_) = stanzas(PACKAGES)
     assert first.package == Package("tool", "1:2.0-1", "a" * 64, 10, "pool/main/t/tool/tool_2.0-1_amd64.deb")
+
+
+# -- a package that an index has in several versions
+
+
+# By `dpkg --compare-versions`, from the oldest on.
+VERSIONS = (
+    *("~", "0", "0~rc1-1", "0.9", "1.0~beta1~svn1245", "1.0~beta1", "1.0", "1.0-0.1", "1.0-1", "1.0-1+deb12u1"),
+    *("1.0-10", "1.0a", "1.0+b1", "1.0.1", "6.1.187-1", "6.1.192-1", "6.1.192-2", "6.12.9-1", "6.12.113-1"),
+    *("7.2-1~exp1", "7.2-1", "7.2.13-1", "1:0.1", "1:2.0-1", "2:0"),
+)
+
+
+@pytest.mark.needs("dpkg")
+def test_versions_are_ordered_as_dpkg_orders_them() -> None:
+    def before(one: str, other: str) -> bool:
+        return (
+            subprocess.run(["dpkg", "--compare-versions", one, "lt", other], stderr=subprocess.DEVNULL).returncode == 0
+        )
+
+    for one in VERSIONS:
+        for other in VERSIONS:
+            assert (order(one) < order(other)) is before(one, other), (one, other)
+
+
+@given(st.permutations(["6.1.176-1", "6.1.187-1", "6.1.190-1", "6.1.192-1", "6.1.192-2"]))
+def test_the_newest_version_counts_wherever_the_index_has_it(versions: list[str]) -> None:
+    listed = "\n\n".join(PACKAGES.split("\n\n")[1].replace("Version: 1", f"Version: {each}") for each in versions)
+    found = newest(stanzas(listed))
+    assert {name: offer.package.version for name, offer in found.items()} == {"mawk": "6.1.192-2"}
