@@ -32,8 +32,8 @@ def compare(
 
     The records are those of `load`; `base`'s are in the store `against`, if given. A figure whose relative change is at
     most `interest` (0.005 unless given) counts as the same. In the page that `lab compare` or `lab regress` writes,
-    kernels, stores and interest that are not named are that command's. Of a claim that one side alone has records of,
-    nobody can tell. Raises InputError, SpecError, and Incomparable when an experiment changed in between.
+    claims, kernels, stores and interest that are not named are that command's. Of a claim that one side alone has
+    records of, nobody can tell. Raises InputError, SpecError, and Incomparable when an experiment changed in between.
     """
     from lab.comparison.compare import INTEREST
     from lab.comparison.compare import compare as changes
@@ -43,7 +43,7 @@ def compare(
     from lab.verdict.judged import judge_stored, records_on
 
     there = compared_there()
-    declared = find.find(map(str, claims))
+    declared = find.find(map(str, claims or there.claims))
 
     def judged(kernel: str | None, folder: Folder) -> tuple[JudgedClaim, ...]:
         store = store_of(folder)

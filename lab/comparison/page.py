@@ -35,7 +35,7 @@ class Changes:
         for each in self:
             if each.claim == claim:
                 return each
-        raise InputError(f"{claim} was not run on both kernels")
+        raise InputError(f"{claim} was not run on both kernels, or not asked for")
 
     def section(self, *claims: str) -> Html:
         """Show these claims, case by case, with the first packets that differ; a remark if one was not run on both."""
@@ -138,4 +138,4 @@ def parting(case: CaseChange) -> str:
 
 
 def _missing(claim: str) -> str:
-    return f"<p>{html.code(claim)} was not run on both kernels.</p>"
+    return f"<p>{html.code(claim)} was not run on both kernels, or not asked for.</p>"

@@ -11,7 +11,7 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -86,13 +86,14 @@ class Compared:
     new: str | None = None  # the second's
     against: Path | None = None  # the store of the first; None: the second's
     interest: float | None = None  # the smallest relative change of a figure that matters; None: the usual one
+    claims: tuple[str, ...] = ()  # as the command names them; none: all
 
 
 def compared_there() -> Compared:
     """Return what the notebook that we are in is to compare, as `execute` was told; nothing in any other."""
     plain = json.loads(os.environ.get(COMPARED, "{}"))
     against = Path(plain["against"]) if plain.get("against") else None
-    return Compared(plain.get("base"), plain.get("new"), against, plain.get("interest"))
+    return Compared(plain.get("base"), plain.get("new"), against, plain.get("interest"), tuple(plain.get("claims", ())))
 
 
 def execute(
@@ -105,7 +106,7 @@ def execute(
     notebook, MachineError when no kernel starts.
     """
     against = str(compared.against.resolve()) if compared.against else None
-    about = {"base": compared.base, "new": compared.new, "against": against, "interest": compared.interest}
+    about = {**asdict(compared), "against": against}
     environment = {**os.environ, RESULTS: str(results.resolve()), PAGES: str(pages.resolve())}
     environment |= {COMPARED: json.dumps(about), stint.SECONDS: str(_SECONDS)}
     kernels = _Kernels()

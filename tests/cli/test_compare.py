@@ -109,6 +109,17 @@ def test_a_kernel_beside_itself_is_identical(here: Path, kernel: UmlKernel) -> N
     assert "<code>tcp-bottleneck/window-plateau</code> was not run on both kernels" in page
 
 
+def test_the_page_shows_the_claims_that_were_asked_for(here: Path, kernel: UmlKernel) -> None:
+    (here / "experiments" / "short" / "other.py").write_text(EXPERIMENT)
+    assert lab(here, "run", "short/other").returncode == 0
+    pair = ("--kernel", kernel.id, "--kernel", kernel.id)
+    done = lab(here, "regress", *pair, "short/other", "--page", "out.html")
+    assert done.returncode == 0, done.stderr
+    page = (here / "out.html").read_text()
+    assert "1 claim: 1 identical" in page
+    assert page.index("1 claim: 1 identical") < page.index("Packets differ"), "the answer comes before its words"
+
+
 def test_nothing_to_compare_is_no_answer(here: Path, kernel: UmlKernel) -> None:
     """Where no trial came to an end, `0 claims` and exit code 0 would look like two kernels that are the same."""
     pair = ("--kernel", kernel.id, "--kernel", kernel.id)

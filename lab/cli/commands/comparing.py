@@ -121,7 +121,7 @@ def regress(
     if page:
         against = baselines.folder_of(results, baseline) if baseline else None
         kernels = None if baseline else choose(on, base).id, choose(on, new).id
-        compared = Compared(*kernels, against, interest / 100)
+        compared = Compared(*kernels, against, interest / 100, tuple(map(str, claims or ())))
     _show_changes(changes, junit, page, results, compared, as_json)
 
 
