@@ -110,12 +110,14 @@ def _compiled(source: Path, test: Selftest, compiler: Userland) -> Path:
     root, kept = test.tree.path, test.tree.path.parent / _key(compiler) / test.collection.folder / source.stem
     if kept.is_file():
         return kept
-    kept.parent.mkdir(parents=True, exist_ok=True)
+    scratch = caches.folder("selftests")
+    for each in (scratch, kept.parent):
+        each.mkdir(parents=True, exist_ok=True)
     launchers = compiler.tree / LAUNCHERS
     includes = [f"-isystem{root / each}" for each in INCLUDED]
     own = [f"-I{source.parent}", f"-I{root / SELFTESTS}", f"-I{root / 'tools/include'}"]
     try:
-        with tempfile.TemporaryDirectory(dir=caches.folder("selftests")) as private:
+        with tempfile.TemporaryDirectory(dir=scratch) as private:
             made = Path(private) / source.stem
             command = [str(launchers / "gcc"), *FLAGS, *own, *includes, "-o", str(made), source.name, "-lpthread"]
             environment = {"PATH": f"{launchers}:{os.defpath}", "HOME": private, "TMPDIR": private, "LC_ALL": "C"}

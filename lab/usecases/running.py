@@ -17,12 +17,12 @@ from lab.record.shared import SharedStore
 from lab.record.store import Store
 from lab.record.trial import Trial
 from lab.runner.plan import PlannedCase, Settings, plan
+from lab.runner.predicting import predicting
 from lab.runner.progress import Display, shown
 from lab.runner.schedule import Progress, Runner, alike, travels
 from lab.spec.loaded import LoadedExperiment
 from lab.usecases import room
 from lab.usecases.judging import Judging
-from lab.usecases.predicting import predicting
 from lab.usecases.sharing import fetch
 from lab.verdict.judged import JudgedClaim, predict_case
 from lab.verdict.predictions import Predictions

@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from lab.usecases.predicting import predicting
+from lab.runner.predicting import predicting
 
 
 def trial(run: str) -> Any:
@@ -95,7 +95,7 @@ SCRIPT = """
 import sys, time
 from types import SimpleNamespace
 from threading import Thread
-from lab.usecases.predicting import predicting
+from lab.runner.predicting import predicting
 def make():
     print(__import__("os").getpid(), flush=True)
     time.sleep(600)
