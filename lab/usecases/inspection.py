@@ -72,7 +72,7 @@ def links(folder: Path, pages: Sequence[Path]) -> Iterator[str]:
             parts = urlsplit(link)
             if parts.scheme in ("http", "https", "mailto", "data"):
                 continue
-            name, target = page.relative_to(folder), page
+            name, target = page.relative_to(folder), page.resolve()
             if parts.path:
                 target = (page.parent / unquote(parts.path)).resolve()
             if parts.scheme or not target.is_relative_to(folder.resolve()):

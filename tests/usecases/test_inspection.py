@@ -37,6 +37,12 @@ def test_links_that_lead_somewhere(report: Path) -> None:
     assert dead(report) == []
 
 
+def test_a_report_may_be_named_from_here(report: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (report / "index.html").write_text(PAGE.format(f'{GOOD}<a href="#a">up</a>'))
+    monkeypatch.chdir(report.parent)
+    assert dead(Path("report")) == []
+
+
 @pytest.mark.parametrize(
     ("link", "says"),
     [
