@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from lab.building import Silent
-from lab.kernel.uml import precompiled
+from lab.kernel.uml import compiling, precompiled
 from lab.kernel.uml.precompiled import HEADERS, MAKE, SHARED, STAMP, Call, defines_before_including
 from lab.userland.builder import build
 from lab.userland.program import LAUNCHERS
@@ -130,6 +130,16 @@ def test_without_a_header_that_compiles_there_is_none(tree: Path) -> None:
     assert compile_("sample", make=True).returncode == 0
     assert not (tree / f"{SHARED}.options").exists()
     assert prerequisites("sample") == ["sample.c", "include/first.h"]
+
+
+def test_an_earlier_header_is_not_used_when_there_is_none_now(tmp_path: Path) -> None:
+    (tmp_path / "Makefile").write_text("prepare net/socket.o:\n\t@true\n")
+    left = [tmp_path / f"{SHARED}.options", tmp_path / STAMP]
+    for each in left:
+        each.write_text("of another commit")
+    with (tmp_path / "log").open("wb") as log:
+        compiling.precompile(tmp_path, log, build("compiler", Silent()))
+    assert not any(each.exists() for each in left)
 
 
 def test_what_is_no_object_goes_to_gcc(shared: Path) -> None:

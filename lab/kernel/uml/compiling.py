@@ -106,8 +106,12 @@ def precompile(tree: Path, log: IO[bytes], compiler: Userland) -> None:
     Raises BuildFailed.
     """
     make(tree, ["prepare"], log, compiler)  # the headers that the kernel's own build writes
-    (tree / SAMPLE).unlink(missing_ok=True)
+    options = tree / f"{precompiled.SHARED}.options"
+    for each in (tree / SAMPLE, options):  # an earlier build's header may be of other files
+        each.unlink(missing_ok=True)
     make(tree, [SAMPLE], log, compiler, environment={precompiled.MAKE: "1", "CCACHE_DISABLE": "1"})
+    if not options.exists():
+        (tree / precompiled.STAMP).unlink(missing_ok=True)  # what started from it is out of date
 
 
 def make(
