@@ -5,7 +5,7 @@ LAB := .venv/bin/lab
 PY := .venv/bin/python
 BEGUN := $(shell date +%s)
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-test setup-host userland kernel variants report test test-chance mutation campaign test-cluster test-kernels test-cpu test-vm container bench fidelity holdout classroom lock site dist notebooks man clean
+.PHONY: help setup setup-test setup-host userland kernel variants report test test-chance mutation campaign test-cluster test-kernels test-cpu test-vm container bench growth fidelity holdout classroom lock site dist notebooks man clean
 .NOTPARALLEL:
 
 help: ## show this list
@@ -73,8 +73,11 @@ classroom: ## open the exercises in Jupyter Lab on this computer
 test-kernels: setup-test kernel ## plant changes in kernels and find them; an hour of builds
 	@.venv/bin/pytest -m kernels $(ARGS)
 
-bench: kernel ## compare trials with real time, and the capture reader
+bench: kernel ## compare with the last release, real time, ns-3, tshark, scapy and Mininet
 	@$(PY) -m bench
+
+growth: kernel ## measure how a trial's cost grows with flows and rate, and draw it in docs
+	@$(PY) -m bench.growth docs/growth.json && $(PY) -m bench.growth docs/growth.json --draw docs/growth.svg
 
 fidelity: setup-test kernel ## measure how often the check of real time is wrong (25 minutes, as root)
 	@$(PY) -m bench.fidelity $(ARGS)

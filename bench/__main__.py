@@ -1,12 +1,14 @@
-"""Measure how long whole trials and reading a capture take, and how fast networks come up, also next to Mininet's.
+"""Time whole trials, reading a capture, and building a network, next to the last release, ns-3, tshark, scapy, Mininet.
 
-Trials are compared with the time that passes in them. Every figure is the least, the median and the most of several
+Trials are compared with the time that passes in them, and in CPU time with the same transfers in ns-3, a quarter of an
+hour of it at most. Every figure is the least, the median and the most of several
 runs, all on one CPU. A trial is timed as a user sees it: one `lab run` with empty results, from its start to its
 verdict; boot, capture and analysis included.
 """
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import sys
@@ -15,10 +17,11 @@ from pathlib import Path
 
 from rich.console import Console
 
-from bench import fabrics, readers, trials
+from bench import fabrics, ns3, readers, trials
 from bench.table import table
 from lab.errors import LabError
 
+LAST = Path(__file__).with_name("last.json")  # medians of the last release, on the machine that docs/scale.md names
 SCRATCH = Path("build")  # not /tmp: where that is memory, captures would fill it
 
 
@@ -30,14 +33,23 @@ def main() -> int:
     scratch = Path(tempfile.mkdtemp(prefix="bench-", dir=SCRATCH))
     try:
         timed = {trial: trials.time(trial, scratch) for trial in trials.TRIALS}
-        console.print(table("seconds of wall time", {trial.title: timed[trial] for trial in timed}, "{:.2f}"))
-        ratios = {trial.title: [trial.seconds / wall for wall in timed[trial]] for trial in timed if trial.seconds}
+        last: dict[str, float] = json.loads(LAST.read_text())
+        walls = {trial.title: [each.wall for each in timed[trial]] for trial in timed}
+        console.print(table("seconds of wall time", walls, "{:.2f}", last))
+        ratios = {
+            trial.title: [trial.seconds / each for each in walls[trial.title]] for trial in timed if trial.seconds
+        }
         console.print(table("times faster than real time", ratios, "{:.2f}"))
         rates = readers.compare(trials.capture(scratch), scratch)
         console.print(table("thousand packets a second", rates, "{:,.0f}"))
         seconds, faster = fabrics.time(scratch)
-        console.print(table("seconds, in one guest in real time", seconds, "{:.2f}"))
+        console.print(table("seconds, in one guest in real time", seconds, "{:.2f}", last))
         console.print(table("times faster than Mininet's own", faster, "{:.1f}"))
+        theirs = ns3.time(scratch)
+        console.print(table("seconds of CPU in ns-3", theirs, "{:.1f}"))
+        own = {trial.title: [each.cpu for each in timed[trial]] for trial in timed if trial.title in theirs}
+        less = {title: [theirs[title][0] / each for each in own[title]] for title in own}
+        console.print(table("times less CPU than ns-3", less, "{:.1f}"))
     except LabError as error:
         print(f"bench: {error}", file=sys.stderr)
         return error.exit_code

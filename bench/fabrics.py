@@ -1,6 +1,6 @@
 """Bring networks up and down in one guest in real time: ours and Mininet's own, one after another.
 
-As a module it runs in the guest: `python -m bench.fabrics FOLDER` leaves FOLDER/times.json.
+As a program it runs in the guest, from a copy there: `python fabrics.py FOLDER` leaves FOLDER/times.json.
 """
 
 from __future__ import annotations
@@ -40,7 +40,8 @@ def time(scratch: Path) -> tuple[Times, Times]:
     networks[HOSTS] = _network(HOSTS, "rate: 1 Gbit/s")
     for count, network in networks.items():
         (folder / f"{count}.json").write_text(json.dumps(to_plain(network)))
-    command = [sys.executable, "-m", "bench.fabrics", "."]
+    program = shutil.copy(__file__, folder)  # a guest reads of this machine what the lab is made of, and its own folder
+    command = [sys.executable, Path(program).name, "."]
     done = boot(find(), folder, command, clock="real", memory=memory_of(networks[MOST]), budget=Budget(wall=None))
     if done.status:
         raise LabError(f"the guest ended with status {done.status}: {done.console.read_text()[-500:]}")

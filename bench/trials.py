@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import resource
 import shutil
 import subprocess
 import sys
@@ -26,6 +27,14 @@ class Timed:
     runs: int
 
 
+@dataclass(frozen=True, slots=True)
+class Took:
+    """Holds what one run took: seconds of wall time, and of CPU in all its processes."""
+
+    wall: float
+    cpu: float
+
+
 # The first one is run once beforehand, so that the disk cache is as warm for it as for the others.
 TRIALS = (
     Timed("empty", "empty trial: two hosts, one ping", 0, 10),
@@ -34,8 +43,8 @@ TRIALS = (
 )
 
 
-def time(trial: Timed, scratch: Path) -> list[float]:
-    """Return the seconds of wall time of every run; the last run's results stay. Raises LabError."""
+def time(trial: Timed, scratch: Path) -> list[Took]:
+    """Return what every run took; the last run's results stay. Raises LabError."""
     if trial is TRIALS[0]:
         _run(trial, scratch)
     return [_run(trial, scratch) for _ in range(trial.runs)]
@@ -48,17 +57,23 @@ def capture(scratch: Path) -> Path:
     raise LabError("the last trial left no capture")
 
 
-def _run(trial: Timed, scratch: Path) -> float:
+def cpu() -> float:
+    """Return the seconds of CPU that processes took which this one has waited for."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
+def _run(trial: Timed, scratch: Path) -> Took:
     results = scratch / "results"
     shutil.rmtree(results, ignore_errors=True)
     experiment = EXPERIMENTS / f"{trial.name}.py"
     argv = [str(LAB), "run", str(experiment), "--results", str(results), "--jobs", "1", "--json"]
-    start = perf_counter()
+    start, before = perf_counter(), cpu()
     done = subprocess.run(argv, stdin=subprocess.DEVNULL, capture_output=True, text=True)
-    wall = perf_counter() - start
+    took = Took(perf_counter() - start, cpu() - before)
     if done.returncode != 0:
         raise LabError(f"{trial.name} failed: {_reason(done.stdout) or done.stderr.strip()}")
-    return wall
+    return took
 
 
 def _reason(answer: str) -> str:

@@ -1,4 +1,4 @@
-"""Build what the cache keeps: show how it goes on, one build at a time, and leave nothing of one that ends early."""
+"""Build what the cache keeps: one build at a time, which leaves nothing when it ends early; and forget what is old."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, NoReturn, Protocol, TextIO
@@ -18,10 +18,11 @@ from typing import TYPE_CHECKING, NoReturn, Protocol, TextIO
 if TYPE_CHECKING:
     from rich.progress import Progress as Bars
 
-__all__ = ["UNFINISHED", "Progress", "Silent", "alone", "dispose", "shown", "terminable"]
+__all__ = ["UNFINISHED", "WEEK", "Progress", "Silent", "alone", "dispose", "forget", "hold", "shown", "terminable"]
 
 UNFINISHED = ".build-"  # begins the names of folders that are being built
 SHORT = 60.0  # seconds: of less, nothing is said
+WEEK = 7 * 24 * 3600  # seconds, after which nobody wants what nobody used
 
 
 class Progress(Protocol):
@@ -100,6 +101,38 @@ def dispose(folder: Path, home: Path) -> None:
     """
     aside = folder.rename(home / f"{UNFINISHED}gone-{os.getpid()}-{time.monotonic_ns()}")
     threading.Thread(target=shutil.rmtree, args=(aside, True), name="dispose").start()
+
+
+def hold(kept: Path) -> bool:
+    """Keep a file or a folder of a cache for as long as this process lives; return whether it is there.
+
+    The descriptor stays open. What was just forgotten is held in vain: it is looked for afterwards.
+    """
+    with suppress(OSError):  # it is not there, or its file system has no locks
+        handle = os.open(kept, os.O_RDONLY)
+        fcntl.flock(handle, fcntl.LOCK_SH)
+        return os.path.samestat(os.fstat(handle), kept.stat())
+    return kept.exists()
+
+
+def forget(kept: Iterable[Path]) -> None:
+    """Remove the files and folders that nobody holds, and that nobody used in the last week."""
+    for old in kept:
+        with suppress(OSError):  # it goes already, or is held: a run lasts for so long, or the date has jumped
+            if time.time() - old.stat().st_mtime > WEEK:
+                _remove(old)
+
+
+def _remove(old: Path) -> None:
+    handle = os.open(old, os.O_RDONLY)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        if old.is_dir():
+            shutil.rmtree(old)
+        else:
+            old.unlink()
+    finally:
+        os.close(handle)
 
 
 @contextmanager

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import os
+import secrets
 import shutil
-import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-__all__ = ["is_dead", "living", "owner", "private", "remove", "sweep"]
+__all__ = ["is_dead", "living", "own", "owner", "private", "remove", "sweep"]
 
 
 TRIES, TRY_SECONDS = 20, 0.1  # a supervisor checks on its parent every fifth of a second
@@ -29,12 +29,19 @@ def is_dead(name: str) -> bool:
     return False
 
 
+def own(home: Path, what: str) -> Path:
+    """Make a folder in `home` for this process alone, which removes it; else the next `sweep` does."""
+    home.mkdir(parents=True, exist_ok=True)
+    path = home / f"{what}~{owner()}~{secrets.token_hex(8)}"
+    path.mkdir(exist_ok=True)  # nobody else thinks of that name: a file server may make it and lose its answer
+    path.chmod(0o755)
+    return path
+
+
 @contextmanager
 def private(home: Path, what: str) -> Iterator[Path]:
     """Make a folder in `home` for this process alone. It is gone afterwards; after a crash, with the next `sweep`."""
-    home.mkdir(parents=True, exist_ok=True)
-    path = Path(tempfile.mkdtemp(prefix=f"{what}~{owner()}~", dir=home))
-    path.chmod(0o755)
+    path = own(home, what)
     try:
         yield path
     finally:

@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import total_ordering
 from math import inf
-from typing import Any, ClassVar, Self, TypeVar
+from types import UnionType
+from typing import Any, ClassVar, Self, TypeVar, get_args
 
 import msgspec
 
@@ -250,7 +251,17 @@ def to_plain(value: Any) -> Any:
 
 def from_plain(plain: Any, kind: type[_T]) -> _T:
     """Turn what `to_plain` made back into a struct. Raises msgspec.ValidationError, which names the place."""
-    return msgspec.convert(plain, kind, dec_hook=_decode)
+    found: _T = msgspec.convert(plain, _meant(plain, kind), dec_hook=_decode)
+    return found
+
+
+def _meant(plain: Any, kind: Any) -> Any:
+    """Return the one of a union's structs that its tag tells: msgspec would look at the types of all others too."""
+    for each in get_args(kind) if isinstance(kind, UnionType) and isinstance(plain, dict) else ():
+        told = getattr(each, "__struct_config__", None)
+        if told is not None and told.tag is not None and plain.get(told.tag_field) == told.tag:
+            return each
+    return kind
 
 
 def _encode(value: Any) -> Any:

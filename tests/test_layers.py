@@ -11,13 +11,14 @@ import pytest
 
 ROOT = Path(__file__).parent.parent
 
-SHARED = {"errors", "outputs"}  # leaves: errors, and the names of the files that a trial leaves
+SHARED = {"errors", "outputs", "moving"}  # leaves: errors, the names of the files that a trial leaves, how files move
 
 # What each layer may import besides itself and those that all share.
 LAYERS = {
     "units": set(),
     "errors": set(),
     "outputs": set(),
+    "moving": set(),
     "version": set(),
     "viewer": set(),
     "owner": set(),

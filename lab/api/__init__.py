@@ -9,8 +9,8 @@ from lab.api.campaigns import merge, plan, push, run_shard
 from lab.api.comparing import atlas, bisect, compare, regress, save_baseline
 from lab.api.course import exercise, grade
 from lab.api.running import run, run_kernels, run_seeds, watch
-from lab.api.stored import article, articles, bundle, follow, load, verify
-from lab.api.upkeep import collect, fsck, usage
+from lab.api.stored import article, articles, bundle, capture, follow, load, verify
+from lab.api.upkeep import collect, fsck, pack, unpack, usage
 
 __all__ = [
     "article",
@@ -18,6 +18,7 @@ __all__ = [
     "atlas",
     "bisect",
     "bundle",
+    "capture",
     "collect",
     "compare",
     "exercise",
@@ -26,6 +27,7 @@ __all__ = [
     "grade",
     "load",
     "merge",
+    "pack",
     "plan",
     "push",
     "regress",
@@ -34,6 +36,7 @@ __all__ = [
     "run_seeds",
     "run_shard",
     "save_baseline",
+    "unpack",
     "usage",
     "verify",
     "watch",

@@ -40,14 +40,14 @@ def compare(
     from lab.comparison.page import Changes
     from lab.report.notebooks import compared_there
     from lab.spec import find
-    from lab.verdict.judged import judge_stored, records_on
+    from lab.verdict.judged import judge_stored
 
     there = compared_there()
     declared = find.find(map(str, claims or there.claims))
 
     def judged(kernel: str | None, folder: Folder) -> tuple[JudgedClaim, ...]:
         store = store_of(folder)
-        return judge_stored(declared, records_on(kernel, None, store), store.predictions)
+        return judge_stored(declared, store, store.predictions, kernel)
 
     before = judged(base or there.base, against or there.against or results)
     matters = next((each for each in (interest, there.interest) if each is not None), INTEREST)

@@ -12,6 +12,7 @@ from lab.api.options import Folder, reading_from, store_of
 from lab.errors import InputError
 
 if TYPE_CHECKING:
+    from lab import metric
     from lab.report.article import Article
     from lab.report.claim import Claim
     from lab.report.claims import Claims
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from lab.usecases.bundling import Bundled
     from lab.usecases.verification import Verification
 
-__all__ = ["article", "articles", "bundle", "follow", "load", "verify"]
+__all__ = ["article", "articles", "bundle", "capture", "follow", "load", "verify"]
 
 
 def load(*claims: str | Path, kernel: str | None = None, clock: str | None = None, results: Folder = None) -> Claims:
@@ -30,10 +31,30 @@ def load(*claims: str | Path, kernel: str | None = None, clock: str | None = Non
     of the project. Raises InputError when a claim is unknown, SpecError when its files have a mistake.
     """
     from lab.spec import find
-    from lab.verdict.judged import judge_stored, records_on
+    from lab.verdict.judged import judge_stored
 
     store = store_of(results)
-    return as_claims(judge_stored(find.find(map(str, claims)), records_on(kernel, clock, store), store.predictions))
+    return as_claims(judge_stored(find.find(map(str, claims)), store, store.predictions, kernel, clock))
+
+
+def capture(claim: str, arm: str | None = None, results: Folder = None) -> metric.Capture:
+    """Return the capture of an arm, the first one that has any unless named.
+
+    Raises InputError when no trial of it left a capture, and as `load` does.
+    """
+    from lab.metric import Capture
+
+    return Capture(capture_file(claim, arm, results))
+
+
+def capture_file(claim: str, arm: str | None = None, results: Folder = None) -> Path:
+    """Return the file of `capture`."""
+    (found,) = load(claim, results=results)
+    for each in found.tested:
+        if each.record is not None and each.capture and arm in (None, each.case.arm):
+            return each.record.path(each.capture)
+    of = f"arm '{arm}' of {claim}" if arm else claim
+    raise InputError(f"{store_of(results).root} has no capture of {of} (run `lab run {claim}`)")
 
 
 def follow(*claims: str | Path, results: Folder = None) -> Claims:

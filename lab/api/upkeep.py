@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -9,9 +10,10 @@ from typing import TYPE_CHECKING
 from lab.api.options import Folder, reading_from
 
 if TYPE_CHECKING:
+    from lab.usecases.packing import Form, Repacked
     from lab.usecases.upkeep import Checkup, Collection, Usage
 
-__all__ = ["collect", "fsck", "usage"]
+__all__ = ["collect", "fsck", "pack", "unpack", "usage"]
 
 
 def usage(results: Folder = None) -> Usage:
@@ -51,3 +53,27 @@ def fsck(results: Folder = None, remove: bool = False) -> Checkup:
     from lab.usecases import upkeep
 
     return upkeep.check(reading_from(results), remove)
+
+
+def pack(*claims: str | Path, older_than: timedelta | None = None, results: Folder = None) -> Repacked:
+    """Pack the large captures and samples of a store's records; they stay the same records, and read as before.
+
+    Only those of these claims (ids, articles, packs), and those run longer ago than `older_than`. Raises InputError for
+    an unknown claim or where there is no store, SpecError for mistakes in files, StoreInUse while somebody uses the
+    store, and MachineError when the disk is full.
+    """
+    return _repacked(claims, older_than, "packed", results)
+
+
+def unpack(*claims: str | Path, older_than: timedelta | None = None, results: Folder = None) -> Repacked:
+    """Bring back what `pack` packed. Raises as it does."""
+    return _repacked(claims, older_than, "plain", results)
+
+
+def _repacked(claims: Sequence[str | Path], older_than: timedelta | None, form: Form, results: Folder) -> Repacked:
+    from lab.building import shown
+    from lab.usecases import upkeep
+
+    wanted = upkeep.Wanted(tuple(map(str, claims)), older_than)
+    with shown() as progress:
+        return upkeep.repack(reading_from(results), wanted, form, progress)

@@ -124,7 +124,8 @@ def _extract(tar: tarfile.TarFile, member: tarfile.TarInfo, unpacked: Unpacked) 
         return
     content = tar.extractfile(member)
     assert content is not None  # it is a regular file
-    unpacked.write(member, _pieces(content))
+    with content:  # closed by its finalizer, it would swallow an interrupt that arrives then
+        unpacked.write(member, _pieces(content))
 
 
 def _pieces(file: IO[bytes]) -> Iterator[bytes]:

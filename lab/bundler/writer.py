@@ -17,6 +17,7 @@ from lab.bundler.hashed import Hashed
 from lab.bundler.manifest import Manifest
 from lab.bundler.part import Part
 from lab.errors import InputError, MachineError
+from lab.moving import move
 from lab.owner import private, sweep
 
 __all__ = ["Progress", "write"]
@@ -64,7 +65,7 @@ def write(out: Path, parts: Sequence[Part], about: About, program: Path, progres
                 _archive(file, zipped, contents, metadata, ordered, progress)
                 file.flush()
                 os.fsync(file.fileno())
-            fresh.rename(out)
+            move(fresh, out)
     except OSError as error:
         raise MachineError(f"the bundle {out} cannot be written: {error.strerror or error}") from None
     return contents

@@ -13,12 +13,16 @@ from lab.errors import LabError, MachineError
 # What a system call says when the machine fails it: a full or broken disk, no right to write, no memory, no process.
 _MACHINES = {
     *(errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EROFS, errno.ESTALE, errno.EACCES, errno.EPERM),
-    *(errno.ENOMEM, errno.EAGAIN, errno.EMFILE, errno.ENFILE, errno.ENOLCK),
+    *(errno.ENOMEM, errno.EAGAIN, errno.EMFILE, errno.ENFILE, errno.ENOLCK, errno.EINTR),
 }
+
+
+BLAS = "OPENBLAS_NUM_THREADS"  # nothing here multiplies matrices: numpy's threads for that, also in helpers, cost 3 %
 
 
 def main() -> None:
     """Run the command line. Every error is one message; a traceback would be a mistake of ours."""
+    os.environ.setdefault(BLAS, "1")
     gc.set_threshold(100_000)  # most objects of a start stay: looking for garbage among them took a tenth of its time
     try:
         from lab.cli.app import app
@@ -30,10 +34,10 @@ def main() -> None:
     except LabError as error:
         _report(error)
         sys.exit(error.exit_code)
-    except ModuleNotFoundError as error:
-        if error.name is None or error.name.partition(".")[0] == "lab":
+    except ImportError as error:
+        if (error.name or "").partition(".")[0] == "lab":
             raise
-        _report(MachineError(f"{sys.executable} has no package {error.name}, which this needs"))
+        _report(MachineError(_lacking(error)))
         sys.exit(MachineError.exit_code)
     except BrokenPipeError:  # the reader of our output, `head` say, has had enough
         _silence()
@@ -54,6 +58,14 @@ def main() -> None:
 def _silence() -> None:
     """Take no more output: what is left of it goes nowhere when Python ends."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _lacking(error: ImportError) -> str:
+    """Say which package there is not, or cannot be read."""
+    if isinstance(error, ModuleNotFoundError):
+        return f"{sys.executable} has no package {error.name}, which this needs"
+    first = error.__cause__ or error  # numpy has a page of advice on it
+    return f"{sys.executable} cannot load a package: {first}"
 
 
 def _failed(error: OSError | MemoryError) -> str:

@@ -1,4 +1,7 @@
-"""Show what was found on several kernels: by `lab run` a verdict for each, by `lab atlas` what changed."""
+"""Show what was found on several kernels: by `lab run` a verdict for each, by `lab atlas` what changed.
+
+`lab run` asks this what --kernel names: what only one of the others takes is imported there.
+"""
 
 from __future__ import annotations
 
@@ -6,20 +9,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from rich.console import Group, RenderableType
-from rich.table import Table
-from rich.text import Text
-
-from lab.ci.case import Case
-from lab.comparison.summary import sentence
 from lab.errors import InputError
-from lab.report import cases as reporting
-from lab.report import text
-from lab.report.text import COLOURS
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from rich.console import RenderableType
+
+    from lab.ci.case import Case
     from lab.comparison.atlas import Atlas
     from lab.report.claims import Claims
 
@@ -38,6 +35,12 @@ def named(kernels: str | None) -> Sequence[str]:
 
 def render(found: Found) -> RenderableType:
     """Show each claim's verdict on each kernel, and how many claims have several."""
+    from rich.console import Group
+    from rich.table import Table
+    from rich.text import Text
+
+    from lab.report.text import COLOURS
+
     table = Table(box=None, pad_edge=False)
     for name in ("claim", *found):
         table.add_column(name)
@@ -58,12 +61,16 @@ def plain(found: Found) -> dict[str, Any]:
 
 def remarks(found: Found) -> Iterator[str]:
     """Yield what verdicts do not say: on which kernel a prediction is further off than it may be."""
+    from lab.report import text
+
     for kernel, claims in found.items():
         yield from (f"{kernel}: {remark}" for claim in claims for remark in text.remarks(claim.judged.result))
 
 
 def cases(found: Found) -> tuple[Case, ...]:
     """Return a case for each claim on each kernel."""
+    from lab.report import cases as reporting
+
     return tuple(
         replace(case, name=f"{case.name} on {kernel}")
         for kernel, claims in found.items()
@@ -73,6 +80,12 @@ def cases(found: Found) -> tuple[Case, ...]:
 
 def atlas(found: Atlas, folder: Path) -> RenderableType:
     """Show an atlas: which known changes it shows, what each step has, and where its pages are."""
+    from rich.console import Group
+    from rich.table import Table
+    from rich.text import Text
+
+    from lab.comparison.summary import sentence
+
     plain = found.plain()
     table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2))
     for known in plain["changes"]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Callable
+from math import isfinite
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -26,9 +27,18 @@ def answer(plain: Any, shown: Callable[[], RenderableType], as_json: bool) -> No
 
 
 def emit(plain: Any) -> None:
-    """Print `plain` as the one JSON document on standard output."""
-    json.dump(plain, sys.stdout, indent=1, allow_nan=False)
+    """Print `plain` as the one JSON document on standard output; a number that is not finite is null there."""
+    json.dump(_finite(plain), sys.stdout, indent=1, allow_nan=False)
     print()
+
+
+def _finite(plain: Any) -> Any:
+    """Return the same with None for what JSON has no number for: the upper bound of a ratio to what may be zero."""
+    if isinstance(plain, dict):
+        return {key: _finite(value) for key, value in plain.items()}
+    if isinstance(plain, list | tuple):
+        return [_finite(value) for value in plain]
+    return None if isinstance(plain, float) and not isfinite(plain) else plain
 
 
 def show(what: RenderableType) -> None:

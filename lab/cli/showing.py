@@ -10,8 +10,7 @@ from rich.console import Group, RenderableType
 from rich.padding import Padding
 from rich.text import Text
 
-from lab import api
-from lab.errors import InputError
+from lab.api import stored
 from lab.report import bars, text
 from lab.viewer import show_packets
 
@@ -59,9 +58,4 @@ def packets(claim: str, arm: str | None, results: Path) -> int:
 
     Raises InputError when no trial of it left a capture, MachineError without a program that shows one.
     """
-    (found,) = api.load(claim, results=results)
-    for each in found.tested:
-        if each.record is not None and each.capture and arm in (None, each.case.arm):
-            return show_packets(each.record.path(each.capture))
-    of = f"arm '{arm}' of {claim}" if arm else claim
-    raise InputError(f"{results} has no capture of {of} (run `lab run {claim}`)")
+    return show_packets(stored.capture_file(claim, arm, results))

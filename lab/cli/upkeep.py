@@ -8,10 +8,11 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from lab.usecases.packing import Repacked
 from lab.usecases.room import amount
 from lab.usecases.upkeep import Checkup, Collection, Usage
 
-__all__ = ["render_checkup", "render_collection", "render_usage"]
+__all__ = ["render_checkup", "render_collection", "render_repacked", "render_usage"]
 
 
 def render_usage(found: Usage) -> RenderableType:
@@ -41,6 +42,15 @@ def render_collection(found: Collection) -> RenderableType:
     if found.doomed and not found.removed:
         said += "; --yes removes them"
     return Group(*([table] if found.doomed else []), Text(said, "bold"))
+
+
+def render_repacked(found: Repacked) -> str:
+    """Show a line for each file that is refused, and one on the whole."""
+    done = "packed" if found.form == "packed" else "unpacked"
+    said = f"{_counted(found.files, 'file')} {done}: {amount(found.before)} before, {amount(found.after)} after"
+    if found.elsewhere:
+        said += f"; {_counted(found.elsewhere, 'file')} not: another store has the same file, so that it frees nothing"
+    return "\n".join([*(f"{each}: it stays as it is" for each in found.refused), said])
 
 
 def render_checkup(found: Checkup) -> str:

@@ -101,11 +101,11 @@ class Atlas:
             [
                 f'<p class="answer">{escape(said)} {escape(why)}</p>',
                 html.heading("known", "Changes that are known", "Known"),
-                html.table(["Change", "Since", "Shown here"], rows, "bed"),
+                html.table(["Change", "Since", "Shown here"], rows),
                 html.heading("steps", "From one kernel to the next", "Steps"),
-                html.table(["Step", "Claims", "Scripts"], steps, "bed"),
+                html.table(["Step", "Claims", "Scripts"], steps),
                 html.heading("verdicts", "Every claim on every kernel", "Verdicts"),
-                html.scrolled(html.table(["Claim", *self.kernels], map(self._verdicts, ids), "bed"), "Verdicts"),
+                html.scrolled(html.table(["Claim", *self.kernels], map(self._verdicts, ids)), "Verdicts"),
             ]
         )
 
@@ -170,7 +170,7 @@ class Atlas:
         badges = (f"{html.badge(judged.result.verdict.kind)} on {escape(kernel)}" for kernel, judged in found.items())
         yield f"<p>{', '.join(badges)}.</p>"
         rows = [row for kernel, judged in found.items() for row in _figures(kernel, judged)]
-        yield html.table(["Arm", "Kernel", "Measured", "The model says"], rows, "bed")
+        yield html.table(["Arm", "Kernel", "Measured", "The model says"], rows)
         change = next((each for each in step.changes if each.claim == claim), None) if step else None
         if step and change and change.was_compared:
             yield f"<p>From {escape(step.base)} to {escape(step.new)}: {escape(change.change)}.</p>"
@@ -190,14 +190,14 @@ class Atlas:
             [html.code(each.arm), html.measured(each), html.figure(each.predicted), _cause(each)]
             for each in (before, after)
         ]
-        yield html.table(["Arm", "Measured", "The model says", "What it shows"], rows, "bed")
+        yield html.table(["Arm", "Measured", "The model says", "What it shows"], rows)
         if before.measured and after.measured and before.measured.number:
             ratio = after.measured.number / before.measured.number - 1
             yield f"<p>{html.percent(ratio)} on {escape(kernel)}.</p>"
         records = [[each for each in judged.records if each.trial.key == side.key] for side in (before, after)]
         if where := captured(records[0][0], records[1][0]).divergence:
             yield f"<p>Packet {where.number} is the first that differs, in {where.what}.</p>"
-            yield f"<pre>{escape(where.base or 'has ended')}\n{escape(where.new or 'has ended')}</pre>"
+            yield f'<pre tabindex="0">{escape(where.base or "has ended")}\n{escape(where.new or "has ended")}</pre>'
         yield _evidence([record for side in records for record in side])
 
     def _pair(self, pair: Arms) -> tuple[str, JudgedClaim, Result, Result] | None:
@@ -215,7 +215,13 @@ class Atlas:
     def _scripted(self, names: Sequence[str]) -> str:
         found = {(kernel, script.name): script for kernel, scripts in self.scripts.items() for script in scripts}
         rows = ([html.code(name), *(_script(found.get((kernel, name))) for kernel in self.kernels)] for name in names)
-        return html.table(["Script", *self.kernels], rows, "bed")
+        trials = [
+            [html.code(script.address[:16]), html.code(name), escape(kernel)]
+            for name in names
+            for kernel in self.kernels
+            if (script := found.get((kernel, name)))
+        ]
+        return html.table(["Script", *self.kernels], rows) + _trials(["Trial", "Script", "Kernel"], trials)
 
     def _step(self, step: Step) -> str:
         changes = Changes(step.changes)
@@ -238,7 +244,7 @@ class Atlas:
                 for each in step.shifts
             )
             head = ["Script", "IP", "Line", step.base, step.new]
-            parts += [html.heading("scripts", "Scripts of packetdrill", "Scripts"), html.table(head, rows, "bed")]
+            parts += [html.heading("scripts", "Scripts of packetdrill", "Scripts"), html.table(head, rows)]
         parts += [f"<p>Which commit it was: <code>{escape(step.bisect)}</code></p>"]
         return page.document(step.title, _ways(step.title), "\n".join(parts), STYLE)
 
@@ -316,11 +322,15 @@ def _script(script: JudgedScript | None) -> str:
 
 def _evidence(records: Sequence[Record]) -> str:
     """List the trials that a section rests on."""
-    rows = (
+    rows = [
         [html.code(record.address[:16]), escape(record.trial.arm), escape(record.trial.point), escape(_ran(record))]
         for record in records
-    )
-    return html.folded(f"Evidence: {len(records)} trials", html.table(["Trial", "Arm", "Point", "Kernel"], rows, "bed"))
+    ]
+    return _trials(["Trial", "Arm", "Point", "Kernel"], rows)
+
+
+def _trials(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    return html.folded(f"Evidence: {_many(len(rows), 'trial')}", html.table(head, rows))
 
 
 def _ran(record: Record) -> str:

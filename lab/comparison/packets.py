@@ -20,6 +20,7 @@ __all__ = ["PacketDifference", "first_packet_difference"]
 Ints: TypeAlias = npt.NDArray[Any]  # of any integer type
 
 _FLAGS = {SYN: "SYN", FIN: "FIN", RST: "RST", PSH: "PSH", ACK: "ACK", 0x20: "URG", 0x40: "ECE", 0x80: "CWR"}
+_COLUMNS = ("flow", "flags", "time_ns", "seq", "ack", "window", "payload", "header_length", "sack")
 _FIELDS = ("flow", "flags", "seq", "ack", "window", "payload", "header", "options", "time")
 
 
@@ -79,9 +80,10 @@ def first_packet_difference(base: Capture, new: Capture) -> PacketDifference | N
 
 
 def _segments(capture: Capture) -> _Segments:
-    tcp = np.flatnonzero(capture.tcp)
-    flow, flags, time = capture.flow[tcp], capture.flags[tcp], capture.time_ns[tcp]
-    seq, ack = capture.seq[tcp].astype(np.int64), capture.ack[tcp].astype(np.int64)
+    is_tcp, *columns = capture.columns("tcp", *_COLUMNS)
+    tcp = np.flatnonzero(is_tcp)
+    flow, flags, time, seq, ack, window, payload, header, sack = (column[tcp] for column in columns)
+    seq, ack = seq.astype(np.int64), ack.astype(np.int64)
     first = np.zeros(len(capture.flows) + 1, np.int64)  # the first sequence number of each flow; 0 when not seen
     numbers, at = np.unique(flow, return_index=True)
     first[numbers] = seq[at]
@@ -90,22 +92,22 @@ def _segments(capture: Capture) -> _Segments:
     theirs = _acknowledged(capture.flows, first, flow, np.where(flags & ACK, ack, -1))
     said = {
         index: _say(capture.options(int(tcp[index])), int(theirs[flow[index]]))
-        for index in np.flatnonzero((flags & SYN != 0) | capture.sack[tcp]).tolist()
+        for index in np.flatnonzero((flags & SYN != 0) | sack).tolist()
     }
     options = np.zeros(len(tcp), np.int64)
     options[[*said]] = [hash(text) for text in said.values()]  # 64 bits: a collision is out of the question
-    columns = {
+    relative = {
         "time": time - (time[0] if len(time) else 0),
         "flow": turn[flow],
         "seq": (seq - first[flow]) % 2**32,
         "ack": np.where(flags & ACK, (ack - theirs[flow]) % 2**32, 0),
         "flags": flags,
-        "window": capture.window[tcp].astype(np.int64),
-        "payload": capture.payload[tcp].astype(np.int64),
-        "header": capture.header_length[tcp],
+        "window": window.astype(np.int64),
+        "payload": payload.astype(np.int64),
+        "header": header,
         "options": options,
     }
-    return _Segments(columns, said)
+    return _Segments(relative, said)
 
 
 def _acknowledged(flows: Sequence[Flow], first: Ints, flow: Ints, ack: Ints) -> Ints:

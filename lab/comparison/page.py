@@ -99,10 +99,10 @@ def _section(change: ClaimChange) -> str:
     verdicts = f"<p>{html.badge(change.base.kind)} on {escape(change.kernels[0])}, "
     verdicts += f"{html.badge(change.new.kind)} on {escape(change.kernels[1])}.</p>"
     if change.lacking:
-        return "\n".join([head, verdicts, *(f"<p>{escape(said)}.</p>" for said in absent(change))])
+        return "\n".join([head, verdicts, *(f"<p>{html.prose(said)}.</p>" for said in absent(change))])
     columns = ["Arm", "Base", "New", "Change", "Predicted change", "Outcome"]
     table = html.table(columns, (_case(case) for case in change.cases), "changes")
-    tested = (f"<p>{escape(said)}.</p>" for case in change.cases for said in chance(case))
+    tested = (f"<p>{html.prose(said)}.</p>" for case in change.cases for said in chance(case))
     return "\n".join([head, verdicts, table, *tested, *filter(None, map(parting, change.cases))])
 
 
@@ -130,7 +130,7 @@ def parting(case: CaseChange) -> str:
     if where := case.packets.divergence:
         lines = f"base  {where.base or 'has ended'}\nnew   {where.new or 'has ended'}"
         said = f"packet {where.number} of {html.code(case.packets.capture)} is the first that differs, in {where.what}"
-        return f"<p>{arm}: {said}.</p>\n<pre>{escape(lines)}</pre>"
+        return f'<p>{arm}: {said}.</p>\n<pre tabindex="0">{escape(lines)}</pre>'
     if case.real_time or not case.files:
         return ""
     same = "the same packets" if case.packets.said else "no packets to compare"

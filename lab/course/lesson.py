@@ -15,13 +15,15 @@ from lab.course.outcome import Judge, Outcome
 from lab.course.packets import opened
 from lab.errors import InputError, LabError
 from lab.report.claim import Claim
-from lab.report.flow import flow_of
 from lab.report.html import Html, code, folded, prose
 from lab.report.stored import ANSWER
 from lab.spec.course import LoadedExercise
 from lab.spec.exercise import Choose, Predict, Reach
 
 __all__ = ["Lesson", "Said", "Seen"]
+
+_LONG = 12  # characters of a number that nobody types
+_LARGE = 1_000_000  # numbers from here on are shown without a fraction
 
 
 @dataclass(frozen=True, repr=False)
@@ -75,7 +77,10 @@ class Said:
             return f"{self.answer!r} is no answer: {why_not}."
         if isinstance(self.step, Choose):
             return self.lesson.judge.judge(self.lesson.exercise, self.step, self.answer).says
-        return f"You say {self.answer}{f' {self.step.unit}' if self.step.unit else ''}. Now run it."
+        said = str(self.answer)
+        if isinstance(self.answer, float) and len(said) > _LONG:  # it was computed
+            said = f"{self.answer:,.0f}" if self.answer >= _LARGE else f"{self.answer:,.7g}"
+        return f"You say {said}{f' {self.step.unit}' if self.step.unit else ''}. Now run it."
 
     def _options(self) -> list[str]:
         """Return what there is to choose from."""
@@ -124,11 +129,7 @@ class Seen:
 
     def flow(self, arm: str | None = None) -> Html:
         """Draw what bounded the flow over time: goodput, windows, round trips."""
-        if self.claim is None:
-            return self._nothing
-        each = self.claim.arms(*([arm] if arm else []))[0]
-        flow = flow_of(each.record, each.capture) if each.record and each.capture else None
-        return Html(flow.bounds()) if flow else Html("<p>No capture has a flow of data.</p>")
+        return self.plot("flow", *([arm] if arm else []))
 
     @property
     def _nothing(self) -> Html:
@@ -140,9 +141,8 @@ class Seen:
     def _repr_html_(self) -> str:
         if self.outcome is None:
             return self._nothing.text
-        command = code(f"captures/{self.said.lesson.exercise.name}.{self.said.step.name}.pcap")
         shown = f"<p>{escape(self.outcome.says)}</p>"
         if self.claim is None:
             return shown
         trials = "".join(f"<li>{escape(each.label)}: {each.result.measured}</li>" for each in self.claim.tested)
-        return shown + folded("What was measured", f"<ul>{trials}</ul><p>Packets: {command}</p>")
+        return shown + folded("What was measured", f"<ul>{trials}</ul><p>Packets: {code('seen.packets()')}</p>")

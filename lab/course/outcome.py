@@ -57,16 +57,18 @@ class Judge:
             right = step.is_right(answer)
             return Outcome("right" if right else "wrong", f"{_began(right)} {step.remarks[str(answer)]}")
         judged = self._run(exercise, step, answer)
+        if judged.result.verdict.kind == "invalid":
+            return Outcome("broken", f"{_short(answer)} cannot be judged: {judged.result.verdict.reason}.", judged)
         say = partial(_predicted, step) if isinstance(step, Predict) else partial(_reached, step)
         right = judged.result.verdict.kind == "reproduced"
         return Outcome("right" if right else "wrong", f"{_began(right)} {say(judged)}".strip(), judged)
 
     def _run(self, exercise: LoadedExercise, step: Predict | Reach, answer: Answer) -> JudgedClaim:
-        done = running.run([exercise.experiment(step, answer)], self._settings, self.results)
+        done = running.run([exercise.experiment(step, answer)], self._settings, self.results, tells=False)
         if done.errors:
             raise done.errors[0]
         (judged,) = done.judged
-        if judged.result.verdict.kind in ("invalid", "skipped"):
+        if judged.result.verdict.kind == "skipped":
             raise MachineError(f"{exercise.name}, {step.name}: {judged.result.verdict.reason}")
         return judged
 
@@ -92,7 +94,9 @@ def _predicted(step: Predict, judged: JudgedClaim) -> str:
         return f"{beside}."
     off = 100 * (share - 1)
     percent = f"{abs(off):.2g}" if abs(off) < 10 else f"{abs(off):.0f}"
-    far = f"{percent} % too {'high' if off > 0 else 'low'}" if share < 10 else f"{share:,.0f} times too much"
+    far = f"{percent} % too {'high' if off > 0 else 'low'}"
+    if not 0.1 <= share < 10:
+        far = f"{share:,.0f} times too much" if share > 1 else f"{1 / share:,.0f} times too little"
     return " ".join(filter(None, [f"{beside}: {far}.", step.hint(share)]))
 
 
@@ -108,7 +112,7 @@ def _reached(step: Reach, judged: JudgedClaim) -> str:
 
 def _against(result: Result) -> str:
     goal, measured = result.reported, result.measured
-    shown = f"{measured.number:,.5g}" if measured and measured.unit == "1" else figure(measured)
+    shown = _digits(measured.number) if measured and measured.unit == "1" else figure(measured)
     if result.verdict and result.verdict.kind != "reproduced" and measured and goal and shown == figure(goal):
         shown += f", {100 * abs(measured.number / goal.number - 1):.1g} % off"
     return f"{shown}, the goal is {result.bound}{figure(goal)}"
@@ -117,5 +121,10 @@ def _against(result: Result) -> str:
 def _figure(value: Value, unit: str) -> str:
     """Write a figure in the unit that the student was asked for."""
     if not unit:
-        return f"{value.number:,.5g}"
-    return typeset(f"{value.number / Value.of(f'1 {unit}').number:,.5g} {unit}")
+        return _digits(value.number)
+    return typeset(f"{_digits(value.number / Value.of(f'1 {unit}').number)} {unit}")
+
+
+def _digits(number: float) -> str:
+    """Write a number with five digits, or all of those before its point: nobody reads exponents."""
+    return f"{number:,.0f}" if abs(number) >= 10_000 else f"{number:,.5g}"

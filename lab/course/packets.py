@@ -14,7 +14,7 @@ __all__ = ["opened"]
 
 _FOLDER = Path("captures")
 _FLAGS = {SYN: "SYN", FIN: "FIN", RST: "RST", PSH: "PSH", ACK: "ACK"}
-_HEAD = ("No.", "Time, ms", "From", "To", "Flags", "Seq", "Ack", "Window, B", "Header, B", "Payload, B", "MSS")
+_HEAD = ("No.", "Time, ms", "From", "Flags", "Seq", "Ack", "Window, B", "Header, B", "Payload, B", "MSS")
 
 
 def opened(capture: Path, name: str, first: int, count: int) -> Html:
@@ -32,10 +32,11 @@ def opened(capture: Path, name: str, first: int, count: int) -> Html:
     for packet in range(end):
         if read.tcp[packet] and int(read.flow[packet]) not in ways:
             ways[int(read.flow[packet])] = _way(read, packet)
-    shown = [packet for packet in range(begin, end) if read.tcp[packet]]
+    rows = [_row(read, packet, ways) for packet in range(begin, end) if read.tcp[packet]]
+    columns = len(_HEAD) if any(mss for *_, mss in rows) else len(_HEAD) - 1  # only a SYN has an MSS
     link = f'<a href="{_FOLDER / name}">{code(str(_FOLDER / name))}</a>'
     said = f"<p>{len(read):,} packets; all of them, for Wireshark, are in {link}.</p>"
-    return Html(scrolled(table(_HEAD, [_row(read, packet, ways) for packet in shown]), "Packets"), said)
+    return Html(scrolled(table(_HEAD[:columns], [row[:columns] for row in rows]), "Packets"), said)
 
 
 @dataclass(frozen=True)
@@ -64,7 +65,6 @@ def _row(read: Capture, packet: int, ways: dict[int, _Way]) -> list[str]:
         str(packet + 1),
         f"{int(read.time_ns[packet] - read.time_ns[0]) / 1e6:.3f}",
         f"{flow.source}:{flow.source_port}",
-        f"{flow.destination}:{flow.destination_port}",
         " ".join(word for bit, word in _FLAGS.items() if flags & bit),
         str((int(read.seq[packet]) - own.start) % (1 << 32)),
         str((int(read.ack[packet]) - back.start) % (1 << 32)) if back and flags & ACK else "",

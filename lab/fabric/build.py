@@ -1,12 +1,14 @@
 """Turn namespaces into a network, step by step, whoever made them. Removing the namespaces undoes every step.
 
-`prepare` a node, `connect` its links, `finish` it and, when all are finished, `settle`. Every step raises NetlinkError,
-NamespaceError, FabricError or OSError when the kernel refuses.
+`prepare` a node, `connect` its links by the socket of `wiring`, `finish` it and, when all are finished, `settle`.
+Every step raises NetlinkError, NamespaceError, FabricError or OSError when the kernel refuses.
 """
 
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from lab.errors import LabError
@@ -40,29 +42,37 @@ def prepare(spaces: Spaces, node: Node) -> None:
             device.bridge(netlink, _bridge(node))
 
 
-def connect(spaces: Spaces, number: int, link: Link) -> None:
+@contextmanager
+def wiring(spaces: Spaces) -> Iterator[Netlink]:
+    """Yield a socket in the wires' namespace, which is made silent first."""
+    with spaces.of(WIRES).entered():
+        _set(SILENT)
+        wires = Netlink()
+    with wires:
+        yield wires
+
+
+def connect(spaces: Spaces, wires: Netlink, number: int, link: Link) -> None:
     """Make two veth pairs, end to end through the wires' namespace; `number` is the link's, from 0."""
     inner = tuple(wire_end(number, side) for side in (0, 1))
-    with spaces.inside(WIRES) as wires:
-        _set(SILENT)
-        for end, name in zip(link.ends, inner, strict=True):
-            device.veth(wires, name, end, spaces.of(end.node))
-            offload.write(wires, name, Offloads())
-        for end in link.ends:
-            with spaces.inside(end.node) as netlink:
-                _configure(spaces, netlink, end)
-        for side, (sender, direction, _) in enumerate(link.directions()):
-            if direction.queue:
-                stage.insert(wires, number, side, link.name, direction, inner[side], inner[1 - side])
-            else:
-                device.redirect(wires, inner[side], inner[1 - side])
-            seed = qdisc.prng_seed(spaces.seed, link.name, WAYS[side])
-            device.add_qdisc(wires, inner[1 - side], qdisc.netem(direction, seed))
-            if card := nic(direction):
-                with spaces.inside(sender.node) as netlink:
-                    device.add_qdisc(netlink, sender.name, qdisc.tbf(*card))
-        for name in inner:
-            device.up(wires, name)
+    for end, name in zip(link.ends, inner, strict=True):
+        device.veth(wires, name, end, spaces.of(end.node))
+        offload.write(wires, name, Offloads())
+    for end in link.ends:
+        with spaces.inside(end.node) as netlink:
+            _configure(spaces, netlink, end)
+    for side, (sender, direction, _) in enumerate(link.directions()):
+        if direction.queue:
+            stage.insert(wires, number, side, link.name, direction, inner[side], inner[1 - side])
+        else:
+            device.redirect(wires, inner[side], inner[1 - side])
+        seed = qdisc.prng_seed(spaces.seed, link.name, WAYS[side])
+        device.add_qdisc(wires, inner[1 - side], qdisc.netem(direction, seed))
+        if card := nic(direction):
+            with spaces.inside(sender.node) as netlink:
+                device.add_qdisc(netlink, sender.name, qdisc.tbf(*card))
+    for name in inner:
+        device.up(wires, name)
 
 
 def finish(spaces: Spaces, node: Node) -> None:
@@ -83,9 +93,9 @@ def settle(spaces: Spaces) -> None:
     deadline = time.monotonic() + seconds
     for node, ends in {**outer, WIRES: inner}.items():
         with spaces.inside(node) as netlink:
-            while late := _without_carrier(netlink, ends):
+            while late := set(ends).difference(device.connected(netlink)):
                 if time.monotonic() > deadline:
-                    raise FabricError(f"{late[0]} of {node} has no carrier after {seconds} s")
+                    raise FabricError(f"{min(late)} of {node} has no carrier after {seconds} s")
                 time.sleep(0.01)
 
 
@@ -114,11 +124,6 @@ def coalescing(end: Interface) -> dict[str, str]:
         "gro_flush_timeout": str(end.gro_flush_timeout.ns),
         "napi_defer_hard_irqs": str(end.napi_defer_hard_irqs),
     }
-
-
-def _without_carrier(netlink: Netlink, interfaces: list[str]) -> list[str]:
-    found = device.links(netlink)
-    return [name for name in interfaces if not found[name].running]
 
 
 def _bridge(node: Node) -> str:

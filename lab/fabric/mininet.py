@@ -138,7 +138,8 @@ class Wire(MininetLink):  # type: ignore[misc]
 
     def __init__(self, node1: Any, node2: Any, *, site: Site, number: int, **params: Any) -> None:
         link = site.spaces.network.links[number]
-        build.connect(site.spaces, number, link)
+        with build.wiring(site.spaces) as wires:
+            build.connect(site.spaces, wires, number, link)
         first, second = link.ends
         ends: dict[str, Any] = {
             "intfName1": first.name, "addr1": first.mac, "cls1": End, "params1": {"end": first},

@@ -52,13 +52,17 @@ def attribute(kind: int, value: bytes | int | str | Iterable[bytes]) -> bytes:
 
 def attributes(data: bytes) -> dict[int, bytes]:
     """Return the attributes in `data` by type. Raises struct.error when it is cut short."""
-    found: dict[int, bytes] = {}
-    offset = 0
-    while offset + 4 <= len(data):
-        length, kind = _ATTRIBUTE.unpack_from(data, offset)
-        found[kind & NLA_TYPE] = data[offset + 4 : offset + length]
-        offset += max(4, length + (-length % 4))
-    return found
+    return dict(each_attribute(data))
+
+
+def each_attribute(data: bytes) -> Iterator[tuple[int, bytes]]:
+    """Yield the type and the payload of each attribute in `data`. Raises struct.error when it is cut short."""
+    offset, last = 0, len(data) - 4
+    unpack = _ATTRIBUTE.unpack_from
+    while offset <= last:
+        length, kind = unpack(data, offset)
+        yield kind & NLA_TYPE, data[offset + 4 : offset + length]
+        offset += length + 3 & ~3 or 4
 
 
 class Request(NamedTuple):

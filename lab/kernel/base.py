@@ -28,7 +28,7 @@ class KernelMissing(MachineError):
 class Start:
     """Describe the program that becomes a guest, run in the trial's folder.
 
-    The program runs the job in boot/job.json and leaves boot/status, as `lab.kernel.init` does.
+    The program runs the job in boot/ (lab.kernel.init.Job) and leaves boot/status, as `lab.kernel.init` does.
     """
 
     command: tuple[str, ...]

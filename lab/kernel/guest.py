@@ -28,6 +28,7 @@ from lab.kernel import baseline, landlock
 from lab.kernel.base import Kernel
 from lab.kernel.peers import Seat
 from lab.kernel.root import PACKAGE, Root, of_host
+from lab.moving import make
 from lab.owner import owner
 from lab.spec.clock import Clock
 from lab.units import Size
@@ -88,6 +89,12 @@ class GuestTimeout(GuestError):
 
 class GuestDisk(GuestError, MachineError):
     """Not everything that the guest wrote reached its folder."""
+
+    exit_code = MachineError.exit_code
+
+
+class GuestHost(GuestError, MachineError):
+    """The host failed what the guest's kernel asked of it: a read, say (EIO), or one more open file (EMFILE)."""
 
     exit_code = MachineError.exit_code
 
@@ -289,6 +296,8 @@ class Guest:
             return GuestMemory(f"the host has no room left for the guest's memory of {self.memory}", self.console)
         if "Out of memory" in log:
             return GuestMemory(f"the guest needs more memory than its {self.memory}", self.console)
+        if failed := re.search(r"hostfs: the host fails: (.*)", log):
+            return GuestHost(f"the host failed the guest: {failed.group(1).strip()}", self.console)
         if panic := re.search(r"Kernel panic - not syncing: (.*)", log):
             return GuestCrash(f"the guest's kernel panicked: {panic.group(1).strip()}", self.console)
         if self._disk_is_full():
@@ -324,12 +333,15 @@ def boot(
 def _write_boot(
     scratch: Path, command: Sequence[str], environment: Mapping[str, str], terminal: bool, root: Root
 ) -> None:
-    scratch.mkdir()
+    make(scratch)
     needed = [] if root.code else [Path(sys.prefix), Path(sys.base_prefix), PACKAGE]
     keep = sorted({str(path) for path in needed if str(path).startswith(tuple(f"{top}/" for top in HIDDEN))})
-    job = {"command": list(command), "environment": dict(environment), "keep": keep, "terminal": terminal}
+    job = {"cmdline": command, "environ": [f"{name}={value}" for name, value in environment.items()], "keep": keep}
     (scratch / "status").write_bytes(b" " * 256)
-    (scratch / "job.json").write_text(json.dumps(job), encoding="utf-8")
+    for name, strings in job.items():
+        (scratch / name).write_bytes(b"".join(os.fsencode(each) + b"\0" for each in strings))
+    if terminal:
+        (scratch / "terminal").touch()
     if root.code:
         (scratch / "code").symlink_to(root.code)
     init = scratch / "init"

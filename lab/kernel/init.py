@@ -1,27 +1,25 @@
 """Run as process 1 of a guest: build a small machine, run one command in it, and power off.
 
-The file is run by its path, isolated (`python -I -S`), and forks only for the command: every trial pays for the start
-of a guest. It sees the host's files read-only. Only what is written to /run/lab, the trial's folder, is kept.
+The file is run by its path, isolated (`python -I -S`), imports little, and forks only for the command: every trial pays
+for the start of a guest. It sees the host's files read-only. What is written to /run/lab, the trial's folder, is kept.
 """
 
 from __future__ import annotations
 
 import ctypes
 import fcntl
-import json
 import os
-import signal
-import socket
 import struct
 import termios
 import time
-from typing import Any
 
 LAB = "/run/lab"
 TERMINAL = "/dev/tty1"
 TRIAL = "/proc/self/cwd"  # to the host's kernel, which looks for it: the folder that the guest's was started in
 MS_BIND = 4096
+AF_INET, SOCK_DGRAM = 2, 2
 SIOCGIFFLAGS, SIOCSIFFLAGS, IFF_UP = 0x8913, 0x8914, 1
+SIGPIPE = 13
 POWER_OFF = 0x4321FEDC
 MOUNTS = (
     ("proc", "/proc", "proc", ""),
@@ -48,30 +46,38 @@ def main() -> None:
     """Build the machine, run the job's command, leave its exit status, power off."""
     # A guest's own files have no way to the trial's folder; the host's kernel has, and /run is there before we hide it.
     mount("lab", "/run", "hostfs", 0, f"{TRIAL}/.")
-    plain = job("/run")
+    wanted = Job("/run")
     libc.umount(b"/run")
     try:
-        build(plain["keep"])
+        build(wanted.keep)
         os.makedirs(LAB)
         mount("lab", LAB, "hostfs", 0, f"{TRIAL}/.")  # "/.": or the folder's real name would show in /proc/mounts
-        leave(run(plain["command"], plain["environment"], plain["terminal"]))
+        leave(run(wanted))
     finally:
         os.sync()
         libc.reboot(POWER_OFF)
 
 
-def job(trial: str) -> dict[str, Any]:
-    """Return the job that `lab.kernel.guest` left in the folder `trial`."""
-    with open(f"{trial}/boot/job.json", encoding="utf-8") as file:
-        plain: dict[str, Any] = json.load(file)
-    return plain
+class Job:
+    """Holds what `lab.kernel.guest` left in boot/ of the folder `trial`: strings that end with 0, as in /proc/PID."""
+
+    def __init__(self, trial: str) -> None:
+        place = f"{trial}/boot"
+        self.command = _strings(f"{place}/cmdline")
+        self.environment = {
+            name: value for name, _, value in (each.partition("=") for each in _strings(f"{place}/environ"))
+        }
+        self.keep = _strings(f"{place}/keep")  # folders of the host that a fresh /tmp or /run would hide: they stay
+        self.terminal = os.path.exists(f"{place}/terminal")
+
+
+def _strings(file: str) -> list[str]:
+    with open(file, "rb") as plain:
+        return [os.fsdecode(each) for each in plain.read().split(b"\0")[:-1]]
 
 
 def build(keep: list[str]) -> None:
-    """Mount everything except the trial's folder.
-
-    `keep` lists folders of the host that a fresh /tmp or /run would hide: they stay visible.
-    """
+    """Mount everything except the trial's folder, so that the folders `keep` of the host stay visible."""
     held = {folder: os.open(folder, os.O_PATH | os.O_DIRECTORY) for folder in keep}
     for source, target, kind, options in MOUNTS:
         if target.startswith(("/dev/", "/run/")):
@@ -101,9 +107,10 @@ def mount(source: str, target: str, kind: str, flags: int, options: str) -> None
 
 def loopback_up() -> None:
     """Bring up `lo` in this network namespace."""
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as any_socket:
-        name, flags = struct.unpack("16sh", fcntl.ioctl(any_socket, SIOCGIFFLAGS, struct.pack("16sh", b"lo", 0)))
-        fcntl.ioctl(any_socket, SIOCSIFFLAGS, struct.pack("16sh", name, flags | IFF_UP))
+    any_socket = libc.socket(AF_INET, SOCK_DGRAM, 0)
+    name, flags = struct.unpack("16sh", fcntl.ioctl(any_socket, SIOCGIFFLAGS, struct.pack("16sh", b"lo", 0)))
+    fcntl.ioctl(any_socket, SIOCSIFFLAGS, struct.pack("16sh", name, flags | IFF_UP))
+    os.close(any_socket)
 
 
 def _plain_console() -> None:
@@ -113,20 +120,23 @@ def _plain_console() -> None:
     termios.tcsetattr(1, termios.TCSANOW, mode)
 
 
-def run(command: list[str], environment: dict[str, str], terminal: bool = False) -> int:
+def run(job: Job) -> int:
     """Run the command and return its exit status as a shell would say it; reap every orphan meanwhile.
 
     With a terminal the command gets a session of its own, so that Ctrl-C reaches what runs in it.
     """
     os.chdir(LAB)
-    streams: list[tuple[Any, ...]] = [(os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0)]
-    if terminal:
+    streams: list[tuple[int, ...] | tuple[int, int, str, int, int]] = [
+        (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0)
+    ]
+    if job.terminal:
         streams = [(os.POSIX_SPAWN_OPEN, 0, TERMINAL, os.O_RDWR, 0), *((os.POSIX_SPAWN_DUP2, 0, fd) for fd in (1, 2))]
+    command = job.command
     os.environ.clear()
-    os.environ.update(environment)
+    os.environ.update(job.environment)
     try:
         child = os.posix_spawnp(
-            command[0], command, environment, file_actions=streams, setsid=terminal, setsigdef=[signal.SIGPIPE]
+            command[0], command, job.environment, file_actions=streams, setsid=job.terminal, setsigdef=[SIGPIPE]
         )
     except OSError as error:
         os.write(2, f"{command[0]}: {error.strerror}\n".encode())
@@ -145,9 +155,9 @@ def leave(status: int, place: str = LAB, error: int = 0) -> None:
     """
     folder = os.open(place, os.O_RDONLY)
     error = error or (ctypes.get_errno() if libc.syncfs(folder) else 0)
-    end = {"status": status, "guest_ns": time.monotonic_ns(), "error": error}
+    end = f'{{"status": {status}, "guest_ns": {time.monotonic_ns()}, "error": {error}}}'
     with open(f"{place}/boot/status", "r+b", buffering=0) as file:  # overwritten in place: a full disk has room
-        file.write(json.dumps(end).encode())
+        file.write(end.encode())
 
 
 if __name__ == "__main__":

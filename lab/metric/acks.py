@@ -11,7 +11,7 @@ import numpy as np
 
 from lab.metric.capture import ACK, SYN, Capture
 from lab.metric.flow import Bools, Connection, Ints, MetricError, Segments, bulk
-from lab.metric.metrics import Metric, capture_of
+from lab.metric.metrics import Metric, capture_of, header_lengths
 from lab.record.record import Record
 from lab.units import Value
 
@@ -29,12 +29,16 @@ def segments_per_ack(start: float, end: float, node: str = "receiver", interface
     def measure(record: Record) -> Value:
         capture = capture_of(record, node, interface)
         connection = bulk(capture)
-        back = connection.back
-        numbers = back.ack[back.pure_ack & _within(connection, back, start, end)]
-        if len(numbers) < 2:
+        count, first, last = 0, 0, 0
+        for back in (part.back for part in connection.parts()):
+            numbers = back.ack[back.pure_ack & _within(connection, back, start, end)]
+            if len(numbers):
+                first, last = first if count else int(numbers[0]), int(numbers[-1])
+                count += len(numbers)
+        if count < 2:
             raise MetricError(f"there are no two ACKs between {start:g} s and {end:g} s")
-        acked = int(numbers[-1] - numbers[0]) / full_segment(capture, connection)
-        return Value(acked / (len(numbers) - 1), "1")
+        acked = (last - first) / full_segment(capture, connection)
+        return Value(acked / (count - 1), "1")
 
     return measure
 
@@ -47,12 +51,15 @@ def packets_per_gb(start: float, end: float, node: str = "receiver", interface: 
 
     def measure(record: Record) -> Value:
         connection = bulk(capture_of(record, node, interface))
-        ahead, back = connection.forward, connection.back
-        data = ahead.data & _within(connection, ahead, start, end)
-        acks = back.pure_ack & _within(connection, back, start, end)
-        if not data.any():
+        packets = payload = 0
+        for ahead, back in ((part.forward, part.back) for part in connection.parts()):
+            data = ahead.data & _within(connection, ahead, start, end)
+            acks = back.pure_ack & _within(connection, back, start, end)
+            packets += int(data.sum() + acks.sum())
+            payload += int(ahead.payload[data].sum())
+        if not payload:
             raise MetricError(f"there is no data between {start:g} s and {end:g} s")
-        return Value(1e9 * int(data.sum() + acks.sum()) / int(ahead.payload[data].sum()), "1")
+        return Value(1e9 * packets / payload, "1")
 
     return measure
 
@@ -133,15 +140,11 @@ def full_segment(capture: Capture, connection: Connection) -> int:
 
     Raises MetricError when a SYN was not captured.
     """
-    sizes = []
-    for way in (connection.forward, connection.back):
-        syns = way.packet[way.flags & SYN > 0]
-        size = capture.options(int(syns[0])).mss if len(syns) else None
-        if size is None:
-            raise MetricError("the MSS is not known: a SYN was not captured")
-        sizes.append(size)
-    ahead = connection.forward
-    return min(sizes) - int(ahead.header_length[ahead.data].max(initial=20)) + 20
+    syns = [capture.census.syn(flow) for flow in (connection.flow, connection.flow.reverse)]
+    sizes = [syn.mss for syn in syns if syn and syn.mss is not None]
+    if len(sizes) < 2:
+        raise MetricError("the MSS is not known: a SYN was not captured")
+    return min(sizes) - max(header_lengths(connection), default=20) + 20
 
 
 def _within(connection: Connection, way: Segments, start: float, end: float) -> Bools:

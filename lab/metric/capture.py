@@ -1,10 +1,10 @@
-"""Read a pcap file into numpy columns, millions of packets per second."""
+"""Read a pcap file into numpy columns, millions of packets per second: all of it, or piece by piece."""
 
 from __future__ import annotations
 
 import mmap
 import struct
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from functools import cached_property
 from pathlib import Path
 from typing import Generic, TypeVar, cast
@@ -12,9 +12,10 @@ from typing import Generic, TypeVar, cast
 import numpy as np
 
 from lab.errors import LabError
+from lab.metric.census import Census
 from lab.metric.options import Options
 from lab.metric.packets import ACK, FIN, PSH, RST, SYN, TCP, UDP, Bools, Flow, Ints, Packets
-from lab.metric.pcap import GLOBAL, records
+from lab.metric.pcap import GLOBAL, Records
 
 __all__ = ["ACK", "FIN", "PSH", "RST", "SYN", "TCP", "UDP", "Capture", "CaptureError", "Flow"]
 
@@ -25,12 +26,7 @@ _MAGIC = {  # the file's first word, little endian: byte order of the headers, n
     0x4D3CB2A1: (">", 1),
 }
 _T = TypeVar("_T")
-_BLOCK = 1 << 15  # packets read at a time: few enough for intermediate results to stay in the CPU's cache
-_COMMON = (
-    *("time_ns", "frame", "version", "protocol", "tcp", "udp", "source_port", "destination_port", "seq", "ack"),
-    *("header_length", "flags", "window", "payload", "key"),
-)
-_RARE = ("captured", "timestamped", "ts_value", "ts_echo", "sack")
+_BLOCK = 1 << 15  # packets read at a time
 
 
 class CaptureError(LabError):
@@ -38,24 +34,24 @@ class CaptureError(LabError):
 
 
 class _Column(Generic[_T]):
-    """This descriptor gives a column of the whole capture, read block by block.
+    """This descriptor gives a column of the whole capture, read when it is first asked for.
 
     The property of `Packets` that has its name says what is in it.
     """
 
     def __set_name__(self, owner: type[Capture], name: str) -> None:
         self._name = name
-        self.__doc__ = getattr(Packets, name).__doc__
+        self.__doc__ = getattr(Census if name == "flow" else Packets, "numbers" if name == "flow" else name).__doc__
 
     def __get__(self, capture: Capture, owner: type[Capture]) -> _T:
-        return cast(_T, capture.column(self._name))
+        return cast(_T, capture.columns(self._name)[0])
 
 
 class Capture:
     """A capture gives the packets of an Ethernet pcap file in columns, in file order.
 
     A column has one entry per packet, 0 where the packet has no such field or the snap length cut it off. If the end of
-    the file cuts the last packet short, that packet is left out.
+    the file cuts the last packet short, that packet is left out. Whole columns take memory, `blocks` hardly any.
 
     Raises CaptureError when the file is not an Ethernet pcap.
     """
@@ -79,6 +75,8 @@ class Capture:
     ts_value = _Column[Ints]()
     ts_echo = _Column[Ints]()
     sack = _Column[Bools]()
+    key = _Column[Ints]()
+    flow = _Column[Ints]()
 
     def __init__(self, path: Path) -> None:
         try:
@@ -93,64 +91,58 @@ class Capture:
         (link,) = struct.unpack_from(self._order + "I", self._bytes, GLOBAL - 4)
         if link & 0xFFFF != 1:
             raise CaptureError(f"{path}: link type {link & 0xFFFF} is not Ethernet")
-        self._records = records(self._bytes, self._order)
+        self._records = Records(self._bytes, self._order)
+        self._columns: dict[str, Ints] = {}
 
     def __len__(self) -> int:
         return len(self._records)
 
+    def blocks(self) -> Iterator[Packets]:
+        """Yield all packets, in pieces: few enough at a time for what is made of them to stay in the CPU's cache."""
+        for positions in self._records.windows():
+            for start in range(0, len(positions), _BLOCK):
+                yield self._packets(positions[start : start + _BLOCK])
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        """Let polars, pandas and pyarrow read the packets as a table (see `lab.metric.table`)."""
+        from lab.metric import table
+
+        return table.reader(self).__arrow_c_stream__(requested_schema)
+
     def options(self, packet: int) -> Options:
         """Return all TCP options of the packet at that index, as far as they were captured."""
-        return self._packets(packet, packet + 1).options(0)
-
-    @property
-    def flow(self) -> Ints:
-        """Return the index into `flows`; -1 without IP."""
-        return self._flows[0]
+        return self._packets(np.array([self._records[packet]])).options(0)
 
     @property
     def flows(self) -> tuple[Flow, ...]:
         """Return the distinct flows, in order of first appearance."""
-        return self._flows[1]
+        return self.census.flows
 
     @cached_property
-    def _flows(self) -> tuple[Ints, tuple[Flow, ...]]:
-        number = np.zeros(len(self), np.int32)
-        known: dict[int, int] = {}  # key -> index into `flows`
-        flows: list[Flow] = []
-        for start in self._blocks():
-            part = self._common["key"][start : start + _BLOCK]
-            keys, firsts, inverse = np.unique(part, return_index=True, return_inverse=True)
-            for first in np.sort(firsts).tolist():
-                if (key := int(part[first])) not in known:
-                    flow = self._packets(start + first, start + first + 1).flow(0)
-                    known[key] = len(flows) if flow else -1
-                    flows += [flow] if flow else []
-            number[start : start + _BLOCK] = np.array([known[key] for key in keys.tolist()], np.int32)[inverse]
-        return number, tuple(flows)
+    def census(self) -> Census:
+        """Return the flows, and what there is to know of each."""
+        return Census.of(self.blocks())
 
-    def column(self, name: str) -> Ints:
-        """Return the column called `name`. All columns of its kind are read together, once."""
-        return self._common[name] if name in _COMMON else self._rare[name]
+    def columns(self, *names: str) -> tuple[Ints, ...]:
+        """Return these columns, as long as the capture. Those that were not asked for before are read in one pass."""
+        lacking = [name for name in names if name not in self._columns]
+        if lacking:
+            census = self.census if "flow" in lacking else None
+            parts: dict[str, list[Ints]] = {name: [self._column(self._none, name, census)] for name in lacking}
+            for packets in self.blocks():
+                for name, found in parts.items():
+                    found.append(self._column(packets, name, census))
+            self._columns |= {name: np.concatenate(found) for name, found in parts.items()}
+        return tuple(self._columns[name] for name in names)
 
-    @cached_property
-    def _common(self) -> dict[str, Ints]:
-        return self._read(_COMMON)
+    @staticmethod
+    def _column(packets: Packets, name: str, census: Census | None) -> Ints:
+        column: Ints = census.numbers(packets) if name == "flow" and census else getattr(packets, name)
+        return column
 
-    @cached_property
-    def _rare(self) -> dict[str, Ints]:
-        return self._read(_RARE)
+    @property
+    def _none(self) -> Packets:
+        return self._packets(np.zeros(0, np.int64))
 
-    def _read(self, names: Sequence[str]) -> dict[str, Ints]:
-        empty = self._packets(0, 0)
-        columns = {name: np.empty(len(self), getattr(empty, name).dtype) for name in names}
-        for start in self._blocks():
-            packets = self._packets(start, start + _BLOCK)
-            for name, column in columns.items():
-                column[start : start + _BLOCK] = getattr(packets, name)
-        return columns
-
-    def _blocks(self) -> Iterator[int]:
-        return iter(range(0, len(self), _BLOCK))
-
-    def _packets(self, start: int, stop: int) -> Packets:
-        return Packets(self._bytes, self._order, self._fraction, self._records[start:stop])
+    def _packets(self, positions: Ints) -> Packets:
+        return Packets(self._bytes, self._order, self._fraction, positions)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import zlib
 from collections.abc import Callable
 from pathlib import Path
 from statistics import median
@@ -19,6 +20,10 @@ __all__ = ["flent_file", "flent_goodput", "flent_rtt"]
 
 _RAMP = 0.25  # of the load's duration: until its queue has built up
 _PING = "Ping (ms) ICMP"
+_DAMAGED = (
+    *(OSError, EOFError, zlib.error, msgspec.DecodeError, UnicodeDecodeError, RecursionError),  # of the file
+    *(KeyError, TypeError, AttributeError, StopIteration),  # of what it says
+)
 
 
 def flent_file(record: Record) -> Path:
@@ -69,6 +74,6 @@ def _contents(record: Record) -> tuple[Any, str]:
     try:
         contents = msgspec.json.decode(gzip.decompress(file.read_bytes()))
         load = next(name for name, points in contents["raw_values"].items() if name != _PING and points)
-    except (OSError, EOFError, msgspec.DecodeError, KeyError, StopIteration) as error:
+    except _DAMAGED as error:
         raise MetricError(f"{file.name} is not what Flent writes after a transfer") from error
     return contents, load

@@ -1,11 +1,13 @@
 """Extract one TCP connection from a capture: what was sent, acknowledged and in flight, over time.
 
 Sequence numbers are unwrapped to 64 bits, relative to the first one seen, so that 10 s at 10 Gbit/s stay in order.
+A connection may be longer than memory holds: what goes over its parts, one by one, needs no more for a longer one.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Any, TypeAlias
 
@@ -14,12 +16,17 @@ import numpy.typing as npt
 
 from lab.errors import LabError
 from lab.metric.capture import ACK, FIN, RST, SYN, TCP, Capture, Flow
+from lab.metric.census import Census
+from lab.metric.packets import Packets
 
-__all__ = ["Connection", "MetricError", "Segments", "bulk"]
+__all__ = ["Connection", "MetricError", "Part", "Segments", "bulk"]
 
 Ints: TypeAlias = npt.NDArray[Any]
 Bools: TypeAlias = npt.NDArray[np.bool_]
 Floats: TypeAlias = npt.NDArray[np.float64]
+
+_NOTHING = int(np.iinfo(np.int64).min)  # the highest number of what was never sent
+_KEPT = 1 << 22  # packets of a capture whose connection stays in memory
 
 
 class MetricError(LabError):
@@ -38,6 +45,7 @@ class Segments:
     window: Ints  # in bytes: scaled, except in a SYN (RFC 7323 2.2)
     payload: Ints
     header_length: Ints
+    reached: int = _NOTHING  # the highest `end` of the segments before these
 
     def __len__(self) -> int:
         return len(self.packet)
@@ -51,7 +59,7 @@ class Segments:
     @cached_property
     def highest(self) -> Ints:
         """Return the highest `end` up to and including each segment."""
-        return np.maximum.accumulate(self.end) if len(self) else self.end
+        return np.maximum(np.maximum.accumulate(self.end), self.reached) if len(self) else self.end
 
     @cached_property
     def data(self) -> Bools:
@@ -68,44 +76,81 @@ class Segments:
     @cached_property
     def retransmitted(self) -> Bools:
         """Return whether the segment repeats payload of an earlier one, in part or whole."""
-        before = np.concatenate(([np.iinfo(np.int64).min], self.highest[:-1]))
+        before = np.concatenate(([self.reached], self.highest[:-1]))
         again: Bools = self.data & (self.seq < before[: len(self)])
         return again
 
 
-@dataclass(frozen=True)
-class Connection:
-    """A connection has two directions: `forward` carries more payload, `back` acknowledges it."""
+_COLUMNS = [each.name for each in fields(Segments) if each.name != "reached"]
 
-    flow: Flow
+
+@dataclass(frozen=True)
+class Part:
+    """A part of a connection has the segments of both directions from one stretch of the capture."""
+
     forward: Segments
     back: Segments
+    acked_before: int | None = None  # the highest number that `back` acknowledged in earlier parts; None without any
+
+    @cached_property
+    def acked(self) -> Ints:
+        """Return the highest number acknowledged up to and including each segment of `back`; -1 before the first."""
+        highest: Ints = np.maximum.accumulate(self.back.ack) if len(self.back) else self.back.ack
+        return highest if self.acked_before is None else np.maximum(highest, self.acked_before)
 
     @cached_property
     def inflight(self) -> Ints:
         """Return the bytes in flight after each segment of `forward`, as its sender saw them if the capture was taken
         there.
         """
-        acked = np.maximum.accumulate(self.back.ack) if len(self.back) else self.back.ack
         last = np.searchsorted(self.back.packet, self.forward.packet)
-        known = np.concatenate(([0], acked))[last]
+        known = np.concatenate(([self.acked_before or 0], self.acked))[last]
         return np.where(known >= 0, self.forward.highest - np.maximum(known, 0), 0)
 
-    @cached_property
-    def acked(self) -> tuple[Ints, Ints]:
-        """Return (times in ns, bytes acknowledged by then), one entry per segment of `back` with an ACK."""
-        has = self.back.ack >= 0
-        times, ack = self.back.time_ns[has], np.maximum.accumulate(self.back.ack[has])
-        first = int(self.forward.seq[self.forward.data][0]) if self.forward.data.any() else 0
-        return times, np.clip(ack - first, 0, int(self.payload_bytes))
 
-    @property
+@dataclass(frozen=True)
+class Connection:
+    """A connection has two directions: `forward` carries more payload, `back` acknowledges it."""
+
+    capture: Capture
+    flow: Flow  # forward
+
+    def parts(self) -> Iterator[Part]:
+        """Yield the connection in parts, in the order of the capture; those of a small capture are read once."""
+        return iter(self._few) if len(self.capture) <= _KEPT else self._read()
+
+    @cached_property
+    def _few(self) -> tuple[Part, ...]:
+        return tuple(self._read())
+
+    def _read(self) -> Iterator[Part]:
+        reader = _Reader(self.capture, self.flow)
+        return (reader.part(packets) for packets in self.capture.blocks())
+
+    @cached_property
+    def forward(self) -> Segments:
+        """Return all segments of the direction that carries more."""
+        return _joined([part.forward for part in self.parts()])
+
+    @cached_property
+    def back(self) -> Segments:
+        """Return all segments of the direction that acknowledges."""
+        return _joined([part.back for part in self.parts()])
+
+    @cached_property
+    def inflight(self) -> Ints:
+        """Return `Part.inflight` of all parts."""
+        return np.concatenate([part.inflight for part in self.parts()])
+
+    @cached_property
     def payload_bytes(self) -> int:
         """Return the bytes of payload sent in `forward`, counting retransmitted bytes once."""
-        sent = self.forward
-        if not sent.data.any():
-            return 0
-        return int((sent.seq + sent.payload)[sent.data].max() - sent.seq[sent.data].min())
+        bounds = [
+            (int(sent.seq[sent.data].min()), int((sent.seq + sent.payload)[sent.data].max()))
+            for sent in (part.forward for part in self.parts())
+            if sent.data.any()
+        ]
+        return max(high for _, high in bounds) - min(low for low, _ in bounds) if bounds else 0
 
     @property
     def start_ns(self) -> int:
@@ -113,9 +158,35 @@ class Connection:
 
         Raises MetricError when none was.
         """
-        if not self.forward.data.any():
+        if self._first_data is None:
             raise MetricError(f"the connection {_name(self.flow)} carries no payload")
-        return int(self.forward.time_ns[self.forward.data][0])
+        return self._first_data[0]
+
+    @cached_property
+    def end_ns(self) -> tuple[int | None, int | None]:
+        """Return when the last segment of either direction was captured, `forward` and `back`; None without any."""
+        last: list[int | None] = [None, None]
+        for part in self.parts():
+            for way, segments in enumerate((part.forward, part.back)):
+                last[way] = int(segments.time_ns[-1]) if len(segments) else last[way]
+        return last[0], last[1]
+
+    @cached_property
+    def acked_ns(self) -> tuple[int, int] | None:
+        """Return when the last ACK was captured, and when the first one that acknowledged all that was acknowledged.
+
+        None when there is no ACK.
+        """
+        last = done = None
+        most = -1
+        for part in self.parts():
+            has = part.back.ack >= 0
+            if has.any():
+                times, acked = part.back.time_ns[has], self._bytes(part.acked[has])
+                last = int(times[-1])
+                if acked[-1] > most:
+                    most, done = int(acked[-1]), int(times[np.argmax(acked)])
+        return None if last is None or done is None else (last, done)
 
     def goodput(self, start_ns: int, end_ns: int) -> float:
         """Return the bits per second acknowledged between two times."""
@@ -124,39 +195,71 @@ class Connection:
 
     def goodput_over_time(self, bin_ns: int) -> tuple[Floats, Floats]:
         """Return (bin starts in s since the first data segment, bits per second acknowledged in each bin)."""
-        times, _ = self.acked
-        edges = np.arange(self.start_ns, (int(times[-1]) if len(times) else self.start_ns) + bin_ns, bin_ns)
+        last = self.acked_ns[0] if self.acked_ns else self.start_ns
+        edges = np.arange(self.start_ns, last + bin_ns, bin_ns)
         return (edges[:-1] - self.start_ns) / 1e9, 8e9 * np.diff(self._acked_at(edges)) / bin_ns
 
     def packets_per_tick(self, tick_ns: int = 10_000_000) -> tuple[Floats, Ints, Ints]:
         """Return the IO graph: (tick starts in s since the first data segment, packets forward, packets back)."""
-        last = max(int(each.time_ns[-1]) for each in (self.forward, self.back) if len(each))
+        last = max(each for each in self.end_ns if each is not None)
         edges = np.arange(self.start_ns, last + tick_ns + 1, tick_ns)
-        counts = [np.histogram(each.time_ns, edges)[0] for each in (self.forward, self.back)]
+        counts = np.zeros((2, len(edges) - 1), np.int64)
+        for part in self.parts():
+            for way, segments in enumerate((part.forward, part.back)):
+                counts[way] += np.histogram(segments.time_ns, edges)[0]
         return (edges[:-1] - self.start_ns) / 1e9, counts[0], counts[1]
 
     def idle_share(self, start_ns: int, end_ns: int, gap_ns: int) -> float:
         """Return the share of a period that lies in gaps longer than `gap_ns` between data segments."""
-        times = self.forward.time_ns[self.forward.data]
-        times = times[(times >= start_ns) & (times <= end_ns)]
-        gaps = np.diff(np.concatenate(([start_ns], times, [end_ns])))
-        return float(gaps[gaps > gap_ns].sum() / (end_ns - start_ns))
+        idle, last = 0, start_ns
+        for part in self.parts():
+            times = part.forward.time_ns[part.forward.data]
+            times = times[(times >= start_ns) & (times <= end_ns)]
+            gaps = np.diff(times, prepend=last)
+            idle += int(gaps[gaps > gap_ns].sum())
+            last = int(times[-1]) if len(times) else last
+        idle += end_ns - last if end_ns - last > gap_ns else 0
+        return float(idle / (end_ns - start_ns))
 
     def handshake_ns(self) -> int:
         """Return the time from SYN to SYN-ACK, which at the side that opens is the RTT.
 
         Raises MetricError when the handshake was not captured.
         """
-        syns = [(each, np.flatnonzero(each.flags & SYN)) for each in (self.forward, self.back)]
-        opening = [each.time_ns[at[0]] for each, at in syns if len(at) and not each.flags[at[0]] & ACK]
-        answering = [each.time_ns[at[0]] for each, at in syns if len(at) and each.flags[at[0]] & ACK]
+        syns: dict[str, tuple[int, bool]] = {}  # the first SYN of either direction: its time, whether it acknowledges
+        for part in self.parts():
+            for way, each in (("forward", part.forward), ("back", part.back)):
+                for at in np.flatnonzero(each.flags & SYN)[:1].tolist():
+                    syns.setdefault(way, (int(each.time_ns[at]), bool(each.flags[at] & ACK)))
+            if len(syns) == 2:
+                break
+        opening, answering = ([time for time, acks in syns.values() if acks is which] for which in (False, True))
         if not opening or not answering:
             raise MetricError(f"the handshake of {_name(self.flow)} was not captured")
-        return int(answering[0] - opening[0])
+        return answering[0] - opening[0]
+
+    @cached_property
+    def _first_data(self) -> tuple[int, int] | None:
+        """Return when the first segment with payload was captured, and its sequence number."""
+        for part in self.parts():
+            for row in np.flatnonzero(part.forward.data)[:1].tolist():
+                return int(part.forward.time_ns[row]), int(part.forward.seq[row])
+        return None
+
+    def _bytes(self, acked: Ints) -> Ints:
+        """Return how many bytes of payload numbers acknowledge."""
+        counted: Ints = np.clip(acked - (self._first_data[1] if self._first_data else 0), 0, self.payload_bytes)
+        return counted
 
     def _acked_at(self, when: Ints) -> Ints:
-        times, acked = self.acked
-        return np.concatenate(([0], acked))[np.searchsorted(times, when, side="right")]
+        """Return the bytes acknowledged by these times."""
+        found = np.zeros(len(when), np.int64)
+        for part in self.parts():
+            has = part.back.ack >= 0
+            known = np.searchsorted(part.back.time_ns[has], when, side="right")
+            some = known > 0
+            found[some] = self._bytes(part.acked[has])[known[some] - 1]
+        return found
 
 
 def bulk(capture: Capture, port: int | None = None) -> Connection:
@@ -164,62 +267,106 @@ def bulk(capture: Capture, port: int | None = None) -> Connection:
 
     Raises MetricError when the capture holds no such TCP connection.
     """
-    number = {
-        flow: number
-        for number, flow in enumerate(capture.flows)
+    census = capture.census
+    eligible = [
+        number
+        for number, flow in enumerate(census.flows)
         if flow.protocol == TCP and port in (None, flow.source_port, flow.destination_port)
-    }
-    if not number:
+    ]
+    if not eligible:
         raise MetricError("the capture holds no TCP connection" + (f" to port {port}" if port else ""))
-    carried = np.bincount(capture.flow[capture.tcp], weights=capture.payload[capture.tcp], minlength=len(capture.flows))
-    flow = max(number, key=lambda each: (carried[number[each]], -number[each]))
-    ways = [np.flatnonzero(capture.tcp & (capture.flow == number.get(way, -2))) for way in (flow, flow.reverse)]
-    return _connection(capture, flow, ways[0], ways[1])
+    return Connection(capture, census.flows[max(eligible, key=lambda number: (census.carried[number], -number))])
 
 
-def _connection(capture: Capture, flow: Flow, ahead: Ints, behind: Ints) -> Connection:
-    def origin(one: Ints, other: Ints) -> int:
-        """Return the first sequence number of one direction, or what the other acknowledges if none was captured."""
-        if len(one):
-            return int(capture.seq[one[0]])
-        acks = other[capture.flags[other] & ACK > 0]
-        return int(capture.ack[acks[0]]) if len(acks) else 0
+class _Reader:
+    """Reads both directions of a connection from one block of packets after another."""
 
-    origins = origin(ahead, behind), origin(behind, ahead)
-    shifts = [_scale(capture, way) for way in (ahead, behind)]
-    scaled = None not in shifts
-    forward = _segments(capture, ahead, origins, shifts[0] if scaled else 0)
-    back = _segments(capture, behind, origins[::-1], shifts[1] if scaled else 0)
-    return Connection(flow, forward, back)
+    def __init__(self, capture: Capture, flow: Flow) -> None:
+        census = capture.census
+        ways = census.number(flow), census.number(flow.reverse)
+        syns = census.syn(flow), census.syn(flow.reverse)
+        shifts = [syn.window_scale if syn else None for syn in syns]
+        self.packets = 0
+        self._ways = [
+            _Way(
+                key=None if way is None else census.keys[way],
+                seq=_Unwrapped(_origin(census, way, other)),
+                ack=_Unwrapped(_origin(census, other, way)),
+                shift=0 if None in shifts else shift or 0,
+            )
+            for way, other, shift in zip(ways, ways[::-1], shifts, strict=True)
+        ]
+        self._acked: int | None = None
 
-
-def _segments(capture: Capture, at: Ints, origins: tuple[int, int], shift: int | None) -> Segments:
-    flags = capture.flags[at]
-    valid = flags & ACK > 0
-    ack = np.full(len(at), -1, np.int64)
-    ack[valid] = _unwrap(capture.ack[at][valid], origins[1])
-    for_syn = np.where(flags & SYN > 0, 0, shift or 0)
-    return Segments(
-        packet=at,
-        time_ns=capture.time_ns[at],
-        seq=_unwrap(capture.seq[at], origins[0]),
-        ack=ack,
-        flags=flags,
-        window=capture.window[at].astype(np.int64) << for_syn,
-        payload=capture.payload[at].astype(np.int64),
-        header_length=capture.header_length[at],
-    )
+    def part(self, packets: Packets) -> Part:
+        """Return what the next packets of the capture hold of the connection."""
+        forward, back = (way.segments(packets, self.packets) for way in self._ways)
+        self.packets += len(packets)
+        part = Part(forward, back, self._acked)
+        self._acked = int(part.acked[-1]) if len(back) else self._acked
+        return part
 
 
-def _unwrap(numbers: Ints, origin: int) -> Ints:
-    """Return the distances from `origin` of numbers modulo 2^32, each within 2^31 of the one before it."""
-    steps = np.diff(numbers.astype(np.uint32), prepend=np.uint32(origin))
-    return np.cumsum(steps.view(np.int32), dtype=np.int64)
+def _origin(census: Census, way: int | None, other: int | None) -> int:
+    """Return the first sequence number of one direction, or what the other acknowledges if none was captured."""
+    if way is not None and way in census.first_seq:
+        return census.first_seq[way]
+    return census.first_ack.get(other, 0) if other is not None else 0
 
 
-def _scale(capture: Capture, way: Ints) -> int | None:
-    syns = way[capture.flags[way] & SYN > 0]
-    return capture.options(int(syns[0])).window_scale if len(syns) else None
+class _Unwrapped:
+    """Gives the distances from `origin` of numbers modulo 2^32, each within 2^31 of the one before it."""
+
+    def __init__(self, origin: int) -> None:
+        self._last, self._distance = origin, 0
+
+    def next(self, numbers: Ints) -> Ints:
+        """Return those of the numbers that come next."""
+        steps = np.diff(numbers.astype(np.uint32), prepend=np.uint32(self._last))
+        found = self._distance + np.cumsum(steps.view(np.int32), dtype=np.int64)
+        if len(found):
+            self._last, self._distance = int(numbers[-1]), int(found[-1])
+        return found
+
+
+@dataclass(slots=True)
+class _Way:
+    """Reads one direction."""
+
+    key: int | None  # of its packets; None where there are none
+    seq: _Unwrapped
+    ack: _Unwrapped
+    shift: int
+    reached: int = _NOTHING
+
+    def segments(self, packets: Packets, first: int) -> Segments:
+        """Return what is among packets of which the first is number `first` of the capture."""
+        own = (
+            packets.tcp & (packets.key == np.uint64(self.key)) if self.key is not None else np.zeros(len(packets), bool)
+        )
+        at = np.flatnonzero(own)
+        flags = packets.flags[at]
+        valid = flags & ACK > 0
+        ack = np.full(len(at), -1, np.int64)
+        ack[valid] = self.ack.next(packets.ack[at][valid])
+        found = Segments(
+            packet=first + at,
+            time_ns=packets.time_ns[at],
+            seq=self.seq.next(packets.seq[at]),
+            ack=ack,
+            flags=flags,
+            window=packets.window[at].astype(np.int64) << np.where(flags & SYN > 0, 0, self.shift),
+            payload=packets.payload[at].astype(np.int64),
+            header_length=packets.header_length[at],
+            reached=self.reached,
+        )
+        self.reached = int(found.highest[-1]) if len(found) else self.reached
+        return found
+
+
+def _joined(parts: Sequence[Segments]) -> Segments:
+    columns: dict[str, Any] = {name: np.concatenate([getattr(part, name) for part in parts]) for name in _COLUMNS}
+    return Segments(**columns)
 
 
 def _name(flow: Flow) -> str:

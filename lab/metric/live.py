@@ -125,7 +125,7 @@ class Packets:
             self._flow = found.flow
             self._last = int(capture.seq[found.forward.packet[found.forward.data][0]])
         if self._flow == found.flow.reverse:
-            return Connection(self._flow, found.back, found.forward)
+            return Connection(capture, self._flow)
         return found if self._flow == found.flow else None
 
 

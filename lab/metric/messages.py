@@ -93,23 +93,27 @@ def counts_of(record: Record, node: str, interface: str | None = None) -> Counts
     message, reply = (_output(record, f"{which}_bytes") for which in ("message", "reply"))
     messages = len(_output(record, "stamps_ns")) - 1
     connection = connection_of(record, node, interface)
-    client, server = connection.forward, connection.back
-    if client.payload.sum() != messages * message:
-        raise MetricError(f"the capture holds {client.payload.sum():,} bytes of {messages:,} messages of {message} B")
+    carried = sum(int(part.forward.payload.sum()) for part in connection.parts())
+    if carried != messages * message:
+        raise MetricError(f"the capture holds {carried:,} bytes of {messages:,} messages of {message} B")
 
     def count(positions: Ints, size: int, where: Bools) -> Ints:
         """Count positions per message. They are sequence numbers past a SYN: message n starts at n x size + 1."""
         wanted = positions[where]
         return np.bincount((wanted[(wanted > 0) & (wanted <= messages * size)] - 1) // size, minlength=messages)
 
-    starts = client.data & ((client.seq - 1) % message == 0)
-    return Counts(
-        client_data=count(client.seq, message, client.data),
-        server_data=count(server.seq, reply, server.data),
-        client_acks=count(client.ack - 1, reply, client.pure_ack),
-        server_acks=count(server.ack - 1, message, server.pure_ack),
-        first=client.payload[starts],
-    )
+    found = np.zeros((4, messages), np.int64)
+    first = []
+    for client, server in ((part.forward, part.back) for part in connection.parts()):
+        found += (
+            count(client.seq, message, client.data),
+            count(server.seq, reply, server.data),
+            count(client.ack - 1, reply, client.pure_ack),
+            count(server.ack - 1, message, server.pure_ack),
+        )
+        first.append(client.payload[client.data & ((client.seq - 1) % message == 0)])
+    client_data, server_data, client_acks, server_acks = found
+    return Counts(client_data, server_data, client_acks, server_acks, np.concatenate(first))
 
 
 def _median(of: Callable[[Counts], Any], unit: str, node: str, interface: str | None) -> Metric:

@@ -5,6 +5,7 @@ Metrics raise MetricError, or RecordError, when the record does not hold what th
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from typing import Literal, TypeAlias
 
@@ -38,6 +39,7 @@ __all__ = [
     "drops",
     "expert_retransmits",
     "header_length",
+    "header_lengths",
     "idle_share",
     "iperf3_goodput",
     "iperf_goodput",
@@ -130,7 +132,12 @@ def counted(name: str, node: str = "sender") -> Metric:
 
 def retransmits(node: str = "sender", interface: str | None = None) -> Metric:
     """Count the bulk connection's data segments that repeat what was sent before, as captured at `node`."""
-    return lambda record: Value(int(connection_of(record, node, interface).forward.retransmitted.sum()), "1")
+
+    def count(record: Record) -> Value:
+        parts = connection_of(record, node, interface).parts()
+        return Value(sum(int(part.forward.retransmitted.sum()) for part in parts), "1")
+
+    return count
 
 
 def expert_retransmits(node: str = "sender", interface: str = "eth0") -> Metric:
@@ -153,12 +160,11 @@ def header_length(node: str = "sender", interface: str | None = None) -> Metric:
     """
 
     def measure(record: Record) -> Value:
-        forward = connection_of(record, node, interface).forward
-        lengths, counts = np.unique(forward.header_length[forward.data], return_counts=True)
+        lengths = header_lengths(connection_of(record, node, interface))
         if len(lengths) != 1:
-            seen = ", ".join(f"{length} B in {count}" for length, count in zip(lengths, counts, strict=True))
+            seen = ", ".join(f"{length} B in {count}" for length, count in lengths.items())
             raise MetricError(f"data segments have no one header length: {seen or 'there are none'}")
-        return Value(int(lengths[0]), "B")
+        return Value(next(iter(lengths)), "B")
 
     return measure
 
@@ -171,14 +177,18 @@ def window_plateau(node: str = "sender", interface: str | None = None) -> Metric
 
     def measure(record: Record) -> Value:
         connection = connection_of(record, node, interface)
-        back = connection.back
-        if not len(back):
+        last, largest = connection.end_ns[1], _largest_window(connection)
+        if last is None or largest is None:
             raise MetricError("the capture has no ACK, hence no window")
-        window = np.maximum.accumulate(back.window)
-        middle = (connection.start_ns + int(back.time_ns[-1])) // 2
-        if window[np.searchsorted(back.time_ns, middle)] <= (1 - NO_GROWTH) * window[-1]:
+        middle, reached = (connection.start_ns + last) // 2, 0
+        for part in connection.parts():
+            by_then = int(np.searchsorted(part.back.time_ns, middle)) + 1
+            reached = max(reached, int(part.back.window[:by_then].max(initial=0)))
+            if by_then <= len(part.back):
+                break
+        if reached <= (1 - NO_GROWTH) * largest:
             raise MetricError("the advertised window still grew in the second half of the transfer")
-        return Value(int(window[-1]), "B")
+        return Value(largest, "B")
 
     return measure
 
@@ -191,11 +201,14 @@ def window_settled(node: str = "sender", interface: str | None = None) -> Metric
 
     def measure(record: Record) -> Value:
         connection = connection_of(record, node, interface)
-        back = connection.back
-        if not len(back):
+        largest = _largest_window(connection)
+        if largest is None:
             raise MetricError("the capture has no ACK, hence no window")
-        last = int(np.argmax(back.window > (1 - NO_GROWTH) * np.max(back.window)))  # the first of those
-        return Value(max(0, int(back.time_ns[last]) - connection.start_ns) / 1e9, "s")
+        backs = (part.back for part in connection.parts())
+        enough = (1 - NO_GROWTH) * largest
+        settled = (back.time_ns[(back.window > enough) | (back.window == largest)] for back in backs)
+        first = next(int(times[0]) for times in settled if len(times))
+        return Value(max(0, first - connection.start_ns) / 1e9, "s")
 
     return measure
 
@@ -264,6 +277,19 @@ def capture_of(record: Record, node: str, interface: str | None = None) -> Captu
 def connection_of(record: Record, node: str, interface: str | None = None) -> Connection:
     """Return the connection that carries the most payload in that capture."""
     return bulk(capture_of(record, node, interface), record.port)
+
+
+def header_lengths(connection: Connection) -> dict[int, int]:
+    """Return how many data segments have a TCP header of so many bytes, from the shortest on."""
+    found: Counter[int] = Counter()
+    for part in connection.parts():
+        lengths, counts = np.unique(part.forward.header_length[part.forward.data], return_counts=True)
+        found.update(dict(zip(lengths.tolist(), counts.tolist(), strict=True)))
+    return dict(sorted(found.items()))
+
+
+def _largest_window(connection: Connection) -> int | None:
+    return max((int(part.back.window.max()) for part in connection.parts() if len(part.back)), default=None)
 
 
 def tcp_info_of(record: Record, node: str) -> tcp_info.Samples:

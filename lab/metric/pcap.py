@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import struct
 from array import array
-from collections.abc import Callable
-from mmap import mmap
+from bisect import bisect_right
+from collections.abc import Callable, Iterator
+from mmap import MADV_DONTNEED, PAGESIZE, mmap
 from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["GLOBAL", "RECORD", "beginning", "gather", "records"]
+__all__ = ["GLOBAL", "RECORD", "Records", "beginning", "gather"]
 
 Ints: TypeAlias = npt.NDArray[Any]  # of any integer type
 
@@ -19,6 +20,9 @@ GLOBAL, RECORD = 24, 16  # bytes of the file's header and of a record's
 _LONGEST = 2**18  # no packet is longer, captured or not (libpcap's MAXIMUM_SNAPLEN)
 _DAYS = 2**20  # seconds that a capture is guessed to last at most
 _REACH = 4096  # bytes searched for each guess
+_WALKS = 2048  # side by side: in fewer, numpy is slower than one walk
+_WINDOW = 1 << 26  # bytes of the file whose records are found at a time
+_KEPT = 8  # windows
 
 
 def gather(data: mmap, kind: npt.DTypeLike, at: Ints) -> Ints:
@@ -32,34 +36,89 @@ def gather(data: mmap, kind: npt.DTypeLike, at: Ints) -> Ints:
     return view[at]
 
 
-def records(data: mmap, order: str, walks: int = 2048) -> Ints:
-    """Return the positions of the record headers in a file of byte order `order` ("<" or ">").
+class Records:
+    """Records are the positions of the record headers in a file of byte order `order` ("<" or ">").
+
+    They are found window by window, and those of the first few windows are kept: so memory does not grow with the file.
+    """
+
+    def __init__(self, data: mmap, order: str) -> None:
+        self._data, self._order = data, order
+        self._starts, self._firsts = [GLOBAL], [0]  # of the windows known so far and the next: its byte, its packet
+        self._kept: dict[int, Ints] = {}
+        self._last = -1, np.zeros(0, np.int64)  # the window that was used last, for those that are not kept
+
+    def __len__(self) -> int:
+        while self._starts[-1] <= len(self._data) - RECORD:
+            self._window(len(self._starts) - 1)
+        return self._firsts[-1]
+
+    def __getitem__(self, packet: int) -> int:
+        """Return the position of one record. Raises IndexError past the last one."""
+        if not 0 <= packet < (self._firsts[-1] if packet < self._firsts[-1] else len(self)):
+            raise IndexError(packet)
+        number = bisect_right(self._firsts, packet) - 1
+        return int(self._window(number)[packet - self._firsts[number]])
+
+    def windows(self) -> Iterator[Ints]:
+        """Yield the positions, many at a time. Pages of the file that have been read are let go of."""
+        number = 0
+        while self._starts[number] <= len(self._data) - RECORD:
+            yield self._window(number)
+            number += 1
+            if number < len(self._starts) and self._starts[number] <= len(self._data) - RECORD:
+                self._let_go(self._starts[number - 1], self._starts[number])
+
+    def _window(self, number: int) -> Ints:
+        if number in self._kept:
+            return self._kept[number]
+        if self._last[0] != number:
+            found, end = _positions(self._data, self._order, self._starts[number])
+            if number == len(self._starts) - 1:
+                self._starts.append(end)
+                self._firsts.append(self._firsts[-1] + len(found))
+            self._last = number, found
+            if number < _KEPT:
+                self._kept[number] = found
+        return self._last[1]
+
+    def _let_go(self, start: int, end: int) -> None:
+        first = start // PAGESIZE * PAGESIZE
+        self._data.madvise(MADV_DONTNEED, first, end - first)
+
+
+def _positions(data: mmap, order: str, start: int) -> tuple[Ints, int]:
+    """Return the positions of the records from the one at `start` on, for a window, and where the next one starts.
 
     Each header says where the next one is. So that numpy can follow them, many walks go side by side, each from a guess
     of where a record starts to the first header at or past the next walk's guess. The first guess is the first record.
-    If every walk ends on the next one's guess, all guesses were right; otherwise the file is walked in one.
+    If every walk ends on the next one's guess, all guesses were right; otherwise, and where it is too short for
+    guesses, the window is walked in one.
     """
 
     def field(at: Ints, offset: int) -> Ints:
         return gather(data, order + "u4", at + offset).astype(np.int64)
 
-    starts = _guesses(len(data), walks, field)
-    ends = np.append(starts[1:], len(data) - RECORD + 1)
+    limit = min(start + _WINDOW, len(data) - RECORD + 1)
+    starts = _guesses(start, limit, field)
+    if len(starts) == 1:
+        return _walk(data, order, start, limit)
+    ends = np.append(starts[1:], limit)
     at, steps = starts, []
     while (on := at < ends).any():
         steps.append(np.where(on, at, 0))
         at = np.where(on, at + RECORD + field(at, 8), at)
     if (at[:-1] != starts[1:]).any():
-        return _walk(data, order)
-    found: Ints = np.array(steps, np.int64).T.ravel() if steps else np.zeros(0, np.int64)
-    found = found[found > 0]
-    return found[:-1] if at[-1] > len(data) else found  # the file's end may cut the last packet short
+        return _walk(data, order, start, limit)
+    found: Ints = np.array(steps, np.int64).T.ravel()
+    found, end = found[found > 0], int(at[-1])
+    return found[:-1] if end > len(data) else found, end  # the file's end may cut the last packet short
 
 
-def _guesses(size: int, walks: int, field: Callable[[Ints, int], Ints]) -> Ints:
+def _guesses(start: int, limit: int, field: Callable[[Ints, int], Ints]) -> Ints:
     """Return the first record's position, then positions at which two records in a row look like records."""
-    first = np.array([GLOBAL], np.int64)
-    if size < walks * _REACH:
+    first = np.array([start], np.int64)
+    if limit - start < _WALKS * _REACH:
         return first
     epoch = int(field(first, 0)[0])
 
@@ -68,7 +127,7 @@ def _guesses(size: int, walks: int, field: Callable[[Ints, int], Ints]) -> Ints:
         near = (abs(field(at, 0) - epoch) < _DAYS) & (field(at, 4) < 10**9)
         return near & (captured > 0) & (captured <= length) & (length < _LONGEST)
 
-    sought, found = np.linspace(GLOBAL, size - 2 * _REACH, walks, dtype=np.int64)[1:], [first]
+    sought, found = np.linspace(start, limit - 2 * _REACH, _WALKS, dtype=np.int64)[1:], [first]
     for _ in range(_REACH):
         right = plausible(sought)
         right[right] = plausible(sought[right] + RECORD + field(sought[right], 8))
@@ -79,14 +138,14 @@ def _guesses(size: int, walks: int, field: Callable[[Ints, int], Ints]) -> Ints:
     return np.unique(np.concatenate(found))
 
 
-def _walk(data: mmap, order: str) -> Ints:
+def _walk(data: mmap, order: str, start: int, limit: int) -> tuple[Ints, int]:
     captured = struct.Struct(order + "I").unpack_from
     positions = array("q")
-    at = GLOBAL
-    while at + RECORD <= len(data):
+    at = start
+    while at < limit:
         positions.append(at)
         at += RECORD + captured(data, at + 8)[0]
-    return np.array(positions[: len(positions) - (at > len(data))], np.int64)
+    return np.array(positions[: len(positions) - (at > len(data))], np.int64), at
 
 
 def beginning(data: bytes | mmap, packets: int, length: int) -> bytes:

@@ -201,14 +201,15 @@ class _Sender:
 
 def _echoed(capture: Capture, ahead: Segments, acks: Ints) -> Ints:
     """Return the sender's timestamp clock when each ACK arrives, less what it echoes, in ns; -1 without an echo."""
-    stamped = ahead.packet[capture.timestamped[ahead.packet]]
+    timestamped, time, value_of, echo_of = capture.columns("timestamped", "time_ns", "ts_value", "ts_echo")
+    stamped = ahead.packet[timestamped[ahead.packet]]
     if not len(stamped):
         return np.full(len(acks), -1, np.int64)
-    since = capture.time_ns[stamped] - capture.time_ns[stamped[0]]
-    value = (capture.ts_value[stamped] - capture.ts_value[stamped[0]]).astype(np.int32).astype(np.int64)
+    since = time[stamped] - time[stamped[0]]
+    value = (value_of[stamped] - value_of[stamped[0]]).astype(np.int32).astype(np.int64)
     early = int((since - TICK_NS * value).min())  # the clock's tick 0 is at most a tick before the first segment
     if int((since - TICK_NS * value).max()) - early > TICK_NS:
         raise MetricError("the sender's timestamps are not those of a clock of 1 ms")
-    now = (capture.time_ns[acks] - capture.time_ns[stamped[0]] - early) // TICK_NS
-    echo = (capture.ts_echo[acks] - capture.ts_value[stamped[0]]).astype(np.int32)
-    return np.where(capture.timestamped[acks], TICK_NS * (now - echo), -1)
+    now = (time[acks] - time[stamped[0]] - early) // TICK_NS
+    echo = (echo_of[acks] - value_of[stamped[0]]).astype(np.int32)
+    return np.where(timestamped[acks], TICK_NS * (now - echo), -1)

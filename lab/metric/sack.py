@@ -17,9 +17,10 @@ Blocks = tuple[tuple[int, int], ...]
 def sack_blocks(capture: Capture, segments: Segments) -> Mapping[int, Blocks]:
     """Map rows of `segments` to their blocks as (left, right) edges, in the order sent, unwrapped as their `ack` is."""
     found: dict[int, Blocks] = {}
-    for row in np.flatnonzero(capture.sack[segments.packet]).tolist():
+    sack, raw = capture.columns("sack", "ack")
+    for row in np.flatnonzero(sack[segments.packet]).tolist():
         packet, ack = int(segments.packet[row]), int(segments.ack[row])
-        low = int(capture.ack[packet])
+        low = int(raw[packet])
         found[row] = tuple(
             (ack + _distance(low, left), ack + _distance(low, right)) for left, right in capture.options(packet).sack
         )

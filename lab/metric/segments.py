@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
-from typing import Literal, TypeAlias
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from lab import outputs
+from lab.metric.capture import Capture
 from lab.metric.flow import MetricError
-from lab.metric.metrics import connection_of
+from lab.metric.metrics import connection_of, header_lengths
 from lab.record.record import Record
 from lab.units import Value
+
+if TYPE_CHECKING:
+    from scapy.utils import PcapReader
 
 __all__ = ["fragments", "header_share", "largest_payload", "mss_in", "transfer_time"]
 
@@ -24,9 +30,8 @@ def mss_in(kind: Literal["SYN", "SYN-ACK"], node: str = "sender", interface: str
 
     def measure(record: Record) -> Value:
         from scapy.layers.inet import TCP  # takes half a second, so only for those that ask
-        from scapy.utils import PcapReader
 
-        with PcapReader(str(record.path(outputs.capture(node, interface)))) as packets:
+        with _packets(record.path(outputs.capture(node, interface))) as packets:
             syn = next((each[TCP] for each in packets if TCP in each and each[TCP].flags == _SYN[kind]), None)
         if syn is None:
             raise MetricError(f"the capture of '{node}' has no {kind}")
@@ -42,11 +47,12 @@ def largest_payload(way: Literal["forward", "back"] = "forward", node: str = "se
     """Measure the longest segment of the bulk connection, in bytes; `forward` is the way that carries more."""
 
     def measure(record: Record) -> Value:
-        connection = connection_of(record, node)
-        segments = connection.forward if way == "forward" else connection.back
-        if not segments.data.any():
+        parts = connection_of(record, node).parts()
+        ways = (part.forward if way == "forward" else part.back for part in parts)
+        longest = max((int(segments.payload.max()) for segments in ways if segments.data.any()), default=0)
+        if not longest:
             raise MetricError(f"nothing was sent {way}")
-        return Value(int(segments.payload.max()), "B")
+        return Value(longest, "B")
 
     return measure
 
@@ -55,12 +61,12 @@ def header_share(node: str = "sender") -> Metric:
     """Measure the share that Ethernet, IP and TCP take of the wire's time in the data segments of a bulk connection."""
 
     def measure(record: Record) -> Value:
-        segments = connection_of(record, node).forward
-        data = segments.data
-        headers = int(segments.header_length[data].sum()) + _AROUND * int(data.sum())
+        connection = connection_of(record, node)
+        headers = sum((length + _AROUND) * count for length, count in header_lengths(connection).items())
         if not headers:
             raise MetricError("no data segment was sent")
-        return Value(headers / (headers + int(segments.payload[data].sum())), "1")
+        payload = sum(int(part.forward.payload.sum()) for part in connection.parts())
+        return Value(headers / (headers + payload), "1")
 
     return measure
 
@@ -70,9 +76,8 @@ def fragments(node: str = "sender", interface: str = "eth0") -> Metric:
 
     def count(record: Record) -> Value:
         from scapy.layers.inet import IP
-        from scapy.utils import PcapReader
 
-        with PcapReader(str(record.path(outputs.capture(node, interface)))) as packets:
+        with _packets(record.path(outputs.capture(node, interface))) as packets:
             return Value(sum(1 for each in packets if IP in each and (each[IP].flags.MF or each[IP].frag)), "1")
 
     return count
@@ -88,3 +93,12 @@ def transfer_time() -> Metric:
         return Value((record.json(outputs.BULK)["last_ns"] - record.json(outputs.BULK_SENDER)["start_ns"]) / 1e9, "s")
 
     return measure
+
+
+def _packets(capture: Path) -> PcapReader:
+    """Let scapy read a capture; where the file's end cuts a packet short, it says so to nobody. Raises CaptureError."""
+    from scapy.utils import PcapReader
+
+    Capture(capture)  # tells of a file that is none, or not of Ethernet
+    logging.getLogger("scapy.runtime").setLevel(logging.ERROR)
+    return PcapReader(str(capture))

@@ -20,6 +20,7 @@ __all__ = ["queue_delay", "sojourns"]
 
 FRAME_OVERHEAD = 24  # bytes of a frame on the wire that a capture does not count: preamble, FCS and gap
 _ROW = np.dtype([("key", "u8"), ("seq", "u4"), ("stamp", "u4"), ("payload", "i4")])
+_ROW_OF = {"key": "key", "seq": "seq", "stamp": "ts_value", "payload": "payload"}  # columns of packets
 
 
 def queue_delay(link: str = "path", quantile: float = 0.5, way: Way = "forward") -> Metric:
@@ -43,9 +44,10 @@ def sojourns(record: Record, link: str = "path", way: Way = "forward") -> tuple[
     if not len(at):
         raise MetricError(f"no data segment was captured on both sides of link '{link}'")
     direction = found[0][way]
-    frames = 8 * (before.frame[first[at]].astype(np.int64) + FRAME_OVERHEAD)
+    frame, time = before.columns("frame", "time_ns")
+    frames = 8 * (frame[first[at]].astype(np.int64) + FRAME_OVERHEAD)
     own = frames * 1e9 / Rate.of(direction["rate"]).bps if direction["rate"] else 0.0
-    start = before.time_ns[first[at]]
+    start = time[first[at]]
     waited = after.time_ns[later[there]] - start - Duration.of(direction["delay"]).ns - own
     order = np.argsort(start, kind="stable")
     return start[order], np.maximum(waited[order], 0.0) / 1e9
@@ -53,14 +55,14 @@ def sojourns(record: Record, link: str = "path", way: Way = "forward") -> tuple[
 
 def _rows(capture: Capture) -> tuple[Any, Ints]:
     """Return what names each data segment, and its index in the capture; of equal ones, the first."""
-    at = np.flatnonzero(capture.tcp & (capture.payload > 0))
-    rows = np.empty(len(at), _ROW)
-    for name, column in (
-        ("key", capture.column("key")),
-        ("seq", capture.seq),
-        ("stamp", capture.ts_value),
-        ("payload", capture.payload),
-    ):
-        rows[name] = column[at]
-    unique, first = np.unique(rows, return_index=True)
-    return unique, at[first]
+    found, at, before = [], [], 0
+    for packets in capture.blocks():
+        data = np.flatnonzero(packets.tcp & (packets.payload > 0))
+        rows = np.empty(len(data), _ROW)
+        for name, column in _ROW_OF.items():
+            rows[name] = getattr(packets, column)[data]
+        found.append(rows)
+        at.append(before + data)
+        before += len(packets)
+    unique, first = np.unique(np.concatenate([np.empty(0, _ROW), *found]), return_index=True)
+    return unique, np.concatenate([np.empty(0, np.int64), *at])[first]

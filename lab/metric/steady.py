@@ -49,7 +49,8 @@ def steady_idle_share(node: str = "receiver", interface: str | None = None) -> M
 
     def measure(record: Record) -> Value:
         connection, half = connection_of(record, node, interface), _half_ns(record)
-        times = connection.forward.time_ns[connection.forward.data] - (connection.start_ns + half)
+        middle = connection.start_ns + half
+        times = np.concatenate([part.forward.time_ns[part.forward.data] for part in connection.parts()]) - middle
         inside = times[(times >= 0) & (times < half)]
         if len(inside) < 2:
             raise MetricError("hardly anything passed in the second half of the transfer")

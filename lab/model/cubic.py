@@ -54,6 +54,11 @@ class Cubic:
         """Tell whether cwnd is below ssthresh: tcp_in_slow_start()."""
         return self.cwnd < self.ssthresh
 
+    @property
+    def in_hystart(self) -> bool:
+        """Tell whether it is slow start that HyStart may yet end."""
+        return self.cwnd < self.ssthresh and not self.found
+
     def sent(self, packets_out: int, limited: bool, snd_una: int, snd_nxt: int) -> None:
         """Note after sending how far cwnd was used: tcp_cwnd_validate()."""
         more = not self.is_cwnd_limited and packets_out > self.max_packets_out
@@ -71,14 +76,15 @@ class Cubic:
         `ack_delay` is four times what the largest GSO packet takes at the flow's pace.
         """
         if not self.epoch_start or now * self.hz // 10**6 - self.epoch_start >= self.hz:
-            delay = max(rtt, 1)
-            self.delay_min = min(self.delay_min or delay, delay)
-            if self.slow_start and not self.found:
+            delay = rtt if rtt > 1 else 1
+            if delay < self.delay_min or not self.delay_min:
+                self.delay_min = delay
+            if self.cwnd < self.ssthresh and not self.found:
                 self._hystart_update(now, delay, snd_una, snd_nxt, ack_delay)
 
     def avoid_congestion(self, now: int, acked: int) -> None:
         """Widen cwnd for `acked` segments if it held the sender back: cubictcp_cong_avoid(), tcp_is_cwnd_limited()."""
-        if self.is_cwnd_limited or (self.slow_start and self.cwnd < 2 * self.max_packets_out):
+        if self.is_cwnd_limited or (self.cwnd < self.ssthresh and self.cwnd < 2 * self.max_packets_out):
             self._avoid_congestion(now * self.hz // 10**6, acked)
 
     def lose(self) -> None:

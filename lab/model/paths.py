@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterable
 from functools import partial
 from heapq import heappop, heappush
 from itertools import count
@@ -14,17 +14,22 @@ from lab.model.mss import mss
 from lab.model.scenario import Scenario
 from lab.model.subflow import DSS, DSS_ACK, SACK_BLOCK, Packet, Subflow
 from lab.model.wire import Wire
+from lab.spec.network import Direction
 
 
 class Lossy(Wire):
     """Plays hops that drop what their limit has no room for: netem_enqueue()."""
 
+    def __init__(self, hops: Iterable[Direction], overhead: int) -> None:
+        super().__init__(hops, overhead)
+        self._limits = tuple(hop.limit if hop.rate else NEVER for hop in self._hops)
+
     def admits(self, now: int) -> bool:
         """Tell whether the first hop with a rate has room for a frame now."""
-        for hop, held in zip(self._hops, self._held, strict=True):
+        for held, limit in zip(self._held, self._limits, strict=True):
             while held and held[0] <= now:
                 held.popleft()
-            if hop.rate and len(held) >= hop.limit:
+            if len(held) >= limit:
                 return False
         return True
 
@@ -99,8 +104,12 @@ class Both:
 
     def _set_timers(self) -> None:
         for subflow in self._ends:
-            due = min(subflow.icsk_ack.due, subflow.reo_due, subflow.probe_due)
-            if due < self._wakes.get(subflow, NEVER):
+            due = subflow.icsk_ack.due
+            if subflow.reo_due < due:
+                due = subflow.reo_due
+            if subflow.probe_due < due:
+                due = subflow.probe_due
+            if due < NEVER and due < self._wakes.get(subflow, NEVER):
                 self._wakes[subflow] = due
                 self.at(due, partial(self._timer, subflow))
 

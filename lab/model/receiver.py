@@ -162,13 +162,17 @@ class Receiver:
 
     def _measure_scaling_ratio(self, length: int) -> None:
         """Measure the share of an skb that is payload: tcp_measure_rcv_mss(), since 6.6."""
-        if self.adv_win_scale is not None:
-            return
-        ratio = (length << TCP_RMEM_TO_WIN_SCALE) // (length + self.skb_overhead)
+        ratio = self._ratio(length)
         if ratio != self.scaling_ratio:
             self.scaling_ratio = ratio
             self.window_clamp = self._win_from_space(self.rcvbuf)
             self.tuning.space = min(self.tuning.space, self.window_clamp)
+
+    def _ratio(self, length: int) -> int:
+        """Return the share of a segment's skb that is payload; before 6.6, what it was, since nothing measured it."""
+        if self.adv_win_scale is not None:
+            return self.scaling_ratio
+        return (length << TCP_RMEM_TO_WIN_SCALE) // (length + self.skb_overhead)
 
     def _grow_window(self, length: int) -> None:
         """Widen the window by two segments for each one, and ask for an ACK at once: tcp_grow_window()."""

@@ -127,7 +127,9 @@ class LossySender(Sender):
         return delivered
 
     def _sample(self, now_us: int, first_us: int, last_us: int) -> None:
-        ack_delay = 4 * 10**6 * self.gso_max_size // self._pacing_rate()  # hystart_ack_delay()
+        ack_delay = 0
+        if self.cubic.in_hystart:
+            ack_delay = 4 * 10**6 * self.gso_max_size // self._pacing_rate()  # hystart_ack_delay()
         self.cubic.sample(now_us, now_us - last_us, self.snd_una, self.snd_nxt, ack_delay)
         self.min_rtt_us = min(self.min_rtt_us, max(now_us - last_us, 1))
         self.srtt_us = max(self.srtt_us + now_us - first_us - (self.srtt_us >> 3), 1)  # tcp_rtt_estimator()
@@ -233,8 +235,8 @@ class LossySender(Sender):
         self.probed = True
         self._schedule_probe()
 
-    def _tso_should_defer(self, length: int, max_segs: int, last: bool) -> bool:
-        return self.high_seq is None and super()._tso_should_defer(length, max_segs, last)
+    def _tso_should_defer(self, length: int, max_segs: int, last: bool, send_win: int, cong_win: int) -> bool:
+        return self.high_seq is None and super()._tso_should_defer(length, max_segs, last, send_win, cong_win)
 
     def slow_start_after_idle_check(self, now: int) -> None:
         """Begin slow start again after a pause that is longer than the RTO: tcp_slow_start_after_idle_check()."""

@@ -139,33 +139,45 @@ class Sender:
         Data wakes it too, to find whatever room there is: its wait is on the socket, not only on room.
         """
         waiting, self.clock_cache = self.nospace, now
-        if ack.ack_seq > self.snd_una:
-            self._clean_rtx_queue(ack.ack_seq)
-        elif ack.window <= self.snd_wnd:
-            return ack.len > 0
-        self.snd_wnd, self.ts_recent = ack.window, ack.tsval
-        self.max_window = max(self.max_window, ack.window)
-        self._write_xmit(self.nonagle)
-        self._check_space()
-        return (waiting and not self.nospace) or ack.len > 0
+        ack_seq, window, tsval, length = ack
+        if ack_seq > self.snd_una:
+            self._clean_rtx_queue(ack_seq)
+        elif window <= self.snd_wnd:
+            return length > 0
+        self.snd_wnd, self.ts_recent = window, tsval
+        if window > self.max_window:
+            self.max_window = window
+        if self.write_queue:
+            self._write_xmit(self.nonagle)
+        if self.nospace:
+            self._check_space()
+        return (waiting and not self.nospace) or length > 0
 
     def _clean_rtx_queue(self, ack_seq: int) -> None:
         """Drop what is acknowledged, and learn from its RTT samples: tcp_clean_rtx_queue()."""
-        prior_packets, first_ackt, last_ackt = self.packets_out, self.rtx_queue[0].tstamp, 0
-        seq, self.snd_una = self.snd_una, ack_seq
-        while self.rtx_queue and seq < ack_seq:
-            skb = self.rtx_queue[0]
-            self.packets_out -= self._pcount(skb.end_seq - seq)
-            last_ackt = skb.tstamp
-            if skb.end_seq > ack_seq:
-                self.packets_out += self._pcount(skb.end_seq - ack_seq)
+        queue, mss_cache, cubic = self.rtx_queue, self.mss_cache, self.cubic
+        skb, seq, self.snd_una = queue[0], self.snd_una, ack_seq
+        first_ackt, prior_packets = skb.tstamp, self.packets_out
+        packets_out = prior_packets
+        while True:
+            last_ackt, end_seq = skb.tstamp, skb.end_seq
+            packets_out += (seq - end_seq) // mss_cache  # less tcp_skb_pcount()
+            if end_seq > ack_seq:
+                packets_out -= (ack_seq - end_seq) // mss_cache  # what is left of it
                 break
-            seq = self.rtx_queue.popleft().end_seq
-        now_us, acked = self.clock_cache // NSEC_PER_USEC, prior_packets - self.packets_out
-        ack_delay = 4 * 10**6 * self.gso_max_size // self._pacing_rate()  # hystart_ack_delay()
-        self.cubic.acknowledged(now_us, now_us - last_ackt // NSEC_PER_USEC, acked, ack_seq, self.snd_nxt, ack_delay)
-        error = now_us - first_ackt // NSEC_PER_USEC - (self.srtt_us >> 3)
-        self.srtt_us = max(self.srtt_us + error, 1)  # tcp_rtt_estimator()
+            queue.popleft()
+            seq = end_seq
+            if not queue or seq >= ack_seq:
+                break
+            skb = queue[0]
+        self.packets_out, now_us, ack_delay = packets_out, self.clock_cache // NSEC_PER_USEC, 0
+        if cubic.in_hystart:
+            ack_delay = 4 * 10**6 * self.gso_max_size // self._pacing_rate()  # hystart_ack_delay()
+        rtt_us = now_us - last_ackt // NSEC_PER_USEC
+        cubic.acknowledged(now_us, rtt_us, prior_packets - packets_out, ack_seq, self.snd_nxt, ack_delay)
+        srtt_us = self.srtt_us
+        srtt_us += now_us - first_ackt // NSEC_PER_USEC - (srtt_us >> 3)
+        self.srtt_us = srtt_us if srtt_us > 1 else 1  # tcp_rtt_estimator()
 
     def _pcount(self, length: int) -> int:
         """Return the tcp_skb_pcount() of an skb with so much payload."""
@@ -215,26 +227,29 @@ class Sender:
         queue, mss_now, cwnd = self.write_queue, self.mss_cache, self.cubic.cwnd
         if not queue:
             return
-        max_segs, sent, limited = self._tso_segs(), False, False
+        sent, limited, max_segs = False, False, 0
         while queue and (in_flight := self.packets_in_flight()) < cwnd:
+            max_segs = max_segs or self._tso_segs()
             cwnd_quota = min(cwnd - in_flight, max(cwnd >> 1, 1), max_segs)  # tcp_cwnd_test()
-            skb = queue[0]
-            if self.grows_skbs:
+            skb, snd_nxt, last = queue[0], self.snd_nxt, len(queue) == 1
+            if self.grows_skbs and not last and skb.end_seq - snd_nxt < cwnd_quota * mss_now:
                 self._grow_skb(skb, cwnd_quota * mss_now)
-            length, last = skb.end_seq - self.snd_nxt, len(queue) == 1
-            if self._send_win() < min(length, mss_now):  # tcp_snd_wnd_test()
+                last = len(queue) == 1
+            length, send_win = skb.end_seq - snd_nxt, self.snd_una + self.snd_wnd - snd_nxt
+            if send_win < length and send_win < mss_now:  # tcp_snd_wnd_test()
                 break
             if length <= mss_now:
                 if length < mss_now and last and not self.fin and self._nagle_check(nonagle):
                     break
                 limit = mss_now
             else:
-                if not push_one and self._tso_should_defer(length, max_segs, last):
-                    limited = self._cong_win() < min(self._send_win(), length + 1)
+                cong_win = (cwnd - in_flight) * mss_now
+                if not push_one and self._tso_should_defer(length, max_segs, last, send_win, cong_win):
+                    limited = cong_win < send_win and cong_win <= length
                     break
                 limit = self._mss_split_point(length, cwnd_quota * mss_now, last, nonagle)
             if length > limit:
-                queue.appendleft(Skb(self.snd_nxt + limit))  # tso_fragment()
+                queue.appendleft(Skb(snd_nxt + limit))  # tso_fragment()
             self._transmit_skb()
             sent = True
             if push_one:
@@ -246,10 +261,6 @@ class Sender:
     def _send_win(self) -> int:
         """Return the bytes that the receiver's window lets out beyond what is sent."""
         return self.snd_una + self.snd_wnd - self.snd_nxt
-
-    def _cong_win(self) -> int:
-        """Return the bytes that the congestion window lets out beyond what is sent."""
-        return (self.cubic.cwnd - self.packets_in_flight()) * self.mss_cache
 
     def packets_in_flight(self) -> int:
         """Return the segments that the network holds: tcp_packets_in_flight(). None is lost here."""
@@ -282,23 +293,23 @@ class Sender:
         partial = needed % self.mss_cache
         return needed - partial if partial and self._nagle_check(nonagle) else needed
 
-    def _tso_should_defer(self, length: int, max_segs: int, last: bool) -> bool:
+    def _tso_should_defer(self, length: int, max_segs: int, last: bool, send_win: int, cong_win: int) -> bool:
         """Decide whether the first skb waits for room for a whole burst: tcp_tso_should_defer().
 
         It does not wait where it has that room, or room for all of an skb that is full, or a third of the window; nor
         after 1 ms without a segment, or when the next ACK is further away than 1 ms or half the RTT.
         """
-        if self.clock_cache - self.wstamp_ns > NSEC_PER_MSEC:
+        now, mss_now = self.clock_cache, self.mss_cache
+        if now - self.wstamp_ns > NSEC_PER_MSEC:
             return False
-        limit = min(self._send_win(), self._cong_win())
-        if limit >= max_segs * self.mss_cache or (not last and limit >= length):
+        limit = send_win if send_win < cong_win else cong_win
+        if limit >= max_segs * mss_now or (not last and limit >= length):
             return False
-        chunk = min(self.snd_wnd, self.cubic.cwnd * self.mss_cache) // TCP_TSO_WIN_DIVISOR
-        if limit >= chunk or not self.rtx_queue:
+        if limit >= min(self.snd_wnd, self.cubic.cwnd * mss_now) // TCP_TSO_WIN_DIVISOR or not self.rtx_queue:
             return False
         srtt_in_ns = (NSEC_PER_USEC >> 3) * self.srtt_us
-        how_far_is_the_ack = self.rtx_queue[0].tstamp + srtt_in_ns - self.clock_cache
-        if how_far_is_the_ack > min(srtt_in_ns >> 1, NSEC_PER_MSEC):
+        how_far_is_the_ack = self.rtx_queue[0].tstamp + srtt_in_ns - now
+        if how_far_is_the_ack > NSEC_PER_MSEC or how_far_is_the_ack > srtt_in_ns >> 1:
             return False
         return limit <= length or not (last and self.fin)
 

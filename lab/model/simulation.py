@@ -6,14 +6,17 @@ it is woken. Positions are bytes of payload since the start, times are whole nan
 
 from __future__ import annotations
 
+from array import array
 from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass
 
+from lab.model.ahead import Ahead
 from lab.model.delayed_ack import NEVER
 from lab.model.handshake import handshake
 from lab.model.line import ModelError, frame
 from lab.model.mss import mss
 from lab.model.packet import Ack, Segment
-from lab.model.receiver import Receiver
 from lab.model.scenario import Scenario
 from lab.model.sender import Sender, Skb
 from lab.model.wire import Wire
@@ -23,6 +26,30 @@ NSEC_PER_USEC, NSEC_PER_MSEC = 1000, 10**6
 TIMER_SLACK_NS = 50_000  # by which a process that sleeps may wake late, unless an interrupt comes before
 CHECKS_EXPIRED_SINCE = (7, 2)  # whether a time to sleep is over already: hrtimer_start_range_ns_user()
 PAGE_SIZE, SKB_FRAG_PAGE_SIZE = 4096, 32768  # bytes of a file's page, which sendfile() sends; of what write() copies to
+
+
+@dataclass(slots=True)
+class Burst:
+    """Describes segments of one length that left at one moment."""
+
+    arrivals: Sequence[int]  # when each comes
+    seq: int  # where the first one begins
+    length: int  # of each, bytes
+    psh: bool  # of the last
+    tsecr: int
+    cloned: bool
+    at: int = 0  # how many have come
+
+    @property
+    def next(self) -> int:
+        """Return when the next one comes."""
+        return self.arrivals[self.at]
+
+    def segment(self, page: int) -> Segment:
+        """Return the next one, which lies in pages of so many bytes."""
+        seq, length = self.seq + self.at * self.length, self.length
+        frags = (seq + length - 1) // page - seq // page + 1
+        return Segment(length, frags, self.psh and self.at + 1 == len(self.arrivals), self.tsecr, self.cloned)
 
 
 class Simulation:
@@ -39,7 +66,7 @@ class Simulation:
         overhead = frame(scenario).bytes - self.mss
         self.forward, self.reverse = Wire(scenario.forward, overhead), Wire(scenario.reverse, overhead)
         self.sender = Sender(scenario, self._transmit)
-        self.receiver = Receiver(scenario, self._acknowledge)
+        self.receiver = Ahead(scenario, self._acknowledge)
         self.now = 0  # the last event's time
         self.checks_expired = scenario.kernel.version >= CHECKS_EXPIRED_SINCE
         before = handshake(scenario)
@@ -54,36 +81,64 @@ class Simulation:
         self.writer: Sleeps = writes(writer, self.sender, self.end)
         self.ready = self.start  # when the writer goes on
         self.soon = NEVER  # from when on an interrupt may wake it earlier
-        self.segments: deque[tuple[int, Segment]] = deque()  # on their way, and when each arrives
-        self.acks: deque[tuple[int, Ack]] = deque()
+        self.bursts: deque[Burst] = deque()  # segments on their way that the receiver has not been played with
+        self.acks: deque[tuple[int, int, Ack]] = deque()  # and what sent each, as `self.order` has it
         if scenario.client == "sender":  # the SYN-ACK, or what starts the test, is acknowledged just ahead
             self.forward.carry(self.start, 0)
         self.last = self.first = 0  # when the last of what was sent arrives; the bytes at `started`
         self.started: int | None = None  # when the reader first woke
         # when the sender saw ACKs, snd_una then, and the largest window so far
-        self.acked: tuple[list[int], list[int], list[int]] = ([], [], [])
+        self.acked: tuple[array[int], array[int], array[int]] = (array("q"), array("q"), array("q"))
+        # The receiver is played ahead. Only a writer that sleeps for a time is woken by what comes to others: for it is
+        # kept when segments come, when the timer of the delayed ACK fires, and when it was about to.
+        self.sleeps = writer.sendfile and writer.size is None
+        self.coming: deque[int] = deque()
+        self.expiries: deque[int] = deque()
+        self.spared: deque[tuple[int, int]] = deque()  # when a segment came, and when the timer was due
+        self.order = 0  # of what is played ahead: twice its time, and one more for a segment, which comes after a timer
+        self.seen = 0  # up to where the writer, asleep, has seen it
 
     def run(self, end: int = NEVER) -> None:
         """Play what happens until `end`, or all. At one instant, packets and timers come before processes."""
+        acks, bursts, icsk_ack = self.acks, self.bursts, self.receiver.icsk_ack
         while True:
-            due = min(self._timers())
+            due = icsk_ack.due
+            if acks and acks[0][0] < due:
+                due = acks[0][0]
+            if bursts and bursts[0].next < due:
+                due = bursts[0].next
             if self.soon < NEVER:
-                due = min(due, self._tick())
-            now = min(due, self.ready)
+                due = min(*self._timers(), self._tick())
+            now = due if due < self.ready else self.ready
             if now > end or now == NEVER:
                 return
             self.now = now
-            wakes = self.soon <= now and not self._waits(now)
             if due > now:
                 self._write(now)
+            elif self.soon <= now and not self._waits(now):
+                self._interrupt(now)
+                self.ready = min(self.ready, now)
             else:
                 self._interrupt(now)
-                self.ready = min(self.ready, now) if wakes else self.ready
 
     def _timers(self) -> tuple[int, int, int]:
         """Return when the delayed ACK's timer fires, and when the next ACK and the next segment come."""
-        ack, segment = self.acks[0][0] if self.acks else NEVER, self.segments[0][0] if self.segments else NEVER
-        return self.receiver.icsk_ack.due, ack, segment
+        ack = self.acks[0][0] if self.acks and self.acks[0][1] <= self.seen else NEVER
+        segment = self.coming[0] if self.coming else self.bursts[0].next if self.bursts else NEVER
+        delack = self.receiver.icsk_ack.due
+        if self.expiries or self.spared:
+            delack = min([delack, *[due for _, due in self.spared], *self.expiries])
+        return delack, ack, segment
+
+    def _forget(self, now: int) -> None:
+        """Forget what has happened by now."""
+        self.seen = 2 * now + 1
+        while self.coming and self.coming[0] <= now:
+            self.coming.popleft()
+        while self.expiries and self.expiries[0] <= now:
+            self.expiries.popleft()
+        while self.spared and self.spared[0][0] <= now:
+            self.spared.popleft()
 
     def _tick(self) -> int:
         """Return when the kernel's next tick is; each is an interrupt, too."""
@@ -98,13 +153,22 @@ class Simulation:
         return any(now < due < self.ready for due in (*self._timers(), self._tick()))
 
     def _interrupt(self, now: int) -> None:
-        delack, ack, segment = self._timers()
-        if delack == now:
+        asleep = self.soon < NEVER
+        if asleep and self.expiries and self.expiries[0] == now:
+            self.seen = 2 * self.expiries.popleft()
+        elif self.receiver.icsk_ack.due == now:
             self.receiver.delack_timer(now)
-        elif ack == now:
-            self._ack(now, self.acks.popleft()[1])
-        elif segment == now:
-            self._arrive(now, self.segments.popleft()[1])
+        elif self.acks and self.acks[0][0] == now and (not asleep or self.acks[0][1] <= self.seen):
+            self._ack(now, self.acks.popleft()[2])
+        elif asleep and self.coming and self.coming[0] == now:
+            self._forget(now)
+        elif self.bursts and self.bursts[0].next == now:
+            burst = self.bursts[0]
+            self._arrive(now, burst.segment(self.page))
+            burst.at += 1
+            if burst.at == len(burst.arrivals):
+                self.bursts.popleft()
+            self._play_ahead()
 
     def stop(self) -> None:
         """Stop the writer: it writes no more."""
@@ -113,18 +177,25 @@ class Simulation:
     def _ack(self, now: int, ack: Ack) -> None:
         if ack.len:  # which is acknowledged in turn
             self.forward.carry(now, 0)
-        before = self.sender.snd_una
-        if self.sender.ack(now, ack) and self.ready == NEVER:
+        sender = self.sender
+        before = sender.snd_una
+        if sender.ack(now, ack) and self.ready == NEVER:
             self.ready = now
-        if self.sender.snd_una > before:
-            self.receiver.snd_una = self.sender.snd_una
-            self.acked[0].append(now)
-            self.acked[1].append(self.sender.snd_una)
-            self.acked[2].append(self.sender.max_window)
+        snd_una = sender.snd_una
+        if snd_una > before:
+            self.receiver.snd_una = snd_una
+            times, acked, windows = self.acked
+            times.append(now)
+            acked.append(snd_una)
+            windows.append(sender.max_window)
 
     def _arrive(self, now: int, segment: Segment) -> None:
         """Take in a segment; the reader takes what there is, if that wakes it."""
         self.receiver.receive(now, segment)
+        self._read(now)
+
+    def _read(self, now: int) -> None:
+        """Let the reader read, if it is awake."""
         if self.receiver.awake:
             if self.started is None:
                 self.started, self.first = now, self.receiver.rcv_nxt
@@ -140,19 +211,86 @@ class Simulation:
         else:
             if until is not None:
                 self.ready, self.soon = until + TIMER_SLACK_NS, until
+                self._forget(now)
                 if until <= now and self.checks_expired and min(*self._timers(), self._tick()) > self.ready:
                     self.ready = now  # hrtimer_check_user_timer(): its timer would be the first, and has expired
 
     def _acknowledge(self, now: int, ack: Ack) -> None:
-        self.acks.append((self.reverse.carry(now, ack.len), ack))
+        self.acks.append((self.reverse.carry(now, ack.len), self.order, ack))
 
     def _transmit(self, now: int, seq: int, skb: Skb) -> None:
-        """Put an skb onto the wire, cut into segments."""
-        cloned = skb.end_seq - seq <= self.mss
-        while seq < skb.end_seq:
-            end_seq = min(seq + self.mss, skb.end_seq)
-            self.last = self.forward.carry(now, end_seq - seq)
-            frags = (end_seq - 1) // self.page - seq // self.page + 1
-            segment = Segment(end_seq - seq, frags, skb.psh and end_seq == skb.end_seq, self.sender.ts_recent, cloned)
-            self.segments.append((self.last, segment))
-            seq = end_seq
+        """Put an skb onto the wire, cut into segments.
+
+        What they do to the receiver decides nothing until its ACKs arrive: it is played at once where it can be.
+        """
+        full, rest = divmod(skb.end_seq - seq, self.mss)
+        cloned = full + (rest > 0) == 1
+        if full:
+            arrivals = self.forward.carry_each((now,) * full, self.mss)
+            self._segments(arrivals, seq, self.mss, skb.psh and not rest, cloned)
+            self.last = arrivals[-1]
+        if rest:
+            self.last = self.forward.carry(now, rest)
+            self._segments((self.last,), skb.end_seq - rest, rest, skb.psh, cloned)
+
+    def _segments(self, arrivals: Sequence[int], seq: int, length: int, psh: bool, cloned: bool) -> None:
+        """Let the receiver have segments of one length, the first of which is at `seq`, when they arrive.
+
+        `psh` is for the last of them.
+        """
+        self.bursts.append(Burst(arrivals, seq, length, psh, self.sender.ts_recent, cloned))
+        if len(self.bursts) == 1:
+            self._play_ahead()
+
+    def _play_ahead(self) -> None:
+        """Play what is known already of the receiver."""
+        bursts, receiver = self.bursts, self.receiver
+        while bursts and receiver.knows_clones:
+            burst = bursts[0]
+            arrivals, at = burst.arrivals, burst.at
+            taken = self._stretch(burst)
+            if taken:
+                now = arrivals[at + taken - 1]
+                self.order = 2 * now + 1
+                self._read(now)
+            else:
+                now, taken = arrivals[at], 1
+                self._expire(now)
+                self.order = 2 * now + 1
+                self._arrive(now, burst.segment(self.page))
+            if self.sleeps:
+                self.coming.extend(arrivals[at : at + taken])
+            burst.at += taken
+            if burst.at == len(arrivals):
+                bursts.popleft()
+        self.order = 0
+
+    def _stretch(self, burst: Burst) -> int:
+        """Let the receiver take in several segments at once, and return how many; 0 where each one counts."""
+        receiver, arrivals, at, length = self.receiver, burst.arrivals, burst.at, burst.length
+        taken = 0
+        times: Sequence[int] = ()
+        acks: list[Ack] = []
+        if receiver.reader.rcvlowat > length:
+            if not burst.cloned:
+                count = len(arrivals) - at - burst.psh
+                taken, times, acks = receiver.pile(arrivals, at, length, self.page, count, burst.tsecr)
+        elif self.started is not None:
+            taken, times, acked = receiver.stretch(arrivals, at, length, burst.psh, burst.tsecr)
+            window = receiver.rcv_wnd
+            acks = [Ack(each, window, now // NSEC_PER_MSEC) for now, each in zip(times, acked, strict=True)]
+        if acks:
+            for now, arrival, ack in zip(times, self.reverse.carry_each(times, 0), acks, strict=True):
+                self.acks.append((arrival, 2 * now + 1, ack))
+        return taken
+
+    def _expire(self, now: int) -> None:
+        """Let the timer of the delayed ACK fire ahead of a segment that comes then, if it is due."""
+        icsk_ack = self.receiver.icsk_ack
+        while icsk_ack.due <= now:
+            if self.sleeps:
+                self.expiries.append(icsk_ack.due)
+            self.order = 2 * icsk_ack.due
+            self.receiver.delack_timer(icsk_ack.due)
+        if self.sleeps and icsk_ack.due <= now + TIMER_SLACK_NS:
+            self.spared.append((now, icsk_ack.due))

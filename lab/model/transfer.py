@@ -9,7 +9,9 @@ Only a part of a large transfer is played: by then it is in a steady state, in w
 
 from __future__ import annotations
 
+from array import array
 from bisect import bisect_left, bisect_right
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
@@ -45,7 +47,7 @@ class Transfer:
     peaks: tuple[int, ...]  # the most frames that each hop of the way forward held, without its limit
     peaks_back: tuple[int, ...]  # and each hop of the way back
     # when ACKs came, bytes acknowledged then, and the largest window that was offered until then, bytes
-    acks: tuple[tuple[float, ...], tuple[int, ...], tuple[int, ...]] = field(repr=False)
+    acks: tuple[Sequence[float], Sequence[int], Sequence[int]] = field(repr=False)
 
     def acked(self, at: float) -> int:
         """Return the bytes that the sender knew to have arrived at that time."""
@@ -119,5 +121,5 @@ def _played(scenario: Scenario) -> Transfer:
         drained=(simulation.last - start) / 1e9,
         peaks=tuple(simulation.forward.peaks),
         peaks_back=tuple(simulation.reverse.peaks),
-        acks=(tuple((at - start) / 1e9 for at in times), tuple(acked), tuple(windows)),
+        acks=(array("d", [(at - start) / 1e9 for at in times]), acked, windows),
     )

@@ -6,7 +6,7 @@ Written after net/sched/sch_netem.c (netem_enqueue(), packet_time_ns()). Times a
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from lab.spec.network import Direction
 
@@ -24,6 +24,7 @@ class Wire:
 
     def __init__(self, hops: Iterable[Direction], overhead: int) -> None:
         self._hops = tuple(hops)
+        self._delays = tuple(hop.delay.ns for hop in self._hops)
         self._overhead = overhead
         self._idle = [0] * len(self._hops)  # when each has sent all that it was given
         self._held: tuple[deque[int], ...] = tuple(deque() for _ in self._hops)  # when each frame arrives that is on it
@@ -33,24 +34,41 @@ class Wire:
     def carry(self, now: int, payload: int) -> int:
         """Send a packet with so much payload now, and return when it arrives."""
         times = self._taken.get(payload) or self._times(payload)
-        for index, hop in enumerate(self._hops):
+        for index, (held, delay) in enumerate(zip(self._held, self._delays, strict=True)):
             idle = self._idle[index]
             self._idle[index] = sent = (idle if idle > now else now) + times[index]
-            held = self._held[index]
             while held and held[0] <= now:
                 held.popleft()
-            now = sent + hop.delay.ns
+            now = sent + delay
             held.append(now)
             if len(held) > self.peaks[index]:
                 self.peaks[index] = len(held)
         return now
 
+    def carry_each(self, times: Sequence[int], payload: int) -> Sequence[int]:
+        """Send a packet with so much payload at each of these times, in order, and return when they arrive."""
+        taken = self._taken.get(payload) or self._times(payload)
+        for index, (held, delay) in enumerate(zip(self._held, self._delays, strict=True)):
+            idle, peak, time = self._idle[index], self.peaks[index], taken[index]
+            pop, hold, arrivals = held.popleft, held.append, list[int]()
+            for now in times:
+                idle = (idle if idle > now else now) + time
+                while held and held[0] <= now:
+                    pop()
+                arrival = idle + delay
+                hold(arrival)
+                if len(held) > peak:
+                    peak = len(held)
+                arrivals.append(arrival)
+            self._idle[index], self.peaks[index], times = idle, peak, arrivals
+        return times
+
     def queue(self, now: int) -> int:
         """Return how long a packet that leaves now waits for those ahead of it."""
         waited = 0
-        for hop, idle in zip(self._hops, self._idle, strict=True):
+        for delay, idle in zip(self._delays, self._idle, strict=True):
             waited += max(0, idle - now)
-            now = max(now, idle) + hop.delay.ns
+            now = max(now, idle) + delay
         return waited
 
     def _times(self, payload: int) -> tuple[int, ...]:

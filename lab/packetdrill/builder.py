@@ -15,6 +15,7 @@ from pathlib import Path
 from lab import cache as caches
 from lab.building import UNFINISHED, Progress, alone, terminable
 from lab.errors import LabError, MachineError
+from lab.moving import move
 from lab.packetdrill import source
 from lab.packetdrill.source import Source
 from lab.userland import builder as userlands
@@ -99,7 +100,7 @@ def _load(ident: str) -> Packetdrill | None:
     try:
         plain: dict[str, str] = json.loads((_home() / ident / RECORD).read_text(encoding="utf-8"))
         return Packetdrill(**plain)
-    except (OSError, ValueError, TypeError):
+    except (OSError, ValueError, TypeError, RecursionError):
         return None
 
 
@@ -122,7 +123,7 @@ def _build(wanted: Source, ident: str, compiler: Userland, progress: Progress) -
             ready = Packetdrill(ident, wanted.sha256, made)
             (fresh / RECORD).write_text(json.dumps(asdict(ready), indent=1) + "\n", encoding="utf-8")
             shutil.rmtree(_home() / ident, ignore_errors=True)  # what a crash left without its record
-            fresh.rename(_home() / ident)
+            move(fresh, _home() / ident)
         except OSError as error:
             raise MachineError(f"cannot build packetdrill in {_home()}: {error.strerror}") from None
         finally:

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import hashlib
-import http.client
 import io
 import lzma
 import tarfile
-import urllib.error
-import urllib.request
 import zlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -16,6 +13,7 @@ from pathlib import Path, PurePosixPath
 
 from lab.building import Progress
 from lab.errors import InputError, MachineError
+from lab.userland.mirror import Mirrors, NotFetched
 
 __all__ = ["COMMIT", "Source", "fetch", "read"]
 
@@ -27,7 +25,6 @@ MAIN = "packetdrill.c"
 COMPILED = {".c", ".h", ".l", ".y"}
 MADE = {"lexer.c", "parser.c", "parser.h"}  # by flex and bison: a tree that was built in has them
 MAKEFILES = {"Makefile.Linux", "Makefile.common"}
-SECONDS = 60.0  # without a byte
 
 
 @dataclass(frozen=True)
@@ -45,15 +42,13 @@ class Source:
 
 def fetch(progress: Progress) -> Source:
     """Return the source as it is at COMMIT. Raises MachineError when it cannot be had, or is another."""
-    url = f"{REPOSITORY}/archive/{COMMIT}.tar.gz"
+    archive = f"archive/{COMMIT}.tar.gz"
+    url = f"{REPOSITORY}/{archive}"
     progress.say(f"fetching packetdrill {COMMIT[:12]}")
     try:
-        with urllib.request.urlopen(url, timeout=SECONDS) as answer:
-            packed = answer.read()
-    except urllib.error.HTTPError as error:
-        raise _unfetched(url, f"{error.code} {error.reason}") from None
-    except (OSError, ValueError, http.client.HTTPException) as error:
-        raise _unfetched(url, getattr(error, "reason", None) or error) from None
+        packed = Mirrors((REPOSITORY,)).read(archive)
+    except NotFetched as error:
+        raise MachineError(f"{error}; a source that is here already is built with --source") from None
     found = _whole(dict(_in_tar(io.BytesIO(packed), url)), url)
     if found.sha256 != SHA256:
         raise MachineError(f"{url} holds other files than those of {COMMIT[:12]}: nothing of it is used")
@@ -79,7 +74,9 @@ def _in_tar(file: io.IOBase, name: str) -> Iterator[tuple[str, bytes]]:
                 path = PurePosixPath(member.name)
                 if member.isfile() and _counts(path.name) and path.parent.parts[-3:] == FOLDER.parts:
                     held = tar.extractfile(member)
-                    yield path.name, held.read() if held else b""
+                    assert held is not None  # it is a regular file
+                    with held:
+                        yield path.name, held.read()
     except (tarfile.TarError, EOFError, lzma.LZMAError, zlib.error) as error:
         raise InputError(f"{name}: no tar file that can be read: {error}") from None
 
@@ -92,7 +89,3 @@ def _whole(files: Mapping[str, bytes], name: str) -> Source:
     if lacking := sorted(({MAIN} | MAKEFILES) - files.keys()):
         raise InputError(f"{name}: no source of packetdrill: it has no {' and no '.join(lacking)}")
     return Source(files)
-
-
-def _unfetched(url: str, reason: object) -> MachineError:
-    return MachineError(f"cannot fetch {url}: {reason}; a source that is here already is built with --source")

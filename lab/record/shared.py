@@ -18,6 +18,7 @@ from typing import BinaryIO, Protocol
 
 from lab import archive
 from lab.errors import InputError, MachineError
+from lab.moving import move
 from lab.record.record import Record
 from lab.record.store import Store
 
@@ -87,7 +88,8 @@ class SharedFolder:
         if (self.root / name).exists():
             return False
         record.verify()
-        self.put(name, record.folder)
+        with record.unpacked() as folder:
+            self.put(name, folder)
         return True
 
     def put(self, name: str, folder: Path) -> None:
@@ -97,7 +99,7 @@ class SharedFolder:
             with fresh.open("w+b") as file:
                 archive.pack(folder, file)
             (self.root / name).parent.mkdir(parents=True, exist_ok=True)
-            fresh.replace(self.root / name)
+            move(fresh, self.root / name)
 
 
 @dataclass(frozen=True)

@@ -13,11 +13,10 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager, suppre
 from pathlib import Path
 from typing import Any, BinaryIO
 
-import msgspec
-
 from lab import archive
 from lab.archive import ArchiveError
 from lab.errors import MachineError
+from lab.moving import link, move
 from lab.owner import living, private, sweep
 from lab.record.record import (
     FORMAT,
@@ -29,20 +28,21 @@ from lab.record.record import (
     Record,
     RecordError,
     digest,
+    written,
 )
-from lab.record.trial import Trial, canonical
+from lab.record.trial import Trial
 
 __all__ = ["Stage", "Store", "StoreInUse"]
 
 _STAGING = ".staging"  # in the store's own file system, so that the final rename is atomic
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _READ_ONLY = (errno.EACCES, errno.EPERM, errno.EROFS)
-_HELD, _ALONE = "held", "alone"  # folders in _STAGING: somebody needs the records that there are, somebody removes some
+_HELD, _ALONE = "held", "alone"  # folders in _STAGING: somebody needs the records as they are, somebody changes some
 _WAIT_SECONDS, _LOOK_SECONDS = 60.0, 0.1
 
 
 class StoreInUse(MachineError):
-    """Raised when records are to be removed while somebody uses the store, or the other way round."""
+    """Raised when records are to be removed or packed while somebody uses the store, or the other way round."""
 
 
 class Stage:
@@ -54,7 +54,7 @@ class Stage:
         self.out = path / "out"
         self._final = final
         self._flush = flush
-        self.out.mkdir()
+        self.out.mkdir(exist_ok=True)
 
     def commit(
         self, environment: Mapping[str, Any], invalid: Sequence[str] = (), host: Mapping[str, Any] | None = None
@@ -112,8 +112,8 @@ class Store:
         """Remove a record (a damaged one, say) so that its trial runs again. Without one, nothing happens."""
         path = self._place(address)
         if path.is_dir():
-            with self._private(address) as doomed:
-                path.rename(doomed / "record")
+            with self._private(address) as doomed, suppress(FileNotFoundError):  # another removes it, too
+                move(path, doomed / "record")
 
     def adopt(self, record: Record) -> Record:
         """Add another store's record to this one: linked where the file system allows, else copied.
@@ -141,7 +141,7 @@ class Store:
         final = self._place(address)
         with self._room(), self._private(address) as path:
             fresh = path / address
-            fresh.mkdir()
+            fresh.mkdir(exist_ok=True)
             try:
                 Record(fresh).verify(archive.unpack(packed, fresh))
             except (ArchiveError, RecordError) as error:
@@ -151,6 +151,21 @@ class Store:
                 self._flush(each)
             _put(fresh, final, self._flush)
         return Record(final)
+
+    def exchange(self, fresh: Path, places: Mapping[Path, Path]) -> None:
+        """Put `fresh`, or a link to it, at each of the new `places`, and then remove the old one that each replaces.
+
+        One of both is there at every moment. Raises MachineError when the disk is full.
+        """
+        with self._room(), self._private("exchange") as path:
+            for number, new in enumerate(places.values()):
+                _link(fresh, path / str(number))
+                self._flush(path / str(number))
+                move(path / str(number), new)
+            for folder in {new.parent for new in places.values()}:
+                self._flush(folder)
+            for old in places:
+                old.unlink(missing_ok=True)  # a file server may have lost its answer
 
     @contextmanager
     def scratch(self) -> Iterator[Path]:
@@ -175,7 +190,7 @@ class Store:
         """Keep all records where they are: who wants to be `alone` is refused meanwhile.
 
         Waits for who is alone now, a minute at most; then it raises StoreInUse. In a store that cannot be written
-        nobody removes anything. Both sides leave their mark before they look for the other's, so that one sees it.
+        nobody does anything of that. Both sides leave their mark before they look for the other's, so that one sees it.
         """
         with ExitStack() as stack:
             try:
@@ -186,16 +201,18 @@ class Store:
             until = time.monotonic() + _WAIT_SECONDS
             while others := living(self._staging, _ALONE):
                 if time.monotonic() > until:
-                    raise StoreInUse(f"{self.root}: somebody removes records from it ({others[0]}); run again later")
+                    raise StoreInUse(
+                        f"{self.root}: somebody removes or packs records in it ({others[0]}); run again later"
+                    )
                 time.sleep(_LOOK_SECONDS)
             yield
 
     @contextmanager
     def alone(self) -> Iterator[None]:
-        """Be the only one who uses the store, as who removes records must be. Raises StoreInUse."""
+        """Be the only one who uses the store, as who removes or packs records must be. Raises StoreInUse."""
         with self._private(_ALONE) as own:
             if others := [path for path in living(self._staging) if path != own]:
-                raise StoreInUse(f"{self.root} is in use ({others[0]}): nothing was removed; run again when that ended")
+                raise StoreInUse(f"{self.root} is in use ({others[0]}): nothing was changed; run again when that ended")
             yield
 
     @contextmanager
@@ -233,11 +250,11 @@ class Store:
             return Record(final)
         with self._room(), self._private(address) as path:
             fresh = path / "record"
-            fresh.mkdir()
+            fresh.mkdir(exist_ok=True)
             for source in sorted(record.folder.rglob("*")):  # a folder comes before what is in it
                 name = source.relative_to(record.folder)
                 if str(name) not in renewed:
-                    (fresh / name).mkdir() if source.is_dir() else _link(source, fresh / name)
+                    (fresh / name).mkdir(exist_ok=True) if source.is_dir() else _link(source, fresh / name)
             for changed, value in renewed.items():
                 _write(fresh / changed, value)
                 self._flush(fresh / changed)
@@ -252,7 +269,7 @@ def _put(fresh: Path, final: Path, flush: Callable[[Path], None]) -> None:
     """Move a complete record to its place, unless there is one already."""
     final.parent.mkdir(parents=True, exist_ok=True)
     try:
-        fresh.rename(final)
+        move(fresh, final)
     except OSError as error:
         if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):
             raise
@@ -260,12 +277,12 @@ def _put(fresh: Path, final: Path, flush: Callable[[Path], None]) -> None:
 
 
 def _write(path: Path, value: Any) -> None:
-    path.write_bytes(msgspec.json.format(canonical(value), indent=1) + b"\n")
+    path.write_bytes(written(value))
 
 
 def _link(source: Path, target: Path) -> None:
     try:
-        os.link(source, target)
+        link(source, target)
     except OSError:  # another file system, or one without links
         shutil.copy2(source, target)
 

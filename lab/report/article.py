@@ -7,7 +7,7 @@ import csv
 import io
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from html import escape
 from typing import Self
 from urllib.parse import urlsplit
@@ -47,8 +47,9 @@ class Article(Claims):
 
     @property
     def source(self) -> Source:
-        """Return title, author, date and address, and what was found."""
-        return self.claims[0].judged.declared.article
+        """Return title, author, date and address, and what was found: nothing where nothing has been run."""
+        source = self.claims[0].judged.declared.article
+        return source if self.records else replace(source, headline="", answer="")
 
     def _repr_html_(self) -> str:
         """Return the headline, the answer, the counts and the dot plot: what a reader should see first."""
@@ -137,7 +138,7 @@ def _cards(claims: Claims) -> str:
         for kind, count in tally(claims)
     ]
     error, trials = worst(claims), len({record.address for record in claims.records})
-    if error:
+    if error and not html.bound_holds(error):
         found.append(f"<strong>{html.model_error(error)}</strong> largest model error, {trials} trials")
     return '<ul class="counts">' + "".join(f"<li>{each}</li>" for each in found) + "</ul>"
 

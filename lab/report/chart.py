@@ -11,11 +11,12 @@ from html import escape
 from math import floor, log10
 from typing import Literal
 
-__all__ = ["Line", "Panel", "chart"]
+__all__ = ["Line", "Panel", "chart", "short"]
 
 _WIDTH, _LEFT, _RIGHT = 640, 76, 10  # pixels: the drawing, and what is beside the panels
 _HEIGHT, _GAP, _FOOT = 150, 34, 44  # a panel, the room above it for its name, and the room below the last one
 _SIZE = 16.5  # of the text: 9 pixels where a phone shrinks the drawing to its width
+_LETTER, _SPACE = 10, 12  # pixels: about the width of a letter of it in a wide face, and between two names
 _TICKS = 4  # about as many on each axis
 _STEPS = (1, 2, 2.5, 5, 10)
 _INK, _MUTED, _GRID = "var(--ink, #1a1a1a)", "var(--muted, #5d5d5d)", "var(--grid, #e2e2e2)"
@@ -73,11 +74,11 @@ def _panel(panel: Panel, top: float, low: float, high: float) -> str:
 
     parts = [
         f'<line x1="{_LEFT}" x2="{_WIDTH - _RIGHT}" y1="{y(tick):.1f}" y2="{y(tick):.1f}" stroke="{_GRID}"/>'
-        + _text(_LEFT - 6, y(tick) + 5, _short(tick), "end")
+        + _text(_LEFT - 6, y(tick) + 5, short(tick), "end")
         for tick in _ticks(least, most)
     ]
-    names = "".join(f'<tspan fill="{line.colour}" dx="12">{escape(line.name)}</tspan>' for line in panel.lines)
-    parts.append(f'<text x="{_LEFT}" y="{top - 10:g}">{escape(panel.title)}{names}</text>')
+    names = "".join(f'<tspan fill="{line.colour}" dx="{_SPACE}">{escape(line.name)}</tspan>' for line in panel.lines)
+    parts.append(f'<text x="{_start(panel):g}" y="{top - 10:g}">{escape(panel.title)}{names}</text>')
     for line in panel.lines:
         bars = "".join(f"M{_x(at, low, high):.1f} {y(start):.1f}V{y(end):.1f}" for at, start, end in line.bars)
         if bars:
@@ -90,6 +91,12 @@ def _panel(panel: Panel, top: float, low: float, high: float) -> str:
             dots = "".join(f"M{_x(at, low, high):.1f} {y(value):.1f}h0" for at, value in line.points)
             parts.append(f'<path d="{dots}" stroke="{line.colour}" stroke-width="4" stroke-linecap="round"/>')
     return "".join(parts)
+
+
+def _start(panel: Panel) -> float:
+    """Return where the names over a panel begin: above its axis, or so far to the left of that as they are long."""
+    letters = len(panel.title) + sum(len(line.name) for line in panel.lines)
+    return max(0.0, min(_LEFT, _WIDTH - _LETTER * letters - _SPACE * len(panel.lines)))
 
 
 def _steps(points: Iterable[tuple[float, float]], low: float, high: float, y: Callable[[float], float]) -> str:
@@ -113,7 +120,7 @@ def _ticks(low: float, high: float) -> list[float]:
     return [round(step * each, 12) for each in range(first, floor(high / step) + 1)]
 
 
-def _short(number: float) -> str:
+def short(number: float) -> str:
     """Write a number with at most four characters and k, M or G."""
     for scale, sign in ((1e9, " G"), (1e6, " M"), (1e3, " k")):
         if abs(number) >= scale:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 from typing import Any
@@ -22,7 +22,17 @@ from lab.verdict import Kind, Result, Verdict
 
 __all__ = ["Claim", "quantity"]
 
-_ABBREVIATIONS = {"ack": "ACK", "acks": "ACKs", "cpu": "CPU", "gb": "GB", "json": "JSON", "mss": "MSS", "rtt": "RTT"}
+_CAPITALS = (
+    "ACK",
+    "ACKs",
+    "CPU",
+    "Flent",
+    "GB",
+    "Jain",
+    "JSON",
+    "MSS",
+    "RTT",
+)  # words of a metric's name that have some
 _MANY = 6  # rows of a table above which it is folded
 
 
@@ -94,7 +104,11 @@ class Claim(TestedClaim):
             return html.prose(self.verdict.reason)
         if self.judged.result.parts:
             return "; ".join(self._part(name, verdict) for name, verdict in self.judged.result.parts)
-        return self._figures([each for each in self.tested if each.result.counts], self.verdict)
+        counted = [each for each in self.tested if each.result.counts]
+        of = dict.fromkeys(quantity(each.case.metric) for each in counted if not each.case.relative_to)
+        bare = all(each.result.measured and each.result.measured.unit == "1" for each in counted)
+        what = f"{next(iter(of))}: " if bare and len(of) == 1 else ""  # no unit says it
+        return what + self._figures(counted, self.verdict)
 
     def _part(self, name: str, verdict: Verdict) -> str:
         """Return what decides the verdict on a part of the sentence."""
@@ -116,9 +130,9 @@ class Claim(TestedClaim):
         words = " or ".join(dict.fromkeys(each.result.claimed.word for each in counted if each.result.claimed))
         if list(measured) == list(claimed):
             if verdict.kind == "reproduced":
-                return f"{_listed(measured)} measured, as {words}"
+                return html.prose(f"{_listed(measured)} measured, as {words}")
             measured = dict.fromkeys(f"{each.result.measured.number:.9g}" for each in counted if each.result.measured)
-        said = f"{_listed(measured)} measured, {_listed(claimed)} {words}"
+        said = html.prose(f"{_listed(measured)} measured, {_listed(claimed)} {words}")
         return f"{said}: {_agrees(counted[0].case.tolerance, verdict.kind)}"
 
     def __repr__(self) -> str:
@@ -151,15 +165,16 @@ class Claim(TestedClaim):
             + self._changes()
             + self._swept(),
         )
-        yield "Measured", "; ".join(dict.fromkeys(_measured(case.metric) for case in self.judged.cases))
+        yield "Measured", _measured(case.metric for case in self.judged.cases)
         if predictions := self.judged.result.predictions:
-            yield "Predicted", "".join(f"<p>{html.basis(each)}</p>" for each in predictions)
+            bases = dict.fromkeys(html.basis(each) for each in predictions)  # those of arms may differ by a number
+            yield "Predicted", "".join(f"<p>{basis}</p>" for basis in bases)
         yield "Claim's figures", "".join(f"<p>{text}</p>" for text in self._sources())
         if any(each.result.counts for each in self.tested):
             yield "Tolerance", "; ".join(self._agreements())
         if declared.history:
             yield "History", "".join(f"<p>{text}</p>" for text in self._history())
-        yield "Verify", f"{evidence.again(self)} · {evidence.source(self)}{self._provenance()}"
+        yield "Verify", f"{evidence.again(self.id)} · {evidence.source(self)}{self._provenance()}"
 
     def _sources(self) -> Iterator[str]:
         """Yield where each of the claim's figures comes from: the article's words, or how it follows from them."""
@@ -169,8 +184,8 @@ class Claim(TestedClaim):
                 source = (_plainly(each.result), each.result.claimed.word, each.result.claimed.source)
                 arms.setdefault(source, []).append(each.label)
         for (figure, word, said), names in arms.items():
-            whose = f" ({', '.join(map(escape, names))})" if len(arms) > 1 else ""
-            yield f"{figure} is {word}: {html.cited(said)}{whose}"
+            whose = f" ({', '.join(map(html.prose, names))})" if len(arms) > 1 else ""
+            yield f"{html.prose(figure)} is {word}: {html.cited(said)}{whose}"
 
     def _history(self) -> Iterator[str]:
         """Yield the later changes of what counts, the last one first."""
@@ -235,13 +250,23 @@ class Claim(TestedClaim):
                 ]
             )
         shown = html.table(head, rows, "results")
-        return self._evidence() + html.folded(f"All {len(rows)} results", shown) if len(rows) > _MANY else shown
+        if len(rows) > _MANY:
+            return self._evidence() + html.folded(f"All {len(rows)} results", shown)
+        return shown if any(each.capture for each in self.tested) else self._evidence() + shown
 
     def _evidence(self) -> str:
-        """Return the links to captures and trials of what decides the verdict, which a folded table would hide."""
-        cases = [each for each in self.tested if each.result.counts] or self.tested
-        said = [f"{escape(each.label)}: {' · '.join(evidence.links(self, each))}" for each in cases if each.record]
-        return f'<p class="about">{"; ".join(said[:_MANY])}</p>' if said else ""
+        """Return the links to captures and trials of what decides the verdict, which a folded table would hide.
+
+        Where none of that has a capture, what explains and has one comes after it. Where nothing has one, it says so.
+        """
+        cases = ([each for each in self.tested if each.result.counts] or list(self.tested))[:_MANY]
+        if not any(each.capture for each in cases):
+            cases += [each for each in self.tested if each.result.explains and each.capture][:_MANY]
+        said = [f"{html.prose(each.label)}: {' · '.join(evidence.links(self, each))}" for each in cases if each.record]
+        if not said:
+            return ""
+        without = "" if any(each.capture for each in self.tested) else f"{evidence.NO_CAPTURE} "
+        return f'<p class="about">{without}{"; ".join(said)}</p>'
 
     def because(self) -> Html:
         """Explain the verdict: what each explaining arm sets, what came out, what that means, and how far it goes."""
@@ -288,9 +313,23 @@ def _listed(texts: Iterable[str]) -> str:
 
 def quantity(measure: Any) -> str:
     """Return the name of what a metric measures, as HTML, with the first sentence that its function says of itself."""
-    name, _ = named(looked_through(measure))
-    words = " ".join(_ABBREVIATIONS.get(word, word) for word in name.split("_"))
+    inner = looked_through(measure)
+    name, given = named(inner)
+    called = _keys(inner) or _ratio(given) or name
+    written = {word.lower(): word for word in _CAPITALS}
+    words = " ".join(written.get(word, word) for word in called.split("_"))
     return f'<span title="{escape(_about(name))}">{escape(words)}</span>'
+
+
+def _keys(measure: Any) -> str:
+    """Return what a program calls its number, if that is measured: "program JSON" says nothing of it."""
+    keys = inspect.getclosurevars(measure).nonlocals.get("keys", ())
+    return "_".join(str(key) for key in keys)
+
+
+def _ratio(given: Mapping[str, Any]) -> str:
+    """Return which count is divided by which, if that is measured."""
+    return f"{given['part']} / {given['whole']}" if {"part", "whole"} <= given.keys() else ""
 
 
 def _about(metric_name: str) -> str:
@@ -304,7 +343,7 @@ def _against(tested: TestedCase) -> str:
     word = result.claimed.word if result.claimed else ""
     figures = f"{html.figure(result.measured)} measured, {_plainly(result)} {word}"
     agrees = _agrees(tested.case.tolerance, result.verdict.kind if result.verdict else "skipped")
-    return f"{escape(tested.label)}: {figures} ({agrees})"
+    return f"{html.prose(f'{tested.label}: {figures}')} ({agrees})"
 
 
 def _agrees(tolerance: Any, kind: Kind) -> str:
@@ -317,9 +356,12 @@ def _agrees(tolerance: Any, kind: Kind) -> str:
     return how if kind == "reproduced" else f"not {how}"
 
 
-def _measured(measure: Any) -> str:
-    """Return what a metric is called, what it was given, and the first sentence that its function says of itself."""
-    name, given = named(measure)
-    values = ", ".join(f"{key}={value!r}" for key, value in given.items() if value is not None)
-    said = _about(name)
-    return html.code(f"{name}({values})") + (f" ({html.prose(said)})" if said else "")
+def _measured(measures: Iterable[Any]) -> str:
+    """Return what metrics are called and were given, and once the first sentence that their function says of itself."""
+    found: dict[str, list[str]] = {}
+    for measure in measures:
+        name, given = named(measure)
+        values = ", ".join(f"{key}={value!r}" for key, value in given.items() if value is not None)
+        found.setdefault(_about(name), []).append(html.code(f"{name}({values})"))
+    calls = {said: ", ".join(dict.fromkeys(codes)) for said, codes in found.items()}
+    return "; ".join(f"{called} ({html.prose(said)})" if said else called for said, called in calls.items())

@@ -10,11 +10,12 @@ from lab.report.layout import columns, direction
 
 __all__ = ["diagram"]
 
-_BOX, _HEIGHT, _ROW = 84, 36, 130  # a node's width, at least, and height; the distance between rows
-_LETTER = 7.4  # about the width of a bold letter
+_BOX, _HEIGHT, _ROW = 84, 36, 130  # a node's width, at least, and height; the least distance between rows
+_LETTER, _THIN = 7.4, 6.3  # about the width of a bold letter, and of another one
 _WIDTH, _STEP = 480, 290  # the picture's least width; the least distance between columns
 _FAN = 0.55  # how far along a slanting link its label is placed
 _LEADING = 14  # from one line of a label to the next
+_AROUND = 13  # of two links' labels, one below the other: what is not lines
 _BOW = 84  # how far links between the same two nodes are from each other in their middle
 # The style is in the picture, not in the page's style sheet, so that Jupyter shows it too.
 _STYLE = 'font-family="sans-serif" font-size="12" text-anchor="middle" fill="#1a1a1a" style="{widths}"'
@@ -35,17 +36,18 @@ def diagram(network: Mapping[str, Any], start: str) -> str:
     step = (width - box) / max(len(found) - 1, 1)
     bows = _bows(network["links"])
     margin = max(bows, default=0)
+    row = _row(network["links"], step - box)
     places = {
-        node: (box / 2 + step * x, 48 + margin + _ROW * (y + (rows - len(column)) / 2))
+        node: (box / 2 + step * x, 48 + margin + row * (y + (rows - len(column)) / 2))
         for x, column in enumerate(found)
         for y, node in enumerate(column)
     }
-    height = 96 + 2 * margin + _ROW * (rows - 1)
+    height = 96 + 2 * margin + row * (rows - 1)
     links = "".join(_link(link, places, box, bow) for link, bow in zip(network["links"], bows, strict=True))
     nodes = "".join(_node(name, *places[name], box) for name in places)
     title = f"Topology {network['name']}: {', '.join(places)}"
     return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" class="topology" viewBox="-1 0 {width + 2} {height}" '
+        f'<svg xmlns="http://www.w3.org/2000/svg" class="topology" viewBox="-1 0 {width + 2} {height:g}" '
         f'role="img" aria-label="{escape(title)}" '
         f"{_STYLE.format(widths=f'min-width: {_LEAST * width:.0f}px; max-width: {_MOST * width:.0f}px')}>"
         f"{links}{nodes}</svg>"
@@ -57,6 +59,13 @@ def _node(name: str, x: float, y: float, box: float) -> str:
         f'<rect x="{x - box / 2:g}" y="{y - _HEIGHT / 2:g}" width="{box}" height="{_HEIGHT}" rx="5" {_LINE}/>'
         f'<text x="{x:g}" y="{y + 4.5:g}" font-weight="600">{escape(name)}</text>'
     )
+
+
+def _row(links: Sequence[Mapping[str, Any]], room: float) -> float:
+    """Return the distance between rows at which the labels of links that fan out do not meet."""
+    texts = [f"{direction(link[way])} →" for link in links for way in ("forward", "back")]
+    lines = max((len(_lines(text, room)) for text in texts), default=1)
+    return max(_ROW, (2 * _LEADING * lines + _AROUND) / _FAN)
 
 
 def _bows(links: Sequence[Mapping[str, Any]]) -> list[float]:
@@ -78,25 +87,36 @@ def _link(link: Mapping[str, Any], places: Mapping[str, tuple[float, float]], bo
     if bow:  # a curve whose middle is three quarters as far away as the points that draw it, and flat there
         turns = [f"{x1 + share * (x2 - x1):g} {y1 + share * (y2 - y1) + bow / 0.75:g}" for share in (0.1, 0.9)]
         line = f'<path d="M{x1:g} {y1:g} C{" ".join(turns)} {x2:g} {y2:g}" {_LINE.replace("#fff", "none")}/>'
+    ground = y1 != y2  # a slanting line would go through its own labels
     lines = [
         line,
-        *_label(x, y - 7, f"{direction(above)} →", x2 - x1 - box, up=True),
-        *_label(x, y + 16, f"← {direction(below)}", x2 - x1 - box, up=False),
+        *_label(x, y - 7, f"{direction(above)} →", x2 - x1 - box, up=True, ground=ground),
+        *_label(x, y + 16, f"← {direction(below)}", x2 - x1 - box, up=False, ground=ground),
     ]
     return "".join(lines)
 
 
-def _label(x: float, y: float, text: str, room: float, up: bool) -> list[str]:
-    """Break the text into lines that fit between two nodes."""
+def _label(x: float, y: float, text: str, room: float, up: bool, ground: bool) -> list[str]:
+    """Break the text into lines that fit between two nodes; with `ground`, they are written on a patch of paper."""
+    lines = _lines(text, room)
+    start = y - _LEADING * (len(lines) - 1) if up else y
+    halo = 'stroke="#fff" stroke-width="4" paint-order="stroke"'
+    width = _THIN * max(map(len, lines))
+    patch = (
+        f'<rect class="ground" x="{x - width / 2:g}" y="{start - 10:g}" width="{width:g}" '
+        f'height="{_LEADING * len(lines)}" fill="#fff"/>'
+    )
+    return ([patch] if ground else []) + [
+        f'<text x="{x:g}" y="{start + _LEADING * row:g}" {halo}>{escape(line)}</text>' for row, line in enumerate(lines)
+    ]
+
+
+def _lines(text: str, room: float) -> list[str]:
     lines = [""]
     for part in text.split(", "):
-        if lines[-1] and 6.3 * len(f"{lines[-1]}, {part}") > room:
+        if lines[-1] and _THIN * len(f"{lines[-1]}, {part}") > room:
             lines[-1] += ","
             lines.append(part)
         else:
             lines[-1] += f", {part}" if lines[-1] else part
-    start = y - _LEADING * (len(lines) - 1) if up else y
-    halo = 'stroke="#fff" stroke-width="4" paint-order="stroke"'
-    return [
-        f'<text x="{x:g}" y="{start + _LEADING * row:g}" {halo}>{escape(line)}</text>' for row, line in enumerate(lines)
-    ]
+    return lines

@@ -5,19 +5,22 @@ It is made of the page's own text and boxes, so that it fits every width, can be
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from html import escape
 from math import inf, log
 
 from lab.report import html
-from lab.report.claim import Claim
+from lab.report.claim import Claim, quantity
 from lab.report.html import Html
 from lab.report.tested import TestedCase
+from lab.verdict import Kind
 
 __all__ = ["dots"]
 
 _LIMITS = (1.01, 1.02, 1.05, 1.1, 1.2, 1.5, 2.0, 3.0, 5.0)  # ratios at which an axis may end; beyond, an arrow says so
+_WITHOUT_FIGURE: tuple[Kind, ...] = ("not testable as stated", "invalid", "skipped")  # verdicts that no figure decides
 _MIDDLE, _HALF = 50.0, 44.0  # percent of the row: where "as claimed" is, and how far the axis reaches from there
 
 
@@ -36,8 +39,10 @@ class _Row:
 
 
 def dots(claims: Iterable[Claim]) -> Html:
-    """Draw the claims; those that were not run, and those without a figure, have no row."""
-    rows = list(_rows(claims))
+    """Draw the claims: one without a figure has a row with its verdict and the reason, one that was not run none."""
+    shown = list(claims)
+    drawn = {row.claim.name: row for row in _rows(shown)}
+    rows = list(drawn.values())
     if not rows:
         return Html("")
     found = [ratio for row in rows for ratio in row.ratios()]  # a bound may be far away, and need not be in view
@@ -51,10 +56,16 @@ def dots(claims: Iterable[Claim]) -> Html:
         keys.append('<span class="dot witness"></span> with what explains it')
     if any(_ratio(row.decides) == 0 for row in rows):
         keys.append('<span class="dot zero"></span> 0 measured')
+    if any(_interval(row.decides, limit) for row in rows):
+        keys.append('<span class="interval"></span> its interval')
     keys.append('<span class="band"></span> agrees with the claim')
     return Html(
         '<ol class="dots" aria-label="Measured over claimed, claim by claim">',
-        *(_drawn(row, limit) for row in rows),
+        *(
+            _drawn(drawn[claim.name], limit) if claim.name in drawn else _told(claim)
+            for claim in shown
+            if claim.name in drawn or claim.verdict.kind != "skipped"
+        ),
         "</ol>",
         f'<div class="axis" aria-hidden="true"><span class="ticks">{ticks}</span></div>',
         f'<p class="key" aria-hidden="true">{" ".join(f"<span>{key}</span>" for key in keys)}</p>',
@@ -117,22 +128,75 @@ def _place(ratio: float, limit: float) -> float:
 
 
 def _drawn(row: _Row, limit: float) -> str:
-    decides, result = row.decides, row.decides.result
-    ratio, band = _ratio(decides), _band(row.decides, limit)
-    marks = [f'<span class="dot witness" style="left:{at:.4g}%"></span>' for at in _places(row.witnesses, limit)]
+    decides, figure = row.decides, html.figure(row.decides.result.measured)
+    ratio, interval = _ratio(decides), _interval(decides, limit)
+    marks = [f'<span class="{shape}" style="left:{at:.4g}%"></span>' for shape, at in _marks(row.witnesses, limit)]
     if ratio is not None:
         marks.append(f'<span class="{_shape(ratio, limit)}" style="left:{_place(ratio, limit):.4g}%"></span>')
-    kind = row.claim.verdict.kind
-    has_times = ratio is not None and 0 < ratio < inf and result.verdict and result.verdict.kind != "reproduced"
-    said = f" ({_times(ratio)})" if ratio is not None and has_times else ""
-    part = decides.result.claimed.part if decides.result.claimed else ""
-    of = f' <span class="about">{html.prose(part)}</span>' if part and kind == "partly" else ""
     return (
-        f'<li><span class="label"><a href="#{escape(row.claim.name)}">{html.prose(row.claim.short)}</a>{of}</span> '
-        f'<span class="said">{html.sign(kind)} {html.claimed(result)}</span> '
-        f'<span class="track" aria-hidden="true">{band}{"".join(marks)}</span> '
-        f'<span class="got"><strong>{html.figure(result.measured)}</strong>{said}</span></li>'
+        f"<li>{_label(row.claim, _of(row))} "
+        f'<span class="said">{html.sign(row.claim.verdict.kind)} {html.claimed(decides.result)}</span> '
+        f'<span class="track" aria-hidden="true">{_band(decides, limit)}{interval}{"".join(marks)}</span> '
+        f'<span class="got"><strong>{figure}</strong>{_beside(decides, ratio)}</span>{_untold(row)}</li>'
     )
+
+
+def _told(claim: Claim) -> str:
+    """Return the row of a claim without a figure: its verdict, and the reason for it."""
+    parts = claim.judged.result.parts
+    reason = parts[0][1].reason if len(parts) == 1 else claim.verdict.reason
+    return f'<li>{_label(claim)} <span class="told">{html.sign(claim.verdict.kind)} {html.prose(reason)}</span></li>'
+
+
+def _untold(row: _Row) -> str:
+    """Return a line below the row's figures for each part of the sentence that has none, with the reason for that."""
+    return "".join(
+        f' <span class="told">{html.sign(verdict.kind)} {html.prose(f"{name}: {verdict.reason}")}</span>'
+        for name, verdict in row.claim.judged.result.parts
+        if len(row.claim.judged.result.parts) > 1 and verdict.kind in _WITHOUT_FIGURE
+    )
+
+
+def _label(claim: Claim, of: str = "") -> str:
+    about = f' <span class="about">{of}</span>' if of else ""
+    return f'<span class="label"><a href="#{escape(claim.name)}">{html.prose(claim.short)}</a>{about}</span>'
+
+
+def _of(row: _Row) -> str:
+    """Say what a figure is of where the claim's name and the unit do not: a part of the sentence, or a quantity.
+
+    Where that part holds and another's figure is what keeps the claim from being reproduced, that one is named, too.
+    """
+    result, kind = row.decides.result, row.claim.verdict.kind
+    part = result.claimed.part if result.claimed else ""
+    bare = result.measured is not None and result.measured.unit == "1"
+    if not part:
+        named = _quantity(row.decides) if bare else ""
+        return "" if row.claim.short.endswith(re.sub(r"<[^>]*>", "", named)) else named  # "no drops" needs no "drops"
+    if not bare and kind not in ("partly", "inconclusive"):
+        return ""
+    said = [html.prose(part)]
+    if kind == "partly" and result.verdict and result.verdict.kind == "reproduced":
+        settled = ("reproduced", *_WITHOUT_FIGURE)
+        others = (each for each in row.claim.judged.result.parts if each[1].kind not in settled)
+        said += [f"{html.sign(verdict.kind)} {html.prose(name)}" for name, verdict in others]
+    return "; ".join(said)
+
+
+def _quantity(each: TestedCase) -> str:
+    """Name what was measured and, of a ratio, what over what."""
+    over = f", {html.prose(each.case.title)}" if each.case.relative_to else ""
+    return quantity(each.case.metric) + over
+
+
+def _beside(each: TestedCase, ratio: float | None) -> str:
+    """Say how far a figure is from the claimed one; of one that leaves that open, how far its interval goes."""
+    kind = each.result.verdict.kind if each.result.verdict else "reproduced"
+    interval = html.interval(each.result.measured).partition(" (")[0]
+    if kind == "inconclusive" and interval:
+        return f" <small>({interval})</small>"
+    has_times = ratio is not None and 0 < ratio < inf and kind != "reproduced"
+    return f" ({_times(ratio)})" if ratio is not None and has_times else ""
 
 
 def _shape(ratio: float, limit: float) -> str:
@@ -142,9 +206,11 @@ def _shape(ratio: float, limit: float) -> str:
     return "dot beyond" if ratio > limit else "dot beyond low" if ratio * limit < 1 else "dot"
 
 
-def _places(witnesses: Sequence[TestedCase], limit: float) -> list[float]:
+def _marks(witnesses: Sequence[TestedCase], limit: float) -> list[tuple[str, float]]:
+    """Return the classes and the place of each witness's mark, once where several are the same."""
     ratios = [ratio for each in witnesses if (ratio := _ratio(each)) is not None]
-    return list(dict.fromkeys(round(_place(ratio, limit), 1) for ratio in ratios))
+    marks = ((_shape(ratio, limit), round(_place(ratio, limit), 1)) for ratio in ratios)
+    return list(dict.fromkeys((f"{shape} witness", place) for shape, place in marks))
 
 
 def _band(each: TestedCase, limit: float) -> str:
@@ -154,6 +220,15 @@ def _band(each: TestedCase, limit: float) -> str:
         return ""
     low, high = (_place(bound / claimed.number, limit) for bound in each.case.tolerance.bounds(claimed))
     return f'<span class="band" style="left:{low:.4g}%;width:{high - low:.4g}%"></span>'
+
+
+def _interval(each: TestedCase, limit: float) -> str:
+    """Return a line over the ratios that the measurement's interval has; "" where it has none."""
+    claimed, measured = each.claimed, each.result.measured
+    if claimed is None or claimed.number <= 0 or measured is None or measured.low is None or measured.high is None:
+        return ""
+    low, high = (_place(bound / claimed.number, limit) for bound in (measured.low, measured.high))
+    return f'<span class="interval" style="left:{low:.4g}%;width:{high - low:.4g}%"></span>'
 
 
 def _times(ratio: float) -> str:

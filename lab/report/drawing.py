@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from functools import wraps
 from html import escape
 from pathlib import Path
+from textwrap import fill
 from typing import Any, Concatenate, ParamSpec
 
 import matplotlib as mpl
@@ -31,6 +32,7 @@ __all__ = [
     "REPORTED",
     "SMALL",
     "Label",
+    "LivePicture",
     "Picture",
     "axes",
     "draw",
@@ -61,6 +63,10 @@ _VARIABLES = {
 SMALL = 11  # points: the smallest text that can be read when a phone shrinks the figure
 
 _SIZE = (6.1, 3.2)  # inches
+_UNIT = re.compile(r"(?<=\d) (?=[^\W\d]|%)")  # the space between a figure and its unit, where no line ends
+_LABEL = 26  # characters of a label's line: a longer one would leave little room for the lines themselves
+_SHARP = 1.5  # a PNG's pixels for each that a notebook shows it with
+_WIDTH_OF_PNG = slice(16, 20)  # its bytes that say so
 _MANY = 4  # trials above which a caption folds their list
 _RC: Any = {
     "axes.axisbelow": True,
@@ -81,6 +87,7 @@ _RC: Any = {
     "path.simplify_threshold": 0.5,
     "svg.fonttype": "none",  # text stays text
     "svg.hashsalt": "replab",
+    "text.color": INK,
     "xtick.color": MUTED,
     "xtick.labelcolor": INK,
     "ytick.color": MUTED,
@@ -105,6 +112,8 @@ class Picture(Html):
         self.name = name
         self.svg = svg
         self.png = png
+        self.alt = alt
+        self.caption = caption
         shown = _framed(svg, alt) if foreign else _inlined(svg, name, alt)
         super().__init__(f'<figure id="{escape(name)}">{shown}', f"<figcaption>{caption}</figcaption></figure>")
 
@@ -115,6 +124,23 @@ class Picture(Html):
     def _repr_mimebundle_(self, **_: object) -> tuple[dict[str, str], dict[str, Any]]:
         png = base64.b64encode(self.png).decode()
         return {"text/html": self.text, "image/png": png}, {"figure": self.name}
+
+
+class LivePicture(Picture):
+    """A picture that no report shows. Jupyter gets the PNG, and the caption apart from it.
+
+    A drawing that is HTML is a heap of words in a notebook that Jupyter does not trust, as one that came from somebody
+    else, or was saved half done; and it is dark on the dark theme.
+    """
+
+    def _ipython_display_(self) -> None:
+        from IPython.display import display
+
+        png = base64.b64encode(self.png).decode()
+        width = round(int.from_bytes(self.png[_WIDTH_OF_PNG]) / _SHARP)
+        shown = {"figure": self.name, "image/png": {"width": width}}
+        display({"image/png": png, "text/plain": self.alt}, raw=True, metadata=shown)
+        display({"text/html": self.caption, "text/plain": repr(Html(self.caption))}, raw=True)
 
 
 def _framed(svg: bytes, alt: str) -> str:
@@ -171,19 +197,21 @@ def axes(
 
 
 def labels(target: Axes, wanted: Iterable[Label], room: float = 0.075) -> None:
-    """Write texts at the right end of lines, kept `room` (of the axes' height) apart."""
+    """Write texts at the right end of lines, kept `room` (of the axes' height) apart for each line of text."""
     low, high = target.get_ylim()
     ordered = sorted(wanted, key=lambda label: label.y)
+    texts = [fill(_UNIT.sub("\N{NO-BREAK SPACE}", label.text), _LABEL) for label in ordered]
+    halves = [room * (1 + text.count("\n")) / 2 for text in texts]
     places = [(label.y - low) / (high - low) for label in ordered]
     for index in range(1, len(places)):
-        places[index] = max(places[index], places[index - 1] + room)
-    ceiling = 0.97
+        places[index] = max(places[index], places[index - 1] + halves[index - 1] + halves[index])
+    ceiling = 0.97 + room / 2
     for index in reversed(range(len(places))):
-        places[index] = min(places[index], ceiling)
-        ceiling = places[index] - room
-    for place, label in zip(places, ordered, strict=True):
+        places[index] = min(places[index], ceiling - halves[index])
+        ceiling = places[index] - halves[index]
+    for place, text, label in zip(places, texts, ordered, strict=True):
         target.annotate(
-            label.text, (1.01, place), xycoords="axes fraction", va="center", color=label.colour, annotation_clip=False
+            text, (1.01, place), xycoords="axes fraction", va="center", color=label.colour, annotation_clip=False
         )
 
 
@@ -204,8 +232,10 @@ def picture(
     svg, png = io.BytesIO(), io.BytesIO()
     figure.savefig(svg, format="svg", metadata={"Date": None, "Creator": None})
     figure.savefig(png, format="png", dpi=160, facecolor="white", metadata={"Software": None})
-    traced = f'{caption} <div class="trace">{_trace(claim, shown)} <a href="figures/{name}.png">PNG</a></div>'
-    return Picture(name, svg.getvalue(), png.getvalue(), typeset(alt), traced, foreign)
+    copy = f' <a href="figures/{name}.png">PNG</a>' if claim.in_report else ""
+    traced = f'{caption} <div class="trace">{_trace(claim, shown)}{copy}</div>'
+    kind_of_picture = Picture if claim.in_report else LivePicture
+    return kind_of_picture(name, svg.getvalue(), png.getvalue(), typeset(alt), traced, foreign)
 
 
 def _trace(claim: TestedClaim, shown: Sequence[TestedCase]) -> str:

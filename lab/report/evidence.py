@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from html import escape
 
-from lab.report import html
 from lab.report.tested import TestedCase, TestedClaim
 
-__all__ = ["again", "capture", "copy_of", "links", "source", "source_file"]
+__all__ = ["NO_CAPTURE", "again", "capture", "copy_of", "links", "source", "source_file"]
+
+# What stands where a link to packets would be, for claims whose figures need none.
+NO_CAPTURE = "No packets were captured: the figures are from what programs and the kernel report. Records:"
 
 
 def copy_of(capture: str) -> str:
@@ -27,9 +29,9 @@ def source(claim: TestedClaim) -> str:
     return f'<a href="{escape(target)}">experiment</a>'
 
 
-def again(claim: TestedClaim) -> str:
-    """Return the command that runs the claim anew, whatever a store holds."""
-    return html.code(f"lab run {claim.id} --results again")
+def again(claim: str) -> str:
+    """Return the command that runs the claim with that id anew, whatever a store holds."""
+    return f'<code>lab run {escape(claim)} <span class="whole">--results again</span></code>'
 
 
 def links(claim: TestedClaim, each: TestedCase) -> Iterator[str]:

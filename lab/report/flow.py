@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,7 +15,7 @@ from lab.metric.tcp_info import Samples, read
 from lab.record.record import Record
 from lab.report.chart import Line, Panel, chart
 
-__all__ = ["Flow", "flow_of"]
+__all__ = ["SINCE", "Flow", "flow_of"]
 
 _SEGMENTS, _AROUND = 400, (60, 140)  # that a time-sequence graph shows: from the start, or around a retransmission
 _ROOM = 2.5  # times the most in flight: a receive window beyond is out of the picture
@@ -24,7 +24,7 @@ _BLUE, _ORANGE, _GREEN, _PURPLE, _INK = (
     *("var(--arm-1, #0072b2)", "var(--arm-2, #a84a00)", "var(--arm-3, #00734f)", "var(--said, #a6467a)"),
     "var(--ink, #1a1a1a)",
 )
-_SINCE = "s since the first data segment"
+SINCE = "s since the first data segment"
 
 Points = list[tuple[float, float]]
 
@@ -60,9 +60,7 @@ class Flow:
 
         times = (back.time_ns - start) / 1e9
         rows = np.flatnonzero((times >= low) & (times <= high) & (back.ack >= 0))
-        acked = (back.ack[rows] - origin).tolist()
-        offered = (back.ack[rows] + back.window[rows] - origin).tolist()
-        at = times[rows].tolist()
+        acked, offered, at = back.ack[rows] - origin, back.ack[rows] + back.window[rows] - origin, times[rows]
         top = 1.5 * max(float(ahead.seq[each] + ahead.payload[each] - origin) for each in shown.tolist())
         sacks = sack_blocks(self.capture, back)
         blocks = [
@@ -74,32 +72,40 @@ class Flow:
             Line("segments", _BLUE, bars=bars(shown[~ahead.retransmitted[shown]])),
             Line("retransmitted", _ORANGE, bars=bars(shown[ahead.retransmitted[shown]])),
             Line("SACK", _PURPLE, bars=blocks),
-            Line("acknowledged", _INK, points=_thinned(list(zip(at, acked, strict=True)))),
-            Line(
-                "receive window",
-                _GREEN,
-                points=_thinned([pair for pair in zip(at, offered, strict=True) if pair[1] < top]),
-            ),
+            Line("acknowledged", _INK, points=_thinned(at, acked)),
+            Line("receive window", _GREEN, points=_thinned(at[offered < top], offered[offered < top])),
         ]
         having = tuple(line for line in lines if line.points or line.bars)
         title = Panel("bytes", having, height=330, from_zero=first == 0)
         count = int(ahead.retransmitted[shown].sum())
         alt = f"Time-sequence graph of {len(shown)} segments, {count} of them retransmitted"
-        return chart([title], _SINCE, alt, (low, high))
+        return chart([title], SINCE, alt, (low, high))
+
+    @property
+    def seconds(self) -> float:
+        """Return how long the connection carried data."""
+        return float(self.connection.forward.time_ns[-1] - self.connection.start_ns) / 1e9
+
+    @property
+    def said(self) -> str:
+        """Return what its panels show, in words."""
+        return f"Goodput, windows and round-trip time over {self.seconds:.3g} s"
 
     def bounds(self) -> str:
+        """Return a drawing of its panels."""
+        return chart(self.panels(), SINCE, self.said, (0.0, self.seconds))
+
+    def panels(self) -> list[Panel]:
         """Return panels of the goodput, of what bounds the flow in bytes, and of its round-trip time."""
-        end = float(self.connection.forward.time_ns[-1] - self.connection.start_ns) / 1e9
-        panels = [Panel("goodput, bit/s", (Line("", _BLUE, points=self._goodput(end)),)), self._bytes()]
+        panels = [Panel("goodput, bit/s", (Line("", _BLUE, points=self._goodput()),)), self._bytes()]
         if trips := self._round_trips():
             least = min(trip for _, trip in trips)
             title = f"round trip, ms; {least:.4g} at least, and what is above is queueing"
             panels.append(Panel(title, (Line("", _BLUE, points=trips, shape="dots"),)))
-        alt = f"Goodput, windows and round-trip time over {end:.3g} s"
-        return chart([panel for panel in panels if panel.lines], _SINCE, alt, (0.0, end))
+        return [panel for panel in panels if panel.lines]
 
-    def _goodput(self, end: float) -> Points:
-        bin_ns = max(1, round(end * 1e9 / 100))
+    def _goodput(self) -> Points:
+        bin_ns = max(1, round(self.seconds * 1e9 / 100))
         times, rates = self.connection.goodput_over_time(bin_ns)
         return list(zip(times.tolist(), rates.tolist(), strict=True))
 
@@ -130,13 +136,13 @@ class Flow:
         known = (place >= 0) & (ends[place] == acks[fresh])
         trips = (back.time_ns[fresh] - sent[place])[known] / 1e6
         at = (back.time_ns[fresh][known] - start) / 1e9
-        return _thinned(list(zip(at.tolist(), trips.tolist(), strict=True)))
+        return _thinned(at, trips)
 
 
 def _series(time_ns: Any, values: Any) -> Points:
     """Return (s, value) since the first data segment, few enough to be drawn."""
     since = time_ns >= 0
-    return _thinned(list(zip((time_ns[since] / 1e9).tolist(), values[since].tolist(), strict=True)))
+    return _thinned(time_ns[since] / 1e9, values[since])
 
 
 def flow_of(record: Record, name: str) -> Flow | None:
@@ -165,11 +171,10 @@ def _samples(record: Record, node: str) -> Samples | None:
     return max(found, key=len, default=None)
 
 
-def _thinned(points: Points) -> Points:
-    """Return the highest point of each stretch, where there are more than a drawing can show."""
-    return list(_highest(points, -(-len(points) // _POINTS))) if len(points) > _POINTS else points
-
-
-def _highest(points: Points, stretch: int) -> Iterator[tuple[float, float]]:
-    for start in range(0, len(points), stretch):
-        yield max(points[start : start + stretch], key=lambda point: point[1])
+def _thinned(at: Any, values: Any) -> Points:
+    """Return the points of a line; the highest one of each stretch, where there are more than a drawing can show."""
+    if len(at) > _POINTS:
+        stretch = -(-len(at) // _POINTS)
+        highest = [start + int(values[start : start + stretch].argmax()) for start in range(0, len(at), stretch)]
+        at, values = at[highest], values[highest]
+    return list(zip(at.tolist(), values.tolist(), strict=True))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from html import escape
 from pathlib import Path
 
@@ -18,6 +18,7 @@ __all__ = [
     "allowed",
     "badge",
     "basis",
+    "bound_holds",
     "cells",
     "cited",
     "claimed",
@@ -26,6 +27,7 @@ __all__ = [
     "counted",
     "figure",
     "folded",
+    "foreseen",
     "graded",
     "heading",
     "interval",
@@ -49,16 +51,21 @@ __all__ = [
 DASH = "—"  # where there is no figure
 
 _COMMITS = "https://git.kernel.org/torvalds/c/"
-_SIGNS_OF_PRINT = (
+_SIGNS_OF_PRINT: tuple[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]], ...] = (
     (re.compile(r"(?<=\d )us\b"), "µs"),
+    (re.compile(r"\b(\d+(?:\.\d+)?)e-0*(\d+)\b"), lambda found: _small(found[1], found[2])),
     (re.compile(r"(?<=[\w)]) x (?=[\w(])"), " × "),
     (re.compile(r"(?<=RFC )(\d{3,4}),? (?:section )?(\d{1,2}(?:\.\d+)*)(?=[^\d]|$)"), r"\1 §\2"),
 )
-# In escaped text: `code`, and the space between a figure and its unit.
-_MARKS = re.compile(r"`(?P<code>[^`]+)`|(?<=\d) (?=(?:%|[mnµ]?s|min|h|[kMG]?B|[KM]iB|[kMG]?bit/s)(?!\w))")
+# In escaped text: `code`, and the space between a figure and its unit, or between the sign of a bound and its figure.
+_MARKS = re.compile(
+    r"`(?P<code>[^`]+)`|(?<=\d) (?=(?:%|[mnµ]?s|min|h|[kMG]?B|[KM]iB|[kMG]?bit/s)(?!\w))"
+    r"|(?:(?<=[≤≥])|(?<=&[gl]t;)) (?=\d)"
+)
 _ROW = ' role="row"'
 # What a tolerance calls itself -> what a page says, next to a figure that has its sign.
 _ALLOWED = {"exactly": "exact", "at least that": "a bound", "at most that": "a bound"}
+_RAISED = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
 _GROUPED = 10_000  # from here on digits are in groups of three, of counts from 1,000 on
 _TOO_SMALL = ("bit/s", "ns")  # less than the next larger unit is written with an exponent
 # A sign next to the colour, for those who do not see it.
@@ -106,7 +113,7 @@ def heading(anchor: str, text: str, short: str = "") -> str:
     """Return the heading of a section, with a link to itself; lists of contents call it `short`."""
     name = escape(short or re.sub(r"<[^>]*>", "", text))
     here = f'<a class="here" href="#{escape(anchor)}" aria-label="Link to {name}">¶</a>'
-    return f'<h2 id="{escape(anchor)}" data-short="{name}">{text} {here}</h2>'
+    return f'<h2 id="{escape(anchor)}" data-short="{name}">{text}\N{NO-BREAK SPACE}{here}</h2>'
 
 
 def scrolled(inner: str, name: str) -> str:
@@ -138,6 +145,12 @@ def prose(text: str) -> str:
 
 def _marked(found: re.Match[str]) -> str:
     return f"<code>{found['code']}</code>" if found["code"] else "\N{NO-BREAK SPACE}"
+
+
+def _small(digits: str, exponent: str) -> str:
+    """Write 1e-09 as 10⁻⁹, and 2e-09 as 2 × 10⁻⁹."""
+    power = f"10⁻{exponent.translate(_RAISED)}"
+    return power if digits == "1" else f"{digits} × {power}"
 
 
 def typeset(text: str) -> str:
@@ -220,9 +233,9 @@ def claimed(result: Result) -> str:
 
 
 def allowed(tolerance: object) -> str:
-    """Say in a few words how far a figure may lie from the claimed one."""
+    """Say in a few words, as HTML, how far a figure may lie from the claimed one."""
     said = str(tolerance)
-    return _ALLOWED.get(said, typeset(said))
+    return _ALLOWED.get(said, prose(said))
 
 
 def percent(ratio: float | None) -> str:
@@ -237,9 +250,12 @@ def percent(ratio: float | None) -> str:
 def off_by(result: Result) -> str:
     """Format the model's error in percent.
 
-    Next to a prediction of zero any figure is 100 % off: there the difference is shown.
+    Next to a prediction of zero any figure is 100 % off: there the difference is shown. What a predicted bound leaves
+    room for is no error.
     """
     predicted, measured = result.predicted, result.measured
+    if bound_holds(result):
+        return "holds"
     if predicted and measured and measured.number and not predicted.number:
         return figure(Value(-measured.number, measured.unit)).replace("-", "−")
     return percent(result.model_error)
@@ -258,16 +274,32 @@ def model_errors(result: Result) -> str:
     return model_error(result) + (_beside(percent(result.law_error)) if result.law else "")
 
 
+def foreseen(result: Result) -> str:
+    """Format the predicted figure alone, with the sign of a bound where it is one."""
+    return (_predicted_bound(result) if result.predicted else "") + figure(result.predicted)
+
+
+def _predicted_bound(result: Result) -> str:
+    """Return the sign before a predicted figure that is a bound: '≤ '; "" where it is none."""
+    return result.accuracy.sign if result.accuracy else ""
+
+
+def bound_holds(result: Result) -> bool:
+    """Return whether the prediction is a bound, and what was measured is within it."""
+    known = bool(result.predicted and result.measured)
+    return known and bool(_predicted_bound(result)) and not result.model_is_off
+
+
 def predicted(result: Result) -> str:
     """Format the predicted figure, and below it that of the law beside a simulation; where there is none, say why."""
     why, no_law = (prose(each) for each in (result.why_not_predicted, result.why_no_law))
     law = _law(result) or _beside(no_law and f"no law: {no_law}", "why")
-    return figure(result.predicted) + _beside(why, "why") + _late(result) + law
+    return foreseen(result) + _beside(why, "why") + _late(result) + law
 
 
 def predicted_briefly(result: Result) -> str:
     """Format the predicted figure and its law's, with the reasons for what lacks only for those who point at it."""
-    said = figure(result.predicted)
+    said = foreseen(result)
     if result.why_not_predicted:
         said = f'<span title="{escape(result.why_not_predicted)}">{said}</span>'
     return said + _late(result) + _law(result)

@@ -111,7 +111,10 @@ def execute(
     environment |= {COMPARED: json.dumps(about), stint.SECONDS: str(_SECONDS)}
     kernels = _Kernels()
     with ThreadPoolExecutor(min(len(os.sched_getaffinity(0)), len(paths))) as pool:
-        futures = {pool.submit(_execute, path, environment, kernels): path for path in paths}
+        # The longest first, so that no core waits for it at the end: it has the most outputs, where they are stored.
+        longest_first = sorted(paths, key=lambda path: path.stat().st_size if path.is_file() else 0, reverse=True)
+        tasks = {path: pool.submit(_execute, path, environment, kernels) for path in longest_first}
+        futures = {tasks[path]: path for path in paths}
         running = {*futures}
         try:
             while running:

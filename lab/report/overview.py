@@ -99,7 +99,7 @@ def _row(claim: Claim) -> list[str]:
     text, address = html.prose(claim.judged.declared.claim), _address(claim)
     title = f'<a href="{address}">{text}</a>' if address else text
     return [
-        f'{title}<div class="about">{evidence.again(claim)}</div>',
+        f'{title}<div class="about">{evidence.again(claim.id)}</div>',
         html.badge(claim.verdict.kind),
         claim.why,
         _error([claim]),

@@ -32,7 +32,7 @@ def render(notebook: Any, name: str, around: Mapping[str, str] | None = None, in
         "script": (_HERE / "template" / "page.js").read_text(encoding="utf-8"),
     }
     body, _ = exporter.from_notebook_node(notebook, resources)
-    head = _ways(name, title, around or {}, index) + _contents(str(body))
+    head = _ways(name, title, around or {}, index) + _contents(str(body), around or {})
     foot = f"<footer>{_ways(name, title, around, index, 'Other pages')}{_code(name)}</footer>" if around else ""
     return (
         str(body).replace("<body>\n", f"<body>\n<header>{head}</header>", 1).replace("</main>\n", f"</main>\n{foot}", 1)
@@ -69,7 +69,7 @@ def _ways(name: str, title: str, around: Mapping[str, str], index: str, label: s
     """Return the links to the index, and to the pages before and after this one; who hears them hears the `label`."""
     if not around:
         return ""
-    order = list(around)
+    order = [each for each in around if each != index]  # the index is in none's sequence: all pages have a link to it
     place = order.index(name) if name in order else -1
     links = [] if name == index else [f'<a href="{escape(index)}.html">All articles</a>']
     links.append(f"<span>{escape(_brief(title))}</span>")
@@ -87,9 +87,10 @@ def _brief(title: str) -> str:
     return title.partition(":")[0]
 
 
-def _contents(body: str) -> str:
-    """Return links to the page's sections, by their short names."""
-    links = [f'<a href="#{anchor}">{name}</a>' for anchor, name in _sections(body)]
+def _contents(body: str, around: Mapping[str, str]) -> str:
+    """Return links to the page's sections, by their short names: a section about another page has that page's."""
+    named = {page: escape(_brief(title)) for page, title in around.items()}
+    links = [f'<a href="#{anchor}">{named.get(anchor, name)}</a>' for anchor, name in _sections(body)]
     return f'<nav aria-label="On this page" class="contents">{"".join(links)}</nav>' if len(links) > 1 else ""
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from lab.report import html
@@ -14,6 +14,7 @@ __all__ = ["describe", "told", "traffic"]
 _ABBREVIATIONS = frozenset({"gro", "gso", "mss", "mtu", "tso"})
 _PLACES = {"ends": "at", "offloads": ""}  # keys of a topology file that say where, in words
 _UNTOLD = ("kind", "contents")  # the one comes first, and the other is long: it is in trial.json
+_MANY = 5  # equal workloads above which not each is named
 _TIMES = frozenset({"coalescing", "delay", "jitter"})
 
 
@@ -36,16 +37,22 @@ def describe(changes: Any) -> str:
 def traffic(workload: Traffic) -> str:
     """Say who connects to whom, and what the workload sets, as text; of several, each by its name."""
     if parts := workload.parts():
-        starts = (f", from {part.start} on" if part.start else "" for part in parts)
-        return "; ".join(
-            f"{part.name}: {traffic(part.workload)}{start}" for part, start in zip(parts, starts, strict=True)
-        )
+        equals: dict[str, list[str]] = {}
+        for part in parts:
+            start = f", from {part.start} on" if part.start else ""
+            equals.setdefault(traffic(part.workload) + start, []).append(part.name)
+        return "; ".join(f"{_together(names)}: {said}" for said, names in equals.items())
     plain = dict(to_plain(workload))
     kind, *_ = (plain.pop(name, "") for name in ("kind", "client", "server", "ip", "contents"))
     if workload.writer().size is not None:
         plain.pop("duration", None)  # it only bounds what has no size
     said = [_setting(name, value) for name, value in plain.items() if getattr(workload, name)]
     return f"{kind.replace('_', ' ')}, {workload.client} connects to {workload.server}: {', '.join(said)}"
+
+
+def _together(names: Sequence[str]) -> str:
+    """Name all of a few; of many the first two and the last one, and how many they are."""
+    return f"{names[0]}, {names[1]} … {names[-1]} ({len(names)})" if len(names) > _MANY else ", ".join(names)
 
 
 def told(plain: Mapping[str, Any]) -> str:

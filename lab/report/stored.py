@@ -57,7 +57,8 @@ def _output(output: Any, number: int) -> Any:
     data = output.data
     if "image/png" in data:
         said = _SAID.search(data.get("text/html", ""))
-        kept = {"image/png": _small(data["image/png"]), "text/plain": unescape(said[1]) if said else "a figure"}
+        text = unescape(said[1]) if said else data.get("text/plain", "a figure")
+        kept = {"image/png": _small(data["image/png"]), "text/plain": text}
     else:
         kept = {kind: data[kind] for kind in ("text/plain", "text/html", ANSWER) if kind in data}
         if "text/html" in kept:

@@ -33,9 +33,9 @@ def _rows(claim: Claim) -> Iterator[str]:
         first = index == 0
         left = _title(claim) if first else ""
         several = len(shown) > 1
-        name = f'<div class="arm">{escape(each.label)}</div>' if several else ""
+        name = f'<div class="arm">{html.prose(each.label)}</div>' if several else ""
         if each.result.explains:
-            name = f'<div class="arm">↳ {escape(each.label)}</div>'
+            name = f'<div class="arm">↳ {html.prose(each.label)}</div>'
         more = (
             f'<div class="about">{left_out} more in its section</div>' if index == len(shown) - 1 and left_out else ""
         )
@@ -47,7 +47,7 @@ def _rows(claim: Claim) -> Iterator[str]:
 def _title(claim: Claim) -> str:
     """Return the sentence, and the way to run it again."""
     link = f'<a href="#{escape(claim.name)}">{html.prose(claim.judged.declared.claim)}</a>'
-    return f'{link}<div class="about">{evidence.again(claim)} · {evidence.source(claim)}</div>'
+    return f'{link}<div class="about">{evidence.again(claim.id)} · {evidence.source(claim)}</div>'
 
 
 def _about(claim: Claim, each: TestedCase) -> str:

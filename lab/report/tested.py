@@ -11,7 +11,7 @@ from typing import Self
 from lab import outputs
 from lab.errors import LabError
 from lab.model import Scenario
-from lab.record.record import Record
+from lab.record.record import TRIAL_FILE, Record
 from lab.report.html import typeset
 from lab.report.traffic import Traffic, traffic_of
 from lab.spec.case import Case, CaseKey
@@ -178,6 +178,6 @@ class TestedClaim:
 
     def trial_link(self, record: Record, text: str = "") -> str:
         """Return a link to the trial, called `text`, or by the first digits of its address."""
-        target = self.folder_of(record) + ("index.html" if self.in_report else "")
+        target = self.folder_of(record) + ("index.html" if self.in_report else TRIAL_FILE)
         kind = "" if text else ' class="trial"'
         return f'<a{kind} href="{escape(target)}" title="{record.address}">{text or record.address[:12]}</a>'

@@ -12,7 +12,7 @@ from html import unescape
 from textwrap import fill
 from typing import TYPE_CHECKING
 
-from lab.report.html import DASH, counted, figure, interval, off_by, percent
+from lab.report.html import DASH, counted, figure, foreseen, interval, off_by, percent
 from lab.verdict import ClaimResult, Kind, Result
 
 if TYPE_CHECKING:
@@ -84,7 +84,7 @@ def remarks(claim: ClaimResult) -> Iterable[str]:
     for result in claim.model_is_off:
         name = f"{result.arm} at {result.point}" if result.point else result.arm
         yield (
-            f"{claim.claim}, {name}: the model is off, {figure(result.predicted)} predicted, "
+            f"{claim.claim}, {name}: the model is off, {foreseen(result)} predicted, "
             f"{figure(result.measured)} measured; declared accuracy: {result.accuracy}"
         )
     for result in claim.results:
@@ -118,7 +118,7 @@ def measured(result: Result) -> str:
 def _row(result: Result) -> tuple[str, ...]:
     name = f"{result.arm} {result.point}".strip()
     mark = " !" if result.model_is_off else ""
-    figures = _claimed(result), figure(result.predicted), measured(result)
+    figures = _claimed(result), foreseen(result), measured(result)
     return name, *figures, counted(result), unescape(off_by(result)).replace(DASH, "") + mark
 
 

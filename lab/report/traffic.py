@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
-from lab.metric import Connection, MetricError, connection_of, tcp_info_of
+from lab.metric import Connection, MetricError, connection_of, header_lengths, tcp_info_of
 from lab.record.record import Record
 
 __all__ = ["BIN", "TICK", "Series", "Traffic", "goodput_of_samples", "traffic_of"]
@@ -60,18 +60,17 @@ def traffic_of(record: Record, node: str = "sender") -> Traffic:
     Raises MetricError, RecordError when there is none with a connection in it.
     """
     connection = connection_of(record, node)
-    start, ahead, back = connection.start_ns, connection.forward, connection.back
-    lengths, counts = np.unique(ahead.header_length[ahead.data], return_counts=True)
+    start, lengths = connection.start_ns, header_lengths(connection)
     ticks, data, acks = connection.packets_per_tick(round(TICK * 1e9))
     return Traffic(
         goodput=_goodput(connection),
-        rwnd=_peaks(back.time_ns - start, back.window),
-        inflight=_peaks(ahead.time_ns - start, connection.inflight),
+        rwnd=_peaks((part.back.time_ns - start, part.back.window) for part in connection.parts()),
+        inflight=_peaks((part.forward.time_ns - start, part.inflight) for part in connection.parts()),
         data=Series(ticks, data),
         acks=Series(ticks, acks),
-        header_lengths=dict(zip(lengths.tolist(), counts.tolist(), strict=True)),
-        segments=int(ahead.data.sum()),
-        retransmitted=int(ahead.retransmitted.sum()),
+        header_lengths=lengths,
+        segments=sum(lengths.values()),
+        retransmitted=sum(int(part.forward.retransmitted.sum()) for part in connection.parts()),
     )
 
 
@@ -95,15 +94,22 @@ def goodput_of_samples(record: Record, node: str = "sender") -> Series:
 def _goodput(connection: Connection) -> Series:
     """Return the goodput of whole bins only: the last bin ends with the transfer, not with the bin."""
     time, goodput = connection.goodput_over_time(round(BIN * 1e9))
-    times, acked = connection.acked
-    whole = time + BIN <= (int(times[np.argmax(acked)]) - connection.start_ns) / 1e9 if len(times) else time < 0
+    acked = connection.acked_ns
+    whole = time + BIN <= (acked[1] - connection.start_ns) / 1e9 if acked else time < 0
     return Series(time[whole], goodput[whole])
 
 
-def _peaks(time_ns: Numbers, value: Numbers) -> Series:
-    """Return the largest value of every tick that has any."""
-    if not len(time_ns):
+def _peaks(parts: Iterable[tuple[Numbers, Numbers]]) -> Series:
+    """Return the largest value of every tick that has any, of parts that follow one another in time."""
+    found = [_peaks_of(time_ns // round(TICK * 1e9), value) for time_ns, value in parts if len(time_ns)]
+    if not found:
         return Series(np.zeros(0), np.zeros(0))
-    tick = time_ns // round(TICK * 1e9)
+    tick, peak = _peaks_of(
+        *(np.concatenate(each) for each in zip(*found, strict=True))
+    )  # of those that two parts share
+    return Series(tick * TICK, peak)
+
+
+def _peaks_of(tick: Numbers, value: Numbers) -> tuple[Numbers, Numbers]:
     starts = np.flatnonzero(np.diff(tick, prepend=tick[0] - 1))
-    return Series(tick[starts] * TICK, np.maximum.reduceat(value, starts))
+    return tick[starts], np.maximum.reduceat(value, starts)

@@ -10,6 +10,7 @@ from concurrent.futures import ProcessPoolExecutor
 from functools import partial
 from html import escape
 from itertools import chain
+from mmap import ACCESS_READ, mmap
 from os import sched_getaffinity
 from pathlib import Path
 
@@ -20,13 +21,14 @@ from lab.record.record import Record
 from lab.report import html, page
 from lab.report.commands import commands
 from lab.report.diagram import diagram
-from lab.report.evidence import copy_of
+from lab.report.evidence import again, copy_of
 from lab.report.flow import flow_of
 from lab.report.settings import told
 
 __all__ = ["write"]
 
 _PACKETS, _HEADERS = 5_000, 128  # what of a capture is copied: so many packets, and so many bytes of each
+_LEVEL = 6  # of compression: 9 takes three times as long for a few per cent
 _COPIED = 200_000  # bytes: a longer output is only named
 _BINARY = (".pcap", ".bin", ".gz")
 
@@ -41,19 +43,31 @@ def write(records: Iterable[Record], folder: Path) -> None:
 
 
 def _write(folder: Path, source: Path) -> None:
-    record = Record(source)
+    with Record(source).unpacked() as whole:  # it goes with this page: `path` would keep all until the process ends
+        _written(folder, Record(whole))
+
+
+def _written(folder: Path, record: Record) -> None:
     place = folder / record.address
     place.mkdir(parents=True)
     for name in ("trial.json", "record.json"):
-        shutil.copyfile(source / name, place / name)
+        shutil.copyfile(record.folder / name, place / name)
     for name, output in record.outputs.items():
         if outputs.captures([name]):
-            cut = beginning(record.path(name).read_bytes(), _PACKETS, _HEADERS)
-            (place / copy_of(name)).write_bytes(gzip.compress(cut, mtime=0))
+            (place / copy_of(name)).write_bytes(gzip.compress(_beginning(record.path(name)), _LEVEL, mtime=0))
         elif not name.endswith(_BINARY) and output.bytes <= _COPIED:
             (place / name).parent.mkdir(parents=True, exist_ok=True)  # each of several flows has a folder of outputs
             shutil.copyfile(record.path(name), place / name)
     (place / "index.html").write_text(_page(record, place), encoding="utf-8")
+
+
+def _beginning(capture: Path) -> bytes:
+    """Return what of a capture is copied, without reading the rest of it."""
+    with capture.open("rb") as file:
+        if not capture.stat().st_size:
+            return b""
+        with mmap(file.fileno(), 0, access=ACCESS_READ) as data:
+            return beginning(data, _PACKETS, _HEADERS)
 
 
 def _page(record: Record, place: Path) -> str:
@@ -71,7 +85,11 @@ def _page(record: Record, place: Path) -> str:
 def _body(record: Record, place: Path) -> Iterator[str]:
     yield f'<p class="source">Trial <code>{record.address}</code></p>'
     yield from (f'<p class="missing">{html.badge("invalid")} {html.prose(reason)}</p>' for reason in record.invalid)
-    yield from chain.from_iterable(_capture(record, name, place) for name in outputs.captures(record.outputs))
+    captures = outputs.captures(record.outputs)
+    yield from chain.from_iterable(_capture(record, name, place) for name in captures)
+    if not captures:
+        found = '<a href="#outputs">outputs</a>'
+        yield f"<p>No packets were captured: what programs and the kernel report is in the {found}.</p>"
     yield from _inputs(record)
     yield from _environment(record)
     yield from _outputs(record, place)
@@ -87,7 +105,7 @@ def _capture(record: Record, name: str, place: Path) -> Iterator[str]:
     copied = (place / copy_of(name)).stat().st_size
     yield (
         f'<p><a href="{escape(copy_of(name))}">Open in Wireshark</a> ({packets}, {_HEADERS} bytes of each at most; '
-        f"{copied / 1000:,.0f} kB). <code>lab run {escape(record.trial.claim)} --results again</code> makes all of it: "
+        f"{copied / 1000:,.0f} kB). {again(record.trial.claim)} makes all of it: "
         f"{record.outputs[name].bytes / 1e6:.3g} MB.</p>"
     )
     if flow is None:

@@ -9,12 +9,14 @@ from pathlib import Path
 
 from lab.kernel import HOST_MEMORY, SCRATCH_PREFIX
 from lab.owner import is_dead, remove
+from lab.record import packed
 from lab.record.store import Store
 from lab.runner.guest import KEPT
 
 
 def sweep() -> Iterator[Path]:
-    """Remove the scratch folders of dead processes, those for guests' memory too; yield each."""
+    """Remove the scratch folders of dead processes, for guests' memory and what was unpacked too; yield each."""
+    yield from packed.sweep()
     for place in {Path(tempfile.gettempdir()), HOST_MEMORY}:
         for folder in place.glob(f"{SCRATCH_PREFIX}~*"):
             if is_dead(folder.name):

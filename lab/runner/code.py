@@ -6,11 +6,9 @@ edit while trials run shows in it.
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import os
 import shutil
-import time
 from collections.abc import Iterator
 from contextlib import suppress
 from functools import cache
@@ -18,11 +16,13 @@ from pathlib import Path
 
 import lab
 from lab import cache as caches
-from lab.building import UNFINISHED, Silent, alone
+from lab.building import UNFINISHED, Silent, alone, forget, hold
 from lab.errors import MachineError
 from lab.kernel.root import Root
+from lab.moving import move
+from lab.runner.packed import PACK, Entry, pack
 from lab.userland.cache import Userland, UserlandMissing, load
-from lab.userland.program import PYTHON, compile_python
+from lab.userland.program import PYTHON, compile_python, imported
 from lab.userland.tree import Tree
 
 __all__ = ["DECIDES", "sealed", "sources"]
@@ -30,7 +30,9 @@ __all__ = ["DECIDES", "sealed", "sources"]
 HERE = Path(lab.__file__).parent
 PLACE = "/usr/lib/replab"  # in a guest; its first program mounts the code there
 INIT = "/usr/sbin/replab-init"
-WEEK = 7 * 24 * 3600
+PACKAGES = "usr/lib/python3/dist-packages"
+STARTED = ("runpy", "lab.runner.perform", "lab.runner.interactive", "lab.runner.part")
+PYC_HEADER = 16  # bytes before the code
 
 # A change in these may change packets, a change elsewhere cannot: they are part of a trial's address.
 DECIDES = (
@@ -56,7 +58,7 @@ DECIDES = (
     "units.py",
     "workload",
 )
-ALSO = ("kernel/init.py", "runner/interactive.py", "runner/part.py")  # what else runs in guests
+ALSO = ("kernel/init.py", "runner/interactive.py", "runner/packed.py", "runner/part.py")  # what else runs in guests
 
 
 def sources(root: Path, names: tuple[str, ...] = DECIDES) -> list[Path]:
@@ -81,9 +83,9 @@ def _copied(userland: Userland) -> Path:
     home = caches.folder("code")
     ready = home / total[:16]
     try:
-        while not _held(ready):
+        while not hold(ready):
             with alone(home, Silent()):
-                _forget(home)
+                forget(home.glob("[0-9a-f]*"))
                 if not ready.is_dir():
                     _write(files, userland, home / f"{UNFINISHED}{os.getpid()}", ready)
     except OSError as error:
@@ -106,32 +108,24 @@ def _write(files: dict[str, bytes], userland: Userland, place: Path, ready: Path
         tree = Tree(place / "code")
         for name, content in files.items():
             tree.write(f"lab/{name}", content, False, "the lab")
-        compile_python(userland.tree, ["lab"], place / "code", PLACE)
+        tree.write("sitecustomize.py", files["runner/packed.py"], False, "the lab")
+        compile_python(userland.tree, ["lab", "sitecustomize.py"], place / "code", PLACE)
+        (place / "code" / PACK).write_bytes(_pack(userland.tree, place / "code"))
         tree.settle(0)
-        place.rename(ready)
+        move(place, ready)
     finally:
         shutil.rmtree(place, ignore_errors=True)
 
 
-def _held(copy: Path) -> bool:
-    """Keep a copy for as long as this process lives, whatever the date; return whether it is there.
-
-    The descriptor stays open. A copy that was just forgotten is held in vain: it is looked for afterwards.
-    """
-    with suppress(OSError):  # it is not there, or its file system has no locks
-        fcntl.flock(os.open(copy, os.O_RDONLY), fcntl.LOCK_SH)
-    return copy.is_dir()
-
-
-def _forget(home: Path) -> None:
-    """Remove copies that nobody holds, and that nobody used in the last week."""
-    for old in home.glob("[0-9a-f]*"):
-        if time.time() - old.stat().st_mtime > WEEK:
-            handle = os.open(old, os.O_RDONLY)
-            try:
-                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                shutil.rmtree(old)
-            except BlockingIOError:
-                continue  # a run has lasted for so long, or the date has jumped
-            finally:
-                os.close(handle)
+def _pack(tree: Path, copy: Path) -> bytes:
+    """Return the file PACK: the bytecode of all modules that programs of the lab's import as they start in a guest."""
+    index: dict[str, Entry] = {}
+    codes: list[bytes] = []
+    offset = 0
+    for module in imported(tree, [copy, tree / PACKAGES], STARTED):
+        inside = f"{PLACE}/{module.file.relative_to(copy)}" if module.file.is_relative_to(copy) else ""
+        code = module.bytecode.read_bytes()[PYC_HEADER:] if module.bytecode else b""
+        index[module.name] = (inside or f"/{module.file.relative_to(tree)}", module.is_package, offset, len(code))
+        codes.append(code)
+        offset += len(code)
+    return pack(index, b"".join(codes))

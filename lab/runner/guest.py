@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
+
+import msgspec
 
 from lab.errors import LabError, MachineError
 from lab.kernel import Budget, Guest, GuestError, Kernel
 from lab.kernel.root import of_host
 from lab.record.date import now
+from lab.record.plain import ready
 from lab.record.record import Record
 from lab.record.store import Store
 from lab.record.trial import HOST, Trial, canonical
@@ -23,7 +25,18 @@ from lab.spec.network import Network
 from lab.units import from_plain
 from lab.workload.program import COMPILED
 
+
+class _Result(msgspec.Struct, frozen=True):
+    """Holds what a trial says at its end: what it read back, or why it failed."""
+
+    environment: dict[str, Any] | None = None
+    invalid: list[str] = []
+    error: str = ""
+    exit_code: Annotated[int, msgspec.Meta(ge=1, le=3)] = 1
+
+
 KEPT = "failed"  # the folder below the store that keeps the consoles of failed trials
+ready(Network, _Result)  # a run has threads
 
 
 class TrialFailed(LabError):
@@ -73,12 +86,12 @@ def run(
             error.console = keep(error.console, store, trial)
             raise
         result = _result(stage.path)
-        if result is None or "error" in result:
+        if result is None or result.error:
             keep(ended.console, store, trial)
         if result is None:
             raise TrialFailed(f"the trial ended with status {ended.status} and no result", 1)
-        if "error" in result:
-            raise TrialFailed(result["error"], result["exit_code"])
+        if result.error:
+            raise TrialFailed(result.error, result.exit_code)
         host = {
             "started": begun,
             "wall_seconds": round(ended.wall_seconds, 3),
@@ -87,18 +100,25 @@ def run(
             "contained": ended.contained,
             **place,
         }
-        (stage.path / "result.json").unlink()
+        (stage.path / "result.json").unlink(missing_ok=True)
         shutil.rmtree(stage.path / COMPILED, ignore_errors=True)  # only a trial with sources has it
-        return stage.commit(result["environment"], result["invalid"], host)
+        return stage.commit(result.environment or {}, result.invalid, host)
 
 
-def _result(folder: Path) -> dict[str, Any] | None:
+def _result(folder: Path) -> _Result | None:
+    """Return what the guest wrote; whatever runs there may have written it. Raises TrialFailed, MachineError."""
     try:
-        result: dict[str, Any] = json.loads((folder / "result.json").read_text())
+        written = (folder / "result.json").read_bytes()
     except FileNotFoundError:
         return None
-    except ValueError:
+    try:
+        result = msgspec.json.decode(written, type=_Result)
+    except msgspec.ValidationError as error:
+        raise TrialFailed(f"the trial's result is none: {error}", 1) from None
+    except (ValueError, RecursionError):
         raise MachineError(f"the trial's result did not reach {folder} whole: is its disk full?") from None
+    if not result.error and result.environment is None:
+        raise TrialFailed("the trial's result is none: it has neither an environment nor an error", 1)
     return result
 
 

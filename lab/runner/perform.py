@@ -105,8 +105,8 @@ def perform(trial: Trial, folder: Path) -> dict[str, Any]:
     out = folder / "out"
     network = from_plain(trial.network, Network)
     workload: Workload = from_plain(trial.workload, cast(Any, Workload))
-    probes: list[Probe] = from_plain(trial.probes, cast(Any, list[Probe]))
-    middleboxes: list[Middlebox] = from_plain(trial.middleboxes, cast(Any, list[Middlebox]))
+    probes: list[Probe] = [from_plain(each, cast(Any, Probe)) for each in trial.probes]
+    middleboxes: list[Middlebox] = [from_plain(each, cast(Any, Middlebox)) for each in trial.middleboxes]
     counted = trial.clock == "virtual" and cpu_takes_time(trial.on, trial.clock)  # in instructions
     out.mkdir(exist_ok=True)
     with choose(trial.fabric)(network, seed=_chance(trial)) as fabric:

@@ -11,7 +11,7 @@ import os
 import queue
 import signal
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from multiprocessing import get_context
 from multiprocessing.connection import Connection
 from multiprocessing.context import ForkProcess
@@ -70,9 +70,10 @@ def _work(connection: Connection, tasks: Tasks, parent: int) -> None:
     ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent, which then ends us
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
-    while os.getppid() == parent:
-        _make(tasks, connection.recv())
-        connection.send(None)
+    with suppress(EOFError, OSError):  # then the parent does it, and says what fails
+        while os.getppid() == parent:
+            _make(tasks, connection.recv())
+            connection.send(None)
 
 
 def _make(tasks: Tasks, run: str) -> None:

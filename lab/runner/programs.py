@@ -15,6 +15,7 @@ from typing import Any
 
 from lab import cache as caches
 from lab.errors import LabError, MachineError
+from lab.moving import move
 from lab.packetdrill import builder as packetdrill
 from lab.runner.tools import find_program
 from lab.spec.task import Traffic
@@ -115,7 +116,7 @@ def _compiled(name: str, source: bytes) -> Path:
             (Path(private) / name).write_bytes(source)
             _compile(name, fresh / kept.name, Path(private), compiler)
             if not kept.parent.is_dir():
-                fresh.rename(kept.parent)
+                move(fresh, kept.parent)
     except OSError as error:
         raise MachineError(f"cannot compile {name} in {kept.parent.parent}: {error.strerror}") from None
     return kept

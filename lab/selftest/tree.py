@@ -16,6 +16,7 @@ from lab.errors import InputError, MachineError
 from lab.kernel.base import folder as kernels
 from lab.kernel.uml import source
 from lab.kernel.uml.source import Source
+from lab.moving import move
 from lab.userland import builder as userlands
 
 __all__ = ["SELFTESTS", "Collection", "Selftest", "Tree", "find", "of_kernel"]
@@ -125,7 +126,7 @@ def _unpack(found: Source, place: Path, progress: Progress) -> None:
         fresh.mkdir(parents=True)
         source.parts(file, NEEDED, fresh / place.name, compiler)
         place.parent.mkdir(parents=True, exist_ok=True)
-        (fresh / place.name).rename(place)
+        move(fresh / place.name, place)
     except OSError as error:
         raise MachineError(f"cannot unpack {file} in {place.parent}: {error.strerror}") from None
     finally:

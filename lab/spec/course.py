@@ -45,7 +45,10 @@ class LoadedExercise:
 
     def experiment(self, step: Predict | Reach, answer: Answer) -> LoadedExperiment:
         """Return the experiment that tells whether the answer is right."""
-        declared = step.experiment(step.claimed(answer)) if isinstance(step, Predict) else step.experiment(answer)
+        if isinstance(step, Predict):
+            declared = step.experiment(step.claimed(answer))
+        else:
+            declared = step.experiment(step.chosen(answer))
         return LoadedExperiment(
             id=f"{self.name}/{step.name}",
             article=Article(self.name, title=self.title, author="", date="", url=""),

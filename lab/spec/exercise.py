@@ -10,11 +10,11 @@ import hashlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from math import inf
-from typing import ClassVar
+from typing import ClassVar, TypeGuard
 
 from lab.spec.claimed import Reported
 from lab.spec.experiment import Experiment
-from lab.spec.tolerance import Figure
+from lab.units import Value
 
 __all__ = ["Answer", "Choose", "Exercise", "Goal", "Hint", "Predict", "Reach", "Said", "Step"]
 
@@ -61,7 +61,7 @@ class Step:
         raise NotImplementedError
 
 
-def _is_number(answer: object) -> bool:
+def _is_number(answer: object) -> TypeGuard[int | float]:
     return isinstance(answer, int | float) and not isinstance(answer, bool) and 0 < answer < _LARGEST
 
 
@@ -78,9 +78,11 @@ class Predict(Step):
         return "" if _is_number(answer) else f"it should be {wanted}"
 
     def claimed(self, answer: Answer) -> Said:
-        """Return the answer as the experiment takes it."""
-        figure: Figure = f"{answer!r} {self.unit}" if self.unit else float(answer)
-        return Said(figure)
+        """Return the answer as the experiment takes it: one that was computed has more digits than a unit is fine."""
+        if not self.unit:
+            return Said(float(answer))
+        one = Value.of(f"1 {self.unit}")
+        return Said(Value(float(answer) * one.number, one.unit))
 
     def hint(self, share: float) -> str:
         """Return what to think about for an answer that is `share` times the measured figure; "" without a hint."""
@@ -105,9 +107,13 @@ class Reach(Step):
         if self.options:
             wanted = ", ".join(f'"{option}"' for option in self.options)
             return "" if isinstance(answer, str) and answer in self.options else f"it should be one of {wanted}"
-        fits = isinstance(answer, int) and not isinstance(answer, bool) and self.low <= answer <= self.high
+        fits = _is_number(answer) and float(answer).is_integer() and self.low <= answer <= self.high
         unit = f" {self.unit}" if self.unit else ""
         return "" if fits else f"it should be a whole number from {self.low:,} to {self.high:,}{unit}"
+
+    def chosen(self, answer: Answer) -> Answer:
+        """Return the answer as the experiment takes it: a division's 65.0 is 65."""
+        return int(answer) if isinstance(answer, float) else answer
 
 
 @dataclass(frozen=True, kw_only=True)

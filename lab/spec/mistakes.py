@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import types
+import typing
 from collections.abc import Iterator
-from typing import Any, get_args
+from typing import Any, TypeGuard, get_args, get_origin
 
 from pydantic import BaseModel, ValidationError
 
@@ -15,6 +17,11 @@ MISSING = {
     "about": "say what the topology is in a sentence",
     "hosts": "name at least one",
     "ends": "name the two nodes that the link joins",
+    "p": "the chance that a burst of losses begins, '1 %'",
+    "r": "the chance that a burst of losses ends, '20 %'",
+    "min": "the shortest time from one slot to the next, '10 ms'",
+    "max": "the longest time from one slot to the next, '10 ms'",
+    "at": "say when, since the workload's start, '5 s'",
 }
 
 
@@ -45,6 +52,8 @@ def _sentence(kind: str, detail: Any, place: Place, cause: Exception | None) -> 
             return f"'{detail['input']}' is not a name: up to 32 letters, digits, '-' and '_', a letter first"
         case "model_type" | "dict_type" | "model_attributes_type":
             return "should be a mapping of keys to values"
+        case "tuple_type":
+            return "should be a list"
         case "enum":
             return f"'{detail['input']}' should be {detail['ctx']['expected'].replace(chr(39), '')}"
         case _:
@@ -53,18 +62,34 @@ def _sentence(kind: str, detail: Any, place: Place, cause: Exception | None) -> 
 
 def _keys(place: Place) -> tuple[str, ...]:
     """Return the keys that a mapping at `place` may have."""
-    part: type[BaseModel] | None = TopologyPart
-    named: type[BaseModel] | None = None  # set while the next step is a name that the user chose
+    kind: Any = TopologyPart
     for step in place:
-        if named is not None:
-            part, named = named, None
-        elif part is not None:
-            annotation = part.model_fields[str(step)].annotation
-            if isinstance(annotation, type) and issubclass(annotation, BaseModel):
-                part = annotation
-            else:
-                part, named = None, get_args(annotation)[1]
-    return tuple(part.model_fields) if part is not None else ()
+        kind = _within(kind, str(step))
+    return tuple(kind.model_fields) if _is_part(kind) else ()
+
+
+def _within(kind: Any, step: str) -> Any:
+    """Return the type of what is at `step` in something of this type; None where nothing has a name."""
+    if _is_part(kind):
+        return _given(kind.model_fields[step].annotation) if step in kind.model_fields else None
+    if get_origin(kind) is dict:
+        return _given(get_args(kind)[1])
+    return _given(get_args(kind)[0]) if get_origin(kind) is tuple else None
+
+
+def _given(annotation: Any) -> Any:
+    """Return what a value has to be where one is given: of `Part | None`, and of `Annotated[Part, ...]`, Part."""
+    match get_origin(annotation):
+        case typing.Annotated:
+            return _given(get_args(annotation)[0])
+        case typing.Union | types.UnionType:
+            return _given(next(each for each in get_args(annotation) if each is not types.NoneType))
+        case _:
+            return annotation
+
+
+def _is_part(kind: Any) -> TypeGuard[type[BaseModel]]:
+    return isinstance(kind, type) and issubclass(kind, BaseModel)
 
 
 def _list(words: tuple[str, ...]) -> str:

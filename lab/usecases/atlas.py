@@ -20,7 +20,7 @@ from lab.runner.plan import Settings
 from lab.spec import find
 from lab.spec.loaded import LoadedExperiment
 from lab.usecases import running, scripts
-from lab.verdict.judged import judge_stored, records_on
+from lab.verdict.judged import judge_stored
 from lab.verdict.script import judge
 
 __all__ = ["commits", "kept", "kernels", "performed", "wanted", "write"]
@@ -67,7 +67,7 @@ def kept(
     names, store = _names(settings), Store(results)
     claims, ran = {}, {}
     for name, each in zip(names, settings, strict=True):
-        claims[name] = judge_stored(experiments, records_on(each.kernel.id, None, store), store.predictions)
+        claims[name] = judge_stored(experiments, store, store.predictions, each.kernel.id)
         trials = ((script, scripts.trial_of(script, each).address) for script in found)
         ran[name] = tuple(
             judge(script.name, script.group, address, record)

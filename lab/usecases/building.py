@@ -17,8 +17,8 @@ from lab.userland.lock import Name
 
 __all__ = ["meanwhile", "ready"]
 
-USERLAND = 60.0  # seconds to fetch, unpack and check one
-SOURCE = 60.0  # to find, fetch and unpack a kernel's
+USERLAND = 35.0  # seconds to fetch, unpack and check one
+SOURCE = 30.0  # to find, fetch and unpack a kernel's
 TRIALS = 20.0  # of a first claim
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
@@ -27,6 +26,7 @@ from lab.runner.progress import name
 from lab.spec.loaded import LoadedExperiment
 from lab.userland import builder, cache
 from lab.userland.cache import UserlandMissing
+from lab.verdict import predictions
 from lab.verdict.judged import JudgedClaim, judge_stored
 
 __all__ = ["Bundled", "bundle"]
@@ -100,6 +100,16 @@ def _bundled(
     return Bundled(out, contents.id, claims, len(trials), _ids(kernels), _ids(userlands))
 
 
+class _Trial(Part):
+    """Describes a record, whose outputs are in the bundle as the trial left them."""
+
+    __slots__ = ()
+
+    def contents(self) -> Iterator[tuple[str, Path]]:
+        with Record(self.source).unpacked() as folder:
+            yield from Part(self.path, folder, self.about).contents()
+
+
 def _ids(parts: Iterable[Part]) -> tuple[str, ...]:
     return tuple(part.source.name for part in parts)
 
@@ -165,14 +175,11 @@ def _declared(judged: Sequence[JudgedClaim]) -> Iterator[Part]:
 def _records(records: Iterable[Record]) -> Iterator[Part]:
     for record in records:
         place = f"{RESULTS}/{record.address[:2]}/{record.address}"
-        yield Part(place, record.folder, f"Record of the trial {name(record.trial)}")
+        yield _Trial(place, record.folder, f"Record of the trial {name(record.trial)}")
 
 
 def _predictions(judged: Iterable[JudgedClaim], folder: Path) -> Iterator[Part]:
     """Yield the predictions for these claims that the store keeps."""
-    claims = {claim.declared.id for claim in judged}
-    for place in sorted(folder.glob("*")):
-        kept = [json.loads(file.read_text(encoding="utf-8")) for file in place.glob("*.json")]
-        if any(each.get("claim") in claims for each in kept):
-            said = "Prediction for {claim} {arm} {point}".format_map(kept[0]).rstrip()
-            yield Part(f"{RESULTS}/{folder.name}/{place.name}", place, said)
+    for kept in predictions.kept_for(folder, {claim.declared.id for claim in judged}):
+        place = f"{RESULTS}/{folder.name}/{kept.folder.name}"
+        yield Part(place, kept.folder, f"Prediction for {kept.about}", only=kept.files)

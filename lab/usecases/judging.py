@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from lab.errors import LabError
-from lab.record.record import Record
+from lab.record.record import Record, RecordError
 from lab.record.trial import Trial
 from lab.runner.plan import PlannedCase, Settings
 from lab.spec.loaded import LoadedExperiment
@@ -40,16 +41,24 @@ class Judging:
 
     def ended(self, trial: Trial, outcome: Outcome) -> JudgedClaim | None:
         """Note how a trial ended; return its claim, judged, if none of its trials is missing any more."""
-        self._outcomes[trial.address] = outcome
+        self._note(trial.address, outcome)
         self._missing[trial.claim].discard(trial.address)
         return None if self._missing[trial.claim] else self._claim(trial.claim)
 
     def all_ended(self, outcomes: Mapping[str, Outcome]) -> tuple[tuple[JudgedClaim, ...], tuple[LabError, ...]]:
         """Return all claims, judged, and the errors that their trials ended with; `outcomes` are by address."""
-        self._outcomes |= outcomes
+        for address, outcome in outcomes.items():
+            self._note(address, outcome)
         ended = [outcomes[trial.address] for cases in self._planned.values() for trial in _trials(cases)]
         errors = tuple(outcome for outcome in ended if isinstance(outcome, LabError))
         return tuple(map(self._claim, self._experiments)), errors
+
+    def _note(self, address: str, outcome: Outcome) -> None:
+        """Keep an outcome, and what a record says: once nobody holds the store, it may go before all is said."""
+        if isinstance(outcome, Record):
+            with suppress(RecordError):  # whoever reads the damaged part says so
+                outcome.load()
+        self._outcomes[address] = outcome
 
     def _claim(self, claim: str) -> JudgedClaim:
         if claim not in self._judged:

@@ -66,7 +66,7 @@ def check(wanted: Room, folder: Path) -> None:
 def amount(count: float) -> str:
     """Return a number of bytes as a person says it: 1.7 GB."""
     for unit in _UNITS[:-1]:
-        if count < _STEP:
+        if count < _STEP - 0.5:  # three digits would round the rest up to 1e+03
             return f"{count:.3g} {unit}"
         count /= _STEP
     return f"{count:.3g} {_UNITS[-1]}"

@@ -71,9 +71,11 @@ def run(
     elsewhere: Elsewhere = Elsewhere(),
     judged: Judged | None = None,
     anyway: bool = False,
+    tells: bool = True,
 ) -> Judgement:
     """Run what the store lacks, and judge all claims; tell `judged` each as soon as its last trial has ended.
 
+    `tells`: its verdict is shown then, too; without, the caller has words of its own for it.
     Raises SpecError, MachineError, Interrupted; NoRoom, unless it is to begin `anyway`.
     """
     planned, store = plan(experiments, settings), Store(results)
@@ -81,7 +83,7 @@ def run(
     trials = [trial for each in planned for trial in each.trials]
 
     def watched(display: Display) -> Progress:
-        return _Verdicts(display, judging, judged)
+        return _Verdicts(display, judging, judged, tells)
 
     asked = [(experiments, settings)]
     with store.held():
@@ -138,9 +140,10 @@ def perform(
     try:
         with ExitStack() as stack:
             lacks = any(store.get(trial.address) is None for trial in trials)
-            at_once = min(jobs or len(os.sched_getaffinity(0)), len(trials)) if lacks else 0
+            cores = len(os.sched_getaffinity(0))  # a prediction computes from its beginning to its end
             tasks = _predictions(asked, plans, store.predictions)
-            predict = stack.enter_context(predicting(tasks, at_once))  # before there are threads
+            processes = min(jobs or cores, cores, len(trials)) if lacks else 0
+            predict = stack.enter_context(predicting(tasks, processes))  # before there are threads
             display = stack.enter_context(shown(len(trials)))
             if elsewhere.store:
                 fetch(trials, elsewhere.store, store, display.remark)
@@ -183,6 +186,7 @@ class _Verdicts:
     display: Display
     judging: Judging
     judged: Judged | None
+    tells: bool
     _ran: set[str] = field(default_factory=set)
 
     def started(self, trial: Trial) -> None:
@@ -196,6 +200,7 @@ class _Verdicts:
             self._ran.add(trial.claim)
         found = self.judging.ended(trial, outcome)
         if found is not None and trial.claim in self._ran:
-            self.display.remark(f"{trial.claim}: {found.result.verdict.kind}")
+            if self.tells:
+                self.display.remark(f"{trial.claim}: {found.result.verdict.kind}")
             if self.judged:
                 self.judged(found)

@@ -1,18 +1,22 @@
-"""Keep a store in order: say what takes its room, remove records that nobody needs, and hash every one again."""
+"""Keep a store in order: say what takes its room, pack and remove records, and hash every one again."""
 
 from __future__ import annotations
 
 import os
+import stat
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 from lab import outputs
+from lab.building import Progress
 from lab.errors import InputError
+from lab.record.packed import SUFFIX
 from lab.record.record import Fault, Record, RecordError
 from lab.record.store import Store
 from lab.record.trial import HOST, Trial
@@ -21,18 +25,29 @@ from lab.runner.guest import KEPT
 from lab.spec import find
 from lab.spec.key import CaseKey
 from lab.spec.loaded import LoadedExperiment
+from lab.usecases import disk
+from lab.usecases.packing import Form, Repacked, exchange
 from lab.userland.lock import locked
 from lab.verdict.judged import asked_for
 
-__all__ = ["Checkup", "Collection", "Doomed", "Usage", "Wanted", "check", "collect", "usage"]
+__all__ = ["Checkup", "Collection", "Doomed", "Usage", "Wanted", "check", "collect", "repack", "usage"]
 
+FOLDERS = "folders"
+BESIDE = {
+    "predictions": "predictions",
+    KEPT: "consoles of failed trials",
+    ".staging": "unfinished",
+}  # folder -> what is in it
 UNREADABLE = "(unreadable)"  # stands for the claim of a record that does not say whose it is
 Planned = Callable[[Trial], str]  # says why no claim plans a trial; "" where one does, or where its claim is not here
 
 
 @dataclass(frozen=True)
 class Usage:
-    """Say what takes a store's room: (files, bytes) by claim and by kind of file, and how many records there are."""
+    """Say what takes a store's room: (files, bytes) by claim and by kind of file, and how many records there are.
+
+    Bytes are those that the disk gives, in blocks, as `du` counts.
+    """
 
     store: Path
     records: Mapping[str, int]
@@ -41,7 +56,7 @@ class Usage:
 
     @property
     def bytes(self) -> int:
-        """Return the length of all files together."""
+        """Return what all files and folders take together."""
         return sum(size for _, size in self.kinds.values())
 
     def plain(self) -> dict[str, Any]:
@@ -60,16 +75,17 @@ class Usage:
 
 @dataclass(frozen=True)
 class Wanted:
-    """Say which records may go: those that every condition fits. Raises InputError without any."""
+    """Say which records are meant: those that every condition fits."""
 
     claims: tuple[str, ...] = ()  # ids, articles, packs
     older_than: timedelta | None = None
     kernel: str | None = None  # name, version or id
     unplanned: bool = False  # only those that no claim plans any more
 
-    def __post_init__(self) -> None:
-        if not (self.claims or self.older_than is not None or self.kernel or self.unplanned):
-            raise InputError("say which records may go: CLAIM, --older-than, --kernel or --unplanned")
+    @property
+    def everything(self) -> bool:
+        """Return whether there is no condition."""
+        return not (self.claims or self.older_than is not None or self.kernel or self.unplanned)
 
 
 @dataclass(frozen=True)
@@ -107,7 +123,7 @@ class Collection:
 
     @property
     def bytes(self) -> int:
-        """Return the length of their files."""
+        """Return what the disk gets back: what they do not share with what stays."""
         return sum(each.bytes for each in self.doomed)
 
     def plain(self) -> dict[str, Any]:
@@ -154,16 +170,17 @@ def usage(results: Path) -> Usage:
     records: Counter[str] = Counter()
     claims: dict[str, tuple[int, int]] = {}
     kinds: dict[str, tuple[int, int]] = {}
-    shared: set[tuple[int, int]] = set()
+    seen: set[tuple[int, int]] = set()
     for record in store:
         claim = _claim(record)
         records[claim] += 1
-        for path, size in _unseen(record.folder, shared):
-            _add(claims, claim, size)
-            _add(kinds, _kind(path.relative_to(record.folder)), size)
-    for kind, folder in (("predictions", store.predictions), ("consoles of failed trials", store.root / KEPT)):
-        for _, status in _files(folder):
-            _add(kinds, kind, status.st_size)
+        for path, status in disk.unseen(record.folder, seen):
+            _add(claims, claim, status)
+            _add(kinds, _kind(path.relative_to(record.folder), status), status)
+    own = {record.folder for record in store}
+    for path, status in disk.unseen(store.root, seen):
+        if own.isdisjoint((path, *path.parents)):
+            _add(kinds, _beside(path.relative_to(store.root), status), status)
     return Usage(results, records, _by_size(claims), _by_size(kinds))
 
 
@@ -171,9 +188,11 @@ def collect(results: Path, wanted: Wanted, remove: bool) -> Collection:
     """Return the records at `results` that may go; with `remove` they go, each whole or not at all.
 
     Damaged records stay (`check` is about them), and so do those of claims that are not here, unless they are named.
-    Raises InputError without a store or for an unknown claim, SpecError for mistakes in files, and with `remove`
-    StoreInUse while somebody uses the store.
+    Raises InputError without a condition, without a store or for an unknown claim, SpecError for mistakes in files, and
+    with `remove` StoreInUse while somebody uses the store.
     """
+    if wanted.everything:
+        raise InputError("say which records may go: CLAIM, --older-than, --kernel or --unplanned")
     store = _store(results)
     fits = _fitting(store, wanted)
     if not remove:
@@ -183,6 +202,15 @@ def collect(results: Path, wanted: Wanted, remove: bool) -> Collection:
         for each in found.doomed:
             store.remove(each.record.address)
     return found
+
+
+def repack(results: Path, wanted: Wanted, form: Form, progress: Progress) -> Repacked:
+    """Pack or unpack the large outputs of records at `results`, as `exchange` does, and raise as it does.
+
+    Raises InputError without a store or for an unknown claim, SpecError for mistakes in files, too.
+    """
+    store = _store(results)
+    return exchange(store, _fitting(store, wanted), form, progress)
 
 
 def check(results: Path, remove: bool = False) -> Checkup:
@@ -223,38 +251,28 @@ def _claim(record: Record) -> str:
         return UNREADABLE
 
 
-def _files(folder: Path) -> Iterator[tuple[Path, os.stat_result]]:
-    """Yield every file below a folder with its status; one that goes meanwhile is left out."""
-    for path in folder.rglob("*"):
-        try:
-            if path.is_file() and not path.is_symlink():
-                yield path, path.stat()
-        except FileNotFoundError:
-            continue
-
-
-def _unseen(folder: Path, seen: set[tuple[int, int]]) -> Iterator[tuple[Path, int]]:
-    """Yield what `_files` does, but nothing that was `seen` under another name."""
-    for path, status in _files(folder):
-        one = status.st_dev, status.st_ino
-        if one not in seen:
-            yield path, status.st_size
-        if status.st_nlink > 1:
-            seen.add(one)
-
-
-def _kind(path: Path) -> str:
+def _kind(path: Path, status: os.stat_result) -> str:
     """Say what a file is, by its path from the record's folder."""
+    if stat.S_ISDIR(status.st_mode):
+        return FOLDERS
     if path.parts[0] != "out":
         return "inputs and environment" if path.suffix == ".json" else "consoles"
-    if outputs.captures([path.name]):
-        return "captures"
-    return "samples of tcp_info" if outputs.is_tcp_info(path.name) else "other outputs"
+    name, packed = path.name.removesuffix(SUFFIX), ", packed" if path.suffix == SUFFIX else ""
+    if outputs.captures([name]):
+        return f"captures{packed}"
+    return f"samples of tcp_info{packed}" if outputs.is_tcp_info(name) else "other outputs"
 
 
-def _add(table: dict[str, tuple[int, int]], key: str, size: int) -> None:
+def _beside(path: Path, status: os.stat_result) -> str:
+    """Say what lies beside the records, by its path from the store."""
+    if stat.S_ISDIR(status.st_mode):
+        return FOLDERS
+    return BESIDE.get(path.parts[0], "what is no record's")
+
+
+def _add(table: dict[str, tuple[int, int]], key: str, status: os.stat_result) -> None:
     files, total = table.get(key, (0, 0))
-    table[key] = files + 1, total + size
+    table[key] = files + (not stat.S_ISDIR(status.st_mode) or key == FOLDERS), total + disk.taken(status)
 
 
 def _by_size(table: Mapping[str, tuple[int, int]]) -> dict[str, tuple[int, int]]:
@@ -330,16 +348,15 @@ def _started(record: Record) -> str:
 
 
 def _collected(store: Store, fits: Callable[[Record], str], removed: bool) -> Collection:
-    doomed: list[Doomed] = []
+    reasons: dict[Record, str] = {}
     records = list(store)
     for record in records:
-        try:
-            because = fits(record)
-        except RecordError:
-            continue
-        if because:
-            doomed.append(Doomed(record, sum(status.st_size for _, status in _files(record.folder)), because))
-    return Collection(store.root, tuple(doomed), len(records) - len(doomed), removed)
+        with suppress(RecordError):
+            if because := fits(record):
+                reasons[record] = because
+    sizes = disk.freed([record.folder for record in reasons])
+    doomed = tuple(Doomed(record, size, reasons[record]) for record, size in zip(reasons, sizes, strict=True))
+    return Collection(store.root, doomed, len(records) - len(doomed), removed)
 
 
 def _place(record: Record) -> str:

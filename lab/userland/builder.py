@@ -15,6 +15,7 @@ from pathlib import Path
 from lab import cache as caches
 from lab.building import UNFINISHED, Progress, alone, shown, terminable
 from lab.errors import MachineError
+from lab.moving import move
 from lab.userland import cache, deb, index, lock, recipe
 from lab.userland.cache import MANIFEST, TREE, Userland, UserlandMissing
 from lab.userland.index import Keys
@@ -141,7 +142,7 @@ def _make(made: Recipe, libraries: Mapping[str, bytes], wanted: Lock, mirrors: M
             (place / MANIFEST).write_text(text, encoding="utf-8")
             ready = home / found[:16]
             if cache.load(found[:16]) is None:
-                place.rename(ready)
+                move(place, ready)
         except OSError as error:
             raise MachineError(f"cannot make a userland in {home}: {error.strerror}") from None
         finally:

@@ -1,11 +1,17 @@
-"""Fetch files of a distribution's archive from the first mirror that has them."""
+"""Fetch files of a distribution's archive from the first mirror that has them.
+
+A mirror, or the name service before it, that fails for a moment is asked again: one lost answer among some hundred
+packages shall not cost the user the whole build.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import http.client
 import os
+import socket
 import tempfile
+import time
 import urllib.error
 import urllib.request
 from dataclasses import dataclass
@@ -13,6 +19,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from lab.errors import MachineError
+from lab.moving import move
 
 __all__ = ["MIRROR", "SECURITY", "Mirrors", "NotFetched", "chosen", "moment"]
 
@@ -21,10 +28,18 @@ USUAL = "http://deb.debian.org/debian"  # plain HTTP is enough: every file is ch
 ALL_TIMES = "https://snapshot.debian.org/archive/debian{part}/{time}"
 SECURITY = "-security"  # ends the address of the archive with security updates, which stands beside the main one
 SECONDS = 60.0  # without a byte
+WAITS = (1.0, 4.0, 10.0, 20.0)  # seconds, before the mirrors are asked again when one failed for the moment
+PASSING = frozenset({429, 500, 502, 503, 504})  # HTTP's answers that a later question may not get
 
 
 class NotFetched(MachineError):
     """No mirror has the file."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Failure:
+    answer: str
+    is_passing: bool  # another try may do
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,17 +50,17 @@ class Mirrors:
 
     def read(self, path: str) -> bytes:
         """Return the file at `path`. Raises NotFetched, which says what each mirror answered."""
-        answers = []
-        for url in self.urls:
-            try:
-                with urllib.request.urlopen(f"{url}/{path}", timeout=SECONDS) as answer:
-                    found: bytes = answer.read()
+        for wait in (*WAITS, None):
+            failures: list[_Failure] = []
+            for url in self.urls:
+                found = _asked(url, path)
+                if isinstance(found, bytes):
                     return found
-            except urllib.error.HTTPError as error:
-                answers.append(f"{url}: {error.code} {error.reason}")
-            except (OSError, ValueError, http.client.HTTPException) as error:
-                answers.append(f"{url}: {getattr(error, 'reason', None) or error}")
-        raise NotFetched(f"cannot fetch {path} ({'; '.join(answers)})")
+                failures.append(found)
+            if wait is None or not any(failure.is_passing for failure in failures):
+                break
+            time.sleep(wait)
+        raise NotFetched(f"cannot fetch {path} ({'; '.join(failure.answer for failure in failures)})")
 
     def download(self, path: str, sha256: str, target: Path) -> None:
         """Fetch the file at `path` into `target`, whole or not at all.
@@ -61,9 +76,28 @@ class Mirrors:
                 partial.write(content)
                 partial.close()
                 Path(partial.name).chmod(0o644)
-                Path(partial.name).rename(target)
+                move(Path(partial.name), target)
             finally:
                 Path(partial.name).unlink(missing_ok=True)
+
+
+def _asked(url: str, path: str) -> bytes | _Failure:
+    try:
+        with urllib.request.urlopen(f"{url}/{path}", timeout=SECONDS) as answer:
+            found: bytes = answer.read()
+            return found
+    except urllib.error.HTTPError as error:
+        return _Failure(f"{url}: {error.code} {error.reason}", error.code in PASSING)
+    except (OSError, ValueError, http.client.HTTPException) as error:
+        cause = getattr(error, "reason", None) or error
+        return _Failure(f"{url}: {cause}", _passes(cause))
+
+
+def _passes(cause: object) -> bool:
+    if isinstance(cause, socket.gaierror):
+        return cause.errno == socket.EAI_AGAIN
+    lost = (TimeoutError, ConnectionResetError, ConnectionAbortedError, BrokenPipeError)
+    return isinstance(cause, (*lost, http.client.IncompleteRead, http.client.RemoteDisconnected))
 
 
 def chosen(snapshot: str = "", part: str = "") -> Mirrors:

@@ -44,10 +44,10 @@ class Tree:
                 self.make_folder(path, package)
             elif member.issym():
                 self.link(path, member.linkname, package)
-            elif member.isfile() or member.islnk():
-                source = tar.extractfile(member)  # of a hard link, the file that it is another name of
-                assert source is not None
-                self.write(path, source.read(), bool(member.mode & 0o111), package)
+            elif member.islnk():
+                self.write(path, _content(tar, tar.getmember(member.linkname)), bool(member.mode & 0o111), package)
+            elif member.isfile() and not member.issparse():
+                self.write(path, _content(tar, member), bool(member.mode & 0o111), package)
             else:
                 raise MachineError(f"package {package}: {member.name} is neither a file, a folder nor a link")
 
@@ -117,3 +117,10 @@ class Tree:
         parts = path.split("/")
         above = ["/".join(parts[: count + 1]) for count in range(len(parts))]
         return any(fnmatch.fnmatchcase(each, pattern) for pattern in self._remove for each in above)
+
+
+def _content(tar: tarfile.TarFile, file: tarfile.TarInfo) -> bytes:
+    """Return what a file holds, without tarfile's own reader: an interrupt that comes while that is made is lost."""
+    assert tar.fileobj is not None  # it is open
+    tar.fileobj.seek(file.offset_data)
+    return tar.fileobj.read(file.size)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import comb, sqrt
+from math import comb, inf, isfinite, sqrt
 from statistics import fmean, stdev
 from statistics import median as middle
 from typing import Literal, Protocol
@@ -146,4 +146,5 @@ def model_error(predicted: Value | None, measured: Value | None) -> float | None
         return None
     if predicted.number == measured.number:
         return 0.0
-    return (predicted.number - measured.number) / measured.number if measured.number else None
+    error = (predicted.number - measured.number) / measured.number if measured.number else inf
+    return error if isfinite(error) else None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -27,7 +27,6 @@ __all__ = [
     "judge_records",
     "judge_stored",
     "predict_case",
-    "records_on",
     "scenario_of",
 ]
 
@@ -123,39 +122,35 @@ def scenario_of(case: Case, kernel: Mapping[str, Any] | None) -> Scenario:
     return Scenario.of(case.network, case.path, traits, case.workload, case.middleboxes)
 
 
-def records_on(kernel: str | None, clock: str | None, records: Iterable[Record]) -> Iterator[Record]:
-    """Yield the records of trials on that kernel (name, version or id; with its variants) and clock; None means any."""
-    for record in records:
-        with suppress(RecordError):
-            trial = record.trial
-            names = [trial.kernel.get(key) for key in ("name", "version", "id", "base")]
-            if "base" in trial.kernel:
-                names.append(version.series(trial.kernel["version"]))
-            if (kernel is None or kernel in names) and clock in (None, trial.clock):
-                yield record
-
-
 def judge_stored(
-    experiments: Iterable[LoadedExperiment], records: Iterable[Record], folder: Path | None = None
+    experiments: Iterable[LoadedExperiment],
+    records: Iterable[Record],
+    folder: Path | None = None,
+    kernel: str | None = None,
+    clock: str | None = None,
 ) -> tuple[JudgedClaim, ...]:
     """Judge claims by those of these records that belong to the experiments as they stand.
 
-    Of several kernels the newest counts, of several seeds the lowest (1 is the default), of several records of one
+    A run for `kernel` (name, version or id) on `clock` counts, with what it ran on the kernel's variants. Where none is
+    named: of several kernels the newest, of several seeds the lowest (1 is the default), of several records of one
     trial the last one. Predictions are kept in `folder`.
     """
     by_claim: dict[str, list[Record]] = {}
     for record in records:
         try:
-            by_claim.setdefault(record.trial.claim, []).append(record)
+            if clock in (None, record.trial.clock):
+                by_claim.setdefault(record.trial.claim, []).append(record)
         except RecordError:
             continue  # nothing says whose it is: its trial counts as not run
-    return tuple(_judged(declared, by_claim.get(declared.id, ()), folder) for declared in experiments)
+    return tuple(_judged(declared, by_claim.get(declared.id, ()), folder, kernel) for declared in experiments)
 
 
-def _judged(declared: LoadedExperiment, records: Iterable[Record], folder: Path | None) -> JudgedClaim:
+def _judged(
+    declared: LoadedExperiment, records: Iterable[Record], folder: Path | None, asked: str | None
+) -> JudgedClaim:
     cases = tuple(declared.cases())
     by_name = {case.key: case for case in cases}
-    chosen = _chosen(by_name, _current(declared, by_name, records))
+    chosen = _chosen(by_name, _current(declared, by_name, records), asked)
     plainest = sorted((each.trial for each in chosen), key=lambda trial: _plainness(by_name[trial.key], trial))
     trial = next(iter(plainest), None)
     todo = Verdict("skipped", f"not run (run `lab run {declared.id}`)")
@@ -194,25 +189,31 @@ def inputs_of(run: Case | Trial) -> bytes:
     return canonical([run.network, run.workload, list(run.probes), list(run.middleboxes)])
 
 
-def _chosen(cases: Mapping[CaseKey, Case], records: Sequence[Record]) -> tuple[Record, ...]:
-    """Choose one kernel (with its variants), clock, fabric and seed (with the samples'), and the last record of each
-    trial.
+def _chosen(cases: Mapping[CaseKey, Case], records: Sequence[Record], asked: str | None) -> tuple[Record, ...]:
+    """Choose the run for one kernel, on one clock, with one fabric and seed: the last record of each of its trials.
+
+    Trials on the kernel itself say which one a run was for, and those on its variants go with them.
     """
-    if not records:
+
+    def is_plain(record: Record) -> bool:
+        return cases[record.trial.key].kernel is None
+
+    def for_kernel(record: Record) -> str | None:
+        kernel = record.trial.kernel
+        return kernel.get("id") if is_plain(record) else kernel.get("base", kernel.get("id"))
+
+    def setting(record: Record) -> tuple[str, bool, str]:
+        return record.trial.on, record.trial.clock == cases[record.trial.key].clock, record.trial.fabric
+
+    def is_of(best: Record, record: Record) -> bool:
+        same = _has_own_tree(cases, record) or for_kernel(record) == for_kernel(best)
+        return same and setting(record) == setting(best)
+
+    named = [each for each in records if asked is None or asked in _names(cases[each.trial.key], each.trial)]
+    if not named:
         return ()
-
-    def setting(record: Record) -> tuple[str, str, bool, str]:
-        trial = record.trial
-        case = cases[trial.key]
-        return _kernel(case, trial).get("id", ""), trial.on, trial.clock == case.clock, trial.fabric
-
-    def is_own(record: Record) -> bool:
-        """Say whether it ran on a tree of its own, whatever kernel the run was for."""
-        variant = cases[record.trial.key].kernel
-        return variant is not None and variant.tree is not None
-
-    best = setting(max([each for each in records if not is_own(each)] or records, key=_rank))
-    having = [each for each in records if setting(each) == best or (is_own(each) and setting(each)[1:] == best[1:])]
+    best = max(named, key=lambda each: (is_plain(each), not _has_own_tree(cases, each), *_rank(each)))
+    having = [each for each in records if is_of(best, each)]
     seed = min(record.trial.seed for record in having)
     last: dict[tuple[CaseKey, int, int], Record] = {}
     for record in sorted(having, key=_age):
@@ -222,12 +223,25 @@ def _chosen(cases: Mapping[CaseKey, Case], records: Sequence[Record]) -> tuple[R
     return tuple(last.values())
 
 
+def _has_own_tree(cases: Mapping[CaseKey, Case], record: Record) -> bool:
+    """Say whether it ran on a tree of its own, whatever kernel the run was for."""
+    variant = cases[record.trial.key].kernel
+    return variant is not None and variant.tree is not None
+
+
+def _names(case: Case, trial: Trial) -> list[str | None]:
+    """Return what the kernel is called that the run was for."""
+    ran, meant = trial.kernel, _kernel(case, trial)
+    base = [ran["base"], version.series(ran["version"])] if case.kernel is not None and "base" in ran else []
+    return [*base, *(meant.get(key) for key in ("name", "version", "id"))]
+
+
 def _plainness(case: Case, trial: Trial) -> tuple[bool, bool, bool]:
     """Rank a trial by how well it shows the kernel and the clock that the run was for.
 
     One on a tree of its own does not, and in a run in virtual time some arms have real time of their own.
     """
-    return bool(case.kernel and case.kernel.tree), "base" in trial.kernel, trial.clock != "virtual"
+    return bool(case.kernel and case.kernel.tree), case.kernel is not None, trial.clock != "virtual"
 
 
 def _kernel(case: Case, trial: Trial) -> Mapping[str, Any]:
@@ -239,14 +253,15 @@ def _kernel(case: Case, trial: Trial) -> Mapping[str, Any]:
     return {**plain, "id": kernel["base"], "patches": []}
 
 
-def _rank(record: Record) -> tuple[bool, bool, bool, tuple[int, ...], int, tuple[float, str]]:
-    """Rank a record by how likely a reader means it: virtual time, our own fabric, no patches, the newest version, the
-    lowest seed.
+def _rank(record: Record) -> tuple[bool, bool, bool, bool, tuple[int, ...], int, tuple[float, str]]:
+    """Rank a record by how likely a reader means it: virtual time, our own fabric, a kernel without patches that is no
+    variant, the newest version, the lowest seed.
     """
     kernel = record.trial.kernel
     virtual, ours = record.trial.clock == "virtual", record.trial.fabric == FABRIC
     numbers = version.order(kernel.get("version", ""))
-    return virtual, ours, not kernel.get("patches"), numbers, -record.trial.seed, _age(record)
+    is_usual = not kernel.get("patches"), "base" not in kernel
+    return virtual, ours, *is_usual, numbers, -record.trial.seed, _age(record)
 
 
 def _age(record: Record) -> tuple[float, str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
@@ -24,7 +24,7 @@ from lab.spec.case import Case
 from lab.units import Value
 from lab.verdict.forecast import Forecast
 
-__all__ = ["Predictions", "merge", "model_hash"]
+__all__ = ["Kept", "Predictions", "kept_for", "merge", "model_hash"]
 
 
 @dataclass(frozen=True)
@@ -95,6 +95,26 @@ def merge(theirs: Path, ours: Path) -> None:
             _write(target, other)
 
 
+@dataclass(frozen=True)
+class Kept:
+    """Names what is kept of one case's prediction."""
+
+    folder: Path
+    files: frozenset[str]  # those that can be read
+    about: str  # claim, arm and point
+
+
+def kept_for(folder: Path, claims: Collection[str]) -> Iterator[Kept]:
+    """Yield what the folder `folder` keeps for these claims; what is damaged is left out, and is made again."""
+    for place in sorted(folder.glob("*")):
+        found = {file.name: kept for file in sorted(place.glob("*.json")) if (kept := _read(file))}
+        for kept in found.values():
+            if kept.get("claim") in claims:
+                about = " ".join(str(kept.get(key, "")) for key in ("claim", "arm", "point")).rstrip()
+                yield Kept(place, frozenset(found), about)
+                break
+
+
 def _made(prediction: Prediction, scenario: Scenario) -> dict[str, Any]:
     figure, why_not = None, ""
     try:
@@ -124,7 +144,7 @@ def _sources() -> Iterator[Path]:
 def _read(file: Path) -> dict[str, Any] | None:
     """Return what a file keeps, or None where it cannot be read or holds something else: it is made again then."""
     try:
-        kept: dict[str, Any] = json.loads(file.read_text())
+        kept: dict[str, Any] = msgspec.json.decode(file.read_bytes())  # which takes no infinite numbers
         msgspec.convert(kept, _Kept)
         _figure(kept)
     except (OSError, ValueError, RecursionError):  # of msgspec and of units, too

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import selectors
@@ -12,9 +13,9 @@ from typing import ClassVar
 
 from lab import outputs
 from lab.spec.task import Reader, Task, Writer
-from lab.testbed import Testbed
+from lab.testbed import Testbed, WorkloadError
 from lab.units import Duration, Size
-from lab.workload.sockets import MARGIN_SECONDS, control_congestion, stream
+from lab.workload.sockets import MARGIN_SECONDS, control_congestion, make_room, stream
 
 PORT = 5004
 BLOCK = 1 << 20
@@ -66,6 +67,7 @@ class Arrivals(Task, frozen=True):
         server.wait("the server of the arrivals", MARGIN_SECONDS)
 
     def _serve(self, port: int) -> None:
+        make_room(self.count)
         block, size = os.memfd_create("block"), self.size.bytes
         os.truncate(block, size)
         with stream(self.ip) as listener, selectors.DefaultSelector() as waiting:
@@ -86,13 +88,18 @@ class Arrivals(Task, frozen=True):
                         accepted += 1
                         continue
                     sock = key.fileobj  # type: ignore[assignment]  # nothing else is registered
-                    sent[key.fd] += os.sendfile(key.fd, block, sent[key.fd], size - sent[key.fd])
-                    if sent[key.fd] == size:
+                    if sent[key.fd] == size:  # the client has closed it: until then it has an owner
                         waiting.unregister(sock)
                         del sent[key.fd]
                         sock.close()
+                        continue
+                    sent[key.fd] += os.sendfile(key.fd, block, sent[key.fd], size - sent[key.fd])
+                    if sent[key.fd] == size:
+                        sock.shutdown(socket.SHUT_WR)
+                        waiting.modify(sock, selectors.EVENT_READ)
 
     def _fetch(self, address: tuple[str, int], due: list[int], testbed: Testbed) -> None:
+        make_room(self.count)
         scratch, flags = bytearray(BLOCK), socket.MSG_TRUNC
         start_ns, end_ns, left = [0] * self.count, [0] * self.count, [self.size.bytes] * self.count
         begin, begun, ended = time.monotonic_ns(), 0, 0
@@ -101,7 +108,10 @@ class Arrivals(Task, frozen=True):
                 wait = None if begun == self.count else max(0.0, (begin + due[begun] - time.monotonic_ns()) / 1e9)
                 for key, _ in waiting.select(wait):
                     sock: socket.socket = key.fileobj  # type: ignore[assignment]
-                    count = sock.recv_into(scratch, BLOCK, flags)
+                    try:
+                        count = sock.recv_into(scratch, BLOCK, flags)
+                    except OSError as error:
+                        raise WorkloadError(f"transfer {key.data + 1:,} of {self.count:,}: {error}") from None
                     left[key.data] -= count
                     if count and not left[key.data]:
                         end_ns[key.data] = time.time_ns()  # the FIN may come a round trip later
@@ -113,7 +123,9 @@ class Arrivals(Task, frozen=True):
                     sock = stream(self.ip)
                     sock.setblocking(False)
                     start_ns[begun] = time.time_ns()
-                    sock.connect_ex(address)
+                    refused = sock.connect_ex(address)
+                    if refused not in (0, errno.EINPROGRESS):
+                        raise WorkloadError(f"transfer {begun + 1:,} of {self.count:,}: {os.strerror(refused)}")
                     waiting.register(sock, selectors.EVENT_READ, begun)
                     begun += 1
         (testbed.out / outputs.TRANSFERS).write_text(json.dumps({"start_ns": start_ns, "end_ns": end_ns}) + "\n")

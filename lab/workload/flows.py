@@ -26,6 +26,7 @@ from lab.workload.onoff import OnOff
 from lab.workload.paced import PacedReader
 from lab.workload.program import Program
 from lab.workload.small_writes import SmallWrites
+from lab.workload.sockets import make_room
 from lab.workload.tools import Iperf, Iperf3, Ping, Qperf
 
 __all__ = ["Flow", "Flows", "Single"]
@@ -45,6 +46,7 @@ Single = (
     | RequestResponse
     | SmallWrites
 )
+FILES = 8  # that the first process has open for a flow, at most: pipes, and handles of processes
 FIRST_PORT = 10_001  # of their servers, one after another: below all that the kernel hands out by itself
 
 
@@ -149,6 +151,7 @@ class Flows(Task, frozen=True):
         """Run all of them. Raises what the first one raises that fails, by its name; the others are ended then."""
         from concurrent.futures import ThreadPoolExecutor, as_completed  # other trials start quicker without it
 
+        make_room(FILES * len(self.flows))
         stop = Event()
         with ThreadPoolExecutor(len(self.flows)) as pool, ExitStack() as undo:
             running = [

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import resource
 import socket
 from pathlib import Path
 
 from lab.testbed import WorkloadError
 
-__all__ = ["MARGIN_SECONDS", "accept", "control_congestion", "stream"]
+__all__ = ["MARGIN_SECONDS", "accept", "control_congestion", "make_room", "stream"]
 
+OTHER_FILES = 64  # that a process has open beside its connections, at most
 MARGIN_SECONDS = 60.0  # beyond a workload's own time: what is queued drains on the slowest path of any claim
 
 
@@ -28,6 +30,21 @@ def accept(ip: int, port: int, nodelay: bool = False) -> socket.socket:
         listener.listen(1)
         sock, _ = listener.accept()
     return sock
+
+
+def make_room(connections: int) -> None:
+    """Let the process have so many connections at once: usually it may open 1,024 files.
+
+    Raises WorkloadError when it may not have more.
+    """
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = connections + OTHER_FILES
+    if wanted <= soft:
+        return
+    try:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, max(wanted, hard)))
+    except (OSError, ValueError) as error:
+        raise WorkloadError(f"{connections:,} connections need as many open files, not {hard:,}: {error}") from None
 
 
 def control_congestion(sock: socket.socket, congestion: str) -> None:

@@ -20,7 +20,8 @@ import zstandard
 from lab.building import Silent
 from lab.bundler import reader
 from lab.spec import find
-from lab.usecases import bundling
+from lab.usecases import bundling, packing, upkeep
+from lab.usecases.upkeep import Wanted
 from tests.waiting import has, until
 
 CLAIM = "tcp-timestamps/header-length"
@@ -92,6 +93,16 @@ def test_it_holds_what_it_takes_to_run_the_claim_again(bundle: Path, results: Pa
 
 def test_the_same_store_makes_the_same_bytes(bundle: Path, results: Path, pages: Path, tmp_path: Path) -> None:
     bundling.bundle(find.find([CLAIM]), results, pages, tmp_path / "again", Silent())
+    assert (tmp_path / "again").read_bytes() == bundle.read_bytes()
+
+
+def test_a_packed_store_makes_the_same_bytes(
+    bundle: Path, results: Path, pages: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shutil.copytree(results, tmp_path / "store")
+    monkeypatch.setattr(packing, "LARGE", 1)
+    assert upkeep.repack(tmp_path / "store", Wanted(), "packed", Silent()).files
+    bundling.bundle(find.find([CLAIM]), tmp_path / "store", pages, tmp_path / "again", Silent())
     assert (tmp_path / "again").read_bytes() == bundle.read_bytes()
 
 

@@ -18,12 +18,13 @@ from concurrent.futures import ProcessPoolExecutor
 from functools import partial
 from pathlib import Path
 
-from tests.campaign import calls, clock, files, kills
+from tests.campaign import calls, clock, files, kills, nfs
 from tests.campaign.isolated import Broken
 from tests.campaign.runs import Reference, reference
 
-CASES = {"files": 10_000, "kills": 500, "together": 50, "calls": 300, "clock": 50, "attacks": 1}
+CASES = {"files": 10_000, "kills": 500, "together": 50, "calls": 300, "nfs": 150, "clock": 50, "attacks": 1}
 ATTACKS = ("tests/kernel/test_containment.py", "tests/kernel/test_seccomp.py", "tests/kernel/test_leaks.py")
+LONG = 100  # cases, of which one wants to hear
 ROOT = Path(__file__).parents[2]
 Found = tuple[str, str]  # what is wrong; a remark
 
@@ -56,9 +57,11 @@ def _part(part: str, count: int, seed: int, folder: Path) -> int:
     begun = time.monotonic()
     remarks: Counter[str] = Counter()
     wrong = 0
-    for case, found in _cases(part, count, seed, folder):
+    for done, (case, found) in enumerate(_cases(part, count, seed, folder), 1):
         wrong += _shown(case, seed, found)
         remarks[found[1]] += 1
+        if count >= LONG and done % (count // 10) == 0:
+            print(f"{part}: {done} of {count} after {time.monotonic() - begun:.0f} s", flush=True)
     said = "; ".join(f"{number} {remark}" for remark, number in remarks.most_common(20) if remark)
     seconds = time.monotonic() - begun
     print(f"{part}: {count} cases in {seconds:.0f} s, {wrong} wrong{f' ({said})' if said else ''}", flush=True)
@@ -96,6 +99,9 @@ def _work(part: str, seed: int, folder: Path) -> Callable[[int], str | None]:
     if part == "calls":
         number = calls.count(of)
         return lambda case: calls.fail_one(case, seed, of, number).rpartition(" ")[2]
+    if part == "nfs":
+        ways = nfs.counted(of)
+        return lambda case: nfs.disturb(case, seed, of, ways)
     work = {"kills": kills.kill, "together": kills.together, "clock": clock.jump}[part]
     return lambda case: work(case, seed, of)
 

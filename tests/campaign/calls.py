@@ -19,13 +19,15 @@ import socket
 import struct
 import tempfile
 import threading
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Protocol
 
 from tests.campaign.isolated import Broken
-from tests.campaign.runs import Reference, ended, started
+from tests.campaign.runs import Ran, Reference, ended, started
 
-__all__ = ["CALLS", "count", "fail_one"]
+__all__ = ["CALLS", "Call", "Failing", "Faults", "Listener", "count", "disturbed", "fail_one"]
 
 _SPACE = (errno.ENOSPC, errno.EIO, errno.EINTR)
 _MAKE = (errno.ENOSPC, errno.EIO, errno.ENOMEM)
@@ -59,12 +61,46 @@ GO_ON = 1
 BEGINS = re.compile(rb"/lab/cli/(__pycache__/)?app\.")  # who opens this file, or its bytecode, has started
 
 
+@dataclass(frozen=True)
+class Call:
+    """Describes a call that waits for our answer."""
+
+    name: str
+    pid: int
+    arguments: tuple[int, ...]
+
+    def is_of_file(self) -> bool:
+        """Return whether its first argument is a descriptor of something that a disk may hold: no socket, no pipe."""
+        try:
+            return str(Path(f"/proc/{self.pid}/fd/{self.arguments[0]}").readlink()).startswith("/")
+        except OSError:  # it has ended
+            return False
+
+    def text(self, place: int) -> bytes:
+        """Return the text that an argument points to."""
+        return _text(self.pid, self.arguments[place])
+
+
+class Faults(Protocol):
+    """Says which calls ask us, and what becomes of the one that is doomed."""
+
+    @property
+    def names(self) -> Mapping[int, str]:
+        """The calls that ask us, by number on x86-64."""
+
+    def counts(self, call: Call, /) -> bool:
+        """Return whether this call may be the doomed one."""
+
+    def answer(self, call: Call) -> tuple[str, int]:
+        """Say what is done about the doomed call, and return the error that it ends with; 0: it went well."""
+
+
 @dataclass
 class Listener:
     """Answers the calls of a run: of those since it began, the one with the number `doomed` fails (None: none does)."""
 
+    faults: Faults
     doomed: int | None
-    chance: random.Random
     begun: bool = False
     seen: int = 0
     failed: str = ""
@@ -98,33 +134,63 @@ class Listener:
         except OSError:  # who asked is gone
             return
         ident, pid, _, number, _, _, *arguments = ASKED.unpack(asked)
-        error = self._error(pid, number, arguments)
+        call = Call(self.faults.names[number], pid, tuple(arguments))
+        done = self._doomed(call)
+        error = self._failed(call) if done else 0
         try:
-            fcntl.ioctl(fd, SEND, ANSWER.pack(ident, 0, -error, 0 if error else GO_ON))
+            fcntl.ioctl(fd, SEND, ANSWER.pack(ident, 0, -error, 0 if done else GO_ON))
         except OSError:
             return
 
-    def _error(self, pid: int, number: int, arguments: list[int]) -> int:
+    def _doomed(self, call: Call) -> bool:
         if not self.begun:
-            self.begun = CALLS[number][0] == "openat" and bool(BEGINS.search(_text(pid, arguments[1])))
-            return 0
+            self.begun = call.name == "openat" and bool(BEGINS.search(call.text(1)))
+            return False
+        if not self.faults.counts(call):
+            return False
         self.seen += 1
-        if self.seen - 1 != self.doomed:
-            return 0
-        name, errors = CALLS[number]
-        error = self.chance.choice(errors)
-        path = _text(pid, arguments[1 if name in ("openat", "unlinkat") else 0])
-        on = f" of {path.decode(errors='replace')}" if name in ("openat", "unlinkat", "rename", "mkdir", "link") else ""
-        who = Path(f"/proc/{pid}/comm").read_text().strip()
-        self.failed = f"{name}{on} by {who}: {errno.errorcode[error]}"
+        return self.seen - 1 == self.doomed
+
+    def _failed(self, call: Call) -> int:
+        who = Path(f"/proc/{call.pid}/comm").read_text().strip()
+        said, error = self.faults.answer(call)
+        self.failed = f"{said} by {who}: {errno.errorcode.get(error, 'as if done')}"
         return error
 
 
-def count(of: Reference) -> int:
+@dataclass(frozen=True)
+class Failing:
+    """Calls that fail, whatever they are about."""
+
+    chance: random.Random
+
+    @property
+    def names(self) -> Mapping[int, str]:
+        """The calls that can fail."""
+        return {number: name for number, (name, _) in CALLS.items()}
+
+    def counts(self, _: Call) -> bool:
+        """Count every call."""
+        return True
+
+    def answer(self, call: Call) -> tuple[str, int]:
+        """Let it fail in one of its ways."""
+        errors = next(errors for name, errors in CALLS.values() if name == call.name)
+        if call.name == "openat" and not call.arguments[2] & os.O_CREAT:
+            errors = tuple(error for error in errors if error != errno.ENOSPC)  # only a new file takes room
+        if call.name == "read" and not call.is_of_file():
+            errors = (errno.EINTR,)  # there is no disk that could fail
+        path = call.text(1 if call.name in ("openat", "unlinkat") else 0).decode(errors="replace")
+        on = f" of {path}" if call.name in ("openat", "unlinkat", "rename", "mkdir", "link") else ""
+        return f"{call.name}{on}", self.chance.choice(errors)
+
+
+def count(of: Reference, faults: Callable[[Path], Faults] | None = None) -> int:
     """Return how many calls an undisturbed run makes that could fail. Raises Broken where no filter can be set."""
-    listener = Listener(None, random.Random(0))
     with tempfile.TemporaryDirectory(prefix="replab-campaign-") as scratch:
-        _run(listener, of, Path(scratch, "results"))
+        results = Path(scratch, "results")
+        listener = Listener(faults(results) if faults else Failing(random.Random(0)), None)
+        disturbed(listener, of, results)
         if not listener.seen:
             raise Broken("no system call of the run was seen")
     return listener.seen
@@ -133,34 +199,35 @@ def count(of: Reference) -> int:
 def fail_one(number: int, seed: int, of: Reference, calls: int) -> str:
     """Let one of the run's `calls` fail; return which did. Raises Broken, unless the next run ends well."""
     chance = random.Random(f"{seed}/calls/{number}")
-    listener = Listener(chance.randrange(calls), chance)
+    listener = Listener(Failing(chance), chance.randrange(calls))
     with tempfile.TemporaryDirectory(prefix="replab-campaign-") as scratch:
         results = Path(scratch, "results")
         try:
-            _run(listener, of, results)
+            disturbed(listener, of, results)
             of.holds(results)
         except Broken as broken:
             raise Broken(f"{listener.failed or 'no call failed'}: {broken}") from None
     return listener.failed
 
 
-def _run(listener: Listener, of: Reference, results: Path) -> None:
+def disturbed(listener: Listener, of: Reference, results: Path) -> Ran:
+    """Run the claim with somebody who answers its calls."""
     here, there = socket.socketpair()
-    serving, program = threading.Thread(target=listener.serve, args=(here,)), _program()
+    serving, program = threading.Thread(target=listener.serve, args=(here,)), _program(listener.faults.names)
     serving.start()  # before the run: its first call asks already
     try:
         with there:
             run = started(of.folder, results, before=lambda: _filter(program, there))
-        ended(run)
+        return ended(run)
     finally:
         listener.stop()
         serving.join()
         here.close()
 
 
-def _program() -> bytes:
+def _program(names: Collection[int]) -> bytes:
     """Return the filter: of a 64-bit program, these calls ask us, and all others pass."""
-    numbers = sorted(CALLS)
+    numbers = sorted(names)
     lines = [(LOAD, 0, 0, ARCH_AT), (IS, 0, len(numbers) + 1, X86_64), (LOAD, 0, 0, NUMBER_AT)]
     lines += [(IS, len(numbers) - place, 0, number) for place, number in enumerate(numbers)]
     lines += [(RETURN, 0, 0, ALLOW), (RETURN, 0, 0, NOTIFY)]
@@ -185,6 +252,6 @@ def _text(pid: int, address: int) -> bytes:
     try:
         with open(f"/proc/{pid}/mem", "rb", 0) as memory:
             memory.seek(address)
-            return memory.read(256).split(b"\0")[0]
+            return memory.read(4096).split(b"\0")[0]
     except (OSError, ValueError, OverflowError):
         return b""

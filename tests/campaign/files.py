@@ -14,14 +14,19 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import cache, partial
 from pathlib import Path
 
+import zstandard
+
 from lab import shipped
 from lab.course.submission import handed_in
 from lab.errors import LabError
+from lab.record import packed
 from lab.record.record import RecordError
 from lab.record.shared import SharedFolder, named
 from lab.record.store import Store
 from lab.spec import course, find
 from lab.usecases import campaign, sharing
+from lab.usecases.packing import SUFFIXES
+from tests.campaign.bundles import bundle
 from tests.campaign.isolated import Attempt, Broken, attempt, typed
 from tests.campaign.mutator import spoilt
 from tests.runner.killing import LAB
@@ -32,6 +37,7 @@ CLAIMS = ("asymmetric-mtu/mss-advertised", "ack-rate/quickack-interactive", "tcp
 SMALL = 100_000  # bytes: larger records are left out, each case copies all
 EVERYTHING = find.experiments()
 TOPOLOGIES = {name: path for name, path in find.topologies().items() if path.suffix == ".yaml"}
+GOES = (CLAIMS[:1], ("--older-than", "1"), ("--kernel", "7.2"), ("--unplanned",))  # what may go: nothing does
 SHELL = '''"""A claim of the tests."""
 
 from lab import metric
@@ -117,16 +123,20 @@ def article(chance: random.Random) -> None:
 
 
 def record(chance: random.Random) -> None:
-    """Any file of a record. Damage that the hashes guard is found; nothing else in the store changes."""
+    """Any file of a record, packed or not. Damage that the hashes guard is found; nothing else in the store changes."""
+    if chance.random() < 0.5:
+        _pack(Path("results"))
     file = chance.choice([path for path in sorted(Path("results").glob("??/*/**/*")) if path.is_file()])
     folder = next(parent for parent in file.parents if len(parent.name) == 64)
+    before = file.read_bytes()
     _spoil(file, chance)
+    same = file.suffix == packed.SUFFIX and _unpacked(file.read_bytes()) == _unpacked(before)
     with _unchanged(Path("results")):
         found = typed("store", "fsck", "--results", "results")
-        if found == 0 and (file.parent != folder or file.name == "trial.json"):
+        if found == 0 and (file.parent != folder or file.name == "trial.json") and not same:
             raise Broken(f"lab store fsck does not see that {file} was altered")
         _read(chance)
-        typed("compare", "other", "results", "--json")
+        _compare(chance)
         typed("merge", "results", "--results", "other")
     if typed("store", "fsck", "--results", "other") != 0:
         raise Broken(f"lab merge takes the damage in {file}")
@@ -141,12 +151,14 @@ def output(chance: random.Random) -> None:
     said = {"sha256": hashlib.sha256(file.read_bytes()).hexdigest(), "bytes": file.stat().st_size}
     contents["outputs"][file.relative_to(folder / "out").as_posix()] = said
     (folder / "record.json").write_text(json.dumps(contents))
+    if chance.random() < 0.5:
+        _pack(Path("results"))
     with _unchanged(Path("results")):
         if typed("store", "fsck", "--results", "results") != 0:
             raise Broken(f"lab store fsck refuses {folder}, whose hashes are right")
         for claim in CLAIMS:
             typed("show", claim, "--results", "results")
-        typed("compare", "other", "results", "--json")
+        _compare(chance)
 
 
 def prediction(chance: random.Random) -> None:
@@ -209,12 +221,34 @@ def _spoil(file: Path, chance: random.Random) -> None:
     file.write_bytes(spoilt(data, chance, file.name))
 
 
+def _pack(results: Path) -> None:
+    """Pack what `lab store pack` would, however small it is."""
+    for suffix in SUFFIXES:
+        for file in sorted(results.glob(f"??/*/out/**/*{suffix}")):
+            packed.pack(file, packed.form(file))
+            file.unlink()
+
+
+def _unpacked(data: bytes) -> bytes:
+    """Return what a packed file holds; bits of its head, and its checksum, may be spoilt without harm."""
+    try:
+        return zstandard.ZstdDecompressor().decompressobj().decompress(data)
+    except zstandard.ZstdError:
+        return b""
+
+
 def _read(chance: random.Random) -> None:
     """Type what reads a store."""
     typed("store", "du", "--results", "results")
-    typed("store", "gc", "--unplanned", "--results", "results")
+    typed("store", "gc", *chance.choice(GOES), "--results", "results")
     typed("show", chance.choice(CLAIMS), "--results", "results", *chance.choice(([], ["--json"])))
     typed("plan", CLAIMS[0], "--results", "results")
+
+
+def _compare(chance: random.Random) -> None:
+    """Compare the store with what it was, now and then: that loads every claim there is."""
+    if chance.random() < 0.25:
+        typed("compare", "other", "results", "--json")
 
 
 @contextlib.contextmanager
@@ -246,7 +280,20 @@ def _own_cache() -> None:
 
 KINDS: Mapping[str, Callable[[random.Random], None]] = {
     each.__name__: each
-    for each in (topology, trace, experiment, article, record, output, prediction, kernel, archive, plan, submission)
+    for each in (
+        topology,
+        trace,
+        experiment,
+        article,
+        record,
+        output,
+        prediction,
+        kernel,
+        archive,
+        bundle,
+        plan,
+        submission,
+    )
 }
 
 
@@ -274,5 +321,6 @@ def _warm(folder: Path) -> None:
 
 def _in(folder: Path, work: Callable[[random.Random], None], chance: random.Random) -> None:
     os.chdir(folder)
+    tempfile.tempdir = str(folder)  # a fork that ends at once leaves what it unpacked
     with contextlib.suppress(RecordError) if work is archive else contextlib.nullcontext():
         work(chance)

@@ -13,15 +13,16 @@ import tempfile
 import traceback
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from math import inf
 from pathlib import Path
 
 import lab.cli
 import lab.cli.app  # so that forks need not
+from tests.campaign.hanging import LOOK_SECONDS, Watch
 
 __all__ = ["SECONDS", "Attempt", "Broken", "attempt", "typed"]
 
 SECONDS = 10  # of CPU, after which something hangs: how long they take is the machine's affair
-WAITS = 600.0  # seconds after which something waits for ever
 MEMORY = 4 << 30
 FILE = 256 << 20
 ALLOWED = {0, 1, 2, 3}  # exit codes of the command line
@@ -46,7 +47,9 @@ def attempt(work: Callable[[], None]) -> Attempt:
             _child(work, said.fileno())
         watched = os.pidfd_open(pid)
         try:
-            waits = not select.select([watched], [], [], WAITS)[0]
+            watch, hangs = Watch(pid, inf), ""
+            while not hangs and not select.select([watched], [], [], LOOK_SECONDS)[0]:
+                hangs = watch.look()
         finally:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(pid, signal.SIGKILL)
@@ -54,8 +57,8 @@ def attempt(work: Callable[[], None]) -> Attempt:
             status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
         said.seek(0)
         text = said.read().decode(errors="replace")[-3000:]
-    if waits:
-        return Attempt(f"waits for {WAITS:g} s\n{text}")
+    if hangs:
+        return Attempt(f"{hangs}\n{text}")
     return Attempt("" if status == 0 else f"ends with {status}\n{text}")
 
 

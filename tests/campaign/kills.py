@@ -11,8 +11,9 @@ import tempfile
 import time
 from pathlib import Path
 
+from tests.campaign.hanging import Watch, descendants
 from tests.campaign.isolated import Broken
-from tests.campaign.runs import Reference, descendants, ended, gone, started
+from tests.campaign.runs import CPU, Reference, ended, gone, started
 from tests.runner.killing import LAB
 
 __all__ = ["kill", "together"]
@@ -54,7 +55,8 @@ def together(number: int, seed: int, of: Reference) -> None:
         runs = [started(of.folder, results)]
         time.sleep(chance.uniform(0, of.seconds))
         runs.append(started(of.folder, results))
-        while any(run.poll() is None for run in runs):
+        watches = [Watch(run.pid, CPU) for run in runs]
+        while any(run.poll() is None for run in runs) and not any(watch.look() for watch in watches):
             _beside(chance.choice([["gc", "test", "--yes"], ["gc", "--older-than", "0", "--yes"], ["du"]]), results)
             time.sleep(chance.uniform(0, of.seconds / 2))
         for run in runs:

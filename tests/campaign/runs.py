@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import signal
 import subprocess
@@ -13,13 +12,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from lab.record.store import Store
+from lab.usecases import upkeep
+from tests.campaign.hanging import LOOK_SECONDS, Watch, descendants
 from tests.campaign.isolated import ALLOWED, Broken
 from tests.runner.killing import CLAIM, LAB, TWO
 
-__all__ = ["SECONDS", "Ran", "Reference", "descendants", "ended", "reference", "started"]
+__all__ = ["CPU", "Ran", "Reference", "ended", "reference", "started"]
 
-SECONDS = 300.0  # after which a run hangs, on a machine with much else to do; alone it takes two
-ENDS = 20.0  # after which what a dead run started should have gone
+CPU = 60.0  # seconds of a run or a guest, after which it hangs: it takes two
 
 
 @dataclass(frozen=True)
@@ -36,11 +36,8 @@ class Reference:
         again = ended(started(self.folder, results, env))
         if again.code != self.code:
             raise Broken(f"run again, it ends with {again.code} instead of {self.code}: {again.said}")
-        checked = subprocess.run(
-            [LAB, "store", "fsck", "--json", "--results", results], capture_output=True, text=True, cwd=self.folder
-        )
-        if checked.returncode:
-            raise Broken(f"lab store fsck: {json.loads(checked.stdout)['faults']}")
+        if faults := upkeep.check(results).faults:
+            raise Broken(f"lab store fsck: {faults}")
         if left := [path.name for path in (results / ".staging").glob("*")]:
             raise Broken(f"left behind: {left}")
         if (found := _outputs(results)) != self.outputs:
@@ -89,13 +86,17 @@ def started(
 
 def ended(run: subprocess.Popen[str]) -> Ran:
     """Wait for a run that nobody killed. Raises Broken when it hangs, shows a traceback, or ends as none should."""
-    try:
-        said = run.communicate(timeout=SECONDS)[1]
-    except subprocess.TimeoutExpired:
-        for pid in (run.pid, *descendants(run.pid)):
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGKILL)
-        raise Broken(f"hangs for {SECONDS:g} s: {run.communicate()[1]}") from None
+    watch = Watch(run.pid, CPU)
+    while True:
+        try:
+            said = run.communicate(timeout=LOOK_SECONDS)[1]
+            break
+        except subprocess.TimeoutExpired:
+            if hangs := watch.look():
+                for pid in (run.pid, *descendants(run.pid)):
+                    with contextlib.suppress(ProcessLookupError):
+                        os.kill(pid, signal.SIGKILL)
+                raise Broken(f"{hangs}: {run.communicate()[1]}") from None
     if "Traceback (most" in said or run.returncode not in ALLOWED:
         raise Broken(f"ends with {run.returncode}: {said}")
     return Ran(run.returncode, said)
@@ -103,25 +104,12 @@ def ended(run: subprocess.Popen[str]) -> Ran:
 
 def gone(pids: Iterator[int]) -> None:
     """Wait until these processes have ended. Raises Broken for one that does not."""
-    until = time.monotonic() + ENDS
     for pid in pids:
+        watch = Watch(pid, CPU)
         while _lives(pid):
-            if time.monotonic() > until:
-                raise Broken(f"a process lives on: {Path(f'/proc/{pid}/cmdline').read_text()}")
-            time.sleep(0.05)
-
-
-def descendants(pid: int) -> list[int]:
-    """Every process below this one."""
-    children: dict[int, list[int]] = {}
-    for stat in Path("/proc").glob("[0-9]*/stat"):
-        with contextlib.suppress(OSError):
-            children.setdefault(int(stat.read_text().rpartition(")")[2].split()[1]), []).append(int(stat.parent.name))
-    found, left = [], [pid]
-    while left:
-        found += (below := children.get(left.pop(), []))
-        left += below
-    return found
+            if hangs := watch.look():
+                raise Broken(f"a process lives on, and {hangs}: {Path(f'/proc/{pid}/cmdline').read_text()}")
+            time.sleep(LOOK_SECONDS)
 
 
 def _lives(pid: int) -> bool:

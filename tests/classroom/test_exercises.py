@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,9 +18,12 @@ from lab.cli import keeping
 from lab.cli.app import app
 from lab.course.lesson import Lesson
 from lab.course.outcome import Judge
+from lab.metric import window_settled
 from lab.report import notebooks, stored
+from lab.report.drawing import LivePicture
 from lab.spec import course
-from lab.spec.exercise import Answer, Choose, Predict, Reach
+from lab.spec.exercise import Answer, Choose, Predict, Reach, Said
+from lab.spec.experiment import Experiment
 from lab.units import Value
 
 FOLDER = shipped.folder() / "notebooks" / "classroom"
@@ -33,9 +37,12 @@ MISTAKES: list[tuple[str, str, Answer, str]] = [
     ("1-timestamps", "larger-packets", 6000, "Solve for the MTU"),
     ("1-timestamps", "larger-packets", 6040, "% off, the goal is"),
     ("2-windows", "one-window", 100, "link's rate"),
+    ("2-windows", "one-window", 101.6, "both ways"),
     ("2-windows", "buffer", 500_000, "rate x round trip"),
     ("2-windows", "buffer", 2_000_000, "full long before"),
     ("3-acks", "acks", 81_275, "every segment"),
+    ("3-acks", "acks", 325_103.6, "You said 325,104, the kernel did 40,633: 700 % too high."),
+    ("3-acks", "acks", 0.0406, "times too little. Are there bits"),
     ("3-acks", "wait", 12, "second frame"),
     ("4-small-writes", "stall", 60.0, "not each write"),
     ("4-small-writes", "nodelay", 1, "holds writes back"),
@@ -50,6 +57,7 @@ MISTAKES: list[tuple[str, str, Answer, str]] = [
     ("6-sawtooth", "queue", 10, "still fill the path"),
     ("7-bufferbloat", "fifo", 20, "empty path"),
     ("7-bufferbloat", "fq-codel", 300, "a queue for each flow"),
+    ("7-bufferbloat", "fq-codel", 25, "what CoDel lets a queue keep"),
     ("7-bufferbloat", "limit", 100, "1.23 ms"),
 ]
 
@@ -212,7 +220,7 @@ def test_mistakes_are_told_how_far_off_they_are_and_what_to_think_of(results: Pa
 def test_figures_say_whose_the_figure_is(results: Path) -> None:
     """Nobody reads an article here: there is what a student said, and a goal."""
     lesson = Lesson(course.load("2-windows"), Judge(results))
-    said, goal = ("one-window", 100, "you said: 100.0 Mbit/s"), ("buffer", 500_000, "goal: 93.00 Mbit/s")
+    said, goal = ("one-window", 100, "you said: 100 Mbit/s"), ("buffer", 500_000, "goal: ≥ 93 Mbit/s")
     for step, answer, whose in (said, goal):
         drawn = lesson.say(step, answer).run().plot("bars").text
         assert whose in drawn
@@ -220,10 +228,52 @@ def test_figures_say_whose_the_figure_is(results: Path) -> None:
 
 
 @pytest.mark.guest
-def test_the_bound_that_the_formula_gives_is_right(results: Path) -> None:
-    """12 / (6041 - 40) is the first cost below 0.2 %; see the mistake of 6040."""
-    exercise = course.load("1-timestamps")
-    assert Judge(results).judge(exercise, exercise.step("larger-packets"), 6041).verdict == "right"
+@pytest.mark.parametrize(
+    ("name", "step", "answer"),
+    [
+        ("1-timestamps", "larger-packets", 6041),  # 12 / (6041 - 40) is the first cost below 0.2 %; see 6040
+        ("2-windows", "buffer", 787_293),  # 500,000 * 2280 / 1448: its window still grows at the end
+    ],
+)
+def test_what_the_formula_gives_is_right(results: Path, name: str, step: str, answer: int) -> None:
+    exercise = course.load(name)
+    assert Judge(results).judge(exercise, exercise.step(step), answer).verdict == "right"
+
+
+@pytest.mark.guest
+def test_an_answer_whose_trial_has_no_figure_stops_nobody_elses(results: Path) -> None:
+    exercise = course.load("2-windows")
+    step = exercise.step("one-window")
+    assert isinstance(step, Predict)
+
+    def unmeasured(said: Said) -> Experiment:
+        return replace(step.experiment(said), metric=window_settled(interface="none"))
+
+    outcome = Judge(results).judge(exercise, replace(step, experiment=unmeasured), 50)
+    assert outcome.verdict == "broken"
+    assert outcome.says.startswith("50 cannot be judged: ")
+
+
+@pytest.mark.guest
+def test_a_caption_speaks_of_no_idle_time_where_there_is_none(results: Path) -> None:
+    seen = Lesson(course.load("2-windows"), Judge(results)).say("one-window", 50).run()
+    assert "Grey" not in seen.plot("io_graph", start=1.5).text
+
+
+@pytest.mark.guest
+def test_what_a_student_sees_is_in_the_courses_words(results: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    seen = Lesson(course.load("6-sawtooth"), Judge(results)).say("queue", 64).run()
+    assert "reproduced" not in capsys.readouterr().err
+    assert "seen.packets()" in seen._repr_html_()
+    assert "captures/" not in seen._repr_html_(), "nothing is there before it is opened"
+
+
+@pytest.mark.guest
+def test_the_flow_can_be_seen_in_a_notebook_that_nobody_trusts(results: Path) -> None:
+    """Jupyter shows such a one's pictures, not its drawings."""
+    flow = Lesson(course.load("6-sawtooth"), Judge(results)).say("queue", 64).run().flow()
+    assert isinstance(flow, LivePicture)
+    assert "round trip, ms" in flow.text
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -254,6 +304,23 @@ def test_a_figure_keeps_the_unit_it_was_said_in() -> None:
     step = exercise.step("with-timestamps")
     assert isinstance(step, Predict)
     assert step.claimed(941.5).value == Value.of("941.5 Mbit/s")
+
+
+def test_an_answer_may_be_computed(tmp_path: Path) -> None:
+    """The course says so, and a division has more digits than any unit, or a fraction of zero."""
+    exercise = course.load("1-timestamps")
+    computed = Lesson(exercise, Judge(tmp_path)).say("with-timestamps", 1000 * 1448 / 1538)
+    assert repr(computed) == "You say 941.4824 Mbit/s. Now run it."
+    for name in NAMES:
+        exercise = course.load(name)
+        for step in exercise.exercise.steps:
+            if isinstance(step, Predict):
+                assert exercise.experiment(step, 1000 / 3).experiment.arms
+            elif isinstance(step, Reach) and not step.options:
+                assert step.why_not(step.low + 0.5)
+                assert not step.why_not(float(step.low))
+                assert isinstance(step.chosen(float(step.low)), int)
+                assert exercise.experiment(step, float(step.low)).experiment.arms
 
 
 def test_a_setting_out_of_bounds_runs_nothing() -> None:

@@ -57,6 +57,11 @@ def test_packets_are_chosen_by_the_number_that_they_are_shown_with(first: int, c
     assert "".join(row["No."] for row in rows([SYN, OTHER, SYN_ACK, DATA], first, count)) == shown
 
 
+def test_a_table_has_no_column_that_says_nothing() -> None:
+    assert "MSS" in rows([SYN, DATA])[0]
+    assert "MSS" not in rows([DATA, ACK])[0]
+
+
 def test_the_capture_is_kept_whole() -> None:
     rows([SYN, SYN_ACK], first=2)
     assert Path("captures/kept.pcap").read_bytes() == Path("found.pcap").read_bytes()

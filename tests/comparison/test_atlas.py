@@ -159,3 +159,11 @@ def test_what_an_atlas_takes() -> None:
     assert [each.id for each in making.wanted(["tcp-nodelay/piggyback"])] == ["tcp-nodelay/piggyback"]
     with pytest.raises(InputError, match="two kernels or more"):
         making._names([])
+
+
+def test_each_entry_names_its_trials_and_no_table_hides_its_kernels(atlas: Atlas) -> None:
+    """A table of class `bed` has no labels on a narrow screen, where its head is hidden."""
+    pages = atlas.pages()
+    assert f"<code>{'a' * 16}</code>" in pages["share.html"]
+    assert 'data-label="6.1"' in pages["index.html"]
+    assert not [name for name in ("index.html", "share.html", "tick.html") if 'cards bed"' in pages[name]]

@@ -26,7 +26,8 @@ LAB = Path(sys.executable).with_name("lab")
 PATCHES = Path(__file__).parent / "patches"
 DELAYED = "\tato = min_t(u32, ato, tcp_delack_max(sk));"
 QUEUED = "div_u64((u64)READ_ONCE(ssk->sk_wmem_queued) << 32, pace)"
-COMMITS = (  # (file of net, what stands there, what then does, subject): the third and the seventh are to be found
+TIMEOUT = "jiffies_to_usecs(TCP_RTO_MIN)"
+COMMITS = (  # (file of net, what stands there, what then does, subject): the third, seventh and tenth are to be found
     ("ipv4/tcp_input.c", "\n", "\n/* one */\n", "a remark"),
     ("ipv4/tcp_timer.c", "\n", "\n/* two */\n", "another remark"),
     ("ipv4/tcp_output.c", DELAYED, "\tato = HZ * 3 / 50;", "wait a little longer"),
@@ -35,6 +36,9 @@ COMMITS = (  # (file of net, what stands there, what then does, subject): the th
     ("mptcp/options.c", "\n", "\n/* three */\n", "a third remark"),
     ("mptcp/protocol.c", QUEUED, "READ_ONCE(ssk->sk_wmem_queued)", "compare what is queued in bytes"),
     ("mptcp/token.c", "\n", "\n/* four */\n", "a fourth remark"),
+    ("ipv4/tcp_recovery.c", "\n", "\n/* five */\n", "a fifth remark"),
+    ("ipv4/tcp_ipv4.c", TIMEOUT, "jiffies_to_usecs(TCP_RTO_MIN - HZ / 100)", "retransmit a little sooner"),
+    ("ipv4/tcp_cong.c", "\n", "\n/* six */\n", "a sixth remark"),
 )
 
 
@@ -86,7 +90,7 @@ def test_an_identical_rebuild_differs_nowhere(kernel: UmlKernel, here: Path, tmp
 
 @pytest.fixture(scope="module")
 def history(kernel: UmlKernel, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The packaged source in git, and eight commits on top of it: HEAD~8 to HEAD."""
+    """The packaged source in git, and eleven commits on top of it: HEAD~11 to HEAD."""
     tree = tmp_path_factory.mktemp("history") / "linux"
     found = source.resolve(folder(), kernel.name, False, Silent())
     source.unpack(source.fetch(folder(), found, Silent()), tree, build("compiler", Silent()))
@@ -108,7 +112,7 @@ def git(where: Path, *arguments: str) -> None:
 
 
 def test_bisect_names_the_commit(history: Path, here: Path) -> None:
-    ends = ("--tree", str(history), "--good", "HEAD~8", "--bad", "HEAD~3")
+    ends = ("--tree", str(history), "--good", "HEAD~11", "--bad", "HEAD~6")
     code, answer = lab_says(here, "bisect", *ends, "ack-rate/quickack-interactive")
     assert (code, [each["subject"] for each in answer["commits"]]) == (0, ["wait a little longer"])
     assert {each["subject"]: each["outcome"] for each in answer["tested"]}["a typing mistake"] == "skip"
@@ -118,7 +122,15 @@ def test_bisect_names_the_commit(history: Path, here: Path) -> None:
 
 def test_bisect_names_the_commit_that_changed_the_scheduler(history: Path, here: Path) -> None:
     """Of two paths, at another rate each: what a claim of Multipath TCP measures, or its packets."""
-    ends = ("--tree", str(history), "--good", "HEAD~3", "--bad", "HEAD")
+    ends = ("--tree", str(history), "--good", "HEAD~6", "--bad", "HEAD~3")
     code, answer = lab_says(here, "bisect", *ends, "simult-flows/share-of-rates")
     assert (code, [each["subject"] for each in answer["commits"]]) == (0, ["compare what is queued in bytes"])
     assert any(case["divergence"] for case in answer["change"]["cases"])
+
+
+def test_bisect_names_the_commit_that_changed_the_timeout(history: Path, here: Path) -> None:
+    """By a figure alone: the claim leaves no capture, only when a sender gave up."""
+    ends = ("--tree", str(history), "--good", "HEAD~3", "--bad", "HEAD")
+    code, answer = lab_says(here, "bisect", *ends, "folk-tuning/retries2")
+    assert (code, [each["subject"] for each in answer["commits"]]) == (0, ["retransmit a little sooner"])
+    assert answer["change"]["change"] == "figure moved"

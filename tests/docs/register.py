@@ -17,6 +17,9 @@ TYPED = (
     "lab store gc --unplanned",
     "lab store gc --unplanned --older-than 30 --yes",
     "lab store fsck",
+    "lab store pack",
+    "lab store pack --older-than 30",
+    "lab store unpack",
     "lab shell lossy -c 'ping -4 -c 600 receiver' --clock virtual --seed 2",
 )
 

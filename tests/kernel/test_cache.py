@@ -6,6 +6,7 @@ import hashlib
 import json
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -59,6 +60,27 @@ def test_half_made_kernels_are_not_there(home: Path) -> None:
     put(home, "7.2", "7.2.13-1", "a" * 16)
     (home / ("a" * 16) / "kernel.json").write_text("{")
     (home / ("b" * 16)).mkdir()
+    assert installed() == []
+
+
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        lambda plain: {**plain, "version": {"a": 1}},
+        lambda plain: {**plain, "hz": "fast"},
+        lambda plain: {**plain, "patches": [None]},
+        lambda plain: {**plain, "unknown": 1},
+        lambda plain: {key: value for key, value in plain.items() if key != "id"},
+        lambda plain: [plain],
+    ],
+)
+def test_a_kernel_that_says_something_else_is_not_there(home: Path, spoil: Callable[[Any], Any]) -> None:
+    kernel = put(home, "7.2-mine", "7.2.13-1", "a" * 16, patches=("mine.patch",))
+    assert installed() == [kernel]
+    record = home / ("a" * 16) / "kernel.json"
+    record.write_text(json.dumps(spoil(json.loads(record.read_text()))))
+    assert installed() == []
+    record.write_text("[" * 100_000 + "]" * 100_000)
     assert installed() == []
 
 

@@ -127,9 +127,11 @@ def test_patches_go_on_a_copy_and_off_it_again(tree: Path, tmp_path: Path) -> No
     assert compiled(tree) == ["part.c"]
     (tree / "main.c").write_text(MAIN + "\n")
     build(tree=tree, patches=[patch])
+    assert compiled(tree) == ["main.c"]
     assert not (tree / "added.c").exists()
     (tree / "part.c").write_text("int part = 3;\n")
     build(tree=tree)
+    assert compiled(tree) == ["part.c"]
 
 
 def test_a_variant_may_be_built_from_a_tree(tree: Path, tmp_path: Path) -> None:

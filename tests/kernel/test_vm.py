@@ -157,15 +157,15 @@ def test_a_trials_folder_comes_last_and_the_console_stays_out(monkeypatch: pytes
     (tmp_path / "modules.cpio").write_bytes(b"MODS")
     folder = tmp_path / "trial"
     (folder / "boot").mkdir(parents=True)
-    for name in ("boot/job.json", "trial.json", "console.log"):
+    for name in ("boot/cmdline", "trial.json", "console.log"):
         (folder / name).write_text(name)
     written = (folder / initrd.make(folder, tmp_path, tmp_path / "modules.cpio")).read_bytes()
     assert written[:8] == b"MODSROOT"
     found = entries(written[8:])
-    assert found["trial/boot/job.json"][1] == b"boot/job.json"
+    assert found["trial/boot/cmdline"][1] == b"boot/cmdline"
     assert "trial/console.log" not in found
     assert "trial/out" in found
-    for name in ("boot/job.json", "trial.json"):
+    for name in ("boot/cmdline", "trial.json"):
         os.utime(folder / name, (1, 1))
         (folder / name).chmod(0o600)
     initrd.make(folder, tmp_path, tmp_path / "modules.cpio")

@@ -13,7 +13,7 @@ from scapy.layers.inet6 import IPv6, IPv6ExtHdrDestOpt, IPv6ExtHdrFragment, IPv6
 from scapy.layers.l2 import ARP, Dot1Q, Ether
 from scapy.packet import Packet, Raw
 
-from lab.metric import capture
+from lab.metric import capture, pcap
 from lab.metric.capture import ACK, SYN, Capture, CaptureError, Flow
 from lab.metric.options import Options
 from tests.kinds import Save
@@ -69,14 +69,22 @@ def test_reading_in_blocks_changes_nothing(save: Save, monkeypatch: pytest.Monke
     """What a block holds, IPv6 or not, is of no matter to another's packets."""
     path = save([bytes(packet) for packet in (*ODD, *reversed(ODD))])
     whole = Capture(path)
-    columns = (*capture._COMMON, *capture._RARE)
-    expected = {name: getattr(whole, name) for name in columns if name != "key"} | {"flow": whole.flow}
-    flows = whole.flows
+    names = [name for name, each in vars(Capture).items() if isinstance(each, capture._Column)]
+    expected = dict(zip(names, whole.columns(*names), strict=True))
+    census = whole.census
+    options = [whole.options(packet) for packet in range(len(whole))]
     monkeypatch.setattr(capture, "_BLOCK", block)
+    monkeypatch.setattr(pcap, "_WINDOW", 300)
+    monkeypatch.setattr(pcap, "_KEPT", 1)
     parts = Capture(path)
-    assert parts.flows == flows
+    assert parts.options(len(whole) - 1) == options[-1]
+    assert (parts.flows, parts.census.carried.tolist()) == (census.flows, census.carried.tolist())
+    assert len(parts) == len(whole)
     for name, column in expected.items():
         assert (getattr(parts, name) == column).all(), name
+    assert [parts.options(packet) for packet in range(len(whole))] == options
+    with pytest.raises(IndexError):
+        parts.options(len(whole))
 
 
 @pytest.mark.parametrize("snap", [65535, 128])

@@ -79,7 +79,8 @@ def test_sequence_numbers_unwrap(save: Save, segment: Segment, isn: int, steps: 
 def test_goodput_over_time_adds_up() -> None:
     connection = bulk(Capture(RECORDED))
     _, rates = connection.goodput_over_time(10_000_000)
-    assert rates.sum() * 0.01 / 8 == connection.acked[1][-1]
+    assert connection.acked_ns is not None
+    assert rates.sum() * 0.01 / 8 == connection._acked_at(np.array(connection.acked_ns))[0]
     start = connection.start_ns
     assert connection.goodput(start, start + 10**9) == pytest.approx(
         8 * connection._acked_at(np.array([start + 10**9]))[0]

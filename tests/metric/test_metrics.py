@@ -138,3 +138,11 @@ def test_iperf(record: Keep) -> None:
     assert metric.iperf_goodput()(record({"iperf.server.csv": said})) == Value(211185388, "bit/s")
     with pytest.raises(MetricError, match="no output"):
         iperf_bits_per_second("")
+
+
+@pytest.mark.parametrize("measure", [metric.mss_in("SYN"), metric.fragments()])
+@pytest.mark.parametrize("damage", [b"no capture at all, whoever reads it", RECORDED.read_bytes()[:20], b""])
+def test_scapy_is_given_no_file_that_is_none(record: Keep, measure: metric.Metric, damage: bytes) -> None:
+    done = record({"capture.sender.eth0.pcap": damage})
+    with pytest.raises(metric.CaptureError, match=r"capture\.sender\.eth0\.pcap: "):
+        measure(done)

@@ -58,7 +58,8 @@ def test_when_a_burst_is_put_off(case: Deferral) -> None:
     sender.wstamp_ns = sender.clock_cache - case.since_last
     sender.rtx_queue.append(Skb(sender.snd_nxt, tstamp=sender.clock_cache - case.head_sent))
     sender.fin = case.fin
-    assert sender._tso_should_defer(case.length, max_segs=10, last=case.last) == case.defers
+    send_win, cong_win = case.snd_wnd - case.packets_out * MSS, (case.cwnd - case.packets_out) * MSS
+    assert sender._tso_should_defer(case.length, 10, case.last, send_win, cong_win) == case.defers
 
 
 def acked(cubic: Cubic, now: int, segments: int = 10, rtt: int = 10_000, una: int = 1, nxt: int = 1 << 30) -> None:

@@ -127,9 +127,7 @@ IN_METRICS = (
         "one ACK too many is counted",
         "metrics",
         {"ack-rate/slow-reader-thins-acks": OFF},
-        edits=(
-            Edit(f"{METRICS}/acks.py", "return Value(acked / (len(numbers) - 1)", "return Value(acked / len(numbers)"),
-        ),
+        edits=(Edit(f"{METRICS}/acks.py", "return Value(acked / (count - 1)", "return Value(acked / count"),),
     ),
     Defect(
         "a segment's payload includes its TCP options",
@@ -163,8 +161,8 @@ IN_METRICS = (
         edits=(
             Edit(
                 f"{METRICS}/flow.py",
-                "np.where(flags & SYN > 0, 0, shift or 0)",
-                "np.where(flags & SYN > 0, 0, max((shift or 0) - 1, 0))",
+                "np.where(flags & SYN > 0, 0, self.shift)",
+                "np.where(flags & SYN > 0, 0, max(self.shift - 1, 0))",
             ),
         ),
     ),

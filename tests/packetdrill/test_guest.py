@@ -38,7 +38,8 @@ LISTEN = """\
 DEFAULTS = "#!/bin/sh\nsysctl -q net.ipv4.tcp_rmem='4096 540000 15728640' net.ipv4.tcp_timestamps=1\n"
 EXACT = f"// An acknowledgement of two segments comes at once.\n`./defaults.sh`\n{LISTEN}"
 EXACT += "+.1 < P. 1:2001(2000) ack 1 win 257\n+0 > . 1:1(0) ack 2001\n"
-TIMEOUT = f"// The first retransmission comes after 200 ms and more.\n--ip_version=ipv4\n`./defaults.sh`\n{LISTEN}"
+TIMEOUT = "// The first retransmission comes after 200 ms and more.\n--ip_version=ipv4\n`./defaults.sh`\n"
+TIMEOUT += LISTEN.replace("+.1 < . ", "+.01 < . ")  # to 100 ms of round trip it adds 200, whatever the minimum
 TIMEOUT += "+.1 write(4, ..., 1000) = 1000\n+0 > P. 1:1001(1000) ack 1\n+.2~+.4 > P. 1:1001(1000) ack 1\n"
 LOOSE = EXACT.replace("+0 > S.", "+.002 > S.")
 WRONG = EXACT.replace("ack 2001\n", "ack 1001\n")

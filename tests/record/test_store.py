@@ -78,6 +78,15 @@ def test_committed_record_is_found_by_its_trial(tmp_path: Path) -> None:
     assert [each.address for each in store] == [trial().address]
 
 
+def test_what_was_loaded_is_known_when_the_record_has_gone(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    kept = record(store)
+    kept.load()
+    store.remove(kept.address)
+    assert (kept.trial, kept.environment, kept.host) == (trial(), {"kernel": "Linux"}, {"wall": 1.5})
+    assert set(kept.outputs) == {"ping.txt", "ping.json"}
+
+
 def test_identical_trials_leave_identical_bytes(tmp_path: Path) -> None:
     first, second = record(Store(tmp_path / "a")), record(Store(tmp_path / "b"))
     for name in ("record.json", "trial.json"):
@@ -201,6 +210,12 @@ def damage_nesting(found: Record) -> None:
     (found.folder / "record.json").write_text("[" * 100_000)
 
 
+def damage_text(found: Record) -> None:
+    """Bytes that are no UTF-8, in a name: the parser has no error of its own for them."""
+    path = found.folder / "trial.json"
+    path.write_bytes(path.read_bytes().replace(b'"claim"', b'"cl\xf4im"'))
+
+
 def damage_name(found: Record) -> None:
     path = found.folder / "record.json"
     contents = json.loads(path.read_text())
@@ -215,9 +230,16 @@ def damage_length(found: Record) -> None:
     path.write_text(json.dumps(contents))
 
 
+def damage_space(found: Record) -> None:
+    path = found.folder / "trial.json"
+    path.write_text(path.read_text().replace("\n ", "\n  ", 1))
+
+
 @pytest.mark.parametrize(
     ("damage", "message"),
     [
+        (damage_space, "trial.json was altered"),
+        (damage_text, "trial.json cannot be read"),
         (damage_nesting, "record.json cannot be read: maximum recursion depth"),
         (damage_name, "record.json cannot be read: '../trial.json' is no name of an output"),
         (damage_length, "out/x+ cannot be read: File name too long"),
@@ -234,6 +256,21 @@ def test_damage_is_named(tmp_path: Path, damage, message: str) -> None:  # type:
     (found,) = Store(tmp_path)
     with pytest.raises(RecordError, match=message):
         found.verify()
+
+
+def test_another_trials_inputs_are_not_read_as_its_own(tmp_path: Path) -> None:
+    damage_trial(record(Store(tmp_path)))
+    (found,) = Store(tmp_path)
+    with pytest.raises(RecordError, match=rf"^{found.folder} is damaged: trial.json is another trial's$"):
+        _ = found.trial
+
+
+def test_inputs_that_went_after_they_were_read_are_named(tmp_path: Path) -> None:
+    kept = record(Store(tmp_path))
+    kept.load()
+    (kept.folder / "trial.json").unlink()
+    with pytest.raises(RecordError, match=r"trial.json cannot be read: No such file or directory"):
+        kept.verify()
 
 
 def test_damaged_record_can_be_removed_and_run_again(tmp_path: Path) -> None:

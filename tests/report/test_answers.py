@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from math import inf
 from pathlib import Path
 
@@ -13,7 +14,9 @@ from hypothesis import strategies as st
 
 import lab
 from lab.report.article import Article
-from lab.report.dots import _limit, _place, dots
+from lab.report.dots import _beside, _interval, _limit, _place, dots
+from lab.units import Value
+from lab.verdict import Verdict
 
 Toy = Callable[[], Article]
 
@@ -39,6 +42,15 @@ def test_the_answer_comes_first(told: Article) -> None:
     assert [page.index(part) for part in parts] == sorted(page.index(part) for part in parts)
     assert "<strong>1</strong>" in page
     assert "not reproduced</span> (1 demonstrated)" in page, "how well the failures are explained"
+
+
+@pytest.mark.usefixtures("told")
+def test_nothing_was_found_where_nothing_was_run() -> None:
+    """The answer is about trials that were made elsewhere: a store without any shows none of it."""
+    page = lab.article("toy", "empty")._repr_html_()
+    assert "<h1>A toy &amp; more" in page
+    assert "Because" not in page
+    assert "skipped</span>" in page
 
 
 def test_a_link_to_the_source_is_as_short_as_its_host(here: Path, toy: Toy) -> None:
@@ -80,6 +92,56 @@ def test_a_witness_of_the_same_figure_stands_in_its_claims_row(
     assert "dot witness" not in dots(toy().filter(where=lambda claim: claim.name == "header")).text, (
         "it explains nothing"
     )
+
+
+def test_a_row_says_what_a_bare_number_is_of(told: Article) -> None:
+    sweep, header, rate = re.findall(r"<li>.*?</li>", dots(told).text)
+    assert re.search(r'a limit</a> <span class="about"><span title="[^"]+">any drops</span></span>', sweep)
+    assert "about" not in header + rate, "a unit says it"
+
+
+def test_a_row_says_nothing_twice(here: Path, toy: Toy) -> None:
+    about = here / "experiments" / "toy" / "article.yaml"
+    about.write_text(about.read_text() + "story: {sweep: no any drops}\n")
+    row = next(row for row in re.findall(r"<li>.*?</li>", dots(toy()).text) if "#sweep" in row)
+    assert "about" not in row
+
+
+def test_a_verdict_says_what_its_bare_numbers_are_of(told: Article) -> None:
+    assert re.fullmatch(r'<span title="[^"]+">any drops</span>: 1 and 0 measured, as reported', told["sweep"].reason)
+    assert told["header"].reason.startswith("32\N{NO-BREAK SPACE}B measured"), "a unit says it"
+
+
+def test_a_claim_without_packets_says_so_and_has_its_trials(told: Article) -> None:
+    without = "No packets were captured"
+    section = told["rate"]._repr_html_()
+    assert section.index(without) < section.index("<details>")
+    assert re.search(r'<p class="about">[^<]*Records: only: <a href="[^"]+"[^>]*>trial</a></p>', section)
+    assert without not in told["header"]._repr_html_()
+    assert without not in told["unrun"]._repr_html_(), "it may have some when it is run"
+
+
+def test_an_arrow_of_what_explains_lies_beside_that_of_what_was_measured(
+    here: Path, keep: Callable[..., object], toy: Toy
+) -> None:
+    source = here / "experiments" / "toy" / "header.py"
+    text = source.read_text().replace('Reported("20 B"', 'Reported("2 B"').replace('Reported("32 B"', 'Reported("2 B"')
+    source.write_text(text.replace("Exactly(", "AtLeast(").replace("import Arm,", "import Arm, AtLeast,"))
+    keep("header")
+    drawn = dots([*toy().filter(where=lambda claim: claim.name in ("header", "sweep"))]).text
+    assert 'class="dot beyond witness"' in drawn
+    assert 'class="dot beyond"' in drawn
+
+
+def test_what_an_interval_leaves_open_is_seen(told: Article) -> None:
+    (each,) = next(claim for claim in told if claim.name == "rate").tested
+    wide = Value(9.4e9, "bit/s", 9e9, 9.9e9, 0.95)
+    open_ = replace(each, result=replace(each.result, measured=wide, verdict=Verdict("inconclusive", "")))
+    assert _beside(open_, 1.0) == " <small>(9.000 to 9.900)</small>"
+    left, width = map(float, re.findall(r"(?:left|width):([\d.]+)%", _interval(open_, 2.0)))
+    assert left == pytest.approx(_place(9 / 9.4, 2.0), rel=1e-3)
+    assert left + width == pytest.approx(_place(9.9 / 9.4, 2.0), rel=1e-3)
+    assert _interval(each, 2.0) == "", "it is exact"
 
 
 def swept(here: Path, keep: Callable[..., object], toy: Toy, few: float, many: float) -> str:
@@ -145,7 +207,7 @@ def test_a_row_of_the_table_can_be_read_alone(told: Article) -> None:
     header, witness = (row for row in rows if "header length" in row)
     assert header.startswith("first")
     assert "· exact ·" in header
-    assert "lab run toy/header --results again" in header
+    assert "lab run toy/header --results again" in re.sub("<[^>]*>", "", header)
     assert 'data-label="Why" rowspan="2"' in header
     assert "it was <code>another</code> header" in header
     assert witness.startswith("witness")
@@ -173,6 +235,22 @@ def test_packets_are_a_click_away_where_results_are_folded(
     assert folded.count(">capture</a>") == 7
     assert before.count(">capture</a>") == 6, "no more than the table of all claims has"
     assert re.search(r'only at 2: <a href="trials/[0-9a-f]{64}/capture\.sender\.eth0\.pcap\.gz">capture</a>', before)
+
+
+def test_packets_of_what_explains_are_a_click_away_where_nothing_that_counts_has_any(
+    here: Path, keep: Callable[..., object], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LAB_PAGES", str(here))
+    taken = property(lambda each: "" if each.result.counts else "capture.sender.eth0.pcap")
+    monkeypatch.setattr("lab.report.tested.TestedCase.capture", taken)
+    source = here / "experiments" / "toy" / "sweep.py"
+    points = "".join(f'Point({limit}, Reported(0, "enough")), ' for limit in range(5000, 5003))
+    text = source.read_text().replace('Point(5000, Reported(0, "enough")),', points)
+    witness = 'Arm("only"), Arm("why", explains=Demonstrated("so"), sysctls={"net.ipv4.tcp_sack": 1})'
+    source.write_text(text.replace('Arm("only"),', f"{witness},"))
+    keep("sweep")
+    before, _ = lab.load("toy", results="results")["sweep"]._repr_html_().split("<summary>All 8 results</summary>")
+    assert re.findall(r"(\w+) at \d+: <a[^>]*>capture</a>", before) == ["why"] * 4
 
 
 def test_all_results_can_be_had_as_data(told: Article) -> None:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+from itertools import combinations, pairwise
 from pathlib import Path
 
 import pytest
 
 from lab.report.diagram import diagram
+from lab.spec import find
 from lab.spec.topology import parse
 from lab.units import to_plain
 
@@ -32,3 +34,35 @@ def test_links_between_the_same_nodes_are_apart(count: int, tmp_path: Path) -> N
     (height,) = map(float, re.findall(r'viewBox="-1 0 [\d.]+ ([\d.]+)"', drawn))
     assert min(heights) >= 10
     assert max(heights) <= height - 4
+
+
+FAN = """
+about: Two links that leave one host.
+hosts: [sender, receiver, rival]
+links:
+  near: {ends: [sender, receiver], rate: 10 Mbit/s}
+  far: {ends: [sender, rival], rate: 10 Mbit/s}
+"""
+
+
+def test_no_line_goes_through_its_own_labels(tmp_path: Path) -> None:
+    drawn = diagram(to_plain(parse(FAN, tmp_path / "net.yaml").network), "sender")
+    found = re.findall(r'class="ground" x="([-\d.]+)" y="([-\d.]+)" width="([\d.]+)" height="([\d.]+)"', drawn)
+    patches = [tuple(map(float, each)) for each in found]
+    texts = [(float(x), float(y)) for x, y in re.findall(r'<text x="([\d.]+)" y="([-\d.]+)" stroke', drawn)]
+    assert len(patches) == 4, "two links, each with a label for each way"
+    for x, y in texts:
+        assert any(left < x < left + wide and top < y < top + high for left, top, wide, high in patches)
+    tops = sorted((top, top + high) for _, top, _, high in patches)
+    assert all(end <= start for (_, end), (start, _) in pairwise(tops)), "none covers another"
+
+
+@pytest.mark.parametrize("name", find.topologies())
+def test_no_label_of_a_topology_covers_another(name: str) -> None:
+    network = find.topology(name).network
+    drawn = diagram(to_plain(network), network.nodes[0].name)
+    found = re.findall(r'class="ground" x="([-\d.]+)" y="([-\d.]+)" width="([\d.]+)" height="([\d.]+)"', drawn)
+    patches = [tuple(map(float, each)) for each in found]
+    for (left, top, wide, high), (other, above, width, height) in combinations(patches, 2):
+        apart = left + wide <= other or other + width <= left or top + high <= above or above + height <= top
+        assert apart, (name, top, above)

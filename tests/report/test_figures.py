@@ -5,16 +5,19 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from matplotlib.text import Annotation
 
+import lab
 from lab.metric.packets import Packets
 from lab.report import figures
 from lab.report.article import Article
 from lab.report.claim import Claim
-from lab.report.drawing import Picture
+from lab.report.drawing import Label, LivePicture, Picture, axes, labels
 from lab.report.figures.scale import NotBetween, between
 from lab.report.html import Html
 from lab.report.traffic import traffic_of
 from tests.model.scenarios import hop, scenario
+from tests.report.conftest import Keep
 
 SMALL_WRITES = """
 from lab import metric, model
@@ -60,6 +63,7 @@ DRAWN: list[tuple[Draw, str]] = [
     (figures.ack_delay_series, "header"),
     (figures.acks_behind_hole, "header"),
     (ack_rates, "header"),
+    (figures.flow, "header"),
 ]
 
 
@@ -73,7 +77,7 @@ def test_a_figure_is_traceable_and_always_the_same(toy: Toy, draw: Draw, claim: 
     assert shown.png.startswith(b"\x89PNG")
     assert shown.name.startswith(f"toy.{claim}.")
     for record in toy()[claim].judged.records:
-        if "io-graph" not in shown.name or record.trial.arm == "on":
+        if not re.search(r"io-graph|flow", shown.name) or record.trial.arm == "on":
             assert f"results/{record.address[:2]}/{record.address}/" in shown.text
             assert record.address[:12] in shown.text
     assert "seed 1" in shown.text
@@ -163,6 +167,13 @@ def test_a_figure_on_a_page_has_text_and_the_pages_colours(toy: Toy) -> None:
         assert f' id="{name}"' in text, "what a figure refers to is its own"
 
 
+@pytest.mark.parametrize("draw", [figures.header_lengths, figures.ack_delay_series, ack_rates, figures.frame])
+def test_every_word_of_a_figure_can_be_read_in_dark_colours(toy: Toy, draw: Draw) -> None:
+    words = re.findall(r"<text[^>]*>", draw(toy()["header"])._repr_html_())
+    assert words
+    assert [word for word in words if "fill: var(--" not in word] == []
+
+
 @pytest.fixture
 def written(toy: Toy, here: Path, keep: Callable[..., object]) -> Claim:
     """A claim on small writes, with the record of 20 messages."""
@@ -209,3 +220,71 @@ def test_packets_of_one_moment_are_drawn_in_the_order_of_the_capture(
     order = ["2 B (seq 301:303", "ACK (ack 303)", "28 B (seq 303:331", "ACK (ack 331)", "2 B (seq 21:23"]
     places = [sequence.index(f" {each}") for each in order]
     assert places == sorted(places)
+
+
+def test_long_labels_leave_room_for_the_lines_and_for_each_other() -> None:
+    _, (panel,) = axes()
+    long = "one segment per skb, 3.7 Gbit/s writer 92.73"
+    labels(panel, [Label(0.5, long, "#000000"), Label(0.5, "another", "#000000")])
+    first, second = (child for child in panel.get_children() if isinstance(child, Annotation))
+    assert first.get_text() == "one segment per skb,\n3.7\N{NO-BREAK SPACE}Gbit/s writer 92.73"
+    assert second.xy[1] - first.xy[1] == pytest.approx(1.5 * 0.075), "half of two lines, and half of one"
+
+
+def test_a_caption_speaks_of_no_line_that_is_not_drawn(toy: Toy) -> None:
+    assert "Dashed" not in ack_rates(toy()["header"]).text, "a length is predicted, no ratio"
+    assert "Grey: ticks without data, 90 %" in figures.io_graph(toy()["header"], start=0).text
+
+
+def test_what_is_linked_is_there(toy: Toy) -> None:
+    """Outside a report nothing writes a figure's PNG, and a notebook's server shows files only."""
+    drawn = figures.header_lengths(toy()["header"]).text
+    linked = re.findall(r'href="(?!#)([^"]+)"', drawn)
+    assert linked
+    assert all(Path(each).is_file() for each in linked)
+
+
+def test_a_notebook_shows_a_figure_whoever_wrote_it(toy: Toy, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of a notebook that Jupyter does not trust it shows PNG as it is, and HTML without its drawings."""
+    shown: list[dict[str, str]] = []
+    monkeypatch.setattr("IPython.display.display", lambda data, **_: shown.append(data))
+    drawn = figures.windows(toy()["header"])
+    assert isinstance(drawn, LivePicture)
+    drawn._ipython_display_()
+    picture, caption = shown
+    assert set(picture) == {"image/png", "text/plain"}
+    assert picture["text/plain"].startswith("Receive window and bytes in flight")
+    assert "The window that the receiver advertises" in caption["text/html"]
+    assert "<svg" not in caption["text/html"]
+
+
+RATIO = '''"""The header is as long as it was."""
+
+from lab import metric, model
+from lab.probe import Capture
+from lab.spec.experiment import Arm, AtMost, Experiment, Reported
+from lab.units import Duration
+from lab.workload import Bulk
+
+EXPERIMENT = Experiment(
+    topology="delay-100ms", workload=Bulk(duration=Duration.of("50 ms")), probes=(Capture(node="sender"),),
+    metric=metric.header_length(), prediction=model.tcp_header_length,
+    arms=(Arm("on"), Arm("later", Reported(1, "it says so"), relative_to="on")),
+    tolerance=AtMost(because="it is made up"), accuracy=AtMost(because="so is this"),
+)
+'''
+
+
+def test_the_bars_of_a_ratio_are_the_claimed_ones(here: Path, keep: Keep) -> None:
+    (here / "experiments" / "toy" / "ratio.py").write_text(RATIO)
+    keep("ratio")
+    text = figures.bars(lab.article("toy", "results")["ratio"]).text
+    assert 'aria-label="later, article: ≤ 1; later, predicted: ≤ 1; later, measured: 1"' in text
+    assert "relative to on" in text
+    assert "Claimed; predicted by the model; measured." in text
+
+
+def test_bars_speak_of_no_claim_where_there_is_none(here: Path, keep: Keep) -> None:
+    (here / "experiments" / "toy" / "ratio.py").write_text(RATIO)
+    keep("ratio")
+    assert ">Predicted by the model; measured." in figures.bars(lab.article("toy", "results")["ratio"], "on").text

@@ -10,7 +10,7 @@ import pytest
 from lab import metric
 from lab.report import claim, html
 from lab.report.tally import worst
-from lab.spec.tolerance import Absolute, AtMost
+from lab.spec.tolerance import Absolute, AtMost, Within
 from lab.units import Value
 from lab.verdict import model_error
 
@@ -36,7 +36,33 @@ def test_a_quantity_of_one_flow_is_called_as_by_itself() -> None:
     whole, part = metric.bulk_goodput(), metric.of_flow("early", metric.bulk_goodput())
     assert claim.quantity(part) == claim.quantity(whole)
     assert ">bulk goodput</span>" in claim.quantity(whole)
-    assert ">program JSON</span>" in claim.quantity(metric.program_json("seconds", unit="s"))
+
+
+def test_a_quantity_is_called_by_what_it_counts_and_not_by_how_it_is_found() -> None:
+    assert ">Jain index</span>" in claim.quantity(metric.jain_index(0, 1))
+    assert ">connections</span>" in claim.quantity(metric.program_json("connections"))
+    assert ">end bytes acked</span>" in claim.quantity(metric.program_json("end", "bytes_acked", unit="B"))
+    assert ">bytes retrans / bytes sent</span>" in claim.quantity(metric.retransmitted_share())
+
+
+def test_a_tolerance_has_no_exponent_and_is_kept_in_one_line() -> None:
+    assert html.allowed(Absolute(1e-9, because="none")) == "within 10⁻⁹"
+    assert html.allowed(Absolute(2.5e-7, because="none")) == "within 2.5 × 10⁻⁷"
+    assert html.allowed(Within(0.1, because="so")) == "within 10\N{NO-BREAK SPACE}%"
+
+
+def test_the_link_of_a_heading_never_stands_alone_in_a_line() -> None:
+    assert "so.\N{NO-BREAK SPACE}<a " in html.heading("so", "It is so.")
+
+
+def test_the_sign_of_a_bound_stays_with_its_figure() -> None:
+    assert html.prose("≤ 5 ms or > 1") == "≤\N{NO-BREAK SPACE}5\N{NO-BREAK SPACE}ms or &gt;\N{NO-BREAK SPACE}1"
+
+
+def test_a_metric_of_several_arms_is_explained_once() -> None:
+    said = claim._measured([metric.most_in_flight("a", 0, 1), metric.most_in_flight("a", 0, 2)])
+    assert said.count("<code>most_in_flight(") == 2
+    assert said.count("Measure the most segments") == 1
 
 
 def result(predicted: float, measured: float, unit: str = "s", off: bool = False) -> Any:
@@ -60,6 +86,15 @@ def test_what_a_bound_leaves_room_for_is_no_error() -> None:
     found = [result(1, 0.2), result(1.01, 1)]
     found[0].accuracy = AtMost(because="the law is a bound")
     assert worst([SimpleNamespace(results=found)]) is found[1]  # type: ignore[list-item]
+    assert html.off_by(found[0]) == "holds"
+    assert html.foreseen(found[0]) == "≤ 1.000 s"
+
+
+def test_a_bound_that_fails_is_off_by_as_much_as_any_prediction() -> None:
+    failed = result(1, 1.25, off=True)
+    failed.accuracy = AtMost(because="the law is a bound")
+    assert html.off_by(failed) == "−20.00 %"
+    assert html.foreseen(result(1, 1.25)) == "1.000 s"
 
 
 def test_the_largest_error_is_not_that_of_a_prediction_of_zero() -> None:
@@ -91,7 +126,7 @@ def test_a_section_of_an_rfc_is_not_another_rfc(written: str, printed: str) -> N
         ("10 segments, 5 minutes, 2 bits", "10 segments, 5 minutes, 2 bits"),
         ("run `ping -W 3 host` for 2 s", "run <code>ping -W 3 host</code> for 2_s"),
         ("`sleep 2 s` is 2 s", "<code>sleep 2 s</code> is 2_s"),
-        ("0 < 1 s & more", "0 &lt; 1_s &amp; more"),
+        ("0 < 1 s & more", "0 &lt;_1_s &amp; more"),
     ],
 )
 def test_a_figure_and_its_unit_stay_in_one_line(written: str, shown: str) -> None:

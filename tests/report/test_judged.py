@@ -3,9 +3,15 @@
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
+
 import lab
+from lab.building import Silent
+from lab.record import packed
 from lab.record.record import Record
 from lab.report.article import Article
+from lab.usecases import packing, upkeep
+from lab.usecases.upkeep import Wanted
 from lab.verdict.judged import JudgedClaim
 
 Keep = Callable[..., list[Record]]
@@ -89,3 +95,19 @@ def test_samples_are_seeds(here: Path, keep: Keep) -> None:
     for seed in (1, 2, 3):
         keep("header", seed=seed)
     assert {record.trial.seed for record in judged().records} == {1, 2}
+
+
+def test_a_packed_capture_that_is_damaged_makes_the_claim_invalid(
+    here: Path, keep: Keep, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    keep("header")
+    whole = judged().result.verdict
+    monkeypatch.setattr(packing, "LARGE", 1)
+    assert upkeep.repack(here / "results", Wanted(), "packed", Silent()).files
+    assert judged().result.verdict == whole
+    packed._home.cache_clear()  # where this process has them whole
+    for file in here.glob("results/*/*/out/*.pcap.zst"):
+        file.write_bytes(file.read_bytes()[:-9])
+    verdict = judged().result.verdict
+    assert verdict.kind == "invalid"
+    assert "is damaged: out/capture.sender.eth0.pcap.zst was altered" in verdict.reason

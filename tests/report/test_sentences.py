@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -11,6 +12,7 @@ import pytest
 import lab
 from lab.record.record import Record
 from lab.report.claim import Claim
+from lab.report.dots import dots
 
 Keep = Callable[..., list[Record]]
 
@@ -69,9 +71,32 @@ def test_each_verdict_reaches_page_terminal_and_json(shown: Callable[[str], Clai
     assert json.loads(json.dumps(claim.judged.result.plain()))["verdict"] == verdict
 
 
+def test_what_cannot_be_tested_has_its_reason_among_the_dots(shown: Callable[[str], Claim], keep: Keep) -> None:
+    shown("not testable as stated")
+    keep("header")
+    row = next(row for row in dots(lab.load("toy", results="results")).text.split("<li>") if "#sentence" in row)
+    assert 'title="not testable as stated"' in row
+    assert "it is advice" in row
+    assert "#unrun" not in dots(lab.load("toy", results="results")).text
+
+
+def test_a_dot_on_its_claim_says_why_another_part_has_no_figure(
+    here: Path, shown: Callable[[str], Claim], keep: Keep
+) -> None:
+    shown("partly")
+    source = here / "experiments" / "toy" / "sentence.py"
+    text = source.read_text().replace('Implied("20 B"', 'Implied("32 B"')
+    source.write_text(text.replace("    tolerance=", f"    {MORE['not testable as stated']}\n    tolerance="))
+    keep("sentence")
+    claim = lab.load("toy", results="results")["sentence"]
+    assert claim.verdict.kind == "partly"
+    row = dots([claim]).text
+    assert re.search(r'class="sign not-testable-as-stated"[^>]*>\?</span> should be short: it is advice', row)
+
+
 def test_a_page_says_where_figures_come_from_and_what_is_only_implied(shown: Callable[[str], Claim]) -> None:
     page = shown("partly")._repr_html_()
-    assert "32 B is reported: “32-bytes length”" in page
+    assert "32\N{NO-BREAK SPACE}B is reported: “32-bytes length”" in page
     assert '<span class="implied" title="no options">20 B (implied)</span>' in page
     assert "header_length(" in page, "what is measured"
 

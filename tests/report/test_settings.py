@@ -9,7 +9,7 @@ from lab.middlebox import TcpMss
 from lab.report.settings import describe, traffic
 from lab.spec.experiment import Arm, Variant
 from lab.units import Duration, Rate, Size
-from lab.workload import Bulk, Flent, Netcat, PacedReader, Program, RequestResponse, SmallWrites
+from lab.workload import Bulk, Flent, Flow, Flows, Netcat, PacedReader, Program, RequestResponse, SmallWrites
 
 
 @pytest.mark.parametrize(
@@ -78,3 +78,14 @@ def test_settings(changes: dict[str, Any], said: list[str]) -> None:
 )
 def test_traffic(workload: Any, said: str) -> None:
     assert traffic(workload) == said
+
+
+def test_equal_flows_are_described_once() -> None:
+    few = Flows(tuple(Flow(f"flow-{number}", Bulk()) for number in (1, 2)))
+    assert traffic(few) == f"flow-1, flow-2: {traffic(Bulk())}"
+    many = Flows(
+        tuple(Flow(f"flow-{number}", Bulk(client="rival" if number % 2 else "sender")) for number in range(12))
+    )
+    said = traffic(many)
+    assert said.startswith("flow-0, flow-2 … flow-10 (6): bulk, sender connects to receiver")
+    assert "; flow-1, flow-3 … flow-11 (6): bulk, rival connects to receiver" in said

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from lab.building import Silent
 from lab.metric import Capture
 from lab.metric.pcap import GLOBAL, beginning
 from lab.record.record import Record
@@ -18,6 +19,8 @@ from lab.record.store import Store
 from lab.report import trials
 from lab.report.commands import commands
 from lab.units import to_plain
+from lab.usecases import packing, upkeep
+from lab.usecases.upkeep import Wanted
 from tests.report.conftest import DATA
 
 Keep = Callable[..., list[Record]]
@@ -77,7 +80,7 @@ def test_the_copied_capture_has_the_same_packets(written: Path, tmp_path: Path) 
     count = min(len(whole), trials._PACKETS)
     assert len(cut) == count
     for column in ("time_ns", "seq", "ack", "payload", "window"):
-        assert (cut.column(column) == whole.column(column)[:count]).all()
+        assert (getattr(cut, column) == getattr(whole, column)[:count]).all()
 
 
 @given(st.sampled_from(CAPTURES), st.integers(0, 400), st.integers(14, 200))
@@ -128,3 +131,11 @@ def test_a_queue_stands_before_its_wire(keep: Keep) -> None:
     assert "qdisc add dev q0b parent 1:1 codel ce_threshold 246us ecn limit 10000\n" in said
     network["links"][0]["forward"] |= {"queue": {"kind": "bfifo", "parameters": [["limit", "62500 B"]]}}
     assert "qdisc add dev q0b parent 1:1 bfifo limit 62500\n" in commands(network, wires)
+
+
+def test_a_packed_trial_has_the_same_page(written: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(packing, "LARGE", 1)
+    assert upkeep.repack(tmp_path / "results", Wanted(), "packed", Silent()).files
+    trials.write([Record(tmp_path / "results" / written.name[:2] / written.name)], tmp_path / "again")
+    again = tmp_path / "again" / "trials" / written.name
+    assert contents(again) == contents(written)

@@ -92,12 +92,12 @@ def test_what_a_process_does_not_make_is_made_here(tmp_path: Path) -> None:
 
 
 SCRIPT = """
-import sys, time
+import os, time
 from types import SimpleNamespace
 from threading import Thread
 from lab.runner.predicting import predicting
 def make():
-    print(__import__("os").getpid(), flush=True)
+    os.write(1, f"{os.getpid()}\\n".encode())  # both at once: each line whole
     time.sleep(600)
 with predicting({"a": [make], "b": [make]}, 2) as predict:
     for run in "ab":
@@ -119,3 +119,19 @@ def test_they_end_with_the_run(number: signal.Signals) -> None:
         while alive(processes) and time.monotonic() < deadline:
             time.sleep(0.01)
         assert not alive(processes)
+
+
+def test_what_fails_there_is_tried_here_and_nothing_said_twice(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    here = os.getpid()
+
+    def fail() -> None:
+        note(tmp_path / "tried")
+        if os.getpid() != here:
+            raise OSError(5, "Input/output error")
+
+    with predicting({"a": [fail]}, 2) as predict:
+        predict(trial("a"))
+    assert makers(tmp_path / "tried")[1:] == [here]
+    assert capfd.readouterr().err == ""

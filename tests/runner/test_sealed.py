@@ -113,7 +113,15 @@ def test_no_python_is_compiled_in_a_guest(kernel: UmlKernel, tmp_path: Path, roo
     script = "import lab.runner.perform, lab.runner.interactive, lab.fabric.mininet, json, ctypes, asyncio, flent"
     text = said(kernel, tmp_path / "guest", root, root.python, "-v", "-c", script)
     assert re.findall(r"code object from '/.*\.py'", text) == []
-    assert "code object from '/usr/lib/replab/lab/runner/__pycache__/perform.cpython-313.pyc'" in text
+    assert "code object from '/usr/lib/replab/lab/fabric/__pycache__/mininet.cpython-313.pyc'" in text
+
+
+@pytest.mark.guest
+def test_what_starts_a_trial_comes_from_one_file(kernel: UmlKernel, tmp_path: Path, root: Root) -> None:
+    text = said(kernel, tmp_path / "guest", root, root.python, "-v", "-c", "import lab.runner.perform")
+    assert "import 'lab.spec.network' # <sitecustomize.Packed object" in text
+    paths = re.findall(r"import '([\w.]+)' # <_frozen_importlib_external.SourceFileLoader", text)
+    assert not {name for name in paths if name.startswith(("lab", "msgspec"))}
 
 
 @pytest.mark.guest

@@ -106,6 +106,12 @@ def test_a_rate_that_changes_has_a_queue(topology: Parse) -> None:
             "queue: codel, shaper: nic",
             "links.path.queue: a nic's own queue is a FIFO: queue, trace and a rate that changes are for a path",
         ),
+        ("burst_loss: {r: 5 %}", "links.path.burst_loss.p: missing: the chance that a burst of losses begins, '1 %'"),
+        ("burst_loss: {p: 1 %, r: 5 %, q: 1}", "links.path.burst_loss.q: unknown key: use p, r, bad, good"),
+        ("slot: {min: 1 ms}", "links.path.slot.max: missing: the longest time from one slot to the next, '10 ms'"),
+        ("changes: 5", "links.path.changes: should be a list"),
+        ("changes: [{mtu: 500 B}]", "links.path.changes.0.at: missing: say when, since the workload's start, '5 s'"),
+        ("changes: [{at: 1 s, rat: 1 Gbit/s}]", "links.path.changes.0.rat: unknown key, did you mean 'rate'?"),
         (
             "changes: [{at: 1 s}]",
             "links.path.changes.0: changes nothing: give it a rate, a delay, a loss, an mtu or down",

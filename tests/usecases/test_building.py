@@ -61,7 +61,7 @@ def test_without_variants_nothing_is_built(happened: list[str]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("here", "seconds", "said"), [(True, 0.0, "a minute"), (False, 10.0, "2 minutes"), (False, 100.0, "3 minutes")]
+    ("here", "seconds", "said"), [(True, 0.0, "a minute"), (False, 20.0, "2 minutes"), (False, 100.0, "3 minutes")]
 )
 def test_the_first_verdict_is_announced(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], here: bool, seconds: float, said: str

@@ -76,7 +76,8 @@ def test_a_run_without_room_begins_nothing_unless_told_to(tmp_path: Path, monkey
 
 
 @pytest.mark.parametrize(
-    ("count", "said"), [(0, "0 B"), (999, "999 B"), (1e3, "1 kB"), (61e9, "61 GB"), (5e15, "5e+03 TB")]
+    ("count", "said"),
+    [(0, "0 B"), (999, "999 B"), (1e3, "1 kB"), (999_600, "1 MB"), (61e9, "61 GB"), (5e15, "5e+03 TB")],
 )
 def test_bytes_are_said_as_a_person_says_them(count: float, said: str) -> None:
     assert room.amount(count) == said

@@ -7,10 +7,10 @@ import io
 import lzma
 import tarfile
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
-from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler, SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 from lab.userland.lock import Lock, Package, render
@@ -81,12 +81,18 @@ class Archive:
         class Handler(SimpleHTTPRequestHandler):
             def log_message(self, *_: object) -> None: ...
 
-        server = ThreadingHTTPServer(("127.0.0.1", 0), partial(Handler, directory=str(self.folder)))
-        thread = threading.Thread(target=server.serve_forever)
+        with serving(partial(Handler, directory=str(self.folder))) as url:
+            yield url
+
+
+@contextmanager
+def serving(handler: Callable[..., BaseHTTPRequestHandler]) -> Iterator[str]:
+    """The address of a server, on the loopback, whose questions `handler` answers."""
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
         thread.start()
         try:
             yield f"http://127.0.0.1:{server.server_port}"
         finally:
             server.shutdown()
             thread.join()
-            server.server_close()

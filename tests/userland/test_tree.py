@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import io
 import os
+import sys
 import tarfile
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -46,6 +48,35 @@ def test_files_folders_and_links_arrive(tmp_path: Path) -> None:
     modes = {path: (tree / path).stat().st_mode & 0o7777 for path in ("usr/bin/tool", "etc/conf", "usr")}
     assert modes == {"usr/bin/tool": 0o555, "etc/conf": 0o444, "usr": 0o755}
     assert {path.lstat().st_mtime for path in tree.rglob("*")} == {1_000}
+
+
+@pytest.mark.filterwarnings("ignore:unclosed file:ResourceWarning")  # an interrupt between open() and what closes it
+def test_an_interrupt_is_never_lost(tmp_path: Path) -> None:
+    """One comes at each line of Python in turn, as if by Ctrl-C, while a package is unpacked."""
+    packed = tar_of({"./etc/conf": "text", "./etc/other": "=> ./etc/conf"})
+    lines = heard = 0
+
+    def trace(*_: object) -> Any:
+        nonlocal lines
+        lines += 1
+        if lines == number:
+            raise KeyboardInterrupt
+        return trace
+
+    for number in range(1, 100_000):
+        lines = 0
+        with tarfile.open(fileobj=io.BytesIO(packed)) as tar:
+            tree = Tree(tmp_path / str(number))
+            sys.settrace(trace)
+            try:
+                tree.add("p", tar)
+            except KeyboardInterrupt:
+                heard += 1
+            finally:
+                sys.settrace(None)
+        if lines < number:
+            break
+    assert heard == number - 1 > 100
 
 
 def test_the_same_packages_make_the_same_tree(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable
 from dataclasses import replace
+from math import inf
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,7 @@ from lab.spec.case import Case
 from lab.spec.task import Writer
 from lab.units import Value
 from lab.verdict.forecast import Forecast
-from lab.verdict.predictions import Predictions
+from lab.verdict.predictions import Predictions, kept_for
 from tests.model.scenarios import hop, scenario
 from tests.verdict.cases import case
 
@@ -89,6 +90,8 @@ def put(**changed: object) -> Callable[[Path], object]:
         put(figure="1 s"),
         put(figure={"number": 1.0, "unit": "s"}),
         put(figure={"number": "1", "unit": "s", "low": None, "high": None}),
+        put(figure={"number": inf, "unit": "s", "low": None, "high": None}),
+        lambda file: file.write_text(file.read_text().replace('"number": 0.3', '"number": 1e999')),
         put(figure={"number": 1.0, "unit": "parsec", "low": None, "high": None}),
         put(figure={"number": 1.0, "unit": "s", "low": None, "high": None, "extra": 1}),
     ],
@@ -100,6 +103,20 @@ def test_a_damaged_one_is_made_again(tmp_path: Path, asked: list[Scenario], spoi
     spoil(file)
     assert predicted(predictions, counted) == Value(1 / 3, "s", None, 0.5)
     assert len(asked) == 2
+
+
+@pytest.mark.parametrize("text", ["", "[]", "[" * 100_000, '{"claim": "article/claim"}'])
+def test_what_is_kept_for_a_claim_is_found_among_damaged_files(tmp_path: Path, text: str) -> None:
+    of = case(prediction=declared(lambda _: Value(1.0, "s")))
+    predicted(kept_in(tmp_path), of)
+    predicted(kept_in(tmp_path), replace(of, claim="article/other"))
+    (file,) = (file for file in tmp_path.glob("*/*.json") if json.loads(file.read_text())["claim"] == of.claim)
+    (file.parent / "damaged.json").write_text(text)
+    (tmp_path / "alone").mkdir()
+    (tmp_path / "alone" / "damaged.json").write_text(text)
+    (kept,) = kept_for(tmp_path, {of.claim})
+    assert (kept.folder, kept.files) == (file.parent, frozenset((file.name,)))
+    assert kept.about.startswith(of.claim)
 
 
 @pytest.mark.parametrize(("figure", "same"), [(1.0, True), (2.0, False)])

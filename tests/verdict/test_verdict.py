@@ -88,6 +88,7 @@ def test_the_mean_is_within_its_interval(numbers: list[float]) -> None:
         (bps(101), bps(100), 0.01),
         (bps(0), bps(0), 0.0),
         (bps(1), bps(0), None),
+        (bps(10**308), bps(0.001), None),  # more than a number can be
         (None, bps(1), None),
         (bps(1), None, None),
     ],

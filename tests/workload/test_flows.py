@@ -151,6 +151,24 @@ def test_a_spread_and_arrivals_follow_the_seed(perform: Perform) -> None:
 
 
 @pytest.mark.guest
+def test_ten_thousand_transfers_are_under_way_at_once(perform: Perform) -> None:
+    many = Arrivals(count=10_000, interval=Duration.of("1 us"), size=Size.of("1448 B"), even=True)
+    record = perform("symmetric-10g", many, links={"path": {"delay": "20 ms"}})
+    transfers = {name: np.array(times) for name, times in record.json(outputs.TRANSFERS).items()}
+    assert transfers["start_ns"].max() < transfers["end_ns"].min()
+    assert len(transfers["end_ns"]) == 10_000
+    # each takes two round trips at least, and what lost its SYN asks again after a second
+    assert metric.completion_times(record).min() > 0.080
+
+
+@pytest.mark.guest
+def test_a_connection_that_cannot_begin_is_named(perform: Perform) -> None:
+    ports = {"receiver": {"sysctls": {"net.ipv4.ip_local_port_range": "40000 40009"}}}
+    with pytest.raises(TrialFailed, match=r"transfer 11 of 20: Cannot assign requested address"):
+        perform("symmetric-1g", Arrivals(count=20, interval=Duration.of("1 us")), hosts=ports)
+
+
+@pytest.mark.guest
 def test_cross_traffic_is_on_and_off_at_its_rate(perform: Perform) -> None:
     halves = OnOff(duration=Duration.of("4 s"), rate=Rate.of("8 Mbit/s"), on=SECOND, off=SECOND, even=True)
     record = perform("symmetric-1g", halves, (Capture(),))

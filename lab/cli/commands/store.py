@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import timedelta
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -11,9 +11,24 @@ from lab.cli import completion, output
 from lab.cli.options import STORE, Results
 from lab.cli.output import Json
 
+if TYPE_CHECKING:
+    from lab.usecases.packing import Repacked
+
 __all__ = ["store"]
 
 store = typer.Typer(help="Keep the store of records in order.", no_args_is_help=True)
+
+Claims = Annotated[
+    list[str] | None,
+    typer.Argument(
+        metavar="CLAIM | ARTICLE | PACK",
+        help="Only records of these, which need not be here any more.",
+        autocompletion=completion.claims,
+    ),
+]
+OlderThan = Annotated[
+    float | None, typer.Option(help="Only records that were made longer ago.", metavar="DAYS", min=0.0)
+]
 
 
 @store.command("du")
@@ -28,17 +43,8 @@ def usage(results: Results = STORE, as_json: Json = False) -> None:
 
 @store.command("gc")
 def collect(
-    claims: Annotated[
-        list[str] | None,
-        typer.Argument(
-            metavar="CLAIM | ARTICLE | PACK",
-            help="Only records of these, which need not be here any more.",
-            autocompletion=completion.claims,
-        ),
-    ] = None,
-    older_than: Annotated[
-        float | None, typer.Option(help="Only records that were made longer ago.", metavar="DAYS", min=0.0)
-    ] = None,
+    claims: Claims = None,
+    older_than: OlderThan = None,
     kernel: Annotated[
         str | None,
         typer.Option(help="Only records on this kernel: a name, version or id.", autocompletion=completion.kernels),
@@ -57,11 +63,31 @@ def collect(
     from lab import api
     from lab.cli import upkeep
 
-    age = None if older_than is None else timedelta(days=older_than)
     found = api.collect(
-        *claims or (), older_than=age, kernel=kernel, unplanned=unplanned, remove=remove, results=results
+        *claims or (), older_than=_days(older_than), kernel=kernel, unplanned=unplanned, remove=remove, results=results
     )
     output.answer(found.plain(), lambda: upkeep.render_collection(found), as_json)
+
+
+@store.command("pack")
+def pack(claims: Claims = None, older_than: OlderThan = None, results: Results = STORE, as_json: Json = False) -> None:
+    """Pack the large captures and samples of records, which stay what they are; without a condition, of all.
+
+    Who reads one unpacks it among temporary files. Nothing is packed while another command uses the store.
+    """
+    from lab import api
+
+    _show(api.pack(*claims or (), older_than=_days(older_than), results=results), as_json)
+
+
+@store.command("unpack")
+def unpack(
+    claims: Claims = None, older_than: OlderThan = None, results: Results = STORE, as_json: Json = False
+) -> None:
+    """Bring back what `lab store pack` packed."""
+    from lab import api
+
+    _show(api.unpack(*claims or (), older_than=_days(older_than), results=results), as_json)
 
 
 @store.command("fsck")
@@ -78,4 +104,15 @@ def check(
 
     found = api.fsck(results, remove)
     output.answer(found.plain(), lambda: upkeep.render_checkup(found), as_json)
+    raise typer.Exit(found.exit_code)
+
+
+def _days(number: float | None) -> timedelta | None:
+    return None if number is None else timedelta(days=number)
+
+
+def _show(found: Repacked, as_json: bool) -> None:
+    from lab.cli import upkeep
+
+    output.answer(found.plain(), lambda: upkeep.render_repacked(found), as_json)
     raise typer.Exit(found.exit_code)

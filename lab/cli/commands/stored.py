@@ -74,6 +74,29 @@ def show(
 
 
 @stored.command()
+def export(
+    claim: Annotated[
+        str, typer.Argument(metavar="CLAIM", help="Whose packets to write.", autocompletion=completion.claims)
+    ],
+    out: Annotated[Path, typer.Argument(metavar="FILE", help="The file to write: .parquet, or .arrow (Feather).")],
+    results: Results = STORE,
+    arm: Annotated[
+        str | None, typer.Option(help="The arm whose packets are written; the first one unless named.")
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Write the packets of a capture as a table, for polars, pandas and other tools.
+
+    It has a row for each packet, and takes the same memory however many there are.
+    """
+    from lab import api
+    from lab.metric import table
+
+    written = table.write(api.capture(claim, arm, results), out)
+    output.answer({"file": str(out), "packets": written}, lambda: f"{out}: {written:,} packets", as_json)
+
+
+@stored.command()
 def verify(
     results: Annotated[
         Path, typer.Argument(help="The store: the folder of records; or a bundle's file.", metavar="RESULTS | FILE")

@@ -1,4 +1,4 @@
-"""Make a small machine of namespaces in the running kernel, and run the job of boot/job.json in it.
+"""Make a small machine of namespaces in the running kernel, and run the job in boot/ in it.
 
 Start it as `python -m lab.kernel.host.namespaces`, in the trial's folder, as root or as a user who may make user
 namespaces. With arguments (`sudo -n ...`) it lets that command do it instead.
@@ -12,7 +12,6 @@ and of the sysctls only to those of its network namespaces: no other can change.
 from __future__ import annotations
 
 import ctypes
-import json
 import os
 import select
 import signal
@@ -20,9 +19,9 @@ import stat
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import NoReturn
 
-from lab.kernel.init import LAB, MS_BIND, leave, libc, loopback_up, mount, run
+from lab.kernel.init import LAB, MS_BIND, Job, leave, libc, loopback_up, mount, run
 
 CLONE_NEWNS, CLONE_NEWUTS, CLONE_NEWIPC = 0x20000, 0x4000000, 0x8000000
 CLONE_NEWUSER, CLONE_NEWPID, CLONE_NEWNET = 0x10000000, 0x20000000, 0x40000000
@@ -65,7 +64,7 @@ def _behind(become: Sequence[str]) -> int:
 
 
 def _alone() -> int:
-    job: dict[str, Any] = json.loads(Path("boot/job.json").read_text(encoding="utf-8"))
+    job = Job(".")
     _leave_the_host()
     lifeline, ours = os.pipe()
     init = os.fork()
@@ -111,11 +110,11 @@ def _unshare(flags: int, blocker: str) -> None:
         raise OSError(error, f"{blocker} for this user: {os.strerror(error)}")
 
 
-def _first_process(job: dict[str, Any]) -> NoReturn:
+def _first_process(job: Job) -> NoReturn:
     status = 1
     try:
-        _build(job["keep"])
-        leave(run(job["command"], job["environment"]))
+        _build(job.keep)
+        leave(run(job))
         _give_back()
         status = 0
     except OSError as error:

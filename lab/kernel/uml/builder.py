@@ -24,6 +24,7 @@ from lab.kernel.uml.fragment import Fragment
 from lab.kernel.uml.pace import Pace
 from lab.kernel.uml.recipe import Patch, Recipe
 from lab.kernel.uml.source import Source
+from lab.moving import move
 from lab.spec.variant import ResolvedVariant
 from lab.userland import builder as userland
 from lab.userland.cache import Userland
@@ -167,7 +168,7 @@ def _build(home: Path, found: Source, wanted: _Wanted, progress: Progress) -> Um
                     pace.note(home, made.series, Pace(objects, time.monotonic() - begun))
                 _collect(place, tree, found, wanted, compiler)
             shutil.rmtree(home / made.id, ignore_errors=True)
-            place.rename(home / made.id)
+            move(place, home / made.id)
         except BuildFailed as error:
             kept = home / f"failed-{made.id}.log"
             log.replace(kept)

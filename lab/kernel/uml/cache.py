@@ -5,9 +5,11 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, ClassVar
+
+import msgspec
 
 from lab import version
 from lab.building import Silent
@@ -123,16 +125,11 @@ def load(place: Path) -> UmlKernel | None:
     """Return the kernel in a folder of the cache, or None when there is no complete one."""
     try:
         plain = json.loads((place / "kernel.json").read_text(encoding="utf-8"))
-        return UmlKernel(
-            **{
-                **plain,
-                "patches": tuple(plain["patches"]),
-                "digests": tuple(plain.get("digests", ())),
-                "config": tuple(plain.get("config", ())),
-                "path": place.absolute() / "linux",  # guests start in the folders of their trials
-            },
-        )
-    except (OSError, ValueError, KeyError, TypeError):
+        if not plain.keys() <= {each.name for each in fields(UmlKernel)}:
+            return None
+        found = {**plain, "path": str(place.absolute() / "linux")}  # guests start in the folders of their trials
+        return msgspec.convert(found, UmlKernel, dec_hook=lambda _, path: Path(path))
+    except (OSError, ValueError, AttributeError, RecursionError):
         return None
 
 

@@ -7,8 +7,9 @@ its content only, an update touches only files that differ, and the user's tree 
 from __future__ import annotations
 
 import hashlib
+import os
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -81,13 +82,16 @@ class Checkout:
             shutil.rmtree(self.source, ignore_errors=True)
             (self.folder / "ours").unlink(missing_ok=True)
         self.source.mkdir(exist_ok=True)
+        files = [file for patch in patches for file in patch.files]
+        before = {path: _dated(path) for file in files if (path := self.source / file).is_file()}
         building.touch()
         try:
             self._git("read-tree", "--reset", "-u", name, index="ours", tree=self.source)
             try:
                 compiling.patch(self.source, patches, log, compiler)
+                _restore_times(before)
             finally:  # once git knows what patches changed or added, the next read-tree undoes it
-                changed = "\0".join(file for patch in patches for file in patch.files)
+                changed = "\0".join(files)
                 update = ("update-index", "-z", "--add", "--remove", "--stdin")
                 self._git(*update, index="ours", tree=self.source, stdin=changed)
             yield self.source
@@ -121,3 +125,15 @@ class Checkout:
         if tree is not None:
             environment["GIT_WORK_TREE"] = str(tree)
         return git(*arguments, where=tree or self.folder, environment=environment, stdin=stdin)
+
+
+def _dated(path: Path) -> tuple[bytes, int]:
+    """Return what a file holds, and since when, in nanoseconds."""
+    return path.read_bytes(), path.stat().st_mtime_ns
+
+
+def _restore_times(before: Mapping[Path, tuple[bytes, int]]) -> None:
+    """Date files that hold what they held before as they were: undone and patched anew, they compile no object anew."""
+    for path, (content, time) in before.items():
+        if path.is_file() and path.read_bytes() == content:
+            os.utime(path, ns=(time, time))

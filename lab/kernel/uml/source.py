@@ -122,7 +122,7 @@ def remembered(cache: Path, series: str | None) -> Source | None:
     """Return what `resolve` found last; None when it has not looked yet."""
     try:
         return Source(**json.loads(_memory(cache, series).read_text(encoding="utf-8")))
-    except (OSError, ValueError, TypeError):
+    except (OSError, ValueError, TypeError, RecursionError):
         return None
 
 

@@ -12,9 +12,8 @@ import os
 import shutil
 import struct
 import termios
-from typing import Any
 
-from lab.kernel.init import LAB, MS_BIND, POWER_OFF, build, job, leave, libc, mount, run
+from lab.kernel.init import LAB, MS_BIND, POWER_OFF, Job, build, leave, libc, mount, run
 
 TRIAL = "/trial"
 MODULES = "/modules"  # in the order to load them
@@ -26,13 +25,13 @@ RNDADDENTROPY = 0x40085203  # linux/random.h
 def main() -> None:
     """Build the machine, run the job's command, hand over its results and exit status, power off."""
     be_random()
-    plain: dict[str, Any] = job(TRIAL)
+    job = Job(TRIAL)
     try:
         load_modules()
-        build(plain["keep"])
+        build(job.keep)
         os.makedirs(LAB)
         mount(TRIAL, LAB, "", MS_BIND, "")
-        status = run(plain["command"], plain["environment"], plain["terminal"])
+        status = run(job)
         deliver(status)
     finally:
         termios.tcdrain(1)  # what the console still has to say

@@ -18,13 +18,15 @@ import subprocess
 import sys
 import sysconfig
 import tempfile
-import time
 from collections.abc import Iterator
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 
+from lab.building import UNFINISHED, Silent, alone, forget, hold
 from lab.kernel.root import PACKAGE
 from lab.kernel.vm.cpio import Archive
+from lab.moving import move
 
 __all__ = ["archive", "files"]
 
@@ -44,7 +46,6 @@ UNUSED = {  # parts of Python's library
 UNCHECKED_HASH = py_compile.PycInvalidationMode.UNCHECKED_HASH
 LIBRARY = re.compile(r"(?:=>\s+|^\s+)(/\S+) \(0x", re.MULTILINE)  # one of them, as ldd names it
 OUTSIDE = {"cli", "metric", "model", "comparison", "report", "verdict"}  # layers that no guest ever needs
-WEEK = 7 * 24 * 3600
 # Without PYTHONHASHSEED, Python would wait for the kernel to have enough randomness, which only `init` tells it.
 INIT = """#!/bin/sh
 PYTHONHASHSEED=0 PYTHONPATH={package} exec {python} -S -B -P -m lab.kernel.vm.init
@@ -63,14 +64,16 @@ def archive(folder: Path) -> Path:
         about = os.lstat(path)
         total.update(f"{path}\0{about.st_size}\0{about.st_mtime_ns}\0{about.st_mode}\n".encode())
     target = folder / f"root-{total.hexdigest()[:16]}.cpio"
-    if not target.exists():
-        folder.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(prefix=".making-", dir=folder) as scratch:
-            partial = Path(scratch, target.name)
-            _write(partial, paths)
-            partial.rename(target)
-        _forget(folder, target)
-    os.utime(target)
+    while not hold(target):
+        with alone(folder, Silent()):
+            forget(folder.glob("root-*.cpio"))  # of the machine as it was
+            if not target.exists():
+                with tempfile.TemporaryDirectory(prefix=UNFINISHED, dir=folder) as scratch:
+                    partial = Path(scratch, target.name)
+                    _write(partial, paths)
+                    move(partial, target)
+    with suppress(OSError):  # another user's cache: it does not know when it was used last
+        os.utime(target)
     return target
 
 
@@ -97,13 +100,6 @@ def _write(target: Path, paths: list[str]) -> None:
         script = INIT.format(package=shlex.quote(str(PACKAGE)), python=shlex.quote(python))
         root.file("/init", script.encode(), 0o755)
         root.close()
-
-
-def _forget(folder: Path, kept: Path) -> None:
-    """Remove archives of the machine as it was, unless somebody used them in the last week."""
-    for old in folder.glob("root-*.cpio"):
-        if old != kept and time.time() - old.stat().st_mtime > WEEK:
-            old.unlink(missing_ok=True)
 
 
 def _programs() -> Iterator[Path | str]:

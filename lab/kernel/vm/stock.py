@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
+import msgspec
+
 from lab import version
 from lab.building import Progress
 from lab.errors import InputError, MachineError
@@ -90,8 +92,9 @@ def installed() -> list[StockKernel]:
     for record in _home().glob("*/kernel.json"):
         try:
             plain = json.loads(record.read_text(encoding="utf-8"))
-            kernel = StockKernel(**plain, folder=record.parent)
-        except (OSError, ValueError, TypeError):
+            found_in = {**plain, "folder": str(record.parent)}
+            kernel = msgspec.convert(found_in, StockKernel, dec_hook=lambda _, path: Path(path))
+        except (OSError, ValueError, TypeError, RecursionError):
             continue
         found.append((version.order(kernel.version), record.stat().st_mtime_ns, kernel))
     return [kernel for *_, kernel in sorted(found, key=lambda entry: entry[:2], reverse=True)]

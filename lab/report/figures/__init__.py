@@ -8,6 +8,7 @@ from lab.report.figures.acks import ack_delay_series, ack_rates, acks_behind_hol
 from lab.report.figures.comparisons import bars, counters, limits
 from lab.report.figures.curve import sweep
 from lab.report.figures.flent import flent_plot
+from lab.report.figures.flow import flow
 from lab.report.figures.formula import formula
 from lab.report.figures.headers import frame, header_lengths
 from lab.report.figures.heatmap import heatmap
@@ -25,6 +26,7 @@ __all__ = [
     "bars",
     "counters",
     "flent_plot",
+    "flow",
     "formula",
     "frame",
     "goodput",

@@ -45,8 +45,8 @@ def ack_rates(
             Label(_typical(data), "data segments", ARMS[0]),
             Label(_typical(acks), f"ACKs, 1 for {ratio:.3g}", ARMS[1]),
         ]
-        if each.result.predicted and each.result.predicted.unit == "1":
-            expected = np.trim_zeros(data).mean() / each.result.predicted.number
+        if predicted := _ratio_predicted(each):
+            expected = np.trim_zeros(data).mean() / predicted
             panel.axhline(expected, color=PREDICTED, linestyle=_DASHED, linewidth=1.3)
         panel.set_yscale("log")
         top = max(top, float(data.max()))
@@ -57,9 +57,10 @@ def ack_rates(
         said.append(f"{each.label}: {ratio:.4g} segments per ACK")
         _beside(panel, ends)
     panels[-1].set(xlabel=_SINCE, xlim=(1e3 * start, 1e3 * end), ylim=(0.7, 2 * top))
+    dashed = " Dashed: the ACKs predicted for that data." if any(map(_ratio_predicted, shown)) else ""
     caption = (
-        f"Full segments that reach the receiver and ACKs that it sends, {per}. Dashed: the ACKs "
-        "predicted for that data. Segments are counted by payload, because GRO merges many into one packet."
+        f"Full segments that reach the receiver and ACKs that it sends, {per}.{dashed} Segments are counted by "
+        "payload, because GRO merges many into one packet."
     )
     return picture(
         claim, f"ack-rates{point and '.' + point.replace(' ', '-')}", figure, "; ".join(said), caption, shown
@@ -144,6 +145,12 @@ def _received(each: TestedCase) -> tuple[Connection, int]:
     capture = capture_of(each.record, each.case.path[1])
     connection = bulk(capture)
     return connection, full_segment(capture, connection)
+
+
+def _ratio_predicted(each: TestedCase) -> float | None:
+    """Return how many segments an ACK is predicted for, where that is what was predicted."""
+    predicted = each.result.predicted
+    return predicted.number if predicted and predicted.unit == "1" else None
 
 
 def _typical(counts: Floats) -> float:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 from matplotlib.axes import Axes
-from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
+from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullLocator
 
 from lab import outputs
 from lab.metric import drops
@@ -14,13 +15,15 @@ from lab.metric.tools import expert_summaries
 from lab.model import frames_in_flight, goodput_window_over_rtt
 from lab.record.record import Record
 from lab.report import html
-from lab.report.drawing import ARMS, MUTED, PREDICTED, REPORTED, axes, draw, picture
+from lab.report.drawing import ARMS, MUTED, PAPER, PREDICTED, REPORTED, axes, draw, picture
 from lab.report.figures.scale import scale_of
 from lab.report.html import Html
-from lab.report.tested import TestedClaim
+from lab.report.tested import TestedCase, TestedClaim
+from lab.units import Value
 
 __all__ = ["bars", "counters", "limits"]
 
+_TICKS = 5  # parts of the axis of bars: their numbers may be as long as 5,000,000
 _NUMBERED = re.compile(r" \(#\d+\)$")  # how tshark tells an ACK's duplicates apart
 
 
@@ -43,7 +46,8 @@ def limits(claim: TestedClaim) -> Html:
         panel.axvline(threshold, color=colour, linestyle=(0, (5, 3)), linewidth=1.4)
         side = "right" if row else "left"
         text = f" {mine[0].case.title}: needs {threshold:,.0f} "
-        panel.annotate(text, (threshold, top / (12 if row else 3)), color=colour, va="center", ha=side)
+        behind = {"facecolor": PAPER, "edgecolor": "none", "pad": 1.0}  # so that no other's line goes through it
+        panel.annotate(text, (threshold, top / (12 if row else 3)), color=colour, va="center", ha=side, bbox=behind)
     _settings_of_the_article(claim, panel)
     panel.xaxis.set_major_locator(FixedLocator(_ticks(claim)))
     panel.xaxis.set_minor_locator(NullLocator())
@@ -77,7 +81,7 @@ def _ticks(claim: TestedClaim) -> list[float]:
     points = {each.case.value.number: each.claimed for each in claim.tested if each.case.value}
     chosen: list[float] = []
     for point in sorted(points, key=lambda point: (points[point] is None, point)):
-        if all(max(point, other) / min(point, other) > 1.3 for other in chosen):
+        if all(max(point, other) / min(point, other) > 1.4 for other in chosen):
             chosen.append(point)
     return sorted(chosen)
 
@@ -87,44 +91,93 @@ def bars(claim: TestedClaim, *arms: str, of: str = "", formula: bool = False) ->
     """Draw the article's figure next to the prediction and the measurement, one group per arm; `of` names what was
     measured.
 
-    With `formula`, window / RTT too. Arms whose figures have another unit than the first one's are left out.
+    With `formula`, window / RTT too. Arms whose figures have another unit than the first claimed one are left out: of
+    a ratio, those that it is relative to.
     """
-    shown = claim.arms(*arms)
-    shown = tuple(each for each in shown if each.result.unit == shown[0].result.unit)
-    rows = [
-        (name, value, colour, each)
-        for each in shown
-        for name, value, colour in (
-            (each.whose, each.claimed, REPORTED),
-            ("window / RTT", goodput_window_over_rtt(claim.scenario_of(each)) if formula else None, MUTED),
-            ("predicted", each.result.predicted, PREDICTED),
-            ("measured", each.result.measured, ARMS[0]),
-        )
-        if value
-    ]
-    factor, unit = scale_of(value for _, value, *_ in rows)
+    shown = _of_one_unit(claim.arms(*arms))
+    rows = [bar for each in shown for bar in _bars(claim, each, formula)]
+    factor, unit = scale_of(bar.value for bar in rows)
     figure, (panel,) = axes(size=(6.1, 0.36 * len(rows) + 0.45 * len(shown) + 0.7))
     place, ticks = 0.0, []
-    for index, (name, value, colour, each) in enumerate(rows):
-        if index == 0 or rows[index - 1][3] is not each:
+    for index, bar in enumerate(rows):
+        if index == 0 or rows[index - 1].of is not bar.of:
             place += 1.0
-            panel.annotate(each.label, (0, place), va="center", fontweight="bold", annotation_clip=False)
+            _heading(panel, place, bar.of.label)
         place += 1.0
-        panel.barh(place, value.number / factor, height=0.72, color=colour)
-        said = html.quoted(value) if name == each.whose else html.figure(value)
-        end = (value.number / factor, place)
-        panel.annotate(said, end, (5, 0), textcoords="offset points", va="center", color=colour)
-        ticks.append((place, name))
+        panel.barh(place, bar.value.number / factor, height=0.72, color=bar.colour)
+        end = (bar.value.number / factor, place)
+        panel.annotate(bar.said, end, (5, 0), textcoords="offset points", va="center", color=bar.colour)
+        ticks.append((place, bar.name))
     panel.set_yticks([at for at, _ in ticks], [name for _, name in ticks])
     panel.set_ylim(place + 0.6, 0.4)
-    panel.set_xlim(0, 1.3 * max(value.number for _, value, *_ in rows) / factor or 1)
-    panel.set_xlabel(", ".join(filter(None, (of, unit))))
+    panel.set_xlim(0, 1.3 * max(bar.value.number for bar in rows) / factor or 1)
+    panel.xaxis.set_major_locator(MaxNLocator(_TICKS, steps=[1, 2, 2.5, 5, 10]))
+    panel.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.10g}"))
+    panel.set_xlabel(", ".join(filter(None, (of, unit))) or _relative(claim, shown))
     panel.grid(False, axis="y")
     panel.tick_params(axis="y", length=0)
-    alt = "; ".join(f"{each.label}, {name}: {html.figure(value)}" for name, value, _, each in rows)
-    promised = "window / RTT; that with slow start and buffers, as predicted" if formula else "predicted by the model"
-    caption = f"Claimed; {promised}; measured."
-    return picture(claim, "bars", figure, alt, caption, shown)
+    alt = "; ".join(f"{bar.of.label}, {bar.name}: {bar.said}" for bar in rows)
+    return picture(claim, "bars", figure, alt, _legend(shown, formula), shown)
+
+
+@dataclass(frozen=True)
+class _Bar:
+    """A bar is one figure of a case: its name, its text, and its colour."""
+
+    name: str
+    value: Value
+    said: str
+    colour: str
+    of: TestedCase
+
+
+def _of_one_unit(cases: Sequence[TestedCase]) -> tuple[TestedCase, ...]:
+    """Return the cases whose figures have the unit of the first one with a claim; of the first one if none has."""
+    first = next((each for each in cases if each.claimed), cases[0])
+    return tuple(each for each in cases if each.result.unit == first.result.unit)
+
+
+def _bars(claim: TestedClaim, each: TestedCase, formula: bool) -> Iterator[_Bar]:
+    """Yield a bar for each figure that the case has, in the order of the page."""
+    result = each.result
+    if each.claimed:
+        yield _Bar(each.whose, each.claimed, result.bound + html.quoted(each.claimed), REPORTED, each)
+    if formula:
+        simple = goodput_window_over_rtt(claim.scenario_of(each))
+        yield _Bar("window / RTT", simple, html.figure(simple), MUTED, each)
+    if result.predicted:
+        yield _Bar("predicted", result.predicted, html.foreseen(result), PREDICTED, each)
+    if result.measured:
+        yield _Bar("measured", result.measured, html.figure(result.measured), ARMS[0], each)
+
+
+def _heading(panel: Axes, place: float, text: str) -> None:
+    """Write the name of a group of bars, right of the axis, which goes through none of its letters."""
+    panel.annotate(
+        text,
+        (0, place),
+        xytext=(4, 0),
+        textcoords="offset points",
+        va="center",
+        fontweight="bold",
+        annotation_clip=False,
+    )
+
+
+def _relative(claim: TestedClaim, shown: Sequence[TestedCase]) -> str:
+    """Say what ratios are relative to; "" where some figure is none."""
+    titles = {each.case.arm: each.case.title for each in claim.tested}
+    bases = dict.fromkeys(titles.get(each.case.relative_to, "") for each in shown)
+    return f"relative to {' and '.join(bases)}" if all(bases) else ""
+
+
+def _legend(shown: Sequence[TestedCase], formula: bool) -> str:
+    """Say which figures the bars are, in their order."""
+    predicted = "window / RTT; that with slow start and buffers, as predicted" if formula else "predicted by the model"
+    said = ["claimed"] if any(each.claimed for each in shown) else []
+    said += [predicted] if formula or any(each.result.predicted for each in shown) else []
+    text = "; ".join([*said, "measured"])
+    return f"{text[0].upper()}{text[1:]}."
 
 
 @draw("counters")

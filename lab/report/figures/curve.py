@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
 from math import inf
 from types import MappingProxyType
+from typing import NamedTuple
 
 import numpy as np
 from matplotlib.ticker import FuncFormatter, NullLocator
@@ -64,14 +65,19 @@ def sweep(
         panel.plot(*_columns(measured), marker, color=colour, markerfacecolor=face, markersize=6.5, clip_on=False)
         if len(names) > 1 and (curve or measured):
             ends.append(Label((curve or measured)[-1][1], mine[0].case.title, colour))
-    said = [(_at(each) / across[0], each.claimed.number / up[0], each.whose) for each in shown if each.claimed]
+    said = [
+        _Said(_at(each) / across[0], each.claimed.number / up[0], each.whose, each.result.bound)
+        for each in shown
+        if each.claimed
+    ]
     panel.plot(
         *_columns([each[:2] for each in said]), "x", color=REPORTED, markersize=9, markeredgewidth=2, clip_on=False
     )
-    for at, number, whose in _labelled(said):
+    for at, number, whose, bound in _labelled(said):
         side, shift = ("left", 7) if at * across[0] == min(places) else ("right", -7)
-        text = f"{whose} {number:.4g}"
-        panel.annotate(text, (at, number), (shift, 8), textcoords="offset points", ha=side, color=REPORTED)
+        text = f"{whose} {bound}{number:.4g}"
+        behind = {"facecolor": PAPER, "edgecolor": "none", "pad": 0.5}  # so that no curve goes through it
+        panel.annotate(text, (at, number), (shift, 8), textcoords="offset points", ha=side, color=REPORTED, bbox=behind)
     for value, name in thresholds.items():
         panel.axvline(value / across[0], color=MUTED, linewidth=1)
         place_of_name = (value / across[0], 0.97)
@@ -109,10 +115,19 @@ def _at(each: TestedCase) -> float:
     return each.case.value.number if each.case.value else inf
 
 
-def _labelled(said: Sequence[tuple[float, float, str]]) -> list[tuple[float, float, str]]:
+class _Said(NamedTuple):
+    """A claimed figure: where on the axis it is, its number, whose it is, and the sign of a bound."""
+
+    at: float
+    number: float
+    whose: str
+    bound: str
+
+
+def _labelled(said: Sequence[_Said]) -> list[_Said]:
     """Return the claimed figures to write down: each once, and of many only those that the article prints."""
-    once = list({number: (at, number, whose) for at, number, whose in reversed(said)}.values())
-    return once if len(once) <= _WRITTEN else [each for each in once if each[2] == "article"]
+    once = list({each.number: each for each in reversed(said)}.values())
+    return once if len(once) <= _WRITTEN else [each for each in once if each.whose == "article"]
 
 
 def _apart(places: Iterable[float], room: float) -> list[float]:

@@ -125,7 +125,7 @@ def message_packets(claim: TestedClaim, *arms: str) -> Html:
     panel.grid(True, axis="x")
     panel.tick_params(axis="y", length=0)
     alt = "Packets per message: " + "; ".join(f"{each.label}, {name}: {number:g}" for each, name, number, *_ in rows)
-    caption = "Packets per message (median). Black strokes: predicted."
+    caption = "Packets per message (median). Strokes across the bars: predicted."
     return picture(claim, "message-packets", figure, alt, caption, shown)
 
 

@@ -170,10 +170,11 @@ def io_graph(claim: TestedClaim, arm: str | None = None, start: float = 5.0) -> 
         )
     panels[-1].set(xlabel=_SINCE, xlim=(start, end))
     idle = sum(high - low for low, high in gaps) / (end - start)
+    grey = f" Grey: ticks without data, {100 * idle:.0f} % of the time shown." if gaps else ""
     alt = f"Packets per 10 ms from {start:g} s to {end:g} s; no data for {100 * idle:.0f} % of the time."
     caption = (
         f"{escape(each.label)}: data and ACK packets per 10 ms, over {_ROUND_TRIPS} round trips of "
-        f"{Value(rtt, 's')}. Grey: ticks without data, {100 * idle:.0f} % of the time shown."
+        f"{Value(rtt, 's')}.{grey}"
     )
     return picture(claim, f"io-graph.{each.case.arm}", figure, alt, caption, [each])
 

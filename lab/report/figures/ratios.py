@@ -68,7 +68,8 @@ def _panel(panel: Axes, shown: Sequence[TestedCase], titles: Mapping[str, str]) 
             panel.plot([predicted.number] * 2, [row - 0.3, row + 0.3], color=PREDICTED, linestyle=(0, (3, 1.5)))
         place, over = (1.0, row), ("axes fraction", "data")
         panel.annotate(f" {html.figure(measured)}{_sure(measured)}", place, xycoords=over, va="center", color=INK)
-        name = f"{each.label} / {titles[each.case.relative_to]}"
+        # A title that says over what has no room for it once more.
+        name = each.label if " over " in each.label else f"{each.label} / {titles[each.case.relative_to]}"
         behind = {"facecolor": PAPER, "edgecolor": "none", "pad": 1.0}  # so that no line goes through it
         panel.annotate(name, (0.0, row - 0.28), xycoords=over, fontsize=SMALL, annotation_clip=False, bbox=behind)
     panel.axvline(1, color=MUTED, linewidth=1)

@@ -40,10 +40,10 @@ def rtt_sources(claim: TestedClaim, *arms: str) -> Html:
     panel.set_yticks(range(len(shown)), [each.label for each in shown])
     panel.set(xlim=(0, 1), ylim=(len(shown) - 0.4, -0.6), xlabel="share of ACKs")
     panel.grid(False, axis="y")
-    panel.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=2, frameon=False, labelcolor=MUTED, fontsize=SMALL)
+    figure.legend(loc="outside upper left", ncols=2, frameon=False, labelcolor=MUTED, fontsize=SMALL)
     caption = (
-        "ACKs by what Linux takes their round-trip time from. Black mark: how many give one by their timestamp, which "
-        "are those that acknowledge new data."
+        "ACKs by what Linux takes their round-trip time from. Stroke across a bar: how many give one by their "
+        "timestamp, which are those that acknowledge new data."
     )
     return picture(claim, "rtt-sources", figure, "; ".join(said), caption, shown)
 

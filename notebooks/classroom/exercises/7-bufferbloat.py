@@ -85,7 +85,10 @@ EXERCISE = Exercise(
             unit="ms",
             experiment=lambda said: waits(said, uplink("fq_codel")),
             hints=(
-                Hint("Does the ping wait behind the upload? fq_codel has a queue for each flow.", 1.1),
+                Hint(
+                    "5 ms is what CoDel lets a queue keep. Whose packets wait in the queue that keeps them?", 1.1, 1.3
+                ),
+                Hint("Does the ping wait behind the upload? fq_codel has a queue for each flow.", 1.3),
                 Hint("The empty path takes 20 ms already, and a frame that has begun must end."),
             ),
         ),

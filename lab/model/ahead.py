@@ -1,0 +1,189 @@
+"""Play a receiver ahead of time: many segments at once, where nothing that happens meanwhile can matter to it.
+
+What a receiver does with a segment depends on the segments before, and on nothing that its ACKs set off. Most of them
+change little: a stretch of those is played here in one loop, to the same end as one by one.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Callable, Sequence
+
+from lab.model.delayed_ack import NEVER
+from lab.model.packet import Ack
+from lab.model.receiver import MAX_SKB_FRAGS, NSEC_PER_MSEC, NSEC_PER_USEC, Received, Receiver
+from lab.model.scenario import Scenario
+from lab.model.window import TCP_RMEM_TO_WIN_SCALE
+
+
+class Ahead(Receiver):
+    """Plays a receiver that knows which segments are on their way."""
+
+    def __init__(self, scenario: Scenario, transmit: Callable[[int, Ack], None]) -> None:
+        super().__init__(scenario, transmit)
+        self._even: tuple[int, ...] = ()  # what was found to leave the window as it is
+
+    @property
+    def knows_clones(self) -> bool:
+        """Tell whether no ACK on its way to the sender decides what the next segment may join: skb_cloned()."""
+        return not self.receive_queue or self.receive_queue[-1].cloned_until <= self.snd_una
+
+    def stretch(
+        self, arrivals: Sequence[int], first: int, length: int, psh: bool, tsecr: int
+    ) -> tuple[int, Sequence[int], Sequence[int]]:
+        """Take in, from the first on, as many full segments as change nothing but positions: each is read at once, and
+        each second one is acknowledged, with the same window.
+
+        It does what `receive` and `read` would do. `psh` is for the last of the arrivals. Returns how many were taken,
+        when ACKs go, and for what.
+        """
+        icsk_ack, tuning, rcv_nxt = self.icsk_ack, self.tuning, self.rcv_nxt
+        unacked = rcv_nxt - self.rcv_wup
+        if (
+            icsk_ack.quick
+            or self.receive_queue
+            or icsk_ack.pushed > icsk_ack.pingpong
+            or (unacked != length if icsk_ack.scheduled else unacked)
+            or (icsk_ack.scheduled and icsk_ack.due <= arrivals[first])
+            or not self._is_even(length)
+        ):
+            return 0, (), ()
+        if self.timestamps:
+            tuning.rcv_rtt_measure_ts(arrivals[first] // NSEC_PER_USEC, tsecr, full=True, queue_empty=True)
+        count = min(len(arrivals) - first, (tuning.rtt_seq - rcv_nxt - 1) // length, (self.wanted - 1) // length)
+        if tuning.rtt_us:  # until tcp_rcv_space_adjust() looks
+            looks = (tuning.time + (tuning.rtt_us >> 3)) * NSEC_PER_USEC
+            count = min(count, bisect_left(arrivals, looks, first) - first)
+        if tuning.rtt_time is None or count <= 0:
+            return 0, (), ()
+        end, last = first + count, arrivals[first + count - 1]
+        jiffies = icsk_ack.timers.jiffies(last)
+        if jiffies - icsk_ack.lrcvtime > icsk_ack.timers.ato_min // 2:  # or the time that an ACK may wait would change
+            return 0, (), ()
+        every = 1 if length > icsk_ack.rcv_mss else 2
+        skipped = 0 if unacked or every == 1 else 1
+        times = arrivals[first + skipped : end : every]
+        acked: Sequence[int] = range(rcv_nxt + (1 + skipped) * length, 1 << 62, every * length)[: len(times)]
+        self.now, self.rcv_nxt, self.copied_seq = last, rcv_nxt + count * length, self.copied_seq + count * length
+        self.wanted -= count * length
+        icsk_ack.lrcvtime, icsk_ack.last_seg_size = jiffies, 0
+        pushed = psh and end == len(arrivals)
+        if every == 1 or (count - skipped) % 2:  # the last one is acknowledged
+            icsk_ack.event_ack_sent()
+        elif pushed and not icsk_ack.pingpong:  # it is, after it was read
+            times, acked = (*times, last), (*acked, self.rcv_nxt)
+            icsk_ack.event_ack_sent()
+        else:
+            if acked:
+                icsk_ack.event_ack_sent()
+            icsk_ack.scheduled, icsk_ack.pushed = True, max(icsk_ack.pushed, int(pushed))
+            icsk_ack.delay(last)
+        self.rcv_wup = acked[-1] if acked else self.rcv_wup
+        return count, times, acked
+
+    def _is_even(self, length: int) -> bool:
+        """Tell whether a full segment that is read at once leaves windows as they are, and the pace of ACKs."""
+        icsk_ack, rcv_mss = self.icsk_ack, self.icsk_ack.rcv_mss
+        windows = self.rcv_wnd, self.rcvbuf, self.window_clamp, self.rcv_ssthresh, self.scaling_ratio
+        state = (length, rcv_mss, icsk_ack.ato, *windows)
+        if state == self._even:
+            return True
+        ato_min = icsk_ack.timers.ato_min
+        if rcv_mss != min(length, icsk_ack.advmss) or icsk_ack.ato != icsk_ack.ato // 2 + ato_min // 2:
+            return False
+        if length > rcv_mss and self._ratio(length) != self.scaling_ratio:
+            return False
+        before, offered = self.rmem_alloc, self._select_window()
+        self.rmem_alloc += length + self.skb_overhead
+        room, full = min(self.window_clamp, self._space()) - self.rcv_ssthresh, self._select_window()
+        self.rmem_alloc = before
+        left = self.rcv_wnd - 2 * length
+        widens = 2 * left <= self.window_clamp and offered >= 2 * left
+        if self.answer or before or room > 0 or widens or left <= 0 or not full <= offered == self.rcv_wnd:
+            return False
+        self._even = state
+        return True
+
+    def pile(
+        self, arrivals: Sequence[int], first: int, length: int, page: int, count: int, tsecr: int
+    ) -> tuple[int, list[int], list[Ack]]:
+        """Take in, from the first on, as many full segments as change only what is unread, until the reader wakes.
+
+        It does what `receive` would do with `count` segments that are neither pushed nor cloned, and lie in
+        pages of `page` bytes. Returns how many were taken, when ACKs go, and these.
+        """
+        icsk_ack, tuning, queue, rcvbuf = self.icsk_ack, self.tuning, self.receive_queue, self.rcvbuf
+        ato_min, times, acks = icsk_ack.timers.ato_min, list[int](), list[Ack]()
+        count = min(count, (tuning.rtt_seq - self.rcv_nxt - 1) // length)
+        if (
+            length != icsk_ack.rcv_mss
+            or count <= 0
+            or icsk_ack.quick
+            or icsk_ack.pingpong
+            or tuning.rtt_time is None
+            or self.adv_win_scale is not None
+            or not self.rcv_wscale
+            or not icsk_ack.ato == icsk_ack.ato // 2 + ato_min // 2 <= ato_min
+        ):
+            return 0, times, acks
+        if self.timestamps:
+            empty = self.rcv_nxt == self.copied_seq
+            tuning.rcv_rtt_measure_ts(arrivals[first] // NSEC_PER_USEC, tsecr, full=True, queue_empty=empty)
+        last = arrivals[first + count - 1]
+        jiffies, begun = icsk_ack.timers.jiffies(last), icsk_ack.timers.jiffies(arrivals[first])
+        if jiffies - icsk_ack.lrcvtime > ato_min // 2 or (
+            icsk_ack.due < NEVER
+            and (icsk_ack.due <= last or not jiffies + (icsk_ack.ato >> 2) < icsk_ack.timeout <= begun + icsk_ack.ato)
+        ):
+            return 0, times, acks
+        ratio, scale, ssthresh, overhead = self.scaling_ratio, self.rcv_wscale, self.rcv_ssthresh, self.skb_overhead
+        half, grows = min(self.window_clamp, self._win_from_space(rcvbuf)) >> 1, self.window_clamp > ssthresh
+        rcvlowat, copied_seq, pressure = self.reader.rcvlowat, self.copied_seq, rcvbuf - (rcvbuf >> 3)
+        rcv_nxt, rcv_wup, rcv_wnd, rmem_alloc = self.rcv_nxt, self.rcv_wup, self.rcv_wnd, self.rmem_alloc
+        tail, at, now, waits = queue[-1] if queue else None, first, self.now, icsk_ack.due < NEVER
+        waits_since = -1
+        while at < first + count:
+            frags = (rcv_nxt + length - 1) // page - rcv_nxt // page + 1
+            joins = tail is not None and tail.frags + frags <= MAX_SKB_FRAGS
+            memory = rmem_alloc + length if joins else rmem_alloc + length + overhead
+            space = (rcvbuf - memory) * ratio >> TCP_RMEM_TO_WIN_SCALE
+            if space < half or (grows and space > ssthresh):
+                break
+            now, rmem_alloc, rcv_nxt, at = arrivals[at], memory, rcv_nxt + length, at + 1
+            if tail is not None and joins:
+                tail.end_seq = rcv_nxt
+                tail.truesize += length
+                tail.frags += frags
+            else:
+                tail = Received(rcv_nxt, length + overhead, frags, 0)
+                queue.append(tail)
+            acknowledges = False
+            if rcv_nxt - rcv_wup > length:
+                window = -(-(space if space < ssthresh else ssthresh) >> scale) << scale
+                acknowledges = rcv_nxt - copied_seq < rcvlowat or window >= rcv_wnd
+            if acknowledges:
+                left = max(rcv_wup + rcv_wnd - rcv_nxt, 0)
+                rcv_wnd, rcv_wup = -(-left >> scale) << scale if window < left else window, rcv_nxt
+                times.append(now)
+                acks.append(Ack(rcv_nxt, rcv_wnd, now // NSEC_PER_MSEC))
+                waits = False
+            elif not waits:
+                waits, waits_since = True, now
+            if (
+                rcv_nxt - copied_seq >= rcvlowat
+                or rmem_alloc > pressure
+                or max(rcv_wup + rcv_wnd - rcv_nxt, 0) <= length
+            ):
+                self.awake = True
+                break
+        if at == first:
+            return 0, times, acks
+        self.now, self.rcv_nxt, self.rcv_wup, self.rcv_wnd, self.rmem_alloc = now, rcv_nxt, rcv_wup, rcv_wnd, rmem_alloc
+        icsk_ack.lrcvtime, icsk_ack.last_seg_size = icsk_ack.timers.jiffies(now), 0
+        if acks:
+            icsk_ack.event_ack_sent()
+        icsk_ack.scheduled = waits
+        if waits and waits_since >= 0:
+            icsk_ack.due = NEVER
+            icsk_ack.delay(waits_since)
+        return at - first, times, acks
