@@ -210,6 +210,11 @@ def _vm() -> list[Check]:
         return [Check("QEMU", None, str(error).partition(":")[0], "sudo apt-get install qemu-system-x86 zstd")]
     if blocker:
         return [Check("QEMU", None, f"{found} does not count instructions: {blocker}", "none but another QEMU")]
+    try:
+        stock.turns()
+    except LabError as error:
+        lacks, _, cure = str(error).rpartition(": ")
+        return [Check("QEMU", None, lacks, cure)]
     works = Check("QEMU", True, f"{found} counts instructions: --on vm has virtual time")
     kernels = stock.installed()
     if not kernels:

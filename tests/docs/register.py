@@ -137,7 +137,7 @@ PARSED = {
     "vagrant provision --provision-with address": MACHINES,
     "vagrant ssh": MACHINES,
     "vagrant destroy": MACHINES,
-    "sudo apt-get install qemu-system-x86 zstd": SYSTEM,
+    "sudo apt-get install qemu-system-x86 gcc libc6-dev zstd": SYSTEM,
     "sudo mn --custom topologies/mininet.py --topo lab,shared-bottleneck": SYSTEM,
     "dask worker tcp://host:8786 --nworkers 1 --nthreads $(nproc) --no-nanny": OTHER_MACHINE,
     "export DASK_CONFIG=$PWD/recipes/dask.yaml": OTHER_MACHINE,

@@ -14,7 +14,7 @@ import pytest
 
 from lab.errors import InputError, MachineError
 from lab.kernel import KernelMissing
-from lab.kernel.vm import image, initrd, qemu, root, stock
+from lab.kernel.vm import image, initrd, qemu, root, stock, turns
 from lab.kernel.vm.cpio import Archive
 from lab.kernel.vm.modules import load_order, modules
 from lab.spec.variant import ResolvedVariant
@@ -197,6 +197,29 @@ def test_counted_time_has_one_cpu_a_fixed_date_and_no_random_instruction(monkeyp
         assert part in line
     assert "-smp" not in line
     assert "-icount" not in " ".join(qemu.command(Path("/k"), "boot/initrd", 7, "real", Size.of("1 GiB")))
+
+
+@pytest.mark.needs("cc")
+def test_threads_take_turns_by_a_library_that_is_compiled_once(tmp_path: Path) -> None:
+    made = turns.library(tmp_path / "images")
+    assert made.read_bytes().startswith(b"\x7fELF")
+    assert [path.name for path in made.parent.iterdir()] == [made.name]
+
+
+def test_without_a_compiler_or_where_nothing_is_loaded_from_the_cure_is_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with pytest.raises(MachineError, match="a space or a colon: set XDG_CACHE_HOME"):
+        turns.library(tmp_path / "my kernels")
+    (tmp_path / "cc").write_text("#!/bin/sh\necho no stdatomic.h >&2\nexit 1\n")
+    (tmp_path / "cc").chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(MachineError, match=r"turns\.c does not compile, no stdatomic\.h: sudo apt-get install gcc"):
+        turns.library(tmp_path / "images")
+    assert list((tmp_path / "images").iterdir()) == []
+    monkeypatch.setenv("PATH", str(tmp_path / "images"))
+    with pytest.raises(MachineError, match="needs a C compiler: sudo apt-get install gcc libc6-dev"):
+        turns.library(tmp_path / "images")
 
 
 @pytest.mark.needs(qemu.PROGRAM)

@@ -22,13 +22,14 @@ from lab.kernel.vm import initrd, qemu
 from lab.kernel.vm.cpio import Archive
 from lab.kernel.vm.image import release, unpacked
 from lab.kernel.vm.modules import load_order, modules
+from lab.kernel.vm.turns import library
 from lab.spec.clock import Clock, Place
 from lab.spec.variant import ResolvedVariant
 from lab.units import Size
 from lab.userland import deb
 from lab.userland.tree import Tree
 
-__all__ = ["StockKernel", "adopt", "fetch", "find", "installed"]
+__all__ = ["StockKernel", "adopt", "fetch", "find", "installed", "turns"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,9 +82,18 @@ class StockKernel:
         return False
 
     def start(self, folder: Path, seed: int, clock: Clock, memory: Size, root: Root) -> Start:  # noqa: ARG002
-        """Say how a guest of it starts. Raises MachineError without QEMU, or without room for the guest's files."""
+        """Say how a guest of it starts.
+
+        Raises MachineError without QEMU, without a C compiler in virtual time, or without room for the guest's files.
+        """
+        environment = {"LD_PRELOAD": str(turns())} if clock == "virtual" else {}
         inside = initrd.make(folder, _home(), self.folder / "modules.cpio")
-        return Start(qemu.command(self.folder / "kernel", inside, seed, clock, memory))
+        return Start(qemu.command(self.folder / "kernel", inside, seed, clock, memory), environment)
+
+
+def turns() -> Path:
+    """Return the library that makes QEMU's time exact. Raises MachineError without a C compiler."""
+    return library(_home())
 
 
 def installed() -> list[StockKernel]:

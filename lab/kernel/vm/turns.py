@@ -1,0 +1,54 @@
+"""Compile the library that lets QEMU's threads take turns: turns.c says why. It is kept for this machine."""
+
+from __future__ import annotations
+
+import ctypes
+import hashlib
+import shutil
+import subprocess
+import tempfile
+from functools import cache
+from pathlib import Path
+
+from lab.building import UNFINISHED
+from lab.errors import MachineError
+from lab.moving import move
+
+__all__ = ["library"]
+
+SOURCE = Path(__file__).with_name("turns.c")
+FLAGS = ("-O2", "-shared", "-fPIC")
+CURE = "sudo apt-get install gcc libc6-dev"
+
+
+@cache
+def library(home: Path) -> Path:
+    """Return the library for LD_PRELOAD, in `home`; it is compiled when it is not there.
+
+    Raises MachineError without a C compiler, or when programs cannot load it from there; it says the cure.
+    """
+    if set(str(home)) & set(" :"):
+        raise MachineError(f"{home}: libraries are loaded from no path with a space or a colon: set XDG_CACHE_HOME")
+    target = home / f"turns-{hashlib.sha256(SOURCE.read_bytes()).hexdigest()[:16]}.so"
+    if not target.exists():
+        _compile(target)
+    try:
+        ctypes.CDLL(str(target))  # or QEMU would go on without it, and only its console say so
+    except OSError as error:
+        raise MachineError(f"{error}: set XDG_CACHE_HOME to a file system that programs are run from") from None
+    return target
+
+
+def _compile(target: Path) -> None:
+    compiler = shutil.which("cc")
+    if compiler is None:
+        raise MachineError(f"virtual time on QEMU needs a C compiler: {CURE}")
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix=UNFINISHED, dir=target.parent) as scratch:
+        made = Path(scratch, target.name)
+        done = subprocess.run(
+            [compiler, *FLAGS, "-o", str(made), str(SOURCE)], capture_output=True, text=True, stdin=subprocess.DEVNULL
+        )
+        if done.returncode:
+            raise MachineError(f"{SOURCE.name} does not compile, {done.stderr.strip()}: {CURE}")
+        move(made, target)
