@@ -6,6 +6,7 @@ import hashlib
 import lzma
 import shutil
 import subprocess
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -48,15 +49,16 @@ SHA256:
 
 
 @pytest.fixture(scope="session")
-def key(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with a new key: `keyring` is its public part."""
+def key(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A folder with a new key: `keyring` is its public part. The agent that gpg started ends with the tests."""
     if shutil.which("gpg") is None:
         pytest.skip("needs gpg of this machine: make setup-host")
     home = tmp_path_factory.mktemp("gnupg")
     home.chmod(0o700)
     gpg(home, "--passphrase", "", "--quick-generate-key", "test", "ed25519", "sign", "never")
     (home / "keyring").write_bytes(gpg(home, "--export"))
-    return home
+    yield home
+    subprocess.run(["gpgconf", "--homedir", str(home), "--kill", "all"], check=True)
 
 
 def gpg(home: Path, *arguments: str, stdin: bytes = b"") -> bytes:
