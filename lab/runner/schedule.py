@@ -78,7 +78,7 @@ class Runner:
             else:
                 todo[trial.address] = trial
         runs = {each[0].address: each for each in alike(todo.values())}
-        for crew, part in self._divided([each[0] for each in runs.values()]):
+        for crew, part in self._divided([each[0] for each in runs.values()], again):
             for performed, outcome in crew.perform(part, progress.started):
                 for trial in runs[performed.address]:
                     outcomes[trial.address] = found = self._shared(outcome, trial)
@@ -94,8 +94,8 @@ class Runner:
         except LabError as error:
             return error
 
-    def _divided(self, trials: Sequence[Trial]) -> Iterator[tuple[Crew, Sequence[Trial]]]:
-        """Yield who performs which trials, in this order."""
+    def _divided(self, trials: Sequence[Trial], again: Collection[str]) -> Iterator[tuple[Crew, Sequence[Trial]]]:
+        """Yield who performs which trials, in this order; those at the addresses `again` have old records."""
         away: list[Trial] = []
         here: list[Trial] = []
         real: list[Trial] = []
@@ -109,10 +109,12 @@ class Runner:
             batch = secrets.token_hex(8)
             order = _interleaved(real, batch)
             places = {trial.address: {"batch": batch, "order": number} for number, trial in enumerate(order)}
-            yield self._cores(1, places), order
+            yield self._cores(1, places, again), order
 
-    def _cores(self, jobs: int | None, places: Mapping[str, Mapping[str, Any]] | None = None) -> Crew:
-        return Cores(self.store, self.kernels, jobs, self.budget, self.before, places or {})
+    def _cores(
+        self, jobs: int | None, places: Mapping[str, Mapping[str, Any]] | None = None, again: Collection[str] = ()
+    ) -> Crew:
+        return Cores(self.store, self.kernels, jobs, self.budget, self.before, places or {}, again)
 
     def _scattered(self, trials: Sequence[Trial]) -> set[str]:
         """Return the addresses of all real-time trials, unless all have a record, and all records are of one batch."""
@@ -124,7 +126,10 @@ class Runner:
 
 @dataclass(frozen=True)
 class Cores:
-    """Perform trials on this machine's cores, one guest on each; `places` says of a trial when it ran among others."""
+    """Perform trials on this machine's cores, one guest on each.
+
+    `places` says of a trial when it ran among others, `again` which addresses have a record that is to go.
+    """
 
     store: Store
     kernels: Collection[Kernel]
@@ -132,6 +137,7 @@ class Cores:
     budget: Budget
     before: Callable[[Trial], None] | None
     places: Mapping[str, Mapping[str, Any]]
+    again: Collection[str]
 
     def perform(
         self, trials: Sequence[Trial], started: Callable[[Trial], None]
@@ -151,7 +157,8 @@ class Cores:
                 started(trial)
                 if self.before:
                     self.before(trial)
-                self.store.remove(trial.address)  # only where it runs again
+                if trial.address in self.again:  # any other record is another run's, of just now
+                    self.store.remove(trial.address)
                 return run_in_guest(trial, self.store, kernel, cpu, self.budget, guests.add, place)
             except LabError as error:
                 return error

@@ -131,3 +131,18 @@ def test_the_end_of_a_shared_run_is_told_of_each_trial(tmp_path: Path, monkeypat
     assert ended == [(each, "it broke") for each in same]
     assert set(found) == {each.address for each in same}
     assert predicted == same[:1]
+
+
+@pytest.mark.usefixtures("run")
+@pytest.mark.parametrize("asked", [VIRTUAL, TRIALS[0]], ids=["virtual", "real"])
+def test_what_another_run_has_just_kept_stays(tmp_path: Path, asked: Trial) -> None:
+    """It looked for a record before, and may be reading it: another run of the same claim on the same store."""
+    store = Store(tmp_path)
+
+    def another(asked: Trial) -> None:
+        with store.stage(asked) as stage:
+            stage.commit({}, host={"user": "another"})
+
+    found = Runner(store, [KERNEL], before=another).run([asked], Quiet())[asked.address]
+    assert isinstance(found, Record)
+    assert found.host == {"user": "another"}

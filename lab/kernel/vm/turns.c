@@ -8,57 +8,81 @@
  * loop that wakes between the two goes too far, by those instructions, some hundred nanoseconds. It is awake then for no
  * reason of the guest's: every timer that ends while the CPU runs wakes it.
  *
- * So the main loop, once woken, waits here until the CPU's thread waits: then all is counted, and what the main loop does
- * comes at the same instruction each time. It waits for a second at most, for a guest that never halts has to be ended.
+ * So when the main loop takes the lock that guards the machine, the CPU's thread has to wait without it, which it does only
+ * with all counted; else the main loop gives the lock back and waits as well. What it does then comes at the same
+ * instruction each time. A guest that runs on and on does not keep it out for ever, or nothing could end it: it goes on when
+ * the CPU's thread has computed for half a second. However busy the host is, that measures the guest alone.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <linux/futex.h>
-#include <poll.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdatomic.h>
+#include <stddef.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
-static _Atomic pid_t cpu; /* the CPU's thread: the first that waits for a condition, before the machine starts */
-static _Atomic unsigned waiting = 1;
+#define MOST 500000000 /* ns */
+
+static pthread_t main_loop, cpu;
+static pthread_mutex_t *_Atomic machine; /* what the CPU's thread waits without, from before the machine starts */
+static clockid_t computed;               /* by the CPU's thread, on the host */
+static _Atomic unsigned waiting;         /* it changes under the lock, so who holds that knows */
+
+static int (*lock)(pthread_mutex_t *);
+static int (*wait)(pthread_cond_t *, pthread_mutex_t *);
+
+/* As early as other libraries of QEMU start, which take locks. */
+static void find(void)
+{
+	main_loop = pthread_self();
+	lock = dlsym(RTLD_NEXT, "pthread_mutex_lock");
+	wait = dlvsym(RTLD_NEXT, "pthread_cond_wait", "GLIBC_2.3.2");
+}
 
 int pthread_cond_wait(pthread_cond_t *condition, pthread_mutex_t *mutex)
 {
-	static int (*next)(pthread_cond_t *, pthread_mutex_t *);
-	pid_t self = gettid(), none = 0;
+	pthread_t self = pthread_self();
 	int error;
 
-	if (!next)
-		next = dlvsym(RTLD_NEXT, "pthread_cond_wait", "GLIBC_2.3.2");
-	if (self == getpid() || !(atomic_compare_exchange_strong(&cpu, &none, self) || cpu == self))
-		return next(condition, mutex);
+	if (!wait)
+		find();
+	if (!machine && self != main_loop && !pthread_getcpuclockid(self, &computed)) {
+		cpu = self; /* the first thread that waits */
+		machine = mutex;
+	}
+	if (mutex != machine || self != cpu)
+		return wait(condition, mutex);
 	waiting = 1;
 	syscall(SYS_futex, &waiting, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
-	error = next(condition, mutex);
-	waiting = 0; /* it holds the lock again, which the main loop needs to go on */
+	error = wait(condition, mutex);
+	waiting = 0;
 	return error;
 }
 
-int ppoll(struct pollfd *files, nfds_t count, const struct timespec *timeout, const sigset_t *mask)
+/* ns, or -1 when the thread is gone */
+static long long used(void)
 {
-	static int (*next)(struct pollfd *, nfds_t, const struct timespec *, const sigset_t *);
-	static const struct timespec most = { .tv_sec = 1 };
-	int ready;
+	struct timespec now;
 
-	if (!next)
-		next = dlsym(RTLD_NEXT, "ppoll");
-	ready = next(files, count, timeout, mask);
-	if (gettid() == getpid())
-		syscall(SYS_futex, &waiting, FUTEX_WAIT_PRIVATE, 0, &most, NULL, 0);
-	return ready;
+	return clock_gettime(computed, &now) ? -1 : now.tv_sec * 1000000000LL + now.tv_nsec;
 }
 
-/* What ppoll is called in a QEMU that was compiled with _FORTIFY_SOURCE. */
-int __ppoll_chk(struct pollfd *files, nfds_t count, const struct timespec *timeout, const sigset_t *mask, size_t size)
+int pthread_mutex_lock(pthread_mutex_t *mutex)
 {
-	(void)size;
-	return ppoll(files, count, timeout, mask);
+	static const struct timespec again = { .tv_nsec = MOST / 10 };
+	int error;
+
+	if (!lock)
+		find();
+	error = lock(mutex);
+	if (mutex != machine || pthread_self() != main_loop)
+		return error;
+	for (long long start = used(), now = start; !waiting && now >= 0 && now - start < MOST; now = used()) {
+		pthread_mutex_unlock(mutex);
+		syscall(SYS_futex, &waiting, FUTEX_WAIT_PRIVATE, 0, &again, NULL, 0);
+		error = lock(mutex);
+	}
+	return error;
 }

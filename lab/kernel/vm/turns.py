@@ -47,7 +47,10 @@ def _compile(target: Path) -> None:
     with tempfile.TemporaryDirectory(prefix=UNFINISHED, dir=target.parent) as scratch:
         made = Path(scratch, target.name)
         done = subprocess.run(
-            [compiler, *FLAGS, "-o", str(made), str(SOURCE)], capture_output=True, text=True, stdin=subprocess.DEVNULL
+            [compiler, *FLAGS, "-o", str(made), str(SOURCE), "-ldl"],
+            capture_output=True,
+            text=True,
+            stdin=subprocess.DEVNULL,
         )
         if done.returncode:
             raise MachineError(f"{SOURCE.name} does not compile, {done.stderr.strip()}: {CURE}")
