@@ -203,7 +203,7 @@ def test_counted_time_has_one_cpu_a_fixed_date_and_no_random_instruction(monkeyp
 def test_threads_take_turns_by_a_library_that_is_compiled_once(tmp_path: Path) -> None:
     made = turns.library(tmp_path / "images")
     assert made.read_bytes().startswith(b"\x7fELF")
-    assert [path.name for path in made.parent.iterdir()] == [made.name]
+    assert {path.name for path in made.parent.iterdir()} == {made.name, "lock"}
 
 
 def test_without_a_compiler_or_where_nothing_is_loaded_from_the_cure_is_said(
@@ -216,7 +216,10 @@ def test_without_a_compiler_or_where_nothing_is_loaded_from_the_cure_is_said(
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(MachineError, match=r"turns\.c does not compile, no stdatomic\.h: sudo apt-get install gcc"):
         turns.library(tmp_path / "images")
-    assert list((tmp_path / "images").iterdir()) == []
+    assert [path.name for path in (tmp_path / "images").iterdir()] == ["lock"]
+    (tmp_path / "file").write_text("")
+    with pytest.raises(MachineError, match=r"file/images, .*: set XDG_CACHE_HOME"):
+        turns.library(tmp_path / "file/images")
     monkeypatch.setenv("PATH", str(tmp_path / "images"))
     with pytest.raises(MachineError, match="needs a C compiler: sudo apt-get install gcc libc6-dev"):
         turns.library(tmp_path / "images")

@@ -10,7 +10,7 @@ import tempfile
 from functools import cache
 from pathlib import Path
 
-from lab.building import UNFINISHED
+from lab.building import UNFINISHED, Silent, alone
 from lab.errors import MachineError
 from lab.moving import move
 
@@ -30,8 +30,12 @@ def library(home: Path) -> Path:
     if set(str(home)) & set(" :"):
         raise MachineError(f"{home}: libraries are loaded from no path with a space or a colon: set XDG_CACHE_HOME")
     target = home / f"turns-{hashlib.sha256(SOURCE.read_bytes()).hexdigest()[:16]}.so"
-    if not target.exists():
-        _compile(target)
+    try:
+        if not target.exists():
+            with alone(home, Silent()):
+                _compile(target)
+    except OSError as error:
+        raise MachineError(f"no library for QEMU in {home}, {error.strerror}: set XDG_CACHE_HOME") from None
     try:
         ctypes.CDLL(str(target))  # or QEMU would go on without it, and only its console say so
     except OSError as error:
@@ -43,7 +47,6 @@ def _compile(target: Path) -> None:
     compiler = shutil.which("cc")
     if compiler is None:
         raise MachineError(f"virtual time on QEMU needs a C compiler: {CURE}")
-    target.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=UNFINISHED, dir=target.parent) as scratch:
         made = Path(scratch, target.name)
         done = subprocess.run(
