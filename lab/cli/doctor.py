@@ -231,7 +231,8 @@ def _ask(argv: Sequence[str]) -> tuple[int | None, str]:
     """Run a command; return its exit status and what it said. The status is None when it is missing or too slow."""
     with tempfile.TemporaryFile("w+") as said:
         try:
-            process = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=said, stderr=subprocess.STDOUT)
+            command = [tools.find_program(argv[0]) or argv[0], *argv[1:]]
+            process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=said, stderr=subprocess.STDOUT)
         except FileNotFoundError:
             return None, f"{argv[0]} is not installed"
         except OSError as error:

@@ -92,7 +92,7 @@ def _installed(tool: str) -> bool:
 def find_program(tool: str) -> str | None:
     """Return the path of a tool, or None.
 
-    An ordinary user's PATH lacks the folders of iptables and nft, a guest's has them.
+    An ordinary user's PATH lacks the folders of ethtool, iptables and nft; a guest's has them.
     """
     return shutil.which(tool, path=f"{os.environ.get('PATH', os.defpath)}:/usr/sbin:/sbin")
 

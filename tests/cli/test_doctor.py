@@ -45,6 +45,12 @@ def test_a_missing_tool_is_named_with_its_package(tmp_path: Path, monkeypatch: p
     assert "iputils-ping" in found.cure
 
 
+@pytest.mark.needs("ethtool")
+def test_a_tool_outside_of_an_ordinary_users_path_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "/usr/bin:/bin")
+    assert check("ethtool", tmp_path).ok
+
+
 def test_make_setup_host_installs_whatever_the_doctor_can_miss() -> None:
     provision = (Path(__file__).parents[2] / "tools/provision").read_text()
     (listed,) = re.findall(r'^host_packages="([^"]*)"', provision, re.MULTILINE)
