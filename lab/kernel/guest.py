@@ -75,6 +75,10 @@ class GuestLivelock(GuestError):
     """The guest used CPU without its virtual clock advancing."""
 
 
+class GuestDeadlock(GuestError):
+    """The guest waits, and nothing in it runs that could end that."""
+
+
 class GuestCrash(GuestError):
     """The guest's kernel panicked, was killed, or stopped without a word."""
 
@@ -196,6 +200,7 @@ class Guest:
             "budget": {**asdict(budget), "disk": budget.disk.bytes},
             "terminal": terminal,
             "temporary": temporary,
+            "alone": terminal is None and seat is None,  # nobody outside of it has anything to say to it
         }
         self._supervisor = subprocess.Popen(
             [sys.executable, "-I", "-S", "-B", str(HERE / "supervise.py")],
@@ -267,6 +272,9 @@ class Guest:
                     f"{(report['clock'] or 0) / 1e9:.3f} s{self._spun() or ': something spins and never waits'}",
                     self.console,
                 )
+            case "deadlock":
+                at = f"{(report['clock'] or 0) / 1e9:.3f} s of its time"
+                return GuestDeadlock(f"the guest hangs: at {at} it waits, and none of its processes runs", self.console)
             case "wall":
                 return GuestTimeout(f"the guest did not end within {self.budget.wall:g} s{self._spun()}", self.console)
             case "disk":

@@ -24,7 +24,7 @@ import struct
 import sys
 import termios
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, NoReturn
 
 TICK = 200  # milliseconds between two looks at the guest
@@ -40,6 +40,7 @@ CAP_DAC_OVERRIDE = 1  # root's right to files of others, as far as Landlock leav
 ADDR_NO_RANDOMIZE = 0x0040000
 SLOWEST = 1e-3  # guest time per CPU time; a bulk transfer over a link without a rate, which does progress, ran at 0.04
 ALARM = 1.0  # seconds of CPU without virtual time passing, after which a process is asked whether it spins
+LOOKS = 30  # one after the other, six seconds on an idle machine, at which a guest waits for nobody
 STATUS = 256  # bytes of it
 FILE = 4096  # bytes that a file takes at least
 WALL = 0x40000000  # __WALL: wait for clones of any kind
@@ -96,6 +97,29 @@ class Alarms:
         asked = [pid for pid, seconds in cpu.items() if seconds - self.since.setdefault(pid, seconds) >= ALARM]
         self.since |= {pid: cpu[pid] for pid in asked}
         return asked
+
+
+class Rest:
+    """Notice a guest in virtual time that waits for ever: that of a process which the host has killed, say.
+
+    Where nobody has anything to do, virtual time passes at once: nothing in such a guest waits for long. Who is given
+    no CPU is ready to run ("R"), who waits for a disk sleeps uninterruptibly ("D"), and a kernel that is stopped ("T",
+    "t") is somebody's affair (proc(5)). So looks count, and no clock of a machine that may be busy, or asleep itself.
+    """
+
+    def __init__(self) -> None:
+        self.seen: tuple[int, float] | None = None  # the clock and the CPU seconds at the last look
+        self.looks = 0
+
+    def for_ever(self, clock: int | None, cpu: float, states: Sequence[str]) -> bool:
+        """Decide so, given the guest's clock, its CPU seconds, and the states of its processes, its kernel's first.
+
+        A guest whose clock cannot be seen is never taken for one.
+        """
+        seen = None if clock is None else (clock, cpu)
+        rests = seen is not None and seen == self.seen and states[0] not in ("T", "t") and not {"R", "D"} & {*states}
+        self.looks, self.seen = self.looks + 1 if rests else 0, seen
+        return self.looks >= LOOKS
 
 
 class Abandoned(Exception):
@@ -245,7 +269,7 @@ def _confine(containment: dict[str, Any], memory: int | None, libc: ctypes.CDLL)
 def _watch(job: dict[str, Any], guest: int, parent: int, start: float) -> tuple[str, int | None]:
     """Return why the guest has to end, or "exit" when it ended by itself; and its clock as last seen."""
     watch = Watch(*(job["budget"][name] for name in ("wall", "stall", "guest")))
-    alarms = Alarms()
+    alarms, rest = Alarms(), Rest()
     ended = os.pidfd_open(guest)
     poll = select.poll()
     poll.register(ended, select.POLLIN)
@@ -258,8 +282,12 @@ def _watch(job: dict[str, Any], guest: int, parent: int, start: float) -> tuple[
         if 0 in ready or os.getppid() != parent:
             return "abandoned", clock
         clock = _clock(guest, job["clock"])
-        cpu = {pid: _cpu(pid) for pid in [guest, *_children(guest)]}
+        stats = {pid: _stat(pid) for pid in [guest, *_children(guest)]}
+        cpu = {pid: seconds for pid, (_, seconds) in stats.items()}
         verdict = watch.judge(time.monotonic() - start, sum(cpu.values()), clock)
+        states = [state for state, _ in stats.values()]
+        if not verdict and job["alone"] and rest.for_ever(clock, sum(cpu.values()), states):
+            verdict = "deadlock"
         verdict = verdict or _excess(job, len(cpu))
         if verdict:
             return verdict, clock
@@ -297,11 +325,12 @@ def _clock(guest: int, address: int | None) -> int | None:
         return None
 
 
-def _cpu(pid: int) -> float:
-    """Return the seconds of host CPU that a process and the children it reaped used; 0 when it is gone."""
+def _stat(pid: int) -> tuple[str, float]:
+    """Return a process's state, and the seconds of host CPU that it and the children it reaped used; "", 0 if gone."""
     with contextlib.suppress(OSError), open(f"/proc/{pid}/stat", "rb") as file:
-        return sum(map(int, file.read().rpartition(b")")[2].split()[11:15])) / os.sysconf("SC_CLK_TCK")
-    return 0.0
+        fields = file.read().rpartition(b")")[2].split()
+        return fields[0].decode(), sum(map(int, fields[11:15])) / os.sysconf("SC_CLK_TCK")
+    return "", 0.0
 
 
 def _children(pid: int) -> list[int]:

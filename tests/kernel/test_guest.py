@@ -25,6 +25,7 @@ from lab.kernel import (
     Budget,
     Guest,
     GuestCrash,
+    GuestDeadlock,
     GuestDisk,
     GuestEnded,
     GuestLivelock,
@@ -240,11 +241,29 @@ def test_an_ordinary_user_gets_the_same_bytes(kernel: UmlKernel, folder: Path) -
 # -- what goes wrong
 
 
+def children(pid: int) -> list[int]:
+    """The processes that one of the host's has started."""
+    threads = Path(f"/proc/{pid}/task").iterdir()
+    return [int(child) for thread in threads for child in (thread / "children").read_text().split()]
+
+
 def test_a_livelock_is_noticed(kernel: UmlKernel, folder: Path) -> None:
     with pytest.raises(GuestLivelock, match=r"its clock still stood at .* its console is in .*console.log") as info:
         boot(kernel, folder, ["sh", "-c", SPIN], budget=Budget(stall=1))
     assert "as init process" in info.value.console.read_text()
     assert [path.name for path in folder.iterdir()] == ["console.log"]
+
+
+def test_a_guest_that_waits_for_a_process_which_never_answers_is_noticed(kernel: UmlKernel, folder: Path) -> None:
+    """The kernel waits for the host's process that plays the guest's; stopped or killed, that may never answer."""
+    with Guest(kernel, folder, ["sh", "-c", f"touch /run/lab/spins; {SPIN}"], budget=Budget(stall=None)) as guest:
+        while not (folder / "spins").exists():
+            time.sleep(0.01)
+        (kernel_itself,) = children(guest._supervisor.pid)
+        for pid in children(kernel_itself):
+            os.kill(pid, signal.SIGSTOP)
+        with pytest.raises(GuestDeadlock, match=r"hangs: at \d+\.\d+ s of its time it waits, and none of its"):
+            guest.wait()
 
 
 def test_real_time_has_a_wall_clock_budget(kernel: UmlKernel, folder: Path) -> None:

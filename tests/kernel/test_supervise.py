@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from lab.kernel import supervise
-from lab.kernel.supervise import Alarms, Watch
+from lab.kernel.supervise import LOOKS, Alarms, Rest, Watch
 
 
 def judged(watch: Watch, *looks: tuple[float, float, int | None]) -> list[str | None]:
@@ -73,6 +73,34 @@ def test_who_is_new_is_asked_after_a_second_of_its_own() -> None:
     assert [alarms.due(500, cpu) for cpu in ({}, {7: 50.0}, {7: 50.9}, {7: 51.0})] == [[], [], [], [7]]
 
 
+def first_for_ever(*looks: tuple[int | None, float, str]) -> int | None:
+    """The number of the look, from 0, at which a guest is found to wait for ever; a letter for each process."""
+    rest = Rest()
+    return next((at for at, (clock, cpu, states) in enumerate(looks) if rest.for_ever(clock, cpu, [*states])), None)
+
+
+def test_who_sleeps_while_clock_and_cpu_stand_waits_for_ever() -> None:
+    assert first_for_ever(*[(500, 1.0, "SS")] * (LOOKS + 5)) == LOOKS  # the first look has nothing to compare with
+    assert first_for_ever(*[(500, 1.0, "ST")] * (LOOKS + 5)) == LOOKS
+    assert first_for_ever(*[(500, 1.0, "SZ")] * (LOOKS + 5)) == LOOKS
+
+
+@pytest.mark.parametrize(
+    "look",
+    [
+        (500, 1.0, "SR"),  # given no CPU
+        (500, 1.0, "DS"),  # waits for a disk
+        (500, 1.0, "TS"),  # somebody stopped the kernel
+        (500, 1.01, "SS"),
+        (501, 1.0, "SS"),
+        (None, 1.0, "SS"),
+    ],
+)
+def test_who_will_go_on_does_not_wait_for_ever(look: tuple[int | None, float, str]) -> None:
+    resting = [(500, 1.0, "SS")] * (LOOKS - 1)
+    assert first_for_ever(*resting, look, *resting) is None
+
+
 Start = Callable[..., "subprocess.Popen[str]"]
 
 
@@ -96,6 +124,7 @@ def start(tmp_path: Path) -> Start:
             "containment": None,
             "terminal": None,
             "temporary": False,
+            "alone": True,
         }
         process = subprocess.Popen(
             [sys.executable, "-I", "-S", supervise.__file__], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
