@@ -33,6 +33,7 @@ from lab.usecases import userlands
 from tests.kinds import Perform, Type
 from tests.terminal import Terminal
 
+pytest.register_assert_rewrite("tests.fabric.cases")  # its checks fail with the figures that they compared
 settings.register_profile("lab", deadline=None)  # how long an example takes is the machine's affair
 settings.load_profile("lab")
 
