@@ -111,7 +111,7 @@ class _Flight:
     """A trial that was handed out, and to whom."""
 
     trial: Trial
-    workers: frozenset[str]
+    workers: frozenset[str]  # those that may perform it
     future: Future[Any]
 
 
@@ -133,21 +133,25 @@ class _Run:
         self.muster = Muster(crew.client, crew.wanted(trials), places, crew.display)
         self.waiting = deque(sorted(trials, key=lambda trial: -crew.cost[trial.address]))
         self.flying: dict[str, _Flight] = {}  # by Dask's key
+        self.topic = f"replab-begun-{secrets.token_hex(4)}"
+        self.begun: set[str] = set()  # keys of what a worker is at; the others wait for one
         self.events: queue.SimpleQueue[Future[Any]] = queue.SimpleQueue()
         self.tries: dict[str, int] = {}
         self.losses = 0  # of workers, after which was looked for what is stranded
-        self.begun = time.monotonic()
+        self.since = time.monotonic()
         self.done = 0.0  # of the estimated cost
         self.left = sum(crew.cost[trial.address] for trial in trials)
 
     def outcomes(self) -> Iterator[tuple[Trial, Record | LabError]]:
         """Yield each trial with its outcome as it ends."""
+        self.crew.client.subscribe_topic(self.topic, self._note_begun)
         with ThreadPoolExecutor(STORING) as disk:
             while self.waiting or self.flying:
                 self.muster.look()
                 if self.muster.losses != self.losses:
                     self.losses = self.muster.losses
-                    self._call_back_stranded()
+                    self._call_back(self._stranded())
+                self._call_back(self._misplaced())
                 while self.waiting and len(self.flying) < AHEAD * self.muster.slots:
                     self._hand_out(AHEAD * self.muster.slots - len(self.flying))
                 landed = self._landed()
@@ -162,8 +166,9 @@ class _Run:
     def recall(self) -> None:
         """Take back what was handed out; the workers' guests end."""
         futures = [flight.future for flight in self.flying.values()]
-        with suppress(OSError, TimeoutError, RuntimeError):  # of a scheduler that is gone
+        with suppress(OSError, TimeoutError, RuntimeError, ValueError):  # of a scheduler that is gone
             self.crew.client.cancel(futures)
+            self.crew.client.unsubscribe_topic(self.topic)
 
     def _hand_out(self, most: int) -> None:
         """Hand out up to so many trials together, which is cheaper; fewer where predicting takes long."""
@@ -191,16 +196,30 @@ class _Run:
             "asked": now(),
             "budget": to_plain(crew.budget),
             "results": str(crew.store.root.absolute()) if shared else "",
+            "topic": self.topic,
         }
 
-    def _call_back_stranded(self) -> None:
-        """Take back what waits for workers that are gone: Dask would wait for them to come back."""
+    def _note_begun(self, event: tuple[float, str]) -> None:
+        """Note the key of a task that a worker has begun. Dask calls this, in a thread of its own."""
+        self.begun.add(event[1])
+
+    def _stranded(self) -> list[str]:
+        """Return what waits for workers that are gone: Dask would wait for them to come back."""
         alive = self.muster.admitted.keys()
-        for key, flight in list(self.flying.items()):
-            if not flight.workers & alive:
-                del self.flying[key]
-                flight.future.cancel()
-                self.waiting.appendleft(flight.trial)
+        return [key for key, flight in self.flying.items() if not flight.workers & alive]
+
+    def _misplaced(self) -> list[str]:
+        """Return what waits for a busy worker while one that came later has nothing to do."""
+        if self.waiting or sum(key in self.begun for key in self.flying) >= self.muster.slots:
+            return []
+        all_workers = self.muster.admitted.keys()
+        return [key for key, flight in self.flying.items() if key not in self.begun and all_workers - flight.workers]
+
+    def _call_back(self, keys: list[str]) -> None:
+        for key in keys:
+            flight = self.flying.pop(key)
+            flight.future.cancel()
+            self.waiting.appendleft(flight.trial)
 
     def _landed(self) -> list[tuple[_Flight, Plain | None]]:
         """Wait for trials to end; return some that have, with their answers, fetched together."""
@@ -208,6 +227,7 @@ class _Run:
         with suppress(queue.Empty):
             while len(ended) < TOGETHER:
                 key = str(self.events.get(timeout=0 if ended else _POLL_SECONDS).key)
+                self.begun.discard(key)
                 if key in self.flying:  # else it was called back
                     ended.append(self.flying.pop(key))
         finished = [flight.future for flight in ended if flight.future.status == "finished"]
@@ -271,7 +291,7 @@ class _Run:
         cost = self.crew.cost[trial.address]
         self.done, self.left = self.done + cost, self.left - cost
         workers = len(self.muster.admitted)
-        seconds = (time.monotonic() - self.begun) * self.left / self.done
+        seconds = (time.monotonic() - self.since) * self.left / self.done
         left = f", {_spoken(seconds)} left" if self.flying or self.waiting else ""
         self.crew.display.status(f"{workers} worker{'' if workers == 1 else 's'}{left}")
 

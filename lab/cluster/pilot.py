@@ -92,8 +92,9 @@ def receive(part: tuple[str, str, str], pieces: Sequence[bytes]) -> str:
 def perform(task: Plain) -> Plain:
     """Perform the trial of `task` on a core of its own, and return its record's archive.
 
-    The archive is None where the record went into the caller's own store. Where there is no record, `error` says why,
-    `exit_code` is its own, `console` is what the guest said, and `unfit` tells whether this machine is to blame.
+    That it begins is an event of Dask's topic `topic` of the task. The archive is None where the record went into the
+    caller's own store. Where there is no record, `error` says why, `exit_code` is its own, `console` is what the guest
+    said, and `unfit` tells whether this machine is to blame.
     """
     worker = get_worker()
     answer: Plain = {
@@ -104,6 +105,7 @@ def perform(task: Plain) -> Plain:
         "console": b"",
         "unfit": False,
     }
+    worker.log_event(task["topic"], worker.get_current_task())
     try:
         with scratch_guest_folder() as scratch, own_core() as core, _wanted_still(worker) as started:
             store = Store(Path(task["results"])) if task["results"] else Store(scratch / "results", durable=False)

@@ -137,6 +137,16 @@ def test_a_worker_killed_in_mid_trial_costs_nothing(site: Site) -> None:
     assert len(lines(site.said(), "[4/4")) == 1, "each trial ended once"
 
 
+def test_a_worker_that_comes_later_takes_what_waits_for_a_busy_one(site: Site) -> None:
+    site.declare(LONG, arms=("one", "two"))
+    site.scheduler()
+    site.worker("a")
+    site.run()
+    until(lambda: site.busy("a"))
+    site.worker("b")
+    until(lambda: site.busy("a") and site.busy("b"))
+
+
 def test_a_worker_of_another_version_is_refused_by_name(site: Site) -> None:
     other = site.folder / "other"
     shutil.copytree(Path(ROOT) / "lab", other / "lab", ignore=shutil.ignore_patterns("__pycache__"))
