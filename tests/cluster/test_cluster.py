@@ -138,7 +138,7 @@ def test_a_worker_killed_in_mid_trial_costs_nothing(site: Site) -> None:
 
 
 def test_a_worker_that_comes_later_takes_what_waits_for_a_busy_one(site: Site) -> None:
-    site.declare(LONG, arms=("one", "two"))
+    site.declare("4000 s", arms=("one", "two"))
     site.scheduler()
     site.worker("a")
     site.run()
