@@ -1,7 +1,7 @@
 """Run one of the kernel's selftests in a guest: ARCHIVE TEST SECONDS. What the test says goes to standard output.
 
 Leaves status.json: the exit status, null when the time was up. As with the kernel's own runner the test starts in its
-own folder, with no input.
+own folder, with no input, in the machine's first network namespace.
 """
 
 import ctypes
@@ -18,8 +18,12 @@ from pathlib import Path
 PLACE = Path("/tmp/selftests")
 NAMED = b"/run/netns"  # where `ip netns` keeps namespaces
 PR_SET_CHILD_SUBREAPER = 36
-CLONE_NEWNS = 0x20000
-MS_REC, MS_PRIVATE = 0x4000, 0x40000
+CLONE_NEWNS, CLONE_NEWNET = 0x20000, 0x40000000
+MS_BIND, MS_REC, MS_PRIVATE = 0x1000, 0x4000, 0x40000
+FIRST = "/proc/1/ns/net"  # some settings can be written there alone, and /sys shows the interfaces that are there
+ACCOUNTS = Path("/etc/passwd")
+# Debian's tcpdump changes to this user. It is root by another name, as scripts have tcpdump write to root's files.
+TCPDUMP = "tcpdump:x:0:0::/nonexistent:/usr/sbin/nologin\n"
 
 
 def own_mounts() -> None:
@@ -28,6 +32,19 @@ def own_mounts() -> None:
     private = libc.unshare(CLONE_NEWNS) or libc.mount(b"none", b"/", None, MS_REC | MS_PRIVATE, None)
     if private or libc.mount(b"none", NAMED, b"tmpfs", 0, None):
         sys.exit(f"the test has no mounts of its own: {os.strerror(ctypes.get_errno())}")
+    accounts = PLACE / ACCOUNTS.name
+    PLACE.mkdir()
+    accounts.write_text(ACCOUNTS.read_text() + TCPDUMP)
+    if libc.mount(bytes(accounts), bytes(ACCOUNTS), None, MS_BIND, None):
+        sys.exit(f"the test has no accounts of its own: {os.strerror(ctypes.get_errno())}")
+
+
+def to_first_network() -> None:
+    """Leave the lab's network namespace for the one that the guest booted with."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    with open(FIRST, "rb") as first:
+        if libc.setns(first.fileno(), CLONE_NEWNET):
+            sys.exit(f"the test is not in the first network namespace: {os.strerror(ctypes.get_errno())}")
 
 
 def run(archive: str, test: str, seconds: float) -> int | None:
@@ -78,6 +95,7 @@ def parent(pid: int) -> int | None:
 if __name__ == "__main__":
     ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1)  # what a test leaves behind becomes ours
     own_mounts()
+    to_first_network()
     found = run(sys.argv[1], sys.argv[2], float(sys.argv[3]))
     end_children()
     Path("status.json").write_text(json.dumps({"status": found}) + "\n")

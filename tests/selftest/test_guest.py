@@ -19,7 +19,7 @@ from lab.usecases.selftests import SelftestRuns
 pytestmark = pytest.mark.guest
 
 MAKEFILE = """\
-TEST_PROGS := links.sh fails.sh skips.sh sleeps.sh helped.sh
+TEST_PROGS := links.sh fails.sh skips.sh sleeps.sh helped.sh first.sh captures.sh
 TEST_GEN_PROGS := plain broken
 TEST_GEN_FILES := helper
 """
@@ -34,6 +34,19 @@ ip netns add host && ip netns exec host ip link set lo up && name
 cmp "$0" "$0" || exit 1
 setsid sleep 1000 &
 echo "ok 1 - links"
+""",
+    # Only the first namespace has settings for all of them, and /sys is of the namespace that the test is in.
+    "first.sh": """#!/bin/bash -e
+sysctl -qw net.core.rmem_default=300000
+ip link add seen type dummy
+[ -e /sys/class/net/seen ]
+""",
+    "captures.sh": """#!/bin/bash
+file=$(mktemp)
+timeout 5 tcpdump --immediate-mode -ni lo -c 1 -w "$file" icmp &
+sleep 1
+ping -c 1 127.0.0.1
+wait $! && tcpdump -r "$file" | grep 'echo request'
 """,
     "fails.sh": "#!/bin/sh\necho 'not ok 1 wrong'\necho 'ok 2 right'\nexit 1\n",
     "skips.sh": "#!/bin/sh\necho 'SKIP: not today'\nexit 4\n",
@@ -76,6 +89,8 @@ def test_each_has_its_verdict(run: Callable[[str], SelftestRuns]) -> None:
         "skips.sh": ("skipped", "the test skips itself: SKIP: not today"),
         "sleeps.sh": ("failed", "it did not end in its time"),
         "helped.sh": ("passed", ""),
+        "first.sh": ("passed", ""),
+        "captures.sh": ("passed", ""),
         "plain": ("passed", ""),
     }
     (broken,) = (test for test in found.tests if test.name == "broken")
@@ -97,5 +112,5 @@ def test_the_same_bytes_on_a_busy_machine(
         {record.trial.claim: {name: each.sha256 for name, each in record.outputs.items()} for record in Store(place)}
         for place in (tmp_path / "idle", tmp_path / "busy")
     )
-    assert len(idle) == 6
+    assert len(idle) == 8
     assert idle == loaded
