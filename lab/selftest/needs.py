@@ -1,4 +1,7 @@
-"""Say what a selftest needs that a guest lacks: options of the kernel, and programs. Read from what the test says."""
+"""Say what a selftest needs that a guest lacks: options of the kernel, and programs, those of BPF too.
+
+Read from what the test's own text says.
+"""
 
 from __future__ import annotations
 
@@ -39,11 +42,14 @@ _LINKS = {
     "xfrm": "XFRM_INTERFACE",
 }
 _WORDS = {
-    **{rf"\btype ['\"]?(?:{kinds})\b": option for kinds, option in _LINKS.items()},
+    # `type vxlan` in a script; "vxlan" where a program, or a function of the script's, is told the kind
+    **{rf"\btype ['\"]?(?:{kinds})\b|(['\"])(?:{kinds})\1": option for kinds, option in _LINKS.items()},
     r"\bencap seg6|\bseg6local\b": "IPV6_SEG6_LWTUNNEL",
     r"\bip l2tp\b": "L2TP",
     r"\bip xfrm\b|\bxfrm (?:state|policy)\b": "XFRM_USER",
-    r"\bmodprobe netdevsim\b|/netdevsim\b": "NETDEVSIM",
+    r"netdevsim\b": "NETDEVSIM",
+    r"\bvlan_filtering 1|\bbridge\b.* vlan (?:add|del|set|show|global)\b": "BRIDGE_VLAN_FILTERING",
+    r"io_uring": "IO_URING",
     r"\bioam6?\b": "IPV6_IOAM6_LWTUNNEL",
     r"IPPROTO_SCTP|\bsctp\b": "IP_SCTP",
     r"drop_monitor|\bdropmon\b": "NET_DROP_MONITOR",
@@ -57,6 +63,7 @@ _PROGRAMS = (
     *("arping", "bpftool", "clang", "conntrack", "dropwatch", "jq", "modprobe", "ndisc6", "openssl", "perl", "rdisc6"),
     *("socat", "teamd", "traceroute6", "traceroute", "tshark", "unshare", "wg"),
 )
+_BPF = r"[\w./-]*\w\.bpf\.o\b"  # an object for the kernel's own machine: the locked compiler makes none
 
 
 def lacking(text: str, configuration: str, userland: Userland) -> tuple[str, ...]:
@@ -73,3 +80,4 @@ def _options(text: str, configuration: str) -> Iterator[str]:
 def _programs(text: str, userland: Userland) -> Iterator[str]:
     plain = re.sub(r"^\s*#.*", "", text, flags=re.MULTILINE)
     yield from (name for name in _PROGRAMS if re.search(rf"\b{name}\b", plain) and not userland.has(name))
+    yield from sorted({*re.findall(_BPF, plain)})

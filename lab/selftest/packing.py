@@ -43,7 +43,7 @@ class Packed:
     """Holds a test as a guest gets it, and what could not be made for it."""
 
     archive: bytes  # a tar file, compressed; the same bytes wherever it is made
-    text: str  # of the test itself, and of what it starts in its own folder
+    text: str  # of the test itself, and of the program of its name that it starts
     lacks: tuple[str, ...]  # the programs that do not compile, with the reason
 
 
@@ -64,7 +64,8 @@ def pack(test: Selftest) -> Packed:
             lacks.append(str(error))
     found |= {f"bin/{name}": compiler.tree / "usr/bin" / name for name in BORROWED if name in words}
     own = [text for path, text in texts.items() if path.startswith(f"{test.collection.folder}/{test.file}")]
-    own += [sources[test.file].read_text(encoding="utf-8")] if test.compiled else []
+    program = test.file.partition(".")[0]
+    own += [sources[program].read_text(encoding="utf-8")] if program in wanted else []
     return Packed(_archive(found), "\n".join(own), tuple(lacks))
 
 

@@ -19,9 +19,9 @@ from lab.usecases.selftests import SelftestRuns
 pytestmark = pytest.mark.guest
 
 MAKEFILE = """\
-TEST_PROGS := links.sh fails.sh skips.sh sleeps.sh helped.sh first.sh captures.sh
+TEST_PROGS := links.sh fails.sh skips.sh sleeps.sh helped.sh first.sh captures.sh stream.sh
 TEST_GEN_PROGS := plain broken
-TEST_GEN_FILES := helper
+TEST_GEN_FILES := helper stream
 """
 FILES = {
     "Makefile": MAKEFILE,
@@ -52,6 +52,11 @@ wait $! && tcpdump -r "$file" | grep 'echo request'
     "skips.sh": "#!/bin/sh\necho 'SKIP: not today'\nexit 4\n",
     "sleeps.sh": "#!/bin/sh\nsleep 1000\n",
     "helped.sh": "#!/bin/sh\nexec ./helper\n",
+    "stream.sh": "#!/bin/sh\n./stream\n",
+    "stream.c": """#include <netinet/in.h>
+#include <sys/socket.h>
+int main(void) { return socket(AF_INET, SOCK_STREAM, IPPROTO_SCTP) < 0; }
+""",
     "helper.c": '#include <stdio.h>\n#include "kselftest.h"\nint main(void) { return puts(KSFT) == EOF; }\n',
     "plain.c": "int main(void) { return 2; }\n",
     "broken.c": "int main(void) { return missing; }\n",
@@ -91,6 +96,7 @@ def test_each_has_its_verdict(run: Callable[[str], SelftestRuns]) -> None:
         "helped.sh": ("passed", ""),
         "first.sh": ("passed", ""),
         "captures.sh": ("passed", ""),
+        "stream.sh": ("skipped", "it needs what the guest lacks: CONFIG_IP_SCTP"),
         "plain": ("passed", ""),
     }
     (broken,) = (test for test in found.tests if test.name == "broken")
@@ -112,5 +118,5 @@ def test_the_same_bytes_on_a_busy_machine(
         {record.trial.claim: {name: each.sha256 for name, each in record.outputs.items()} for record in Store(place)}
         for place in (tmp_path / "idle", tmp_path / "busy")
     )
-    assert len(idle) == 8
+    assert len(idle) == 9
     assert idle == loaded

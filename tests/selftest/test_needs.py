@@ -30,6 +30,18 @@ def userland(tmp_path: Path) -> Userland:
         ("ip -j link | jq -r .x", ()),
         ("socat - TCP:x | conntrack -L", ("conntrack", "socat")),
         ("# needs socat, it says\ntrue", ()),
+        ('dev_create(param_dev_tap_name, "macvtap", macvtap_fill_rtattr, NULL);', ("CONFIG_MACVTAP",)),
+        ("gre_flags='gre'", ("CONFIG_NET_IPGRE",)),
+        ('ip link add team0 type dummy; echo "a team of two"', ()),
+        ("nsim=$(create_netdevsim $NSIM_ADDR $NS)", ("CONFIG_NETDEVSIM",)),
+        ("ip link add name br0 type bridge vlan_filtering 1", ("CONFIG_BRIDGE_VLAN_FILTERING",)),
+        ("ip link add name br0 type bridge vlan_filtering 0", ()),
+        ('bridge -n "$NS" vlan add vid 10 dev dummy0', ("CONFIG_BRIDGE_VLAN_FILTERING",)),
+        ("ip link add link br0 name br0.10 type vlan id 10", ()),
+        ('readonly BIN_TX="./io_uring_zerocopy_tx"', ("CONFIG_IO_URING",)),
+        (".so_protocol = IPPROTO_SCTP,", ("CONFIG_IP_SCTP",)),
+        ('BPF_FILE="lib/xdp_dummy.bpf.o"', ("lib/xdp_dummy.bpf.o",)),
+        ("tc filter add dev v ingress bpf object-file nat6to4.bpf.o", ("nat6to4.bpf.o",)),
     ],
 )
 def test_what_lacks(text: str, lacks: tuple[str, ...], userland: Userland) -> None:
