@@ -49,12 +49,16 @@ _WORDS = {
     r"\bip xfrm\b|\bxfrm (?:state|policy)\b": "XFRM_USER",
     r"netdevsim\b": "NETDEVSIM",
     r"\bvlan_filtering 1|\bbridge\b.* vlan (?:add|del|set|show|global)\b": "BRIDGE_VLAN_FILTERING",
+    r"\baction ct\b": "NET_ACT_CT",
+    r"-m length\b": "NETFILTER_XT_MATCH_LENGTH",
     r"io_uring": "IO_URING",
     r"\bioam6?\b": "IPV6_IOAM6_LWTUNNEL",
     r"IPPROTO_SCTP|\bsctp\b": "IP_SCTP",
     r"drop_monitor|\bdropmon\b": "NET_DROP_MONITOR",
     r'"tls"': "TLS",
     r"\bpktgen\b": "NET_PKTGEN",
+    r"\bnexthop (?:via|dev)\b": "IP_ROUTE_MULTIPATH",
+    r"\bnproc\b|\bget_nprocs\b": "SMP",  # what asks how many CPUs there are may want a second one
     r"\btest_bpf\b": "TEST_BPF",
     r"\bPF_KEY\b|\bNETLINK_XFRM\b": "XFRM_USER",
 }
@@ -79,5 +83,7 @@ def _options(text: str, configuration: str) -> Iterator[str]:
 
 def _programs(text: str, userland: Userland) -> Iterator[str]:
     plain = re.sub(r"^\s*#.*", "", text, flags=re.MULTILINE)
-    yield from (name for name in _PROGRAMS if re.search(rf"\b{name}\b", plain) and not userland.has(name))
+    # unshare() is a system call, `-m conntrack` a match of iptables
+    named = (name for name in _PROGRAMS if re.search(rf"(?<!-m )\b{name}\b(?!\()", plain))
+    yield from (name for name in named if not userland.has(name))
     yield from sorted({*re.findall(_BPF, plain)})

@@ -18,6 +18,10 @@ STATUS = f"{outputs.PROGRAM}/status.json"
 SAID = f"{outputs.PROGRAM}.out"
 PASS, EXPECTED_FAILURE, SKIP = 0, 2, 4  # KSFT_PASS, KSFT_XFAIL, KSFT_SKIP in tools/testing/selftests/kselftest.h
 LAST = 12  # lines of what a failed test said
+# What the kernel, the shell or a script says of something that was not done, though the script ends as if all was well.
+_REFUSED = re.compile(
+    r".*\[FAIL\]|.*: command not found|Error: (?:Unknown device type|.* not enabled in (?:this )?kernel)\b.*"
+)
 _LINE = re.compile(r"(?P<not>not )?ok\b(?: \d+)?(?: -)? *(?P<name>.*?)(?: # (?P<directive>\w+)\b(?P<why>.*))?")
 
 
@@ -41,7 +45,7 @@ class JudgedSelftest:
     name: str
     version: str  # of the kernel source that it comes from
     outcome: Outcome
-    reason: str = ""  # why it failed or was skipped
+    reason: str = ""  # why it failed or was skipped; of one that passed, what it says was not done
     address: str = ""  # of its trial; "" where there was none
     parts: tuple[Part, ...] = ()
     said: tuple[str, ...] = ()  # the last lines of one that failed
@@ -86,17 +90,27 @@ def _verdict(
     status: int | None, lines: Sequence[str], parts: Sequence[Part], lacks: Sequence[str]
 ) -> tuple[Outcome, str]:
     if status == SKIP:
-        said = next((line for line in reversed(lines) if "skip" in line.lower()), "it says nothing more")
-        return "skipped", f"the test skips itself: {said.strip('# ')}"
+        return "skipped", f"the test skips itself: {_why_skipped(lines, lacks)}"
     failed = [part.name for part in parts if part.outcome == "failed"]
     if status in (PASS, EXPECTED_FAILURE) and not failed:
-        return "passed", ""
+        refused = next((line.strip() for line in lines if _REFUSED.fullmatch(line)), "")
+        return "passed", f"by its exit status, though it says: {refused}" if refused else ""
     if lacks:
         return "skipped", f"it needs what the guest lacks: {', '.join(lacks)}"
     if status is None:
         return "failed", "it did not end in its time"
     ended = f"exit status {status}" if status >= 0 else f"ended by signal {-status}"
     return "failed", f"{ended}; failed: {', '.join(failed)}" if failed else ended
+
+
+def _why_skipped(lines: Sequence[str], lacks: Sequence[str]) -> str:
+    """Return what a test says of why it skips itself; where it does not speak of that, its last words and needs."""
+    plain = [line.strip("# ") for line in lines if not re.fullmatch(r"(?:ok .*# SKIP|TAP version .*|1\.\..*)", line)]
+    said = next((line for line in reversed(plain) if "skip" in line.lower()), "")
+    if said:
+        return said
+    needs = [f"it speaks of what the guest lacks: {', '.join(lacks)}"] if lacks else []
+    return "; ".join((*plain[-2:], *needs)) or "it says nothing more"
 
 
 def _part(line: str) -> Part | None:

@@ -22,6 +22,15 @@ ok 1 - simult: balanced # time=7400ms
 not ok 2 - simult: unbalanced # time=11500ms
 ok 3 other # SKIP no such tool
 """
+YNL = """\
+TAP version 13
+1..1
+# Failed importing `ynl` library
+# No module named 'net'
+ok 1 rtnetlink # SKIP
+"""
+HOLLOW = "Configuring interfaces\nError: Unknown device type.\n"
+THOUGH = "by its exit status, though it says:"
 
 
 @pytest.fixture
@@ -62,6 +71,18 @@ def test_tap_says_what_became_of_the_parts(judged: Callable[..., JudgedSelftest]
         (0, "not ok 1 a # XFAIL known\n", (), "passed", ""),
         (4, "SKIP: no jq\nbye\n", ("jq",), "skipped", "the test skips itself: SKIP: no jq"),
         (4, "", (), "skipped", "the test skips itself: it says nothing more"),
+        (4, "", ("CONFIG_SMP",), "skipped", "the test skips itself: it speaks of what the guest lacks: CONFIG_SMP"),
+        (4, "1..1\nok 1 a # SKIP no b\n", (), "skipped", "the test skips itself: ok 1 a # SKIP no b"),
+        (4, YNL, (), "skipped", "the test skips itself: Failed importing `ynl` library; No module named 'net'"),
+        (0, HOLLOW, (), "passed", "by its exit status, though it says: Error: Unknown device type."),
+        (0, "a [ OK ]\nb  [FAIL]\n", (), "passed", "by its exit status, though it says: b  [FAIL]"),
+        (
+            0,
+            "a.sh: line 12: pidof: command not found\n",
+            (),
+            "passed",
+            f"{THOUGH} a.sh: line 12: pidof: command not found",
+        ),
         (1, "", (), "failed", "exit status 1"),
         (1, "", ("CONFIG_VRF", "socat"), "skipped", "it needs what the guest lacks: CONFIG_VRF, socat"),
         (0, "", ("socat",), "passed", ""),
