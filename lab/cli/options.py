@@ -27,6 +27,7 @@ __all__ = [
     "Seconds",
     "Seed",
     "Seeds",
+    "Stall",
     "named_seeds",
 ]
 
@@ -97,6 +98,7 @@ Reports = Annotated[
 ]
 Jobs = Annotated[int | None, typer.Option(help="Trials to run at once in virtual time; one per core unless given.")]
 Seconds = Annotated[float, typer.Option(help="Give a trial up after so many seconds of wall-clock time.")]
+Stall = Annotated[float, typer.Option(help="Seconds of CPU without progress in virtual time that count as a hang.")]
 
 
 def named_seeds(seeds: str | None, first: int) -> Sequence[int] | None:

@@ -45,7 +45,7 @@ _WORDS = {
     # `type vxlan` in a script; "vxlan" where a program, or a function of the script's, is told the kind
     **{rf"\btype ['\"]?(?:{kinds})\b|(['\"])(?:{kinds})\1": option for kinds, option in _LINKS.items()},
     r"\bencap seg6|\bseg6local\b": "IPV6_SEG6_LWTUNNEL",
-    r"\bip l2tp\b": "L2TP",
+    r"\bip l2tp\b|\bl2tp add\b": "L2TP",
     r"\bip xfrm\b|\bxfrm (?:state|policy)\b": "XFRM_USER",
     r"netdevsim\b": "NETDEVSIM",
     r"\bvlan_filtering 1|\bbridge\b.* vlan (?:add|del|set|show|global)\b": "BRIDGE_VLAN_FILTERING",

@@ -32,7 +32,7 @@ FILES = {
 . "$(dirname "$0")/lib.sh"
 ip netns add host && ip netns exec host ip link set lo up && name
 cmp "$0" "$0" || exit 1
-setsid sleep 1000 &
+python3 -c 'import os; os.setsid(); os.execvp("sleep", ["sleep", "1000"])' &
 echo "ok 1 - links"
 """,
     # Only the first namespace has settings for all of them, and /sys is of the namespace that the test is in.

@@ -27,6 +27,7 @@ from lab.cli.options import (
     Seconds,
     Seed,
     Seeds,
+    Stall,
     named_seeds,
 )
 from lab.cli.output import Json
@@ -54,9 +55,7 @@ def run(
     repeat: Repeat = 1,
     jobs: Jobs = None,
     budget: Seconds = 900.0,
-    stall: Annotated[
-        float, typer.Option(help="Seconds of CPU without progress in virtual time that count as a hang.")
-    ] = 60.0,
+    stall: Stall = 60.0,
     store: Annotated[
         str | None,
         typer.Option(help="Take records from this shared store before anything runs.", metavar="URL | DIR"),

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from lab.cli import output
-from lab.cli.options import STORE, Jobs, KernelName, Reports, Results, Seconds, Seed
+from lab.cli.options import STORE, Jobs, KernelName, Reports, Results, Seconds, Seed, Stall
 from lab.cli.output import Json
 
 selftests = typer.Typer(help="Run the kernel's own network selftests, in virtual time.", no_args_is_help=True)
@@ -33,6 +33,7 @@ def run_selftests(
     seed: Seed = 1,
     jobs: Jobs = None,
     budget: Seconds = 900.0,
+    stall: Stall = 60.0,
     report: Reports = None,
     results: Results = STORE,
     as_json: Json = False,
@@ -46,7 +47,8 @@ def run_selftests(
     from lab.cli import selftests as showing
 
     reports = ci.asked(report or ())
-    found = selftest(*wanted or (), kernel=kernel, seed=seed, jobs=jobs, budget=budget, results=results)
+    limits = {"budget": budget, "stall": stall}
+    found = selftest(*wanted or (), kernel=kernel, seed=seed, jobs=jobs, results=results, **limits)
     output.answer(found.plain(), lambda: showing.render(found), as_json)
     cases = found.cases()
     ci.write(reports, cases)
