@@ -93,7 +93,7 @@ def history(kernel: UmlKernel, tmp_path_factory: pytest.TempPathFactory) -> Path
     """The packaged source in git, and eleven commits on top of it: HEAD~11 to HEAD."""
     tree = tmp_path_factory.mktemp("history") / "linux"
     found = source.resolve(folder(), kernel.name, False, Silent())
-    source.unpack(source.fetch(folder(), found, Silent()), tree, build("compiler", Silent()))
+    source.unpack(source.fetch(folder(), found, Silent()), tree, build("compiler", Silent()), source.needless(()))
     git(tree, "init", "--quiet")
     git(tree, "add", "--all", "--force", ".")  # Debian's .gitignore hides the whole kernel
     git(tree, "commit", "--quiet", "--message", "the packaged source")

@@ -16,7 +16,7 @@ from lab.building import UNFINISHED, Progress, Silent, alone, dispose, terminabl
 from lab.errors import InputError, MachineError
 from lab.kernel import configuration
 from lab.kernel.base import folder
-from lab.kernel.uml import cache, compiling, fragment, pace, recipe, source
+from lab.kernel.uml import cache, compiling, fragment, pace, pristine, recipe, source
 from lab.kernel.uml.cache import UmlKernel
 from lab.kernel.uml.checkout import Checkout
 from lab.kernel.uml.compiling import BuildFailed
@@ -194,16 +194,14 @@ def _tree(
     compiler: Userland,
     progress: Progress,
 ) -> Iterator[Path]:
-    """Yield the patched source to build in: unpacked into `place`, or a tree's copy with what was compiled in it."""
+    """Yield the patched source to build in: a new tree in `place`, or a tree's copy with what was compiled in it."""
     if found.checkout is not None:
         progress.say(f"copying what changed in {found.checkout.tree}")
         with found.checkout.at(found.content, patches, log, compiler) as tree:
             yield tree
     else:
-        file = source.fetch(home, found, progress)
-        progress.say(f"unpacking {found.version}")
         tree = place / "tree"
-        source.unpack(file, tree, compiler, patches)
+        pristine.tree(home, found, patches, tree, compiler, progress)
         compiling.patch(tree, patches, log, compiler)
         yield tree
         dispose(tree, home)

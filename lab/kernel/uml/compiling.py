@@ -174,6 +174,7 @@ def _environment(tree: Path, compiler: Userland) -> dict[str, str]:
         "BISON_PKGDATADIR": f"{compiler.tree}/usr/share/bison",
         "CCACHE_DIR": str(folder() / "ccache"),
         "CCACHE_DEPEND": "1",  # it trusts the compiler's list of headers: preprocessing first took a fifth of a build
+        "CCACHE_SLOPPINESS": "include_file_ctime",  # another link of a file, made or removed, is no change of it
         "CCACHE_MAXSIZE": "1G",
         "CCACHE_BASEDIR": str(tree),
         "CCACHE_COMPILERTYPE": "gcc",

@@ -40,6 +40,7 @@ __all__ = [
     "fetch",
     "from_file",
     "from_tree",
+    "needless",
     "of_tree",
     "parts",
     "plain_recipe",
@@ -59,6 +60,8 @@ NEVER_COMPILED = (
     "*/arch/[!ux]*/*.dts*",
     "*/Documentation/*/*",
     "*/sound/*.[ch]",
+    "*/tools/perf/*",
+    "*/tools/testing/*",
     *(f"*/drivers/{name}/*.[ch]" for name in _DRIVERS.split()),
 )
 
@@ -179,16 +182,20 @@ def from_tree(checkout: Checkout, content: str) -> Source:
     return Source(series, version, hashlib.sha256(content.encode()).hexdigest(), checkout=checkout, content=content)
 
 
-def unpack(path: Path, tree: Path, compiler: Userland, patches: Sequence[Patch] = ()) -> None:
+def needless(patches: Sequence[Patch]) -> tuple[str, ...]:
+    """Return patterns of what need not be unpacked: what user-mode Linux never compiles, unless a patch changes it."""
+    changed = [file for patch in patches for file in patch.files]
+    return tuple(each for each in NEVER_COMPILED if not any(fnmatchcase(f"/{file}", each) for file in changed))
+
+
+def unpack(path: Path, tree: Path, compiler: Userland, without: Sequence[str] = ()) -> None:
     """Put the kernel tree that `path` holds into the new folder `tree`. Raises MachineError when it is damaged.
 
-    What user-mode Linux never compiles is left out, unless a patch changes something there: that is more than half of
-    the files. The compiler's `tar` writes them: Python's takes several times as long.
+    What fits a pattern in `without` stays out: of what is `needless`, there are more than half of the files. The
+    compiler's `tar` writes them: Python's takes several times as long.
     """
-    changed = [file for patch in patches for file in patch.files]
-    needless = [pattern for pattern in NEVER_COMPILED if not any(fnmatchcase(f"/{file}", pattern) for file in changed)]
     tree.mkdir()
-    reason = _untar(path, compiler, tree, ["--strip-components=1", *(f"--exclude={pattern}" for pattern in needless)])
+    reason = _untar(path, compiler, tree, ["--strip-components=1", *(f"--exclude={pattern}" for pattern in without)])
     if reason:
         raise MachineError(f"cannot unpack {path}: {reason}")
 
