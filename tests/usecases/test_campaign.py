@@ -22,6 +22,8 @@ from lab.spec.find import find
 from lab.spec.variant import ResolvedVariant
 from lab.units import Size
 from lab.usecases.campaign import _own, _slots, campaign, read_costs
+from lab.userland.cache import Userland
+from lab.userland.lock import locked
 
 
 class Stub:
@@ -49,6 +51,18 @@ class Stub:
         raise AssertionError(f"nothing is run here: {folder} {seed} {clock} {memory} {root}")
 
 
+class Whole(Userland):
+    """A userland that has every program, so that planning asks nothing of this machine."""
+
+    def has(self, program: str) -> bool:
+        return program != ""
+
+
+def settings(kernel: Stub | None = None, seed: int = 1) -> Settings:
+    """Settings of a run that is only planned."""
+    return Settings(kernel or Stub(), seed=seed, userland=Whole(locked("guest").id, Path("nowhere")))
+
+
 CLAIMS = find(["tcp-nodelay", "ack-rate/offload-cost"])
 
 
@@ -58,7 +72,7 @@ def kept(store: Store, trial: Trial, seconds: float) -> Record:
 
 
 def test_shards_are_the_same_where_variants_lack() -> None:
-    complete, lacking = (plan(CLAIMS, Settings(Stub(each))) for each in (True, False))
+    complete, lacking = (plan(CLAIMS, settings(Stub(each))) for each in (True, False))
     assert any(each.skipped for each in lacking)
     parts = []
     for number in range(1, 5):
@@ -71,7 +85,7 @@ def test_shards_are_the_same_where_variants_lack() -> None:
 
 
 def test_trials_that_share_a_run_are_in_one_shard() -> None:
-    planned = plan(CLAIMS, Settings(Stub()))
+    planned = plan(CLAIMS, settings())
     runs: dict[Any, set[Any]] = {}
     for each in planned:
         for slot, trial in zip(_slots(each), each.trials, strict=True):
@@ -85,7 +99,7 @@ def test_trials_that_share_a_run_are_in_one_shard() -> None:
 
 def test_a_plan_lacks_what_the_store_lacks(tmp_path: Path) -> None:
     store = Store(tmp_path)
-    asked = [(CLAIMS, Settings(Stub()))]
+    asked = [(CLAIMS, settings())]
     first = campaign(asked, tmp_path)
     assert first.stored == 0
     assert not any(each.recorded for each in first.lacking)
@@ -93,7 +107,7 @@ def test_a_plan_lacks_what_the_store_lacks(tmp_path: Path) -> None:
     kept(store, first.lacking[0].trial, 7.5)
     second = campaign(asked, tmp_path)
     assert (second.stored, len(second.lacking)) == (1, len(first.lacking) - 1)
-    other = campaign([(CLAIMS, Settings(Stub(), seed=2))], tmp_path)
+    other = campaign([(CLAIMS, settings(seed=2))], tmp_path)
     known = [each for each in other.lacking if each.recorded]
     assert known
     assert {each.cost.seconds for each in known} == {7.5}, "the record of another seed says what the trial takes"
@@ -101,8 +115,8 @@ def test_a_plan_lacks_what_the_store_lacks(tmp_path: Path) -> None:
 
 
 def test_a_plan_balances_shards(tmp_path: Path) -> None:
-    planned = plan(CLAIMS, Settings(Stub()))
-    found = campaign([(CLAIMS, Settings(Stub()))], tmp_path).plain()
+    planned = plan(CLAIMS, settings())
+    found = campaign([(CLAIMS, settings())], tmp_path).plain()
     dear = next(each for each in found["trials"] if not each["here"])
     dear["seconds"] = 10_000.0
     (tmp_path / "plan.json").write_text(json.dumps(found))
@@ -114,7 +128,7 @@ def test_a_plan_balances_shards(tmp_path: Path) -> None:
 
 def test_a_record_of_the_same_case_says_what_a_changed_one_takes(tmp_path: Path) -> None:
     """Its network was another one, since somebody edited the topology; the model is not asked."""
-    asked = [(CLAIMS, Settings(Stub()))]
+    asked = [(CLAIMS, settings())]
     trial = campaign(asked, tmp_path).lacking[0].trial
     kept(Store(tmp_path), msgspec.structs.replace(trial, network=trial.network | {"name": "before"}), 7.5)
     changed = [each for each in campaign(asked, tmp_path).lacking if each.trial.key == trial.key]
@@ -122,12 +136,12 @@ def test_a_record_of_the_same_case_says_what_a_changed_one_takes(tmp_path: Path)
 
 
 def test_a_plan_says_what_room_it_needs(tmp_path: Path) -> None:
-    found = campaign([(CLAIMS, Settings(Stub()))], tmp_path, jobs=2)
+    found = campaign([(CLAIMS, settings())], tmp_path, jobs=2)
     runs = {each.trial.address if each.here else each.trial.run_address: each.cost for each in found.lacking}
     assert 0 < len(runs) < len(found.lacking), "of these claims, some trials share a run"
     assert found.needs.disk == sum(cost.disk for cost in runs.values())
     assert found.seconds == pytest.approx(sum(cost.seconds for cost in runs.values()))
-    alone = campaign([(CLAIMS, Settings(Stub()))], tmp_path, jobs=1).needs.memory
+    alone = campaign([(CLAIMS, settings())], tmp_path, jobs=1).needs.memory
     assert found.needs.memory is not None
     assert alone is not None
     assert alone < found.needs.memory

@@ -7,10 +7,9 @@ from pathlib import Path
 import pytest
 
 from lab.runner.cost import Cost
-from lab.runner.plan import Settings
 from lab.usecases import room, running
 from lab.usecases.room import NoRoom, Room
-from tests.usecases.test_campaign import CLAIMS, Stub
+from tests.usecases.test_campaign import CLAIMS, settings
 
 COSTS = [Cost(1.0, 10, 100), Cost(1.0, 30, 300), Cost(1.0, 20, 200)]
 
@@ -67,12 +66,12 @@ def test_what_is_free_is_asked_of_the_disk_and_the_nearest_limit(
 
 def test_a_run_without_room_begins_nothing_unless_told_to(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(room, "free", lambda _: Room(0, 0))
-    some, settings = CLAIMS[:1], Settings(Stub())
+    some, given = CLAIMS[:1], settings()
     with pytest.raises(NoRoom):
-        running.run(some, settings, tmp_path)
+        running.run(some, given, tmp_path)
     assert not list(tmp_path.glob("??"))
     with pytest.raises(AssertionError, match="nothing is run here"):  # the stub's, which is asked to start
-        running.run(some, settings, tmp_path, anyway=True)
+        running.run(some, given, tmp_path, anyway=True)
 
 
 @pytest.mark.parametrize(

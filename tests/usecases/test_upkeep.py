@@ -24,15 +24,15 @@ from lab.record import store as stores
 from lab.record.date import now
 from lab.record.record import Record
 from lab.record.store import Store, StoreInUse
-from lab.runner.plan import Settings, plan
+from lab.runner.plan import plan
 from lab.spec.find import find
 from lab.usecases import upkeep
 from lab.usecases.upkeep import Wanted
 from tests.kinds import Type
-from tests.usecases.test_campaign import Stub
+from tests.usecases.test_campaign import settings
 
 CLAIM = "tcp-nodelay/piggyback"
-TRIALS = [trial for each in plan(find([CLAIM]), Settings(Stub())) for trial in each.trials]
+TRIALS = [trial for each in plan(find([CLAIM]), settings()) for trial in each.trials]
 PCAP = b"not a capture" * 100
 
 

@@ -9,17 +9,17 @@ from typing import Any
 import pytest
 
 from lab.record.store import Store
-from lab.runner.plan import Settings, plan
+from lab.runner.plan import plan
 from lab.spec.find import find
 from lab.spec.variant import ResolvedVariant
 from lab.verdict.judged import judge_stored
-from tests.usecases.test_campaign import Stub
+from tests.usecases.test_campaign import Stub, settings
 
 
 @pytest.mark.parametrize("order", [1, -1])
 def test_a_run_in_virtual_time_is_one_whichever_record_is_older(tmp_path: Path, order: int) -> None:
     claims = find(["tcp-nodelay/nodelay"])
-    trials = [trial for each in plan(claims, Settings(Stub())) for trial in each.trials]
+    trials = [trial for each in plan(claims, settings()) for trial in each.trials]
     assert {trial.clock for trial in trials} == {"virtual", "real"}
     store = Store(tmp_path)
     for age, trial in enumerate(trials[::order]):
@@ -51,7 +51,7 @@ def test_a_run_on_a_variant_is_not_one_on_its_base(tmp_path: Path, order: int) -
     other = Beside("2", 250, base=usual.id)
     claims = find(["tcp-nodelay/nagle-stall"])
     planned = {
-        each: [trial for case in plan(claims, Settings(each)) for trial in case.trials] for each in (usual, other)
+        each: [trial for case in plan(claims, settings(each)) for trial in case.trials] for each in (usual, other)
     }
     store = Store(tmp_path)
     for age, trial in enumerate([*planned[usual], *planned[other]][::order]):
