@@ -27,13 +27,28 @@ SPIN = ["sh", "-c", "while :; do :; done"]
 
 
 @pytest.mark.parametrize(("name", "fabric"), held_by("real"))
-def test_a_wire_keeps_its_promise_or_the_trial_says_not(perform: Perform, name: str, fabric: str) -> None:
+def test_a_wire_keeps_its_promise_or_the_trial_says_not(
+    perform: Perform, tmp_path: Path, name: str, fabric: str
+) -> None:
+    """A trial that breaks its promise by a hair counts with a chance of `PROMISE.doubt`, and so may one of two here."""
     case = CASES[name]
-    record = perform(case.topology, case.workload, case.probes, clock="real", fabric=fabric, **case.changes)
-    assert record.invalid == ()
-    reasons = faults(record.json(FIDELITY))
-    if not reasons:
-        case.check(record, "real")
+
+    def broken(turn: int) -> AssertionError | None:
+        into = tmp_path / str(turn)
+        record = perform(
+            case.topology, case.workload, case.probes, clock="real", fabric=fabric, into=into, **case.changes
+        )
+        assert record.invalid == ()
+        if not faults(record.json(FIDELITY)):
+            try:
+                case.check(record, "real")
+            except AssertionError as error:
+                return error
+        return None
+
+    first = broken(1)
+    if first and (again := broken(2)):
+        raise AssertionError(f"it broke its promise twice, and counts both times: {first}; {again}")
 
 
 @contextmanager
