@@ -18,7 +18,20 @@ from typing import TYPE_CHECKING, NoReturn, Protocol, TextIO
 if TYPE_CHECKING:
     from rich.progress import Progress as Bars
 
-__all__ = ["UNFINISHED", "WEEK", "Progress", "Silent", "alone", "dispose", "forget", "hold", "shown", "terminable"]
+__all__ = [
+    "UNFINISHED",
+    "WEEK",
+    "Bar",
+    "Lines",
+    "Progress",
+    "Silent",
+    "alone",
+    "dispose",
+    "forget",
+    "hold",
+    "shown",
+    "terminable",
+]
 
 UNFINISHED = ".build-"  # begins the names of folders that are being built
 SHORT = 60.0  # seconds: of less, nothing is said
@@ -56,7 +69,7 @@ def shown(stream: TextIO | None = None) -> Iterator[Progress]:
     """Yield a progress that writes to `stream`, standard error by default: bars on a terminal, lines elsewhere."""
     stream = stream or sys.stderr
     if not stream.isatty():
-        yield _Lines(stream)
+        yield Lines(stream)
         return
     from rich.console import Console
     from rich.progress import (
@@ -76,7 +89,7 @@ def shown(stream: TextIO | None = None) -> Iterator[Progress]:
         TimeRemainingColumn(),
     )
     with Progress(*columns, console=Console(file=stream)) as bars:
-        yield _Bar(bars)
+        yield Bar(bars)
 
 
 @contextmanager
@@ -152,7 +165,7 @@ def terminable() -> Iterator[None]:
         signal.signal(signal.SIGTERM, before)
 
 
-class _Lines:
+class Lines:
     """Write a line per stage, and one per tenth of its parts."""
 
     def __init__(self, stream: TextIO) -> None:
@@ -160,19 +173,24 @@ class _Lines:
         self.stage = ""
         self.tenths = 0
         self.begun = time.monotonic()
+        self.before: int | None = None  # parts of the stage that were done when it was told of
 
     def say(self, message: str) -> None:
-        self.stage, self.tenths, self.begun = message, 0, time.monotonic()
+        """Write it."""
+        self.stage, self.tenths, self.begun, self.before = message, 0, time.monotonic(), None
         self._write(message)
 
     def step(self, done: int, total: int) -> None:
+        """Write how much is done, and how long the rest takes at the pace since the stage was told of."""
+        self.before = done - 1 if self.before is None else self.before
         if 10 * done // total > self.tenths:
             self.tenths = 10 * done // total
-            left = (time.monotonic() - self.begun) * (total - done) / done
+            left = (time.monotonic() - self.begun) * (total - done) / (done - self.before)
             said = f", about {round(left / 60)} min left" if left >= SHORT else ""
             self._write(f"{self.stage}: {10 * self.tenths} %{said}")
 
     def remark(self, text: str) -> None:
+        """Write it."""
         self._write(text)
 
     def _write(self, line: str) -> None:
@@ -180,18 +198,21 @@ class _Lines:
         self.stream.flush()
 
 
-class _Bar:
-    """Show the stage as a bar of its parts."""
+class Bar:
+    """Show the stage as a bar of its parts, a task of `bars`."""
 
     def __init__(self, bars: Bars) -> None:
         self.bars = bars
         self.task = bars.add_task("", total=None)
 
     def say(self, message: str) -> None:
+        """Begin the bar anew."""
         self.bars.reset(self.task, total=None, description=message)
 
     def step(self, done: int, total: int) -> None:
+        """Move the bar."""
         self.bars.update(self.task, completed=done, total=total)
 
     def remark(self, text: str) -> None:
+        """Write it above the bars."""
         self.bars.console.print(text, markup=False)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,8 +15,6 @@ if TYPE_CHECKING:
     from distributed import Client
 
     from lab.report.claims import Claims
-    from lab.spec.loaded import LoadedExperiment
-    from lab.usecases.running import Judgement
     from lab.usecases.seeding import Seeds
     from lab.usecases.watching import Glimpse, Watched
     from lab.verdict.judged import JudgedClaim
@@ -49,13 +48,14 @@ def run(
     --from, a file whose kernel and userland are used. Records go to the store `results`; unless
     given, to LAB_RESULTS, else to results/ of the current directory. What the shared `store` (a URL or a folder) has is
     taken from there; what is left runs on the `cluster`, named as for `lab run --cluster`, or a Dask `Client` of your
-    own, which stays open. With `build` missing kernels are built: the plain one first, variants after the claims that
-    do without. `judged` is called with each claim of which a trial ran, as soon as the last one has ended. A trial that
-    fails makes its claim `invalid`, one that cannot be run here `skipped`. Nothing begins where the disk or the memory
-    is estimated not to do (NoRoom), but `anyway` does. Raises InputError, SpecError (with every
-    mistake in the files), MachineError, and with `build` BuildFailed.
+    own, which stays open. With `build` missing kernels are built: the plain one first, variants beside the claims that
+    do without; what runs in real time comes after that. `judged` is called with each claim of which a trial ran, as
+    soon as the last one has ended. A trial that fails makes its claim `invalid`, one that cannot be run here `skipped`.
+    Nothing begins where the disk or the memory is estimated not to do (NoRoom), but `anyway` does. Raises InputError,
+    SpecError (with every mistake in the files), MachineError, and with `build` BuildFailed.
     """
     from lab.kernel import Budget
+    from lab.runner import variants
     from lab.spec import find
     from lab.usecases import building, running
 
@@ -66,11 +66,9 @@ def run(
         kernel = building.ready(kernel).id
     settings = settings_of(kernel, on, clock, seed, repeat, fabric, userland, bundle)
     limits, others = Budget(wall=budget, stall=stall), elsewhere(store, cluster)
-
-    def perform(some: Sequence[LoadedExperiment]) -> Judgement:
-        return running.run(some, settings, writing_to(results), jobs, limits, others, judged, anyway)
-
-    done = building.meanwhile(experiments, settings.kernel, perform) if build else perform(experiments)
+    with variants.beside(experiments, settings.kernel) if build else nullcontext() as coming:
+        given = (experiments, settings, writing_to(results), jobs, limits, others)
+        done = running.run(*given, judged=judged, anyway=anyway, coming=coming)
     return as_claims(done.judged, done.errors)
 
 

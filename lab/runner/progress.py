@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from html import escape
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Protocol, Self, TextIO
 
+from lab import building
 from lab.errors import LabError
 from lab.record.record import Record
 from lab.record.trial import Trial
@@ -36,6 +37,9 @@ class Display(Progress, Protocol):
     def status(self, text: str) -> None:
         """Show how the run stands: workers, time left. The latest counts."""
 
+    def beside(self) -> AbstractContextManager[building.Progress]:
+        """Yield what shows how a build beside the trials goes on, for as long as this lasts."""
+
 
 class Lines:
     """Write one line for each trial that ends."""
@@ -52,12 +56,18 @@ class Lines:
         self.remark(f"[{self._done}/{self._total}{self._status}] {name(trial)}: {_said(outcome, stored)}")
 
     def remark(self, text: str) -> None:
-        """Write it."""
-        print(text, file=self._stream, flush=True)
+        """Write it, in one piece: a build may write, too."""
+        self._stream.write(f"{text}\n")
+        self._stream.flush()
 
     def status(self, text: str) -> None:
         """Write it before the next trials."""
         self._status = f"; {text}"
+
+    @contextmanager
+    def beside(self) -> Iterator[building.Progress]:
+        """Write lines of its own."""
+        yield building.Lines(self._stream)
 
 
 class Bars:
@@ -101,6 +111,15 @@ class Bars:
         """Show it before the bar of all trials."""
         self._bars.update(self._all, description=f"trials: {text}")
 
+    @contextmanager
+    def beside(self) -> Iterator[building.Progress]:
+        """Show a bar of its own."""
+        bar = building.Bar(self._bars)
+        try:
+            yield bar
+        finally:
+            self._bars.remove_task(bar.task)
+
 
 class Cell:
     """Show a bar in the output of a notebook's cell, and below it what was remarked."""
@@ -133,6 +152,12 @@ class Cell:
         self._status = text
         self._update()
 
+    @contextmanager
+    def beside(self) -> Iterator[building.Progress]:
+        """Show its stage beside the bar."""
+        yield _Stage(self)
+        self.status("")
+
     def _update(self) -> None:
         self._handle.update(self._html(self._page()), metadata=_PASSING)
 
@@ -140,6 +165,25 @@ class Cell:
         bar = f'<progress max="{self._total}" value="{self._done}"></progress> {self._done}/{self._total} trials'
         lines = [f"{bar} {escape(self._status)}", *map(_linked, self._remarks)]
         return "<br>".join(lines)
+
+
+class _Stage:
+    """Show how a build goes on as the status of a notebook's cell."""
+
+    def __init__(self, cell: Cell) -> None:
+        self._cell, self._stage, self._percent = cell, "", 0
+
+    def say(self, message: str) -> None:
+        self._stage, self._percent = message, 0
+        self._cell.status(message)
+
+    def step(self, done: int, total: int) -> None:
+        if 100 * done // total > self._percent:
+            self._percent = 100 * done // total
+            self._cell.status(f"{self._stage}: {self._percent} %")
+
+    def remark(self, text: str) -> None:
+        self._cell.remark(text)
 
 
 @contextmanager

@@ -1,21 +1,18 @@
-"""Build the kernels that claims need while these run: verdicts come as soon as there is a first kernel."""
+"""Build the kernel that claims need first, and say when to expect a verdict of theirs."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
 
 from lab.building import shown
 from lab.errors import InputError
-from lab.kernel import Kernel, UmlKernel, folder
+from lab.kernel import UmlKernel, folder
 from lab.kernel.uml import builder, pace
 from lab.kernel.uml.cache import series
-from lab.spec.loaded import LoadedExperiment
-from lab.usecases.running import Judgement
 from lab.userland import cache as userlands
 from lab.userland.lock import Name
 
-__all__ = ["meanwhile", "ready"]
+__all__ = ["ready"]
 
 USERLAND = 35.0  # seconds to fetch, unpack and check one
 SOURCE = 30.0  # to find, fetch and unpack a kernel's
@@ -32,27 +29,6 @@ def ready(name: str | None) -> UmlKernel:
     with shown() as progress:
         progress.remark(f"first verdict in about {_minutes(_seconds(name))}")
         return builder.build(name, progress=progress)
-
-
-def meanwhile(
-    experiments: Sequence[LoadedExperiment],
-    kernel: Kernel,
-    perform: Callable[[Sequence[LoadedExperiment]], Judgement],
-) -> Judgement:
-    """Let `perform` run the claims that `kernel` is enough for, then build the variants that the others need.
-
-    Returns all claims in their order. Raises what a build and `perform` raise.
-    """
-    others = [each for each in experiments if any(case.kernel for case in each.cases())]
-    done = perform([each for each in experiments if each not in others])
-    if not others:
-        return done
-    with shown() as progress:
-        for wanted in dict.fromkeys(case.kernel for each in others for case in each.cases() if case.kernel):
-            builder.variant(series(kernel.name), wanted, progress)
-    more = perform(others)
-    judged = {claim.declared.id: claim for claim in (*done.judged, *more.judged)}
-    return Judgement(tuple(judged[each.id] for each in experiments), (*done.errors, *more.errors))
 
 
 def _seconds(name: str | None) -> float:

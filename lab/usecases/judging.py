@@ -32,12 +32,17 @@ class Judging:
     ) -> None:
         self._experiments = {loaded.id: loaded for loaded in experiments}
         self._planned: dict[str, list[PlannedCase]] = {claim: [] for claim in self._experiments}
-        for each in planned:
-            self._planned[each.case.claim].append(each)
         self._settings, self._predictions = settings, predictions
-        self._missing = {claim: {*map(_address, _trials(cases))} for claim, cases in self._planned.items()}
+        self._missing: dict[str, set[str]] = {claim: set() for claim in self._experiments}
         self._outcomes: dict[str, Outcome] = {}
         self._judged: dict[str, JudgedClaim] = {}
+        self.expect(planned)
+
+    def expect(self, planned: Sequence[PlannedCase]) -> None:
+        """Expect more trials: those of claims that could not be planned before."""
+        for each in planned:
+            self._planned[each.case.claim].append(each)
+            self._missing[each.case.claim].update(map(_address, each.trials))
 
     def ended(self, trial: Trial, outcome: Outcome) -> JudgedClaim | None:
         """Note how a trial ended; return its claim, judged, if none of its trials is missing any more."""

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
-from contextlib import ExitStack
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from lab.errors import LabError
 from lab.kernel import Budget
@@ -30,7 +30,7 @@ from lab.verdict.predictions import Predictions
 if TYPE_CHECKING:
     from distributed import Client
 
-__all__ = ["Asked", "Elsewhere", "Interrupted", "Judged", "Judgement", "perform", "run", "run_beside"]
+__all__ = ["Asked", "Coming", "Elsewhere", "Interrupted", "Judged", "Judgement", "perform", "run", "run_beside"]
 
 
 class Interrupted(LabError):
@@ -62,6 +62,22 @@ class Judgement:
     errors: tuple[LabError, ...]
 
 
+class Coming(Protocol):
+    """Kernels that are being built beside the trials."""
+
+    def parts(self, experiments: Sequence[LoadedExperiment]) -> Iterator[Sequence[LoadedExperiment]]:
+        """Yield claims as soon as all their kernels are here, waiting for one where no other claim is left.
+
+        Those of a kernel that does not come are never yielded. At the end nothing is being built any more.
+        """
+
+    def shown(self, display: Display) -> AbstractContextManager[None]:
+        """Let `display` show how the builds go on, for as long as this lasts."""
+
+    def check(self) -> None:
+        """Raise what a build ended with, if one failed."""
+
+
 def run(
     experiments: Sequence[LoadedExperiment],
     settings: Settings,
@@ -72,24 +88,50 @@ def run(
     judged: Judged | None = None,
     anyway: bool = False,
     tells: bool = True,
+    coming: Coming | None = None,
 ) -> Judgement:
     """Run what the store lacks, and judge all claims; tell `judged` each as soon as its last trial has ended.
 
-    `tells`: its verdict is shown then, too; without, the caller has words of its own for it.
-    Raises SpecError, MachineError, Interrupted; NoRoom, unless it is to begin `anyway`.
+    `tells`: its verdict is shown then, too; without, the caller has words of its own for it. With kernels that are
+    `coming`, claims run as these are here, and trials in real time when nothing is being built any more.
+    Raises SpecError, MachineError, Interrupted, what a build raises; NoRoom, unless it is to begin `anyway`.
     """
-    planned, store = plan(experiments, settings), Store(results)
-    judging = Judging(experiments, planned, settings, store.predictions)
-    trials = [trial for each in planned for trial in each.trials]
+    store = Store(results)
+    judging = Judging(experiments, (), settings, store.predictions)
+    outcomes: dict[str, Record | LabError] = {}
+    ran: set[str] = set()
 
     def watched(display: Display) -> Progress:
-        return _Verdicts(display, judging, judged, tells)
+        return _Verdicts(display, judging, judged, tells, ran)
 
-    asked = [(experiments, settings)]
-    with store.held():
-        outcomes = perform(
-            asked, [planned], trials, store, jobs, budget, elsewhere=elsewhere, watched=watched, anyway=anyway
+    def performed(planned: Sequence[PlannedCase], now: Sequence[Trial], later: Sequence[Trial]) -> None:
+        asked = [(experiments, settings)]
+        found = perform(
+            *(asked, [planned], now, store, jobs, budget),
+            elsewhere=elsewhere,
+            watched=watched,
+            anyway=anyway,
+            coming=coming,
+            later=later,
         )
+        outcomes.update(found)
+
+    planned = plan(experiments, settings)  # of all: mistakes are said before anything runs
+    with store.held(), _interruptible():
+        if coming is None:
+            judging.expect(planned)
+            performed(planned, _trials(planned), ())
+        else:
+            planned, last = [], list[Trial]()
+            for part in coming.parts(experiments):
+                fresh = plan(part, settings)
+                judging.expect(fresh)
+                planned += fresh
+                last += [trial for trial in _trials(fresh) if not travels(trial)]
+                performed(planned, [trial for trial in _trials(fresh) if travels(trial)], last)
+            if last:
+                performed(planned, last, ())
+            coming.check()
         return Judgement(*judging.all_ended(outcomes))
 
 
@@ -128,40 +170,53 @@ def perform(
     elsewhere: Elsewhere = Elsewhere(),
     watched: Callable[[Display], Progress] | None = None,
     anyway: bool = False,
+    coming: Coming | None = None,
+    later: Sequence[Trial] = (),
 ) -> dict[str, Record | LabError]:
     """Run those of the planned `trials` that neither `store` nor a shared one has; return each one's outcome.
 
-    `watched` puts something between the runner and the display. Raises MachineError, Interrupted; NoRoom, unless it is
-    to begin `anyway`.
+    `watched` puts something between the runner and the display, which shows what is `coming`, too. The `later` trials
+    need room as well. Raises MachineError, Interrupted; NoRoom, unless it is to begin `anyway`.
     """
     everything = [each for planned in plans for each in planned]
     kernels = {each.kernel.id: each.kernel for each in everything}
     costs = {trial.address: each.cost for each in everything for trial in each.trials}
-    try:
-        with ExitStack() as stack:
-            lacks = any(store.get(trial.address) is None for trial in trials)
-            cores = len(os.sched_getaffinity(0))  # a prediction computes from its beginning to its end
-            tasks = _predictions(asked, plans, store.predictions)
-            processes = min(jobs or cores, cores, len(trials)) if lacks else 0
-            predict = stack.enter_context(predicting(tasks, processes))  # before there are threads
-            display = stack.enter_context(shown(len(trials)))
-            if elsewhere.store:
-                fetch(trials, elsewhere.store, store, display.remark)
-            if not anyway:
-                lacking = [trial for trial in trials if store.get(trial.address) is None]
-                needs = room.needed([costs[first.address] for first, *_ in alike(lacking)], jobs)
-                room.check(replace(needs, memory=None) if elsewhere.cluster else needs, store.root)
-            crew = None
-            if elsewhere.cluster and any(travels(trial) and not store.get(trial.address) for trial in trials):
-                from lab.cluster.crew import assembled
+    with _interruptible(), ExitStack() as stack:
+        lacks = any(store.get(trial.address) is None for trial in trials)
+        cores = len(os.sched_getaffinity(0))  # a prediction computes from its beginning to its end
+        tasks = _predictions(asked, plans, store.predictions)
+        processes = min(jobs or cores, cores, len(trials)) if lacks else 0
+        predict = stack.enter_context(predicting(tasks, processes))  # before there are threads
+        display = stack.enter_context(shown(len(trials)))
+        if coming:
+            stack.enter_context(coming.shown(display))
+        if elsewhere.store:
+            fetch(trials, elsewhere.store, store, display.remark)
+        if not anyway:
+            lacking = [trial for trial in (*trials, *later) if store.get(trial.address) is None]
+            needs = room.needed([costs[first.address] for first, *_ in alike(lacking)], jobs)
+            room.check(replace(needs, memory=None) if elsewhere.cluster else needs, store.root)
+        crew = None
+        if elsewhere.cluster and any(travels(trial) and not store.get(trial.address) for trial in trials):
+            from lab.cluster.crew import assembled
 
-                seconds = {address: cost.seconds for address, cost in costs.items()}
-                joined = assembled(elsewhere.cluster, store, list(kernels.values()), budget, predict, seconds, display)
-                crew = stack.enter_context(joined)
-            runner = Runner(store, list(kernels.values()), jobs, budget, together, before=predict, crew=crew)
-            return runner.run(trials, watched(display) if watched else display)
+            seconds = {address: cost.seconds for address, cost in costs.items()}
+            joined = assembled(elsewhere.cluster, store, list(kernels.values()), budget, predict, seconds, display)
+            crew = stack.enter_context(joined)
+        runner = Runner(store, list(kernels.values()), jobs, budget, together, before=predict, crew=crew)
+        return runner.run(trials, watched(display) if watched else display)
+
+
+@contextmanager
+def _interruptible() -> Iterator[None]:
+    try:
+        yield
     except KeyboardInterrupt:
         raise Interrupted("interrupted: finished trials are kept, run again to go on") from None
+
+
+def _trials(planned: Sequence[PlannedCase]) -> list[Trial]:
+    return [trial for each in planned for trial in each.trials]
 
 
 def _predictions(
@@ -187,7 +242,7 @@ class _Verdicts:
     judging: Judging
     judged: Judged | None
     tells: bool
-    _ran: set[str] = field(default_factory=set)
+    ran: set[str]  # the claims of which a trial ran
 
     def started(self, trial: Trial) -> None:
         """Pass it on."""
@@ -197,9 +252,9 @@ class _Verdicts:
         """Pass it on; say the verdict of the trial's claim, if it was the last one."""
         self.display.ended(trial, outcome, stored)
         if not stored:
-            self._ran.add(trial.claim)
+            self.ran.add(trial.claim)
         found = self.judging.ended(trial, outcome)
-        if found is not None and trial.claim in self._ran:
+        if found is not None and trial.claim in self.ran:
             if self.tells:
                 self.display.remark(f"{trial.claim}: {found.result.verdict.kind}")
             if self.judged:

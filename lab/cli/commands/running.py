@@ -85,7 +85,7 @@ def run(
     ] = None,
     build: Annotated[
         bool,
-        typer.Option("--build", help="Build missing kernels: one before the claims, variants after those without."),
+        typer.Option("--build", help="Build missing kernels: one before the claims, variants beside those without."),
     ] = False,
     begun: Begun = None,
     report: Reports = None,
