@@ -51,10 +51,13 @@ def settings_of(
 
 def elsewhere(store: str | None, cluster: str | Client | None) -> Elsewhere:
     """Find the shared store, and hand on which cluster."""
-    from lab.record.shared import shared_store
     from lab.usecases.running import Elsewhere
 
-    return Elsewhere(shared_store(store) if store else None, cluster)
+    if not store:
+        return Elsewhere(None, cluster)
+    from lab.record.shared import shared_store
+
+    return Elsewhere(shared_store(store), cluster)
 
 
 def writing_to(results: Folder) -> Path:

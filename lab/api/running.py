@@ -57,10 +57,12 @@ def run(
     from lab.kernel import Budget
     from lab.runner import variants
     from lab.spec import find
-    from lab.usecases import building, running
+    from lab.usecases import running
 
     experiments = find.find(map(str, claims))
     if build:
+        from lab.usecases import building
+
         if on != "uml" or bundle is not None:
             raise InputError("--build makes user-mode kernels: with --on uml, and without --from")
         kernel = building.ready(kernel).id

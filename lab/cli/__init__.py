@@ -18,11 +18,15 @@ _MACHINES = {
 
 
 BLAS = "OPENBLAS_NUM_THREADS"  # nothing here multiplies matrices: numpy's threads for that, also in helpers, cost 3 %
+PLUGINS = (
+    "PYDANTIC_DISABLE_PLUGINS"  # a topology means what we say; to look for plugins is to read every package's list
+)
 
 
 def main() -> None:
     """Run the command line. Every error is one message; a traceback would be a mistake of ours."""
     os.environ.setdefault(BLAS, "1")
+    os.environ.setdefault(PLUGINS, "__all__")
     gc.set_threshold(100_000)  # most objects of a start stay: looking for garbage among them took a tenth of its time
     try:
         from lab.cli.app import app

@@ -103,6 +103,8 @@ Stall = Annotated[float, typer.Option(help="Seconds of CPU without progress in v
 
 def named_seeds(seeds: str | None, first: int) -> Sequence[int] | None:
     """Return the seeds that the option names; None where it is not given. Raises InputError."""
+    if seeds is None:
+        return None
     from lab.usecases.seeding import parse
 
-    return None if seeds is None else parse(seeds, first)
+    return parse(seeds, first)

@@ -7,10 +7,9 @@ from __future__ import annotations
 
 from typing import Literal
 
-import numpy as np
-
+from lab.metric.arrays import Bools, Ints, np
 from lab.metric.capture import ACK, SYN, Capture
-from lab.metric.flow import Bools, Connection, Ints, MetricError, Segments, bulk
+from lab.metric.flow import Connection, MetricError, Segments, bulk
 from lab.metric.metrics import Metric, capture_of, header_lengths
 from lab.record.record import Record
 from lab.units import Value

@@ -9,12 +9,11 @@ from functools import cached_property
 from pathlib import Path
 from typing import Generic, TypeVar, cast
 
-import numpy as np
-
 from lab.errors import LabError
+from lab.metric.arrays import Bools, Ints, np
 from lab.metric.census import Census
 from lab.metric.options import Options
-from lab.metric.packets import ACK, FIN, PSH, RST, SYN, TCP, UDP, Bools, Flow, Ints, Packets
+from lab.metric.packets import ACK, FIN, PSH, RST, SYN, TCP, UDP, Flow, Packets
 from lab.metric.pcap import GLOBAL, Records
 
 __all__ = ["ACK", "FIN", "PSH", "RST", "SYN", "TCP", "UDP", "Capture", "CaptureError", "Flow"]

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-import numpy as np
-
+from lab.metric.arrays import Bools, Ints, np
 from lab.metric.options import Options
-from lab.metric.packets import ACK, SYN, Bools, Flow, Ints, Packets
+from lab.metric.packets import ACK, SYN, Flow, Packets
 
 __all__ = ["Census"]
 

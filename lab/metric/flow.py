@@ -9,23 +9,17 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
-from typing import Any, TypeAlias
-
-import numpy as np
-import numpy.typing as npt
+from typing import Any
 
 from lab.errors import LabError
+from lab.metric.arrays import Bools, Floats, Ints, np
 from lab.metric.capture import ACK, FIN, RST, SYN, TCP, Capture, Flow
 from lab.metric.census import Census
 from lab.metric.packets import Packets
 
-__all__ = ["Connection", "MetricError", "Part", "Segments", "bulk"]
+__all__ = ["Bools", "Connection", "Floats", "MetricError", "Part", "Segments", "bulk"]
 
-Ints: TypeAlias = npt.NDArray[Any]
-Bools: TypeAlias = npt.NDArray[np.bool_]
-Floats: TypeAlias = npt.NDArray[np.float64]
-
-_NOTHING = int(np.iinfo(np.int64).min)  # the highest number of what was never sent
+_NOTHING = -(1 << 63)  # the highest number of what was never sent
 _KEPT = 1 << 22  # packets of a capture whose connection stays in memory
 
 

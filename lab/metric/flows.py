@@ -11,12 +11,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from msgspec import structs
 
 from lab import outputs
 from lab.metric import tcp_info
-from lab.metric.flow import Floats, Ints, MetricError
+from lab.metric.arrays import Floats, Ints, np
+from lab.metric.flow import MetricError
 from lab.metric.metrics import Metric, Way
 from lab.record.record import Output, Record, RecordError
 from lab.record.trial import Trial

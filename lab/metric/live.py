@@ -7,10 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-import numpy as np
-
+from lab.metric.arrays import Ints, np
 from lab.metric.capture import ACK, Capture, Flow
-from lab.metric.flow import Connection, Ints, MetricError, bulk
+from lab.metric.flow import Connection, MetricError, bulk
 from lab.metric.pcap import GLOBAL, RECORD
 from lab.metric.tcp_info import FIELDS
 from lab.outputs import TCP_INFO_RECORD

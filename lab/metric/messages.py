@@ -7,13 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, TypeAlias
-
-import numpy as np
-import numpy.typing as npt
+from typing import Any
 
 from lab import outputs
-from lab.metric.flow import Bools, Ints, MetricError
+from lab.metric.arrays import Bools, Floats, Ints, np
+from lab.metric.flow import MetricError
 from lab.metric.metrics import Metric, connection_of
 from lab.record.record import Record
 from lab.units import Value
@@ -29,8 +27,6 @@ __all__ = [
     "lone_acks",
     "message_latency",
 ]
-
-Floats: TypeAlias = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)

@@ -9,10 +9,9 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Literal, TypeAlias
 
-import numpy as np
-
 from lab import outputs
 from lab.metric import tcp_info
+from lab.metric.arrays import np
 from lab.metric.capture import Capture
 from lab.metric.flow import Connection, MetricError, bulk
 from lab.metric.tools import (

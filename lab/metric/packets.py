@@ -10,18 +10,13 @@ from dataclasses import dataclass
 from functools import cached_property
 from ipaddress import ip_address
 from mmap import mmap
-from typing import Any, NamedTuple, TypeAlias
+from typing import NamedTuple
 
-import numpy as np
-import numpy.typing as npt
-
+from lab.metric.arrays import Bools, DType, Ints, np
 from lab.metric.options import Options
 from lab.metric.pcap import RECORD, gather
 
-__all__ = ["ACK", "FIN", "PSH", "RST", "SYN", "TCP", "UDP", "Bools", "Flow", "Ints", "Packets"]
-
-Ints: TypeAlias = npt.NDArray[Any]  # of any integer type: columns are as wide as the field, positions 64 bits
-Bools: TypeAlias = npt.NDArray[np.bool_]
+__all__ = ["ACK", "FIN", "PSH", "RST", "SYN", "TCP", "UDP", "Flow", "Packets"]
 
 FIN, SYN, RST, PSH, ACK = 0x01, 0x02, 0x04, 0x08, 0x10
 TCP, UDP = 6, 17
@@ -32,23 +27,17 @@ _IPV4, _IPV6, _VLAN = 0x0800, 0x86DD, (0x8100, 0x88A8)
 _EXTENSIONS, _FRAGMENT = (0, 43, 60), 44  # IPv6 hop-by-hop, routing, destination options; and the fragment header
 
 # Headers that lie in one piece are gathered whole, so that the file passes through the cache once for all their fields.
-_HEAD = {
-    order: np.dtype([(name, order + "u4") for name in ("seconds", "fraction", "captured", "frame")]) for order in "<>"
+_HEAD = {order: [(name, order + "u4") for name in ("seconds", "fraction", "captured", "frame")] for order in "<>"}
+_SEGMENT = [
+    *(("source_port", ">u2"), ("destination_port", ">u2"), ("seq", ">u4"), ("ack", ">u4")),
+    *(("offset", "u1"), ("flags", "u1"), ("window", ">u2")),
+]
+_NETWORK: DType = {  # the fields that matter, of either version of IP
+    "names": ["size", "total", "payload", "fragment", "next", "protocol"],
+    "formats": ["u1", ">u2", ">u2", ">u2", "u1", "u1"],
+    "offsets": [0, 2, 4, 6, 6, 9],
 }
-_SEGMENT = np.dtype(
-    [
-        *(("source_port", ">u2"), ("destination_port", ">u2"), ("seq", ">u4"), ("ack", ">u4")),
-        *(("offset", "u1"), ("flags", "u1"), ("window", ">u2")),
-    ]
-)
-_NETWORK = np.dtype(  # the fields that matter, of either version of IP
-    {
-        "names": ["size", "total", "payload", "fragment", "next", "protocol"],
-        "formats": ["u1", ">u2", ">u2", ">u2", "u1", "u1"],
-        "offsets": [0, 2, 4, 6, 6, 9],
-    }
-)
-_STAMPS = np.dtype([("layout", ">u4"), ("value", ">u4"), ("echo", ">u4")])
+_STAMPS = [("layout", ">u4"), ("value", ">u4"), ("echo", ">u4")]
 
 _DEPTH = 8  # no packet stacks more tags or extension headers than this
 
@@ -284,7 +273,7 @@ class Packets:
     def _stamps(self) -> Ints:
         return self._gather(_STAMPS, self._layers.transport + 20)
 
-    def _gather(self, kind: npt.DTypeLike, at: Ints) -> Ints:
+    def _gather(self, kind: DType, at: Ints) -> Ints:
         """Read numpy type `kind` at these positions; if all records have it at one offset, from their copied starts."""
         wire = np.dtype(kind)
         offset = int(at[0] - self._records[0]) if len(at) else 0

@@ -7,14 +7,10 @@ from array import array
 from bisect import bisect_right
 from collections.abc import Callable, Iterator
 from mmap import MADV_DONTNEED, PAGESIZE, mmap
-from typing import Any, TypeAlias
 
-import numpy as np
-import numpy.typing as npt
+from lab.metric.arrays import DType, Ints, np
 
 __all__ = ["GLOBAL", "RECORD", "Records", "beginning", "gather"]
-
-Ints: TypeAlias = npt.NDArray[Any]  # of any integer type
 
 GLOBAL, RECORD = 24, 16  # bytes of the file's header and of a record's
 _LONGEST = 2**18  # no packet is longer, captured or not (libpcap's MAXIMUM_SNAPLEN)
@@ -25,7 +21,7 @@ _WINDOW = 1 << 26  # bytes of the file whose records are found at a time
 _KEPT = 8  # windows
 
 
-def gather(data: mmap, kind: npt.DTypeLike, at: Ints) -> Ints:
+def gather(data: mmap, kind: DType, at: Ints) -> Ints:
     """Read numpy type `kind` at these positions, aligned or not; past the end of `data`, any value."""
     wire = np.dtype(kind)
     view: Ints = np.ndarray((max(len(data) - wire.itemsize + 1, 0),), wire, data, strides=(1,))
@@ -135,7 +131,8 @@ def _guesses(start: int, limit: int, field: Callable[[Ints, int], Ints]) -> Ints
         sought = sought[~right] + 1
         if not len(sought):
             break
-    return np.unique(np.concatenate(found))
+    starts = np.sort(np.concatenate(found))
+    return starts[np.diff(starts, prepend=-1) > 0]  # np.unique imports numpy.ma, which takes as long as this
 
 
 def _walk(data: mmap, order: str, start: int, limit: int) -> tuple[Ints, int]:

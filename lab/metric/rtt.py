@@ -11,11 +11,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Literal, TypeAlias
+from typing import Literal
 
-import numpy as np
-import numpy.typing as npt
-
+from lab.metric.arrays import Bools, Ints, np
 from lab.metric.capture import FIN, Capture
 from lab.metric.flow import Connection, MetricError, Segments, bulk
 from lab.metric.metrics import Metric, capture_of, tcp_info_of
@@ -24,9 +22,6 @@ from lab.record.record import Record
 from lab.units import Value
 
 __all__ = ["TICK_NS", "RoundTrips", "echo_error", "round_trips", "round_trips_of", "rtt_samples", "srtt_difference"]
-
-Ints: TypeAlias = npt.NDArray[Any]
-Bools: TypeAlias = npt.NDArray[np.bool_]
 
 TICK_NS = 1_000_000  # of Linux's timestamp clock: TCP_TS_HZ is 1000
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-import numpy as np
-
+from lab.metric.arrays import np
 from lab.metric.capture import Capture
 from lab.metric.flow import Segments
 

@@ -8,10 +8,9 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
+from lab.metric.arrays import Floats, Ints, np
 from lab.metric.capture import Capture
-from lab.metric.flow import Floats, Ints, MetricError
+from lab.metric.flow import MetricError
 from lab.metric.metrics import Metric, Way, capture_of
 from lab.record.record import Record
 from lab.units import Duration, Rate, Value
@@ -19,7 +18,7 @@ from lab.units import Duration, Rate, Value
 __all__ = ["queue_delay", "sojourns"]
 
 FRAME_OVERHEAD = 24  # bytes of a frame on the wire that a capture does not count: preamble, FCS and gap
-_ROW = np.dtype([("key", "u8"), ("seq", "u4"), ("stamp", "u4"), ("payload", "i4")])
+_ROW = [("key", "u8"), ("seq", "u4"), ("stamp", "u4"), ("payload", "i4")]
 _ROW_OF = {"key": "key", "seq": "seq", "stamp": "ts_value", "payload": "payload"}  # columns of packets
 
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import numpy as np
-
+from lab.metric.arrays import np
 from lab.metric.flow import MetricError
 from lab.metric.metrics import Metric, connection_of, tcp_info_of
 from lab.record.record import Record

@@ -8,9 +8,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-import numpy as np
-
 from lab.errors import InputError, MachineError
+from lab.metric.arrays import np
 from lab.metric.packets import Packets
 
 if TYPE_CHECKING:

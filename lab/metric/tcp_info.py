@@ -5,17 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeAlias
-
-import numpy as np
-import numpy.typing as npt
 
 from lab.errors import LabError
+from lab.metric.arrays import Ints, np
 from lab.outputs import TCP_INFO_RECORD
 
 __all__ = ["FIELDS", "Samples", "TcpInfoError", "read"]
-
-Ints: TypeAlias = npt.NDArray[Any]
 
 _EIGHTS = "state ca_state retransmits probes backoff options wscale delivery_rate_app_limited"
 _WORDS = (  # from offset 8, 32 bits each
@@ -58,7 +53,7 @@ class Samples:
     time_ns: Ints
     local_port: int
     remote_port: int
-    raw: npt.NDArray[np.uint8]  # one row per sample
+    raw: Ints  # one row per sample
 
     def __len__(self) -> int:
         return len(self.time_ns)

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from lab import outputs
-from lab.metric.flow import Floats
+from lab.metric.arrays import Floats, np
 from lab.metric.metrics import Metric
 from lab.record.record import Record
 from lab.units import Value

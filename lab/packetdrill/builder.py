@@ -9,24 +9,22 @@ import re
 import shutil
 import subprocess
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 
-from lab import cache as caches
 from lab.building import UNFINISHED, Progress, alone, terminable
 from lab.errors import LabError, MachineError
 from lab.moving import move
 from lab.packetdrill import source
+from lab.packetdrill.cache import PROGRAM, RECORD, Packetdrill, home, load
 from lab.packetdrill.source import Source
 from lab.userland import builder as userlands
 from lab.userland.cache import Userland
 from lab.userland.lock import locked
 from lab.userland.program import LAUNCHERS
 
-__all__ = ["PROGRAM", "BuildFailed", "Packetdrill", "PacketdrillMissing", "build", "find"]
+__all__ = ["BuildFailed", "build"]
 
-PROGRAM = "packetdrill"
-RECORD = "packetdrill.json"
 PATCHES = Path(__file__).parent / "patches"
 SETTINGS = ("CC=gcc -static -s", "CFLAGS=-O2 -Wall")  # make's; what a debugger reads would name the folder
 
@@ -35,56 +33,22 @@ class BuildFailed(LabError):
     """The source does not compile, or one of the lab's patches does not apply to it."""
 
 
-class PacketdrillMissing(MachineError):
-    """No such packetdrill is kept here."""
-
-
-@dataclass(frozen=True, slots=True)
-class Packetdrill:
-    """Name a packetdrill that was built."""
-
-    id: str  # of all that decides what it is
-    source: str  # SHA-256 of its source
-    sha256: str  # of the program
-
-    @property
-    def path(self) -> Path:
-        """Return where the program is."""
-        return _home() / self.id / PROGRAM
-
-
 def build(given: Path | None, progress: Progress) -> Packetdrill:
     """Return packetdrill, from the cache or built now: of the pinned commit, or of the folder or tar file `given`.
 
     Raises InputError (no source), BuildFailed, MachineError (nothing fetched, no room, no compiler).
     """
-    if given is None and (known := _load(_ident(source.SHA256))):
+    if given is None and (known := load(_ident(source.SHA256))):
         return known
     wanted = source.read(given) if given else source.fetch(progress)
     ident = _ident(wanted.sha256)
-    ready = _load(ident)
+    ready = load(ident)
     if ready is None:
         compiler = userlands.build("compiler", progress)
-        with alone(_home(), progress):
-            ready = _load(ident) or _build(wanted, ident, compiler, progress)
-    os.utime(_home() / ident / RECORD)  # `find` returns the one that was asked for last
+        with alone(home(), progress):
+            ready = load(ident) or _build(wanted, ident, compiler, progress)
+    os.utime(home() / ident / RECORD)  # `find` returns the one that was asked for last
     return ready
-
-
-def find(ident: str | None = None) -> Packetdrill:
-    """Return the packetdrill with this id, or the one that `build` was last asked for.
-
-    Raises PacketdrillMissing, which names the cure.
-    """
-    kept = sorted(_home().glob(f"{ident or '*'}/{RECORD}"), key=lambda file: file.stat().st_mtime_ns)
-    found = _load(kept[-1].parent.name) if kept else None
-    if found is None:
-        raise PacketdrillMissing(f"packetdrill{f' {ident}' if ident else ''} is not here: run `lab packetdrill build`")
-    return found
-
-
-def _home() -> Path:
-    return caches.folder(PROGRAM)
 
 
 def _ident(sha256: str) -> str:
@@ -96,16 +60,8 @@ def _patches() -> list[Path]:
     return sorted(PATCHES.glob("*.patch"))
 
 
-def _load(ident: str) -> Packetdrill | None:
-    try:
-        plain: dict[str, str] = json.loads((_home() / ident / RECORD).read_text(encoding="utf-8"))
-        return Packetdrill(**plain)
-    except (OSError, ValueError, TypeError, RecursionError):
-        return None
-
-
 def _build(wanted: Source, ident: str, compiler: Userland, progress: Progress) -> Packetdrill:
-    place = _home() / f"{UNFINISHED}{os.getpid()}"
+    place = home() / f"{UNFINISHED}{os.getpid()}"
     tree, fresh = place / "tree", place / "fresh"
     with terminable():
         try:
@@ -122,10 +78,10 @@ def _build(wanted: Source, ident: str, compiler: Userland, progress: Progress) -
             made = hashlib.sha256((fresh / PROGRAM).read_bytes()).hexdigest()
             ready = Packetdrill(ident, wanted.sha256, made)
             (fresh / RECORD).write_text(json.dumps(asdict(ready), indent=1) + "\n", encoding="utf-8")
-            shutil.rmtree(_home() / ident, ignore_errors=True)  # what a crash left without its record
-            move(fresh, _home() / ident)
+            shutil.rmtree(home() / ident, ignore_errors=True)  # what a crash left without its record
+            move(fresh, home() / ident)
         except OSError as error:
-            raise MachineError(f"cannot build packetdrill in {_home()}: {error.strerror}") from None
+            raise MachineError(f"cannot build packetdrill in {home()}: {error.strerror}") from None
         finally:
             shutil.rmtree(place, ignore_errors=True)
     return ready

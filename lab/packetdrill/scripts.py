@@ -16,7 +16,7 @@ from lab.errors import InputError, MachineError
 from lab.kernel.base import folder as kernels
 from lab.kernel.uml import source
 from lab.kernel.uml.source import Source
-from lab.packetdrill.builder import PROGRAM
+from lab.packetdrill.cache import PROGRAM
 from lab.userland import builder as userlands
 from lab.userland.cache import Userland
 

@@ -21,8 +21,8 @@ from lab.spec.loaded import LoadedExperiment
 from lab.spec.network import Network
 from lab.spec.variant import ResolvedVariant
 from lab.units import to_plain
-from lab.userland import builder
 from lab.userland.cache import Userland
+from lab.userland.ready import ready
 
 
 @dataclass(frozen=True)
@@ -112,7 +112,7 @@ def _userland(case: Case, settings: Settings) -> Userland | None:
     """Return what the case's guests boot from, made now if it is another one than the run's and not here yet."""
     if settings.userland is None or case.userland == "guest":
         return settings.userland
-    return builder.ready(case.userland)
+    return ready(case.userland)
 
 
 def _check_programs(loaded: LoadedExperiment, case: Case, userland: Userland | None) -> None:

@@ -12,11 +12,13 @@ import queue
 import signal
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from multiprocessing import get_context
-from multiprocessing.connection import Connection
-from multiprocessing.context import ForkProcess
+from typing import TYPE_CHECKING
 
 from lab.record.trial import Trial
+
+if TYPE_CHECKING:
+    from multiprocessing.connection import Connection
+    from multiprocessing.context import ForkProcess
 
 __all__ = ["predicting"]
 
@@ -34,6 +36,8 @@ def predicting(tasks: Tasks, processes: int) -> Iterator[Callable[[Trial], None]
     if processes < 2 or not tasks:
         yield lambda trial: _make(tasks, trial.run_address)
         return
+    from multiprocessing import get_context
+
     context = get_context("fork")  # tasks hold functions of experiments' files, which nothing else passes on
     free: queue.SimpleQueue[Connection] = queue.SimpleQueue()
     running: list[ForkProcess] = []

@@ -16,7 +16,7 @@ from typing import Any
 from lab import cache as caches
 from lab.errors import LabError, MachineError
 from lab.moving import move
-from lab.packetdrill import builder as packetdrill
+from lab.packetdrill import cache as packetdrill
 from lab.runner.tools import find_program
 from lab.spec.task import Traffic
 from lab.units import to_plain

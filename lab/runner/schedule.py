@@ -51,7 +51,8 @@ class Runner:
     batch, whose name and order each record keeps in its host.json. `together`: unless all real-time trials have their
     records from one batch, all run again, and replace those, because records of different times differ by what the
     machine did then. Trials that leave the same bytes are performed once, and share what it left. `before` is called
-    with each trial that is performed here, before it starts, and should not raise.
+    with each trial that is performed here, before it starts, and should not raise; nor should `meanwhile`, which is
+    called while a guest in virtual time runs: beside one in real time nothing may.
     """
 
     store: Store
@@ -61,6 +62,7 @@ class Runner:
     together: bool = False
     before: Callable[[Trial], None] | None = None
     crew: Crew | None = None  # performs trials that may travel; None: our own cores do
+    meanwhile: Callable[[], None] | None = None
 
     def run(self, trials: Sequence[Trial], progress: Progress) -> dict[str, Record | LabError]:
         """Return address -> record, or the error of a trial that has none.
@@ -114,7 +116,7 @@ class Runner:
     def _cores(
         self, jobs: int | None, places: Mapping[str, Mapping[str, Any]] | None = None, again: Collection[str] = ()
     ) -> Crew:
-        return Cores(self.store, self.kernels, jobs, self.budget, self.before, places or {}, again)
+        return Cores(self.store, self.kernels, jobs, self.budget, self.before, places or {}, again, self.meanwhile)
 
     def _scattered(self, trials: Sequence[Trial]) -> set[str]:
         """Return the addresses of all real-time trials, unless all have a record, and all records are of one batch."""
@@ -138,6 +140,7 @@ class Cores:
     before: Callable[[Trial], None] | None
     places: Mapping[str, Mapping[str, Any]]
     again: Collection[str]
+    meanwhile: Callable[[], None] | None
 
     def perform(
         self, trials: Sequence[Trial], started: Callable[[Trial], None]
@@ -153,13 +156,19 @@ class Cores:
 
         def work(trial: Trial) -> Record | LabError:
             cpu, kernel, place = free.get(), kernels[trial.kernel["id"]], self.places.get(trial.address, {})
+
+            def begun(guest: Guest) -> None:
+                guests.add(guest)
+                if self.meanwhile and trial.clock == "virtual":
+                    self.meanwhile()
+
             try:
                 started(trial)
                 if self.before:
                     self.before(trial)
                 if trial.address in self.again:  # any other record is another run's, of just now
                     self.store.remove(trial.address)
-                return run_in_guest(trial, self.store, kernel, cpu, self.budget, guests.add, place)
+                return run_in_guest(trial, self.store, kernel, cpu, self.budget, begun, place)
             except LabError as error:
                 return error
             finally:

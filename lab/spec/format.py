@@ -158,7 +158,8 @@ TraceText = Annotated[Trace, PlainValidator(_trace), WithJsonSchema({"type": "st
 class Part(BaseModel):
     """Checks a mapping of the file: it takes only known keys and exact types, and never changes."""
 
-    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+    # Built when it is first used: most parts are only ever used as parts of a whole.
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True, defer_build=True)
 
 
 class OffloadsPart(Part):

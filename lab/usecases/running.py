@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import partial
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from lab.errors import LabError
 from lab.kernel import Budget
 from lab.record.record import Record
-from lab.record.shared import SharedStore
 from lab.record.store import Store
 from lab.record.trial import Trial
 from lab.runner.plan import PlannedCase, Settings, plan
@@ -23,12 +23,13 @@ from lab.runner.schedule import Progress, Runner, alike, travels
 from lab.spec.loaded import LoadedExperiment
 from lab.usecases import room
 from lab.usecases.judging import Judging
-from lab.usecases.sharing import fetch
 from lab.verdict.judged import JudgedClaim, predict_case
 from lab.verdict.predictions import Predictions
 
 if TYPE_CHECKING:
     from distributed import Client
+
+    from lab.record.shared import SharedStore
 
 __all__ = ["Asked", "Coming", "Elsewhere", "Interrupted", "Judged", "Judgement", "perform", "run", "run_beside"]
 
@@ -113,6 +114,7 @@ def run(
             anyway=anyway,
             coming=coming,
             later=later,
+            meanwhile=_import_what_shows_claims,
         )
         outcomes.update(found)
 
@@ -172,11 +174,13 @@ def perform(
     anyway: bool = False,
     coming: Coming | None = None,
     later: Sequence[Trial] = (),
+    meanwhile: Callable[[], None] | None = None,
 ) -> dict[str, Record | LabError]:
     """Run those of the planned `trials` that neither `store` nor a shared one has; return each one's outcome.
 
     `watched` puts something between the runner and the display, which shows what is `coming`, too. The `later` trials
-    need room as well. Raises MachineError, Interrupted; NoRoom, unless it is to begin `anyway`.
+    need room as well; `meanwhile` is done while guests run. Raises MachineError, Interrupted; NoRoom, unless it is to
+    begin `anyway`.
     """
     everything = [each for planned in plans for each in planned]
     kernels = {each.kernel.id: each.kernel for each in everything}
@@ -191,6 +195,8 @@ def perform(
         if coming:
             stack.enter_context(coming.shown(display))
         if elsewhere.store:
+            from lab.usecases.sharing import fetch
+
             fetch(trials, elsewhere.store, store, display.remark)
         if not anyway:
             lacking = [trial for trial in (*trials, *later) if store.get(trial.address) is None]
@@ -203,7 +209,7 @@ def perform(
             seconds = {address: cost.seconds for address, cost in costs.items()}
             joined = assembled(elsewhere.cluster, store, list(kernels.values()), budget, predict, seconds, display)
             crew = stack.enter_context(joined)
-        runner = Runner(store, list(kernels.values()), jobs, budget, together, before=predict, crew=crew)
+        runner = Runner(store, list(kernels.values()), jobs, budget, together, predict, crew, meanwhile)
         return runner.run(trials, watched(display) if watched else display)
 
 
@@ -217,6 +223,12 @@ def _interruptible() -> Iterator[None]:
 
 def _trials(planned: Sequence[PlannedCase]) -> list[Trial]:
     return [trial for each in planned for trial in each.trials]
+
+
+def _import_what_shows_claims() -> None:
+    """Do it now, when a core is free: it takes as long as a short guest."""
+    with suppress(ImportError):  # whoever shows them says so
+        import_module("lab.report.claims")
 
 
 def _predictions(

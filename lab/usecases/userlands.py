@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from lab.errors import InputError
 from lab.spec.clock import Place
-from lab.userland import builder
 from lab.userland.cache import Userland
+from lab.userland.ready import ready
 
 __all__ = ["CHOICES", "chosen"]
 
@@ -22,4 +22,4 @@ def chosen(name: str, on: Place) -> Userland | None:
         raise InputError(f"--userland {name}: it is {' or '.join(CHOICES)}")
     if name == "host" or on != "uml":
         return None
-    return builder.ready("guest")
+    return ready("guest")

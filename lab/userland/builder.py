@@ -13,11 +13,11 @@ from datetime import datetime
 from pathlib import Path
 
 from lab import cache as caches
-from lab.building import UNFINISHED, Progress, alone, shown, terminable
+from lab.building import UNFINISHED, Progress, alone, terminable
 from lab.errors import MachineError
 from lab.moving import move
 from lab.userland import cache, deb, index, lock, recipe
-from lab.userland.cache import MANIFEST, TREE, Userland, UserlandMissing
+from lab.userland.cache import MANIFEST, TREE, Userland
 from lab.userland.index import Keys
 from lab.userland.lock import Lock, Name, Package
 from lab.userland.manifest import manifest
@@ -26,7 +26,7 @@ from lab.userland.program import LAUNCHERS, compile_python, gcc, launcher
 from lab.userland.recipe import Recipe
 from lab.userland.tree import Tree
 
-__all__ = ["PackageGone", "build", "keys", "ready", "renew"]
+__all__ = ["PackageGone", "build", "keys", "renew"]
 
 ROOM = 2 << 30  # bytes that a build takes for a while
 CONNECTIONS = 4
@@ -36,18 +36,6 @@ NOBODY = "0" * 64  # the tree of a lock that is being made
 
 class PackageGone(MachineError):
     """The mirrors no longer have a package as it is locked."""
-
-
-def ready(name: Name) -> Userland:
-    """Return the userland of this name, made now if it is not here, which standard error shows.
-
-    Raises what `build` raises.
-    """
-    try:
-        return cache.find(name)
-    except UserlandMissing:
-        with shown() as progress:
-            return build(name, progress)
 
 
 def build(name: Name, progress: Progress) -> Userland:

@@ -7,10 +7,9 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from lab import version
-from lab.model import KernelTraits, ModelError, Scenario
 from lab.record.record import Record, RecordError
 from lab.record.trial import FABRIC, Trial, canonical
 from lab.spec.case import Case, CaseKey, Untestable
@@ -19,6 +18,9 @@ from lab.spec.loaded import LoadedExperiment
 from lab.verdict import ClaimResult, Verdict, evaluate
 from lab.verdict.forecast import forecast, forecast_by_law
 from lab.verdict.predictions import Predictions
+
+if TYPE_CHECKING:
+    from lab.model import Scenario
 
 __all__ = [
     "JudgedClaim",
@@ -96,6 +98,8 @@ def predict_case(case: Case, kernel: Mapping[str, Any], predictions: Predictions
 
     A mistake in one is left to judging, which says it.
     """
+    if case.prediction is None:
+        return
     with suppress(Exception):
         scenario = scenario_of(case, kernel)
         forecast(case, lambda _, prediction: predictions.of(case, prediction, scenario))
@@ -107,6 +111,8 @@ def scenario_of(case: Case, kernel: Mapping[str, Any] | None) -> Scenario:
 
     Raises ModelError without a kernel, InputError without a path.
     """
+    from lab.model import KernelTraits, ModelError, Scenario
+
     if kernel is None:
         raise ModelError("nothing was run, so there is no kernel to predict for")
     traits = KernelTraits.of(kernel)

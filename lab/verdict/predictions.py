@@ -10,19 +10,21 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from tempfile import NamedTemporaryFile
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-import lab.model
+import lab
 from lab.meaning import fingerprint
-from lab.model import ModelError, Scenario
 from lab.prediction import Prediction
 from lab.record.date import now
 from lab.record.trial import canonical
 from lab.spec.case import Case
 from lab.units import Value
 from lab.verdict.forecast import Forecast
+
+if TYPE_CHECKING:
+    from lab.model import Scenario
 
 __all__ = ["Kept", "Predictions", "kept_for", "merge", "model_hash"]
 
@@ -116,6 +118,8 @@ def kept_for(folder: Path, claims: Collection[str]) -> Iterator[Kept]:
 
 
 def _made(prediction: Prediction, scenario: Scenario) -> dict[str, Any]:
+    from lab.model import ModelError
+
     figure, why_not = None, ""
     try:
         value = prediction(scenario)
@@ -136,7 +140,7 @@ def model_hash() -> str:
 
 
 def _sources() -> Iterator[Path]:
-    models = Path(lab.model.__file__).parent
+    models = Path(lab.__file__).parent / "model"
     yield from sorted(models.glob("*.py"))
     yield models.parent / "units.py"
 

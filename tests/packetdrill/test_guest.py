@@ -14,7 +14,8 @@ from lab.api.scripts import packetdrill
 from lab.building import Silent
 from lab.kernel import UmlKernel
 from lab.packetdrill import builder
-from lab.packetdrill.builder import BuildFailed, Packetdrill
+from lab.packetdrill.builder import BuildFailed
+from lab.packetdrill.cache import Packetdrill, find
 from lab.record.store import Store
 from lab.usecases.scripts import ScriptRuns
 from lab.userland import cache as userlands
@@ -63,7 +64,7 @@ def run(program: Packetdrill, kernel: UmlKernel, tmp_path: Path) -> Callable[...
         (folder / "defaults.sh").write_text(DEFAULTS)
         for name, text in scripts.items():
             (folder / f"{name}.pkt").write_text(text)
-        assert builder.find() == program
+        assert find() == program
         words = [str(folder / f"{name}.pkt") for name in scripts]
         return packetdrill(*words, kernel=kernel.id, results=tmp_path / store)
 

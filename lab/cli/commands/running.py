@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from lab.cli import completion, output
+from lab.cli import completion, output, reports
 from lab.cli.options import (
     STORE,
     Begun,
@@ -35,6 +35,10 @@ from lab.cli.taking import Clocked
 from lab.errors import InputError
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from lab.ci.case import Case
+    from lab.report.claims import Claims as Judged
     from lab.usecases.watching import Glimpse
 
 __all__ = ["running"]
@@ -97,7 +101,6 @@ def run(
     """
     from lab import api
     from lab.cli import kernels
-    from lab.report import text
 
     options: dict[str, Any] = {
         "on": on,
@@ -138,30 +141,31 @@ def run(
         for said in seeding.remarks(several):
             output.say(said)
         raise typer.Exit(several.exit_code)
-    from lab.ci import report as ci
-    from lab.report import cases as reporting
-
-    reports = ci.asked(report or ())
+    asked = reports.asked(report)
     if len(names) > 1:
         others = {name: value for name, value in options.items() if name != "kernel"}
         beside = api.run_kernels(names, *claims or (), seed=seed, **others)
         output.answer(kernels.plain(beside), lambda: kernels.render(beside), as_json)
         for said in kernels.remarks(beside):
             output.say(said)
-        everything = kernels.cases(beside)
-        ci.write(reports, everything)
-        raise typer.Exit(ci.exit_code(reports, everything, kernels.exit_code(beside)))
+        raise typer.Exit(reports.exit_code(asked, lambda: kernels.cases(beside), kernels.exit_code(beside)))
     clocked = Clocked(begun or time.time())
     found = api.run(*claims or (), seed=seed, build=build, judged=clocked.note, **options)
+    from lab.report import text  # a guest starts sooner when it is not waited for
+
     judged = [claim.judged.result for claim in found]
     output.answer(found.plain(), lambda: text.blocks(judged), as_json)
     for remark in (remark for result in judged for remark in text.remarks(result)):
         output.say(remark)
     if begun and clocked.times:
         output.say(clocked.said("verdict"))
-    cases = reporting.cases(found)
-    ci.write(reports, cases)
-    raise typer.Exit(ci.exit_code(reports, cases, found.exit_code))
+    raise typer.Exit(reports.exit_code(asked, lambda: _cases(found), found.exit_code))
+
+
+def _cases(found: Judged) -> Sequence[Case]:
+    from lab.report import cases  # draws every claim as text
+
+    return cases.cases(found)
 
 
 @running.command()

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from lab.cli import output
+from lab.cli import output, reports
 from lab.cli.options import STORE, Jobs, KernelName, Reports, Results, Seconds, Seed
 from lab.cli.output import Json
 
@@ -61,13 +61,10 @@ def run_scripts(
     Scripts whose records are in the store are not run again.
     """
     from lab.api.scripts import packetdrill
-    from lab.ci import report as ci
     from lab.cli import scripts as showing
 
-    reports = ci.asked(report or ())
+    asked = reports.asked(report)
     options = {"kernel": kernel, "base": base, "tolerance": tolerance, "seed": seed, "jobs": jobs, "budget": budget}
     found = packetdrill(*wanted or (), results=results, **options)  # type: ignore[arg-type]
     output.answer(found.plain(), lambda: showing.render(found), as_json)
-    cases = found.cases()
-    ci.write(reports, cases)
-    raise typer.Exit(ci.exit_code(reports, cases, found.exit_code))
+    raise typer.Exit(reports.exit_code(asked, found.cases, found.exit_code))

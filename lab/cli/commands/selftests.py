@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from lab.cli import output
+from lab.cli import output, reports
 from lab.cli.options import STORE, Jobs, KernelName, Reports, Results, Seconds, Seed, Stall
 from lab.cli.output import Json
 
@@ -43,13 +43,10 @@ def run_selftests(
     Tests whose records are in the store are not run again.
     """
     from lab.api.selftests import selftest
-    from lab.ci import report as ci
     from lab.cli import selftests as showing
 
-    reports = ci.asked(report or ())
+    asked = reports.asked(report)
     limits = {"budget": budget, "stall": stall}
     found = selftest(*wanted or (), kernel=kernel, seed=seed, jobs=jobs, results=results, **limits)
     output.answer(found.plain(), lambda: showing.render(found), as_json)
-    cases = found.cases()
-    ci.write(reports, cases)
-    raise typer.Exit(ci.exit_code(reports, cases, found.exit_code))
+    raise typer.Exit(reports.exit_code(asked, found.cases, found.exit_code))

@@ -20,12 +20,13 @@ def build_userland(
     as_json: Json = False,
 ) -> None:
     """Make a userland from its locked packages, or find it in the cache: unless named, the one of guests."""
-    from lab.userland import builder, lock
+    from lab.userland import lock
+    from lab.userland.ready import ready
 
     wanted = next((each for each in lock.NAMES if each == name), None)
     if wanted is None:
         raise InputError(f"there is no userland '{name}': it is one of {', '.join(lock.NAMES)}")
-    found = builder.ready(wanted)
+    found = ready(wanted)
     count = len(lock.locked(wanted).packages)
     output.answer({"id": found.id, "tree": str(found.tree), "packages": count}, lambda: _line(found.id, count), as_json)
 
