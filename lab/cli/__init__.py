@@ -29,10 +29,10 @@ def main() -> None:
     os.environ.setdefault(PLUGINS, "__all__")
     gc.set_threshold(100_000)  # most objects of a start stay: looking for garbage among them took a tenth of its time
     try:
-        from lab.cli.app import app
+        from lab.cli.assembly import assembled
 
         try:
-            app()
+            assembled(*sys.argv[1:2])()
         finally:
             sys.stdout.flush()  # what a full disk says comes here, not when Python has ended
     except LabError as error:

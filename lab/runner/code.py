@@ -98,7 +98,9 @@ def _copied(userland: Userland) -> Path:
 def _needed() -> Iterator[Path]:
     """Yield every file that guests run, and what makes packages of their folders."""
     found = sources(HERE, (*DECIDES, *ALSO))
-    above = {parent / "__init__.py" for file in found for parent in file.parents if parent.is_relative_to(HERE)}
+    folders = {file.parent for file in found}  # few: to compare paths takes as long as to read files
+    packages = {each for folder in folders for each in (folder, *folder.parents) if each.is_relative_to(HERE)}
+    above = {package / "__init__.py" for package in packages}
     yield from sorted({*found, *above})
 
 

@@ -1,0 +1,27 @@
+"""A command line that has one command has it as the whole one does."""
+
+from __future__ import annotations
+
+import pytest
+import typer
+from typer.testing import CliRunner
+
+from lab.cli.app import app
+from lab.cli.assembly import PARTS, assembled
+
+
+def test_every_command_is_named_and_in_order() -> None:
+    whole = typer.main.get_command(app)
+    context = typer.Context(whole, info_name="lab")
+    assert sorted(whole.list_commands(context)) == sorted(name for names in PARTS.values() for name in names)  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("name", [name for names in PARTS.values() for name in names])
+def test_one_command_is_as_in_the_whole(name: str) -> None:
+    argv = [name, "--help"]
+    assert CliRunner().invoke(assembled(name), argv).output == CliRunner().invoke(app, argv).output
+
+
+def test_an_unknown_command_is_told_what_there_is() -> None:
+    argv = ["rnu"]
+    assert CliRunner().invoke(assembled("rnu"), argv).output == CliRunner().invoke(app, argv).output
