@@ -11,10 +11,9 @@ import pytest
 from lab.errors import LabError
 from lab.record.trial import Trial
 from lab.runner import schedule, tools
-from lab.runner.plan import Settings
 from lab.spec.loaded import LoadedExperiment
 from lab.usecases import running
-from tests.usecases.test_campaign import CLAIMS, Stub
+from tests.usecases.test_campaign import CLAIMS, settings
 
 
 class Come:
@@ -56,7 +55,7 @@ def ran(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 def test_real_time_comes_when_all_is_built_and_all_claims_are_judged(tmp_path: Path, ran: list[str]) -> None:
     told: list[str] = []
     found = running.run(
-        *(CLAIMS, Settings(Stub()), tmp_path),
+        *(CLAIMS, settings(), tmp_path),
         judged=lambda claim: told.append(claim.declared.id),
         anyway=True,
         coming=Come(ran, None),
@@ -71,6 +70,6 @@ def test_real_time_comes_when_all_is_built_and_all_claims_are_judged(tmp_path: P
 
 def test_without_its_kernels_all_else_runs_before_the_error_is_raised(tmp_path: Path, ran: list[str]) -> None:
     with pytest.raises(LabError, match="does not compile"):
-        running.run(CLAIMS, Settings(Stub()), tmp_path, anyway=True, coming=Come(ran, LabError("it does not compile")))
+        running.run(CLAIMS, settings(), tmp_path, anyway=True, coming=Come(ran, LabError("it does not compile")))
     assert ran[-1] == "real"
     assert ran.index("real") > ran.index("over")
