@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import fcntl
 import os
 import shutil
@@ -9,11 +10,16 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
+from functools import partial
+from multiprocessing import get_context
+from multiprocessing.context import ForkProcess
 from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, NoReturn, Protocol, TextIO
+
+from lab.errors import LabError
 
 if TYPE_CHECKING:
     from rich.progress import Progress as Bars
@@ -26,8 +32,10 @@ __all__ = [
     "Progress",
     "Silent",
     "alone",
+    "aside",
     "dispose",
     "forget",
+    "forked",
     "hold",
     "shown",
     "terminable",
@@ -35,6 +43,7 @@ __all__ = [
 
 UNFINISHED = ".build-"  # begins the names of folders that are being built
 SHORT = 60.0  # seconds: of less, nothing is said
+PR_SET_PDEATHSIG = 1  # linux/prctl.h
 WEEK = 7 * 24 * 3600  # seconds, after which nobody wants what nobody used
 
 
@@ -163,6 +172,39 @@ def terminable() -> Iterator[None]:
         yield
     finally:
         signal.signal(signal.SIGTERM, before)
+
+
+def forked(work: Callable[[], None]) -> ForkProcess:
+    """Start a process that does `work` beside us. It cleans up on SIGTERM, and when this one ends, however it does."""
+    context = get_context("fork")  # it has all that we have read
+    process = context.Process(target=_forked, args=(work, os.getpid()), daemon=True)
+    process.start()
+    return process
+
+
+def _forked(work: Callable[[], None], parent: int) -> None:
+    with terminable():
+        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent, which then ends us
+        if os.getppid() == parent:
+            work()
+
+
+@contextmanager
+def aside(work: Callable[[], object]) -> Iterator[ForkProcess]:
+    """Let a process do `work` meanwhile, and wait for its end. Where it fails, who needs what it was for says why."""
+    process = forked(partial(_tried, work))
+    try:
+        yield process
+        process.join()
+    finally:
+        process.terminate()
+        process.join()
+
+
+def _tried(work: Callable[[], object]) -> None:
+    with suppress(LabError, OSError):
+        work()
 
 
 class Lines:

@@ -65,7 +65,7 @@ def run(
 
         if on != "uml" or bundle is not None:
             raise InputError("--build makes user-mode kernels: with --on uml, and without --from")
-        kernel = building.ready(kernel).id
+        kernel = building.ready(kernel, userland == "sealed").id
     settings = settings_of(kernel, on, clock, seed, repeat, fabric, userland, bundle)
     limits, others = Budget(wall=budget, stall=stall), elsewhere(store, cluster)
     with variants.beside(experiments, settings.kernel) if build else nullcontext() as coming:

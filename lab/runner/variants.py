@@ -5,18 +5,17 @@ A process, since it is ended as Ctrl-C ends a build: from outside, and whatever 
 
 from __future__ import annotations
 
-import ctypes
 import os
-import signal
 import threading
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from multiprocessing import get_context
+from functools import partial
+from multiprocessing import Pipe
 from multiprocessing.connection import Connection
 from multiprocessing.context import ForkProcess
 from pathlib import Path
 
-from lab.building import Progress, shown, terminable
+from lab.building import Progress, forked, shown
 from lab.errors import LabError, MachineError
 from lab.kernel import Kernel, KernelMissing
 from lab.kernel.uml import builder
@@ -27,7 +26,6 @@ from lab.spec.variant import ResolvedVariant
 
 __all__ = ["Variants", "beside"]
 
-PR_SET_PDEATHSIG = 1  # linux/prctl.h
 LAST = 10  # how nice it is: at work where nothing else is, and not starved by a busy machine
 POLL_SECONDS = 0.1  # how long the end of a display may wait
 
@@ -44,10 +42,8 @@ def beside(experiments: Sequence[LoadedExperiment], kernel: Kernel) -> Iterator[
     if not lacking:
         yield None
         return
-    context = get_context("fork")  # it has all that we have read
-    ours, theirs = context.Pipe(duplex=False)
-    process = context.Process(target=_build, args=(theirs, series(kernel.name), lacking, os.getpid()), daemon=True)
-    process.start()
+    ours, theirs = Pipe(duplex=False)
+    process = forked(partial(_build, theirs, series(kernel.name), lacking))
     theirs.close()
     try:
         yield Variants(process, ours, lacking)
@@ -172,20 +168,15 @@ class _Told:
         self._to.send(("remark", text))
 
 
-def _build(to: Connection, name: str, lacking: Sequence[ResolvedVariant], parent: int) -> None:
-    """Build variants of a series, and say when one is there, until told to end or the parent has ended."""
-    with terminable():
-        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
-        signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent, which then ends us
-        if os.getppid() != parent:
-            return
-        _go_last()
-        try:
-            for wanted in lacking:
-                builder.variant(name, wanted, _Told(to))
-                to.send(("built", wanted))
-        except (LabError, OSError, MemoryError) as error:
-            to.send(("failed", error))
+def _build(to: Connection, name: str, lacking: Sequence[ResolvedVariant]) -> None:
+    """Build variants of a series, and say when one is here."""
+    _go_last()
+    try:
+        for wanted in lacking:
+            builder.variant(name, wanted, _Told(to))
+            to.send(("built", wanted))
+    except (LabError, OSError, MemoryError) as error:
+        to.send(("failed", error))
 
 
 def _go_last() -> None:

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import math
+from contextlib import nullcontext
+from functools import partial
 
-from lab.building import shown
+from lab.building import Silent, alone, aside, shown
 from lab.errors import InputError
 from lab.kernel import UmlKernel, folder
-from lab.kernel.uml import builder, pace
+from lab.kernel.uml import builder, pace, source
 from lab.kernel.uml.cache import series
+from lab.kernel.uml.source import Source
+from lab.userland import builder as userland
 from lab.userland import cache as userlands
 from lab.userland.lock import Name
 
@@ -19,16 +23,31 @@ SOURCE = 30.0  # to find, fetch and unpack a kernel's
 TRIALS = 20.0  # of a first claim
 
 
-def ready(name: str | None) -> UmlKernel:
+def ready(name: str | None, sealed: bool = True) -> UmlKernel:
     """Return the plain kernel of the series `name` (None: the newest), built now if it is missing.
 
+    What has to come over the network comes beside what this machine does: the source while the compiler is made, and,
+    for `sealed` trials, the userland of guests while the kernel compiles.
     Says first when to expect a verdict. Raises what a build raises, and InputError when `name` is no series.
     """
     if name is not None and name != series(name):
         raise InputError(f"--build makes the kernel of a series, as 7.2, and its variants: not '{name}'")
     with shown() as progress:
         progress.remark(f"first verdict in about {_minutes(_seconds(name))}")
-        return builder.build(name, progress=progress)
+        if builder.built(name) is not None:
+            return builder.build(name, progress=progress)
+        with aside(partial(_fetch, source.resolve(folder(), name, False, progress))) as fetching:
+            userland.build("compiler", progress)
+            if fetching.is_alive():
+                progress.say("fetching the kernel's source")
+        with aside(partial(userland.build, "guest", Silent())) if sealed else nullcontext():
+            return builder.build(name, progress=progress)
+
+
+def _fetch(found: Source) -> None:
+    """Put the file of a source into the cache."""
+    with alone(folder(), Silent()):
+        source.fetch(folder(), found, Silent())
 
 
 def _seconds(name: str | None) -> float:

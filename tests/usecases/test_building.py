@@ -1,30 +1,102 @@
-"""The kernel that claims need first is built first."""
+"""The kernel that claims need first is built first, and what the network takes for it goes on beside."""
 
 from __future__ import annotations
 
+import os
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from lab.errors import InputError
-from lab.kernel.uml import builder, pace
+from lab.errors import InputError, MachineError
+from lab.kernel.uml import builder, pace, source
 from lab.kernel.uml.pace import Pace
 from lab.usecases import building
+from lab.userland import builder as userland
+from tests.runner.test_variants import until
+
+KERNEL: Any = object()
+
+
+class Machine:
+    """A machine that notes in files what was fetched and made there, and by which process."""
+
+    def __init__(self, place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.place = place
+        self.waits = False  # whether what is made here waits for what comes beside it
+        monkeypatch.setattr(building, "folder", lambda: place)
+        monkeypatch.setattr(building, "_here", lambda _: True)
+        monkeypatch.setattr(builder, "built", lambda _: None)
+        monkeypatch.setattr(builder, "build", self.build)
+        monkeypatch.setattr(userland, "build", self.userland)
+        monkeypatch.setattr(source, "resolve", lambda *_: None)
+        monkeypatch.setattr(source, "fetch", lambda *_: self.note("source"))
+
+    def note(self, what: str) -> None:
+        (self.place / what).write_text(str(os.getpid()))
+
+    def userland(self, name: str, _: object) -> None:
+        if self.waits and name == "compiler":
+            until(self.place / "source")
+        self.note(name)
+
+    def build(self, *_: object, **__: object) -> Any:
+        if self.waits:
+            until(self.place / "guest")
+        self.note("kernel")
+        return KERNEL
+
+    def made(self) -> dict[str, bool]:
+        """What is there, and whether this process made it."""
+        here = str(os.getpid())
+        return {file.name: file.read_text() == here for file in self.place.iterdir() if file.name != "lock"}
+
+
+@pytest.fixture
+def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Machine:
+    return Machine(tmp_path, monkeypatch)
 
 
 @pytest.mark.parametrize(
     ("here", "seconds", "said"), [(True, 0.0, "a minute"), (False, 20.0, "2 minutes"), (False, 100.0, "3 minutes")]
 )
 def test_the_first_verdict_is_announced(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], here: bool, seconds: float, said: str
+    machine: Machine,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    here: bool,
+    seconds: float,
+    said: str,
 ) -> None:
-    kernel: Any = object()
-    monkeypatch.setattr(building, "_here", lambda _: True)
-    monkeypatch.setattr(builder, "built", lambda _: kernel if here else None)
-    monkeypatch.setattr(builder, "build", lambda *_, **__: kernel)
+    monkeypatch.setattr(builder, "built", lambda _: KERNEL if here else None)
     monkeypatch.setattr(pace, "expected", lambda *_: Pace(1, seconds))
-    assert building.ready(None) is kernel
-    assert capsys.readouterr().err == f"first verdict in about {said}\n"
+    assert building.ready(None) is KERNEL
+    assert capsys.readouterr().err.splitlines()[0] == f"first verdict in about {said}"
+    if here:
+        assert machine.made() == {"kernel": True}
+
+
+def test_the_source_comes_beside_the_compiler_and_guests_programs_beside_the_kernel(machine: Machine) -> None:
+    machine.waits = True
+    assert building.ready(None) is KERNEL
+    assert machine.made() == {"source": False, "compiler": True, "guest": False, "kernel": True}
+
+
+def test_what_trials_do_without_is_not_made(machine: Machine) -> None:
+    building.ready(None, sealed=False)
+    assert machine.made() == {"source": False, "compiler": True, "kernel": True}
+
+
+@pytest.mark.usefixtures("machine")
+def test_what_does_not_come_is_left_to_who_needs_it(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    def fetch(*_: object) -> None:
+        raise MachineError("the mirror does not answer")
+
+    monkeypatch.setattr(source, "fetch", fetch)
+    assert building.ready(None) is KERNEL
+    assert "mirror" not in capfd.readouterr().err
 
 
 def test_a_kernel_by_another_name_cannot_be_made() -> None:
