@@ -139,7 +139,7 @@ def make(
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
-        start_new_session=True,
+        process_group=0,  # of its own, to be ended whole; in our session, whose priority it keeps
     )
     assert process.stdout is not None
     done = 0
