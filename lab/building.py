@@ -13,8 +13,6 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from functools import partial
-from multiprocessing import get_context
-from multiprocessing.context import ForkProcess
 from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, NoReturn, Protocol, TextIO
@@ -22,6 +20,8 @@ from typing import TYPE_CHECKING, NoReturn, Protocol, TextIO
 from lab.errors import LabError
 
 if TYPE_CHECKING:
+    from multiprocessing.context import ForkProcess
+
     from rich.progress import Progress as Bars
 
 __all__ = [
@@ -176,6 +176,8 @@ def terminable() -> Iterator[None]:
 
 def forked(work: Callable[[], None]) -> ForkProcess:
     """Start a process that does `work` beside us. It cleans up on SIGTERM, and when this one ends, however it does."""
+    from multiprocessing import get_context
+
     context = get_context("fork")  # it has all that we have read
     process = context.Process(target=_forked, args=(work, os.getpid()), daemon=True)
     process.start()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from contextlib import nullcontext
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -55,7 +55,6 @@ def run(
     SpecError (with every mistake in the files), MachineError, and with `build` BuildFailed.
     """
     from lab.kernel import Budget
-    from lab.runner import variants
     from lab.spec import find
     from lab.usecases import running
 
@@ -68,7 +67,12 @@ def run(
         kernel = building.ready(kernel, userland == "sealed").id
     settings = settings_of(kernel, on, clock, seed, repeat, fabric, userland, bundle)
     limits, others = Budget(wall=budget, stall=stall), elsewhere(store, cluster)
-    with variants.beside(experiments, settings.kernel) if build else nullcontext() as coming:
+    with ExitStack() as stack:
+        coming = None
+        if build:
+            from lab.runner import variants
+
+            coming = stack.enter_context(variants.beside(experiments, settings.kernel))
         given = (experiments, settings, writing_to(results), jobs, limits, others)
         done = running.run(*given, judged=judged, anyway=anyway, coming=coming)
     return as_claims(done.judged, done.errors)

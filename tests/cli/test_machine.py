@@ -11,7 +11,7 @@ import pytest
 import typer
 
 from lab import cli
-from lab.cli import app
+from lab.cli import assembly
 from tests.runner.killing import LAB
 
 
@@ -37,7 +37,7 @@ def fails(error: BaseException) -> typer.Typer:
 def test_a_call_that_the_machine_fails_is_one_message(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], error: BaseException, said: str
 ) -> None:
-    monkeypatch.setattr(app, "app", fails(error))
+    monkeypatch.setattr(assembly, "assembled", lambda *_: fails(error))
     monkeypatch.setattr(sys, "argv", ["lab"])
     with pytest.raises(SystemExit) as ended:
         cli.main()
@@ -55,7 +55,8 @@ def test_an_answer_that_does_not_fit_on_the_disk_is_one_message(options: list[st
 
 
 def test_a_mistake_of_ours_shows_where(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(app, "app", fails(FileNotFoundError(errno.ENOENT, "it was never made")))
+    failing = fails(FileNotFoundError(errno.ENOENT, "it was never made"))
+    monkeypatch.setattr(assembly, "assembled", lambda *_: failing)
     monkeypatch.setattr(sys, "argv", ["lab"])
     with pytest.raises(FileNotFoundError):
         cli.main()
