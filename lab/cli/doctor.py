@@ -100,8 +100,9 @@ def _tools() -> list[Check]:
 def _mininet() -> Check:
     try:
         version = tools.versions(tools.of_fabric("mininet"))["mininet"]
-    except LabError as error:
-        return Check("mininet", None, f"lab mn and --fabric mininet need it: {error}", "sudo apt-get install mininet")
+    except LabError:
+        blocker = "mininet is not installed: only --on host and --userland host use this machine's own"
+        return Check("mininet", None, blocker, "sudo apt-get install mininet, or make setup-host")
     return Check("mininet", True, f"{version}, for lab mn and --fabric mininet")
 
 

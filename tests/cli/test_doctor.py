@@ -45,6 +45,16 @@ def test_a_missing_tool_is_named_with_its_package(tmp_path: Path, monkeypatch: p
     assert "iputils-ping" in found.cure
 
 
+def test_a_missing_mininet_does_not_send_the_reader_round_in_a_circle(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    found = check("mininet", tmp_path)
+    if found.ok is None:
+        assert found.detail.startswith("mininet is not installed: only")
+        assert "doctor" not in found.detail + found.cure
+
+
 @pytest.mark.needs("ethtool")
 def test_a_tool_outside_of_an_ordinary_users_path_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "/usr/bin:/bin")
