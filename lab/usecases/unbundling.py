@@ -1,14 +1,16 @@
 """Take a bundle's kernels, userlands and records out of its file, so that trials run on them here.
 
 A userland is named by its bytes, so it goes to the cache that all runs share. A kernel is named by its recipe, which
-its bytes do not prove: it is kept with the bundle, by the bundle's hash, and only what asks for the bundle runs on it.
+its bytes do not prove: it is kept with the bundle, by the bundle's hash, and only what asks for the bundle runs on it,
+unless somebody who trusts the bundle `take`s it.
 """
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from lab import cache as caches
@@ -16,15 +18,15 @@ from lab.building import terminable
 from lab.bundler import reader
 from lab.bundler.errors import BundleError
 from lab.bundler.part import KERNELS, RESULTS, USERLANDS
-from lab.errors import InputError
-from lab.kernel import KernelMissing, UmlKernel, find, installed
+from lab.errors import InputError, MachineError
+from lab.kernel import KernelMissing, UmlKernel, find, folder, installed
 from lab.owner import private, sweep
 from lab.usecases import userlands
 from lab.userland import cache
 from lab.userland.cache import Userland, UserlandAltered
 from lab.userland.lock import locked
 
-__all__ = ["Unbundled", "ready", "with_records"]
+__all__ = ["Unbundled", "ready", "take", "with_records"]
 
 LIKELY = 16  # digits of a bundle's hash that name its folder
 
@@ -71,6 +73,25 @@ def ready(file: Path) -> Unbundled:
             pass
     here = tuple(filter(None, map(cache.load, names)))
     return Unbundled(file, tuple(installed(place / KERNELS)), here)
+
+
+def take(file: Path) -> Unbundled:
+    """Return what `ready` does, with the kernels in the cache that all runs share, as if they had been built here.
+
+    Who takes them believes that each was built from what it says; one that is here already stays. Raises as `ready`.
+    """
+    found, home = ready(file), folder()
+    home.mkdir(parents=True, exist_ok=True)
+    sweep(home)
+    with terminable(), private(home, "taken") as scratch:
+        for source in (kernel.path.parent for kernel in found.kernels):
+            try:
+                shutil.copytree(source, scratch / source.name)
+            except (OSError, shutil.Error) as error:
+                raise MachineError(f"{home} takes no kernel: {error}") from None
+            _put(scratch / source.name, home / source.name)
+    taken = {kernel.id for kernel in found.kernels}
+    return replace(found, kernels=tuple(kernel for kernel in installed() if kernel.id in taken))
 
 
 @contextmanager

@@ -123,6 +123,18 @@ def test_elsewhere_it_is_verified_and_run_without_building(bundle: Path, elsewhe
     assert "no kernel is built here" in plain.stderr
 
 
+def test_who_trusts_it_takes_its_kernel_as_if_built_here(bundle: Path, elsewhere: Type, tmp_path: Path) -> None:
+    taken = elsewhere("kernel", "take", bundle, "--json")
+    assert taken.returncode == 0, taken.stderr
+    (kernel,) = json.loads(taken.stdout)["kernels"]
+    there = {path.name for path in (tmp_path / "cache/replab/kernels").iterdir() if path.is_dir()}
+    assert there == {kernel["id"]}
+    assert elsewhere("kernel", "take", bundle).returncode == 0, "what is here already stays"
+    ran = elsewhere("run", CLAIM, "--json")
+    assert ran.returncode == 0, ran.stderr
+    assert json.loads(ran.stdout)["claims"][0]["verdict"] == "reproduced"
+
+
 def test_a_record_that_says_other_bytes_differs(results: Path, pages: Path, elsewhere: Type, tmp_path: Path) -> None:
     shutil.copytree(results, tmp_path / "store")
     (record, *_) = sorted((tmp_path / "store").glob("??/*"))
@@ -171,6 +183,7 @@ def test_what_cannot_be_had_is_one_message(bundle: Path, elsewhere: Type, tmp_pa
     for arguments, said in (
         (["verify", tmp_path / "none"], "none"),
         (["run", "--from", tmp_path / "none", CLAIM], "No such file"),
+        (["kernel", "take", tmp_path / "none"], "No such file"),
         (["run", "--from", bundle, "--kernel", "6.12", CLAIM], "has no kernel 6.12: there is 7.2"),
         (["run", "--from", bundle, "--on", "host", CLAIM], "user-mode Linux"),
         (["bundle", tmp_path / "new", CLAIM], "no records of these claims"),

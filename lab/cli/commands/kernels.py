@@ -14,7 +14,7 @@ from lab.errors import InputError
 if TYPE_CHECKING:
     from lab.kernel import UmlKernel
 
-kernels = typer.Typer(help="Build, fetch and list kernels under test.", no_args_is_help=True)
+kernels = typer.Typer(help="Build, fetch, take and list kernels under test.", no_args_is_help=True)
 
 
 @kernels.command("build")
@@ -93,6 +93,22 @@ def fetch_kernel(
             kernel = stock.fetch(name, progress)
     said = f"kernel {kernel.name}: version {kernel.version}, release {kernel.release}, id {kernel.id}"
     output.answer(kernel.describe(), lambda: said, as_json)
+
+
+@kernels.command("take")
+def take_kernels(
+    bundle: Annotated[Path, typer.Argument(help="A bundle's file.", metavar="FILE")],
+    as_json: Json = False,
+) -> None:
+    """Take a bundle's kernels and userlands into the cache, as if they had been made here; nothing is built.
+
+    Only for who trusts the bundle: `lab run --from` runs on its kernels without that.
+    """
+    from lab.usecases import unbundling
+
+    taken = unbundling.take(bundle).kernels
+    plain = [each.describe() for each in taken]
+    output.answer({"kernels": plain}, lambda: "\n".join(map(_line, taken)), as_json)
 
 
 @kernels.command("list")
