@@ -12,8 +12,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 GUEST = Path(__file__).parent / "guest"
-PACKAGES = ("linux-image-amd64", "systemd-sysv", "dbus", "udev", "sudo", "ca-certificates", "netbase", "passwd")
-FILES = ("customize", "replab-payload.service", "10-dhcp.network")
+PACKAGES = (
+    *("linux-image-amd64", "systemd-sysv", "systemd-resolved", "dbus", "udev", "sudo", "ca-certificates", "netbase"),
+    *("passwd", "openssh-server", "rsync"),  # the last two are how Vagrant comes in
+)
+FILES = ("customize", "replab-payload.service", "10-dhcp.network", "vagrant.pub")
 GIB = 16  # of disk; empty blocks take no room
 _MKFS = """
 mkdir root
