@@ -51,17 +51,18 @@ def test_a_python_without_venv_is_one_line(tmp_path: Path) -> None:
     assert f"{bare} has no venv: install it (Debian, Ubuntu: apt-get install python3-venv)" in said[0]
 
 
-def test_the_distributions_programs_are_another_step(tmp_path: Path) -> None:
-    """Only this step asks for the distribution's installer."""
+@pytest.mark.parametrize("kind", ["base", "host"])
+def test_the_distributions_programs_are_another_step(tmp_path: Path, kind: str) -> None:
+    """Only such a step asks for the distribution's installer."""
     (tmp_path / "bin").mkdir()
     for name in ("dirname", "cat"):
         (tmp_path / "bin" / name).symlink_to(shutil.which(name) or "")
-    code, said = provision(tmp_path, "host", path=str(tmp_path / "bin"))
+    code, said = provision(tmp_path, kind, path=str(tmp_path / "bin"))
     assert (code, said) == (3, ["provision: there is no apt-get: this needs Debian or Ubuntu"])
 
 
 def test_an_unknown_step_is_refused(tmp_path: Path) -> None:
     assert provision(tmp_path, "all") == (
         2,
-        ["provision: 'all' is none of run, notebooks, site, test, host and cluster"],
+        ["provision: 'all' is none of run, notebooks, site, test, base, host and cluster"],
     )

@@ -20,7 +20,8 @@ def project(tmp_path: Path) -> Path:
     stub = project / "tools" / "provision"
     stub.write_text("#!/bin/sh\nexit 7\n")
     stub.chmod(0o755)
-    for name in (".venv/bin/python", ".git/HEAD", "results/ab/record.json", "notebooks/build/kept.txt"):
+    made = (".venv/bin/python", ".git/HEAD", "results/ab/record.json", "dist/lab.whl", "site/index.html")
+    for name in (*made, "notebooks/build/kept.txt"):
         (project / name).parent.mkdir(parents=True, exist_ok=True)
         (project / name).write_text("of the computer outside")
     return project
@@ -49,6 +50,16 @@ def test_what_students_wrote_stays(project: Path) -> None:
     os.utime(project / "tools" / "provision", (2**31 - 1, 2**31 - 1))
     assert provision(project).returncode == 8, "what is newer outside is taken over"
     assert (copy / "README.md").read_text() == (copy / "own.txt").read_text() == "mine"
+
+
+def test_a_bundle_in_the_folder_asks_for_little_else(project: Path) -> None:
+    """Of the distribution, Python alone; and it is no part of the copy that students work in."""
+    (project / "tools" / "provision").write_text('#!/bin/sh\necho "provision $1" >&2\nexit 7\n')
+    assert provision(project).stderr.splitlines()[-1] == "provision host"
+    (project / "claims.tar.zst").write_text("a bundle")
+    assert provision(project).stderr.splitlines()[-1] == "provision base"
+    assert provision(project, "given").stderr.splitlines()[-1] == "provision host"
+    assert not (project.parent / "home" / "replab" / "claims.tar.zst").exists()
 
 
 def test_a_word_that_it_does_not_know_is_said(project: Path) -> None:
