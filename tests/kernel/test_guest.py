@@ -321,6 +321,18 @@ def test_memory_of_the_host_runs_out(
         boot(kernel, folder, ["tail", "/dev/zero"])
 
 
+@pytest.mark.parametrize("why", ["no room", "no programs"])
+def test_memory_lies_on_the_disk_where_the_hosts_is_small(
+    why: str, kernel: UmlKernel, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Containers have 64 MiB of /dev/shm, and nothing in it may be run."""
+    small = tmp_path / "small"
+    small.mkdir()
+    monkeypatch.setattr(start, "HOST_MEMORY", small)
+    with small_disk(small, "60m" if why == "no room" else "4g,noexec"):
+        assert boot(kernel, folder, ["sh", "-c", "exit 7"]).status == 7
+
+
 def test_a_full_disk_is_an_error(kernel: UmlKernel, folder: Path) -> None:
     with small_disk(folder, "1m"):
         with pytest.raises(GuestDisk, match=r"could not write to .*: No space left") as info:

@@ -28,12 +28,15 @@ def start(
     Raises MachineError when the host lacks room for its memory.
     """
     place = _memory_folder(memory, folder)
+    environment = {} if seccomp else UNREGISTERED
+    if place == folder:  # the kernel would try the host's memory first
+        environment = {**environment, "TMPDIR": str(folder.absolute())}
     return Start(
         command=_command_line(program, seccomp, seed, clock, memory, root),
         containment=Containment(program, files_of(program, root), (folder,), ptrace=not seccomp),
         memory=None if place == folder else place,
         clock=clock_address if clock == "virtual" else None,
-        environment={} if seccomp else UNREGISTERED,
+        environment=environment,
     )
 
 
