@@ -1,7 +1,8 @@
 """Run a command under a seccomp profile as Docker's default one, for what a program without capabilities may do there.
 
-    python locked_down.py COMMAND...
+    python locked_down.py [--as-podman] COMMAND...
 
+Podman's profile answers what it does not list as a kernel would that lacks the call (ENOSYS), Docker's with EPERM.
 https://docs.docker.com/engine/security/seccomp/ lists the calls. It needs no library besides Python's own.
 """
 
@@ -26,8 +27,8 @@ LOAD, RETURN, IF_EQUAL, IF_ANY = 0x20, 0x06, 0x15, 0x45
 NUMBER, ARGUMENT = 0, 16
 
 
-def program() -> bytes:
-    """The filter."""
+def program(refusal: int) -> bytes:
+    """The filter, with the answer to a call of personality() that is on no list."""
     code: list[tuple[int, int, int, int]] = [(LOAD, 0, 0, NUMBER)]
     for number in DENIED:
         code += [(IF_EQUAL, 0, 1, number), (RETURN, 0, 0, EPERM)]
@@ -36,19 +37,21 @@ def program() -> bytes:
     code += [(RETURN, 0, 0, ALLOW), (IF_EQUAL, 1, 0, PERSONALITY), (RETURN, 0, 0, ALLOW), (LOAD, 0, 0, ARGUMENT)]
     for value in PERSONALITIES:
         code += [(IF_EQUAL, 0, 1, value), (RETURN, 0, 0, ALLOW)]
-    code += [(RETURN, 0, 0, EPERM)]
+    code += [(RETURN, 0, 0, refusal)]
     return b"".join(struct.pack("=HBBI", *each) for each in code)
 
 
 def main() -> None:
     """Put on the filter, and become the command."""
     libc = ctypes.CDLL(None, use_errno=True)
-    code = program()
+    as_podman = sys.argv[1] == "--as-podman"
+    command = sys.argv[1 + as_podman :]
+    code = program(ENOSYS if as_podman else EPERM)
     buffer = ctypes.create_string_buffer(code, len(code))
     structure = struct.pack("=H6xQ", len(code) // 8, ctypes.addressof(buffer))
     if libc.prctl(38, 1, 0, 0, 0) or libc.prctl(22, 2, structure):  # PR_SET_NO_NEW_PRIVS; PR_SET_SECCOMP, by a filter
         sys.exit(f"no filter: {os.strerror(ctypes.get_errno())}")
-    os.execvp(sys.argv[1], sys.argv[1:])
+    os.execvp(command[0], command)
 
 
 if __name__ == "__main__":

@@ -7,6 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from lab.kernel.forbidden import forbidden
 
 PROFILE = Path(__file__).with_name("locked_down.py")
@@ -23,8 +25,9 @@ def test_here_nothing_is_forbidden() -> None:
     assert forbidden() == ()
 
 
-def test_the_doctor_names_what_dockers_profile_forbids() -> None:
-    command = [sys.executable, str(PROFILE), sys.executable, "-c", ASK]
+@pytest.mark.parametrize("options", [(), ("--as-podman",)])
+def test_the_doctor_names_what_a_containers_profile_forbids(options: tuple[str, ...]) -> None:
+    command = [sys.executable, str(PROFILE), *options, sys.executable, "-c", ASK]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
     ok, detail, cure = json.loads(done.stdout)
     assert ok is None, "guests start all the same"
