@@ -37,7 +37,7 @@ NEEDS: Mapping[str, str] = MappingProxyType(  # what fails without the call
 def forbidden() -> tuple[str, ...]:
     """Return the names of the calls in NEEDS that are refused.
 
-    Docker's profile refuses with EPERM. Podman's says ENOSYS, as a kernel that lacks a call does, but none lacks `_OLD`.
+    Docker's profile refuses with EPERM; podman's says ENOSYS, as does a kernel that lacks a call, but none lacks these.
     """
     reader, writer = os.pipe()
     child = os.fork()
