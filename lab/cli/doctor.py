@@ -163,8 +163,8 @@ def _kernel(calls: Check) -> list[Check]:
         cure = "lab kernel build (about 5 minutes on 2 CPUs)"
         return [Check("kernel", False, str(error), cure), Check("guest", False, "there is no kernel to boot", cure)]
     built = Check("kernel", True, f"{kernel.name} ({kernel.version}, {kernel.hz} Hz, {kernel.id[:12]})")
-    cure = f"build it anew: rm -r {kernel.path.parent}, then lab kernel build"
-    cure = calls.cure if calls.ok is False else cure
+    anew = f"build it anew: rm -r {kernel.path.parent}, then lab kernel build"
+    cure = calls.cure if calls.ok is False else anew
     with guest.scratch_guest_folder() as folder:
         try:
             root = sealed(userlands.find("guest").id)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import io
 import itertools
@@ -264,10 +265,17 @@ def test_no_links_together_lead_out_of_a_userland(
     root = home / "out" / "userlands" / "1"
     for path in root.rglob("*"):
         for inside in itertools.accumulate(["."] * 3, lambda at, _: f"{at}/a", initial="."):
-            try:
+            if not _endless(path / inside):
                 assert (path / inside).resolve().is_relative_to(root)
-            except (OSError, RuntimeError):
-                continue  # a link to itself leads nowhere
+
+
+def _endless(path: Path) -> bool:
+    """Whether links lead in a circle, by the kernel: what Path.resolve makes of one depends on Python's version."""
+    try:
+        path.stat()
+    except OSError as error:
+        return error.errno == errno.ELOOP
+    return False
 
 
 def test_what_the_manifest_lists_must_be_there(program: Path, tmp_path: Path) -> None:

@@ -63,7 +63,6 @@ def tshark(path: Path, *fields: str) -> list[list[str]]:
     return [line.split("\t") for line in text.splitlines()]
 
 
-@pytest.mark.needs("tshark")
 @pytest.mark.parametrize("block", [1, 2, 3, 7])
 def test_reading_in_blocks_changes_nothing(save: Save, monkeypatch: pytest.MonkeyPatch, block: int) -> None:
     """What a block holds, IPv6 or not, is of no matter to another's packets."""
@@ -87,6 +86,7 @@ def test_reading_in_blocks_changes_nothing(save: Save, monkeypatch: pytest.Monke
         parts.options(len(whole))
 
 
+@pytest.mark.needs("tshark")
 @pytest.mark.parametrize("snap", [65535, 128])
 def test_columns_agree_with_tshark(save: Save, snap: int) -> None:
     path = save([bytes(packet) for packet in ODD], snap=snap)

@@ -15,6 +15,8 @@ from lab.spec.clock import Clock, Place
 from lab.spec.find import find
 from lab.spec.variant import ResolvedVariant
 from lab.units import Size
+from lab.userland.lock import locked
+from tests.usecases.test_campaign import Whole
 
 
 class Counted:
@@ -94,7 +96,8 @@ EXPERIMENT = Experiment(
 def test_a_queue_that_the_kernel_lacks_is_named_with_its_line(tmp_path: Path, where: str, file: str, line: int) -> None:
     (tmp_path / "queued.yaml").write_text(TOPOLOGY.format(where=where))
     (tmp_path / "claim.py").write_text(CLAIM)
-    as_it_is, changed = plan(find([str(tmp_path / "claim.py")]), Settings(Counted()))
+    settings = Settings(Counted(), userland=Whole(locked("guest").id, Path("nowhere")))
+    as_it_is, changed = plan(find([str(tmp_path / "claim.py")]), settings)
     assert not changed.trials
     said = as_it_is.skipped or changed.skipped
     assert said.startswith(f"{tmp_path / file}:{line}: ")

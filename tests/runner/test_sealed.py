@@ -175,6 +175,7 @@ def test_one_that_is_not_here_is_named(tmp_path: Path, monkeypatch: pytest.Monke
         sealed("0123456789abcdef")
 
 
+@pytest.mark.needs("mn")  # whose package one of these modules imports
 def test_guests_have_all_code_that_they_import() -> None:
     modules = "lab.runner.perform, lab.runner.interactive, lab.runner.monitor, lab.fabric.mininet, lab.fabric.selftest"
     program = f"import sys, {modules}; print(*(m.__file__ for n, m in sys.modules.items() if n[:3] == 'lab'))"
