@@ -14,6 +14,7 @@ from lab.runner import tools
 from lab.runner.schedule import Progress, Runner
 from lab.runner.tools import ToolMissing
 from lab.userland.cache import load
+from lab.userland.lock import NAMES, locked
 
 __all__ = ["CannotRepeat", "other_tools", "repeat", "repeatable"]
 
@@ -64,7 +65,11 @@ def _check(record: Record, kernels: dict[str, Kernel]) -> None:
         raise CannotRepeat(f"it ran under {trial.kernel.get('machine')}, and here is {here['machine']}")
     if trial.userland != HOST:
         if load(trial.userland) is None:
-            raise CannotRepeat(f"userland {trial.userland} is not here: build it with the lab that made these records")
+            ours = [name for name in NAMES if locked(name).id == trial.userland]
+            cure = (
+                f"`lab userland build {ours[0]}`, then again" if ours else "the lab that made these records builds it"
+            )
+            raise CannotRepeat(f"userland {trial.userland} is not here: {cure}")
         return
     try:
         tools.differing(trial.tools)
