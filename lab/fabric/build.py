@@ -85,7 +85,7 @@ def finish(spaces: Spaces, node: Node) -> None:
 
 
 def settle(spaces: Spaces) -> None:
-    """Wait until the kernel has noticed every carrier: it does so lazily, and loses frames before."""
+    """Wait until the kernel has noticed every carrier: it does so lazily, once a second, and loses frames before."""
     inner = [wire_end(number, side) for number in range(len(spaces.network.links)) for side in (0, 1)]
     inner += [end for number, side, _, _ in stage.staged(spaces.network) for end in stage.ends(number, side)]
     outer = {node: [end.name for end in ends] for node, ends in spaces.interfaces.items()}
@@ -93,6 +93,8 @@ def settle(spaces: Spaces) -> None:
     deadline = time.monotonic() + seconds
     for node, ends in {**outer, WIRES: inner}.items():
         with spaces.inside(node) as netlink:
+            for name in ends if spaces.hurried else ():
+                device.notice(netlink, name)
             while late := set(ends).difference(device.connected(netlink)):
                 if time.monotonic() > deadline:
                     raise FabricError(f"{min(late)} of {node} has no carrier after {seconds} s")

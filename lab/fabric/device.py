@@ -91,7 +91,7 @@ def links(netlink: Netlink) -> dict[str, LinkState]:
 def connected(netlink: Netlink) -> Iterator[str]:
     """Yield the interfaces of the namespace whose carrier the kernel has noticed: what `links` calls running, quickly.
 
-    Asking for one interface alone would make newer kernels notice it.
+    Asking for one interface alone would make newer kernels notice it: `notice` does.
     """
     body = _IFINFO.pack(0, 0, 0, 0, 0) + attribute(IFLA_EXT_MASK, RTEXT_FILTER_SKIP_STATS)
     for link in netlink.dump("listing interfaces", RTM_GETLINK, body):
@@ -103,6 +103,11 @@ def connected(netlink: Netlink) -> Iterator[str]:
                 if payload == IF_OPER_UP:
                     yield name.rstrip(b"\0").decode()
                 break
+
+
+def notice(netlink: Netlink, name: str) -> None:
+    """Make the kernel notice an interface's carrier now (since Linux 6.8: rtnl_getlink); others will in their time."""
+    netlink.do(f"asking for {name}", RTM_GETLINK, _IFINFO.pack(0, 0, 0, 0, 0) + attribute(IFLA_IFNAME, name))
 
 
 def index(netlink: Netlink, name: str) -> int:

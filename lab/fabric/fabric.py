@@ -23,15 +23,16 @@ _T = TypeVar("_T")
 class Fabric:
     """Keeps the network up while the context lasts. `prefix` keeps two fabrics on one kernel apart.
 
-    `seed` decides what its wires lose, delay and duplicate where that is left to chance.
+    `seed` decides what its wires lose, delay and duplicate where that is left to chance. `hurried`: it is there as soon
+    as the kernel can be made to see it (`build.settle`).
 
     Raises NetlinkError, NamespaceError, FabricError or OSError when the kernel cannot build it; what was built is
     then undone, last in first out.
     """
 
-    def __init__(self, network: Network, prefix: str = "", seed: str = "") -> None:
+    def __init__(self, network: Network, prefix: str = "", seed: str = "", hurried: bool = False) -> None:
         self.network = network
-        self.spaces = Spaces(network, prefix, seed)
+        self.spaces = Spaces(network, prefix, seed, hurried)
         self._undo = ExitStack()
 
     def namespace(self, node: str) -> Namespace:

@@ -35,8 +35,8 @@ Mininet.inited = True
 class MininetFabric(Fabric):
     """Has Mininet make the network; `net` is Mininet's object, for its command line."""
 
-    def __init__(self, network: Network, prefix: str = "", seed: str = "") -> None:
-        super().__init__(network, prefix, seed)
+    def __init__(self, network: Network, prefix: str = "", seed: str = "", hurried: bool = False) -> None:
+        super().__init__(network, prefix, seed, hurried)
         self.net = Mininet(topo=LabTopo(self.spaces), controller=None, build=False)
 
     def _build(self, undo: ExitStack) -> None:

@@ -20,12 +20,14 @@ LARGEST = 254  # ends of a subnet that know one another from the start; n of the
 class Spaces:
     """Names the namespaces of `network`, each by `prefix` and the node; the prefix keeps two fabrics apart.
 
-    `seed` decides what the wires lose, delay and duplicate where that is left to chance (`qdisc.prng_seed`).
+    `seed` decides what the wires lose, delay and duplicate where that is left to chance (`qdisc.prng_seed`). `hurried`:
+    the network is not to take a second of real time to begin; in virtual time that second costs nothing.
     """
 
     network: Network
     prefix: str = ""
     seed: str = ""
+    hurried: bool = False
 
     def of(self, node: str) -> Namespace:
         """Return the namespace of `node`, or of the wires (`WIRES`)."""
