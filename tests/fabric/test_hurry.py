@@ -1,4 +1,4 @@
-"""A hurried network does not wait for the kernel's next look at its carriers, and carries the first frame all the same."""
+"""A hurried network does not wait for the kernel's next look at its carriers, and carries the first frame too."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ from lab.building import UNFINISHED, Progress, Silent, alone, dispose, terminabl
 from lab.errors import InputError, MachineError
 from lab.kernel import configuration
 from lab.kernel.base import folder
-from lab.kernel.uml import cache, compiling, fragment, pace, pristine, recipe, source
+from lab.kernel.uml import cache, compiling, fragment, pace, pristine, recipe, reuse, source
 from lab.kernel.uml.cache import UmlKernel
 from lab.kernel.uml.checkout import Checkout
 from lab.kernel.uml.compiling import BuildFailed
@@ -163,10 +163,15 @@ def _build(home: Path, found: Source, wanted: _Wanted, progress: Progress) -> Um
                 progress.say(f"compiling {name}")
                 begun, steps = time.monotonic(), pace.expected(home, made.series).objects
                 compiling.precompile(tree, output, compiler)
+                shared = compiling.shared_text(tree, compiler) if found.checkout is None else ""
+                if shared and wanted.base:
+                    steps -= reuse.take(tree, shared, home, wanted.base)
                 objects = compiling.make(tree, ["linux"], output, compiler, progress.step, steps)
+                _collect(place, tree, found, wanted, compiler)
                 if found.checkout is None and not wanted.base:  # another build compiles a part of it
                     pace.note(home, made.series, Pace(objects, time.monotonic() - begun))
-                _collect(place, tree, found, wanted, compiler)
+                if shared and not wanted.base:
+                    reuse.keep(tree, shared, place / reuse.FOLDER, home, made.id)
             shutil.rmtree(home / made.id, ignore_errors=True)
             move(place, home / made.id)
         except BuildFailed as error:

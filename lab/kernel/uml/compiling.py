@@ -21,7 +21,7 @@ from lab.kernel.uml.recipe import Patch, Recipe
 from lab.userland.cache import Userland
 from lab.userland.program import LAUNCHERS
 
-__all__ = ["BuildFailed", "configure", "make", "patch", "precompile"]
+__all__ = ["BuildFailed", "configure", "make", "patch", "precompile", "shared_text"]
 
 SAMPLE = "net/socket.o"  # an object that is compiled by no options of its own, in every series
 
@@ -112,6 +112,25 @@ def precompile(tree: Path, log: IO[bytes], compiler: Userland) -> None:
     make(tree, [SAMPLE], log, compiler, environment={precompiled.MAKE: "1", "CCACHE_DISABLE": "1"})
     if not options.exists():
         (tree / precompiled.STAMP).unlink(missing_ok=True)  # what started from it is out of date
+
+
+def shared_text(tree: Path, compiler: Userland) -> str:
+    """Return what the compiler reads for the header from which objects start, with all macros; "" where there is none.
+
+    Raises BuildFailed.
+    """
+    options = tree / f"{precompiled.SHARED}.options"
+    if not options.exists():
+        return ""
+    given = [each for each in options.read_text(encoding="utf-8").split("\n") if each != "-c"]
+    command = ["gcc", *given, "-E", "-P", "-dD", "-x", "c-header", precompiled.SHARED]
+    environment = _environment(tree, compiler)
+    done = subprocess.run(
+        [str(compiler.tree / LAUNCHERS / command[0]), *command[1:]], cwd=tree, env=environment, capture_output=True
+    )
+    if done.returncode:
+        raise BuildFailed(f"the shared headers cannot be read: {done.stderr.decode(errors='replace').strip()}")
+    return done.stdout.decode("latin-1")
 
 
 def make(
