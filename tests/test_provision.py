@@ -66,3 +66,43 @@ def test_an_unknown_step_is_refused(tmp_path: Path) -> None:
         2,
         ["provision: 'all' is none of run, notebooks, site, test, base, host and cluster"],
     )
+
+
+FAKE = """#!/bin/sh
+case "$*" in
+    *"config list"*) cat "$TOLD" ;;
+    *"-m venv"*) mkdir -p .venv/bin && cp "$0" .venv/bin/python ;;
+    *--target*) mkdir -p build/installer/bin && cp "$0" build/installer/bin/uv && echo fetched >>"$DONE" ;;
+    *compileall*) ;;
+    "pip install"*) echo "uv: $UV_DEFAULT_INDEX" >>"$DONE" && [ -z "$LACKS" ] ;;
+    *install*) echo pip >>"$DONE" ;;
+esac
+"""
+
+
+@pytest.mark.parametrize(
+    ("told", "lacks", "done"),
+    [
+        ("", "", ["fetched", "uv: "]),
+        ("global.index-url='https://a/simple'\n", "", ["fetched", "uv: https://a/simple"]),
+        (":env:.index-url='https://b/simple'\nglobal.index-url='https://a'\n", "", ["fetched", "uv: https://b/simple"]),
+        ("global.timeout='180'\nglobal.extra-index-url='https://a'\n", "", ["pip"]),
+        ("global.index-url='https://a https://b'\n", "", ["pip"]),
+        ("", "packages", ["fetched", "uv: ", "pip"]),
+    ],
+)
+def test_packages_come_from_where_pip_is_told_to_look(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, told: str, lacks: str, done: list[str]
+) -> None:
+    """What uv does not know, or cannot do, pip does."""
+    (tmp_path / "told").write_text(told)
+    for name in ("pyproject.toml", "requirements.lock"):
+        (tmp_path / name).touch()
+    monkeypatch.delenv("UV_DEFAULT_INDEX", raising=False)
+    monkeypatch.setenv("TOLD", str(tmp_path / "told"))
+    monkeypatch.setenv("DONE", str(tmp_path / "done"))
+    monkeypatch.setenv("LACKS", lacks)
+    code, said = provision(tmp_path, python=program(tmp_path, FAKE))
+    assert (code, len(said)) == (0, 2)
+    assert (tmp_path / "done").read_text().splitlines() == done
+    assert not (tmp_path / "build/installer").exists()

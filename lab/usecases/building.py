@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from contextlib import nullcontext
+from contextlib import ExitStack
 from functools import partial
 
 from lab.building import Silent, alone, aside, shown
@@ -11,7 +11,6 @@ from lab.errors import InputError
 from lab.kernel import UmlKernel, folder
 from lab.kernel.uml import builder, pace, source
 from lab.kernel.uml.cache import series
-from lab.kernel.uml.source import Source
 from lab.userland import builder as userland
 from lab.userland import cache as userlands
 from lab.userland.lock import Name
@@ -26,8 +25,8 @@ TRIALS = 20.0  # of a first claim
 def ready(name: str | None, sealed: bool = True) -> UmlKernel:
     """Return the plain kernel of the series `name` (None: the newest), built now if it is missing.
 
-    What has to come over the network comes beside what this machine does: the source while the compiler is made, and,
-    for `sealed` trials, the userland of guests while the kernel compiles.
+    What has to come over the network comes beside what this machine does: the source is looked for and fetched while
+    the compiler is made, and, for `sealed` trials, the userland of guests is made from then on.
     Says first when to expect a verdict. Raises what a build raises, and InputError when `name` is no series.
     """
     if name is not None and name != series(name):
@@ -36,16 +35,21 @@ def ready(name: str | None, sealed: bool = True) -> UmlKernel:
         progress.remark(f"first verdict in about {_minutes(_seconds(name))}")
         if builder.built(name) is not None:
             return builder.build(name, progress=progress)
-        with aside(partial(_fetch, source.resolve(folder(), name, False, progress))) as fetching:
-            userland.build("compiler", progress)
-            if fetching.is_alive():
-                progress.say("fetching the kernel's source")
-        with aside(partial(userland.build, "guest", Silent())) if sealed else nullcontext():
+        if source.remembered(folder(), name) is None:
+            userland.build("keyring", progress)  # one userland is made at a time: not behind the compiler
+        with ExitStack() as beside:
+            with aside(partial(_fetch, name)) as fetching:
+                userland.build("compiler", progress)
+                if sealed:
+                    beside.enter_context(aside(partial(userland.build, "guest", Silent())))
+                if fetching.is_alive():
+                    progress.say("fetching the kernel's source")
             return builder.build(name, progress=progress)
 
 
-def _fetch(found: Source) -> None:
-    """Put the file of a source into the cache."""
+def _fetch(name: str | None) -> None:
+    """Look for the source of a series, and put its file into the cache."""
+    found = source.resolve(folder(), name, False, Silent())
     with alone(folder(), Silent()):
         source.fetch(folder(), found, Silent())
 

@@ -6,8 +6,9 @@ import hashlib
 import os
 import shutil
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
@@ -116,9 +117,9 @@ def _make(made: Recipe, libraries: Mapping[str, bytes], wanted: Lock, mirrors: M
     place = home / f"{UNFINISHED}{made.name}-{os.getpid()}"
     with terminable():
         try:
-            files = _fetched(wanted.packages, mirrors, progress)
             place.mkdir()
-            _fill(place / TREE, made, libraries, wanted, files, progress)
+            with _fetched(wanted.packages, mirrors) as files:
+                _fill(place / TREE, made, libraries, wanted, files, progress)
             progress.say(f"checking the userland {made.name}")
             text = manifest(place / TREE)
             found = hashlib.sha256(text.encode()).hexdigest()
@@ -138,14 +139,16 @@ def _make(made: Recipe, libraries: Mapping[str, bytes], wanted: Lock, mirrors: M
     return Userland(found[:16], (ready / TREE).absolute())
 
 
-def _fetched(packages: Sequence[Package], mirrors: Mirrors, progress: Progress) -> list[Path]:
-    """Return the packages' files, downloaded once for all userlands and checked every time."""
+@contextmanager
+def _fetched(packages: Sequence[Package], mirrors: Mirrors) -> Iterator[Iterator[Path]]:
+    """Yield the packages' files as they come, downloaded once for all userlands and checked every time.
+
+    Whoever unpacks one has the next ones fetched meanwhile.
+    """
     store = caches.folder("packages")
     store.mkdir(parents=True, exist_ok=True)
     for stale in store.glob(".partial-*"):  # of a process that was killed: nobody else downloads now
         stale.unlink()
-    progress.say("fetching packages")
-    total, done, files = sum(each.size for each in packages), 0, []
 
     def fetched(package: Package) -> Path:
         file = store / f"{package.name}_{package.sha256[:16]}.deb"
@@ -159,14 +162,9 @@ def _fetched(packages: Sequence[Package], mirrors: Mirrors, progress: Progress) 
 
     with ThreadPoolExecutor(CONNECTIONS) as pool:
         try:
-            for package, file in zip(packages, pool.map(fetched, packages), strict=True):
-                files.append(file)
-                done += package.size
-                progress.step(done, total)
-        except BaseException:
+            yield pool.map(fetched, packages)
+        finally:
             pool.shutdown(cancel_futures=True)
-            raise
-    return files
 
 
 def _fill(
@@ -174,15 +172,17 @@ def _fill(
     made: Recipe,
     libraries: Mapping[str, bytes],
     wanted: Lock,
-    files: Sequence[Path],
+    files: Iterable[Path],
     progress: Progress,
 ) -> None:
-    progress.say(f"unpacking the userland {made.name}")
+    progress.say(f"fetching and unpacking the userland {made.name}")
     tree = Tree(target, made.remove)
-    for number, (package, file) in enumerate(zip(wanted.packages, files, strict=True), 1):
+    total, done = sum(each.size for each in wanted.packages), 0
+    for package, file in zip(wanted.packages, files, strict=True):
         with deb.contents(file) as tar:
             tree.add(package.name, tar)
-        progress.step(number, len(files))
+        done += package.size
+        progress.step(done, total)
     tree.merge()
     for path in made.folders:
         tree.make_folder(path, made.name)

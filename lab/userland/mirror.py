@@ -16,7 +16,9 @@ import urllib.error
 import urllib.request
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import lru_cache
 from pathlib import Path
+from typing import Any
 
 from lab.errors import MachineError
 from lab.moving import move
@@ -81,9 +83,44 @@ class Mirrors:
                 Path(partial.name).unlink(missing_ok=True)
 
 
+@lru_cache(maxsize=16)
+def _addresses(host: str, port: int) -> list[tuple[Any, ...]]:
+    """Return where a mirror is. Asked for each of some hundred files, name services lose answers, each for 5 s."""
+    return [found[4][:2] for found in socket.getaddrinfo(host, port, 0, socket.SOCK_STREAM)]
+
+
+class _Connection(http.client.HTTPConnection):
+    """Connects to where the mirror was found first, as long as it is there."""
+
+    def connect(self) -> None:
+        """Connect. Where that fails, the next try looks for the mirror anew."""
+        addresses = _addresses(self.host, self.port)
+        for number, address in enumerate(addresses, 1):
+            try:
+                self.sock = socket.create_connection(address, timeout=self.timeout)
+            except OSError:
+                if number == len(addresses):
+                    _addresses.cache_clear()
+                    raise
+            else:
+                return
+
+
+class _Handler(urllib.request.HTTPHandler):
+    """Opens addresses that begin with http: whose files come by the hundred."""
+
+    def http_open(self, request: urllib.request.Request) -> http.client.HTTPResponse:
+        """Ask, and return the answer."""
+        return self.do_open(_Connection, request)
+
+
+def _open(address: str) -> Any:
+    return urllib.request.build_opener(_Handler).open(address, timeout=SECONDS)
+
+
 def _asked(url: str, path: str) -> bytes | _Failure:
     try:
-        with urllib.request.urlopen(f"{url}/{path}", timeout=SECONDS) as answer:
+        with _open(f"{url}/{path}") as answer:
             found: bytes = answer.read()
             return found
     except urllib.error.HTTPError as error:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import os
 from pathlib import Path
 from typing import Any
@@ -29,6 +30,7 @@ class Machine:
         monkeypatch.setattr(builder, "built", lambda _: None)
         monkeypatch.setattr(builder, "build", self.build)
         monkeypatch.setattr(userland, "build", self.userland)
+        monkeypatch.setattr(source, "remembered", lambda *_: None)
         monkeypatch.setattr(source, "resolve", lambda *_: None)
         monkeypatch.setattr(source, "fetch", lambda *_: self.note("source"))
 
@@ -79,12 +81,49 @@ def test_the_first_verdict_is_announced(
 def test_the_source_comes_beside_the_compiler_and_guests_programs_beside_the_kernel(machine: Machine) -> None:
     machine.waits = True
     assert building.ready(None) is KERNEL
-    assert machine.made() == {"source": False, "compiler": True, "guest": False, "kernel": True}
+    assert machine.made() == {"keyring": True, "source": False, "compiler": True, "guest": False, "kernel": True}
 
 
 def test_what_trials_do_without_is_not_made(machine: Machine) -> None:
     building.ready(None, sealed=False)
+    assert machine.made() == {"keyring": True, "source": False, "compiler": True, "kernel": True}
+
+
+def test_a_source_that_is_known_is_not_looked_for_by_keys(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(source, "remembered", lambda *_: KERNEL)
+    building.ready(None, sealed=False)
     assert machine.made() == {"source": False, "compiler": True, "kernel": True}
+
+
+def test_what_guests_boot_from_is_made_while_the_source_still_comes(
+    machine: Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fetch(*_: object) -> None:
+        until(machine.place / "guest")
+        machine.note("source")
+
+    monkeypatch.setattr(source, "fetch", fetch)
+    assert building.ready(None) is KERNEL
+    assert machine.made()["source"] is False
+
+
+def test_a_compiler_that_cannot_be_made_ends_what_goes_on_beside(
+    machine: Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def build(name: str, _: object) -> None:
+        if name == "compiler":
+            until(machine.place / "begun")
+            raise MachineError("a wrong hash")
+
+    def fetch(*_: object) -> None:
+        machine.note("begun")
+        until(machine.place / "never")
+
+    monkeypatch.setattr(userland, "build", build)
+    monkeypatch.setattr(source, "fetch", fetch)
+    with pytest.raises(MachineError, match="a wrong hash"):
+        building.ready(None)
+    assert multiprocessing.active_children() == []
 
 
 @pytest.mark.usefixtures("machine")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import socket
-import urllib.request
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler
@@ -22,6 +21,7 @@ def waits(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     """The seconds for which the mirrors were left alone; nobody really waits."""
     found: list[float] = []
     monkeypatch.setattr("time.sleep", found.append)
+    mirror._addresses.cache_clear()
     return found
 
 
@@ -95,11 +95,32 @@ def test_a_name_that_nobody_knows(
     assert waits == list(waited)
 
 
+def test_a_mirror_is_looked_for_once_and_again_when_it_is_no_longer_there(
+    monkeypatch: pytest.MonkeyPatch, waits: list[float]
+) -> None:
+    real, found = socket.getaddrinfo, []
+
+    def look_up(host: str, *asked: object, **options: object) -> object:
+        found.append(host)
+        return real("127.0.0.1", *asked, **options)  # type: ignore[arg-type]
+
+    with served([200, 200]) as url:
+        mirrors = Mirrors((url.replace("127.0.0.1", "mirror.invalid"),))
+        monkeypatch.setattr(socket, "getaddrinfo", look_up)
+        assert mirrors.read("pool/a.deb") == mirrors.read("pool/b.deb") == CONTENT
+    assert found.count("mirror.invalid") == 1
+    for _ in range(2):
+        with pytest.raises(NotFetched, match="refused"):
+            mirrors.read("pool/c.deb")
+    assert found.count("mirror.invalid") == 2
+    assert waits == []
+
+
 def test_each_try_has_its_limit(monkeypatch: pytest.MonkeyPatch, waits: list[float]) -> None:
     def silent(*_: object, timeout: float) -> object:
         raise TimeoutError(f"{timeout:.0f} s without a byte")
 
-    monkeypatch.setattr(urllib.request, "urlopen", silent)
+    monkeypatch.setattr(socket, "create_connection", silent)
     with pytest.raises(NotFetched, match="60 s without a byte"):
-        Mirrors(("http://mirror.invalid",)).read("pool/a.deb")
+        Mirrors(("http://127.0.0.1:9",)).read("pool/a.deb")
     assert waits == list(mirror.WAITS)
