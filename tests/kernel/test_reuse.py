@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
 
-from lab.kernel.uml import precompiled, reuse
+from lab.building import Silent
+from lab.kernel import build, folder
+from lab.kernel.uml import precompiled, reuse, source
+from tests.kernel.caches import another_cache
 
 BEFORE = "#define HZ 1000\n#define SECOND HZ\nint ticks(void);\n"
 AFTER = BEFORE.replace("1000", "250")
@@ -35,14 +39,14 @@ def tree(folder: Path) -> Path:
 
 def built(folder: Path) -> Path:
     """A tree with an object for each source, and with kbuild's list of what each is made from."""
-    for source, text in SOURCES.items():
-        name = Path(source).stem
+    for file, text in SOURCES.items():
+        name = Path(file).stem
         headers = [header for header in HEADERS if Path(header).name in text]
         stamp = [] if name == "alone" else [precompiled.STAMP]
         listed = "".join(f" \\\n    $(wildcard include/config/HZ) \\\n  {each}" for each in [*headers, *stamp])
         (folder / f"net/{name}.o").write_text(f"object of {text}")
         (folder / f"net/.{name}.o.cmd").write_text(
-            f"savedcmd_net/{name}.o := gcc -c -o net/{name}.o {source}\n\nsource_net/{name}.o := {source}\n\n"
+            f"savedcmd_net/{name}.o := gcc -c -o net/{name}.o {file}\n\nsource_net/{name}.o := {file}\n\n"
             f"deps_net/{name}.o :={listed} \\\n\nnet/{name}.o: $(deps_net/{name}.o)\n\n$(deps_net/{name}.o):\n"
         )
     return folder
@@ -100,3 +104,33 @@ def test_nothing_is_kept_of_what_cannot_be_kept_whole(tmp_path: Path) -> None:
     reuse.keep(built(tree(tmp_path / "plain")), BEFORE, tmp_path / "place", home, "0123")
     assert sorted(each.name for each in tmp_path.iterdir()) == ["home", "plain"]
     assert (home / reuse.FOLDER).read_text() == "in the way"
+
+
+@pytest.mark.kernels
+@pytest.mark.parametrize("change", ["hz", "patch", "option"])
+def test_a_variant_is_the_same_whether_it_takes_objects_or_compiles_all(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, change: str
+) -> None:
+    file = source.fetch(folder(), source.resolve(folder(), None, False, Silent()), Silent())
+    another_cache(tmp_path, monkeypatch)
+    (tmp_path / "option.config").write_text("CONFIG_TCP_CONG_CDG=y\n")
+    patch = Path(__file__).parents[1] / "comparison/patches/delack-60ms.patch"
+    given = {"hz": {"hz": 250}, "patch": {"patches": [patch]}, "option": {"config": [tmp_path / "option.config"]}}[
+        change
+    ]
+    taken: list[int] = []
+
+    def counted(*arguments: object) -> int:
+        taken.append(take(*arguments))  # type: ignore[arg-type]
+        return taken[-1]
+
+    take = reuse.take
+    monkeypatch.setattr(reuse, "take", counted)
+    build(source_file=file)
+    first = build(source_file=file, **given)  # type: ignore[arg-type]
+    program = first.path.read_bytes()
+    for each in (first.path.parent, folder() / reuse.FOLDER, folder() / "ccache"):
+        shutil.rmtree(each)
+    assert build(source_file=file, **given).path.read_bytes() == program  # type: ignore[arg-type]
+    assert taken[0] > 500
+    assert taken[1] == 0
