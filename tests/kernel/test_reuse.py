@@ -97,6 +97,14 @@ def test_nothing_is_taken_where_nothing_was_kept(tmp_path: Path, home: Path) -> 
     assert reuse.take(tree(tmp_path / "variant"), AFTER, home, "another") == 0
 
 
+def test_a_damaged_object_is_compiled_and_a_damaged_list_takes_none(tmp_path: Path, home: Path) -> None:
+    (home / reuse.FOLDER / "0123/net/plain.o").write_text("object of")
+    reuse.take(tree(tmp_path / "variant"), AFTER, home, "0123")
+    assert objects(tmp_path / "variant") == {"other_macro", "patched"}
+    (home / reuse.FOLDER / "0123" / reuse.FILES).write_text("{")
+    assert reuse.take(tree(tmp_path / "another"), AFTER, home, "0123") == 0
+
+
 def test_nothing_is_kept_of_what_cannot_be_kept_whole(tmp_path: Path) -> None:
     home = tmp_path / "home"
     home.mkdir()

@@ -76,14 +76,15 @@ def take(tree: Path, shared: str, home: Path, kernel: str) -> int:
     """
     kept = home / FOLDER / kernel
     try:
-        digests = json.loads((kept / FILES).read_text(encoding="utf-8"))
+        digests = json.loads((kept / FILES).read_bytes())
         before, after = units((kept / SHARED).read_text(encoding="utf-8")), units(shared)
         names = Affected(changed(before, after)).spread({*before, *after})
-    except (FileNotFoundError, Unclear):
+    except (FileNotFoundError, ValueError):  # ValueError: Unclear, or a file that a full disk cut
         return 0
     os.utime(kept)
     files = _Files(tree, digests)
-    taken = [each for each in _objects(kept) if files.leave(each, names)]
+    whole_ones = (each for each in _objects(kept) if _digest(kept / each.name) == digests.get(each.name))
+    taken = [each for each in whole_ones if files.leave(each, names)]
     for each in taken:
         (tree / each.name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(kept / each.listing, tree / each.listing)
@@ -155,7 +156,10 @@ def _collect(tree: Path, shared: str, place: Path) -> None:
             target = place / name
             target.parent.mkdir(parents=True, exist_ok=True)
             (tree / name).rename(target)
-    digests = {name: _digest(tree / name) for name in sorted({file for each in objects for file in each.files})}
+    files = sorted({name for each in objects for name in each.files})
+    digests = {name: _digest(tree / name) for name in files} | {
+        each.name: _digest(place / each.name) for each in objects
+    }
     (place / FILES).write_text(json.dumps(digests), encoding="utf-8")
     (place / SHARED).write_text(shared, encoding="utf-8")
 
