@@ -91,6 +91,7 @@ def found(kernel: UmlKernel, tmp_path_factory: pytest.TempPathFactory) -> Any:
 
 
 @pytest.mark.guest
+@pytest.mark.needs("nft")
 def test_what_leaves_has_the_nats_address(found: Any) -> None:
     seen, inside, of_nat = found["seen"]
     assert found["differences"] == []
@@ -99,18 +100,21 @@ def test_what_leaves_has_the_nats_address(found: Any) -> None:
 
 
 @pytest.mark.guest
+@pytest.mark.needs("nft")
 def test_a_mapping_lasts_as_long_as_it_should(found: Any) -> None:
     """120 s for UDP (RFC 4787, REQ-5): an answer 0.1 s before its end comes, one 0.1 s after it does not."""
     assert (found["udp before"], found["udp after"]) == ("late", "TimeoutError")
 
 
 @pytest.mark.guest
+@pytest.mark.needs("nft")
 def test_a_keepalive_after_two_hours_keeps_a_mapping(found: Any) -> None:
     """2 h 4 min for TCP (RFC 5382, REQ-5), which Linux's keepalive after two hours just renews."""
     assert (found["tcp with"], found["tcp without"]) == ("late", "TimeoutError")
 
 
 @pytest.mark.guest
+@pytest.mark.needs("nft")
 def test_a_firewall_lets_in_what_was_asked_for_alone(found: Any) -> None:
     assert (found["uninvited"], found["without a firewall"]) == ("TimeoutError", "uninvited")
     said = json.loads((found["folder"] / "firewall.nat.json").read_text())["nftables"]
