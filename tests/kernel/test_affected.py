@@ -91,6 +91,13 @@ def test_what_differs_between_two_states_of_a_text() -> None:
         changed(units(HEADER), units(HEADER.replace("struct sock;", "struct sock { int a; };")))
 
 
+def test_of_another_order_nobody_says_what_it_reaches() -> None:
+    first, last = units("#define A 1\n#define A 2\n"), units("#define A 2\n#define A 1\n")
+    assert changed(first, first) == frozenset()
+    with pytest.raises(Unclear):
+        changed(first, last)
+
+
 NAMES = [f"name_{number}" for number in range(8)]
 
 

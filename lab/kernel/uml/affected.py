@@ -106,9 +106,12 @@ def whole(of: Collection[Unit]) -> Unit:
     )
 
 
-def changed(before: Collection[Unit], after: Collection[Unit]) -> frozenset[str]:
-    """Return the names whose meaning differs between two states of a text. Raises Unclear."""
-    return frozenset().union(*(unit.names for unit in set(before) ^ set(after)))
+def changed(before: Sequence[Unit], after: Sequence[Unit]) -> frozenset[str]:
+    """Return the names whose meaning differs between two states of a text. Raises Unclear, as where its order does."""
+    differing = set(before) ^ set(after)
+    if [unit for unit in before if unit not in differing] != [unit for unit in after if unit not in differing]:
+        raise Unclear("what is the same in both stands in another order")
+    return frozenset().union(*(unit.names for unit in differing))
 
 
 @dataclass(frozen=True, slots=True)
