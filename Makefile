@@ -3,9 +3,10 @@ RESULTS ?= results
 REPORT ?= report
 LAB := .venv/bin/lab
 PY := .venv/bin/python
+WORKERS := -n auto --dist loadfile
 BEGUN := $(shell date +%s)
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-test setup-host userland kernel variants report test test-chance mutation campaign test-cluster test-kernels test-cpu test-vm container bench growth fidelity holdout classroom lock site dist notebooks man clean
+.PHONY: help setup setup-test setup-host userland kernel variants report check test test-programs test-without test-chance mutation campaign test-cluster test-kernels test-cpu test-vm container bench growth fidelity holdout classroom lock site dist notebooks reference man clean
 .NOTPARALLEL:
 
 help: ## show this list
@@ -40,14 +41,27 @@ test: setup-test kernel ## check style and types, run tests (ARGS="-k goodput")
 	@.venv/bin/ruff check .
 	@.venv/bin/ruff format --check .
 	@.venv/bin/mypy
-	@.venv/bin/pytest $(ARGS)
+	@.venv/bin/pytest $(WORKERS) $(ARGS)
+
+check: setup-test ## check style and types, run the tests that boot no kernel (ARGS="-x --ff")
+	@.venv/bin/ruff check .
+	@.venv/bin/ruff format --check .
+	@.venv/bin/mypy
+	@.venv/bin/pytest $(WORKERS) -m "not guest" $(ARGS)
+
+test-programs: setup-test kernel ## check that each test names the programs that it starts
+	@.venv/bin/pytest --programs $(ARGS)
+
+test-without: setup-test ## run the tests that boot no kernel without a program of this machine, as root (PROGRAM=ping)
+	@unshare --mount --propagation private sh -c 'mount --bind /dev/null "$$(command -v $(PROGRAM))" && \
+	    exec .venv/bin/pytest -m "not guest" $(ARGS)'
 
 test-chance: setup-test kernel ## kill 50 runs at random moments and starve 20 (half an hour)
 	@.venv/bin/pytest tests/runner/test_crash.py --times 50
 	@.venv/bin/pytest tests/runner/test_real_time.py --times 20
 
 mutation: setup-test variants ## plant defects and see which claims catch them (half an hour)
-	@.venv/bin/pytest tests/mutation -m "" $(ARGS)
+	@.venv/bin/pytest tests/mutation -m "mutation or not mutation" $(ARGS)
 
 campaign: setup-test kernel ## spoil files, fail system calls, kill runs: what breaks? an hour (ARGS="kills --seed 1")
 	@$(PY) -m tests.campaign $(ARGS)
@@ -68,7 +82,7 @@ container: ## build the classroom's container with buildah, without a registry (
 classroom: ## open the exercises in Jupyter Lab on this computer
 	@tools/provision notebooks
 	@$(LAB) kernel build
-	@cd notebooks/classroom && ../../.venv/bin/jupyter lab
+	@cd notebooks/classroom && ../../.venv/bin/jupyter lab $$([ "$$(id -u)" -ne 0 ] || echo --allow-root)
 
 test-kernels: setup-test kernel ## plant changes in kernels and find them; an hour of builds
 	@.venv/bin/pytest -m kernels $(ARGS)
@@ -79,8 +93,9 @@ bench: kernel ## compare with the last release, real time, ns-3, tshark, scapy a
 growth: kernel ## measure how a trial's cost grows with flows and rate, and draw it in docs
 	@$(PY) -m bench.growth docs/growth.json && $(PY) -m bench.growth docs/growth.json --draw docs/growth.svg
 
-fidelity: setup-test kernel ## measure how often the check of real time is wrong (25 minutes, as root)
+fidelity: setup-test kernel ## measure how often the check of real time is wrong (half an hour, as root)
 	@$(PY) -m bench.fidelity $(ARGS)
+	@$(PY) -m bench.burner
 	@.venv/bin/pytest -m calm
 
 holdout: setup-test ## test the models on cases drawn by today's date (240 guests, of three kernels)
@@ -104,10 +119,13 @@ dist: setup ## make wheel, sdist, and a bundle of all records, in dist/
 	@$(LAB) bundle --results $(RESULTS) $(if $(wildcard $(REPORT)),--report $(REPORT)) dist/claims.tar.zst
 
 notebooks: setup ## execute the notebooks on the records there are, and store their outputs
-	@$(PY) -m lab.cli.keeping $(RESULTS) $(ARGS)
+	@$(PY) -m tools.notebooks $(RESULTS) $(ARGS)
 
-man: setup ## write the manual page anew, from the commands as they are
-	@$(PY) -m lab.cli.manual >docs/lab.1
+reference: setup ## write docs/reference.md, from the code as it is
+	@PYTHONPATH=. $(PY) docs/site/listing.py >docs/reference.md
+
+man: setup ## write the manual page, from the commands as they are
+	@$(PY) -m tools.manual >docs/lab.1
 
 clean: ## remove .venv, report and caches; keep results and kernels
 	@rm -rf .venv build dist site $(REPORT) .mypy_cache .pytest_cache .ruff_cache .hypothesis *.egg-info

@@ -13,17 +13,28 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from lab import metric, model
-from lab.metric import Metric
-from lab.prediction import Predictor, declared
-from lab.probe import Capture, TcpInfo
+from lab.guest.network import Network
+from lab.guest.probe import Capture, TcpInfo
+from lab.guest.task import IpNumber, Observer
+from lab.guest.workload import (
+    Bulk,
+    Flent,
+    Iperf,
+    Iperf3,
+    Netcat,
+    PacedReader,
+    Ping,
+    Qperf,
+    RequestResponse,
+    SmallWrites,
+)
+from lab.metric import DeclaredMetric
 from lab.spec import find
 from lab.spec.case import Case
 from lab.spec.changes import Changes
-from lab.spec.network import Network
-from lab.spec.task import Task
+from lab.spec.prediction import Predictor, declared
 from lab.spec.tolerance import STEADY
 from lab.units import Duration, Rate, Size
-from lab.workload import Bulk, Flent, Iperf, Iperf3, Netcat, PacedReader, Ping, Qperf, RequestResponse, SmallWrites
 
 CLAIM = "holdout"
 KERNELS = ("7.2", "6.12", "6.1")
@@ -67,7 +78,7 @@ class Path:
     """Holds the network that was drawn, and what a workload has to know to fit it."""
 
     network: Network
-    ip: int
+    ip: IpNumber
     bottleneck: str  # the slowest link's name
     frames_per_second: float  # full ones, that the slowest link carries
     bytes_per_second: float
@@ -78,9 +89,9 @@ class Figure:
     """Says what is measured and predicted, and of which workload."""
 
     workload: Any
-    metric: Metric
+    metric: DeclaredMetric
     prediction: Predictor
-    probes: tuple[Task, ...] = ()
+    probes: tuple[Observer, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -91,6 +102,7 @@ class Drawn:
     case: Case
     kernel: str
     seed: int
+    allowed: float = 0.01  # error, of the measured figure: a prediction that is further off is named
 
 
 def draw(date: str, number: int) -> Drawn:
@@ -100,13 +112,18 @@ def draw(date: str, number: int) -> Drawn:
     kind = dice.choose([name for name, (weight, _) in _FIGURES.items() for _ in range(weight)])
     path = _path(dice)
     figure = _FIGURES[kind][1](dice, path)
-    case = Case(
+    return Drawn(number, case_of(kind, f"{date}/{number}", path.network, figure), kernel, seed)
+
+
+def case_of(kind: str, point: str, network: Network, figure: Figure) -> Case:
+    """Return the case of a figure of this kind."""
+    return Case(
         claim=CLAIM,
-        arm=kind,
+        arm=kind.replace(" ", "-").replace("'", ""),
         title="",
-        point=f"{date}/{number}",
+        point=point,
         value=None,
-        network=path.network,
+        network=network,
         workload=figure.workload,
         probes=figure.probes,
         middleboxes=(),
@@ -123,7 +140,6 @@ def draw(date: str, number: int) -> Drawn:
         explains=None,
         relative_to="",
     )
-    return Drawn(number, case, kernel, seed)
 
 
 def _path(dice: Dice) -> Path:
@@ -133,7 +149,7 @@ def _path(dice: Dice) -> Path:
     topology = find.topology("routed-1g" if routed else "two-hosts")
     network = topology.resolve(Changes(links=links, sysctls=_sysctls(dice), hosts=_hosts(dice)))
     ways = [way for link in network.links for way in (link.forward, link.back)]
-    ip = 6 if dice.happens(0.2) and min(way.mtu.bytes for way in ways) >= 1280 else 4
+    ip: IpNumber = 6 if dice.happens(0.2) and min(way.mtu.bytes for way in ways) >= 1280 else 4
     rates = {link.name: link.forward.rate.bps for link in network.links if link.forward.rate}
     bottleneck = min(rates, key=lambda name: rates[name])
     smallest = min(link.forward.mtu.bytes for link in network.links)

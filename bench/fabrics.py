@@ -15,11 +15,11 @@ from time import perf_counter
 from typing import Any
 
 from lab.errors import LabError, MachineError
-from lab.kernel import Budget, boot, find
+from lab.guest.mininet import make_importable
+from lab.guest.network import Network
+from lab.machine.kernel import Budget, boot, find
 from lab.runner.memory import memory_of
 from lab.spec import topology
-from lab.spec.mininet import make_importable
-from lab.spec.network import Network
 from lab.units import from_plain, to_plain
 
 HOSTS, MANY, MOST = 100, 1000, 10_000
@@ -69,7 +69,7 @@ def _name(who: str, count: int, way: str = "up") -> str:
 
 
 def _ours(folder: Path, count: int) -> tuple[float, float]:
-    from lab.fabric.fabric import Fabric
+    from lab.guest.fabric.fabric import Fabric
 
     network = from_plain(json.loads((folder / f"{count}.json").read_text()), Network)
     start = perf_counter()

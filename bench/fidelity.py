@@ -28,14 +28,15 @@ from rich.console import Console
 from rich.table import Table
 
 from bench.hog import Disturbance, disturbing
-from lab import outputs
 from lab.errors import LabError
-from lab.kernel import Kernel, choose
+from lab.guest import outputs
+from lab.guest.probe import Capture
+from lab.guest.trial import Trial
+from lab.guest.workload import Bulk, Ping
+from lab.machine.kernel import Kernel, choose
 from lab.metric.capture import Capture as Packets
-from lab.probe import Capture
 from lab.record.record import Record
 from lab.record.store import Store
-from lab.record.trial import Trial
 from lab.runner import tools
 from lab.runner.schedule import Runner
 from lab.spec import find
@@ -43,8 +44,7 @@ from lab.spec.changes import Changes
 from lab.units import Duration, Rate, to_plain
 from lab.verdict.binomial import interval
 from lab.verdict.promise import PROMISE
-from lab.verdict.repeats import spoilt, uncertainty
-from lab.workload import Bulk, Ping
+from lab.verdict.repeats import faults, uncertainty
 
 LEVELS = (0.0, 0.005, 0.01, 0.02, 0.03, 0.05)
 LENGTHS_NS = (500_000, 2_000_000, 10_000_000)
@@ -148,28 +148,33 @@ def plans(clear: int, calm: int, others: int, seed: int) -> list[Plan]:
     return [Plan(each.kind, each.level, each.burst_ns, seed + number) for number, each in enumerate(made)]
 
 
-def run(plan: Plan, kernel: Kernel, cpu: int, scratch: Path) -> Score:
-    """Run one trial. Raises LabError."""
-    network = find.topology("symmetric-1g").resolve(Changes(links={"path": plan.kind.path}))
-    trial = Trial(
+def trial(kind: Kind, kernel: Kernel, seed: int) -> Trial:
+    """Return the trial of this kind."""
+    network = find.topology("symmetric-1g").resolve(Changes(links={"path": kind.path}))
+    return Trial(
         claim="bench/fidelity",
-        arm=plan.kind.name,
+        arm=re.sub(r"\W+", "-", kind.name),
         point="",
         source_sha256="",
         network=to_plain(network),
-        workload=to_plain(plan.kind.workload),
-        probes=to_plain(list(plan.kind.probes)),
+        workload=to_plain(kind.workload),
+        probes=to_plain(list(kind.probes)),
         middleboxes=[],
         kernel=kernel.describe(),
         on=kernel.on,
         clock="real",
-        seed=plan.seed,
+        seed=seed,
         repeat=0,
-        tools=tools.versions(tools.needed([plan.kind.workload, *plan.kind.probes])),
+        tools=tools.versions(tools.needed([kind.workload, *kind.probes])),
     )
+
+
+def run(plan: Plan, kernel: Kernel, cpu: int, scratch: Path) -> Score:
+    """Run one trial. Raises LabError."""
+    planned = trial(plan.kind, kernel, plan.seed)
     results = Path(tempfile.mkdtemp(dir=scratch))
     with disturbing(cpu, plan.level, plan.burst_ns, plan.seed) as disturbance:
-        record = Runner(Store(results), [kernel], jobs=1).run([trial], _Silent())[trial.address]
+        record = Runner(Store(results), [kernel], jobs=1).run([planned], Silent())[planned.address]
     if isinstance(record, LabError):
         raise record
     stolen, away = _watched(record, disturbance)
@@ -181,7 +186,7 @@ def run(plan: Plan, kernel: Kernel, cpu: int, scratch: Path) -> Score:
         stolen,
         away,
         off,
-        spoilt(record),
+        faults(record),
         max(PROMISE.share, uncertainty(record)),
         record.json(outputs.FIDELITY),
     )
@@ -189,12 +194,14 @@ def run(plan: Plan, kernel: Kernel, cpu: int, scratch: Path) -> Score:
     return score
 
 
-class _Silent:
+class Silent:
     """Shows nothing of a trial."""
 
-    def started(self, trial: Trial) -> None: ...
+    def started(self, trial: Trial) -> None:
+        """Show nothing."""
 
-    def ended(self, trial: Trial, outcome: Record | LabError, stored: bool) -> None: ...
+    def ended(self, trial: Trial, outcome: Record | LabError, stored: bool) -> None:
+        """Show nothing."""
 
 
 def _watched(record: Record, disturbance: Disturbance) -> tuple[float, float]:

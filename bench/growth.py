@@ -37,7 +37,7 @@ Source: arithmetic.
 from lab import metric
 from lab.spec.experiment import Absolute, Arm, Experiment, Reported
 from lab.units import Duration, Size
-from lab.workload import Arrivals
+from lab.guest.workload import Arrivals
 
 EXPERIMENT = Experiment(
     topology="symmetric-10g",
@@ -55,7 +55,7 @@ Source: arithmetic.
 from lab import metric
 from lab.spec.experiment import Absolute, Arm, Experiment, Reported
 from lab.units import Duration
-from lab.workload import Bulk
+from lab.guest.workload import Bulk
 
 EXPERIMENT = Experiment(
     topology="symmetric-10g",

@@ -25,11 +25,11 @@ import numpy as np
 import numpy.typing as npt
 
 from lab import metric
+from lab.guest.outputs import capture as name_of
 from lab.metric.acks import packets_per_gb, segments_per_ack
-from lab.metric.metrics import Metric
-from lab.outputs import capture as name_of
 from lab.record.record import Record
 from lab.report.traffic import traffic_of
+from lab.spec.metric import Measure
 from lab.units import Value
 
 NODE, INTERFACE = "sender", "eth0"
@@ -108,7 +108,7 @@ def _filled(rows: npt.NDArray[Any], there: npt.NDArray[Any], time: npt.NDArray[A
     return rows
 
 
-def measures(seconds: float) -> dict[str, Metric]:
+def measures(seconds: float) -> dict[str, Measure]:
     """Return the metrics that go over a capture's packets, for a transfer of so many seconds."""
     half = (seconds / 4, 3 * seconds / 4)
     return {

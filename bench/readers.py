@@ -79,6 +79,6 @@ def _output(argv: list[str]) -> str:
     try:
         return subprocess.run(argv, check=True, capture_output=True, text=True).stdout
     except FileNotFoundError:
-        raise MachineError(f"the tool '{argv[0]}' is missing: `make setup` installs it") from None
+        raise MachineError(f"the tool '{argv[0]}' is missing: `make setup-host` installs it") from None
     except subprocess.CalledProcessError as error:
         raise LabError(f"{argv[0]} failed: {error.stderr.strip()}") from None

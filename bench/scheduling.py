@@ -20,11 +20,13 @@ from unittest.mock import patch
 
 from distributed import Client, LocalCluster, get_worker
 
-from lab.cluster import crew, pilot, where
-from lab.kernel import Budget, choose
+from lab.ext.cluster import executor as crew
+from lab.ext.cluster import where
+from lab.ext.cluster import worker_tasks as pilot
+from lab.guest.trial import Trial
+from lab.machine.kernel import Budget, choose
 from lab.record.store import Store
-from lab.record.trial import Trial
-from lab.runner.progress import Lines
+from lab.runner.progress import ProgressLines
 
 
 def empty(_: pilot.Plain) -> pilot.Plain:
@@ -45,7 +47,7 @@ def measure(tasks: int, workers: int, threads: int) -> dict[str, Any]:
     kernel = choose("uml")
     wanted = trials(tasks, kernel.describe())
     cost = {trial.address: 1.0 for trial in wanted}
-    display = Lines(tasks, io.StringIO())
+    display = ProgressLines(tasks, io.StringIO())
     memory = [_megabytes()]
     with tempfile.TemporaryDirectory() as results, patch.object(pilot, "perform", empty):
         size = {"n_workers": workers, "threads_per_worker": threads}

@@ -12,7 +12,6 @@ from bench.draw import Drawn
 from lab.units import Value, to_plain
 from lab.verdict import Result
 
-MISS = 0.01  # of the measured figure: a prediction that is further off is named, and needs an explanation
 QUANTILES = (0.5, 0.9, 0.95, 0.99, 1.0)
 
 
@@ -46,14 +45,14 @@ class Score:
     def law(self) -> float | None:
         """Return the relative error of the law, which stands beside the simulation or alone."""
         asked = self.result.prediction
-        stands_alone = asked and asked.kind == "law"
+        stands_alone = asked and asked.kind in ("law", "replay")
         return _error(self.result.predicted if stands_alone else self.result.law, self.result.measured)
 
     @property
     def missed(self) -> bool:
-        """Return whether the prediction is further off than a miss."""
+        """Return whether the prediction is further off than such a case allows: it needs an explanation."""
         error = _error(self.result.predicted, self.result.measured)
-        return error is not None and error > MISS
+        return error is not None and error > self.drawn.allowed
 
     def plain(self) -> dict[str, Any]:
         """Return it for JSON, with all that decides the trial; its arm is what is predicted."""
@@ -133,5 +132,6 @@ def _error(predicted: Value | None, measured: Value | None) -> float | None:
     """Return how far the prediction is off, of the measured figure; inf where that is 0 and the prediction is not."""
     if predicted is None or measured is None or predicted.unit != measured.unit:
         return None
-    off = abs(predicted.number - measured.number)
+    low, high = predicted.bounds
+    off = abs(min(max(measured.number, low), high) - measured.number)
     return off / abs(measured.number) if measured.number else inf if off else 0.0

@@ -1,77 +1,49 @@
-"""Run a network lab whose results anyone can reproduce to the byte. `import lab` is the interface of notebooks.
+"""Run a network lab whose results anyone can reproduce to the byte. This is the interface of notebooks and experiments.
 
-Nothing is imported before it is asked for: guests import this package too, and a trial starts with that.
+An experiment has its words from here (`from lab import Arm, Bulk, Experiment, metric`). A notebook has its functions
+(`lab.run`), those of extensions too (`lab.bundle`). Nothing is imported before it is used: guests import this package
+as a trial starts.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import sys
+from importlib import import_module
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from lab.api import (
-        article,
-        articles,
-        atlas,
-        bisect,
-        bundle,
-        capture,
-        collect,
-        compare,
-        exercise,
-        follow,
-        fsck,
-        grade,
-        load,
-        merge,
-        pack,
-        plan,
-        push,
-        regress,
-        run,
-        run_kernels,
-        run_seeds,
-        run_shard,
-        save_baseline,
-        unpack,
-        usage,
-        verify,
-        watch,
-    )
+    from lab.app.comparisons import compare, regress, save_baseline
+    from lab.app.language import *  # noqa: F403 # the one list of these names
+    from lab.app.runs import run, run_kernels, run_seeds
+    from lab.app.stored import article, articles, capture, follow, load, verify
 
 __all__ = [
     "article",
     "articles",
-    "atlas",
-    "bisect",
-    "bundle",
     "capture",
-    "collect",
     "compare",
-    "exercise",
     "follow",
-    "fsck",
-    "grade",
     "load",
-    "merge",
-    "pack",
-    "plan",
-    "push",
     "regress",
     "run",
     "run_kernels",
     "run_seeds",
-    "run_shard",
     "save_baseline",
-    "unpack",
-    "usage",
     "verify",
-    "watch",
 ]
 
 
-def __getattr__(name: str) -> object:
-    if name not in __all__:
-        raise AttributeError(f"module 'lab' has no attribute '{name}'")
-    from lab import api
+def __getattr__(name: str) -> Any:
+    if not name.startswith("_") and find_spec(f"lab.{name}") is None:  # else it is a room, which Python imports
+        for module in map(import_module, ("lab.app", "lab.app.language")):
+            if name in module.__all__:
+                return getattr(module, name)
+        offered = import_module("lab.app.extension").function(name)
+        if offered:
+            return offered
+    raise AttributeError(f"module 'lab' has no attribute '{name}'", name=name, obj=sys.modules["lab"])
 
-    return getattr(api, name)
+
+def __dir__() -> list[str]:
+    return [*__all__, *import_module("lab.app.language").__all__, "metric", "model"]

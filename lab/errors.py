@@ -16,7 +16,7 @@ class LabError(Exception):
 
 
 class InputError(LabError):
-    """Raised when what the user asked for is wrong. Exit code 2."""
+    """Raised when the user's request is wrong. Exit code 2."""
 
     exit_code = 2
 

@@ -1,8 +1,8 @@
 """Parse, print, compare and compute with the quantities that a network is made of, all of it exactly.
 
-A `Rate` is whole bits per second, a `Duration` whole nanoseconds, a `Size` whole bytes. `str()` and `of()` are
-inverse to each other, so a quantity survives YAML, JSON and the command line unchanged.
-A `Value` is what a metric measures or a model predicts: a number in an SI base unit.
+A `Rate` is whole bits per second, a `Duration` whole nanoseconds, a `Size` whole bytes. `str()` and `of()` are inverse
+to each other, so a quantity survives YAML, JSON and the command line unchanged. A `Value` is a measured or predicted
+figure: a number in an SI base unit.
 """
 
 from __future__ import annotations
@@ -18,9 +18,10 @@ from typing import Any, ClassVar, Self, TypeVar, get_args
 
 import msgspec
 
-__all__ = ["SCALES", "Duration", "Quantity", "Rate", "Size", "UnitError", "Value", "from_plain", "to_plain"]
+__all__ = ["SCALES", "Duration", "Quantity", "Rate", "Size", "UnitError", "Value", "from_plain", "to_plain", "typed"]
 
 _T = TypeVar("_T")
+_LONGEST = 64  # characters of a quantity's text
 _NUMBER = re.compile(r"\s*([+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d{1,2})?)\s*(\S*)\s*")
 
 
@@ -36,7 +37,9 @@ class Quantity:
     base: int
     kind: ClassVar[str]
     units: ClassVar[Mapping[str, int]]  # name -> base units, largest first; the last is the base unit itself
+    unwritten: ClassVar[frozenset[str]] = frozenset()  # the units that are read and never written
     example: ClassVar[str]
+    most: ClassVar[int]  # base units that a text may mean: what the kernel can count, so that a larger one has no trial
 
     def __init__(self, base: int) -> None:
         if base < 0:
@@ -65,13 +68,14 @@ class Quantity:
     def of(cls, text: str | Self) -> Self:
         """Return the quantity that `text` ("1 Gbit/s", "10ms", "1.5 KiB") means.
 
-        Raises UnitError for an unknown or missing unit, a negative value, or one finer than the base unit.
+        Raises UnitError for an unknown or missing unit, a negative value, one finer than the base unit, or one that the
+        kernel cannot count.
         """
         if isinstance(text, cls):
             return text
-        match = _NUMBER.fullmatch(str(text))
+        match = _number(str(text))
         if match is None:
-            raise UnitError(f"'{text}' is not a {cls.kind}: write it like '{cls.example}'")
+            raise UnitError(f"'{str(text)[:_LONGEST]}' is not a {cls.kind}: write it like '{cls.example}'")
         number, unit = match.groups()
         if unit not in cls.units:
             known = ", ".join(cls.units)
@@ -82,12 +86,14 @@ class Quantity:
             raise UnitError(f"{cls.kind} '{text}' is negative")
         if exact.denominator != 1:
             raise UnitError(f"{cls.kind} '{text}' is finer than one {list(cls.units)[-1]}")
+        if exact > cls.most:
+            raise UnitError(f"{cls.kind} '{text}' is more than the kernel can count: at most {cls(cls.most)}")
         return cls(int(exact))
 
     def __str__(self) -> str:
         """Return the shortest exact text, in the largest unit that needs at most three decimals."""
         for unit, factor in self.units.items():
-            if self.base >= factor and (1000 * self.base) % factor == 0:
+            if unit not in self.unwritten and self.base >= factor and (1000 * self.base) % factor == 0:
                 whole, thousandths = divmod(1000 * self.base // factor, 1000)
                 return f"{whole}{f'.{thousandths:03}'.rstrip('0') if thousandths else ''} {unit}"
         return f"{self.base} {list(self.units)[-1]}"
@@ -103,6 +109,7 @@ class Rate(Quantity):
     kind = "rate"
     units = {"Tbit/s": 10**12, "Gbit/s": 10**9, "Mbit/s": 10**6, "kbit/s": 10**3, "bit/s": 1}
     example = "1 Gbit/s"
+    most = 8 * (2**64 - 1)  # netem and tbf count bytes a second in 64 bits (TCA_NETEM_RATE64, TCA_TBF_RATE64)
 
     @property
     def bps(self) -> int:
@@ -119,8 +126,10 @@ class Duration(Quantity):
 
     __slots__ = ()
     kind = "duration"
-    units = {"min": 60 * 10**9, "s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1}
+    units = {"h": 3600 * 10**9, "min": 60 * 10**9, "s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1}
+    unwritten = frozenset({"h"})  # a trial's address comes from its text, in which an hour has always been 60 min
     example = "10 ms"
+    most = 2**62  # ktime_t is 64 bits with a sign: now, and as long again, must fit, or a timer is over at once
 
     @property
     def ns(self) -> int:
@@ -148,6 +157,7 @@ class Size(Quantity):
         "B": 1,
     }
     example = "1500 B"
+    most = 2**63 - 1  # loff_t is 64 bits with a sign
 
     @property
     def bytes(self) -> int:
@@ -192,15 +202,15 @@ class Value:
             return cls(figure.bytes, "B")
         if isinstance(figure, int | float):
             return cls(figure, "1")
-        match = _NUMBER.fullmatch(str(figure))
+        match = _number(str(figure))
         kinds: tuple[type[Quantity], ...] = (Rate, Duration, Size)
         for kind in kinds:
             if match and match.group(2) in kind.units:
                 return cls.of(kind.of(str(figure)))
-        raise UnitError(f"'{figure}' is not a rate, a duration or a size")
+        raise UnitError(f"'{str(figure)[:_LONGEST]}' is not a rate, a duration or a size{_as_number(match)}")
 
     def within(self, share: float) -> Value:
-        """Return the figure with bounds: what it would be if its cause had been less or more by `share` (0 to 1)."""
+        """Return the figure with bounds, for a cause that could be less or more by `share` (0 to 1)."""
         if not share:
             return self
         ends = sorted((self.number * (1 - share), self.number / (1 - share)))
@@ -236,6 +246,14 @@ class Value:
         return f"{self.number:.4g} {self.unit}"
 
 
+def _as_number(match: re.Match[str] | None) -> str:
+    """Tell what to write for a text that is a plain number, or a share in percent."""
+    if match is None or match.group(2) not in ("", "%"):
+        return ""
+    exact = Fraction(match.group(1)) / (100 if match.group(2) else 1)
+    return f": write the number {float(exact):.15g}, without quotes"
+
+
 SCALES: Mapping[str, Mapping[str, float]] = {  # base unit -> the units that people read it in, largest first
     "bit/s": Rate.units,
     "s": {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9},
@@ -255,6 +273,11 @@ def from_plain(plain: Any, kind: type[_T]) -> _T:
     return found
 
 
+def _number(text: str) -> re.Match[str] | None:
+    """Return the number and the unit in a text; None where it is no quantity's, or is longer than any would be."""
+    return _NUMBER.fullmatch(text) if len(text) <= _LONGEST else None
+
+
 def _meant(plain: Any, kind: Any) -> Any:
     """Return the one of a union's structs that its tag tells: msgspec would look at the types of all others too."""
     for each in get_args(kind) if isinstance(kind, UnionType) and isinstance(plain, dict) else ():
@@ -262,6 +285,11 @@ def _meant(plain: Any, kind: Any) -> Any:
         if told is not None and told.tag is not None and plain.get(told.tag_field) == told.tag:
             return each
     return kind
+
+
+def typed(text: bytes, kind: Any) -> Any:
+    """Read JSON text straight into a struct with quantities. Raises msgspec.MsgspecError, RecursionError."""
+    return msgspec.json.decode(text, type=kind, dec_hook=_decode)
 
 
 def _encode(value: Any) -> Any:

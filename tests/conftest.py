@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
+import re
 import shlex
-import shutil
 import signal
 import subprocess
 import sys
@@ -16,48 +17,78 @@ from typing import Any
 import pytest
 from hypothesis import settings
 
-import lab.kernel
+import lab.machine.kernel
+from lab.app import userlands
 from lab.errors import LabError
-from lab.fabric import FABRICS
-from lab.kernel import Budget, Kernel, UmlKernel
+from lab.guest.clock import Clock
+from lab.guest.fabric import FABRICS
+from lab.guest.trial import HOST, Trial
+from lab.machine.kernel import Budget, Kernel, UmlKernel
 from lab.record.record import Record
 from lab.record.store import Store
-from lab.record.trial import HOST, Trial
 from lab.runner import tools
 from lab.runner.schedule import Runner
 from lab.spec import find
 from lab.spec.changes import Changes
-from lab.spec.clock import Clock
 from lab.units import to_plain
-from lab.usecases import userlands
+from tests import programs
 from tests.kinds import Perform, Type
 from tests.terminal import Terminal
 
-pytest.register_assert_rewrite("tests.fabric.cases")  # its checks fail with the figures that they compared
+pytest.register_assert_rewrite("tests.guest.fabric.cases")  # its checks fail with the figures that they compared
 settings.register_profile("lab", deadline=None)  # how long an example takes is the machine's affair
 settings.load_profile("lab")
 
+APART = ("kernels", "calm", "mutation", "slurm", "emulated")  # markers
 HANGS = 600.0  # seconds after which a command that was typed is given up, on a machine with much else to do
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """`--times 50`: as often as the figures in docs/real-time.md say; CI has less time."""
     parser.addoption("--times", type=int, default=2, help="how often what is left to chance is repeated")
+    parser.addoption("--programs", action="store_true", help="fail a test that starts a program which it does not name")
 
 
-def pytest_configure() -> None:
+def pytest_configure(config: pytest.Config) -> None:
     """Let Ctrl-C and a hang-up end what tests start, even behind a shell's `&` or a `nohup`."""
     for number, usual in ((signal.SIGINT, signal.default_int_handler), (signal.SIGHUP, signal.SIG_DFL)):
         if signal.getsignal(number) is signal.SIG_IGN:
             signal.signal(number, usual)
+    if config.getoption("--programs"):
+        config.pluginmanager.register(programs.Recorder())
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out tests that have a make target of their own, unless -m names their marker: pytest takes one -m only."""
+    named = re.findall(r"\w+", config.getoption("markexpr"))
+    apart = [item for item in items if any(item.get_closest_marker(name) for name in APART if name not in named)]
+    if apart:
+        config.hook.pytest_deselected(items=apart)
+        items[:] = [item for item in items if item not in apart]
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
     """Skip a test that needs a program which this machine lacks: guests have their own, so a bare machine runs most."""
-    path = f"{os.environ.get('PATH', os.defpath)}:/usr/sbin:/sbin"
-    wanted = dict.fromkeys(program for mark in item.iter_markers("needs") for program in mark.args)
-    if missing := [program for program in wanted if shutil.which(program, path=path) is None]:
+    if missing := programs.missing(item):
         pytest.skip(f"needs {', '.join(missing)} of this machine: make setup-host")
+
+
+@pytest.fixture(autouse=True)
+def _machine(request: pytest.FixtureRequest, common: Path) -> Iterator[None]:
+    """Give a test marked `alone` the machine to itself; the other tests share it with those of other workers."""
+    wanted = fcntl.LOCK_EX if request.node.get_closest_marker("alone") else fcntl.LOCK_SH
+    with (common / "machine").open("w") as machine:
+        with (common / "gate").open("w") as gate:  # a test that waits for the whole machine gets it next
+            fcntl.flock(gate, fcntl.LOCK_EX)
+            fcntl.flock(machine, wanted)
+        yield
+
+
+@pytest.fixture(scope="session")
+def common(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Path:
+    """The folder that all workers of this run share."""
+    own = tmp_path_factory.getbasetemp()
+    return own if worker_id == "master" else own.parent
 
 
 @pytest.fixture
@@ -69,7 +100,7 @@ def times(request: pytest.FixtureRequest) -> int:
 @pytest.fixture(scope="session")
 def kernel() -> UmlKernel:
     """The default kernel under test, built on first use."""
-    return lab.kernel.build()
+    return lab.machine.kernel.build()
 
 
 class Quiet:
@@ -81,9 +112,9 @@ class Quiet:
 
 
 @pytest.fixture(scope="session")
-def store(tmp_path_factory: pytest.TempPathFactory) -> Store:
-    """One store for the whole run of the tests: what one has run, another need not."""
-    return Store(tmp_path_factory.mktemp("results"))
+def store(common: Path) -> Store:
+    """One store for the whole run of the tests: a trial that one test ran does not run again for another."""
+    return Store(common / "results")
 
 
 @pytest.fixture(scope="session")

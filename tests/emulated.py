@@ -11,16 +11,16 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from lab.errors import MachineError
-from lab.kernel import Budget, Guest, Kernel, Start, UmlKernel
-from lab.kernel.root import Root
-from lab.kernel.vm import qemu, stock
-from lab.spec.clock import Clock
+from lab.guest.clock import Clock
+from lab.machine.kernel import Budget, Guest, Kernel, Start, UmlKernel
+from lab.machine.kernel.root import Root
+from lab.machine.kernel.vm import qemu, stock
 from lab.units import Size
 
 __all__ = ["NEEDS", "Boot", "Machine", "boot_there", "machine", "unpacked"]
 
 NEEDS = "needs QEMU and a distribution's kernel: lab kernel fetch"
-WITHOUT = "avx=off,avx2=off,fma=off,bmi1=off,bmi2=off,popcnt=off,sse4.2=off"
+WITHOUT = "avx=off,avx2=off,fma=off,bmi1=off,bmi2=off,popcnt=off,sse4.2=off,pku=off"
 FILES = "files.tar"
 INSIDE = """
 import json
@@ -29,8 +29,8 @@ import sys
 import tarfile
 import tempfile
 from pathlib import Path
-from lab.kernel import Budget, UmlKernel, boot
-from lab.kernel.root import Root
+from lab.machine.kernel import Budget, UmlKernel, boot
+from lab.machine.kernel.root import Root
 from lab.units import Size
 here = Path(tempfile.mkdtemp())  # of this folder all comes back to the host
 about = json.loads(sys.argv[1])

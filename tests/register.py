@@ -12,12 +12,11 @@ from typing import Any
 
 from ruamel.yaml import YAML
 
-from lab import shipped
-from lab.metric.naming import named
-from lab.spec import find
+from lab.spec import find, shipped
 from lab.spec.case import Case
 from lab.spec.history import Entry
 from lab.spec.loaded import LoadedExperiment
+from lab.spec.metric import described
 
 FILE = "register.yaml"
 _HEAD = """\
@@ -62,12 +61,14 @@ def _line(case: Case) -> str:
     said.append(f"{case.tolerance.sign}{case.claimed.value} {case.claimed.word}")
     said.append(str(case.tolerance))
     said.append(_metric(case.metric) + (f", over that of {case.relative_to}" if case.relative_to else ""))
-    return "; ".join([*said, *([f"part '{case.claimed.part}'"] if case.claimed.part else [])])
+    said += [f"part '{case.claimed.part}'"] if case.claimed.part else []
+    said += [str(case.drawn)] if case.drawn else []
+    return "; ".join(said)
 
 
 def _metric(metric: Any) -> str:
-    name, given = named(metric)
-    return f"{name}({', '.join(f'{key}={value!r}' for key, value in given.items())})"
+    found = described(metric)
+    return f"{found.name}({', '.join(f'{key}={value!r}' for key, value in found.plain().items())})"
 
 
 def main() -> None:

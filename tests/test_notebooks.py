@@ -11,8 +11,8 @@ from typing import Any
 import nbformat
 import pytest
 
-from lab.cli import keeping
 from lab.report import stored
+from tools import notebooks as keeping
 
 ROOT = Path(__file__).parents[1]
 NOTEBOOKS = sorted([*ROOT.glob("notebooks/**/*.ipynb"), *ROOT.glob("packs/*/notebooks/*.ipynb")])

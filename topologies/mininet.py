@@ -1,4 +1,4 @@
-"""Our topologies for Mininet's own command, with every wire, address and sysctl as `lab run` has them:
+"""Offer the lab's topologies to Mininet's own command, with the same wires, addresses and sysctls as in `lab run`:
 
 sudo mn --custom topologies/mininet.py --topo lab,symmetric-1g
 """
@@ -11,20 +11,20 @@ from typing import Any
 
 
 def lab(name: str) -> Any:
-    """The topology of that name, or in that file, as Mininet's. Raises InputError, SpecError."""
-    from lab.fabric.mininet import LabTopo
-    from lab.fabric.spaces import Spaces
+    """Return the topology with that name, or in that file, as a Mininet Topo. Raises InputError, SpecError."""
+    from lab.guest.fabric.mininet import LabTopo
+    from lab.guest.fabric.spaces import Spaces
     from lab.spec import find
 
     return LabTopo(Spaces(find.topology(name).network))
 
 
 def find_lab() -> None:
-    """`mn` runs on the system's Python and does not say which file this is: its code does."""
+    """Add the lab's packages to Python's path. `mn` runs on the system's Python, and does not set `__file__` here."""
     project = Path(inspect.getfile(lab)).resolve().parents[1]
     packages = project / f".venv/lib/python{sys.version_info.major}.{sys.version_info.minor}/site-packages"
     if not packages.is_dir():
-        sys.exit(f"{packages} is missing: .venv was made with another Python than the one that mn runs on")
+        sys.exit(f"{packages} is missing: .venv was made with a different Python than mn's")
     sys.path.append(str(project))
     site.addsitedir(str(packages))
 

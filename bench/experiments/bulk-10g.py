@@ -3,11 +3,7 @@
 Source: arithmetic. 1448 B of payload in every 1538 B that a frame takes on the wire.
 """
 
-from lab import metric
-from lab.probe import Capture
-from lab.spec.experiment import Arm, Experiment, Reported, Within
-from lab.units import Duration
-from lab.workload import Bulk
+from lab import Arm, Bulk, Capture, Duration, Experiment, Reported, Within, metric
 
 EXPERIMENT = Experiment(
     topology="symmetric-10g",

@@ -3,9 +3,7 @@
 Source: arithmetic. The smallest trial there is: what it takes is the lab's own.
 """
 
-from lab import metric
-from lab.spec.experiment import Absolute, Arm, Experiment, Reported
-from lab.workload import Ping
+from lab import Absolute, Arm, Experiment, Ping, Reported, metric
 
 EXPERIMENT = Experiment(
     topology="two-hosts",

@@ -7,11 +7,10 @@ from collections.abc import Iterator, Mapping
 from html import escape
 from pathlib import Path
 
-from lab import shipped
 from lab.report import notebooks
 from lab.report.diagram import diagram
 from lab.spec import article as article_files
-from lab.spec import find
+from lab.spec import find, shipped
 from lab.spec.loaded import Article
 from lab.units import to_plain
 

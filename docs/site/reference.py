@@ -10,7 +10,8 @@ from importlib import import_module
 from types import ModuleType
 from typing import get_origin
 
-from lab.prediction import Prediction
+from lab.app.extension import functions
+from lab.spec.prediction import Prediction
 
 __all__ = ["names"]
 
@@ -23,9 +24,12 @@ def names(module: str) -> str:
 
 
 def _public(module: ModuleType) -> Iterator[str]:
-    """Yield `__all__`; of a module that offers what it imports, that, without its own modules."""
+    """Yield `__all__`, of `lab` with what extensions offer; of a module that offers what it imports, that, without its
+    own modules.
+    """
     if hasattr(module, "__all__"):
         yield from module.__all__
+        yield from functions() if module.__name__ == "lab" else ()
         return
     for name, value in vars(module).items():
         if not name.startswith("_") and not inspect.ismodule(value):

@@ -3,11 +3,7 @@
 RFC 5681 4.2 and RFC 1122 4.2.3.2, and the picture after `ethtool -K gro off tso off gso off` on both ends.
 """
 
-from lab import metric, model
-from lab.probe import Capture
-from lab.spec.experiment import Arm, AtMost, Demonstrated, Experiment, Reported
-from lab.units import Duration
-from lab.workload import Bulk
+from lab import Arm, AtMost, Bulk, Capture, Demonstrated, Duration, Experiment, Reported, metric, model
 
 TWO = Reported(2, "the ACK SHOULD be generated for at least every second full-sized segment")
 

@@ -7,11 +7,21 @@ is no network card in a guest: its offloads are batches in software, and what th
 from collections.abc import Mapping
 from typing import Any
 
-from lab import metric, model
-from lab.probe import Capture, CpuTime
-from lab.spec.experiment import Above, Arm, Below, Demonstrated, Experiment, Implied
-from lab.units import Duration, Size
-from lab.workload import Bulk
+from lab import (
+    Above,
+    Arm,
+    Below,
+    Bulk,
+    Capture,
+    CpuTime,
+    Demonstrated,
+    Duration,
+    Experiment,
+    Implied,
+    Size,
+    metric,
+    model,
+)
 
 ON = {host: {"offloads": {"tso": True, "gso": True, "gro": True}} for host in ("sender", "receiver")}
 SINGLE = {"sender": {"gso_max_segs": 1}}

@@ -4,11 +4,21 @@ Wireshark's view of an iperf test, before the offloads are turned off. It says n
 frames. Those of a gigabit are 12.3 us apart: where the card looks every 10 us, there is nothing to hand up together.
 """
 
-from lab import metric, model
-from lab.probe import Capture
-from lab.spec.experiment import Above, Arm, Demonstrated, Experiment, Implied, Point, Sweep, Variant
-from lab.units import Duration
-from lab.workload import Bulk
+from lab import (
+    Above,
+    Arm,
+    Bulk,
+    Capture,
+    Demonstrated,
+    Duration,
+    Experiment,
+    Implied,
+    Point,
+    Sweep,
+    Variant,
+    metric,
+    model,
+)
 
 FEWER = Implied(2, "an ACK for every second segment, which 'the ACK generation rate is much lower' compares with")
 

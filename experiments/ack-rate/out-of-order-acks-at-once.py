@@ -3,12 +3,7 @@
 The fourth condition in __tcp_ack_snd_check; RFC 5681 4.2.
 """
 
-from lab import metric, model
-from lab.middlebox import DropSegment
-from lab.probe import Capture
-from lab.spec.experiment import Arm, Demonstrated, Exactly, Experiment, Implied
-from lab.units import Size
-from lab.workload import Bulk
+from lab import Arm, Bulk, Capture, Demonstrated, DropSegment, Exactly, Experiment, Implied, Size, metric, model
 
 ONE = Implied(1, "an ACK for each segment: 'an immediate duplicate ACK when an out-of-order segment arrives'")
 

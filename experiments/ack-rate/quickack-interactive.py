@@ -3,11 +3,22 @@
 The third condition in __tcp_ack_snd_check, tcp_in_quickack_mode(), as the article reads it.
 """
 
-from lab import metric, model
-from lab.probe import Capture
-from lab.spec.experiment import Above, Absolute, Arm, AtMost, Demonstrated, Experiment, Implied, Reported
-from lab.units import Duration, Size
-from lab.workload import RequestResponse
+from lab import (
+    Above,
+    Absolute,
+    Arm,
+    AtMost,
+    Capture,
+    Demonstrated,
+    Duration,
+    Experiment,
+    Implied,
+    Reported,
+    RequestResponse,
+    Size,
+    metric,
+    model,
+)
 
 ANSWERED = RequestResponse(interval=Duration.of("100 ms"), response=Size(1), think=Duration.of("20 ms"))
 # Nobody reads, so that nothing but the timer sends ACKs; the messages come at all phases of it.

@@ -3,11 +3,21 @@
 The second condition in __tcp_ack_snd_check: the window must not have shrunk; against the silly window syndrome.
 """
 
-from lab import metric, model
-from lab.probe import Capture
-from lab.spec.experiment import Above, Arm, Demonstrated, Experiment, Implied
-from lab.units import Duration, Rate, Size
-from lab.workload import Bulk, PacedReader
+from lab import (
+    Above,
+    Arm,
+    Bulk,
+    Capture,
+    Demonstrated,
+    Duration,
+    Experiment,
+    Implied,
+    PacedReader,
+    Rate,
+    Size,
+    metric,
+    model,
+)
 
 
 def reading(block: str, rate: str = "100 Mbit/s") -> PacedReader:

@@ -6,11 +6,23 @@ The summary of the measurements. It says by how much nowhere; what the times say
 
 from dataclasses import replace
 
-from lab import metric, model
-from lab.middlebox import MssProgram
-from lab.spec.experiment import Above, Arm, Claimed, Consistent, Experiment, Figure, Implied, Point, Sweep, Within
-from lab.units import Size
-from lab.workload import Bulk
+from lab import (
+    Above,
+    Arm,
+    Bulk,
+    Claimed,
+    Consistent,
+    Experiment,
+    Figure,
+    Implied,
+    MssProgram,
+    Point,
+    Size,
+    Sweep,
+    Within,
+    metric,
+    model,
+)
 
 SIZE = Size.of("20 MiB")  # a tenth of the article's: but for slow start, the ratio is the same
 RAISED = (MssProgram(node="receiver", mss=Size(1460)),)

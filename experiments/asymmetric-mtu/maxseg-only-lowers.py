@@ -3,11 +3,7 @@
 The first idea for a larger MSS, and why it was dropped.
 """
 
-from lab import metric, model
-from lab.probe import Capture
-from lab.spec.experiment import Arm, Exactly, Experiment, Implied
-from lab.units import Size
-from lab.workload import Bulk
+from lab import Arm, Bulk, Capture, Exactly, Experiment, Implied, Size, metric, model
 
 MEGABYTE = Size.of("1 MB")
 

@@ -3,11 +3,7 @@
 The first tcpdump, of a connection without data.
 """
 
-from lab import metric, model
-from lab.probe import Capture
-from lab.spec.experiment import Arm, Exactly, Experiment, Reported
-from lab.units import Size
-from lab.workload import Netcat
+from lab import Arm, Capture, Exactly, Experiment, Netcat, Reported, Size, metric, model
 
 EXPERIMENT = Experiment(
     topology="asymmetric-mtu",

@@ -5,12 +5,25 @@ The test of the patched xt_TCPMSS, by tcpdump, and three other ways to do the sa
 
 from dataclasses import replace
 
-from lab import metric, model
-from lab.middlebox import MssProgram, MssQueue, TcpMss
-from lab.probe import Capture
-from lab.spec.experiment import Arm, Claimed, Exactly, Experiment, Implied, Metric, Prediction, Reported, Variant
-from lab.units import Size
-from lab.workload import Netcat
+from lab import (
+    Arm,
+    Capture,
+    Claimed,
+    Exactly,
+    Experiment,
+    Implied,
+    Metric,
+    MssProgram,
+    MssQueue,
+    Netcat,
+    Prediction,
+    Reported,
+    Size,
+    TcpMss,
+    Variant,
+    metric,
+    model,
+)
 
 WIDE = Size(1460)
 A, B, WHOLE = "A sends 1448 bytes a segment", "B still sends 448", "nothing is fragmented"

@@ -5,12 +5,7 @@ The article's last remark on what its method is good for.
 
 from dataclasses import replace
 
-from lab import metric, model
-from lab.middlebox import MssProgram
-from lab.probe import Capture
-from lab.spec.experiment import Arm, Exactly, Experiment, Implied, Within
-from lab.units import Size
-from lab.workload import Bulk
+from lab import Arm, Bulk, Capture, Exactly, Experiment, Implied, MssProgram, Size, Within, metric, model
 
 RAISED = (MssProgram(node="receiver", mss=Size(1460)),)
 TICKS = Within(0.001, because="a transfer begins anywhere in a jiffy, which its delayed ACKs count from")

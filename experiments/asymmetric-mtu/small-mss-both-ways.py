@@ -5,11 +5,7 @@ What follows from the first tcpdump.
 
 from dataclasses import replace
 
-from lab import metric, model
-from lab.probe import Capture
-from lab.spec.experiment import Arm, AtMost, Experiment, Reported
-from lab.units import Size
-from lab.workload import Netcat
+from lab import Arm, AtMost, Capture, Experiment, Netcat, Reported, Size, metric, model
 
 BOUND = Reported("460 B", "segment payloads are no greater than 460 bytes, regardless of direction")
 BACK = Arm(

@@ -3,12 +3,7 @@
 The second idea, before the module was patched.
 """
 
-from lab import metric, model
-from lab.middlebox import NftMaxseg, TcpMss
-from lab.probe import Capture
-from lab.spec.experiment import Arm, Exactly, Experiment, Implied
-from lab.units import Size
-from lab.workload import Netcat
+from lab import Arm, Capture, Exactly, Experiment, Implied, Netcat, NftMaxseg, Size, TcpMss, metric, model
 
 UNRAISED = Implied("460 B", "'the MSS in a segment cannot be raised': the SYN's own")
 LOWERED = Implied("300 B", "'it can only be lowered': what the rule sets")

@@ -4,11 +4,7 @@ The first pair of `time nc`, without any delay, from a file and to a file. The s
 SYN-ACK, in the order mss, nop, wscale, nop, nop, TS, sackOK, eol, are those of BSD and Mac OS X.
 """
 
-from lab import metric, model
-from lab.middlebox import MssProgram
-from lab.spec.experiment import Absolute, Arm, Experiment, Reported
-from lab.units import Size
-from lab.workload import Bulk, Netcat
+from lab import Absolute, Arm, Bulk, Experiment, MssProgram, Netcat, Reported, Size, metric, model
 
 RAISED = (MssProgram(node="receiver", mss=Size(1460)),)
 

@@ -4,11 +4,21 @@ The second pair of `time nc`, with netem's delay on both hosts, from a file and 
 options of its SYN-ACK, in the order mss, nop, wscale, nop, nop, TS, sackOK, eol, are those of BSD and Mac OS X.
 """
 
-from lab import metric, model
-from lab.middlebox import MssProgram
-from lab.spec.experiment import Absolute, Arm, Below, Consistent, Experiment, Refutes, Reported
-from lab.units import Duration, Size
-from lab.workload import Bulk
+from lab import (
+    Absolute,
+    Arm,
+    Below,
+    Bulk,
+    Consistent,
+    Duration,
+    Experiment,
+    MssProgram,
+    Refutes,
+    Reported,
+    Size,
+    metric,
+    model,
+)
 
 SIZE = Size.of("200 MiB")
 AT_ONCE = Bulk(size=SIZE, duration=Duration.of("2 min"), watermark=Size(1))  # as it is read

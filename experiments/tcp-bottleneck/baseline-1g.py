@@ -3,11 +3,7 @@
 The first iperf run, 10 s with nothing changed. "The value can deviate depending from system and setup", it says.
 """
 
-from lab import metric, model
-from lab.probe import Capture, TcpInfo
-from lab.spec.experiment import Absolute, Arm, Experiment, Implied, Reported, Within
-from lab.units import Duration
-from lab.workload import Iperf3
+from lab import Absolute, Arm, Capture, Duration, Experiment, Implied, Iperf3, Reported, TcpInfo, Within, metric, model
 
 EXPERIMENT = Experiment(
     topology="symmetric-1g",

@@ -3,11 +3,7 @@
 The run after tcp_wmem was raised to 62,914,560 bytes; the article calls 239 close to the calculated value.
 """
 
-from lab import metric, model
-from lab.probe import Capture, TcpInfo
-from lab.spec.experiment import Arm, Demonstrated, Experiment, Reported, Within
-from lab.units import Duration
-from lab.workload import Bulk, Iperf3
+from lab import Arm, Bulk, Capture, Demonstrated, Duration, Experiment, Iperf3, Reported, TcpInfo, Within, metric, model
 
 RUN = Reported("239 Mbit/s", "we get  239Mbit/s, (close to over calculated value)", part="239 Mbit/s in the run")
 FORMULA = Reported("240 Mbit/s", "(3145728 * 8) / 100ms = 251658240 ~ 240Mbit/s", part="240 Mbit/s by the formula")

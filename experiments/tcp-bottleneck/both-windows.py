@@ -3,11 +3,23 @@
 The last runs.
 """
 
-from lab import metric, model
-from lab.probe import TcpInfo
-from lab.spec.experiment import Arm, Demonstrated, Experiment, Implied, Point, Refutes, Sweep, Untestable, Within
-from lab.units import Duration, Size
-from lab.workload import Bulk
+from lab import (
+    Arm,
+    Bulk,
+    Demonstrated,
+    Duration,
+    Experiment,
+    Implied,
+    Point,
+    Refutes,
+    Size,
+    Sweep,
+    TcpInfo,
+    Untestable,
+    Within,
+    metric,
+    model,
+)
 
 MAXIMUM = Implied("927 Mbit/s", "'our max thoughput': what the first run reached")
 

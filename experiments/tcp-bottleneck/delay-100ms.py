@@ -3,11 +3,21 @@
 The third iperf run: 10 s, netem changed to 100 ms and a limit of 10,000 frames.
 """
 
-from lab import metric, model
-from lab.probe import Capture
-from lab.spec.experiment import Arm, Consistent, Experiment, Refutes, Reported, Within
-from lab.units import Duration, Size
-from lab.workload import Bulk, Iperf
+from lab import (
+    Arm,
+    Bulk,
+    Capture,
+    Consistent,
+    Duration,
+    Experiment,
+    Iperf,
+    Refutes,
+    Reported,
+    Size,
+    Within,
+    metric,
+    model,
+)
 
 REPORTED = Reported("94.4 Mbit/s", "0.0-10.0 sec   113 MBytes  94.4 Mbits/sec")
 # Without segmentation offload the article's kernel charged a segment 4,352 B (a head of 4,096 and an sk_buff), this one

@@ -3,11 +3,22 @@
 The second iperf run: 10 s, with netem on the sender's interface.
 """
 
-from lab import metric, model
-from lab.probe import Capture, TcpInfo
-from lab.spec.experiment import Arm, Consistent, Experiment, Reported, Within
-from lab.units import Duration, Size
-from lab.workload import Bulk, Iperf, Iperf3
+from lab import (
+    Arm,
+    Bulk,
+    Capture,
+    Consistent,
+    Duration,
+    Experiment,
+    Iperf,
+    Iperf3,
+    Reported,
+    Size,
+    TcpInfo,
+    Within,
+    metric,
+    model,
+)
 
 REPORTED = Reported("758 Mbit/s", "0.0-10.0 sec   904 MBytes   758 Mbits/sec")
 # The send buffer of delay-100ms: 4 MiB held 963 segments, each with the 4,352 B of one that is sent alone.

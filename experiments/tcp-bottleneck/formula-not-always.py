@@ -5,11 +5,7 @@ nothing, so there is no delay in the system to add: without one, by this explana
 buffer fills the link.
 """
 
-from lab import metric, model
-from lab.probe import TcpInfo
-from lab.spec.experiment import Arm, Demonstrated, Experiment, Implied, Reported, Within
-from lab.units import Duration
-from lab.workload import Bulk, Iperf
+from lab import Arm, Bulk, Demonstrated, Duration, Experiment, Implied, Iperf, Reported, TcpInfo, Within, metric, model
 
 RIGHT = Implied("927 Mbit/s", "without a delay in the system the formula is right: 12.5 MB over 100 ms fill the link")
 

@@ -4,11 +4,21 @@ The IO graph in ticks of 10 ms, data and ACK, of the run with 60 MiB of send buf
 Mbit/s that the link carries leave so much of it idle.
 """
 
-from lab import metric, model
-from lab.probe import Capture
-from lab.spec.experiment import Above, Absolute, Arm, Demonstrated, Experiment, Implied, Point, Sweep
-from lab.units import Duration
-from lab.workload import Bulk
+from lab import (
+    Above,
+    Absolute,
+    Arm,
+    Bulk,
+    Capture,
+    Demonstrated,
+    Duration,
+    Experiment,
+    Implied,
+    Point,
+    Sweep,
+    metric,
+    model,
+)
 
 STOPS = Implied(0, "no 'gap of No traffic of idle time'", part="traffic stops")
 SHARE = Implied(0.742, "1 - 239 / 927: the run's goodput, and the link's", part="for 74 % of 100 ms")

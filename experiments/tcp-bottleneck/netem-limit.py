@@ -3,10 +3,7 @@
 The remark on the third run's `limit 10000`: "it's needed if the delay value or packet rate are high".
 """
 
-from lab import metric, model
-from lab.spec.experiment import Arm, Demonstrated, Exactly, Experiment, Implied, Point, Sweep
-from lab.units import Duration
-from lab.workload import Bulk
+from lab import Arm, Bulk, Demonstrated, Duration, Exactly, Experiment, Implied, Point, Sweep, metric, model
 
 SMALL = Implied(
     1, "'needed if the delay value or packet rate are high': without it frames are dropped", "1,000: too few"

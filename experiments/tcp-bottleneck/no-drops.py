@@ -4,11 +4,22 @@
 in Wireshark.
 """
 
-from lab import metric, model
-from lab.probe import Capture, ExpertInfo
-from lab.spec.experiment import Arm, Consistent, Demonstrated, Exactly, Experiment, Implied, Reported
-from lab.units import Duration
-from lab.workload import Iperf, Iperf3
+from lab import (
+    Arm,
+    Capture,
+    Consistent,
+    Demonstrated,
+    Duration,
+    Exactly,
+    Experiment,
+    ExpertInfo,
+    Implied,
+    Iperf,
+    Iperf3,
+    Reported,
+    metric,
+    model,
+)
 
 QUEUE = Reported(0, "limit 1000 delay 10.0ms ... (dropped 0, overlimits 0 requeues 0)")
 CAPTURE = Implied(0, "'if don't see errors we don't have drops, good (Analyze -> Expert Info)'")

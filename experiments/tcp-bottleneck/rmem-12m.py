@@ -3,11 +3,7 @@
 The run after tcp_rmem was raised as well; tcp_wmem was 60 MiB by then.
 """
 
-from lab import metric, model
-from lab.probe import TcpInfo
-from lab.spec.experiment import Arm, Demonstrated, Experiment, Reported, Within
-from lab.units import Duration
-from lab.workload import Iperf
+from lab import Arm, Demonstrated, Duration, Experiment, Iperf, Reported, TcpInfo, Within, metric, model
 
 REPORTED = Reported("456 Mbit/s", "After increasing it to 12.5MBytes (...) we get only 456Mbit/s")
 

@@ -3,11 +3,7 @@
 Wireshark's window scaling graph of the third run.
 """
 
-from lab import metric, model
-from lab.probe import Capture
-from lab.spec.experiment import Absolute, Arm, Demonstrated, Experiment, Reported, Within
-from lab.units import Duration
-from lab.workload import Iperf3
+from lab import Absolute, Arm, Capture, Demonstrated, Duration, Experiment, Iperf3, Reported, Within, metric, model
 
 PLATEAU = Reported("3145728 B", "The value is of 3145728 bytes", part="stops at 3,145,728 bytes")
 SECOND = Reported("1 s", "after 1s the window size stops growing", part="after a second")

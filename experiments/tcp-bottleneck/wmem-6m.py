@@ -3,11 +3,21 @@
 The run after tcp_wmem was raised to 6,291,456 bytes.
 """
 
-from lab import metric, model
-from lab.probe import Capture
-from lab.spec.experiment import Arm, Consistent, Experiment, Refutes, Reported, Within
-from lab.units import Duration, Size
-from lab.workload import Bulk, Iperf
+from lab import (
+    Arm,
+    Bulk,
+    Capture,
+    Consistent,
+    Duration,
+    Experiment,
+    Iperf,
+    Refutes,
+    Reported,
+    Size,
+    Within,
+    metric,
+    model,
+)
 
 REPORTED = Reported("143 Mbit/s", "0.0-10.0 sec   170 MBytes   143 Mbits/sec")
 # Without segmentation offload the article's kernel charged a segment 4,352 B (a head of 4,096 and an sk_buff), this one

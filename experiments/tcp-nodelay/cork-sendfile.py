@@ -3,11 +3,7 @@
 The closing advice, and the example of SMB's headers, without a figure.
 """
 
-from lab import metric, model
-from lab.probe import Capture
-from lab.spec.experiment import Arm, Exactly, Experiment, Implied
-from lab.units import Size
-from lab.workload import SmallWrites, WriteStyle
+from lab import Arm, Capture, Exactly, Experiment, Implied, Size, SmallWrites, WriteStyle, metric, model
 
 BOTH = Implied(1, "'better performance is obtained if the header and payload is bundled in as few packets as possible'")
 APART = Implied(0, "without the cork, 'send these multiple buffers as individual packets'")

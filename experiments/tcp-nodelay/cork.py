@@ -3,10 +3,7 @@
 The third run: 352.61 bytes/ms.
 """
 
-from lab import metric, model
-from lab.probe import Capture
-from lab.spec.experiment import Absolute, Arm, Exactly, Experiment, Implied, Reported
-from lab.workload import SmallWrites, WriteStyle
+from lab import Absolute, Arm, Capture, Exactly, Experiment, Implied, Reported, SmallWrites, WriteStyle, metric, model
 
 PACKET = Implied(1, "'coalescing full logical packets in its socket buffers'", part="one packet of the 15 writes")
 HALF = Reported(0.5, "This halves the time needed to send the same number of logical packets", part="half the time")

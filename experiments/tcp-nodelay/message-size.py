@@ -5,22 +5,24 @@ fit on a network packet". Its 400,129.78 ms are 40.01 ms for each of 10,000 mess
 loopback, whose packets are larger than any of these messages; here they go over a gigabit, to see the other side too.
 """
 
-from lab import metric, model
-from lab.spec.experiment import (
+from lab import (
     Arm,
     Below,
     Claimed,
     Demonstrated,
+    Duration,
     Experiment,
     Figure,
     Implied,
     Point,
+    Size,
+    SmallWrites,
     Sweep,
     Variant,
     Within,
+    metric,
+    model,
 )
-from lab.units import Duration, Size
-from lab.workload import SmallWrites
 
 STALL = Duration(40_012_978)
 HOW = "400,129.78 ms for 10,000 messages"

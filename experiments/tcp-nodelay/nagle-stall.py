@@ -3,10 +3,7 @@
 The first run: neither TCP_NODELAY nor TCP_CORK, 400,129.78 ms, 0.75 bytes/ms.
 """
 
-from lab import metric, model
-from lab.spec.experiment import Arm, Demonstrated, Experiment, Refutes, Reported, Variant, Within
-from lab.units import Duration
-from lab.workload import SmallWrites
+from lab import Arm, Demonstrated, Duration, Experiment, Refutes, Reported, SmallWrites, Variant, Within, metric, model
 
 ARTICLE = Reported(Duration(400_129_781_250), "10000 packets of 30 bytes sent in 400129.781250 ms: 0.749757 bytes/ms")
 

@@ -3,10 +3,7 @@
 The second run: 181.84 bytes/ms. "This improved performance by a huge factor, but caused a flurry of network packets."
 """
 
-from lab import metric, model
-from lab.probe import Capture
-from lab.spec.experiment import Arm, Below, Exactly, Experiment, Implied, Untestable
-from lab.workload import SmallWrites, WriteStyle
+from lab import Arm, Below, Capture, Exactly, Experiment, Implied, SmallWrites, Untestable, WriteStyle, metric, model
 
 FLURRY = Implied(15, "'a flurry of network packets to be sent for each logical packet'", part="a packet for each write")
 FACTOR = Implied(1, "the time without it: 'improved performance by a huge factor'", part="faster by a huge factor")

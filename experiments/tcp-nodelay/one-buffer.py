@@ -3,10 +3,7 @@
 One of the techniques that the article recommends, without a figure.
 """
 
-from lab import metric, model
-from lab.probe import Capture
-from lab.spec.experiment import Arm, Below, Exactly, Experiment, Implied
-from lab.workload import SmallWrites, WriteStyle
+from lab import Arm, Below, Capture, Exactly, Experiment, Implied, SmallWrites, WriteStyle, metric, model
 
 PACKET = Implied(1, "'build a contiguous packet and the logical packet in one go to TCP'", part="one packet")
 FASTER = Implied(1, "the time of 15 writes: 'better latency and performance'", part="faster than 15 writes")

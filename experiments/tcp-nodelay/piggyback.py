@@ -3,10 +3,7 @@
 The warning before the techniques, without a figure.
 """
 
-from lab import metric, model
-from lab.probe import Capture
-from lab.spec.experiment import Arm, AtLeast, Exactly, Experiment, Implied
-from lab.workload import SmallWrites
+from lab import Arm, AtLeast, Capture, Exactly, Experiment, Implied, SmallWrites, metric, model
 
 NODELAY, CORK, PLAIN = (SmallWrites(messages=200, way=way) for way in ("nodelay", "cork", "plain"))
 

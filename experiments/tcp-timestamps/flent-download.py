@@ -3,10 +3,7 @@
 The Flent graphs of a download, one for each setting; they carry no figures, so the text's own is tested.
 """
 
-from lab import metric, model
-from lab.spec.experiment import Absolute, Arm, Experiment, Implied
-from lab.units import Duration
-from lab.workload import Flent
+from lab import Absolute, Arm, Duration, Experiment, Flent, Implied, metric, model
 
 # As a network card does; without it the receiver wakes for each of 800,000 frames a second.
 CARD = {"offloads": {"gro": True}, "coalescing": "20 us"}

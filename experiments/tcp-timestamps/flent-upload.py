@@ -3,10 +3,7 @@
 The Flent graphs of an upload with ping, one for each setting; they carry no figures, so the text's own is tested.
 """
 
-from lab import metric, model
-from lab.spec.experiment import Absolute, Arm, Experiment, Implied, Within
-from lab.units import Duration
-from lab.workload import Flent
+from lab import Absolute, Arm, Duration, Experiment, Flent, Implied, Within, metric, model
 
 CARD = {"offloads": {"gro": True}, "coalescing": "20 us"}  # as flent-download has it
 # Buffers of full size from the start, and more to send than the window takes: then the queue that ping meets is known.

@@ -3,11 +3,7 @@
 The means of ten qperf runs of 2 s each, over a 10 Gbit/s Ethernet.
 """
 
-from lab import metric, model
-from lab.probe import TcpInfo
-from lab.spec.experiment import Absolute, Arm, Experiment, Implied, Reported, Within
-from lab.units import Duration
-from lab.workload import Qperf
+from lab import Absolute, Arm, Duration, Experiment, Implied, Qperf, Reported, TcpInfo, Within, metric, model
 
 WITHOUT, WITH, MORE = "9.47 Gbit/s without", "9.39 Gbit/s with", "a gain of about 1 %"
 OFF, ON = {"net.ipv4.tcp_timestamps": 0}, {"net.ipv4.tcp_timestamps": 1}

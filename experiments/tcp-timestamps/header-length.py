@@ -3,11 +3,7 @@
 The two SystemTap histograms, of 256 samples each.
 """
 
-from lab import metric, model
-from lab.probe import Capture
-from lab.spec.experiment import Arm, Exactly, Experiment, Reported
-from lab.units import Duration
-from lab.workload import Bulk
+from lab import Arm, Bulk, Capture, Duration, Exactly, Experiment, Reported, metric, model
 
 EXPERIMENT = Experiment(
     topology="symmetric-10g",

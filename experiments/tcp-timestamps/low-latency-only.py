@@ -4,11 +4,22 @@ The article's summary, without figure or reason. Two readings of it are shown: o
 overtake each other, a flow without timestamps is slower (high-off), or there are hosts with which it is (alone-off).
 """
 
-from lab import metric, model
-from lab.probe import Netstat, TcpInfo
-from lab.spec.experiment import Absolute, Arm, Below, Demonstrated, Experiment, Implied, Refutes, Untestable
-from lab.units import Duration
-from lab.workload import Bulk
+from lab import (
+    Absolute,
+    Arm,
+    Below,
+    Bulk,
+    Demonstrated,
+    Duration,
+    Experiment,
+    Implied,
+    Netstat,
+    Refutes,
+    TcpInfo,
+    Untestable,
+    metric,
+    model,
+)
 
 OFF, NO_DSACK = {"net.ipv4.tcp_timestamps": 0}, {"net.ipv4.tcp_dsack": 0}
 GAIN = Implied(1.01, "the text's 'increased bandwidth by ~1%'")

@@ -3,11 +3,22 @@
 The article's account of RFC 1323.
 """
 
-from lab import metric, model
-from lab.probe import Capture, TcpInfo
-from lab.spec.experiment import Absolute, Arm, Demonstrated, Exactly, Experiment, Implied, Untestable, Within
-from lab.units import Duration
-from lab.workload import Bulk
+from lab import (
+    Absolute,
+    Arm,
+    Bulk,
+    Capture,
+    Demonstrated,
+    Duration,
+    Exactly,
+    Experiment,
+    Implied,
+    TcpInfo,
+    Untestable,
+    Within,
+    metric,
+    model,
+)
 
 CLEAN = {"path": {"forward": {"loss": "0 %"}}}
 OFF = {"net.ipv4.tcp_timestamps": 0}

@@ -1,40 +1,55 @@
-"""Run the command line, `lab`. What it says and its exit codes are a contract (docs/command-line.md)."""
+"""Run the command line, `lab`. Its output and exit codes are a contract (docs/command-line.md)."""
 
 from __future__ import annotations
 
 import errno
 import gc
+import io
 import json
 import os
 import sys
+from typing import Any, TypeGuard
 
-from lab.errors import LabError, MachineError
+from lab.base import terminal
+from lab.errors import InputError, LabError, MachineError
 
-# What a system call says when the machine fails it: a full or broken disk, no right to write, no memory, no process.
+# Errors of system calls for which the machine is the reason: a full or broken disk, no permission, memory or process.
 _MACHINES = {
     *(errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EROFS, errno.ESTALE, errno.EACCES, errno.EPERM),
     *(errno.ENOMEM, errno.EAGAIN, errno.EMFILE, errno.ENFILE, errno.ENOLCK, errno.EINTR),
 }
 
 
-BLAS = "OPENBLAS_NUM_THREADS"  # nothing here multiplies matrices: numpy's threads for that, also in helpers, cost 3 %
+# Errors for a path that the user gave: too long, or a file instead of a folder, or the reverse.
+_PATHS = {errno.ENAMETOOLONG, errno.ENOTDIR, errno.EISDIR, errno.ELOOP, errno.EEXIST}
+
+BLAS = "OPENBLAS_NUM_THREADS"  # numpy's threads for matrices, which the lab does not use, would cost 3 %
 PLUGINS = (
-    "PYDANTIC_DISABLE_PLUGINS"  # a topology means what we say; to look for plugins is to read every package's list
+    "PYDANTIC_DISABLE_PLUGINS"  # plugins must not change topologies, and searching for them reads every package's list
 )
 
 
 def main() -> None:
-    """Run the command line. Every error is one message; a traceback would be a mistake of ours."""
+    """Run the command line. It prints every error as one message. A traceback is a bug of the lab."""
     os.environ.setdefault(BLAS, "1")
     os.environ.setdefault(PLUGINS, "__all__")
-    gc.set_threshold(100_000)  # most objects of a start stay: looking for garbage among them took a tenth of its time
+    _open_streams()
+    gc.set_threshold(100_000)  # most objects of the start stay, and garbage collection took a tenth of the time
     try:
         from lab.cli.assembly import assembled
+        from lab.cli.renaming import renamed
+
+        arguments = renamed(sys.argv[1:])
+        misuse = _misuse()
 
         try:
-            assembled(*sys.argv[1:2])()
+            code = assembled(*arguments[:1])(arguments, standalone_mode=False)
+        except misuse as error:
+            code = _misused(error)
         finally:
-            sys.stdout.flush()  # what a full disk says comes here, not when Python has ended
+            sys.stdout.flush()  # so that the error of a full disk appears here, not at Python's exit
+        if code:
+            sys.exit(code)
     except LabError as error:
         _report(error)
         sys.exit(error.exit_code)
@@ -43,37 +58,96 @@ def main() -> None:
             raise
         _report(MachineError(_lacking(error)))
         sys.exit(MachineError.exit_code)
-    except BrokenPipeError:  # the reader of our output, `head` say, has had enough
+    except BrokenPipeError:  # the reader of the output, such as `head`, has closed it
         _silence()
         sys.exit(0)
     except (OSError, MemoryError) as error:
-        if isinstance(error, OSError) and error.errno not in _MACHINES:
+        if isinstance(error, OSError) and error.errno not in _MACHINES | _PATHS:
             raise
+        found = InputError(f"{error.filename}: {error.strerror}") if _is_path(error) else MachineError(_failed(error))
         try:
-            _report(MachineError(_failed(error)))
+            _report(found)
             sys.stdout.flush()
-        except OSError:  # it is standard output that fails
+        except OSError:  # standard output itself fails
             _silence()
-        sys.exit(MachineError.exit_code)
+        sys.exit(found.exit_code)
     finally:
-        gc.freeze()  # nor is there garbage to look for in what goes with the process
+        gc.freeze()  # the process ends, so collecting garbage is useless
+
+
+def _open_streams() -> None:
+    """Discard output to a closed stream, and print a character that the encoding does not have as its number.
+
+    Otherwise a file that is opened later would get a closed stream's number, and child programs would write to it.
+    """
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            nowhere = os.open(os.devnull, os.O_RDWR)
+            os.set_inheritable(nowhere, True)
+            setattr(sys, name, os.fdopen(nowhere, mode, encoding="utf-8"))
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")  # like Python's stderr
+
+
+def _is_path(error: OSError | MemoryError) -> TypeGuard[OSError]:
+    """Return whether the error is about a path, and names it."""
+    return isinstance(error, OSError) and error.errno in _PATHS and bool(error.filename)
+
+
+def _misuse() -> type[Exception]:
+    """Return the error class of a wrong command line. Typer before 0.29, as in a bundle's userland, uses click's."""
+    try:
+        from typer.exceptions import TyperException
+    except ImportError:
+        from click import ClickException
+
+        return ClickException
+    return TyperException
+
+
+def _misused(error: Any) -> int:
+    """Report a wrong command line in one line, or show the help if only a command's name was given."""
+    message, context = error.format_message(), getattr(error, "ctx", None)
+    if context and message == context.get_help():
+        print(message, file=sys.stderr)
+    else:
+        of = context.command_path if context else "lab"
+        wrong, guess, known = " ".join(message.split()).rstrip(".").partition(". Did you mean")
+        hint = f"did you mean{known}" if guess else f"`{of} --help` shows what it takes"
+        _report(InputError(f"{wrong[:1].lower()}{wrong[1:]}; {hint}"))
+    return int(error.exit_code)
 
 
 def _silence() -> None:
-    """Take no more output: what is left of it goes nowhere when Python ends."""
+    """Discard all further output, including the rest that Python writes at its end."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _lacking(error: ImportError) -> str:
-    """Say which package there is not, or cannot be read."""
+    """Return a message about the missing package, with the command that installs it, or about an unreadable one."""
     if isinstance(error, ModuleNotFoundError):
-        return f"{sys.executable} has no package {error.name}, which this needs"
-    first = error.__cause__ or error  # numpy has a page of advice on it
+        return f"{sys.executable} needs the package {error.name} for this{_installs(error.name or '')}"
+    first = error.__cause__ or error  # numpy's own message has a page of advice
     return f"{sys.executable} cannot load a package: {first}"
 
 
+def _installs(module: str) -> str:
+    """Return the command that installs a package of the lab, or "" for others, or if pip did not install the lab."""
+    import re
+    from importlib.metadata import PackageNotFoundError, requires
+
+    wanted = re.compile(rf"{module.replace('_', '-')}\b[^;]*(?:;.*extra == .(\w+).)?")
+    try:
+        found = next(filter(None, map(wanted.fullmatch, requires("replab") or ())), None)
+    except PackageNotFoundError:  # the lab of a bundle
+        found = None
+    if found is None:
+        return ""
+    return f": {sys.executable} -m pip install 'replab{f'[{found[1]}]' if found[1] else ''}'"
+
+
 def _failed(error: OSError | MemoryError) -> str:
-    """Say what the machine could not do."""
+    """Return a message about what the machine could not do."""
     if isinstance(error, MemoryError):
         return "this machine has no memory left"
     where = f"{error.filename}: " if error.filename else ""
@@ -88,6 +162,7 @@ def _report(error: LabError) -> None:
         plain = [{"file": each.file, "line": each.line, "message": each.message} for each in problems]
         print(json.dumps({"errors": plain or [{"file": None, "line": None, "message": str(error)}]}, indent=1))
     elif isinstance(error, SpecError):
-        print(error, file=sys.stderr)
+        for problem in error.problems:
+            terminal.write(f"lab: {problem}", sys.stderr)
     else:
-        print(f"lab: {error}", file=sys.stderr)
+        terminal.write(f"lab: {error}", sys.stderr)

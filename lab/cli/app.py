@@ -1,9 +1,7 @@
-"""Offer the whole command line to what looks at all of it: the manual page, and tests."""
+"""Provide the whole command line as one object, for the manual page and for tests."""
 
 from __future__ import annotations
 
 from lab.cli.assembly import assembled
-
-__all__ = ["app"]
 
 app = assembled()

@@ -1,53 +1,83 @@
-"""Put the commands together, in the order in which `lab --help` shows them: all, or what one of them needs."""
+"""Assemble the commands: all of them, or only those that one command line needs."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from importlib import import_module
 from typing import Annotated
 
 import typer
+from typer.models import CommandInfo
 
-__all__ = ["PARTS", "assembled"]
+from lab.app.extension import extensions
+from lab.cli.examples import EXAMPLES
+from lab.cli.helping import HelpfulCommand, HelpfulGroup, example
 
-# Each module of lab.cli.commands has an app of its name, with these commands or, in _GROUPS, as a group of this name.
+# Each module of lab.cli.commands has an app of its name, with these commands, or with a group of this name in _GROUPS.
 PARTS: Mapping[str, tuple[str, ...]] = {
-    "machine": ("doctor",),
-    "declaring": ("check", "list", "new", "schema"),
-    "running": ("run", "watch"),
-    "campaigns": ("plan", "merge", "push"),
-    "stored": ("report", "show", "export", "verify", "bundle", "clean"),
-    "course": ("grade",),
-    "comparing": ("compare", "regress", "bisect", "atlas", "baseline"),
-    "networks": ("graph", "shell", "mn", "mixed"),
+    "declaring": ("check", "list", "schema"),
+    "running": ("run",),
+    "stored": ("report", "show", "verify"),
+    "comparing": ("compare", "regress"),
     "kernels": ("kernel",),
-    "store": ("store",),
     "userlands": ("userland",),
-    "scripts": ("packetdrill",),
-    "selftests": ("selftest",),
-    "ci": ("ci",),
 }
-_GROUPS = ("kernels", "store", "userlands", "scripts", "selftests", "ci")
+_GROUPS = ("kernels", "userlands")
+
+
+@dataclass(frozen=True)
+class CommandPart:
+    """Describes the commands of one module. The app of this name in it is either a group, or has these commands."""
+
+    module: str
+    app: str
+    commands: tuple[str, ...]
+    group: str = ""
+
+
+def parts() -> list[CommandPart]:
+    """Return the parts of the core, then those of the extensions."""
+    own = [
+        CommandPart(f"lab.cli.commands.{name}", name, commands, commands[0] if name in _GROUPS else "")
+        for name, commands in PARTS.items()
+    ]
+    others = [CommandPart(f"{name}.commands", "app", each.commands, each.group) for name, each in extensions()]
+    return own + [part for part in others if part.commands]
+
+
+def examples() -> Mapping[str, tuple[str, ...]]:
+    """Return what a user may type, for each command."""
+    return {**EXAMPLES, **{name: typed for _, each in extensions() for name, typed in each.examples.items()}}
 
 
 def assembled(first: str = "") -> typer.Typer:
-    """Return the command line; if its first argument is a command's name, without the others, which take a while."""
+    """Return the command line. If `first` is a command's name, leave out all others, whose import takes time."""
     app = typer.Typer(
         name="lab",
+        cls=HelpfulGroup,
         no_args_is_help=True,
         pretty_exceptions_enable=False,
         rich_markup_mode=None,
     )
     app.callback()(_root)
-    for part in [part for part, commands in PARTS.items() if first in commands] or PARTS:
-        commands = getattr(import_module(f"lab.cli.commands.{part}"), part)
-        app.add_typer(commands, name=PARTS[part][0] if part in _GROUPS else None)
+    known, shown = parts(), examples()
+    for part in [part for part in known if first in part.commands] or known:
+        commands = getattr(import_module(part.module), part.app)
+        for command in commands.registered_commands:
+            command.cls = HelpfulCommand
+            command.epilog = example(*shown[f"{part.group} {_name(command)}".strip()])
+        app.add_typer(commands, name=part.group or None, cls=HelpfulGroup if part.group else None)
     return app
+
+
+def _name(command: CommandInfo) -> str:
+    return command.name or str(getattr(command.callback, "__name__", ""))
 
 
 def _say_version(asked: bool) -> None:
     if asked:
-        from importlib.metadata import version  # a fifth of what a command line imports, for this alone
+        from importlib.metadata import version  # a fifth of all imports, needed only here
 
         typer.echo(f"replab {version('replab')}")
         raise typer.Exit

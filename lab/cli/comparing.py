@@ -1,4 +1,4 @@
-"""Show what `lab compare` and `lab regress` found: for a person, and as test cases for CI systems."""
+"""Show the results of `lab compare` and `lab regress`, in the terminal and as test cases for CI systems."""
 
 from __future__ import annotations
 
@@ -10,16 +10,14 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from lab.ci import junit
-from lab.ci.case import Case, Outcome
 from lab.comparison.compare import CaseChange, Change, ClaimChange
 from lab.comparison.summary import causes, counts, sentence, tests
 from lab.comparison.words import absent, chance
+from lab.report.ci import junit
+from lab.report.ci.case import Case, Outcome
 from lab.report.html import counted
 from lab.report.text import measured
 from lab.verdict import Result
-
-__all__ = ["Answer", "block"]
 
 _PARTED = "first packets differ in"
 _COLOURS: dict[Change, str] = {
@@ -36,17 +34,17 @@ _COLOURS: dict[Change, str] = {
 
 @dataclass(frozen=True)
 class Answer:
-    """Show what changed, claim by claim."""
+    """Shows the changes, claim by claim."""
 
     changes: tuple[ClaimChange, ...]
 
     @property
     def exit_code(self) -> int:
-        """Return 1 when a verdict or a figure changed, else 0."""
+        """Return 1 if a verdict or a figure changed, else 0."""
         return int(any(each.has_changed for each in self.changes))
 
     def plain(self) -> dict[str, Any]:
-        """Return this for JSON."""
+        """Return the answer for JSON."""
         return {
             "claims": [each.plain() for each in self.changes],
             "counts": counts(self.changes),
@@ -55,7 +53,7 @@ class Answer:
         }
 
     def render(self) -> RenderableType:
-        """Show a block per claim that is not identical, what first packets differ in, and a sentence on all claims."""
+        """Return a block per claim that is not identical, the fields of first packets, and a sentence on all claims."""
         blocks = [block(each) for each in self.changes if each.change != "identical"]
         table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2))
         for what, names in causes(self.changes).items():
@@ -65,11 +63,11 @@ class Answer:
         return Group(*blocks, *parted, Text(sentence(self.changes), "bold"))
 
     def cases(self) -> tuple[Case, ...]:
-        """Return a test case per claim, failed when something changed, undecided when nobody can tell."""
+        """Return a test case per claim: failed if something changed, skipped if the comparison is undecided."""
         return tuple(map(_tested, self.changes))
 
     def junit(self) -> str:
-        """Write JUnit XML, with what all claims have in common."""
+        """Return JUnit XML, with a summary of all claims."""
         parted = [f"  {what}: {', '.join(names)}" for what, names in causes(self.changes).items()]
         said = [sentence(self.changes), *([_PARTED, *parted] if parted else [])]
         return junit.write(self.cases(), "\n".join(said))
@@ -83,7 +81,7 @@ def _tested(change: ClaimChange) -> Case:
 
 
 def block(change: ClaimChange) -> RenderableType:
-    """Show a claim's change: its figures on both sides, and the first packets that differ."""
+    """Return a claim's change: its figures on both sides, and the first packets that differ."""
     title = Text.assemble((change.claim, "bold"), "  ", (change.change, _COLOURS[change.change]))
     lines = Padding(Text("\n".join(_lines(change))), (0, 0, 1, 2))
     if change.lacking:
@@ -99,7 +97,7 @@ def block(change: ClaimChange) -> RenderableType:
 
 
 def _lines(change: ClaimChange) -> list[str]:
-    """Write both verdicts if they differ and, for each case that differs, the first packet that does, or the files."""
+    """Return both verdicts if they differ, and the first packet or the files of each case that differs."""
     lines = []
     if change.base.kind != change.new.kind:
         lines.append(f"{change.base.kind} on {change.kernels[0]}, {change.new.kind} on {change.kernels[1]}")
@@ -113,12 +111,12 @@ def _lines(change: ClaimChange) -> list[str]:
 
 
 def _side(result: Result) -> str:
-    """Write one side's figure, its interval, and how many repeats count."""
+    """Return one side's figure with its interval, and how many repeats count."""
     return "\n".join(filter(None, [measured(result), counted(result)]))
 
 
 def _parting(case: CaseChange) -> list[str]:
-    """Write the first packet of a case that differs, else the files that do; nothing in real time, where all differ."""
+    """Return the first packet of a case that differs, else the files. In real time, where all differ, return []."""
     if where := case.packets.divergence:
         return [
             f"{_name(case)}: packet {where.number} of {case.packets.capture} differs in {where.what}",

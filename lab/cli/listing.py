@@ -1,19 +1,26 @@
-"""List what there is to run: articles, claims, topologies, kernels."""
+"""List articles, claims, topologies and kernels."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from textwrap import shorten
 from typing import Any
 
 from rich.console import Group, RenderableType
 from rich.table import Table
+from rich.text import Text
 
-from lab.kernel import installed_kernels
-from lab.spec import find
+from lab.errors import InputError
+from lab.machine.kernel import installed_kernels
+from lab.report.html import plural
+from lab.spec import find, shipped
+from lab.spec.errors import suggestion
 
 
 def everything() -> dict[str, Any]:
-    """Return the answer of `lab list --json`. Raises SpecError when an experiment or topology is wrong."""
+    """Return the answer of `lab list --json`. Raises SpecError for mistakes in an experiment or topology."""
     loaded = find.find(find.experiments())
     articles = {each.article.name: each.article for each in loaded}
     return {
@@ -27,19 +34,56 @@ def everything() -> dict[str, Any]:
     }
 
 
+def matching(plain: dict[str, Any], words: Sequence[str]) -> dict[str, Any]:
+    """Return the entries with all words in their names or texts. An article's name finds its claims.
+
+    Raises InputError if there is no such entry.
+    """
+    of_pack = {article: name for name, folder in shipped.packs().items() for article in _articles(folder)}
+    found = {key: [row for row in rows if _has(row, words, of_pack)] for key, rows in plain.items()}
+    if not any(found.values()):
+        guess = suggestion(words[0], [row["article"] for row in plain["articles"]])
+        raise InputError(f"nothing matches '{' '.join(words)}'{guess or '; `lab list` shows all articles'}")
+    return found
+
+
+def overview(plain: dict[str, Any]) -> RenderableType:
+    """Return a list that fits on a screen: articles with their numbers of claims, packs, topologies and kernels."""
+    packs = {name: sorted(_articles(folder)) for name, folder in shipped.packs().items()}
+    packed = {article for articles in packs.values() for article in articles}
+    counts = Counter(row["claim"].partition("/")[0] for row in plain["claims"])
+    articles = _table("Articles")
+    for row in plain["articles"]:
+        if row["article"] not in packed:
+            articles.add_row(row["article"], f"{_shorten(row['title'])} ({plural(counts[row['article']], 'claim')})")
+    sources = _table("Packs")
+    for name, found in packs.items():
+        sources.add_row(name, ", ".join(found))
+    names = {
+        "Topologies": [row["topology"] for row in plain["topologies"]],
+        "Kernels": list(dict.fromkeys(kernel["name"] for kernel in plain["kernels"]))
+        or ["none; `lab kernel build` builds one"],
+    }
+    lists = [Text.assemble((f"{title}: ", "bold"), ", ".join(each)) for title, each in names.items()]
+    return Group(articles, sources, *lists, "`lab list ARTICLE` or `lab list WORD` shows the claims.")
+
+
 def render(plain: dict[str, Any]) -> RenderableType:
-    """Show the same to a person."""
+    """Return every entry with its text, for a terminal."""
     parts: list[RenderableType] = []
     for title, key, name, text in (
         ("Articles", "articles", "article", "title"),
         ("Claims", "claims", "claim", "text"),
         ("Topologies", "topologies", "topology", "about"),
     ):
-        table = _table(title)
-        for row in plain[key]:
-            table.add_row(row[name], row[text])
-        parts.append(table)
-    return Group(*parts, render_kernels(plain["kernels"]))
+        if plain[key]:
+            table = _table(title)
+            for row in plain[key]:
+                table.add_row(row[name], row[text])
+            parts.append(table)
+    if plain["kernels"]:
+        parts.append(render_kernels(plain["kernels"]))
+    return Group(*parts)
 
 
 def kernels() -> list[dict[str, Any]]:
@@ -48,7 +92,7 @@ def kernels() -> list[dict[str, Any]]:
 
 
 def render_kernels(plain: Sequence[dict[str, Any]]) -> RenderableType:
-    """Show the kernels to a person."""
+    """Return the kernels, for a terminal."""
     table = _table("Kernels")
     for kernel in plain:
         about = [kernel["version"]]
@@ -65,8 +109,22 @@ def render_kernels(plain: Sequence[dict[str, Any]]) -> RenderableType:
             about.append(f"from the tree {kernel['tree']}")
         table.add_row(kernel["name"], ", ".join(about))
     if not plain:
-        table.add_row("none", "`lab kernel build` makes one")
+        table.add_row("none", "`lab kernel build` builds one")
     return table
+
+
+def _has(row: dict[str, Any], words: Sequence[str], of_pack: Mapping[str, str]) -> bool:
+    article = str(row.get("article") or row.get("claim", "")).partition("/")[0]
+    text = " ".join([*map(str, row.values()), of_pack.get(article, "")]).casefold()
+    return all(word.casefold() in text for word in words)
+
+
+def _shorten(title: str) -> str:
+    return shorten(title, 50, placeholder=" ...")
+
+
+def _articles(pack: Path) -> list[str]:
+    return [each.name for each in (pack / "experiments").iterdir() if each.is_dir() and not each.name.startswith("_")]
 
 
 def _table(title: str) -> Table:

@@ -1,4 +1,4 @@
-"""Define the arguments and options that commands of several modules take."""
+"""Define the arguments and options that several modules' commands take."""
 
 from __future__ import annotations
 
@@ -8,38 +8,22 @@ from typing import Annotated
 
 import typer
 
+from lab.app.options import USUAL
 from lab.cli import completion
 
-__all__ = [
-    "STORE",
-    "Begun",
-    "Claims",
-    "Clock",
-    "FabricName",
-    "Jobs",
-    "KernelName",
-    "KernelNames",
-    "On",
-    "Programs",
-    "Repeat",
-    "Reports",
-    "Results",
-    "Seconds",
-    "Seed",
-    "Seeds",
-    "Stall",
-    "named_seeds",
-]
-
-STORE = Path("results")
+STORE = USUAL
 Results = Annotated[Path, typer.Option("--results", help="The store: the folder of records.", metavar="DIR")]
 Claims = Annotated[
     list[str] | None,
     typer.Argument(
         metavar="CLAIM | ARTICLE | FILE.py | PACK",
-        help="Claims by name, article, file, pack or pack's folder; all unless named.",
+        help="Claims, articles, files, packs or packs' folders. Default: all claims of the project.",
         autocompletion=completion.claims,
     ),
+]
+TopologyName = Annotated[
+    str,
+    typer.Argument(metavar="TOPOLOGY", help="A name in topologies/, or a file.", autocompletion=completion.topologies),
 ]
 On = Annotated[
     str,
@@ -49,43 +33,48 @@ On = Annotated[
         "or auto (one that works here).",
     ),
 ]
-Programs = Annotated[
+UserlandName = Annotated[
     str,
     typer.Option(
         "--userland",
-        help="Whose programs guests run: sealed (locked ones, the same everywhere) or host (this machine's own).",
+        help="The programs that guests run: sealed (locked, the same everywhere) or host (this machine's).",
     ),
 ]
-Seed = Annotated[int, typer.Option(help="Random seed.")]
+Seed = Annotated[int, typer.Option(help="The seed of everything random.", min=0, metavar="N")]
 KernelName = Annotated[
     str | None,
     typer.Option(
-        "--kernel", help="A kernel's name, version or id; the newest unless given.", autocompletion=completion.kernels
+        "--kernel", help="A kernel's name, version or id. Default: the newest.", autocompletion=completion.kernels
     ),
 ]
 KernelNames = Annotated[
     str | None,
     typer.Option(
         "--kernel",
-        help="A kernel's name, version or id; the newest unless given. Several, as 6.1,7.2: a verdict on each.",
+        help="A kernel's name, version or id. Default: the newest. Several, such as 6.1,7.2: a verdict on each.",
         metavar="KERNEL[,KERNEL...]",
         autocompletion=completion.kernels,
     ),
 ]
-Clock = Annotated[str | None, typer.Option("--clock", help="virtual or real; the kernel's usual one unless given.")]
-FabricName = Annotated[str, typer.Option("--fabric", help="What makes the network: netlink (our own) or mininet.")]
+ClockName = Annotated[str | None, typer.Option("--clock", help="virtual or real. Default: the kernel's usual clock.")]
+FabricName = Annotated[
+    str, typer.Option("--fabric", help="What builds the network: netlink (the lab's own code) or mininet.")
+]
 Repeat = Annotated[
-    int, typer.Option("--repeat", help="How many times to run each trial. In virtual time all give the same bytes.")
+    int,
+    typer.Option(
+        "--repeat", help="Run each trial N times. In virtual time all repeats give the same bytes.", min=1, metavar="N"
+    ),
 ]
 Begun = Annotated[
     float | None,
-    typer.Option(help="Say how long it took since then, in seconds since 1970.", metavar="SECONDS"),
+    typer.Option(help="Print the time since then, in seconds since 1970.", metavar="SECONDS", hidden=True),
 ]
-Seeds = Annotated[
+SeedNumbers = Annotated[
     str | None,
     typer.Option(
         "--seeds",
-        help="Run with several seeds and say which verdicts depend on them: 10 (as many, from --seed on), or 1-5.",
+        help="Run with several seeds and show which verdicts depend on them: 10 (ten seeds, from --seed on), or 1-5.",
         metavar="N | FIRST-LAST",
     ),
 ]
@@ -96,15 +85,30 @@ Reports = Annotated[
         metavar="FORMAT=FILE",
     ),
 ]
-Jobs = Annotated[int | None, typer.Option(help="Trials to run at once in virtual time; one per core unless given.")]
-Seconds = Annotated[float, typer.Option(help="Give a trial up after so many seconds of wall-clock time.")]
-Stall = Annotated[float, typer.Option(help="Seconds of CPU without progress in virtual time that count as a hang.")]
+Jobs = Annotated[
+    int | None,
+    typer.Option(help="How many trials run at once in virtual time. Default: one for each core.", min=1, metavar="N"),
+]
+Seconds = Annotated[float, typer.Option(help="End a trial after this wall-clock time.", min=0, metavar="SECONDS")]
+Stall = Annotated[
+    float,
+    typer.Option(
+        help="End a trial after this much CPU time without progress in virtual time.", min=0, metavar="SECONDS"
+    ),
+]
+Trust = Annotated[
+    bool,
+    typer.Option(
+        "--trust",
+        help="Compile sources and kernel patches even if this machine cannot confine the compiler.",
+    ),
+]
 
 
 def named_seeds(seeds: str | None, first: int) -> Sequence[int] | None:
-    """Return the seeds that the option names; None where it is not given. Raises InputError."""
+    """Return the seeds that the option names, or None without the option. Raises InputError."""
     if seeds is None:
         return None
-    from lab.usecases.seeding import parse
+    from lab.app.seeding import parse
 
     return parse(seeds, first)

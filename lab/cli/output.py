@@ -1,4 +1,4 @@
-"""Print answers: one JSON document, or a table that fits 80 columns."""
+"""Print answers as one JSON document, or as a table of 80 columns."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from lab.base import terminal
+
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
@@ -17,23 +19,23 @@ Json = Annotated[bool, typer.Option("--json", help="Print the answer as one JSON
 
 
 def answer(plain: Any, shown: Callable[[], RenderableType], as_json: bool) -> None:
-    """Print what a command found out: `plain` as JSON, or what `shown` makes of it for a person, a text as it is."""
+    """Print a command's answer: `plain` as JSON, or the result of `shown` for a person. A text is printed unchanged."""
     if as_json:
         emit(plain)
     elif isinstance(found := shown(), str):
-        print(found)  # not wrapped: a program may take a file's name from it
+        terminal.write(found)  # not wrapped, because a program may read a file's name from it
     else:
         show(found)
 
 
 def emit(plain: Any) -> None:
-    """Print `plain` as the one JSON document on standard output; a number that is not finite is null there."""
+    """Print `plain` as the only JSON document on standard output. Numbers that are not finite become null."""
     json.dump(_finite(plain), sys.stdout, indent=1, allow_nan=False)
     print()
 
 
 def _finite(plain: Any) -> Any:
-    """Return the same with None for what JSON has no number for: the upper bound of a ratio to what may be zero."""
+    """Return `plain` with None for infinite numbers, which JSON does not have, like a bound of a ratio to zero."""
     if isinstance(plain, dict):
         return {key: _finite(value) for key, value in plain.items()}
     if isinstance(plain, list | tuple):
@@ -42,12 +44,10 @@ def _finite(plain: Any) -> Any:
 
 
 def show(what: RenderableType) -> None:
-    """Print `what` on standard output, as wide as the terminal; 80 columns elsewhere."""
-    from rich.console import Console  # a twelfth of a start, and JSON needs none of it
-
-    Console(width=None if sys.stdout.isatty() else 80, highlight=False).print(what)
+    """Print `what` on standard output, with the terminal's width, or 80 columns elsewhere."""
+    terminal.console(width=None if sys.stdout.isatty() else 80, highlight=False).print(what)
 
 
 def say(text: str) -> None:
     """Print a remark for a person on standard error."""
-    print(text, file=sys.stderr)
+    terminal.write(text, sys.stderr)

@@ -10,19 +10,17 @@ from rich.console import Group, RenderableType
 from rich.padding import Padding
 from rich.text import Text
 
-from lab.api import stored
+from lab.app import stored
+from lab.cli.viewer import show_packets
 from lab.report import bars, text
-from lab.viewer import show_packets
 
 if TYPE_CHECKING:
     from lab.report.claim import Claim
     from lab.report.claims import Claims
 
-__all__ = ["packets", "render"]
-
 
 def render(claims: Claims) -> RenderableType:
-    """Return the claims, one below the other; those of a whole article after what was found in it."""
+    """Return the claims, one below the other. The claims of a whole article follow the article's answer."""
     return Group(*_parts(claims))
 
 
@@ -46,7 +44,7 @@ def _claim(claim: Claim) -> Iterator[RenderableType]:
 
 
 def _why(claim: Claim) -> Text:
-    """Return what decides the verdict, or explains it; how far an explanation goes stands before the colon."""
+    """Return the reason or the explanation of the verdict. An explanation's grade is before the colon."""
     said = text.unmarked(claim.why)
     if claim.grade and said.startswith(f"{claim.grade} "):
         return Text.assemble((f"Why ({claim.grade}): ", "bold"), said.removeprefix(f"{claim.grade} "))
@@ -54,8 +52,8 @@ def _why(claim: Claim) -> Text:
 
 
 def packets(claim: str, arm: str | None, results: Path) -> int:
-    """Show the capture of an arm, the first one that has any unless named; return the program's exit status.
+    """Show the capture of an arm (default: the first arm with one), and return the program's exit status.
 
-    Raises InputError when no trial of it left a capture, MachineError without a program that shows one.
+    Raises InputError if no trial of the arm left a capture, MachineError if no program can show it.
     """
     return show_packets(stored.capture_file(claim, arm, results))

@@ -1,4 +1,4 @@
-"""Show what `lab verify` found."""
+"""Show the results of `lab verify`."""
 
 from __future__ import annotations
 
@@ -8,27 +8,25 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from lab.app.verification import Verification
 from lab.errors import InputError
-from lab.usecases.verification import Verification
-
-__all__ = ["part", "render"]
 
 _COLOURS = {"differs": "red", "damaged": "red", "not repeated": "magenta"}
 
 
 def part(text: str) -> float:
-    """Return the part that '5%' is. Raises InputError."""
+    """Return the share that a text like '5%' means. Raises InputError."""
     try:
         percent = float(text.removesuffix("%"))
     except ValueError:
         percent = 0.0
     if not 0 < percent <= 100:
-        raise InputError(f"--sample {text}: write a part of the trials, as 5%")
+        raise InputError(f"--sample {text}: write a percentage of the trials, like 5%")
     return percent / 100
 
 
 def render(found: Verification) -> RenderableType:
-    """Show a line for each trial that should be identical and is not, and a sentence on all trials."""
+    """Return a line for each trial that should be identical but is not, and a sentence on all trials."""
     table = Table(box=None, show_header=False, pad_edge=False)
     for trial in found.checked:
         if trial.outcome in _COLOURS:
@@ -41,8 +39,8 @@ def render(found: Verification) -> RenderableType:
     if promised:
         parts.append(f"all {same} trials identical" if same == promised else f"{same} of {promised} identical")
     if left:
-        parts.append(f"{left} hashed again, not run")
+        parts.append(f"{left} hashed again but not run")
     if real:
-        parts.append(f"{real} ran in real time, where no two runs are the same")
+        parts.append(f"{real} ran in real time, in which no two runs are the same")
     said = Text("; ".join(parts), "bold")
     return Group(table, said) if table.rows else said

@@ -1,1 +1,1 @@
-"""Compare two records of the same trial: whether their bytes are equal, and what their packets do differently."""
+"""Compare two records of the same trial: whether their bytes are equal, and which packets differ."""

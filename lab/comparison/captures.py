@@ -10,29 +10,28 @@ from lab.comparison.packets import PacketDifference, first_packet_difference
 from lab.metric.capture import Capture
 from lab.record.record import Record
 
-__all__ = ["PacketChange", "Sameness", "captured", "together"]
-
 Sameness = Literal["identical", "same", "differ"]
 
 
 @dataclass(frozen=True, slots=True)
 class PacketChange:
-    """Say how the packets of two records compare.
+    """Describe how the packets of two records compare.
 
-    `said` is "identical" when every capture is the same to the byte; "same" when they differ only in what chance
-    decides, which `first_packet_difference` leaves out; "differ" when packets differ; None when no capture can tell.
+    `said` is "identical" if every capture is the same to the byte, "same" if captures differ only in random values,
+    which `first_packet_difference` ignores, "differ" if packets differ, and None without a capture of packets.
     """
 
     said: Sameness | None
     capture: str = ""  # the file that differs
-    divergence: PacketDifference | None = None  # where in that file
+    divergence: PacketDifference | None = None  # the first difference in that file
 
 
 def captured(base: Record, new: Record) -> PacketChange:
-    """Compare the packets of two records of one trial; when several captures differ, report the first by name.
+    """Return how the packets of two records of one trial compare. If several captures differ, report the first by name.
 
-    In real time no two runs have the same packets, so they say nothing of a kernel. Nor does a capture without TCP that
-    differs in bytes, or one that only one side has. Raises RecordError, CaptureError.
+    In real time, no two runs have the same packets, so packets show nothing about a kernel. The same holds for a
+    capture without TCP that differs in bytes, and for a capture that only one side has. Raises RecordError,
+    CaptureError.
     """
     if new.trial.clock != "virtual":
         return PacketChange(None)
@@ -51,7 +50,7 @@ def captured(base: Record, new: Record) -> PacketChange:
 
 
 def together(trials: Iterable[PacketChange]) -> PacketChange:
-    """Sum up all of a case's trials: the first that differs, or what holds for every one."""
+    """Return the summary of all of a case's trials: the first that differs, else what holds for all of them."""
     found = {each.said: each for each in reversed([*trials])}
     order: tuple[Sameness | None, ...] = ("differ", None, "same", "identical")
     return next((found[said] for said in order if said in found), PacketChange(None))

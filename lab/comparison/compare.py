@@ -7,19 +7,18 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal, get_args
 
 from lab.comparison.captures import PacketChange, captured, together
+from lab.comparison.emulation import difference
 from lab.comparison.identity import ByteDifference, byte_differences
 from lab.comparison.shift import Shift, corrected
-from lab.errors import LabError
+from lab.errors import InputError
 from lab.record.record import Record
 from lab.spec.case import CaseKey
 from lab.verdict import Result, Verdict
 from lab.verdict.judged import JudgedClaim
 
-__all__ = ["INTEREST", "CaseChange", "Change", "ClaimChange", "Incomparable", "compare"]
+INTEREST = 0.005  # the smallest relative change of a figure that matters, by default
 
-INTEREST = 0.005  # the smallest relative change of a figure that matters, unless another is declared
-
-# From what weighs most to nothing. Only a claim has a changed verdict.
+# The most important first. Only a claim can have a changed verdict.
 Change = Literal[
     "verdict changed",
     "figure moved",
@@ -32,36 +31,39 @@ Change = Literal[
 ]
 
 
-class Incomparable(LabError):
-    """Two records are not of the same trial: another experiment, network or seed."""
+class Incomparable(InputError):
+    """Raised for records of different trials: the experiment, the network or the seed differs."""
 
 
 @dataclass(frozen=True)
 class CaseChange:
-    """Compare one arm at one point, then and now."""
+    """Compares one arm at one point on two kernels."""
 
     base: Result
     new: Result
     identical: bool
-    files: tuple[ByteDifference, ...]  # outputs that differ, each where it first does in one of the trials
-    packets: PacketChange  # in virtual time, what the captures say
+    files: tuple[ByteDifference, ...]  # the outputs that differ, each with its first difference
+    packets: PacketChange  # in virtual time, how the captures compare
     real_time: bool = False
     is_apart: bool = (
         False  # in real time: whether the two sides ran at different times, so the machine may have drifted
     )
-    is_chance: bool = False  # whether another draw (a repeat in real time, a seed) gives another figure
-    shift: Shift | None = None  # where chance has a part, both samples compared; None: there is nothing to compare
+    emulators: str = ""  # in real time: why figures cannot be compared, because the sides' emulators differ
+    is_chance: bool = False  # whether a different draw (a repeat in real time, a seed) gives a different figure
+    shift: Shift | None = None  # for a random figure: both samples compared; None: there is nothing to compare
     interest: float = INTEREST
 
     @property
     def change(self) -> Change:
-        """Say in a few words what changed in this case. A claim's verdict is another matter."""
+        """Return the change of this case in a few words. The change of a claim's verdict is not part of it."""
         if self.identical:
             return "identical"
-        if self.is_spoilt:
+        if self.is_disturbed:
             return "undecided"
+        if self.emulators:
+            return "cannot tell"
         if any(result.verdict and result.verdict.kind == "skipped" for result in (self.base, self.new)):
-            return "cannot tell"  # one side did not run it: its kernel's variant is missing, say
+            return "cannot tell"  # one side did not run it, for example because its kernel's variant is missing
         if (self.base.measured is None) != (self.new.measured is None):
             return "figure moved"
         if not self.was_compared:
@@ -77,23 +79,28 @@ class CaseChange:
 
     @property
     def has_same_packets(self) -> bool:
-        """Say whether a capture shows that no packet differs, and the figure is exactly the same."""
+        """Return whether a capture has the same packets, and the figure is exactly the same."""
         return self.packets.said in ("identical", "same") and self.base.measured == self.new.measured
 
     @property
     def was_compared(self) -> bool:
-        """Say whether both sides have a record of the same trial."""
+        """Return whether both sides have a record of the same trial."""
         return self.identical or bool(self.files or self.packets.said)
 
     @property
     def is_skipped(self) -> bool:
-        """Say whether neither side ran it, because the kernel's variant is missing, say."""
+        """Return whether neither side ran it, for example because the kernel's variant is missing."""
         verdicts = [result.verdict for result in (self.base, self.new)]
         return not self.was_compared and all(verdict and verdict.kind == "skipped" for verdict in verdicts)
 
     @property
     def ratio(self) -> float | None:
-        """Return the figures' ratio, new over base, by the estimator that suits; None when there is none."""
+        """Return the figures' ratio, new over base, with the estimator for random or for exact figures.
+
+        Return None if a side has no figure, or if the figures cannot be compared.
+        """
+        if self.emulators:
+            return None
         if self.shift:
             return self.shift.ratio.number if self.shift.ratio else None
         then, now = self.base.measured, self.new.measured
@@ -104,26 +111,26 @@ class CaseChange:
         return now.number / then.number if then.number else None
 
     @property
-    def is_spoilt(self) -> bool:
-        """Say whether the machine was too slow on either side: in real time, that says nothing about a kernel."""
+    def is_disturbed(self) -> bool:
+        """Return whether the machine was too slow on either side. In real time, that shows nothing about a kernel."""
         verdicts = [result.verdict for result in (self.base, self.new)]
         return self.real_time and any(verdict and verdict.kind == "invalid" for verdict in verdicts)
 
     @property
     def is_judged_anew(self) -> bool:
-        """Say whether the case's own verdict differs by more than chance: a small step may cross a bound."""
+        """Return whether the case's own verdict differs, and not by chance. A small step may cross a bound."""
         then, now = self.base.verdict, self.new.verdict
         if then is None or now is None or then.kind == now.kind or "skipped" in (then.kind, now.kind):
             return False
-        return not self.is_spoilt and (self.shift is None or self.shift.is_significant)
+        return not self.is_disturbed and not self.emulators and (self.shift is None or self.shift.is_significant)
 
     @property
     def _is_far(self) -> bool:
-        """Say whether the exact figures differ by more than what matters."""
+        """Return whether the exact figures differ by more than `interest`."""
         return self.base.measured != self.new.measured and (self.ratio is None or abs(self.ratio - 1) > self.interest)
 
     def plain(self) -> dict[str, Any]:
-        """Return this for JSON."""
+        """Return the fields for JSON."""
         sides = {"base": self.base, "new": self.new}
         where = self.packets.divergence
         divergence = (
@@ -148,6 +155,7 @@ class CaseChange:
             "chance": self.is_chance,
             "shift": self.shift.plain() if self.shift else None,
             "apart": self.is_apart,
+            "not_compared": self.emulators or None,
             "identical": self.identical,
             "packets": self.packets.said,
             "divergence": divergence,
@@ -157,7 +165,7 @@ class CaseChange:
 
 @dataclass(frozen=True)
 class ClaimChange:
-    """Compare a claim, then and now."""
+    """Compares a claim on two kernels."""
 
     claim: str
     kernels: tuple[str, str]  # their names
@@ -167,10 +175,10 @@ class ClaimChange:
 
     @property
     def change(self) -> Change:
-        """Sum up in a few words what changed: what weighs most of its cases, unless the verdict did by itself.
+        """Return the claim's change in a few words: a changed verdict, else the most important change of its cases.
 
-        A verdict that differs by no more than chance cannot tell, nor can a claim that a side has no record of, unless
-        its trials failed there alone. What neither side ran does not count.
+        A verdict that may differ by chance is undecided. So is a claim without a record on one side, unless its trials
+        failed only there. Cases that neither side ran do not count.
         """
         another = self.base.kind != self.new.kind and "skipped" not in (self.base.kind, self.new.kind)
         if another and any(case.is_judged_anew for case in self.cases):
@@ -183,12 +191,12 @@ class ClaimChange:
 
     @property
     def was_compared(self) -> bool:
-        """Say whether both sides have records of it."""
+        """Return whether both sides have records of the claim."""
         return any(case.was_compared for case in self.cases)
 
     @property
     def lacking(self) -> tuple[tuple[str, Verdict], ...]:
-        """Return each side that has no record of the claim: its kernel, and the verdict that says why."""
+        """Return each side without a record of the claim: its kernel, and the verdict with the reason."""
         sides = (
             (self.kernels[0], self.base, [case.base for case in self.cases]),
             (self.kernels[1], self.new, [case.new for case in self.cases]),
@@ -197,16 +205,16 @@ class ClaimChange:
 
     @property
     def has_changed(self) -> bool:
-        """Return whether a verdict or a figure changed, by more than chance."""
+        """Return whether a verdict or a figure changed, and not by chance."""
         return self.change in ("verdict changed", "figure moved")
 
     @property
     def is_open(self) -> bool:
-        """Return whether nobody can tell: the samples are too few, or the machine was too slow."""
+        """Return whether the comparison is undecided: the samples are too few, or the machine was too slow."""
         return self.change in ("undecided", "cannot tell")
 
     def plain(self) -> dict[str, Any]:
-        """Return this for JSON."""
+        """Return the fields for JSON."""
         return {
             "claim": self.claim,
             "change": self.change,
@@ -219,10 +227,11 @@ class ClaimChange:
 def compare(
     base: Iterable[JudgedClaim], new: Iterable[JudgedClaim], interest: float = INTEREST
 ) -> tuple[ClaimChange, ...]:
-    """Say what changed in every claim that both sides were asked for. Raises Incomparable, RecordError, CaptureError.
+    """Return the comparison of every claim that both sides should have run.
 
-    Of some claims a side may have no record, because its trials failed, say. `interest` is the smallest relative change
-    of a figure that matters. All tests are corrected for one another.
+    A side may have no record of some claims, for example because its trials failed. `interest` is the smallest relative
+    change of a figure that matters. The tests are corrected for their number. Raises Incomparable, RecordError,
+    CaptureError.
     """
     then = {judged.declared.id: judged for judged in base}
     pairs = ((then[each.declared.id], each) for each in new if each.declared.id in then)
@@ -246,17 +255,17 @@ def _claim(base: JudgedClaim, new: JudgedClaim, interest: float) -> ClaimChange:
 
 
 def _check(base: JudgedClaim, new: JudgedClaim) -> None:
-    """Make sure that trials differ only in their kernel and in what follows from it. Raises Incomparable otherwise."""
+    """Raise Incomparable unless the trials differ only in their kernel and its consequences."""
     if base.declared.source_sha256 != new.declared.source_sha256:
-        raise Incomparable(f"{new.declared.id}: the experiment changed in between: run both with the same file")
+        raise Incomparable(f"{new.declared.id}: the experiment changed in between: run both sides with the same file")
     then = {_name(record): record for record in base.records}
     for record in new.records:
         other = then.get(_name(record))
         for what in ("network", "workload", "probes", "middleboxes", "clock") if other else ():
             if getattr(record.trial, what) != getattr(other.trial, what):  # type: ignore[union-attr]
-                raise Incomparable(f"{new.declared.id}: {record.trial.arm} ran with another {what}")
+                raise Incomparable(f"{new.declared.id}: {record.trial.arm} ran with a different {what}")
     if then and new.records and not then.keys() & {_name(record) for record in new.records}:
-        raise Incomparable(f"{new.declared.id}: no trial in common: was it run with another seed?")
+        raise Incomparable(f"{new.declared.id}: no trial in common: was it run with a different seed?")
 
 
 def _cases(base: JudgedClaim, new: JudgedClaim, interest: float) -> Iterator[CaseChange]:
@@ -268,6 +277,7 @@ def _cases(base: JudgedClaim, new: JudgedClaim, interest: float) -> Iterator[Cas
         pairs = _pairs(base.records, new.records, key)
         real_time = any(record.trial.clock == "real" for _, record in pairs)
         then, batches = before[key], {record.batch for pair in pairs for record in pair}
+        emulators = next(filter(None, (difference(first.trial, second.trial) for first, second in pairs)), "")
         case = CaseChange(
             base=then,
             new=result,
@@ -276,27 +286,29 @@ def _cases(base: JudgedClaim, new: JudgedClaim, interest: float) -> Iterator[Cas
             packets=together(captured(*pair) for pair in pairs),
             real_time=real_time,
             is_apart=real_time and (len(batches) > 1 or "" in batches),
+            emulators=emulators if real_time else "",
             is_chance=real_time or not chancy.isdisjoint((key, others[key])) or _varies(then) or _varies(result),
             interest=interest,
         )
-        settled = case.identical or case.has_same_packets or not (then.measured and result.measured)
+        settled = case.identical or case.has_same_packets or bool(case.emulators)
+        settled = settled or not (then.measured and result.measured)
         if case.is_chance and not settled:
             case = replace(case, shift=Shift.between(then.sample.numbers, result.sample.numbers))
         yield case
 
 
 def _varies(result: Result) -> bool:
-    """Say whether seeds gave different figures."""
+    """Return whether seeds gave different figures."""
     return len({*result.sample.numbers}) > 1
 
 
 def _interval(result: Result) -> dict[str, Any]:
-    """Return how sure a side's figure is, for JSON."""
+    """Return the uncertainty of a side's figure, for JSON."""
     return {name: result.plain()[name] for name in ("low", "high", "coverage", "valid", "repeats")}
 
 
 def _files(pairs: Iterable[tuple[Record, Record]]) -> tuple[ByteDifference, ...]:
-    """List every output that differs in one of the trials, by name, with where it differs in the first of them."""
+    """Return every output that differs in one of the trials, by name, with its difference in the first of them."""
     found: dict[str, ByteDifference] = {}
     for pair in pairs:
         for each in byte_differences(*pair):

@@ -1,25 +1,31 @@
-"""Say whether two records of one trial are the same to the byte, and if not, where they differ."""
+"""Compare two records of one trial byte by byte, and find their first difference.
+
+The comparison uses the records' hashes. `require_whole` checks that the files still have these hashes.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import os
+from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from lab.errors import InputError
 from lab.record.record import Record
 
-__all__ = ["ByteDifference", "byte_differences", "first_byte_difference"]
-
 _CHUNK = 1 << 20
+_NONE = object()
+_NAMED = 5  # the most files that a message names
 
 
 @dataclass(frozen=True, slots=True)
 class ByteDifference:
-    """Name an output that is not the same, and the first byte that differs."""
+    """Names an output that differs, and its first different byte."""
 
     output: str
-    offset: int | None  # from 0; the shorter file's length if it begins the other; None: only one record has the output
+    offset: int | None  # from 0; at most the shorter file's length; None: only one record has the output
 
     def __str__(self) -> str:
         return f"{self.output} is missing on one side" if self.offset is None else f"{self.output}, byte {self.offset}"
@@ -29,13 +35,47 @@ class ByteDifference:
         return {"file": self.output, "byte": self.offset}
 
 
-def first_byte_difference(first: Record, second: Record) -> ByteDifference | None:
-    """Say where two records first differ, outputs by name; None when every output is the same. Raises RecordError."""
-    return next(byte_differences(first, second), None)
+def require_whole(records: Iterable[Record]) -> None:
+    """Hash every file of these records. Raises InputError with the names of altered files."""
+    found = list(records)
+    with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:  # hashing releases Python's global lock
+        faults = [
+            f"{record.folder / fault.file} {fault.what}"
+            for record, some in zip(found, pool.map(Record.faults, found), strict=True)
+            for fault in some
+        ]
+    if faults:
+        more = f", and {len(faults) - _NAMED} more" if len(faults) > _NAMED else ""
+        raise InputError(
+            f"nothing was compared: {', '.join(faults[:_NAMED])}{more} (`lab store fsck` lists every such file)"
+        )
+
+
+def first_difference(first: Record, second: Record) -> str:
+    """Return the first difference of two records of one trial: in their outputs, their environment or their validity.
+
+    Return "" if all of that is the same. Raises RecordError.
+    """
+    for difference in byte_differences(first, second):
+        return str(difference)
+    if first.environment != second.environment:
+        place = _place(first.environment, second.environment)
+        return f"record.json, environment{place}"
+    return "record.json, invalid" if first.invalid != second.invalid else ""
+
+
+def _place(first: Any, second: Any) -> str:
+    """Return the path of the first value that differs, from the outermost key inwards."""
+    place = ""
+    while isinstance(first, dict) and isinstance(second, dict):
+        name = next(name for name in sorted({*first, *second}) if first.get(name, _NONE) != second.get(name, _NONE))
+        place += f".{name}"
+        first, second = first.get(name), second.get(name)
+    return place
 
 
 def byte_differences(first: Record, second: Record) -> Iterator[ByteDifference]:
-    """Yield where each output that differs does so, by name. Raises RecordError."""
+    """Yield the first difference of each output that differs, by name. Raises RecordError."""
     for name in sorted({*first.outputs, *second.outputs}):
         if name not in first.outputs or name not in second.outputs:
             yield ByteDifference(name, None)

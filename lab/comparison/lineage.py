@@ -1,4 +1,4 @@
-"""Follow claims over all kernels that a store has records of: the verdict on each, and what changed in between."""
+"""Follow claims over all kernels of a store's records: the verdict on each kernel, and the changes between them."""
 
 from __future__ import annotations
 
@@ -6,35 +6,33 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from lab import version
+from lab.base import version
 from lab.comparison.compare import ClaimChange, Incomparable, compare
 from lab.record.record import Record, RecordError
 from lab.spec.loaded import Commit
 from lab.verdict.judged import JudgedClaim, judge_stored
 
-__all__ = ["Lineage", "Step", "follow"]
-
 
 @dataclass(frozen=True)
-class Step:
-    """Say what changed from one kernel to the next one, in the cases that count; in all of them where none does."""
+class LineageStep:
+    """Describes the changes from one kernel to the next, in the cases that count, or in all cases if none counts."""
 
-    change: ClaimChange | None  # None: the two cannot be compared
-    commits: tuple[Commit, ...]  # those between the two that are known to have changed the claim
+    change: ClaimChange | None  # None: the two kernels cannot be compared
+    commits: tuple[Commit, ...]  # the commits between the two that are known to have changed the claim
 
 
 @dataclass(frozen=True)
 class Lineage:
-    """A lineage is one claim on several kernels, the oldest first."""
+    """Holds one claim on several kernels, the oldest first."""
 
     claims: tuple[JudgedClaim, ...]
-    steps: tuple[Step, ...]  # from each to the next
+    steps: tuple[LineageStep, ...]  # from each to the next
 
 
 def follow(judged: Iterable[JudgedClaim], records: Iterable[Record], folder: Path | None) -> dict[str, Lineage]:
-    """Return id -> lineage of these claims, of those that there are records of on other kernels, too.
+    """Return id -> lineage of these claims, for the claims that also have records on other kernels.
 
-    Predictions are kept in `folder`. Raises RecordError, CaptureError.
+    It keeps predictions in `folder`. Raises RecordError, CaptureError.
     """
     known = {claim.declared.id: claim for claim in judged}
     others = _by_kernel(known, records)
@@ -43,13 +41,13 @@ def follow(judged: Iterable[JudgedClaim], records: Iterable[Record], folder: Pat
         claims = {record.trial.claim for record in having}
         experiments = [claim.declared for name, claim in known.items() if name in claims]
         for claim in judge_stored(experiments, having, folder):
-            if claim.kernel:  # its records are those of the experiment as it stands
+            if claim.kernel:  # its records are of the experiment in its present form
                 found[claim.declared.id].append(claim)
     return {name: _lineage(sorted(each, key=_age)) for name, each in found.items() if len(each) > 1}
 
 
 def _by_kernel(known: Mapping[str, JudgedClaim], records: Iterable[Record]) -> dict[str, list[Record]]:
-    """Return kernel -> the records of these claims on it and on its variants, of kernels other than their own."""
+    """Return kernel -> the records of these claims on it and its variants, for kernels other than the claims' own."""
     found: dict[str, list[Record]] = {}
     for record in records:
         try:
@@ -72,15 +70,15 @@ def _lineage(claims: Sequence[JudgedClaim]) -> Lineage:
     return Lineage(tuple(claims), tuple(map(_step, claims, claims[1:])))
 
 
-def _step(base: JudgedClaim, new: JudgedClaim) -> Step:
+def _step(base: JudgedClaim, new: JudgedClaim) -> LineageStep:
     try:
         (change,) = compare([base], [new])
     except Incomparable:
-        return Step(None, ())
+        return LineageStep(None, ())
     cases = tuple(case for case in change.cases if case.new.counts) or change.cases
     counted = replace(change, cases=cases)
     changed = counted.change not in ("identical", "same packets")
-    return Step(counted, tuple(_commits(base, new)) if changed else ())
+    return LineageStep(counted, tuple(_commits(base, new)) if changed else ())
 
 
 def _commits(base: JudgedClaim, new: JudgedClaim) -> Iterable[Commit]:

@@ -1,6 +1,7 @@
 """Find the first packet that differs between two captures of the same trial on different kernels.
 
-What a seed or a kernel's own randomness decides is left out: ports, initial sequence numbers, timestamps' values.
+The comparison ignores values that depend on a seed or on a kernel's own randomness: ports, initial sequence numbers and
+the values of timestamps.
 """
 
 from __future__ import annotations
@@ -12,12 +13,11 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from lab.metric.capture import ACK, FIN, PSH, RST, SYN, Capture, Flow
+from lab.metric.capture import Capture
 from lab.metric.options import Options
+from lab.metric.packets import ACK, FIN, PSH, RST, SYN, Flow
 
-__all__ = ["PacketDifference", "first_packet_difference"]
-
-Ints: TypeAlias = npt.NDArray[Any]  # of any integer type
+_Ints: TypeAlias = npt.NDArray[Any]  # of any integer type
 
 _FLAGS = {SYN: "SYN", FIN: "FIN", RST: "RST", PSH: "PSH", ACK: "ACK", 0x20: "URG", 0x40: "ECE", 0x80: "CWR"}
 _COLUMNS = ("flow", "flags", "time_ns", "seq", "ack", "window", "payload", "header_length", "sack")
@@ -26,31 +26,31 @@ _FIELDS = ("flow", "flags", "seq", "ack", "window", "payload", "header", "option
 
 @dataclass(frozen=True, slots=True)
 class PacketDifference:
-    """Describe the first packet that differs, on either side.
+    """Describes the first packet that differs, on both sides.
 
-    `what` names the fields that differ: flags, seq, ack, window, payload, header, options and time, as "window, time".
-    It is only "flow" when the other direction's packet, or another connection's, comes first on one side: two such
-    packets have no field to compare. It is "end" when one side has no more packets.
+    `what` names the fields that differ, like "window, time": flags, seq, ack, window, payload, header, options, time.
+    It is "flow" if one side has a packet of the other direction or of a different connection here, because two such
+    packets have no fields to compare. It is "end" if one side has no more packets.
     """
 
     number: int  # counted from 1, TCP packets only
     what: str
-    base: str  # the packet in words; "" when this side has ended
+    base: str  # the packet in words; "" if this side has ended
     new: str
 
 
 @dataclass(frozen=True)
 class _Segments:
-    """Hold the TCP packets of a capture, without what is random."""
+    """Holds the TCP packets of a capture, without random values."""
 
-    columns: Mapping[str, Ints]
-    options: Mapping[int, str]  # by index, for packets whose options do not follow from the header's length
+    columns: Mapping[str, _Ints]
+    options: Mapping[int, str]  # index -> options, for packets whose header's length does not determine them
 
     def __len__(self) -> int:
         return len(self.columns["time"])
 
     def say(self, index: int) -> str:
-        """Describe a packet in one line, as tcpdump would; "" past the last one."""
+        """Return a packet in one line, in the style of tcpdump, or "" past the last packet."""
         if index >= len(self):
             return ""
         here = {name: int(column[index]) for name, column in self.columns.items()}
@@ -62,10 +62,10 @@ class _Segments:
 
 
 def first_packet_difference(base: Capture, new: Capture) -> PacketDifference | None:
-    """Find the first packet that differs, in content or in time; return None when none does.
+    """Return the first packet that differs, in content or in time, or None if none does.
 
     A packet's content is its direction, flags, payload length, window, options and its relative numbers. Its time
-    counts from the first packet, and differs from one nanosecond on, or from what the file resolves.
+    counts from the first packet, and is compared to the nanosecond, or to the file's resolution.
     """
     ours, theirs = _segments(base), _segments(new)
     common = min(len(ours), len(theirs))
@@ -84,10 +84,10 @@ def _segments(capture: Capture) -> _Segments:
     tcp = np.flatnonzero(is_tcp)
     flow, flags, time, seq, ack, window, payload, header, sack = (column[tcp] for column in columns)
     seq, ack = seq.astype(np.int64), ack.astype(np.int64)
-    first = np.zeros(len(capture.flows) + 1, np.int64)  # the first sequence number of each flow; 0 when not seen
+    first = np.zeros(len(capture.flows) + 1, np.int64)  # the first sequence number of each flow; 0 if none
     numbers, at = np.unique(flow, return_index=True)
     first[numbers] = seq[at]
-    turn = np.zeros_like(first)  # the order in which TCP flows appear, whatever else there is between them
+    turn = np.zeros_like(first)  # the order of the TCP flows' first packets, without other flows
     turn[numbers[np.argsort(at)]] = np.arange(len(numbers))
     theirs = _acknowledged(capture.flows, first, flow, np.where(flags & ACK, ack, -1))
     said = {
@@ -95,7 +95,7 @@ def _segments(capture: Capture) -> _Segments:
         for index in np.flatnonzero((flags & SYN != 0) | sack).tolist()
     }
     options = np.zeros(len(tcp), np.int64)
-    options[[*said]] = [hash(text) for text in said.values()]  # 64 bits: a collision is out of the question
+    options[[*said]] = [hash(text) for text in said.values()]  # 64 bits, so that a collision is practically impossible
     relative = {
         "time": time - (time[0] if len(time) else 0),
         "flow": turn[flow],
@@ -110,10 +110,10 @@ def _segments(capture: Capture) -> _Segments:
     return _Segments(relative, said)
 
 
-def _acknowledged(flows: Sequence[Flow], first: Ints, flow: Ints, ack: Ints) -> Ints:
-    """Return for each flow the number from which its ACKs count (-1 in `ack`: there is none).
+def _acknowledged(flows: Sequence[Flow], first: _Ints, flow: _Ints, ack: _Ints) -> _Ints:
+    """Return for each flow the number from which its ACKs count. In `ack`, -1 means no ACK.
 
-    That is the first number of the other direction, or of the flow's own ACKs when the capture has no other direction.
+    That is the first number of the other direction, or of the flow's own ACKs if the capture has no other direction.
     """
     known = {each: number for number, each in enumerate(flows)}
     reverse = np.array([known.get(each.reverse, -1) for each in flows], np.int64)
@@ -121,12 +121,12 @@ def _acknowledged(flows: Sequence[Flow], first: Ints, flow: Ints, ack: Ints) -> 
     numbers, at = np.unique(flow[acks], return_index=True)
     own = np.zeros(len(flows), np.int64)
     own[numbers] = ack[acks[at]]
-    theirs: Ints = np.where(reverse >= 0, first[reverse], own)
+    theirs: _Ints = np.where(reverse >= 0, first[reverse], own)
     return theirs
 
 
 def _say(options: Options, first: int) -> str:
-    """Describe the options, without timestamps; SACK's edges count from the sequence number `first`."""
+    """Return the options in words, without timestamps. SACK's edges count from the sequence number `first`."""
     parts = [] if options.mss is None else [f"mss {options.mss}"]
     parts += [] if options.window_scale is None else [f"wscale {options.window_scale}"]
     parts += ["sackOK"] if options.sack_permitted else []

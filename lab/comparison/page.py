@@ -1,4 +1,4 @@
-"""Show in a notebook what changed between two kernels."""
+"""Show the changes between two kernels in a notebook."""
 
 from __future__ import annotations
 
@@ -15,12 +15,10 @@ from lab.report import html
 from lab.report.html import Html
 from lab.verdict import Result
 
-__all__ = ["Changes", "parting"]
-
 
 @dataclass(frozen=True, repr=False)
 class Changes:
-    """Show claims on two kernels as one table, those that changed most first."""
+    """Shows claims on two kernels as one table, the largest changes first."""
 
     changes: tuple[ClaimChange, ...]
 
@@ -31,19 +29,19 @@ class Changes:
         return len(self.changes)
 
     def __getitem__(self, claim: str) -> ClaimChange:
-        """Return a claim by its id. Raises InputError when it was not run on both kernels."""
+        """Return a claim's change by its id. Raises InputError if the claim did not run on both kernels."""
         for each in self:
             if each.claim == claim:
                 return each
         raise InputError(f"{claim} was not run on both kernels, or not asked for")
 
     def section(self, *claims: str) -> Html:
-        """Show these claims, case by case, with the first packets that differ; a remark if one was not run on both."""
+        """Return these claims, case by case, with the first packets that differ, or a remark for a missing claim."""
         known = {each.claim: each for each in self}
         return Html(*(_section(known[claim]) if claim in known else _missing(claim) for claim in claims))
 
     def sections(self) -> Html:
-        """Show all claims that are not identical, those that changed most first."""
+        """Return all claims that are not identical, the largest changes first."""
         parts = (
             f'<section id="{escape(each.claim)}">{_section(each)}</section>'
             for each in self._ordered()
@@ -52,7 +50,7 @@ class Changes:
         return Html(*parts)
 
     def causes(self) -> Html:
-        """Show in what the first packets differ, and in which claims: claims with one cause stand together."""
+        """Return a table of the fields in which first packets differ, each with its claims."""
         found = causes(self.changes)
         if not found:
             return Html("<p>No capture differs in a packet.</p>")
@@ -90,7 +88,7 @@ def _row(change: ClaimChange) -> list[str]:
 
 
 def _link(claim: str) -> str:
-    """Link to the claim's section."""
+    """Return a link to the claim's section."""
     return f'<a href="#{escape(claim)}">{escape(claim)}</a>'
 
 
@@ -118,14 +116,14 @@ def _case(case: CaseChange) -> list[str]:
 
 
 def _predicted(base: Result, new: Result) -> str:
-    """Return the change that the model, which knows both kernels' rules, predicts; a dash when it predicts none."""
+    """Return the change that the model predicts from both kernels' rules, or a dash without predictions."""
     if not (base.predicted and new.predicted and base.predicted.number):
         return html.DASH
     return html.percent(new.predicted.number / base.predicted.number - 1)
 
 
 def parting(case: CaseChange) -> str:
-    """Show the first packet that differs, else the files that do; "" in real time, where all files differ."""
+    """Return the first packet that differs, else the files that differ. In real time, where all differ, return ""."""
     arm = html.code(f"{case.new.arm} {case.new.point}".strip())
     if where := case.packets.divergence:
         lines = f"base  {where.base or 'has ended'}\nnew   {where.new or 'has ended'}"

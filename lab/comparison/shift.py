@@ -1,4 +1,4 @@
-"""Decide whether a figure that chance has a part in differs between two kernels, and when nobody can tell."""
+"""Decide whether a random figure differs between two kernels, or whether the samples are too few to tell."""
 
 from __future__ import annotations
 
@@ -6,51 +6,50 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from lab.comparison.statistics import LEVEL, MannWhitney, attainable, detectable, holm, mann_whitney, ratio
+from lab.comparison.statistics import MannWhitney, attainable, detectable, mann_whitney, ratio
 from lab.units import Value
-
-__all__ = ["Decision", "Shift", "corrected"]
+from lab.verdict.correction import LEVEL, holm
 
 Decision = Literal["figure moved", "same figures", "cannot tell"]
 
 
 @dataclass(frozen=True)
 class Shift:
-    """Compare all figures of a case on the base kernel with all on the new one."""
+    """Compares all figures of a case on the base kernel with all its figures on the new kernel."""
 
     sizes: tuple[int, int]  # how many figures each sample has
     test: MannWhitney
-    ratio: Value | None  # new over base, with its interval; None where a figure is not above 0
-    is_constant: bool  # every figure of both is the same
-    p: float | None = None  # corrected for the tests of the run; None: so few figures can show nothing
-    tests: int = 0  # how many the run has
+    ratio: Value | None  # new over base, with its interval; None if a figure is not above 0
+    is_constant: bool  # every figure of both samples is the same
+    p: float | None = None  # corrected for the number of tests in the run; None: too few figures to show anything
+    tests: int = 0  # the number of tests in the run
 
     @classmethod
     def between(cls, base: Sequence[float], new: Sequence[float]) -> Shift:
-        """Test two samples, each of at least one figure."""
+        """Return the comparison of two samples, each with at least one figure."""
         constant = len({*base, *new}) == 1
         return cls((len(base), len(new)), mann_whitney(base, new), ratio(base, new), constant)
 
     @property
     def is_testable(self) -> bool:
-        """Return whether so many figures can show a difference at all: three against three cannot."""
+        """Return whether this many figures can show a difference at all. Three against three cannot."""
         return self.test.least <= LEVEL
 
     @property
     def is_significant(self) -> bool:
-        """Return whether chance is an unlikely reason for the difference, among as many tests as the run has."""
+        """Return whether the difference is unlikely to be chance, given the number of tests in the run."""
         return self.p is not None and self.p <= LEVEL
 
     @property
     def detectable(self) -> float | None:
-        """Return the smallest relative change that such samples show in half of all cases; None: no change at all."""
+        """Return the smallest relative change that such samples show in half of all cases, or None for no change."""
         return detectable(self.ratio) if self.ratio else None
 
     def decide(self, interest: float) -> Decision:
         """Decide with `interest`, the smallest relative change that matters.
 
-        It moved when the test says so and the ratio found matters; it is the same when the whole interval, of at least
-        95 %, does not matter. Everything else is too little to tell.
+        The figure moved if the test finds a difference and the ratio matters. It is the same if no value in the
+        interval, of at least 95 %, matters. Otherwise there is too little data to tell.
         """
         found = self.ratio
         if found is None or found.low is None or found.high is None:
@@ -77,9 +76,9 @@ class Shift:
 
 
 def corrected(shifts: Sequence[Shift]) -> list[Shift]:
-    """Correct the tests of a run for one another (Holm 1979).
+    """Return the shifts with p corrected for the number of tests in the run (Holm 1979).
 
-    Those that can show nothing, whatever they find, cannot err either, and do not count (Tarone 1990).
+    Tests that cannot show a difference cannot err either, so they do not count (Tarone 1990).
     """
     tested = [shift.test.p for shift in shifts if shift.is_testable]
     found = iter(holm(tested))

@@ -1,21 +1,19 @@
-"""Show a claim on several kernels as one strip: the verdict on each, what changed in between, and by which commit."""
+"""Show a claim on several kernels as one strip: the verdict on each, the changes between them, and the commits."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from html import escape
 
-from lab.comparison.lineage import Lineage, Step
+from lab.comparison.lineage import Lineage, LineageStep
 from lab.report import html
 from lab.report.html import Html
 from lab.spec.loaded import Commit
 from lab.verdict.judged import JudgedClaim
 
-__all__ = ["strip"]
-
 
 def strip(lineage: Lineage) -> Html:
-    """Return the strip, as a list, and below it the commits that are known."""
+    """Return the strip as a list, with the known commits below."""
     first, *others = lineage.claims
     kernels = [_kernel(first), *map(_next, lineage.steps, others)]
     known = dict.fromkeys(commit for step in lineage.steps for commit in step.commits)
@@ -26,8 +24,8 @@ def strip(lineage: Lineage) -> Html:
     )
 
 
-def _next(step: Step, claim: JudgedClaim) -> str:
-    """Return what changed since the kernel before, and what became of the claim on this one."""
+def _next(step: LineageStep, claim: JudgedClaim) -> str:
+    """Return the changes since the kernel before, and the claim's verdict on this kernel."""
     kind = "moved" if step.change and step.change.has_changed else "same"
     return f'<span class="step {kind}">{"; ".join(_changes(step))} →</span> {_kernel(claim)}'
 
@@ -38,7 +36,7 @@ def _kernel(claim: JudgedClaim) -> str:
     return f'<strong title="Linux {version}">{name}</strong> {html.sign(claim.result.verdict.kind)}'
 
 
-def _changes(step: Step) -> Iterator[str]:
+def _changes(step: LineageStep) -> Iterator[str]:
     if step.change is None:
         yield "cannot be compared"
         return
@@ -49,7 +47,7 @@ def _changes(step: Step) -> Iterator[str]:
 
 
 def _commit(commit: Commit) -> str:
-    """Return a commit, and how it is known to have changed the claim."""
+    """Return a commit, and the evidence that it changed the claim."""
     return (
         f"Since {commit.since}: {html.commit(commit.commit)} <q>{escape(commit.title)}</q>. {html.prose(commit.known)}"
     )

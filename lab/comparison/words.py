@@ -1,4 +1,4 @@
-"""Say in words what was compared of a figure that chance has a part in: one sentence each, for terminals and pages."""
+"""Describe comparisons of random figures in single sentences, for terminals and pages."""
 
 from __future__ import annotations
 
@@ -8,23 +8,23 @@ from lab.comparison.compare import CaseChange, ClaimChange
 from lab.comparison.shift import Shift
 from lab.verdict import Result
 
-__all__ = ["absent", "chance"]
-
 
 def absent(change: ClaimChange) -> Iterator[str]:
-    """Yield which side has no record of a claim, and why."""
+    """Yield a sentence for each side without a record of the claim, with the reason."""
     for kernel, verdict in change.lacking:
         yield f"nothing to compare on {kernel}: {verdict.reason}"
 
 
 def chance(case: CaseChange) -> Iterator[str]:
-    """Yield why a side has no figure, how a case was tested, why nobody can tell, and what else may have changed it."""
+    """Yield why a side has no figure, how a case was tested, why it is undecided, and what else may differ."""
     name = f"{case.new.arm} {case.new.point}".strip()
     for side, result in (("base", case.base), ("new", case.new)):
         if result.verdict and result.verdict.kind == "skipped" and not case.is_skipped:
             yield f"{name}: not compared, skipped on the {side} kernel: {result.verdict.reason}"
-        if result.verdict and result.verdict.kind == "invalid" and not result.measured and not case.is_spoilt:
+        if result.verdict and result.verdict.kind == "invalid" and not result.measured and not case.is_disturbed:
             yield f"{name}: no figure on the {side} kernel: {result.verdict.reason}"
+    if case.emulators and not case.identical:
+        yield f"{name}: real time, so not compared: {case.emulators}"
     if case.shift:
         yield f"{name}: {_tested(case.shift, 'repeats' if case.real_time else 'seeds')}"
         if case.change == "cannot tell":

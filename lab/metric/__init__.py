@@ -1,10 +1,10 @@
-"""A metric turns a trial's record into a number with its unit. Metrics only read files and need no privileges."""
+"""Metrics turn a trial's record into a number with its unit. They only read files, and need no privileges."""
 
 from lab.metric.acks import ack_delay, acks_after_hole, acks_at_once, packets_per_gb, segments_per_ack
-from lab.metric.capture import Capture, CaptureError, Flow
+from lab.metric.capture import Capture, CaptureError
 from lab.metric.cpu import cpu_per_gb
 from lab.metric.flent import flent_file, flent_goodput, flent_rtt
-from lab.metric.flow import Connection, MetricError, Segments, bulk
+from lab.metric.flow import Connection, Segments, bulk
 from lab.metric.flows import (
     Shares,
     convergence_time,
@@ -29,7 +29,6 @@ from lab.metric.messages import (
     message_latency,
 )
 from lab.metric.metrics import (
-    Metric,
     acked_goodput,
     any_drops,
     bulk_goodput,
@@ -51,7 +50,7 @@ from lab.metric.metrics import (
     window_plateau,
     window_settled,
 )
-from lab.metric.paths import path_share
+from lab.metric.packets import Flow
 from lab.metric.program import program_json, program_match
 from lab.metric.queue import (
     mean_queue_delay,
@@ -66,15 +65,16 @@ from lab.metric.sack import sack_blocks
 from lab.metric.segments import fragments, header_share, largest_payload, mss_in, transfer_time
 from lab.metric.signals import marked_share, most_in_flight, retransmitted_share
 from lab.metric.sojourn import queue_delay, sojourns
-from lab.metric.steady import steady_goodput, steady_idle_share, steady_rtt
+from lab.metric.steady import long_run_goodput, steady_goodput, steady_idle_share, steady_rtt
 from lab.metric.transfers import completion_time, completion_times
+from lab.spec.metric import DeclaredMetric, MetricError
 
 __all__ = [
     "Capture",
     "CaptureError",
     "Connection",
+    "DeclaredMetric",
     "Flow",
-    "Metric",
     "MetricError",
     "RoundTrips",
     "Segments",
@@ -119,6 +119,7 @@ __all__ = [
     "largest_payload",
     "latencies",
     "lone_acks",
+    "long_run_goodput",
     "marked_share",
     "mean_queue_delay",
     "message_latency",
@@ -127,7 +128,6 @@ __all__ = [
     "of_flow",
     "packets_per_gb",
     "part_of",
-    "path_share",
     "ping_rtt",
     "program_json",
     "program_match",

@@ -1,4 +1,4 @@
-"""Measure how often, how soon and in answer to what a receiver acknowledges, from a capture at its interface.
+"""Measure how often and how soon a receiver acknowledges, and which segments, from a capture at its interface.
 
 Segments are counted as payload over MSS, because with GRO a capture shows super-packets of many segments.
 """
@@ -8,19 +8,20 @@ from __future__ import annotations
 from typing import Literal
 
 from lab.metric.arrays import Bools, Ints, np
-from lab.metric.capture import ACK, SYN, Capture
-from lab.metric.flow import Connection, MetricError, Segments, bulk
-from lab.metric.metrics import Metric, capture_of, header_lengths
+from lab.metric.capture import Capture
+from lab.metric.flow import Connection, Segments, bulk
+from lab.metric.metrics import capture_of, header_lengths
+from lab.metric.packets import ACK, SYN
 from lab.record.record import Record
+from lab.spec.metric import Measure, MetricError, measures
 from lab.units import Value
 
-__all__ = ["ack_delay", "ack_delays", "acks_after_hole", "acks_at_once", "hole", "packets_per_gb", "segments_per_ack"]
-
-AT_ONCE = 1e-3  # seconds: a jiffy, and far less than any delayed ACK waits
+AT_ONCE = 1e-3  # seconds: one jiffy, far less than the wait of any delayed ACK
 
 
-def segments_per_ack(start: float, end: float, node: str = "receiver", interface: str | None = None) -> Metric:
-    """Measure full segments per pure ACK, by the bytes that the ACKs between `start` and `end` acknowledge.
+@measures("1")
+def segments_per_ack(start: float, end: float, node: str = "receiver", interface: str | None = None) -> Measure:
+    """Measure full segments per pure ACK, from the bytes that the ACKs between `start` and `end` acknowledge.
 
     Both times are in seconds since the first data segment.
     """
@@ -35,15 +36,16 @@ def segments_per_ack(start: float, end: float, node: str = "receiver", interface
                 first, last = first if count else int(numbers[0]), int(numbers[-1])
                 count += len(numbers)
         if count < 2:
-            raise MetricError(f"there are no two ACKs between {start:g} s and {end:g} s")
+            raise MetricError(f"there are fewer than two ACKs between {start:g} s and {end:g} s")
         acked = (last - first) / full_segment(capture, connection)
         return Value(acked / (count - 1), "1")
 
     return measure
 
 
-def packets_per_gb(start: float, end: float, node: str = "receiver", interface: str | None = None) -> Metric:
-    """Count the packets that the receiver's TCP handles per GB of payload: data as GRO hands it up, and ACKs.
+@measures("1")
+def packets_per_gb(start: float, end: float, node: str = "receiver", interface: str | None = None) -> Measure:
+    """Count the packets that the receiver's TCP handles per GB of payload: data packets after GRO, and ACKs.
 
     `start` and `end` are in seconds since the first data segment.
     """
@@ -63,12 +65,13 @@ def packets_per_gb(start: float, end: float, node: str = "receiver", interface: 
     return measure
 
 
+@measures("s", by=lambda given: "mean" if given["which"] == "mean" else "median")
 def ack_delay(
     which: Literal["min", "mean", "max"], skip: int = 0, node: str = "receiver", interface: str | None = None
-) -> Metric:
-    """Measure the least, mean or longest of `ack_delays`, leaving out the first `skip` segments.
+) -> Measure:
+    """Measure the shortest, mean or longest of `ack_delays`, without the first `skip` segments.
 
-    The result is in seconds, rounded to the microsecond: the guest's clock has a grain of a quarter of that.
+    The result is in seconds, rounded to the microsecond. The guest's clock has a resolution of a quarter of that.
     """
 
     def measure(record: Record) -> Value:
@@ -80,8 +83,9 @@ def ack_delay(
     return measure
 
 
-def acks_at_once(node: str = "receiver", interface: str | None = None) -> Metric:
-    """Count the data segments that were acknowledged at once, before the first one that was not."""
+@measures("1")
+def acks_at_once(node: str = "receiver", interface: str | None = None) -> Measure:
+    """Count the data segments, from the first on, that were all acknowledged at once."""
 
     def measure(record: Record) -> Value:
         late = ack_delays(bulk(capture_of(record, node, interface))) > AT_ONCE * 1e9
@@ -90,8 +94,9 @@ def acks_at_once(node: str = "receiver", interface: str | None = None) -> Metric
     return measure
 
 
-def acks_after_hole(node: str = "receiver", interface: str | None = None) -> Metric:
-    """Count the pure ACKs that the segments behind the first hole caused, per such segment."""
+@measures("1")
+def acks_after_hole(node: str = "receiver", interface: str | None = None) -> Measure:
+    """Count the pure ACKs per segment that arrived behind the first hole."""
 
     def measure(record: Record) -> Value:
         behind, acks = hole(bulk(capture_of(record, node, interface)))
@@ -101,7 +106,7 @@ def acks_after_hole(node: str = "receiver", interface: str | None = None) -> Met
 
 
 def ack_delays(connection: Connection) -> Ints:
-    """Return the nanoseconds until each data segment of the side that opened the connection was acknowledged.
+    """Return how long each data segment of the connection's opener waited for its acknowledgement, in nanoseconds.
 
     An ACK that carries data counts as well. Segments that were never acknowledged are left out.
     """
@@ -114,9 +119,9 @@ def ack_delays(connection: Connection) -> Ints:
 
 
 def hole(connection: Connection) -> tuple[Ints, Ints]:
-    """Return (data segments, ACKs) of the first hole: the rows of `forward` that arrived behind it before it was
-    filled, and the rows of `back` that asked for the missing bytes meanwhile.
+    """Return (data segments, ACKs) of the first hole, as rows of `forward` and `back`.
 
+    The data segments arrived behind the hole before it was filled. The ACKs requested the missing bytes meanwhile.
     Raises MetricError when everything came in order, or the hole was never filled.
     """
     ahead, back = connection.forward, connection.back

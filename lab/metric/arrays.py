@@ -1,6 +1,6 @@
-"""Give numpy, and names for its arrays, to all that reads records: numpy is imported where a first array is made.
+"""Provide numpy, and names for its array types, to all modules that read records. The first use imports numpy.
 
-Experiments name metrics before their guest can start, and what they name need not wait for a tenth of a start.
+Experiments import metrics before their guest starts. Importing numpy then would take a tenth of the start-up time.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 else:
 
     class _Numpy:
-        """Stands for the module until it is used."""
+        """Stands in for the module until its first use."""
 
         def __getattr__(self, name: str) -> Any:
             found = getattr(import_module("numpy"), name)
@@ -29,4 +29,4 @@ else:
             return found
 
     np = _Numpy()
-    Ints = Bools = Floats = DType = object  # for annotations alone
+    Ints = Bools = Floats = DType = object  # for annotations only

@@ -1,4 +1,4 @@
-"""Read a pcap file into numpy columns, millions of packets per second: all of it, or piece by piece."""
+"""Read a pcap file into numpy columns, whole or in pieces, at millions of packets per second."""
 
 from __future__ import annotations
 
@@ -13,10 +13,8 @@ from lab.errors import LabError
 from lab.metric.arrays import Bools, Ints, np
 from lab.metric.census import Census
 from lab.metric.options import Options
-from lab.metric.packets import ACK, FIN, PSH, RST, SYN, TCP, UDP, Flow, Packets
+from lab.metric.packets import Flow, Packets
 from lab.metric.pcap import GLOBAL, Records
-
-__all__ = ["ACK", "FIN", "PSH", "RST", "SYN", "TCP", "UDP", "Capture", "CaptureError", "Flow"]
 
 _MAGIC = {  # the file's first word, little endian: byte order of the headers, nanoseconds per fraction
     0xA1B2C3D4: ("<", 1000),
@@ -29,13 +27,13 @@ _BLOCK = 1 << 15  # packets read at a time
 
 
 class CaptureError(LabError):
-    """The file is not a capture that can be read."""
+    """Raised if a file is not a readable capture."""
 
 
 class _Column(Generic[_T]):
-    """This descriptor gives a column of the whole capture, read when it is first asked for.
+    """A descriptor for a column of the whole capture, which it reads on first use.
 
-    The property of `Packets` that has its name says what is in it.
+    The property of `Packets` with the same name describes the column.
     """
 
     def __set_name__(self, owner: type[Capture], name: str) -> None:
@@ -47,12 +45,12 @@ class _Column(Generic[_T]):
 
 
 class Capture:
-    """A capture gives the packets of an Ethernet pcap file in columns, in file order.
+    """Holds the packets of an Ethernet pcap file in columns, in file order.
 
-    A column has one entry per packet, 0 where the packet has no such field or the snap length cut it off. If the end of
-    the file cuts the last packet short, that packet is left out. Whole columns take memory, `blocks` hardly any.
+    A column has one entry per packet: 0 if the packet has no such field, or the snap length cut it off. If the file
+    ends within the last packet, that packet is left out. Whole columns take memory; `blocks` takes hardly any.
 
-    Raises CaptureError when the file is not an Ethernet pcap.
+    Raises CaptureError if the file is not an Ethernet pcap.
     """
 
     time_ns = _Column[Ints]()
@@ -85,7 +83,7 @@ class Capture:
             raise CaptureError(f"{path}: {getattr(error, 'strerror', None) or 'empty'}") from error
         magic, *_, link = struct.unpack("<6I", self._bytes[:GLOBAL]) if len(self._bytes) >= GLOBAL else (0, 0)
         if magic not in _MAGIC:
-            raise CaptureError(f"{path}: not a pcap file (pcapng is not read)")
+            raise CaptureError(f"{path}: not a pcap file (pcapng is not supported)")
         self._order, self._fraction = _MAGIC[magic]
         (link,) = struct.unpack_from(self._order + "I", self._bytes, GLOBAL - 4)
         if link & 0xFFFF != 1:
@@ -97,7 +95,7 @@ class Capture:
         return len(self._records)
 
     def blocks(self) -> Iterator[Packets]:
-        """Yield all packets, in pieces: few enough at a time for what is made of them to stay in the CPU's cache."""
+        """Yield all packets, in blocks that fit into the CPU's cache."""
         for positions in self._records.windows():
             for start in range(0, len(positions), _BLOCK):
                 yield self._packets(positions[start : start + _BLOCK])
@@ -109,7 +107,7 @@ class Capture:
         return table.reader(self).__arrow_c_stream__(requested_schema)
 
     def options(self, packet: int) -> Options:
-        """Return all TCP options of the packet at that index, as far as they were captured."""
+        """Return the captured TCP options of the packet at that index."""
         return self._packets(np.array([self._records[packet]])).options(0)
 
     @property
@@ -119,11 +117,11 @@ class Capture:
 
     @cached_property
     def census(self) -> Census:
-        """Return the flows, and what there is to know of each."""
+        """Return the flows with their properties."""
         return Census.of(self.blocks())
 
     def columns(self, *names: str) -> tuple[Ints, ...]:
-        """Return these columns, as long as the capture. Those that were not asked for before are read in one pass."""
+        """Return these columns of the whole capture. Columns that were not read before are read in one pass."""
         lacking = [name for name in names if name not in self._columns]
         if lacking:
             census = self.census if "flow" in lacking else None

@@ -1,4 +1,4 @@
-"""Take stock of the flows of a capture in one pass: which there are, and from where each one counts."""
+"""List the flows of a capture in one pass, with the first sequence numbers of each."""
 
 from __future__ import annotations
 
@@ -9,24 +9,22 @@ from lab.metric.arrays import Bools, Ints, np
 from lab.metric.options import Options
 from lab.metric.packets import ACK, SYN, Flow, Packets
 
-__all__ = ["Census"]
-
 
 @dataclass(frozen=True, slots=True)
 class Census:
-    """A census holds the distinct flows of a capture, in order of first appearance, and facts of those of TCP."""
+    """Holds the distinct flows of a capture, in order of first appearance, and properties of the TCP flows."""
 
     flows: tuple[Flow, ...]
-    keys: tuple[int, ...]  # what the packets of each have as their `key`
-    known: dict[int, int]  # key -> index into `flows`; -1 for what is no flow
-    carried: Ints  # bytes of each one's TCP payload
-    first_seq: dict[int, int]  # by index, as all here: the first sequence number, as sent
-    first_ack: dict[int, int]  # the first acknowledgement number, as sent
-    syns: dict[int, Options]  # of the first SYN
+    keys: tuple[int, ...]  # the `key` of each flow's packets
+    known: dict[int, int]  # key -> index into `flows`; -1 for packets without a flow
+    carried: Ints  # bytes of each flow's TCP payload
+    first_seq: dict[int, int]  # index -> the first sequence number, as sent
+    first_ack: dict[int, int]  # index -> the first acknowledgement number, as sent
+    syns: dict[int, Options]  # index -> the options of the first SYN
 
     @classmethod
     def of(cls, blocks: Iterable[Packets]) -> Census:
-        """Look at all packets once."""
+        """Return the census of these packets, in one pass."""
         taken = _Taken()
         for packets in blocks:
             taken.count(packets)
@@ -34,22 +32,22 @@ class Census:
         return cls(flows, keys, taken.known, taken.carried, taken.first_seq, taken.first_ack, taken.syns)
 
     def number(self, flow: Flow) -> int | None:
-        """Return a flow's index; None where there is no such flow."""
+        """Return a flow's index, or None if there is no such flow."""
         return self.flows.index(flow) if flow in self.flows else None
 
     def syn(self, flow: Flow) -> Options | None:
-        """Return the options of a flow's first SYN; None without any."""
+        """Return the options of a flow's first SYN, or None if there is no SYN."""
         number = self.number(flow)
         return None if number is None else self.syns.get(number)
 
     def numbers(self, packets: Packets) -> Ints:
-        """Return the index into `flows`; -1 without IP."""
+        """Return each packet's index into `flows`, or -1 without IP."""
         keys, inverse = np.unique(packets.key, return_inverse=True)
         return np.array([self.known[key] for key in keys.tolist()], np.int32)[inverse]
 
 
 class _Taken:
-    """This is a census while it is taken."""
+    """Collects a census, block by block."""
 
     def __init__(self) -> None:
         self.flows: list[Flow] = []
@@ -87,7 +85,7 @@ class _Taken:
         return np.array([self.known[key] for key in keys.tolist()], np.int32)[inverse]
 
     def _firsts(self, number: Ints, where: Bools, seen: Mapping[int, object]) -> list[tuple[int, int]]:
-        """Return (flow, its first packet of those) for flows that were not seen with one before."""
+        """Return (flow, its first packet in `where`) for each flow that is not in `seen`."""
         new = np.ones(len(self.flows) + 1, bool)
         new[[*seen]] = False
         rows = np.flatnonzero(where & new[number])

@@ -1,7 +1,7 @@
-"""Extract one TCP connection from a capture: what was sent, acknowledged and in flight, over time.
+"""Extract one TCP connection from a capture: data sent, acknowledged and in flight, over time.
 
-Sequence numbers are unwrapped to 64 bits, relative to the first one seen, so that 10 s at 10 Gbit/s stay in order.
-A connection may be longer than memory holds: what goes over its parts, one by one, needs no more for a longer one.
+Sequence numbers are unwrapped to 64 bits, relative to the first one seen, so that 10 s at 10 Gbit/s stay in order. A
+connection may be larger than the memory: code that reads its parts one by one uses constant memory.
 """
 
 from __future__ import annotations
@@ -11,25 +11,19 @@ from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Any
 
-from lab.errors import LabError
 from lab.metric.arrays import Bools, Floats, Ints, np
-from lab.metric.capture import ACK, FIN, RST, SYN, TCP, Capture, Flow
+from lab.metric.capture import Capture
 from lab.metric.census import Census
-from lab.metric.packets import Packets
+from lab.metric.packets import ACK, FIN, RST, SYN, TCP, Flow, Packets
+from lab.spec.metric import MetricError
 
-__all__ = ["Bools", "Connection", "Floats", "MetricError", "Part", "Segments", "bulk"]
-
-_NOTHING = -(1 << 63)  # the highest number of what was never sent
-_KEPT = 1 << 22  # packets of a capture whose connection stays in memory
-
-
-class MetricError(LabError):
-    """The record does not hold what the metric needs."""
+_NOTHING = -(1 << 63)  # the highest number before anything was sent
+_KEPT = 1 << 22  # captures with at most this many packets stay in memory
 
 
 @dataclass(frozen=True)
 class Segments:
-    """Segments are one direction of a connection: one row per segment, in capture order."""
+    """Holds one direction of a connection, with one row per segment in capture order."""
 
     packet: Ints  # index in the capture
     time_ns: Ints
@@ -39,14 +33,14 @@ class Segments:
     window: Ints  # in bytes: scaled, except in a SYN (RFC 7323 2.2)
     payload: Ints
     header_length: Ints
-    reached: int = _NOTHING  # the highest `end` of the segments before these
+    reached: int = _NOTHING  # the highest `end` of earlier segments
 
     def __len__(self) -> int:
         return len(self.packet)
 
     @cached_property
     def end(self) -> Ints:
-        """Return the sequence number after the segment; SYN and FIN count one each."""
+        """Return the sequence number after each segment. SYN and FIN count one each."""
         ends: Ints = self.seq + self.payload + (self.flags & SYN > 0) + (self.flags & FIN > 0)
         return ends
 
@@ -57,19 +51,19 @@ class Segments:
 
     @cached_property
     def data(self) -> Bools:
-        """Return whether the segment carries payload."""
+        """Return whether each segment carries payload."""
         carries: Bools = self.payload > 0
         return carries
 
     @cached_property
     def pure_ack(self) -> Bools:
-        """Return whether the segment does nothing but acknowledge."""
+        """Return whether each segment only acknowledges."""
         pure: Bools = (self.payload == 0) & (self.flags & (SYN | FIN | RST | ACK) == ACK)
         return pure
 
     @cached_property
     def retransmitted(self) -> Bools:
-        """Return whether the segment repeats payload of an earlier one, in part or whole."""
+        """Return whether each segment repeats payload of an earlier segment, in part or whole."""
         before = np.concatenate(([self.reached], self.highest[:-1]))
         again: Bools = self.data & (self.seq < before[: len(self)])
         return again
@@ -79,12 +73,12 @@ _COLUMNS = [each.name for each in fields(Segments) if each.name != "reached"]
 
 
 @dataclass(frozen=True)
-class Part:
-    """A part of a connection has the segments of both directions from one stretch of the capture."""
+class ConnectionPart:
+    """Holds a connection's segments, in both directions, from one part of the capture."""
 
     forward: Segments
     back: Segments
-    acked_before: int | None = None  # the highest number that `back` acknowledged in earlier parts; None without any
+    acked_before: int | None = None  # the highest number that `back` acknowledged in earlier parts, or None
 
     @cached_property
     def acked(self) -> Ints:
@@ -94,9 +88,7 @@ class Part:
 
     @cached_property
     def inflight(self) -> Ints:
-        """Return the bytes in flight after each segment of `forward`, as its sender saw them if the capture was taken
-        there.
-        """
+        """Return the bytes in flight after each segment of `forward`. They are right in the sender's own capture."""
         last = np.searchsorted(self.back.packet, self.forward.packet)
         known = np.concatenate(([self.acked_before or 0], self.acked))[last]
         return np.where(known >= 0, self.forward.highest - np.maximum(known, 0), 0)
@@ -104,31 +96,31 @@ class Part:
 
 @dataclass(frozen=True)
 class Connection:
-    """A connection has two directions: `forward` carries more payload, `back` acknowledges it."""
+    """Reads a connection's two directions: `forward` carries more payload, and `back` acknowledges it."""
 
     capture: Capture
     flow: Flow  # forward
 
-    def parts(self) -> Iterator[Part]:
-        """Yield the connection in parts, in the order of the capture; those of a small capture are read once."""
+    def parts(self) -> Iterator[ConnectionPart]:
+        """Yield the connection in parts, in the order of the capture. A small capture is read only once."""
         return iter(self._few) if len(self.capture) <= _KEPT else self._read()
 
     @cached_property
-    def _few(self) -> tuple[Part, ...]:
+    def _few(self) -> tuple[ConnectionPart, ...]:
         return tuple(self._read())
 
-    def _read(self) -> Iterator[Part]:
+    def _read(self) -> Iterator[ConnectionPart]:
         reader = _Reader(self.capture, self.flow)
         return (reader.part(packets) for packets in self.capture.blocks())
 
     @cached_property
     def forward(self) -> Segments:
-        """Return all segments of the direction that carries more."""
+        """Return all segments of the direction that carries more payload."""
         return _joined([part.forward for part in self.parts()])
 
     @cached_property
     def back(self) -> Segments:
-        """Return all segments of the direction that acknowledges."""
+        """Return all segments of the direction that acknowledges it."""
         return _joined([part.back for part in self.parts()])
 
     @cached_property
@@ -148,9 +140,9 @@ class Connection:
 
     @property
     def start_ns(self) -> int:
-        """Return when the first segment with payload was captured.
+        """Return the time of capture of the first segment with payload.
 
-        Raises MetricError when none was.
+        Raises MetricError if there is none.
         """
         if self._first_data is None:
             raise MetricError(f"the connection {_name(self.flow)} carries no payload")
@@ -158,7 +150,7 @@ class Connection:
 
     @cached_property
     def end_ns(self) -> tuple[int | None, int | None]:
-        """Return when the last segment of either direction was captured, `forward` and `back`; None without any."""
+        """Return the times of capture of the last segments of `forward` and `back`, or None for a direction."""
         last: list[int | None] = [None, None]
         for part in self.parts():
             for way, segments in enumerate((part.forward, part.back)):
@@ -167,9 +159,9 @@ class Connection:
 
     @cached_property
     def acked_ns(self) -> tuple[int, int] | None:
-        """Return when the last ACK was captured, and when the first one that acknowledged all that was acknowledged.
+        """Return the times of capture of the last ACK, and of the first ACK with the highest acknowledged number.
 
-        None when there is no ACK.
+        Return None if there is no ACK.
         """
         last = done = None
         most = -1
@@ -183,7 +175,7 @@ class Connection:
         return None if last is None or done is None else (last, done)
 
     def goodput(self, start_ns: int, end_ns: int) -> float:
-        """Return the bits per second acknowledged between two times."""
+        """Return the goodput between two times, in bits per second acknowledged."""
         low, high = self._acked_at(np.array([start_ns, end_ns]))
         return float(8e9 * (high - low) / (end_ns - start_ns))
 
@@ -204,7 +196,7 @@ class Connection:
         return (edges[:-1] - self.start_ns) / 1e9, counts[0], counts[1]
 
     def idle_share(self, start_ns: int, end_ns: int, gap_ns: int) -> float:
-        """Return the share of a period that lies in gaps longer than `gap_ns` between data segments."""
+        """Return the share of a period in gaps longer than `gap_ns` between data segments."""
         idle, last = 0, start_ns
         for part in self.parts():
             times = part.forward.time_ns[part.forward.data]
@@ -216,9 +208,9 @@ class Connection:
         return float(idle / (end_ns - start_ns))
 
     def handshake_ns(self) -> int:
-        """Return the time from SYN to SYN-ACK, which at the side that opens is the RTT.
+        """Return the time from SYN to SYN-ACK, in ns. At the side that opens the connection it is the RTT.
 
-        Raises MetricError when the handshake was not captured.
+        Raises MetricError if the handshake was not captured.
         """
         syns: dict[str, tuple[int, bool]] = {}  # the first SYN of either direction: its time, whether it acknowledges
         for part in self.parts():
@@ -234,14 +226,14 @@ class Connection:
 
     @cached_property
     def _first_data(self) -> tuple[int, int] | None:
-        """Return when the first segment with payload was captured, and its sequence number."""
+        """Return the time of capture and the sequence number of the first segment with payload."""
         for part in self.parts():
             for row in np.flatnonzero(part.forward.data)[:1].tolist():
                 return int(part.forward.time_ns[row]), int(part.forward.seq[row])
         return None
 
     def _bytes(self, acked: Ints) -> Ints:
-        """Return how many bytes of payload numbers acknowledge."""
+        """Return how many bytes of payload these acknowledgement numbers cover."""
         counted: Ints = np.clip(acked - (self._first_data[1] if self._first_data else 0), 0, self.payload_bytes)
         return counted
 
@@ -257,9 +249,9 @@ class Connection:
 
 
 def bulk(capture: Capture, port: int | None = None) -> Connection:
-    """Return the connection that carries the most payload; of those with a server on `port`, where that is given.
+    """Return the connection that carries the most payload, of those with a server on `port` if it is given.
 
-    Raises MetricError when the capture holds no such TCP connection.
+    Raises MetricError if the capture holds no such TCP connection.
     """
     census = capture.census
     eligible = [
@@ -273,7 +265,7 @@ def bulk(capture: Capture, port: int | None = None) -> Connection:
 
 
 class _Reader:
-    """Reads both directions of a connection from one block of packets after another."""
+    """Reads both directions of a connection from successive blocks of packets."""
 
     def __init__(self, capture: Capture, flow: Flow) -> None:
         census = capture.census
@@ -292,30 +284,30 @@ class _Reader:
         ]
         self._acked: int | None = None
 
-    def part(self, packets: Packets) -> Part:
-        """Return what the next packets of the capture hold of the connection."""
+    def part(self, packets: Packets) -> ConnectionPart:
+        """Return the connection's part of the capture's next packets."""
         forward, back = (way.segments(packets, self.packets) for way in self._ways)
         self.packets += len(packets)
-        part = Part(forward, back, self._acked)
+        part = ConnectionPart(forward, back, self._acked)
         self._acked = int(part.acked[-1]) if len(back) else self._acked
         return part
 
 
 def _origin(census: Census, way: int | None, other: int | None) -> int:
-    """Return the first sequence number of one direction, or what the other acknowledges if none was captured."""
+    """Return a direction's first sequence number, or the first acknowledged one if no segment was captured."""
     if way is not None and way in census.first_seq:
         return census.first_seq[way]
     return census.first_ack.get(other, 0) if other is not None else 0
 
 
 class _Unwrapped:
-    """Gives the distances from `origin` of numbers modulo 2^32, each within 2^31 of the one before it."""
+    """Unwraps numbers modulo 2^32 to distances from `origin`. Each number is within 2^31 of the one before."""
 
     def __init__(self, origin: int) -> None:
         self._last, self._distance = origin, 0
 
     def next(self, numbers: Ints) -> Ints:
-        """Return those of the numbers that come next."""
+        """Return the distances of the next numbers."""
         steps = np.diff(numbers.astype(np.uint32), prepend=np.uint32(self._last))
         found = self._distance + np.cumsum(steps.view(np.int32), dtype=np.int64)
         if len(found):
@@ -327,14 +319,14 @@ class _Unwrapped:
 class _Way:
     """Reads one direction."""
 
-    key: int | None  # of its packets; None where there are none
+    key: int | None  # of its packets; None without any
     seq: _Unwrapped
     ack: _Unwrapped
     shift: int
     reached: int = _NOTHING
 
     def segments(self, packets: Packets, first: int) -> Segments:
-        """Return what is among packets of which the first is number `first` of the capture."""
+        """Return the connection's segments among packets. The first packet has number `first` in the capture."""
         own = (
             packets.tcp & (packets.key == np.uint64(self.key)) if self.key is not None else np.zeros(len(packets), bool)
         )

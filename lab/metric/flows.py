@@ -1,46 +1,33 @@
-"""Measure workloads that ran side by side (`lab.workload.Flows`): each by itself, and how they shared the network.
+"""Measure workloads that ran side by side (`Flows`): each on its own, and how they shared the network.
 
-Times are in seconds since the first of them started. What a flow got is what its receiver took, by samples of tcp_info
-(`lab.probe.TcpInfo`) at either end.
+Times are in seconds since the first flow started. Without times, a figure is about the long run (`lab.spec.steady`).
+A flow's goodput counts what its receiver took, from samples of tcp_info (`lab.guest.probe.TcpInfo`) at either end.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from msgspec import structs
 
-from lab import outputs
+from lab.guest import outputs
+from lab.guest.trial import Trial
 from lab.metric import tcp_info
 from lab.metric.arrays import Floats, Ints, np
-from lab.metric.flow import MetricError
-from lab.metric.metrics import Metric, Way
+from lab.metric.metrics import Way
 from lab.record.record import Output, Record, RecordError
-from lab.record.trial import Trial
-from lab.units import Rate, Value
-
-__all__ = [
-    "Shares",
-    "convergence_time",
-    "flow_goodput",
-    "flow_share",
-    "flows_of",
-    "jain_index",
-    "of_flow",
-    "part_of",
-    "shares_of",
-    "total_goodput",
-    "utilisation",
-]
+from lab.spec.metric import Measure, MetricError, measures
+from lab.spec.steady import Course, OverTime
+from lab.units import Duration, Rate, Value
 
 
-class Part(Record):
-    """Shows one of several workloads of a trial as if it had run by itself.
+class _Part(Record):
+    """Shows one of a trial's workloads as if it had run alone.
 
-    Its own outputs have their usual names, and what was watched is that of all; `port` tells whose packets are its own.
+    The workload's own outputs have their usual names, beside the outputs that all share. `port` identifies its packets.
     """
 
     def __init__(self, whole: Record, name: str) -> None:
@@ -50,35 +37,35 @@ class Part(Record):
 
     @property
     def trial(self) -> Trial:
-        """The trial's inputs, with this one for its workload."""
+        """The trial's inputs, with this workload as the only one."""
         trial = self._whole.trial
         own = next(flow["workload"] for flow in trial.workload["flows"] if flow["name"] == self._name)
         return structs.replace(trial, workload=own)
 
     @property
     def outputs(self) -> dict[str, Output]:
-        """The files that its workload left, and those of all."""
+        """The files that the workload left, and those that all share."""
         start, found = f"{self._name}/", self._whole.outputs
         shared = {name: output for name, output in found.items() if "/" not in name}
         return shared | {name.removeprefix(start): each for name, each in found.items() if name.startswith(start)}
 
     def path(self, name: str) -> Path:
-        """Return the path of the output `name`: its own, or that of all. Raises RecordError when there is neither."""
+        """Return the path of the output `name`: the workload's own, else the shared one. Raises RecordError if none."""
         own = f"{self._name}/{name}"
         return self._whole.path(own if own in self._whole.outputs else name)
 
 
 @dataclass(frozen=True)
 class Shares:
-    """Shares are what flows got over time: of each, by its name, the bytes that its receiver had taken by then."""
+    """Holds the bytes that each flow's receiver had taken, over time, by the flow's name."""
 
-    starts: Mapping[str, float]  # in seconds, as all times here
+    starts: Mapping[str, float]  # in seconds, like all times here
     taken: Mapping[str, tuple[Floats, Ints]]  # (times, bytes)
 
     def goodput(self, name: str, start: float, end: float) -> float:
-        """Return the bits per second that a flow got between two times: 0 before it starts, and once it has ended.
+        """Return a flow's goodput between two times, in bits per second: 0 before it starts and after it ends.
 
-        Raises MetricError when nothing was sampled until then.
+        Raises MetricError if the samples end before `end`.
         """
         if end > self.end:
             raise MetricError(f"the flows were sampled for {self.end:.3g} s, not until {end:g} s")
@@ -87,7 +74,7 @@ class Shares:
         return float(8 * (high - low) / (end - start))
 
     def goodputs(self, start: float, end: float) -> Floats:
-        """Return what each flow got, in their order."""
+        """Return each flow's goodput, in the order of the flows."""
         return np.array([self.goodput(name, start, end) for name in self.taken])
 
     def over_time(self, name: str, bin_seconds: float) -> tuple[Floats, Floats]:
@@ -98,65 +85,73 @@ class Shares:
 
     @property
     def end(self) -> float:
-        """Return when the last sample was taken."""
+        """Return the time of the last sample."""
         return max(float(times[-1]) for times, _ in self.taken.values())
 
     @property
     def all_end(self) -> float:
-        """Return when the first of the flows had ended, by its last sample."""
+        """Return the time of the earliest of all flows' last samples: until then, all flows ran."""
         return min(float(times[-1]) for times, _ in self.taken.values())
 
 
-def of_flow(name: str, metric: Metric) -> Metric:
-    """Measure one of several workloads by the metric that it would have by itself."""
+@measures()
+def of_flow(name: str, metric: Measure) -> Measure:
+    """Measure one of several workloads with the metric that it would have alone."""
     return lambda record: metric(part_of(record, name))
 
 
-def flow_goodput(name: str, start: float, end: float) -> Metric:
-    """Measure the goodput of one flow between two times."""
-    return lambda record: Value(shares_of(record).goodput(name, start, end), "bit/s")
+@measures("bit/s")
+def flow_goodput(name: str, start: float | None = None, end: float | None = None) -> Measure:
+    """Measure the goodput of one flow."""
+    return OverTime(lambda record: _course(record, "bit/s", lambda all_, *when: all_.goodput(name, *when)), start, end)
 
 
-def flow_share(name: str, start: float, end: float) -> Metric:
-    """Measure the share of all goodput that one flow got between two times."""
+@measures("1")
+def flow_share(name: str, start: float | None = None, end: float | None = None) -> Measure:
+    """Measure one flow's share of the goodput of all flows."""
 
-    def measure(record: Record) -> Value:
-        shares = shares_of(record)
-        total = shares.goodputs(start, end).sum()
+    def share(shares: Shares, low: float, high: float) -> float:
+        total = float(shares.goodputs(low, high).sum())
         if not total:
-            raise MetricError(f"no flow got anything between {start:g} and {end:g} s")
-        return Value(shares.goodput(name, start, end) / float(total), "1")
+            raise MetricError(f"no flow carried data between {low:g} and {high:g} s")
+        return shares.goodput(name, low, high) / total
 
-    return measure
-
-
-def total_goodput(start: float, end: float) -> Metric:
-    """Measure the goodput of all flows together between two times."""
-    return lambda record: Value(float(shares_of(record).goodputs(start, end).sum()), "bit/s")
+    return OverTime(lambda record: _course(record, "1", share), start, end)
 
 
-def utilisation(link: str, start: float, end: float, way: Way = "forward") -> Metric:
-    """Measure what all flows' goodput takes of a link's rate: a full link has 0.941, since headers take the rest."""
-
-    def measure(record: Record) -> Value:
-        total = shares_of(record).goodputs(start, end).sum()
-        return Value(float(total) / _rate(record, link, way), "1")
-
-    return measure
+@measures("bit/s")
+def total_goodput(start: float | None = None, end: float | None = None) -> Measure:
+    """Measure the goodput of all flows together."""
+    return OverTime(lambda record: _course(record, "bit/s", _total), start, end)
 
 
-def jain_index(start: float, end: float) -> Metric:
-    """Measure how evenly goodput was shared between two times: (sum x)^2 / (n sum x^2), 1 where all got the same.
+@measures("1")
+def utilisation(link: str, start: float | None = None, end: float | None = None, way: Way = "forward") -> Measure:
+    """Measure the goodput of all flows as a share of a link's rate. A full link has 0.941: headers take the rest."""
+
+    def course(record: Record) -> Course:
+        rate = _rate(record, link, way)
+        return _course(record, "1", lambda shares, *when: _total(shares, *when) / rate)
+
+    return OverTime(course, start, end)
+
+
+@measures("1")
+def jain_index(start: float | None = None, end: float | None = None) -> Measure:
+    """Measure how evenly goodput was shared: (sum x)^2 / (n sum x^2), which is 1 if all flows got the same.
 
     Source: Jain, Chiu and Hawe (1984).
     """
-    return lambda record: Value(_jain(shares_of(record).goodputs(start, end)), "1")
+    return OverTime(
+        lambda record: _course(record, "1", lambda shares, *when: _jain(shares.goodputs(*when))), start, end
+    )
 
 
-def convergence_time(index: float = 0.95, window: float = 1.0) -> Metric:
-    """Measure the seconds from the last start until Jain's index, over a window, is first at least this.
+@measures("s")
+def convergence_time(index: float = 0.95, window: float = 1.0) -> Measure:
+    """Measure the seconds from the last flow's start until Jain's index over `window` seconds first reaches `index`.
 
-    The metric raises MetricError when it never was while all flows ran.
+    The metric raises MetricError if the index does not reach it while all flows run.
     """
 
     def measure(record: Record) -> Value:
@@ -165,33 +160,43 @@ def convergence_time(index: float = 0.95, window: float = 1.0) -> Metric:
         for end in np.arange(last + window, shares.all_end, window / 10):
             if _jain(shares.goodputs(end - window, end)) >= index:
                 return Value(float(end) - last, "s")
-        raise MetricError(f"Jain's index over {window:g} s never was {index:g}")
+        raise MetricError(f"Jain's index over {window:g} s never reached {index:g}")
 
     return measure
 
 
 def part_of(record: Record, name: str) -> Record:
-    """Return what one of several workloads left, as if it had run by itself. Raises MetricError when it did not run."""
+    """Return the record of one of several workloads, as if it had run alone. Raises MetricError if it did not run."""
     if name not in flows_of(record):
-        raise MetricError(f"no flow '{name}': there is {', '.join(flows_of(record))}")
-    return Part(record, name)
+        raise MetricError(f"no flow '{name}': use one of {', '.join(flows_of(record))}")
+    return _Part(record, name)
 
 
 def flows_of(record: Record) -> dict[str, dict[str, int]]:
-    """Return the port and the start of every flow, in the order in which they were declared.
+    """Return the port and the start of every flow, in the order of their declaration.
 
-    Raises MetricError when the trial ran only one workload.
+    Raises MetricError if the trial ran only one workload.
     """
     if record.trial.workload["kind"] != "flows":
-        raise MetricError("the trial ran one workload alone, and no flows")
+        raise MetricError("the trial ran a single workload, not flows")
     begun: dict[str, dict[str, int]] = record.json(outputs.FLOWS)
     return {flow["name"]: begun[flow["name"]] for flow in record.trial.workload["flows"]}
 
 
-def shares_of(record: Record) -> Shares:
-    """Return what the flows got that carried data over TCP and were sampled.
+def busy_ns(record: Record) -> tuple[int, int] | None:
+    """Return (start, end), in ns, of the time in which all flows with a duration ran; None without such flows."""
+    if record.trial.workload["kind"] != "flows":
+        return None
+    begun = flows_of(record)
+    lasts = {flow["name"]: flow["workload"].get("duration") for flow in record.trial.workload["flows"]}
+    spans = [(begun[name]["start_ns"], Duration.of(each).ns) for name, each in lasts.items() if each]
+    return (max(start for start, _ in spans), min(map(sum, spans))) if spans else None
 
-    Raises MetricError when no probe sampled any.
+
+def shares_of(record: Record) -> Shares:
+    """Return the shares of all TCP flows that were sampled.
+
+    Raises MetricError if no probe sampled a flow.
     """
     begun = flows_of(record)
     zero = min(flow["start_ns"] for flow in begun.values())
@@ -202,8 +207,19 @@ def shares_of(record: Record) -> Shares:
     }
     found = {name: each for name, each in taken.items() if each is not None}
     if not found:
-        raise MetricError("no flow was sampled: probes=(TcpInfo(node='receiver'),) samples those that end there")
+        raise MetricError("no flow was sampled: add probes=(TcpInfo(node='receiver'),) for the flows that end there")
     return Shares({name: (begun[name]["start_ns"] - zero) / 1e9 for name in found}, found)
+
+
+def _course(record: Record, unit: str, figure: Callable[[Shares, float, float], float]) -> Course:
+    """Return a figure of the flows' shares over the time in which all of them ran."""
+    shares = shares_of(record)
+    begin, end = max(shares.starts.values()), shares.all_end
+    return Course(begin, end, unit, lambda low, high: figure(shares, low, high))
+
+
+def _total(shares: Shares, start: float, end: float) -> float:
+    return float(shares.goodputs(start, end).sum())
 
 
 def _samples(record: Record) -> list[tcp_info.Samples]:
@@ -212,7 +228,7 @@ def _samples(record: Record) -> list[tcp_info.Samples]:
 
 
 def _taken(samples: list[tcp_info.Samples], zero: int) -> tuple[Floats, Ints] | None:
-    """Return (times, bytes) of the flow's largest connection, as the end with the fuller account saw it."""
+    """Return (times, bytes) of the flow's largest connection, from the end that counted more bytes."""
     counts = [(each, each[name].astype(np.int64)) for each in samples for name in ("bytes_received", "bytes_acked")]
     if not counts:
         return None

@@ -1,6 +1,6 @@
-"""Measure an exchange of small writes (`lab.workload.SmallWrites`): its time, and its packets per message.
+"""Measure an exchange of small writes (`lab.guest.workload.SmallWrites`): its time, and its packets per message.
 
-Metrics raise MetricError, or RecordError, when the record does not hold what they need.
+Metrics raise MetricError or RecordError if the record does not hold the data that they need.
 """
 
 from __future__ import annotations
@@ -9,72 +9,66 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from lab import outputs
+from lab.guest import outputs
 from lab.metric.arrays import Bools, Floats, Ints, np
-from lab.metric.flow import MetricError
-from lab.metric.metrics import Metric, connection_of
+from lab.metric.metrics import connection_of
 from lab.record.record import Record
+from lab.spec.metric import Measure, MetricError, measures
 from lab.units import Value
-
-__all__ = [
-    "Counts",
-    "counts_of",
-    "data_packets",
-    "exchange_time",
-    "file_in_first",
-    "first_segment",
-    "latencies",
-    "lone_acks",
-    "message_latency",
-]
 
 
 @dataclass(frozen=True)
 class Counts:
-    """Counts hold one entry per message.
+    """Holds packet counts, with one entry per message.
 
-    An ACK belongs to the message whose bytes it acknowledges last. The handshake and the end belong to none.
+    An ACK belongs to the message of the last byte that it acknowledges. The handshake and the end belong to none.
     """
 
     client_data: Ints  # the client's data packets
     server_data: Ints  # the server's
-    client_acks: Ints  # the client's packets that only acknowledge
+    client_acks: Ints  # the client's pure ACKs
     server_acks: Ints  # the server's
     first: Ints  # payload of the client's first data packet, in bytes
 
 
 def latencies(record: Record) -> Floats:
-    """Return the seconds from each message's first write to its answer."""
+    """Return the seconds from each message's first write to the answer."""
     return np.diff(np.array(_output(record, "stamps_ns"), np.int64)).astype(np.float64) / 1e9
 
 
-def exchange_time() -> Metric:
+@measures("s")
+def exchange_time() -> Measure:
     """Measure the seconds from the first message to the last answer."""
     return lambda record: Value(float(latencies(record).sum()), "s")
 
 
-def message_latency(quantile: float = 0.5) -> Metric:
-    """Measure the seconds that a message takes: the median or another quantile."""
+@measures("s")
+def message_latency(quantile: float = 0.5) -> Measure:
+    """Measure the seconds that a message takes: the median, or a different quantile."""
     return lambda record: Value(float(np.quantile(latencies(record), quantile)), "s")
 
 
-def data_packets(node: str = "sender", interface: str | None = None) -> Metric:
+@measures("1")
+def data_packets(node: str = "sender", interface: str | None = None) -> Measure:
     """Count the client's data packets per message, and take the median."""
     return _median(lambda counts: counts.client_data, "1", node, interface)
 
 
-def lone_acks(node: str = "sender", interface: str | None = None) -> Metric:
+@measures("1")
+def lone_acks(node: str = "sender", interface: str | None = None) -> Measure:
     """Count the server's pure ACKs per message, and take the median."""
     return _median(lambda counts: counts.server_acks, "1", node, interface)
 
 
-def first_segment(node: str = "sender", interface: str | None = None) -> Metric:
+@measures("B")
+def first_segment(node: str = "sender", interface: str | None = None) -> Measure:
     """Measure the payload of each message's first data packet, and take the median."""
     return _median(lambda counts: counts.first, "B", node, interface)
 
 
-def file_in_first(node: str = "sender", interface: str | None = None) -> Metric:
-    """Return 1 if a message's first data packet has bytes of the file besides those written before it, else 0."""
+@measures("1")
+def file_in_first(node: str = "sender", interface: str | None = None) -> Measure:
+    """Return 1 if a message's first data packet also carries bytes of the file, else 0."""
     payload = first_segment(node, interface)
 
     def measure(record: Record) -> Value:
@@ -85,13 +79,13 @@ def file_in_first(node: str = "sender", interface: str | None = None) -> Metric:
 
 
 def counts_of(record: Record, node: str, interface: str | None = None) -> Counts:
-    """Count the packets of each message in the capture of `node`."""
+    """Return the packet counts of each message in the capture of `node`."""
     message, reply = (_output(record, f"{which}_bytes") for which in ("message", "reply"))
     messages = len(_output(record, "stamps_ns")) - 1
     connection = connection_of(record, node, interface)
     carried = sum(int(part.forward.payload.sum()) for part in connection.parts())
     if carried != messages * message:
-        raise MetricError(f"the capture holds {carried:,} bytes of {messages:,} messages of {message} B")
+        raise MetricError(f"the capture holds {carried:,} bytes, which are not {messages:,} messages of {message} B")
 
     def count(positions: Ints, size: int, where: Bools) -> Ints:
         """Count positions per message. They are sequence numbers past a SYN: message n starts at n x size + 1."""
@@ -112,7 +106,7 @@ def counts_of(record: Record, node: str, interface: str | None = None) -> Counts
     return Counts(client_data, server_data, client_acks, server_acks, np.concatenate(first))
 
 
-def _median(of: Callable[[Counts], Any], unit: str, node: str, interface: str | None) -> Metric:
+def _median(of: Callable[[Counts], Any], unit: str, node: str, interface: str | None) -> Measure:
     return lambda record: Value(float(np.median(of(counts_of(record, node, interface)))), unit)
 
 

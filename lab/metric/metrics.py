@@ -1,22 +1,22 @@
-"""Experiments name these metrics. Each function here makes a function from a record to a value.
+"""Define the metrics that experiments name. Each function returns a metric, which turns a record into a value.
 
-Metrics raise MetricError, or RecordError, when the record does not hold what they need.
+Metrics raise MetricError or RecordError if the record does not hold the data that they need.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
-from typing import Literal, TypeAlias
+from typing import Literal
 
-from lab import outputs
+from lab.guest import outputs
 from lab.metric import tcp_info
 from lab.metric.arrays import np
 from lab.metric.capture import Capture
-from lab.metric.flow import Connection, MetricError, bulk
+from lab.metric.flow import Connection, bulk
 from lab.metric.tools import (
     Side,
-    expert_summaries,
+    expert_repeats,
     iperf3_bits_per_second,
     iperf_bits_per_second,
     netstat_counters,
@@ -24,49 +24,28 @@ from lab.metric.tools import (
     qperf_results,
 )
 from lab.record.record import Record
+from lab.spec.metric import Measure, MetricError, measures
 from lab.units import Value
 
-__all__ = [
-    "Metric",
-    "acked_goodput",
-    "any_drops",
-    "bulk_goodput",
-    "capture_goodput",
-    "capture_of",
-    "connection_of",
-    "counted",
-    "drops",
-    "expert_retransmits",
-    "header_length",
-    "header_lengths",
-    "idle_share",
-    "iperf3_goodput",
-    "iperf_goodput",
-    "ping_rtt",
-    "qperf_goodput",
-    "retransmits",
-    "tcp_info_of",
-    "window_plateau",
-    "window_settled",
-]
-
-Metric: TypeAlias = Callable[[Record], Value]
 Way = Literal["forward", "back"]
 
-NO_GROWTH = 1e-3  # of a window: the kernel rounds its ratio of payload to memory anew, and no graph shows that
+NO_GROWTH = 1e-3  # of a window: the kernel recomputes and rounds its ratio of payload to memory, which no graph shows
 
 
-def iperf3_goodput(side: Side = "received") -> Metric:
-    """Measure the mean that iperf3's receiver or sender reports; the sender's includes what is only buffered."""
-    return lambda record: Value(iperf3_bits_per_second(record.json(outputs.IPERF3), side), "bit/s")
+@measures("bit/s")
+def iperf3_goodput(side: Side = "received") -> Measure:
+    """Measure the mean rate that iperf3's receiver or sender reports. The sender's includes data still buffered."""
+    return lambda record: Value(iperf3_bits_per_second(record.text(outputs.IPERF3), side), "bit/s")
 
 
-def iperf_goodput() -> Metric:
-    """Measure the mean that iperf 2's server reports; its client's includes what is only buffered."""
+@measures("bit/s")
+def iperf_goodput() -> Measure:
+    """Measure the mean rate that iperf 2's server reports. The client's would include data still buffered."""
     return lambda record: Value(iperf_bits_per_second(record.text(outputs.IPERF_SERVER)), "bit/s")
 
 
-def qperf_goodput() -> Metric:
+@measures("bit/s")
+def qperf_goodput() -> Measure:
     """Measure qperf's bandwidth, the "bw" of tcp_bw."""
 
     def measure(record: Record) -> Value:
@@ -78,27 +57,34 @@ def qperf_goodput() -> Metric:
     return measure
 
 
-def bulk_goodput() -> Metric:
-    """Measure our own transfer: what the receiver read after its first read, over the time from that to the last."""
+@measures("bit/s")
+def bulk_goodput() -> Measure:
+    """Measure the goodput of the lab's own transfer: bytes read after the first read, over the time since that read."""
 
     def measure(record: Record) -> Value:
         output = record.json(outputs.BULK)
         elapsed = output["last_ns"] - output["first_ns"]
         if elapsed <= 0:
-            raise MetricError("the transfer was read at once: there is no time to divide by")
+            raise MetricError("the receiver needed only one read: there is no time to divide by")
         return Value(8e9 * (output["bytes"] - output["first_bytes"]) / elapsed, "bit/s")
 
     return measure
 
 
-def ping_rtt(which: Literal["min", "max", "last"] = "min") -> Metric:
-    """Measure the least, the longest or the last round trip that ping printed, in seconds."""
+@measures("s", by=lambda given: "mean" if given["which"] == "last" else "median")
+def ping_rtt(which: Literal["min", "max", "last"] = "min") -> Measure:
+    """Measure the shortest, the longest or the last round trip that ping printed, in seconds."""
     choose: dict[str, Callable[[list[float]], float]] = {"min": min, "max": max, "last": lambda rtts: rtts[-1]}
-    return lambda record: Value(choose[which](ping_rtts(record.text(outputs.PING))), "s")
+
+    def measure(record: Record) -> Value:
+        return Value(choose[which](ping_rtts(record.text(outputs.PING))), "s")
+
+    return measure
 
 
-def drops(link: str = "path", way: Way = "forward") -> Metric:
-    """Count frames that the wire's qdiscs dropped in one direction during the trial, by `tc`'s counters."""
+@measures("1")
+def drops(link: str = "path", way: Way = "forward") -> Measure:
+    """Count frames that the wire's qdiscs dropped in one direction during the trial, from `tc`'s counters."""
 
     def count(record: Record, name: str) -> int:
         rows = [row for row in record.json(name) if (row["node"], row["direction"]) == (link, way)]
@@ -109,14 +95,16 @@ def drops(link: str = "path", way: Way = "forward") -> Metric:
     return lambda record: Value(count(record, outputs.QDISCS_AFTER) - count(record, outputs.QDISCS_BEFORE), "1")
 
 
-def any_drops(link: str = "path", way: Way = "forward") -> Metric:
+@measures("1", by="event")
+def any_drops(link: str = "path", way: Way = "forward") -> Measure:
     """Return 1 if the wire dropped frames in that direction, else 0."""
     counted = drops(link, way)
     return lambda record: Value(int(counted(record).number > 0), "1")
 
 
-def counted(name: str, node: str = "sender") -> Metric:
-    """Count how often a kernel's counter rose during the trial: 'TcpExt.TCPDSACKUndo', 'Tcp.RetransSegs'."""
+@measures("1")
+def counted(name: str, node: str = "sender") -> Measure:
+    """Measure by how much a kernel's counter rose during the trial: 'TcpExt.TCPDSACKUndo', 'Tcp.RetransSegs'."""
 
     def measure(record: Record) -> Value:
         before, after = (
@@ -129,8 +117,9 @@ def counted(name: str, node: str = "sender") -> Metric:
     return measure
 
 
-def retransmits(node: str = "sender", interface: str | None = None) -> Metric:
-    """Count the bulk connection's data segments that repeat what was sent before, as captured at `node`."""
+@measures("1")
+def retransmits(node: str = "sender", interface: str | None = None) -> Measure:
+    """Count the bulk connection's retransmitted data segments, in the capture of `node`."""
 
     def count(record: Record) -> Value:
         parts = connection_of(record, node, interface).parts()
@@ -139,23 +128,24 @@ def retransmits(node: str = "sender", interface: str | None = None) -> Metric:
     return count
 
 
-def expert_retransmits(node: str = "sender", interface: str = "eth0") -> Metric:
-    """Count the frames that Wireshark's Expert Info suspects of being a retransmission, of any kind.
+@measures("1")
+def expert_retransmits(node: str = "sender", interface: str = "eth0") -> Measure:
+    """Count the frames that Wireshark's Expert Info suspects of being retransmissions, of any kind.
 
-    A fast one, or a spurious one, is named as such too: in a line of its own, which counts the same frame again.
+    Expert Info also lists a fast or a spurious retransmission on a second line. The metric counts that frame once.
     """
 
     def measure(record: Record) -> Value:
-        summaries = expert_summaries(record.text(outputs.expert(node, interface)))
-        return Value(summaries.get("This frame is a (suspected) retransmission", 0), "1")
+        return Value(expert_repeats(record.text(outputs.expert(node, interface)))[0], "1")
 
     return measure
 
 
-def header_length(node: str = "sender", interface: str | None = None) -> Metric:
+@measures("B")
+def header_length(node: str = "sender", interface: str | None = None) -> Measure:
     """Measure the TCP header of the data segments, in bytes.
 
-    The metric raises MetricError when lengths differ.
+    The metric raises MetricError if lengths differ.
     """
 
     def measure(record: Record) -> Value:
@@ -168,17 +158,18 @@ def header_length(node: str = "sender", interface: str | None = None) -> Metric:
     return measure
 
 
-def window_plateau(node: str = "sender", interface: str | None = None) -> Metric:
-    """Measure where the receiver's advertised window stops growing, in bytes.
+@measures("B")
+def window_plateau(node: str = "sender", interface: str | None = None) -> Measure:
+    """Measure the size at which the receiver's advertised window stops growing, in bytes.
 
-    The metric raises MetricError when it still grew, by a thousandth or more, in the second half of the transfer.
+    The metric raises MetricError if the window grew by a thousandth or more in the second half of the transfer.
     """
 
     def measure(record: Record) -> Value:
         connection = connection_of(record, node, interface)
         last, largest = connection.end_ns[1], _largest_window(connection)
         if last is None or largest is None:
-            raise MetricError("the capture has no ACK, hence no window")
+            raise MetricError("the capture has no ACK, so there is no window")
         middle, reached = (connection.start_ns + last) // 2, 0
         for part in connection.parts():
             by_then = int(np.searchsorted(part.back.time_ns, middle)) + 1
@@ -192,8 +183,9 @@ def window_plateau(node: str = "sender", interface: str | None = None) -> Metric
     return measure
 
 
-def window_settled(node: str = "sender", interface: str | None = None) -> Metric:
-    """Measure when the receiver's advertised window is its largest but for a thousandth.
+@measures("s")
+def window_settled(node: str = "sender", interface: str | None = None) -> Measure:
+    """Measure when the receiver's advertised window first is within a thousandth of its largest.
 
     The time is in seconds since the first data segment.
     """
@@ -202,7 +194,7 @@ def window_settled(node: str = "sender", interface: str | None = None) -> Metric
         connection = connection_of(record, node, interface)
         largest = _largest_window(connection)
         if largest is None:
-            raise MetricError("the capture has no ACK, hence no window")
+            raise MetricError("the capture has no ACK, so there is no window")
         backs = (part.back for part in connection.parts())
         enough = (1 - NO_GROWTH) * largest
         settled = (back.time_ns[(back.window > enough) | (back.window == largest)] for back in backs)
@@ -212,8 +204,9 @@ def window_settled(node: str = "sender", interface: str | None = None) -> Metric
     return measure
 
 
-def capture_goodput(start: float, end: float, node: str = "sender", interface: str | None = None) -> Metric:
-    """Measure the bits per second that the ACKs of a capture acknowledge between two times.
+@measures("bit/s")
+def capture_goodput(start: float, end: float, node: str = "sender", interface: str | None = None) -> Measure:
+    """Measure the goodput between two times, in bits per second that a capture's ACKs acknowledge.
 
     Times are in seconds since the first data segment.
     """
@@ -226,10 +219,11 @@ def capture_goodput(start: float, end: float, node: str = "sender", interface: s
     return measure
 
 
+@measures("1")
 def idle_share(
     start: float, end: float, gap: float = 0.001, node: str = "sender", interface: str | None = None
-) -> Metric:
-    """Measure the share of the time from `start` to `end` in gaps of more than `gap` without data.
+) -> Measure:
+    """Measure the share of the time from `start` to `end` that passes in gaps of more than `gap` without data.
 
     All three are in seconds; `start` and `end` count from the first data segment.
     """
@@ -242,8 +236,9 @@ def idle_share(
     return measure
 
 
-def acked_goodput(start: float, end: float, node: str = "sender") -> Metric:
-    """Measure the bits per second acknowledged between two times, by the kernel's own count (tcp_info).
+@measures("bit/s")
+def acked_goodput(start: float, end: float, node: str = "sender") -> Measure:
+    """Measure the goodput between two times, in bits per second acknowledged, from the kernel's own count (tcp_info).
 
     Times are in seconds since the first sample.
     """
@@ -260,9 +255,9 @@ def acked_goodput(start: float, end: float, node: str = "sender") -> Metric:
 
 
 def capture_of(record: Record, node: str, interface: str | None = None) -> Capture:
-    """Return the capture of an interface; without its name, the only capture of `node`.
+    """Return the capture of an interface of `node`. Default: the only capture of `node`.
 
-    Raises MetricError when `node` has none, or several.
+    Raises MetricError if there is none, or if there are several and no interface is given.
     """
     if interface is not None:
         return Capture(record.path(outputs.capture(node, interface)))
@@ -279,7 +274,7 @@ def connection_of(record: Record, node: str, interface: str | None = None) -> Co
 
 
 def header_lengths(connection: Connection) -> dict[int, int]:
-    """Return how many data segments have a TCP header of so many bytes, from the shortest on."""
+    """Return length of the TCP header -> number of data segments, the shortest header first."""
     found: Counter[int] = Counter()
     for part in connection.parts():
         lengths, counts = np.unique(part.forward.header_length[part.forward.data], return_counts=True)
@@ -292,9 +287,9 @@ def _largest_window(connection: Connection) -> int | None:
 
 
 def tcp_info_of(record: Record, node: str) -> tcp_info.Samples:
-    """Return the samples of the connection of `node` that sent the most.
+    """Return the samples of the connection that sent the most at `node`.
 
-    Raises MetricError when the probe saw no connection.
+    Raises MetricError if the probe saw no connection.
     """
     samples = [
         each

@@ -5,12 +5,10 @@ from __future__ import annotations
 import struct
 from dataclasses import dataclass
 
-__all__ = ["Options"]
-
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """Options hold what a TCP header's options say; None, False or empty where one is absent."""
+    """Holds a TCP header's options. A missing option is None, False or empty."""
 
     mss: int | None = None  # in bytes
     window_scale: int | None = None  # the shift
@@ -20,7 +18,7 @@ class Options:
 
     @classmethod
     def parse(cls, data: bytes) -> Options:
-        """Parse the options in `data`, up to the end-of-options mark or the first that is malformed or cut off."""
+        """Return the options in `data`, up to the end-of-options mark or the first malformed or truncated option."""
         found: dict[str, object] = {}
         while data and data[0] != 0:
             if data[0] == 1:  # no operation

@@ -1,5 +1,4 @@
-"""Read packets into columns. Each is gathered when it is first asked for, by one indexing of a view of the file's
-bytes.
+"""Read packets into columns. The first use of a column reads it, with one indexing of a view of the file's bytes.
 
 Sizes come from the headers, so they hold at any snap length.
 """
@@ -16,8 +15,6 @@ from lab.metric.arrays import Bools, DType, Ints, np
 from lab.metric.options import Options
 from lab.metric.pcap import RECORD, gather
 
-__all__ = ["ACK", "FIN", "PSH", "RST", "SYN", "TCP", "UDP", "Flow", "Packets"]
-
 FIN, SYN, RST, PSH, ACK = 0x01, 0x02, 0x04, 0x08, 0x10
 TCP, UDP = 6, 17
 
@@ -26,13 +23,13 @@ _MACS = 12  # bytes before the EtherType
 _IPV4, _IPV6, _VLAN = 0x0800, 0x86DD, (0x8100, 0x88A8)
 _EXTENSIONS, _FRAGMENT = (0, 43, 60), 44  # IPv6 hop-by-hop, routing, destination options; and the fragment header
 
-# Headers that lie in one piece are gathered whole, so that the file passes through the cache once for all their fields.
+# Contiguous headers are gathered whole, so that the file passes through the cache once for all their fields.
 _HEAD = {order: [(name, order + "u4") for name in ("seconds", "fraction", "captured", "frame")] for order in "<>"}
 _SEGMENT = [
     *(("source_port", ">u2"), ("destination_port", ">u2"), ("seq", ">u4"), ("ack", ">u4")),
     *(("offset", "u1"), ("flags", "u1"), ("window", ">u2")),
 ]
-_NETWORK: DType = {  # the fields that matter, of either version of IP
+_NETWORK: DType = {  # the fields that are used, of both versions of IP
     "names": ["size", "total", "payload", "fragment", "next", "protocol"],
     "formats": ["u1", ">u2", ">u2", ">u2", "u1", "u1"],
     "offsets": [0, 2, 4, 6, 6, 9],
@@ -44,7 +41,7 @@ _DEPTH = 8  # no packet stacks more tags or extension headers than this
 
 @dataclass(frozen=True, slots=True)
 class Flow:
-    """A flow is one direction of a connection: what its packets have in common. Ports are 0 where there are none."""
+    """Identifies one direction of a connection. Ports are 0 for flows without ports."""
 
     source: str
     source_port: int
@@ -59,19 +56,19 @@ class Flow:
 
 
 class _Layers(NamedTuple):
-    version: Ints  # of IP; 0 where there is none
-    protocol: Ints  # above IP, past extension headers; -1 where there is none
+    version: Ints  # of IP; 0 without IP
+    protocol: Ints  # above IP, past extension headers; -1 without IP
     network: Ints  # position of the IP header
-    transport: Ints  # position of what it carries
+    transport: Ints  # position of the transport header
     length: Ints  # bytes from there to the end of the IP packet
-    first: Bools  # whether the transport header is here: not in a later fragment
+    first: Bools  # whether the packet has the transport header, so is not a later fragment
 
 
 class Packets:
-    """Packets give columns of the packets whose records start at `records` in a pcap file's bytes.
+    """Gives columns of the packets whose records start at `records` in a pcap file's bytes.
 
     The file's headers are in byte order `order`, and the second word of their times counts units of `fraction`
-    nanoseconds. A column has one entry per packet, 0 where the packet has no such field or the snap length cut it off.
+    nanoseconds. A column has one entry per packet: 0 if the packet has no such field, or the snap length cut it off.
     """
 
     def __init__(self, data: mmap, order: str, fraction: int, records: Ints) -> None:
@@ -103,17 +100,17 @@ class Packets:
 
     @cached_property
     def protocol(self) -> Ints:
-        """Return what IP carries, past IPv6's extension headers; -1 without IP."""
+        """Return the number of the protocol above IP, past IPv6's extension headers; -1 without IP."""
         return self._layers.protocol
 
     @cached_property
     def tcp(self) -> Bools:
-        """Return whether the packet has a TCP header, whole in the capture."""
+        """Return whether the packet has a complete TCP header in the capture."""
         return self._has(TCP, 20)
 
     @cached_property
     def udp(self) -> Bools:
-        """Return whether the packet has a UDP header, whole in the capture."""
+        """Return whether the packet has a complete UDP header in the capture."""
         return self._has(UDP, 8)
 
     @cached_property
@@ -153,13 +150,13 @@ class Packets:
 
     @cached_property
     def payload(self) -> Ints:
-        """Return the bytes above the TCP or UDP header, by the IP length."""
+        """Return the bytes of payload of TCP or UDP, computed from the IP length."""
         header = np.where(self.tcp, self.header_length, 8).astype(np.int32)
         return np.where(self.tcp | self.udp, np.maximum(self._layers.length - header, 0), 0)
 
     @cached_property
     def timestamped(self) -> Bools:
-        """Return whether the TCP timestamp option is there, laid out as RFC 7323 appendix A recommends: NOP NOP TS."""
+        """Return whether the packet has a TCP timestamp option in the layout of RFC 7323, appendix A: NOP NOP TS."""
         found: Bools = self._stamps["layout"] == 0x0101080A
         return self._holds(32) & found
 
@@ -175,7 +172,7 @@ class Packets:
 
     @cached_property
     def sack(self) -> Bools:
-        """Return whether there are SACK blocks, laid out as Linux does: NOP NOP SACK, first or after the timestamps."""
+        """Return whether the packet has SACK blocks in Linux's layout: NOP NOP SACK, first or after the timestamps."""
         offset = np.where(self.timestamped, 32, 20)
         start = self._gather(">u4", self._layers.transport + offset) >> 8
         found: Bools = start == 0x010105
@@ -226,7 +223,7 @@ class Packets:
         network = at + 2
         four = (kind == _IPV4) & (network + 20 <= self._ends)
         six = (kind == _IPV6) & (network + 40 <= self._ends)
-        whole = self._records + RECORD + self.frame - network  # of packets too long for IP's own length field
+        whole = self._records + RECORD + self.frame - network  # for packets too long for IP's length field
 
         header = self._gather(_NETWORK, network)
         size = np.where(four, header["size"] % 16 * 4, 40)
@@ -274,7 +271,7 @@ class Packets:
         return self._gather(_STAMPS, self._layers.transport + 20)
 
     def _gather(self, kind: DType, at: Ints) -> Ints:
-        """Read numpy type `kind` at these positions; if all records have it at one offset, from their copied starts."""
+        """Return values of numpy type `kind` at these positions. Equal offsets read from the records' copied starts."""
         wire = np.dtype(kind)
         offset = int(at[0] - self._records[0]) if len(at) else 0
         if offset + wire.itemsize <= _START and (at - self._records == offset).all():
@@ -304,7 +301,7 @@ def _where(condition: Bools, column: Ints) -> Ints:
 
 
 def _mixed(key: Ints, word: Ints) -> Ints:
-    """Mix `word` into `key` by Fibonacci hashing: at 64 bits, a file's few flows will not collide."""
+    """Mix `word` into `key` with Fibonacci hashing. At 64 bits, the few flows of a file will not collide."""
     key = (key ^ word.astype(np.uint64)) * np.uint64(0x9E3779B97F4A7C15)
     mixed: Ints = key ^ key >> np.uint64(32)
     return mixed

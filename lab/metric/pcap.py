@@ -10,19 +10,17 @@ from mmap import MADV_DONTNEED, PAGESIZE, mmap
 
 from lab.metric.arrays import DType, Ints, np
 
-__all__ = ["GLOBAL", "RECORD", "Records", "beginning", "gather"]
-
 GLOBAL, RECORD = 24, 16  # bytes of the file's header and of a record's
 _LONGEST = 2**18  # no packet is longer, captured or not (libpcap's MAXIMUM_SNAPLEN)
-_DAYS = 2**20  # seconds that a capture is guessed to last at most
+_DAYS = 2**20  # seconds: guesses assume that a capture lasts at most this long
 _REACH = 4096  # bytes searched for each guess
-_WALKS = 2048  # side by side: in fewer, numpy is slower than one walk
+_WALKS = 2048  # walks side by side: with fewer, numpy is slower than a single walk
 _WINDOW = 1 << 26  # bytes of the file whose records are found at a time
 _KEPT = 8  # windows
 
 
 def gather(data: mmap, kind: DType, at: Ints) -> Ints:
-    """Read numpy type `kind` at these positions, aligned or not; past the end of `data`, any value."""
+    """Return values of numpy type `kind` at these positions, aligned or not. Past the end they are arbitrary."""
     wire = np.dtype(kind)
     view: Ints = np.ndarray((max(len(data) - wire.itemsize + 1, 0),), wire, data, strides=(1,))
     if len(view) == 0:
@@ -33,16 +31,16 @@ def gather(data: mmap, kind: DType, at: Ints) -> Ints:
 
 
 class Records:
-    """Records are the positions of the record headers in a file of byte order `order` ("<" or ">").
+    """Holds the positions of the record headers in a file of byte order `order` ("<" or ">").
 
-    They are found window by window, and those of the first few windows are kept: so memory does not grow with the file.
+    It finds them window by window, and keeps those of the first few windows, so memory does not grow with the file.
     """
 
     def __init__(self, data: mmap, order: str) -> None:
         self._data, self._order = data, order
-        self._starts, self._firsts = [GLOBAL], [0]  # of the windows known so far and the next: its byte, its packet
+        self._starts, self._firsts = [GLOBAL], [0]  # the first byte and packet of each known window and the next
         self._kept: dict[int, Ints] = {}
-        self._last = -1, np.zeros(0, np.int64)  # the window that was used last, for those that are not kept
+        self._last = -1, np.zeros(0, np.int64)  # the last used window, if it is not kept
 
     def __len__(self) -> int:
         while self._starts[-1] <= len(self._data) - RECORD:
@@ -50,14 +48,14 @@ class Records:
         return self._firsts[-1]
 
     def __getitem__(self, packet: int) -> int:
-        """Return the position of one record. Raises IndexError past the last one."""
+        """Return the position of one record. Raises IndexError past the last record."""
         if not 0 <= packet < (self._firsts[-1] if packet < self._firsts[-1] else len(self)):
             raise IndexError(packet)
         number = bisect_right(self._firsts, packet) - 1
         return int(self._window(number)[packet - self._firsts[number]])
 
     def windows(self) -> Iterator[Ints]:
-        """Yield the positions, many at a time. Pages of the file that have been read are let go of."""
+        """Yield the positions, many at a time, and release the file's pages after reading them."""
         number = 0
         while self._starts[number] <= len(self._data) - RECORD:
             yield self._window(number)
@@ -84,12 +82,12 @@ class Records:
 
 
 def _positions(data: mmap, order: str, start: int) -> tuple[Ints, int]:
-    """Return the positions of the records from the one at `start` on, for a window, and where the next one starts.
+    """Return the positions of the records in the window that begins at `start`, and the start of the next window.
 
-    Each header says where the next one is. So that numpy can follow them, many walks go side by side, each from a guess
-    of where a record starts to the first header at or past the next walk's guess. The first guess is the first record.
-    If every walk ends on the next one's guess, all guesses were right; otherwise, and where it is too short for
-    guesses, the window is walked in one.
+    Each header gives the position of the next. So that numpy can follow them, many walks go side by side. Each walk
+    starts at a guessed record, and ends at the first header at or past the next walk's guess. The first guess is the
+    first record. If every walk ends exactly on the next guess, all guesses were right. Otherwise, or if the window is
+    too short for guesses, a single walk covers the window.
     """
 
     def field(at: Ints, offset: int) -> Ints:
@@ -108,7 +106,7 @@ def _positions(data: mmap, order: str, start: int) -> tuple[Ints, int]:
         return _walk(data, order, start, limit)
     found: Ints = np.array(steps, np.int64).T.ravel()
     found, end = found[found > 0], int(at[-1])
-    return found[:-1] if end > len(data) else found, end  # the file's end may cut the last packet short
+    return found[:-1] if end > len(data) else found, end  # the file may end within the last packet
 
 
 def _guesses(start: int, limit: int, field: Callable[[Ints, int], Ints]) -> Ints:
@@ -132,7 +130,7 @@ def _guesses(start: int, limit: int, field: Callable[[Ints, int], Ints]) -> Ints
         if not len(sought):
             break
     starts = np.sort(np.concatenate(found))
-    return starts[np.diff(starts, prepend=-1) > 0]  # np.unique imports numpy.ma, which takes as long as this
+    return starts[np.diff(starts, prepend=-1) > 0]  # np.unique would import numpy.ma, and take twice as long
 
 
 def _walk(data: mmap, order: str, start: int, limit: int) -> tuple[Ints, int]:
@@ -146,7 +144,7 @@ def _walk(data: mmap, order: str, start: int, limit: int) -> tuple[Ints, int]:
 
 
 def beginning(data: bytes | mmap, packets: int, length: int) -> bytes:
-    """Return a pcap file of the first packets of another, none of them captured for more than `length` bytes."""
+    """Return a pcap file with the first `packets` packets of `data`, each cut to at most `length` bytes."""
     order = "<" if data[:1] in (b"\xd4", b"\x4d") else ">"
     header = struct.Struct(order + "4I")
     parts, at = [bytes(data[:GLOBAL])], GLOBAL

@@ -1,7 +1,7 @@
-"""Measure what a program of the experiment's own said (`lab.workload.Program`): in JSON, or by a regular expression.
+"""Measure a figure in the output of an experiment's `Program`, from JSON or with a regular expression.
 
-What is in the files that it wrote, a function of the experiment's own measures: it takes the record, and
-`record.path("program/NAME")` is the file.
+To measure a file that the program wrote, write a function in the experiment. It takes the record, and
+`record.path("program/NAME")` is the file's path.
 """
 
 from __future__ import annotations
@@ -9,21 +9,19 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from lab import outputs
-from lab.metric.flow import MetricError
-from lab.metric.metrics import Metric
+from lab.guest import outputs
 from lab.record.record import Record
+from lab.spec.metric import Measure, MetricError, measures
 from lab.units import SCALES, UnitError, Value
-
-__all__ = ["program_json", "program_match"]
 
 OUTPUT = f"{outputs.PROGRAM}.out"
 
 
-def program_json(*keys: str | int, unit: str = "1", file: str = OUTPUT) -> Metric:
-    """Measure a number in a program's JSON, which `keys` lead to, in this unit: "Mbit/s", "ms", "1".
+@measures()
+def program_json(*keys: str | int, unit: str = "1", file: str = OUTPUT) -> Measure:
+    """Measure the number at the path `keys` in a program's JSON, in this unit: "Mbit/s", "ms" or "1".
 
-    Raises UnitError for a unit that there is not.
+    Raises UnitError for an unknown unit.
     """
     scale, base = _unit(unit)
 
@@ -33,7 +31,7 @@ def program_json(*keys: str | int, unit: str = "1", file: str = OUTPUT) -> Metri
             try:
                 found = found[key]
             except (KeyError, IndexError, TypeError):
-                raise MetricError(f"{file} has no {' > '.join(map(str, keys))}: '{key}' is not there") from None
+                raise MetricError(f"{file} has no {' > '.join(map(str, keys))}: '{key}' is missing") from None
         if isinstance(found, bool) or not isinstance(found, int | float):
             raise MetricError(f"{file} has no number at {' > '.join(map(str, keys))}")
         return Value(found * scale, base)
@@ -41,20 +39,21 @@ def program_json(*keys: str | int, unit: str = "1", file: str = OUTPUT) -> Metri
     return measure
 
 
-def program_match(pattern: str, unit: str = "1", file: str = OUTPUT) -> Metric:
-    """Measure the number that the pattern's group matches in what a program said, where it last does.
+@measures()
+def program_match(pattern: str, unit: str = "1", file: str = OUTPUT) -> Measure:
+    """Measure the number in the last match of the pattern's group in a program's output.
 
-    Raises UnitError for a unit that there is not, ValueError for a pattern without just one group.
+    Raises UnitError for an unknown unit, ValueError unless the pattern has exactly one group.
     """
     scale, base = _unit(unit)
     wanted = re.compile(pattern, re.MULTILINE)
     if wanted.groups != 1:
-        raise ValueError(f"the pattern '{pattern}' has {wanted.groups} groups: the number should be its one group")
+        raise ValueError(f"the pattern '{pattern}' has {wanted.groups} groups: give it exactly one, around the number")
 
     def measure(record: Record) -> Value:
         found = wanted.findall(record.text(file))
         if not found:
-            raise MetricError(f"{file} has nothing that matches '{pattern}'")
+            raise MetricError(f"nothing in {file} matches '{pattern}'")
         try:
             return Value(float(found[-1]) * scale, base)
         except ValueError:
@@ -64,7 +63,7 @@ def program_match(pattern: str, unit: str = "1", file: str = OUTPUT) -> Metric:
 
 
 def _unit(name: str) -> tuple[float, str]:
-    """Return how many base units it is, and the base unit."""
+    """Return the unit's size in base units, and the base unit."""
     for base, scales in SCALES.items():
         if name == base:
             return 1.0, base

@@ -1,35 +1,34 @@
-"""Measure what a link's queue did, from what its qdisc counted during the workload."""
+"""Measure a link's queue from its qdisc's counters during the workload."""
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable
 from statistics import fmean
-from typing import Any
+from typing import Any, TypeAlias
 
-from lab import outputs
-from lab.metric.flow import MetricError
-from lab.metric.metrics import Metric, Way
+from lab.guest import outputs
+from lab.metric.flows import busy_ns
+from lab.metric.metrics import Way
 from lab.record.record import Record
+from lab.spec.metric import Measure, MetricError, measures
+from lab.spec.steady import Course, OverTime
 from lab.units import Value
 
-__all__ = [
-    "mean_queue_delay",
-    "queue_dropped_share",
-    "queue_drops",
-    "queue_drops_since_first",
-    "queue_marked_share",
-    "queue_marks",
-]
+_Sample: TypeAlias = dict[str, Any]  # the counters that the probe `QueueState` read at one moment
 
 
-def queue_drops(link: str, way: Way = "forward") -> Metric:
-    """Count the packets that the link's queue dropped, for whatever reason."""
+@measures("1")
+def queue_drops(link: str, way: Way = "forward") -> Measure:
+    """Count the packets that the link's queue dropped, for any reason."""
     return lambda record: Value(_during(record, link, way, "drops"), "1")
 
 
-def queue_drops_since_first(link: str, seconds: float, way: Way = "forward") -> Metric:
-    """Count the packets that the link's queue dropped from its first drop until so many seconds later, that one too.
+@measures("1")
+def queue_drops_since_first(link: str, seconds: float, way: Way = "forward") -> Measure:
+    """Count the packets that the link's queue dropped from its first drop until `seconds` later, including the first.
 
-    It needs the probe `QueueState`, whose interval is how exact both moments are.
+    It needs the probe `QueueState`. The probe's interval limits the precision of both moments.
     """
 
     def measure(record: Record) -> Value:
@@ -40,68 +39,89 @@ def queue_drops_since_first(link: str, seconds: float, way: Way = "forward") -> 
             raise MetricError(f"the queue of link {link}, {way}, dropped nothing")
         until = first + round(seconds * 1e9)
         if samples[-1]["ns"] < until:
-            raise MetricError(f"the queue of link {link}, {way}, was not looked at for {seconds:g} s after a drop")
+            raise MetricError(f"the queue of link {link}, {way}, was not sampled for {seconds:g} s after a drop")
         return Value(max(each["drops"] for each in samples if each["ns"] <= until) - before, "1")
 
     return measure
 
 
-def queue_dropped_share(link: str, way: Way = "forward") -> Metric:
-    """Measure the share of the packets that came to the link's queue and were dropped there."""
+@measures("1")
+def queue_dropped_share(link: str, way: Way = "forward") -> Measure:
+    """Measure the share of packets that the link's queue dropped, of all that arrived there.
+
+    It needs the probe `QueueState`.
+    """
+
+    def dropped(part: list[_Sample]) -> float:
+        lost, passed = (part[-1][key] - part[0][key] for key in ("drops", "packets"))
+        if not lost + passed:
+            raise MetricError(f"no packet reached the queue of link {link}, {way}")
+        return float(lost / (lost + passed))
+
+    return OverTime(lambda record: _course(record, link, way, "1", dropped))
+
+
+@measures("1")
+def queue_marks(link: str, way: Way = "forward") -> Measure:
+    """Count the packets that the link's queue marked (CE) instead of dropping them."""
 
     def measure(record: Record) -> Value:
-        dropped, passed = (_during(record, link, way, key) for key in ("drops", "packets"))
-        if not dropped + passed:
-            raise MetricError(f"no packet came to the queue of link {link}, {way}")
-        return Value(dropped / (dropped + passed), "1")
+        counted = [
+            _queue(record, when, link, way).get("counted", {}).get("marks")
+            for when in (outputs.QDISCS_BEFORE, outputs.QDISCS_AFTER)
+        ]
+        if None in counted:
+            raise MetricError(f"the queue of link {link}, {way}, does not mark packets")
+        return Value(float(counted[1] - counted[0]), "1")
 
     return measure
 
 
-def queue_marks(link: str, way: Way = "forward") -> Metric:
-    """Count the packets that the link's queue marked instead (CE)."""
-    return lambda record: Value(_marks(record, link, way), "1")
+@measures("1")
+def queue_marked_share(link: str, way: Way = "forward") -> Measure:
+    """Measure the share of packets leaving the link's queue that were marked. It needs the probe `QueueState`."""
 
-
-def queue_marked_share(link: str, way: Way = "forward") -> Metric:
-    """Measure the share of the packets let go that were marked."""
-
-    def measure(record: Record) -> Value:
-        passed = _during(record, link, way, "packets")
+    def marked(part: list[_Sample]) -> float:
+        if "marks" not in part[0]:
+            raise MetricError(f"the queue of link {link}, {way}, does not mark packets")
+        passed = part[-1]["packets"] - part[0]["packets"]
         if not passed:
             raise MetricError(f"no packet passed the queue of link {link}, {way}")
-        return Value(_marks(record, link, way) / passed, "1")
+        return float((part[-1]["marks"] - part[0]["marks"]) / passed)
 
-    return measure
+    return OverTime(lambda record: _course(record, link, way, "1", marked))
 
 
-def mean_queue_delay(link: str, way: Way = "forward") -> Metric:
-    """Measure the mean wait in the link's queue by Little's law: packets there over packets a second.
+@measures("s")
+def mean_queue_delay(link: str, way: Way = "forward") -> Measure:
+    """Measure the mean wait in the link's queue with Little's law: packets in the queue over packets a second.
 
     It needs the probe `QueueState`. Packets that were dropped do not count.
     """
 
-    def measure(record: Record) -> Value:
-        samples = record.json(outputs.queue(link, way))
-        if len(samples) < 2:
-            raise MetricError(f"the queue of link {link}, {way}, was looked at fewer than twice")
-        seconds = (samples[-1]["ns"] - samples[0]["ns"]) / 1e9
-        passed = samples[-1]["packets"] - samples[0]["packets"]
+    def delay(part: list[_Sample]) -> float:
+        passed, seconds = part[-1]["packets"] - part[0]["packets"], (part[-1]["ns"] - part[0]["ns"]) / 1e9
         if not passed:
             raise MetricError(f"no packet passed the queue of link {link}, {way}")
-        return Value(fmean(sample["backlog"] for sample in samples) * seconds / passed, "s")
+        return float(fmean(sample["backlog"] for sample in part) * seconds / passed)
 
-    return measure
+    return OverTime(lambda record: _course(record, link, way, "s", delay))
 
 
-def _marks(record: Record, link: str, way: Way) -> float:
-    counted = [
-        _queue(record, when, link, way).get("counted", {}).get("marks")
-        for when in (outputs.QDISCS_BEFORE, outputs.QDISCS_AFTER)
-    ]
-    if None in counted:
-        raise MetricError(f"the queue of link {link}, {way}, does not mark packets")
-    return float(counted[1] - counted[0])
+def _course(record: Record, link: str, way: Way, unit: str, figure: Callable[[list[_Sample]], float]) -> Course:
+    """Return a figure of the samples of a queue, over the time in which all flows send."""
+    samples: list[_Sample] = record.json(outputs.queue(link, way))
+    if len(samples) < 2:
+        raise MetricError(f"the queue of link {link}, {way}, was sampled fewer than two times")
+    zero = samples[0]["ns"]
+    times = [sample["ns"] - zero for sample in samples]
+    begin, end = (each - zero for each in busy_ns(record) or (zero, samples[-1]["ns"]))
+
+    def between(low: float, high: float) -> float:
+        first, last = bisect_left(times, round(low * 1e9)), bisect_right(times, round(high * 1e9))
+        return figure(samples[max(first - 1, 0) : last])
+
+    return Course(begin / 1e9, min(end, times[-1]) / 1e9, unit, between)
 
 
 def _during(record: Record, link: str, way: Way, key: str) -> float:
@@ -110,8 +130,8 @@ def _during(record: Record, link: str, way: Way, key: str) -> float:
 
 
 def _queue(record: Record, when: str, link: str, way: Way) -> dict[str, Any]:
-    """Return the entry of the queue, which stands beside that of the wire's netem."""
+    """Return the entry of the queue, not that of the wire's netem."""
     for each in record.json(when):
         if (each["node"], each["direction"]) == (link, way) and each["kind"] != "netem":
             return dict(each)
-    raise MetricError(f"link {link}, {way}, has no queue of its own")
+    raise MetricError(f"link {link}, {way}, has no separate queue")

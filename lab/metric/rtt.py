@@ -1,9 +1,10 @@
-"""Replay a capture to find the RTT samples that ACKs give its sender, by the rules of the RFCs and of Linux.
+"""Replay a capture to find the RTT samples that ACKs give its sender, with the rules of the RFCs and of Linux.
 
-RFC 7323 4.1: an ACK gives one by its timestamp echo if it acknowledges something new. RFC 6298 3 (Karn): without
-timestamps, an ACK that covers a retransmission gives none. Linux prefers the time since a segment was sent to the echo
-(tcp_clean_rtx_queue(), tcp_ack_update_rtt()). It takes that of the first segment acknowledged, unless the ACK covers a
-retransmission; else that of the first one that SACK reports; else the echo, in ticks of its clock and at least one.
+RFC 7323 4.1: an ACK that acknowledges something new gives a sample through its timestamp echo. RFC 6298 3 (Karn):
+without timestamps, an ACK that covers a retransmission gives none. Linux prefers the time since a segment was sent to
+the echo (tcp_clean_rtx_queue(), tcp_ack_update_rtt()). It uses the first segment acknowledged, unless the ACK covers a
+retransmission. Else it uses the first segment that SACK reports. Else it uses the echo, in ticks of its clock and at
+least one.
 """
 
 from __future__ import annotations
@@ -14,28 +15,28 @@ from functools import cached_property
 from typing import Literal
 
 from lab.metric.arrays import Bools, Ints, np
-from lab.metric.capture import FIN, Capture
-from lab.metric.flow import Connection, MetricError, Segments, bulk
-from lab.metric.metrics import Metric, capture_of, tcp_info_of
+from lab.metric.capture import Capture
+from lab.metric.flow import Connection, Segments, bulk
+from lab.metric.metrics import capture_of, tcp_info_of
+from lab.metric.packets import FIN
 from lab.metric.sack import Blocks, sack_blocks
 from lab.record.record import Record
+from lab.spec.metric import Measure, MetricError, measures
 from lab.units import Value
-
-__all__ = ["TICK_NS", "RoundTrips", "echo_error", "round_trips", "round_trips_of", "rtt_samples", "srtt_difference"]
 
 TICK_NS = 1_000_000  # of Linux's timestamp clock: TCP_TS_HZ is 1000
 
 
 @dataclass(frozen=True)
 class RoundTrips:
-    """RoundTrips hold one row per pure ACK, as it reaches the sender. Round trips are in ns; -1 means none."""
+    """Holds the round trips that each pure ACK gives the sender, one row per ACK. They are in ns; -1 means none."""
 
     time_ns: Ints
     new: Bools  # whether the ACK acknowledges something
-    again: Bools  # whether that was retransmitted
-    timed: Ints  # round trip by the segments that it acknowledges
-    sacked: Ints  # by the segments that it selects
-    echoed: Ints  # by its timestamp
+    again: Bools  # whether the newly acknowledged data was retransmitted
+    timed: Ints  # round trip from the segments that it acknowledges
+    sacked: Ints  # round trip from the segments that it selects (SACK)
+    echoed: Ints  # round trip from its timestamp
     handshake_ns: int
 
     def __len__(self) -> int:
@@ -43,13 +44,13 @@ class RoundTrips:
 
     @cached_property
     def taken(self) -> Ints:
-        """Return the round trip that Linux takes."""
+        """Return the round trip that Linux uses for each ACK, in ns."""
         echoed = np.where(self.echoed >= 0, np.maximum(self.echoed, TICK_NS), -1)
         return np.where(self.timed >= 0, self.timed, np.where(self.sacked >= 0, self.sacked, echoed))
 
     @cached_property
     def smoothed_us(self) -> Ints:
-        """Return Linux's srtt after each ACK, in us: tcp_rtt_estimator(), which counts in eighths."""
+        """Return Linux's srtt after each ACK, in us. tcp_rtt_estimator() counts in eighths."""
         eighths = 8 * (self.handshake_ns // 1000)
         found = np.empty(len(self), np.int64)
         for row, sample in enumerate((self.taken // 1000).tolist()):
@@ -59,14 +60,15 @@ class RoundTrips:
         return found
 
 
+@measures("1")
 def rtt_samples(
     of: Literal["acks", "new", "again"] = "acks", by: Literal["echo", "data", "linux"] = "echo", node: str = "sender"
-) -> Metric:
+) -> Measure:
     """Measure the share of ACKs that give the sender an RTT sample.
 
-    `of` chooses the ACKs: all; those that acknowledge something new; or, of these, those that cover a retransmission.
-    `by` chooses the source of a sample: the timestamp; what is acknowledged, its segment or else its timestamp; or what
-    Linux takes, which includes what SACK selects.
+    `of` chooses the ACKs: all, those that acknowledge something new ("new"), or only those of them that cover a
+    retransmission ("again"). `by` chooses the source of a sample: the timestamp ("echo"), the acknowledged segment or
+    else the timestamp ("data"), or Linux's choice, which includes segments that SACK selects ("linux").
     """
 
     def measure(record: Record) -> Value:
@@ -81,8 +83,9 @@ def rtt_samples(
     return measure
 
 
-def echo_error(node: str = "sender") -> Metric:
-    """Measure how far an RTT by timestamp is from the RTT by the segment itself: the mean distance."""
+@measures("s")
+def echo_error(node: str = "sender") -> Measure:
+    """Measure the mean difference between the RTT from the timestamp and the RTT from the segment itself."""
 
     def measure(record: Record) -> Value:
         found = round_trips_of(record, node)
@@ -94,8 +97,9 @@ def echo_error(node: str = "sender") -> Metric:
     return measure
 
 
-def srtt_difference(node: str = "sender") -> Metric:
-    """Measure how far the kernel's own srtt (tcp_info) is from `RoundTrips.smoothed_us`: the largest distance."""
+@measures("s")
+def srtt_difference(node: str = "sender") -> Measure:
+    """Measure the largest difference between the kernel's own srtt (tcp_info) and `RoundTrips.smoothed_us`."""
 
     def measure(record: Record) -> Value:
         found, kernel = round_trips_of(record, node), tcp_info_of(record, node)
@@ -116,9 +120,9 @@ def round_trips_of(record: Record, node: str) -> RoundTrips:
 
 
 def round_trips(capture: Capture, connection: Connection) -> RoundTrips:
-    """Replay the sender's side of a capture that was taken there.
+    """Return the round trips of a connection, replayed from a capture at its sender.
 
-    Raises MetricError when the handshake is not in it.
+    Raises MetricError if the handshake is not in the capture.
     """
     back, ahead = connection.back, connection.forward
     rows = np.flatnonzero(back.pure_ack)
@@ -146,7 +150,7 @@ class _Sent:
 
 
 class _Sender:
-    """The sender keeps what is outstanding, by sequence number."""
+    """Keeps the sender's outstanding segments, in the order of sequence numbers."""
 
     def __init__(self, blocks: Mapping[int, Blocks], ahead: Segments) -> None:
         self.blocks, self.una = blocks, 1  # the handshake acknowledged the SYN
@@ -157,7 +161,7 @@ class _Sender:
         self.next = next(self.coming, None)
 
     def acknowledged(self, back: Segments, row: int) -> tuple[int, int, int, int]:
-        """Take an ACK: (something new, something retransmitted, round trip by segment, by SACK); -1 for none."""
+        """Process an ACK. Return (new data, retransmitted data, round trip from segment, from SACK); -1 for none."""
         self._send(int(back.packet[row]))
         now, ack = int(back.time_ns[row]), int(back.ack[row])
         sacked = self._select(now, ack, self.blocks.get(row, ()))
@@ -171,7 +175,7 @@ class _Sender:
         return int(new), int(again), now - first.sent if first and not again else -1, sacked
 
     def _send(self, packet: int) -> None:
-        """Send all that was captured before that packet."""
+        """Add the segments that were captured before that packet."""
         while self.next and self.next[0] < packet:
             _, seq, end, time = self.next
             if self.outstanding and seq < self.outstanding[-1].end:
@@ -183,7 +187,7 @@ class _Sender:
             self.next = next(self.coming, None)
 
     def _select(self, now: int, ack: int, blocks: Blocks) -> int:
-        """Mark what these blocks select. Return the round trip of the first of it that was not retransmitted, or -1."""
+        """Mark the segments in these blocks. Return the round trip of the first not retransmitted one, or -1."""
         first = -1
         for left, right in sorted(blocks):
             for each in self.outstanding if right > ack else ():
@@ -195,7 +199,7 @@ class _Sender:
 
 
 def _echoed(capture: Capture, ahead: Segments, acks: Ints) -> Ints:
-    """Return the sender's timestamp clock when each ACK arrives, less what it echoes, in ns; -1 without an echo."""
+    """Return the sender's timestamp clock at each ACK's arrival less the echoed value, in ns; -1 without an echo."""
     timestamped, time, value_of, echo_of = capture.columns("timestamped", "time_ns", "ts_value", "ts_echo")
     stamped = ahead.packet[timestamped[ahead.packet]]
     if not len(stamped):
@@ -204,7 +208,7 @@ def _echoed(capture: Capture, ahead: Segments, acks: Ints) -> Ints:
     value = (value_of[stamped] - value_of[stamped[0]]).astype(np.int32).astype(np.int64)
     early = int((since - TICK_NS * value).min())  # the clock's tick 0 is at most a tick before the first segment
     if int((since - TICK_NS * value).max()) - early > TICK_NS:
-        raise MetricError("the sender's timestamps are not those of a clock of 1 ms")
+        raise MetricError("the sender's timestamp clock does not have ticks of 1 ms")
     now = (time[acks] - time[stamped[0]] - early) // TICK_NS
     echo = (echo_of[acks] - value_of[stamped[0]]).astype(np.int32)
     return np.where(timestamped[acks], TICK_NS * (now - echo), -1)

@@ -1,4 +1,4 @@
-"""Read SACK blocks (RFC 2018) in the sequence numbers of a connection."""
+"""Read SACK blocks (RFC 2018) as a connection's unwrapped sequence numbers."""
 
 from __future__ import annotations
 
@@ -8,13 +8,11 @@ from lab.metric.arrays import np
 from lab.metric.capture import Capture
 from lab.metric.flow import Segments
 
-__all__ = ["Blocks", "sack_blocks"]
-
 Blocks = tuple[tuple[int, int], ...]
 
 
 def sack_blocks(capture: Capture, segments: Segments) -> Mapping[int, Blocks]:
-    """Map rows of `segments` to their blocks as (left, right) edges, in the order sent, unwrapped as their `ack` is."""
+    """Return row of `segments` -> its blocks as (left, right) edges, in the order sent, unwrapped like `ack`."""
     found: dict[int, Blocks] = {}
     sack, raw = capture.columns("sack", "ack")
     for row in np.flatnonzero(sack[segments.packet]).tolist():
@@ -27,5 +25,5 @@ def sack_blocks(capture: Capture, segments: Segments) -> Mapping[int, Blocks]:
 
 
 def _distance(start: int, end: int) -> int:
-    """Return the distance from one sequence number to another, modulo 2^32 and less than 2^31 either way."""
+    """Return the signed distance from one sequence number to another, modulo 2^32 and less than 2^31 in size."""
     return (end - start + 2**31) % 2**32 - 2**31

@@ -1,35 +1,31 @@
-"""Measure what the ends of a connection announced and sent, and how long a transfer took."""
+"""Measure the MSS, segments, headers and fragments of a connection, and the time of a transfer."""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal
 
-from lab import outputs
+from lab.guest import outputs
 from lab.metric.capture import Capture
-from lab.metric.flow import MetricError
 from lab.metric.metrics import connection_of, header_lengths
 from lab.record.record import Record
+from lab.spec.metric import Measure, MetricError, measures
 from lab.units import Value
 
 if TYPE_CHECKING:
     from scapy.utils import PcapReader
 
-__all__ = ["fragments", "header_share", "largest_payload", "mss_in", "transfer_time"]
-
-Metric: TypeAlias = Callable[[Record], Value]
-
 _AROUND = 38 + 20  # bytes: preamble 8, header 14, FCS 4 and gap 12 of Ethernet, and an IPv4 header without options
 _SYN = {"SYN": "S", "SYN-ACK": "SA"}  # as scapy writes flags
 
 
-def mss_in(kind: Literal["SYN", "SYN-ACK"], node: str = "sender", interface: str = "eth0") -> Metric:
+@measures("B")
+def mss_in(kind: Literal["SYN", "SYN-ACK"], node: str = "sender", interface: str = "eth0") -> Measure:
     """Return the MSS option of the first such segment in a capture, in bytes, as scapy reads it."""
 
     def measure(record: Record) -> Value:
-        from scapy.layers.inet import TCP  # takes half a second, so only for those that ask
+        from scapy.layers.inet import TCP  # takes half a second, so only if it is needed
 
         with _packets(record.path(outputs.capture(node, interface))) as packets:
             syn = next((each[TCP] for each in packets if TCP in each and each[TCP].flags == _SYN[kind]), None)
@@ -43,8 +39,9 @@ def mss_in(kind: Literal["SYN", "SYN-ACK"], node: str = "sender", interface: str
     return measure
 
 
-def largest_payload(way: Literal["forward", "back"] = "forward", node: str = "sender") -> Metric:
-    """Measure the longest segment of the bulk connection, in bytes; `forward` is the way that carries more."""
+@measures("B")
+def largest_payload(way: Literal["forward", "back"] = "forward", node: str = "sender") -> Measure:
+    """Measure the largest payload of the bulk connection's segments, in bytes. `forward` carries more payload."""
 
     def measure(record: Record) -> Value:
         parts = connection_of(record, node).parts()
@@ -57,8 +54,9 @@ def largest_payload(way: Literal["forward", "back"] = "forward", node: str = "se
     return measure
 
 
-def header_share(node: str = "sender") -> Metric:
-    """Measure the share that Ethernet, IP and TCP take of the wire's time in the data segments of a bulk connection."""
+@measures("1")
+def header_share(node: str = "sender") -> Measure:
+    """Measure the share of the data segments' time on the wire that the headers of Ethernet, IP and TCP take."""
 
     def measure(record: Record) -> Value:
         connection = connection_of(record, node)
@@ -71,8 +69,9 @@ def header_share(node: str = "sender") -> Metric:
     return measure
 
 
-def fragments(node: str = "sender", interface: str = "eth0") -> Metric:
-    """Count the IP packets of a capture that are fragments of others, as scapy reads them."""
+@measures("1")
+def fragments(node: str = "sender", interface: str = "eth0") -> Measure:
+    """Count the IP packets of a capture that are fragments, as scapy reads them."""
 
     def count(record: Record) -> Value:
         from scapy.layers.inet import IP
@@ -83,8 +82,9 @@ def fragments(node: str = "sender", interface: str = "eth0") -> Metric:
     return count
 
 
-def transfer_time() -> Metric:
-    """Measure one transfer, in seconds: from before its client connects until the last byte was read."""
+@measures("s")
+def transfer_time() -> Measure:
+    """Measure the time of one transfer, in seconds, from before its client connects until the last byte is read."""
 
     def measure(record: Record) -> Value:
         if outputs.NETCAT in record.outputs:
@@ -96,9 +96,9 @@ def transfer_time() -> Metric:
 
 
 def _packets(capture: Path) -> PcapReader:
-    """Let scapy read a capture; where the file's end cuts a packet short, it says so to nobody. Raises CaptureError."""
+    """Return scapy's reader of a capture, without its warning about a truncated last packet. Raises CaptureError."""
     from scapy.utils import PcapReader
 
-    Capture(capture)  # tells of a file that is none, or not of Ethernet
+    Capture(capture)  # raises if the file is not a capture of Ethernet
     logging.getLogger("scapy.runtime").setLevel(logging.ERROR)
     return PcapReader(str(capture))

@@ -1,7 +1,7 @@
-"""Measure how long packets wait in a link's queue: from captures on both sides of it.
+"""Measure how long packets wait in a link's queue, from captures on both sides of the link.
 
-A packet is known again by its flow, its sequence number, its length and its timestamp: a retransmission differs from
-what it repeats by the last, unless both are sent within one tick of that clock; then the first one counts.
+A packet is recognised by its flow, sequence number, length and timestamp. A retransmission has a different timestamp,
+unless it is sent within the same tick of the timestamp clock. Then the first of the two counts.
 """
 
 from __future__ import annotations
@@ -10,28 +10,39 @@ from typing import Any
 
 from lab.metric.arrays import Floats, Ints, np
 from lab.metric.capture import Capture
-from lab.metric.flow import MetricError
-from lab.metric.metrics import Metric, Way, capture_of
+from lab.metric.metrics import Way, capture_of
 from lab.record.record import Record
-from lab.units import Duration, Rate, Value
-
-__all__ = ["queue_delay", "sojourns"]
+from lab.spec.metric import Measure, MetricError, measures
+from lab.spec.steady import Course, OverTime
+from lab.units import Duration, Rate
 
 FRAME_OVERHEAD = 24  # bytes of a frame on the wire that a capture does not count: preamble, FCS and gap
 _ROW = [("key", "u8"), ("seq", "u4"), ("stamp", "u4"), ("payload", "i4")]
 _ROW_OF = {"key": "key", "seq": "seq", "stamp": "ts_value", "payload": "payload"}  # columns of packets
 
 
-def queue_delay(link: str = "path", quantile: float = 0.5, way: Way = "forward") -> Metric:
-    """Measure the seconds that data waits in a link's queue: the median or another quantile."""
-    return lambda record: Value(float(np.quantile(sojourns(record, link, way)[1], quantile)), "s")
+@measures("s")
+def queue_delay(link: str = "path", quantile: float = 0.5, way: Way = "forward") -> Measure:
+    """Measure the seconds that data waits in a link's queue: the median, or a different quantile."""
+
+    def course(record: Record) -> Course:
+        sent, waited = sojourns(record, link, way)
+        since = (sent - sent[0]) / 1e9
+
+        def between(start: float, end: float) -> float:
+            inside = waited[(since >= start) & (since <= end)]
+            return float(np.quantile(inside, quantile)) if len(inside) else 0.0
+
+        return Course(0.0, float(since[-1]), "s", between)
+
+    return OverTime(course)
 
 
 def sojourns(record: Record, link: str = "path", way: Way = "forward") -> tuple[Ints, Floats]:
-    """Return (when in ns, seconds in the queue) of each data segment that crossed the link, in their order.
+    """Return (times in ns, seconds in the queue) of the data segments that crossed the link, in order.
 
-    The queue's part is what a segment took beyond the link's delay and its own time on the wire. Raises MetricError
-    when a side of the link was not captured, or the same segments are on neither.
+    The time in the queue excludes the link's delay and the segment's own time on the wire. Raises MetricError if a side
+    of the link was not captured, or no segment was captured on both sides.
     """
     found: list[dict[str, Any]] = [each for each in record.trial.network["links"] if each["name"] == link]
     if not found:
@@ -53,7 +64,7 @@ def sojourns(record: Record, link: str = "path", way: Way = "forward") -> tuple[
 
 
 def _rows(capture: Capture) -> tuple[Any, Ints]:
-    """Return what names each data segment, and its index in the capture; of equal ones, the first."""
+    """Return the identity of each data segment and its index in the capture. Of equal segments, the first counts."""
     found, at, before = [], [], 0
     for packets in capture.blocks():
         data = np.flatnonzero(packets.tcp & (packets.payload > 0))

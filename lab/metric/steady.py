@@ -1,20 +1,18 @@
-"""Measure what a bulk transfer does once slow start is over: in the second half of its duration."""
+"""Measure a bulk transfer after slow start: in the second half of its duration."""
 
 from __future__ import annotations
 
 from lab.metric.arrays import np
-from lab.metric.flow import MetricError
-from lab.metric.metrics import Metric, connection_of, tcp_info_of
+from lab.metric.metrics import connection_of, tcp_info_of
 from lab.record.record import Record
+from lab.spec.metric import Measure, MetricError, measures
+from lab.spec.steady import Course, OverTime
 from lab.units import Duration, Value
 
-__all__ = ["steady_goodput", "steady_idle_share", "steady_rtt"]
 
-
-def steady_goodput(node: str = "sender") -> Metric:
-    """Measure the goodput in the second half of the workload's duration: bytes acknowledged per second, by samples of
-    tcp_info.
-    """
+@measures("bit/s")
+def steady_goodput(node: str = "sender") -> Measure:
+    """Measure the goodput in the second half of the workload's duration, from samples of tcp_info."""
 
     def measure(record: Record) -> Value:
         samples = tcp_info_of(record, node)
@@ -29,8 +27,26 @@ def steady_goodput(node: str = "sender") -> Metric:
     return measure
 
 
-def steady_rtt(node: str = "sender") -> Metric:
-    """Measure the median of the smoothed RTT in the second half of the workload's duration, by samples of tcp_info."""
+@measures("bit/s")
+def long_run_goodput(node: str = "sender") -> Measure:
+    """Measure the goodput of one transfer in bytes acknowledged per second, from samples of tcp_info."""
+
+    def course(record: Record) -> Course:
+        samples = tcp_info_of(record, node)
+        acked, since = samples["bytes_acked"].astype(np.float64), (samples.time_ns - samples.time_ns[0]) / 1e9
+
+        def between(start: float, end: float) -> float:
+            low, high = np.interp((start, end), since, acked)
+            return float(8 * (high - low) / (end - start))
+
+        return Course(0.0, float(since[-1]), "bit/s", between)
+
+    return OverTime(course)
+
+
+@measures("s")
+def steady_rtt(node: str = "sender") -> Measure:
+    """Measure the median smoothed RTT in the second half of the workload's duration, from samples of tcp_info."""
 
     def measure(record: Record) -> Value:
         samples = tcp_info_of(record, node)
@@ -40,10 +56,11 @@ def steady_rtt(node: str = "sender") -> Metric:
     return measure
 
 
-def steady_idle_share(node: str = "receiver", interface: str | None = None) -> Metric:
-    """Measure the share of the second half of the workload's duration in which no data segment passed.
+@measures("1")
+def steady_idle_share(node: str = "receiver", interface: str | None = None) -> Measure:
+    """Measure the share of the second half of the workload's duration in which no data segment passes.
 
-    A segment is taken to last as long as the mean time from one segment to the next of the same burst.
+    The metric assumes that a segment lasts as long as the mean time between segments of one burst.
     """
 
     def measure(record: Record) -> Value:
@@ -52,10 +69,10 @@ def steady_idle_share(node: str = "receiver", interface: str | None = None) -> M
         times = np.concatenate([part.forward.time_ns[part.forward.data] for part in connection.parts()]) - middle
         inside = times[(times >= 0) & (times < half)]
         if len(inside) < 2:
-            raise MetricError("hardly anything passed in the second half of the transfer")
+            raise MetricError("too few segments passed in the second half of the transfer")
         distances = np.diff(inside)
         back_to_back = float(distances[distances < 2 * np.median(distances)].mean())
-        # Of a segment that reaches over an end of the half, a part counts: a full wire is never idle.
+        # Count the part of a segment that is inside the half, so that a full wire is never idle.
         busy = np.minimum(times + back_to_back, half) - np.maximum(times, 0)
         return Value(max(0.0, 1 - float(busy.clip(0).sum()) / half), "1")
 
@@ -63,4 +80,7 @@ def steady_idle_share(node: str = "receiver", interface: str | None = None) -> M
 
 
 def _half_ns(record: Record) -> int:
-    return Duration.of(record.trial.workload["duration"]).ns // 2
+    duration = record.trial.workload.get("duration")
+    if duration is None:
+        raise MetricError("the workload has no duration")
+    return Duration.of(duration).ns // 2

@@ -1,5 +1,6 @@
-"""Give a capture's packets as a table of Arrow's, batch by batch, for polars, pandas and whatever else reads Arrow or
-Parquet. It needs pyarrow: `pip install 'replab[tables]'`.
+"""Turn a capture's packets into an Arrow table, batch by batch, for polars, pandas and other readers of Arrow.
+
+It needs pyarrow: `pip install 'replab[tables]'`.
 """
 
 from __future__ import annotations
@@ -15,10 +16,8 @@ from lab.metric.packets import Packets
 if TYPE_CHECKING:
     from lab.metric.census import Census
 
-__all__ = ["FORMATS", "Source", "reader", "write"]
-
 FORMATS = (".parquet", ".arrow")  # the second is Arrow's own file, also called Feather
-_TYPES = {  # of columns that are the capture's own, under its own names; a packet without such a field has 0
+_TYPES = {  # the capture's own columns, with its names; a packet without the field has 0
     "frame": "uint32",
     "captured": "uint32",
     "version": "uint8",
@@ -37,8 +36,8 @@ _TYPES = {  # of columns that are the capture's own, under its own names; a pack
 _ENDS = ("source", "destination")  # addresses; null without IP
 
 
-class Source(Protocol):
-    """A source of packets, as a capture is one."""
+class TableSource(Protocol):
+    """A source of packets, such as a capture."""
 
     @property
     def census(self) -> Census:
@@ -48,10 +47,10 @@ class Source(Protocol):
         """Yield all packets, in pieces."""
 
 
-def reader(capture: Source) -> Any:
+def reader(capture: TableSource) -> Any:
     """Return a pyarrow.RecordBatchReader of the packets, numbered from 1 as in Wireshark.
 
-    Raises MachineError without pyarrow.
+    Raises MachineError if pyarrow is missing.
     """
     arrow = _arrow()
     census = capture.census
@@ -67,10 +66,10 @@ def reader(capture: Source) -> Any:
     return arrow.RecordBatchReader.from_batches(schema, _batches(arrow, capture, census, schema, ends))
 
 
-def write(capture: Source, path: Path) -> int:
-    """Write the packets as Parquet or Arrow, by the file's suffix; return how many there are.
+def write(capture: TableSource, path: Path) -> int:
+    """Write the packets as Parquet or Arrow, depending on the file's suffix. Return the number of packets.
 
-    Raises InputError for another suffix, MachineError without pyarrow, OSError.
+    Raises InputError for a different suffix, MachineError if pyarrow is missing, OSError if the file cannot be written.
     """
     if path.suffix not in FORMATS:
         raise InputError(f"{path}: write a file that ends in {' or '.join(FORMATS)}")
@@ -82,7 +81,7 @@ def write(capture: Source, path: Path) -> int:
     return written
 
 
-def _batches(arrow: Any, capture: Source, census: Census, schema: Any, ends: Sequence[Any]) -> Iterator[Any]:
+def _batches(arrow: Any, capture: TableSource, census: Census, schema: Any, ends: Sequence[Any]) -> Iterator[Any]:
     before = 0
     for packets in capture.blocks():
         yield arrow.record_batch(list(_columns(arrow, packets, census, before, ends)), schema=schema)

@@ -1,4 +1,4 @@
-"""Read the kernel's tcp_info samples of a trial, in columns."""
+"""Read a trial's tcp_info samples into columns."""
 
 from __future__ import annotations
 
@@ -7,10 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from lab.errors import LabError
+from lab.guest.outputs import TCP_INFO_RECORD
 from lab.metric.arrays import Ints, np
-from lab.outputs import TCP_INFO_RECORD
-
-__all__ = ["FIELDS", "Samples", "TcpInfoError", "read"]
 
 _EIGHTS = "state ca_state retransmits probes backoff options wscale delivery_rate_app_limited"
 _WORDS = (  # from offset 8, 32 bits each
@@ -41,13 +39,14 @@ FIELDS = _layout()
 
 
 class TcpInfoError(LabError):
-    """The samples are cut off, or the kernel's struct lacks the field asked for."""
+    """Raised if the samples are cut off, or the kernel's struct does not have the field."""
 
 
 @dataclass(frozen=True)
 class Samples:
-    """Samples are those of one connection, by time. `samples[name]` is a field's column, in the kernel's unit (times in
-    us).
+    """Holds the samples of one connection, in order of time.
+
+    `samples[name]` is a field's column in the kernel's unit (times are in us).
     """
 
     time_ns: Ints
@@ -59,14 +58,14 @@ class Samples:
         return len(self.time_ns)
 
     def __contains__(self, name: str) -> bool:
-        """Return whether the kernel that was sampled knows the field."""
+        """Return whether the sampled kernel has the field."""
         offset, kind = FIELDS[name]
         return bool(offset + np.dtype(kind).itemsize <= self.raw.shape[1])
 
     def __getitem__(self, name: str) -> Ints:
         """Return one field over time.
 
-        Raises TcpInfoError when the kernel's struct does not reach that far.
+        Raises TcpInfoError if the kernel's struct does not have the field.
         """
         if name not in FIELDS or name not in self:
             raise TcpInfoError(f"tcp_info of this kernel has no field '{name}'")
@@ -79,7 +78,7 @@ class Samples:
 def read(path: Path) -> list[Samples]:
     """Return the samples of every connection, in order of first appearance.
 
-    Raises TcpInfoError when the file is cut off.
+    Raises TcpInfoError if the file is cut off.
     """
     data = path.read_bytes()
     found: dict[tuple[int, int], list[tuple[int, bytes]]] = {}

@@ -1,19 +1,16 @@
-"""Parse what the measuring tools print.
+"""Parse the output of measuring tools.
 
-Each parser takes the raw text or JSON and raises MetricError when it is not what the tool prints at the end of a good
-run.
+Each parser takes the raw text or JSON. It raises MetricError if that is not the tool's output of a successful run.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Literal
 
-from lab.metric.flow import MetricError
+from lab.guest import outputs
+from lab.spec.metric import MetricError
 from lab.units import Value
-
-__all__ = ["Side", "expert_summaries", "iperf3_bits_per_second", "netstat_counters", "ping_rtts", "qperf_results"]
 
 Side = Literal["received", "sent"]
 
@@ -22,35 +19,42 @@ _QPERF = re.compile(r"^\s+(\w+)\s+=\s+([\d.,]+) (\S+(?: cpus)?)\s*$", re.MULTILI
 _SCALES = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}  # qperf counts in thousands
 _TIMES = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "sec": 1.0}
 _EXPERT = re.compile(r"^\s+(\d+)\s{2,}\S+\s+\S+\s{2}(.+)$", re.MULTILINE)
+_REPEATED = re.compile(r"\(suspected\) (?:(\w+) )?retransmission")
 _PING = re.compile(r"\btime=([\d.]+) ms")
 
 
-def iperf3_bits_per_second(output: Mapping[str, Any], side: Side) -> float:
-    """Return the mean over the whole test that `iperf3 -J` reports for its receiver or its sender, in bit/s."""
+def iperf3_bits_per_second(text: str, side: Side) -> float:
+    """Return the mean rate of the whole test that `iperf3 -J` reports for its receiver or its sender, in bit/s.
+
+    The text may begin with warnings.
+    """
+    output = outputs.report(text)
+    if output is None:
+        raise MetricError(f"iperf3 reported nothing: {outputs.sentence('iperf3', text)}")
     if "error" in output:
         raise MetricError(f"iperf3 failed: {output['error']}")
     try:
         return float(output["end"][f"sum_{side}"]["bits_per_second"])
     except (KeyError, TypeError) as error:
-        raise MetricError(f"iperf3 did not report what was {side}: its output has no {error}") from error
+        raise MetricError(f"iperf3 did not report how much was {side}: its output has no {error}") from error
 
 
 def iperf_bits_per_second(text: str) -> float:
-    """Return the mean over the whole test from the last line of `iperf -y C` (version 2), in bit/s."""
+    """Return the mean rate of the whole test from the last line of `iperf -y C` (version 2), in bit/s."""
     lines = [line.split(",") for line in text.splitlines() if line]
     if not lines or len(lines[-1]) < _IPERF_FIELDS:
-        raise MetricError(f"iperf reported nothing: {text.strip() or 'no output'}")
+        raise MetricError(f"iperf reported nothing: {outputs.sentence('iperf', text)}")
     return float(lines[-1][_IPERF_FIELDS - 1])
 
 
 def qperf_results(text: str) -> dict[str, Value]:
     """Return qperf's results by name: bandwidths in bit/s, times in s, the rest as plain numbers.
 
-    Qperf prints bits ("Gb/sec", with --use_bits_per_sec) or bytes ("GB/sec"); both are read.
+    The parser reads bits ("Gb/sec", which qperf prints with --use_bits_per_sec) and bytes ("GB/sec").
     """
     found = {name: _qperf_value(float(number.replace(",", "")), unit) for name, number, unit in _QPERF.findall(text)}
     if not found:
-        raise MetricError(f"qperf reported nothing: {text.strip().splitlines()[-1] if text.strip() else 'no output'}")
+        raise MetricError(f"qperf reported nothing: {outputs.sentence('qperf', text)}")
     return found
 
 
@@ -70,18 +74,28 @@ def ping_rtts(text: str) -> list[float]:
     """Return the round trips that `ping` printed, in seconds, in order."""
     found = [float(number) / 1e3 for number in _PING.findall(text)]
     if not found:
-        raise MetricError("ping got no answer")
+        raise MetricError(f"ping got no answer: {outputs.sentence('ping', text)}")
     return found
 
 
 def expert_summaries(text: str) -> dict[str, int]:
-    """Count the frames per summary in tshark's Expert Info (`-z expert`), over all its severities."""
+    """Return summary -> number of frames in tshark's Expert Info (`-z expert`), over all severities."""
     if not re.search(r"^(Errors|Warns|Notes|Chats) \(\d+\)$", text, re.MULTILINE):
         raise MetricError("tshark's Expert Info is empty: not even the connection's SYN is in it")
     found: dict[str, int] = {}
     for frames, summary in _EXPERT.findall(text):
         found[summary.strip()] = found.get(summary.strip(), 0) + int(frames)
     return found
+
+
+def expert_repeats(text: str) -> tuple[int, dict[str, int]]:
+    """Return how many frames tshark's Expert Info suspects of being retransmissions, and kind -> how many of them.
+
+    A fast or spurious retransmission has a second line for the same frame, which does not count twice.
+    """
+    found = expert_summaries(text)
+    kinds = {kind[1]: frames for said, frames in found.items() if (kind := _REPEATED.search(said)) and kind[1]}
+    return sum(frames for said, frames in found.items() if (kind := _REPEATED.search(said)) and not kind[1]), kinds
 
 
 def netstat_counters(text: str) -> dict[str, int]:

@@ -1,4 +1,4 @@
-"""Predict figures: each prediction takes a scenario and declares its kind, its formula and its source."""
+"""Predict figures. Each prediction takes a scenario, and declares its kind, its formula and its source."""
 
 from lab.model.acks import (
     ack_after_answer,
@@ -47,13 +47,6 @@ from lab.model.mss import (
     no_fragments,
     tcp_header_length,
 )
-from lab.model.multipath import (
-    Path,
-    goodput_of_paths,
-    transfer_time_by_paths,
-    transfer_time_over_paths,
-    transfer_times,
-)
 from lab.model.queueing import bdp, dctcp_threshold, mean_wait
 from lab.model.response import goodput_response_cubic, goodput_response_reno, window_cubic, window_reno
 from lab.model.rtt import (
@@ -65,7 +58,7 @@ from lab.model.rtt import (
     srtt_difference,
     third_of_tick,
 )
-from lab.model.scenario import Flow, Host, KernelTraits, Scenario
+from lab.model.scenario import FlowScenario, Host, KernelTraits, Scenario
 from lab.model.sharing import fair_share, fairness_index, share_by_rtt, total_goodput
 from lab.model.small_writes import (
     data_packets,
@@ -83,6 +76,6 @@ from lab.model.small_writes import (
     message_latency_by_stall,
 )
 from lab.model.steady import goodput_steady, idle_share, idle_share_of_window, round_trip, window_reached
-from lab.model.timers import connect_timeout, keepalive_timeout, needless_retransmissions, syn_retransmissions
+from lab.model.timers import connect_timeout, keepalive_timeout, needless_retransmissions, syn_retransmissions, timed
 from lab.model.transfer import Transfer, transfer
 from lab.model.window import window_plateau

@@ -1,10 +1,12 @@
 """Predict how often and how soon a Linux receiver acknowledges.
 
-Written after net/ipv4/tcp_input.c, tcp_output.c, tcp_timer.c and tcp.c, and after net/core/gro.c for what GRO makes of
-segments before TCP sees them.
+Sources: net/ipv4/tcp_input.c, tcp_output.c, tcp_timer.c and tcp.c, and net/core/gro.c for how GRO merges segments
+before TCP receives them.
 """
 
 from __future__ import annotations
+
+from math import ceil
 
 from lab.model.delayed_ack import LVL_CLK_SHIFT, LVL_START, TCP_MAX_QUICKACKS
 from lab.model.goodput import goodput_window_over_rtt
@@ -13,21 +15,21 @@ from lab.model.mss import mss
 from lab.model.packet import SYN
 from lab.model.scenario import Scenario
 from lab.model.window import gso_segments, initial_window, scaling_ratio
-from lab.prediction import law, simulation
+from lab.spec.prediction import law, simulation
 from lab.units import Rate, Value
 
 _EVERY = 2  # __tcp_ack_snd_check(): more than one full segment is acknowledged
 _DELACK_MIN, _DELACK_MAX = 1 / 25, 1 / 5  # TCP_DELACK_MIN, TCP_DELACK_MAX: HZ / 25, HZ / 5
 _RTO_MIN = 1 / 5  # TCP_RTO_MIN: HZ / 5
-_DUP_ACKS = 3  # TCP_FASTRETRANS_THRESH: so many are sent at once
+_DUP_ACKS = 3  # TCP_FASTRETRANS_THRESH: this many are sent at once
 _COMP_SACK_DELAY, _COMP_SACK_RTT = 0.001, 0.33  # tcp_comp_sack_delay_ns, tcp_comp_sack_rtt_percent
 
 
 @law(formula="2 segments per ACK", source="RFC 1122, 4.2.3.2; __tcp_ack_snd_check()")
 def segments_per_ack(scenario: Scenario) -> Value:
-    """An ACK is for 2 segments while the reader keeps up: __tcp_ack_snd_check() sends it once more than one is new."""
+    """An ACK is for 2 segments while the reader keeps up: __tcp_ack_snd_check() sends it for more than one segment."""
     if scenario.receiver.interface.offloads.gro:
-        raise ModelError("GRO makes one of many segments: it is a batch that is acknowledged")
+        raise ModelError("GRO merges many segments into one batch, and each ACK is for a batch: use segments_per_batch")
     return Value(_EVERY, "1")
 
 
@@ -36,13 +38,14 @@ def segments_per_ack(scenario: Scenario) -> Value:
     source="__tcp_transmit_skb(), napi_complete_done(), __tcp_ack_snd_check()",
 )
 def segments_per_batch(scenario: Scenario) -> Value:
-    """With GRO, an ACK is for the full segments of a batch. It is for 2 where frames are further apart than polls.
+    """With GRO, an ACK is for the full segments of a batch. It is for 2 if frames are further apart than polls.
 
-    A batch ends with the sender's super-packet, whose last segment has PSH (__tcp_transmit_skb(), since 5.4), and at
-    the first poll after a tick, which hands up what is older (napi_complete_done()). A tick cuts a super-packet of n
-    segments if it began before the poll ahead of the tick, and if two segments or more come after the poll behind it,
-    since a single one is not acknowledged. On average, so many ticks cut each super-packet: (n - 2) frames' time, less
-    the time between two polls, over the time between two ticks.
+    A batch ends with the sender's super-packet, because its last segment has PSH (__tcp_transmit_skb(), since 5.4). It
+    also ends at the first poll after a tick, which passes up older segments (napi_complete_done()). A tick cuts a
+    super-packet of n segments under two conditions. The super-packet began before the last poll ahead of the tick, and
+    at least two segments arrive after the first poll behind it, since a single segment causes no ACK. The average
+    number of cuts per super-packet is the time of n - 2 frames less the time between two polls, over the time between
+    two ticks.
     """
     return Value(_gathered(scenario, _EVERY) if _merges(scenario) else _EVERY, "1")
 
@@ -51,29 +54,29 @@ def segments_per_batch(scenario: Scenario) -> Value:
 def segments_per_read(scenario: Scenario) -> Value:
     """With a reader slower than the link, each ACK is for as many full segments as one read takes.
 
-    __tcp_ack_snd_check() sends no ACK while the window that it could offer is below the last, as it is while the buffer
-    fills. tcp_cleanup_rbuf() sends one after the next read, if that frees a 16th of the buffer or more: with less,
-    __tcp_select_window() offers nothing. A full buffer holds two reads, so that each finds all that it asks for: one
-    that does not acknowledges what there is, and again what comes.
+    While the buffer fills, the window that __tcp_ack_snd_check() could offer is below the last offer, so it sends no
+    ACK. tcp_cleanup_rbuf() sends one after the next read, if the read frees a 16th of the buffer or more. With less,
+    __tcp_select_window() offers nothing. A full buffer holds two reads, so that each read is complete. An incomplete
+    read would cause an ACK for the available data, and a second ACK for the rest.
     """
     reader, window = scenario.reader, scenario.rcvbuf_max * scaling_ratio(scenario) >> 8
     if reader.rate is None or not _fills(scenario, reader.rate):
         raise ModelError("the reader is not slower than the link and the window: nothing fills the buffer")
     if reader.read_size < window >> 4:
-        raise ModelError("reads of less than a 16th of the buffer: the model covers an ACK for each read")
+        raise ModelError("reads are below a 16th of the buffer: the model needs an ACK for each read")
     if 2 * reader.read_size > window:
-        raise ModelError("reads of more than half of the buffer may find too little: the model covers smaller ones")
+        raise ModelError("reads are above half of the buffer and may be incomplete: the model covers smaller reads")
     return Value(reader.read_size / mss(scenario), "1")
 
 
 @law(formula="1 segment per ACK", source="tcp_grow_window()")
 def segments_per_ack_growing(scenario: Scenario) -> Value:
-    """Each ACK is for 1 segment while the receive window grows: one that widens it gets a quick ACK.
+    """Each ACK is for 1 segment while the receive window grows: a segment that widens the window gets a quick ACK.
 
-    Each time, tcp_grow_window() asks for it.
+    tcp_grow_window() requests this ACK each time.
     """
     if scenario.receiver.interface.offloads.gro:
-        raise ModelError("how GRO and a growing window act together is not predicted")
+        raise ModelError("the model does not cover GRO together with a growing window")
     return Value(1, "1")
 
 
@@ -82,7 +85,7 @@ def segments_per_ack_growing(scenario: Scenario) -> Value:
     source="arithmetic; segments_per_batch",
 )
 def packets_per_gb(scenario: Scenario) -> Value:
-    """The receiver's TCP handles batches and ACKs, which are counted per GB of payload.
+    """The receiver's TCP handles batches and ACKs. The figure counts both per GB of payload.
 
     Without GRO, a batch is one segment.
     """
@@ -93,39 +96,38 @@ def packets_per_gb(scenario: Scenario) -> Value:
 
 @law(formula="min(initial window / (2 × MSS), 16)", source="tcp_incr_quickack()")
 def quick_acks(scenario: Scenario) -> Value:
-    """When a connection starts, one ACK per two segments of window goes at once, at most 16: tcp_incr_quickack()."""
+    """A new connection sends one immediate ACK per two segments of window, at most 16: tcp_incr_quickack()."""
     return Value(min(initial_window(scenario) // (2 * mss(scenario)), TCP_MAX_QUICKACKS), "1")
 
 
 @law(formula="the time to the answer", source="RFC 1122, 4.2.3.2; tcp_in_quickack_mode()")
 def ack_after_answer(scenario: Scenario) -> Value:
-    """The ACK takes as long as the answer, which carries it: an end that has just answered is in ping-pong mode.
+    """The ACK takes as long as the answer that carries it: an end that has just answered is in ping-pong mode.
 
-    tcp_in_quickack_mode() and tcp_cleanup_rbuf() ask for no ACK in that mode. It begins with the first answer sent
-    within the ATO, HZ / 25, of a request (tcp_event_data_sent()), unless tcp_pingpong_thresh wants more of them. Out of
-    that mode, reading a short segment acknowledges it at once. Raises ModelError for an answer that comes later.
+    tcp_in_quickack_mode() and tcp_cleanup_rbuf() send no ACK in that mode. It begins with the first answer within the
+    ATO, HZ / 25, of a request (tcp_event_data_sent()), unless tcp_pingpong_thresh requires more answers. Outside that
+    mode, reading a short segment acknowledges it at once. Raises ModelError for a later answer.
     """
     if scenario.receiver.sysctl("tcp_pingpong_thresh") > 1:
         return Value(0, "s")
     think = scenario.reader.think.seconds
     if think >= _DELACK_MIN:
-        raise ModelError("an answer after HZ / 25 or more finds its ACK sent: no ping-pong mode to predict")
+        raise ModelError("the ACK goes before an answer that takes HZ / 25 or more: the law is for faster answers")
     return Value(think, "s")
 
 
 @law(formula="1 / 25 s + 1 / (2 × HZ)", source="TCP_DELACK_MIN; tcp_send_delayed_ack()")
 def ack_delayed_mean(scenario: Scenario) -> Value:
-    """The ACK of a segment that nobody reads or answers waits for HZ / 25 on a short path, and half a jiffy more.
+    """The ACK of a segment that is neither read nor answered waits HZ / 25 on a short path, and half a jiffy more.
 
-    tcp_send_delayed_ack() lets it wait for the RTT if that is longer. The timer wheel fires in the tick after the one
-    that is asked for, and the request comes somewhere within a jiffy. Behind a pause longer than the RTO it goes at
-    once.
+    tcp_send_delayed_ack() waits for the RTT if that is longer. The timer wheel fires in the tick after the requested
+    one, and the request comes at any time within a jiffy. After a pause longer than the RTO, the ACK goes at once.
     """
     _unread(scenario)
     if _pauses(scenario):
         return Value(0, "s")
     if base_rtt(scenario).number > _DELACK_MIN:
-        raise ModelError("beyond an RTT of HZ / 25 the delay grows from ACK to ACK: the mean is not predicted")
+        raise ModelError("with an RTT above HZ / 25 the delay grows from ACK to ACK: the law does not give the mean")
     return Value(_DELACK_MIN + 0.5 / scenario.kernel.hz, "s")
 
 
@@ -134,17 +136,18 @@ def ack_delayed_mean(scenario: Scenario) -> Value:
     source="TCP_DELACK_MIN, TCP_DELACK_MAX; tcp_send_delayed_ack(), calc_wheel_index()",
 )
 def ack_delayed_longest(scenario: Scenario) -> Value:
-    """An ACK of what nobody reads waits for at most the RTT, bounded by HZ / 25 and HZ / 5, and the timer's grain.
+    """An ACK of unread data waits for at most the RTT, bounded by HZ / 25 and HZ / 5, and the timer's grain.
 
-    Each ACK that the timer had to send doubles the next delay (tcp_delack_timer_handler()). From 63 jiffies on
-    (LVL_START(1)), the timer wheel fires up to 8 late; messages that come at all phases of it see all of that, less
-    half a jiffy on average. Behind a pause longer than the RTO, an ACK goes at once.
+    Each ACK that the timer sends doubles the next delay (tcp_delack_timer_handler()). The delay is rounded up to whole
+    jiffies. From 63 jiffies on (LVL_START(1)), the timer wheel fires up to 8 jiffies late. Messages at all phases of
+    the wheel see all of that lateness, less half a jiffy on average. After a pause longer than the RTO, an ACK goes at
+    once.
     """
     _unread(scenario)
     if _pauses(scenario):
         return Value(0, "s")
     delay = min(max(base_rtt(scenario).number, _DELACK_MIN), _DELACK_MAX)
-    late = 1 << LVL_CLK_SHIFT if delay * scenario.kernel.hz >= LVL_START else 1
+    late = 1 << LVL_CLK_SHIFT if ceil(delay * scenario.kernel.hz) >= LVL_START else 1
     return Value(delay + (late - 0.5) / scenario.kernel.hz, "s")
 
 
@@ -162,9 +165,9 @@ def acks_after_hole_at_once(scenario: Scenario) -> Value:
 def acks_after_hole(scenario: Scenario) -> Value:
     """Each segment behind the dropped one causes one ACK. With SACK, since 4.18, most of them wait.
 
-    __tcp_ack_snd_check() sends three at once (since 4.20). Then it holds them: until the 45th (tcp_comp_sack_nr = 44),
-    or for a third of the RTT, 1 ms at most. What is left of the transfer has to be in flight when the hole is noticed,
-    so that this and nothing else comes.
+    __tcp_ack_snd_check() sends the first three at once (since 4.20). It holds the others until the 45th
+    (tcp_comp_sack_nr = 44), or for a third of the RTT, at most 1 ms. The rest of the transfer must be in flight when
+    the receiver notices the hole, so that nothing else arrives.
     """
     behind, most = _behind(scenario), scenario.receiver.sysctl("tcp_comp_sack_nr")
     if not most or not all(host.sysctl("tcp_sack") for host in (scenario.sender, scenario.receiver)):
@@ -182,7 +185,7 @@ def acks_after_hole(scenario: Scenario) -> Value:
 
 
 def _behind(scenario: Scenario) -> int:
-    """Return how many segments of the transfer follow the dropped one.
+    """Return the number of the transfer's segments after the dropped one.
 
     Raises ModelError unless exactly one is dropped and a size is given.
     """
@@ -197,41 +200,41 @@ def _behind(scenario: Scenario) -> int:
 
 def _unread(scenario: Scenario) -> None:
     if not scenario.reader.asleep:
-        raise ModelError("a segment that is read and not answered is acknowledged then: its delay is the reader's")
+        raise ModelError("reading a segment without an answer acknowledges it: the reader decides the delay")
 
 
 def _pauses(scenario: Scenario) -> bool:
-    """Tell whether every pause is longer than the receiver's RTO: ACKs are quick again then (tcp_event_data_recv()).
+    """Return whether every pause is longer than the receiver's RTO, after which ACKs are quick (tcp_event_data_recv()).
 
-    Its only sample is the handshake's round trip: the RTO is that and TCP_RTO_MIN, or three of it where that is more
-    (tcp_rtt_estimator(), __tcp_set_rto()). Both are counted in jiffies.
+    The receiver's only RTT sample is the handshake's. The RTO is this RTT plus TCP_RTO_MIN, or three times the RTT if
+    that is more (tcp_rtt_estimator(), __tcp_set_rto()). Both count in jiffies.
     """
     if scenario.writer.interval is None:
         return False
     rtt, jiffy = base_rtt(scenario, SYN).number, 1 / scenario.kernel.hz
     over = scenario.writer.interval.seconds - (rtt + max(2 * rtt, _RTO_MIN))
     if abs(over) < 2 * jiffy:
-        raise ModelError("the pause is as long as the RTO: a jiffy decides if an ACK goes at once")
+        raise ModelError("the pause is as long as the RTO: one jiffy decides whether an ACK goes at once")
     return over > 0
 
 
 def _fills(scenario: Scenario, rate: Rate) -> bool:
-    """Tell whether more may come than a reader takes at that rate."""
+    """Return whether the path can bring more than a reader takes at that rate."""
     return scenario.rate is None or goodput_window_over_rtt(scenario).number > rate.bps
 
 
 def _merges(scenario: Scenario) -> bool:
-    """Tell whether GRO finds more than one frame at a poll."""
+    """Return whether GRO finds more than one frame at a poll."""
     receiving = scenario.receiver.interface
     return receiving.offloads.gro and receiving.gro_flush_timeout.seconds > _frame_seconds(scenario)
 
 
 def _gathered(scenario: Scenario, least: int) -> float:
-    """Return how many segments a batch of `least` or more has on average."""
+    """Return the average number of segments in a batch of `least` or more."""
     segments, wire, jiffy = gso_segments(scenario), _frame_seconds(scenario), 1 / scenario.kernel.hz
     poll = scenario.receiver.interface.gro_flush_timeout.seconds
     if scenario.sender.interface.gso_max_segs is not None or poll >= min(segments * wire, jiffy):
-        raise ModelError("the model covers full super-packets, and polls more often than they and jiffies come")
+        raise ModelError("the model covers full super-packets, and polls more frequent than them and than ticks")
     return segments / (1 + max(0.0, (segments - least) * wire - poll) / jiffy)
 
 

@@ -1,7 +1,7 @@
-"""Play a receiver ahead of time: many segments at once, where nothing that happens meanwhile can matter to it.
+"""Simulate a receiver ahead of time: process many segments at once if no event in between can affect it.
 
-What a receiver does with a segment depends on the segments before, and on nothing that its ACKs set off. Most of them
-change little: a stretch of those is played here in one loop, to the same end as one by one.
+A receiver's reaction to a segment depends on the segments before, and not on the effects of its ACKs. Most segments
+change little. One loop processes a stretch of them, with the same result as one by one.
 """
 
 from __future__ import annotations
@@ -17,25 +17,25 @@ from lab.model.window import TCP_RMEM_TO_WIN_SCALE
 
 
 class Ahead(Receiver):
-    """Plays a receiver that knows which segments are on their way."""
+    """Simulates a receiver from the segments on their way."""
 
     def __init__(self, scenario: Scenario, transmit: Callable[[int, Ack], None]) -> None:
         super().__init__(scenario, transmit)
-        self._even: tuple[int, ...] = ()  # what was found to leave the window as it is
+        self._even: tuple[int, ...] = ()  # the state for which `_is_even` last returned True
 
     @property
     def knows_clones(self) -> bool:
-        """Tell whether no ACK on its way to the sender decides what the next segment may join: skb_cloned()."""
+        """Return whether ACKs on their way cannot affect what the next segment may join: skb_cloned()."""
         return not self.receive_queue or self.receive_queue[-1].cloned_until <= self.snd_una
 
     def stretch(
         self, arrivals: Sequence[int], first: int, length: int, psh: bool, tsecr: int
     ) -> tuple[int, Sequence[int], Sequence[int]]:
-        """Take in, from the first on, as many full segments as change nothing but positions: each is read at once, and
-        each second one is acknowledged, with the same window.
+        """Receive, from the first on, the full segments that change only positions: each is read at once, and every
+        second one is acknowledged, with the same window.
 
-        It does what `receive` and `read` would do. `psh` is for the last of the arrivals. Returns how many were taken,
-        when ACKs go, and for what.
+        The effect is that of `receive` and `read`. `psh` applies to the last of the arrivals. Return the number of
+        segments received, the times of ACKs, and the acknowledged positions.
         """
         icsk_ack, tuning, rcv_nxt = self.icsk_ack, self.tuning, self.rcv_nxt
         unacked = rcv_nxt - self.rcv_wup
@@ -51,14 +51,14 @@ class Ahead(Receiver):
         if self.timestamps:
             tuning.rcv_rtt_measure_ts(arrivals[first] // NSEC_PER_USEC, tsecr, full=True, queue_empty=True)
         count = min(len(arrivals) - first, (tuning.rtt_seq - rcv_nxt - 1) // length, (self.wanted - 1) // length)
-        if tuning.rtt_us:  # until tcp_rcv_space_adjust() looks
+        if tuning.rtt_us:  # until tcp_rcv_space_adjust() measures
             looks = (tuning.time + (tuning.rtt_us >> 3)) * NSEC_PER_USEC
             count = min(count, bisect_left(arrivals, looks, first) - first)
         if tuning.rtt_time is None or count <= 0:
             return 0, (), ()
         end, last = first + count, arrivals[first + count - 1]
         jiffies = icsk_ack.timers.jiffies(last)
-        if jiffies - icsk_ack.lrcvtime > icsk_ack.timers.ato_min // 2:  # or the time that an ACK may wait would change
+        if jiffies - icsk_ack.lrcvtime > icsk_ack.timers.ato_min // 2:  # else the longest wait of an ACK would change
             return 0, (), ()
         every = 1 if length > icsk_ack.rcv_mss else 2
         skipped = 0 if unacked or every == 1 else 1
@@ -68,9 +68,9 @@ class Ahead(Receiver):
         self.wanted -= count * length
         icsk_ack.lrcvtime, icsk_ack.last_seg_size = jiffies, 0
         pushed = psh and end == len(arrivals)
-        if every == 1 or (count - skipped) % 2:  # the last one is acknowledged
+        if every == 1 or (count - skipped) % 2:  # the last segment is acknowledged
             icsk_ack.event_ack_sent()
-        elif pushed and not icsk_ack.pingpong:  # it is, after it was read
+        elif pushed and not icsk_ack.pingpong:  # it is acknowledged after the read
             times, acked = (*times, last), (*acked, self.rcv_nxt)
             icsk_ack.event_ack_sent()
         else:
@@ -82,7 +82,7 @@ class Ahead(Receiver):
         return count, times, acked
 
     def _is_even(self, length: int) -> bool:
-        """Tell whether a full segment that is read at once leaves windows as they are, and the pace of ACKs."""
+        """Return whether a full segment that is read at once leaves the windows and the pace of ACKs unchanged."""
         icsk_ack, rcv_mss = self.icsk_ack, self.icsk_ack.rcv_mss
         windows = self.rcv_wnd, self.rcvbuf, self.window_clamp, self.rcv_ssthresh, self.scaling_ratio
         state = (length, rcv_mss, icsk_ack.ato, *windows)
@@ -107,10 +107,10 @@ class Ahead(Receiver):
     def pile(
         self, arrivals: Sequence[int], first: int, length: int, page: int, count: int, tsecr: int
     ) -> tuple[int, list[int], list[Ack]]:
-        """Take in, from the first on, as many full segments as change only what is unread, until the reader wakes.
+        """Receive, from the first on, the full segments that change only the unread data, until the reader wakes.
 
-        It does what `receive` would do with `count` segments that are neither pushed nor cloned, and lie in
-        pages of `page` bytes. Returns how many were taken, when ACKs go, and these.
+        The effect is that of `receive` for `count` segments that are neither pushed nor cloned, in pages of `page`
+        bytes. Return the number of segments received, the times of ACKs, and the ACKs.
         """
         icsk_ack, tuning, queue, rcvbuf = self.icsk_ack, self.tuning, self.receive_queue, self.rcvbuf
         ato_min, times, acks = icsk_ack.timers.ato_min, list[int](), list[Ack]()

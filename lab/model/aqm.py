@@ -1,35 +1,27 @@
-"""Predict what a link's own queue does to those who pass it: how long they wait, what they get, what is lost."""
+"""Predict the effect of a link's queue on its flows: their waits, shares and losses."""
 
 from __future__ import annotations
 
+from lab.guest.network import Direction, Queue
 from lab.model import codel, pie
 from lab.model.line import ModelError, base_rtt, packet
+from lab.model.ranges import bulks, check_windows, left_by_a_cut
 from lab.model.scenario import Scenario
-from lab.prediction import Prediction, law
-from lab.spec.network import Direction, Queue
+from lab.model.window import smaller_window
+from lab.spec.prediction import Prediction, law, replay
 from lab.units import Duration, Size, Value
 
-__all__ = [
-    "codel_drops",
-    "codel_target",
-    "fair_queue_share",
-    "nothing_lost",
-    "pie_target",
-    "rtt_of_sparse_flow",
-    "rtt_through_full_queue",
-]
-
-_FAIR = ("fq_codel", "cake", "fq_pie", "fq", "sfq")  # kinds that give each flow a queue of its own
-_MARKING = ("codel", "fq_codel", "cake", "pie", "fq_pie", "red")
+_FAIR = ("fq_codel", "cake", "fq_pie", "fq", "sfq")  # kinds with a queue for each flow
+_MARKING = ("codel", "fq_codel", "cake", "red")  # above a tenth, PIE drops instead: RFC 8033, 5.1
 _FRAME_AROUND = 24  # bytes of a frame on the wire that a queue does not count: preamble, FCS and gap
 _ETHERNET_HEADER = 14
 
 
 @law(formula="RTT + limit / rate", source="Little's law, W = L / λ (1961)")
 def rtt_through_full_queue(scenario: Scenario) -> Value:
-    """Who comes last to a full FIFO waits for all of it to leave, at the link's rate.
+    """A frame that arrives at a full FIFO waits until the whole queue has left at the link's rate.
 
-    It holds where something fills the queue: a greedy flow whose window may become larger than the path and the queue.
+    It holds if something fills the queue: greedy flows whose windows may become larger than the path and the queue.
     """
     hop = _queued(scenario)
     queue = _queue(hop, "bfifo", "pfifo")
@@ -37,84 +29,133 @@ def rtt_through_full_queue(scenario: Scenario) -> Value:
     full = packet(scenario).bytes + _ETHERNET_HEADER
     frames = int(limit) if queue.kind == "pfifo" else Size.of(str(limit)).bytes // full
     assert hop.rate is not None
-    return Value(base_rtt(scenario).number + frames * 8 * (full + _FRAME_AROUND) / hop.rate.bps, "s")
+    longest = base_rtt(scenario).number + frames * 8 * (full + _FRAME_AROUND) / hop.rate.bps
+    windows = sum(smaller_window(each) for each in bulks(scenario))
+    if bulks(scenario) and 8 * windows < hop.rate.bps * longest:
+        raise ModelError(f"all windows are {windows} B, less than path and queue hold: nothing fills the queue")
+    return Value(longest, "s")
 
 
-@law(formula="the target, at most", source="RFC 8289, 3.2 and 4.2")
+@law(formula="the target, at most", source="RFC 8289, 3.2 and 4.2", long_run=True)
 def codel_target(scenario: Scenario) -> Value:
-    """CoDel leaves no queue standing above its target: senders that answer keep the median wait at or below it.
+    """CoDel lets no queue stand above its target: responsive senders keep the median wait at or below the target.
 
-    It is a bound, valid for senders that answer, and where the target is as long as two frames take.
+    It is a bound. It is valid for responsive senders with windows of several segments, and for a target at least as
+    long as two and a half frames take. The queue drops nothing while it holds at most one frame (RFC 8289, 5), which
+    waits behind the rest of the frame on the wire.
     """
     hop = _queued(scenario)
     target = _time(_queue(hop, "codel", "fq_codel"), "target", codel.TARGET)
     assert hop.rate is not None
-    if 2 * hop.rate.time_for(Size(packet(scenario).bytes + _ETHERNET_HEADER + _FRAME_AROUND)) > target.seconds:
-        raise ModelError(f"two frames take longer than the target of {target}")
+    if 2.5 * float(hop.rate.time_for(Size(packet(scenario).bytes + _ETHERNET_HEADER + _FRAME_AROUND))) > target.seconds:
+        raise ModelError(f"two and a half frames take longer than the target of {target}")
+    if scenario.writer.offered:
+        raise ModelError("the sender does not respond to drops: no drop makes it slower")
+    check_windows(scenario, target.seconds)
     return Value(target.seconds, "s")
 
 
 def codel_drops(seconds: float) -> Prediction:
-    """Return the law of how many packets CoDel drops from its first drop until so many seconds later."""
+    """Return the law for the number of packets that CoDel drops in this many seconds from its first drop on."""
 
-    @law(formula="n with interval × Σ 1/√k ≤ t for k < n", source="RFC 8289, 5.4 and 5.5; codel_Newton_step()")
+    @replay(formula="n with interval × Σ 1/√k ≤ t for k < n", source="RFC 8289, 5.4 and 5.5; codel_Newton_step()")
     def drops(scenario: Scenario) -> Value:
-        """The first drop counts. It holds for traffic that does not answer, while the queue stays above the target."""
-        queue = _queue(_queued(scenario), "codel")
-        interval = _time(queue, "interval", codel.INTERVAL)
-        return Value(codel.drops_within(interval.seconds + seconds, interval), "1")
+        """CoDel's drops follow its control law, and the first drop counts.
+
+        It holds for traffic that does not respond to drops, while the queue stays above the target. The queue stays
+        there while the law needs fewer drops than the frames that arrived in excess of the rate.
+        """
+        hop = _queued(scenario)
+        interval = _time(_queue(hop, "codel"), "interval", codel.INTERVAL)
+        dropped = codel.drops_within(interval.seconds + seconds, interval)
+        excess = _excess(scenario, hop) * (interval.seconds + seconds)
+        if dropped > excess:
+            raise ModelError(
+                f"the law needs {dropped} drops in {seconds:g} s of {excess:.0f} frames in excess: no queue stands"
+            )
+        return Value(dropped, "1")
 
     return drops
 
 
-@law(formula="the target", source="RFC 8033, 4.2: the probability rests only where the delay is the target")
+@law(
+    formula="the target",
+    source="RFC 8033, 4.2: the probability rests only where the delay is the target",
+    long_run=True,
+)
 def pie_target(scenario: Scenario) -> Value:
-    """PIE's controller keeps the mean delay at its target, once settled, while senders always have more to send."""
-    return Value(_time(_queue(_queued(scenario), "pie", "fq_pie"), "target", pie.TARGET).seconds, "s")
+    """PIE's controller keeps the mean delay at its target after settling, while senders always have more to send.
+
+    It saturates if the senders cannot slow down because each has a window of only a few segments.
+    """
+    hop = _queued(scenario)
+    target = _time(_queue(hop, "pie", "fq_pie"), "target", pie.TARGET).seconds
+    if scenario.writer.offered:
+        _excess(scenario, hop)
+    check_windows(scenario, target)
+    return Value(target, "s")
 
 
-@law(formula="RTT + one frame / rate", source="RFC 8290, 4.1 and 5.2: a flow that builds no queue goes first")
+@law(formula="RTT + two frames / rate", source="RFC 8290, 4.1 and 5.2: a flow that builds no queue goes first")
 def rtt_of_sparse_flow(scenario: Scenario) -> Value:
-    """A flow that sends less than its share waits for the frame that is on its way, whatever else is queued.
+    """A flow that sends less than its share waits only for frames that have left the queue, however long the queue is.
 
-    It is the longest such wait, of a flow alone in its queue that sends a packet now and then.
+    These are a frame on the wire, and one that the wire took from the queue before that frame had left. The figure is
+    the longest wait of a flow that is alone in its queue and sends a packet now and then.
     """
     hop = _queued(scenario)
     _queue(hop, *_FAIR)
     assert hop.rate is not None
     frame = Size(packet(scenario).bytes + _ETHERNET_HEADER + _FRAME_AROUND)
-    return Value(base_rtt(scenario).number + float(hop.rate.time_for(frame)), "s")
+    return Value(base_rtt(scenario).number + 2 * float(hop.rate.time_for(frame)), "s")
 
 
-@law(formula="1 / n", source="Shreedhar and Varghese (1995): deficit round robin; RFC 8290, 4.1")
+@law(formula="1 / n", source="Shreedhar and Varghese (1995): deficit round robin; RFC 8290, 4.1", long_run=True)
 def fair_queue_share(scenario: Scenario) -> Value:
-    """Each of n greedy flows gets an equal share of the link, whatever its congestion control and its round trip.
+    """Each of n greedy flows gets an equal share of the link, with any congestion control and any round trip.
 
-    It holds where each flow has a queue of its own, and fills it.
+    It holds if each flow has its own queue and fills it. A flow whose window falls below its share of the path after a
+    cut leaves its turns to the others. With equal round trips, that evens out.
     """
     if len(scenario.flows) < 2:
-        raise ModelError("one flow shares with nobody")
-    _queue(_queued(scenario), *_FAIR)
+        raise ModelError("a single flow shares nothing")
+    queue = _queue(_queued(scenario), *_FAIR)
+    if len({round(base_rtt(each).number, 4) for each in bulks(scenario)}) > 1:
+        wait = _time(queue, "target", codel.TARGET).seconds
+        for each in bulks(scenario):
+            rtt = base_rtt(each).number
+            if left_by_a_cut(each) * (rtt + wait) < rtt:
+                raise ModelError("round trips differ, and a flow's queue runs empty after a cut")
     return Value(1 / len(scenario.flows), "1")
 
 
 @law(formula="0", source="RFC 3168, 5: what can be marked is not dropped")
 def nothing_lost(scenario: Scenario) -> Value:
-    """Nothing is dropped, and so nothing sent twice, where ends and queue know ECN and the queue never overflows."""
+    """No packet is dropped or retransmitted if both ends and the queue use ECN, and the queue never overflows."""
     queue = _queue(_queued(scenario), *_MARKING)
     if not dict(queue.parameters).get("ecn", queue.kind in ("fq_codel", "cake")):
         raise ModelError("the queue does not mark")
     if not all(host.node.sysctls.get("net.ipv4.tcp_ecn") == "1" for host in (scenario.sender, scenario.receiver)):
-        raise ModelError("an end does not ask for ECN")
+        raise ModelError("an end does not use ECN")
     if scenario.loss:
         raise ModelError("the path loses frames by chance")
+    check_windows(scenario, _time(queue, "target", codel.TARGET).seconds)
     return Value(0, "1")
+
+
+def _excess(scenario: Scenario, hop: Direction) -> float:
+    """Return how many frames a second arrive in excess of the rate, for traffic that does not respond to drops."""
+    offered = scenario.writer.offered
+    assert hop.rate is not None
+    if offered is None or offered.bps <= hop.rate.bps:
+        raise ModelError("the workload offers no more than the rate: no queue stands")
+    return (offered.bps - hop.rate.bps) / (8 * (packet(scenario).bytes + _ETHERNET_HEADER + _FRAME_AROUND))
 
 
 def _queued(scenario: Scenario) -> Direction:
     found = [hop for hop in scenario.forward if hop.queue and hop.rate]
     if len(found) != 1:
-        raise ModelError("the law is for a path with one queue of its own, before a rate")
+        raise ModelError("the law is for a path with exactly one queue discipline, on a link with a rate")
     return found[0]
 
 

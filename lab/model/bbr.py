@@ -1,4 +1,4 @@
-"""Predict how much BBR has in flight: its own bound, which holds whatever the queue would take."""
+"""Predict how much BBR has in flight: its own bound, which does not depend on the queue."""
 
 from __future__ import annotations
 
@@ -7,28 +7,28 @@ from math import ceil
 from lab.model.line import ModelError, base_rtt, frame, packet
 from lab.model.mss import mss
 from lab.model.scenario import Scenario
-from lab.prediction import law
+from lab.spec.prediction import replay
 from lab.units import Size, Value
 
-__all__ = ["bbr_inflight_bound"]
-
 _CWND_GAIN, _PROBING_GAIN = 2, 1.25  # bbr_cwnd_gain; the largest of bbr_pacing_gain[]
-_PACING_SHIFT = 1024  # a quantum is what the pacing rate sends in so many parts of a second (sk_pacing_shift)
+_PACING_SHIFT = 1024  # a quantum is what the pacing rate sends in this fraction of a second (sk_pacing_shift)
 _LEAST_QUANTUM, _QUANTA = 2, 3  # segments, bbr_min_tso_segs(); bbr_quantization_budget()
-_PROBING, _DELAYED = 2, 2  # segments more in the cycle's first phase; what one ACK may cover beyond the rate
+_PROBING, _DELAYED = 2, 2  # extra segments in the cycle's first phase, and for what one ACK may cover beyond the rate
 
 
-@law(formula="2 × R × RTT + 3 × quantum + 4", source="BBR, ACM Queue 14(5), 2016: cwnd_gain; bbr_quantization_budget()")
+@replay(
+    formula="2 × R × RTT + 3 × quantum + 4", source="BBR, ACM Queue 14(5), 2016: cwnd_gain; bbr_quantization_budget()"
+)
 def bbr_inflight_bound(scenario: Scenario) -> Value:
-    """BBR has twice what the path holds in flight at most, in segments, and three bursts as the sender's offload makes.
+    """BBR has at most twice the path's capacity in flight, plus three bursts of the sender's offload, in segments.
 
-    It holds for one flow after its start, whose gain is 2.89, and where it knows the rate and the idle path's round
-    trip: it has seen the one in the last ten round trips, and the other in the last ten seconds. Beside a flow that
-    keeps the queue filled, it takes that queue for a part of the path.
+    It holds for a single flow after its start, in which the gain is 2.89. The flow must know the rate from the last
+    ten round trips, and the idle path's round trip from the last ten seconds. Beside a flow that keeps the queue
+    filled, BBR takes the queue for a part of the path.
     """
     flows = [flow.scenario for flow in scenario.flows] or [scenario]
     if len(flows) > 1 or flows[0].writer.congestion != "bbr":
-        raise ModelError("the bound is that of one flow with BBR alone on the path")
+        raise ModelError("the bound is for a single flow with BBR that is alone on the path")
     if scenario.rate is None:
         raise ModelError("no link of the path has a rate: there is no bandwidth-delay product")
     rate = scenario.rate.bps / 8 / frame(scenario).bytes  # segments a second

@@ -1,7 +1,7 @@
-"""CoDel's control law: while a queue stands, each drop comes sooner after the one before.
+"""Compute CoDel's control law: while a queue stands, the time between two drops becomes shorter and shorter.
 
-Valid for traffic that does not answer, as long as the sojourn time stays above the target; of traffic that answers it
-says when the first drops come.
+It is valid for traffic that does not react, while the sojourn time stays above the target. For traffic that reacts, it
+gives the first drops.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ INTERVAL, TARGET = Duration.of("100 ms"), Duration.of("5 ms")  # RFC 8289, 4.2 a
 
 
 def drop_times(interval: Duration = INTERVAL) -> Iterator[float]:
-    """Yield the seconds from when the sojourn time first exceeds the target until each drop.
+    """Yield the time of each drop, in seconds since the sojourn time first exceeded the target.
 
-    RFC 8289, 5.4 and 5.5: the first drop comes an interval later, drop n + 1 another interval / sqrt(n) after drop n.
+    RFC 8289, 5.4 and 5.5: the first drop comes an interval later, and drop n + 1 comes interval / sqrt(n) after drop n.
     The kernel's roots are a little smaller at first, which brings all later drops forward by a quarter of an interval.
     """
     at = interval.seconds
@@ -27,7 +27,7 @@ def drop_times(interval: Duration = INTERVAL) -> Iterator[float]:
 
 
 def inverse_roots() -> Iterator[float]:
-    """Yield 1 / sqrt(n) for n = 1, 2, ... as the kernel has it: each by one step of Newton's from the one before.
+    """Yield 1 / sqrt(n) for n = 1, 2, ... as the kernel computes it, with one Newton step from the value before.
 
     That is codel_Newton_step() of net/codel_impl.h: 0.5 for n = 2, and within 3 % of the root from n = 3 on.
     """

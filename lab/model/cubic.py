@@ -1,6 +1,6 @@
-"""Follow the congestion window: slow start, what ends it, CUBIC's growth above that, and what a loss takes.
+"""Compute the congestion window: slow start, its end, CUBIC's growth after that, and the cut after a loss.
 
-Written after net/ipv4/tcp_cubic.c, tcp_cong.c and tcp_output.c (tcp_cwnd_validate()) of Linux 7.2. Times are whole
+Source: net/ipv4/tcp_cubic.c, tcp_cong.c and tcp_output.c (tcp_cwnd_validate()) of Linux 7.2. Times are whole
 microseconds, as in the kernel.
 """
 
@@ -16,7 +16,7 @@ HYSTART_MIN_SAMPLES = 8
 HYSTART_DELAY_MIN, HYSTART_DELAY_MAX = 4000, 16_000
 CUBE_RTT_SCALE = 410  # bic_scale 41, of 1024ths, at an RTT of 100 ms
 BICTCP_HZ = 10  # CUBIC's unit of time is 2^-10 s
-BETA, BICTCP_BETA_SCALE = 717, 1024  # what a loss leaves of the window
+BETA, BICTCP_BETA_SCALE = 717, 1024  # the share of the window after a loss
 BETA_SCALE = 15  # 8 (1024 + beta) / 3 (1024 - beta)
 CUBE_FACTOR = (1 << 10 + 3 * BICTCP_HZ) // CUBE_RTT_SCALE
 
@@ -51,29 +51,29 @@ class Cubic:
 
     @property
     def slow_start(self) -> bool:
-        """Tell whether cwnd is below ssthresh: tcp_in_slow_start()."""
+        """Return whether cwnd is below ssthresh: tcp_in_slow_start()."""
         return self.cwnd < self.ssthresh
 
     @property
     def in_hystart(self) -> bool:
-        """Tell whether it is slow start that HyStart may yet end."""
+        """Return whether HyStart may still end this slow start."""
         return self.cwnd < self.ssthresh and not self.found
 
     def sent(self, packets_out: int, limited: bool, snd_una: int, snd_nxt: int) -> None:
-        """Note after sending how far cwnd was used: tcp_cwnd_validate()."""
+        """Record, after sending, how much of cwnd is in use: tcp_cwnd_validate()."""
         more = not self.is_cwnd_limited and packets_out > self.max_packets_out
         if snd_una >= self.cwnd_usage_seq or limited or more:
             self.is_cwnd_limited, self.max_packets_out, self.cwnd_usage_seq = limited, packets_out, snd_nxt
 
     def acknowledged(self, now: int, rtt: int, acked: int, snd_una: int, snd_nxt: int, ack_delay: int = 0) -> None:
-        """Take in an ACK for `acked` segments with this RTT sample, while nothing is lost."""
+        """Process an ACK for `acked` segments with this RTT sample, while nothing is lost."""
         self.sample(now, rtt, snd_una, snd_nxt, ack_delay)
         self.avoid_congestion(now, acked)
 
     def sample(self, now: int, rtt: int, snd_una: int, snd_nxt: int, ack_delay: int) -> None:
-        """Take in an RTT sample: cubictcp_acked().
+        """Process an RTT sample: cubictcp_acked().
 
-        `ack_delay` is four times what the largest GSO packet takes at the flow's pace.
+        `ack_delay` is four times the largest GSO packet's time at the flow's pace.
         """
         if not self.epoch_start or now * self.hz // 10**6 - self.epoch_start >= self.hz:
             delay = rtt if rtt > 1 else 1
@@ -97,17 +97,17 @@ class Cubic:
         self.ssthresh = max(self.cwnd * BETA // BICTCP_BETA_SCALE, 2)
 
     def restart(self, rounds: int) -> None:
-        """Halve the window for each RTO of a pause, down to the first one: tcp_cwnd_restart()."""
+        """Halve the window for each RTO of a pause, down to the initial window: tcp_cwnd_restart()."""
         self.ssthresh = max(self.ssthresh, (self.cwnd >> 1) + (self.cwnd >> 2))  # tcp_current_ssthresh()
         self.cwnd = max(self.cwnd >> rounds, min(TCP_INIT_CWND, self.cwnd))
 
     def start(self, now: int, pause: int) -> None:
-        """Leave a pause, with nothing in flight, out of the curve: cubictcp_cwnd_event_tx_start(). Both in jiffies."""
+        """Exclude a pause without packets in flight from the curve: cubictcp_cwnd_event_tx_start(). Both in jiffies."""
         if self.epoch_start and pause > 0:
             self.epoch_start = min(self.epoch_start + pause, now)
 
     def _hystart_update(self, now: int, delay: int, snd_una: int, snd_nxt: int, ack_delay: int) -> None:
-        """End slow start when a train of ACKs is as long as half the RTT and some bursts, or when the RTT grows."""
+        """End slow start if a train of ACKs is as long as half the RTT and some bursts, or if the RTT grows."""
         if snd_una > self.end_seq:  # bictcp_hystart_reset()
             self.round_start = self.last_ack = now
             self.end_seq, self.curr_rtt, self.sample_cnt = snd_nxt, delay, 0
@@ -159,7 +159,7 @@ class Cubic:
         self.cnt = max(self.cnt, 2)
 
     def _keep_up_with_reno(self) -> None:
-        """Grow as fast as Reno where that is faster: tcp_friendliness."""
+        """Grow as fast as Reno if Reno is faster: tcp_friendliness."""
         for_one = self.cwnd * BETA_SCALE >> 3
         more = max(0, -(-self.ack_cnt // for_one) - 1)  # as long as more than that are left
         self.ack_cnt -= more * for_one

@@ -1,7 +1,8 @@
-"""Predict DCTCP by its own paper's model: senders in step, whose windows saw about the threshold of a marking queue.
+"""Predict DCTCP with its paper's model: synchronised senders, whose windows oscillate around the marking threshold.
 
-Alizadeh and others, "Data Center TCP (DCTCP)", SIGCOMM 2010, sections 3.3 and 3.4. It is valid for long flows of equal
-round trips, for a threshold at which the link never runs empty, and for windows of many segments.
+Source: Alizadeh and others, "Data Center TCP (DCTCP)", SIGCOMM 2010, sections 3.3 to 3.5. The model is valid for long
+flows with equal round trips that send segment by segment, for a threshold at which the queue never runs empty, and for
+windows of many segments.
 """
 
 from __future__ import annotations
@@ -10,39 +11,69 @@ from math import sqrt
 from typing import NamedTuple
 
 from lab.model.line import ModelError, base_rtt, frame, packet
+from lab.model.mss import mss
 from lab.model.scenario import Scenario
-from lab.prediction import law
+from lab.spec.prediction import law
 from lab.units import Duration, Size, Value
 
-__all__ = ["dctcp_marked_share", "dctcp_queue_delay"]
+_MANY = 50  # segments: the sawtooth is then five segments; with 19 it is three, and each one matters
+_GSO_BYTES = 64 << 10  # GSO_LEGACY_MAX_SIZE
 
 
 class _Marking(NamedTuple):
-    threshold: float  # K, in frames, as the next two
-    product: float  # C × RTT
+    threshold: float  # K, in frames
+    product: float  # C × RTT, in frames
     flows: int
     frame_seconds: float
 
 
-@law(formula="(K + N − A / 2) / C, with A = ½ √(2 N (C × RTT + K))", source="DCTCP, SIGCOMM 2010, equations 8 to 10")
+@law(
+    formula="(K + N − A / 2) / C, with A = ½ √(2 N (C × RTT + K))",
+    source="DCTCP, SIGCOMM 2010, equations 8 to 10",
+    long_run=True,
+)
 def dctcp_queue_delay(scenario: Scenario) -> Value:
-    """The queue saws between its most, the threshold and a segment of each flow, and that less the amplitude."""
+    """The queue oscillates between its maximum, the threshold plus a segment per flow, and that less the amplitude."""
     found = _marking(scenario)
+    _check_threshold(scenario, found)
     amplitude = sqrt(2 * found.flows * (found.product + found.threshold)) / 2
     return Value((found.threshold + found.flows - amplitude / 2) * found.frame_seconds, "s")
 
 
-@law(formula="√(2 / W), with W = (C × RTT + K) / N", source="DCTCP, SIGCOMM 2010, equation 6")
+@law(formula="√(2 / W), with W = (C × RTT + K) / N", source="DCTCP, SIGCOMM 2010, equation 6", long_run=True)
 def dctcp_marked_share(scenario: Scenario) -> Value:
-    """Of all segments, those of one round trip in each sawtooth are marked."""
+    """In each sawtooth, the segments of one round trip are marked.
+
+    A burst crosses the threshold on its own. For windows of few segments, the equation omits terms that matter.
+    """
     found = _marking(scenario)
-    return Value(sqrt(2 * found.flows / (found.product + found.threshold)), "1")
+    if (window := (found.product + found.threshold) / found.flows) < _MANY:
+        raise ModelError(f"the window is {window:.3g} segments: the law is for {_MANY} and more")
+    if _burst(scenario) > 1:
+        raise ModelError("the senders' offload sends bursts, which cross the threshold: the law is for single segments")
+    return Value(sqrt(2 / window), "1")
+
+
+def _check_threshold(scenario: Scenario, found: _Marking) -> None:
+    """Raise ModelError if the queue runs empty: section 3.4, with section 3.5's allowance for bursts."""
+    burst = _burst(scenario)
+    least = found.product / 7 + (burst if burst > 1 else 0)
+    if found.threshold < least:
+        raise ModelError(
+            f"the threshold is {found.threshold:.3g} frames: the law is for C × RTT / 7 and a burst, {least:.3g}"
+        )
+
+
+def _burst(scenario: Scenario) -> int:
+    """Return how many segments a sender's offload may send at once."""
+    flows = [flow.scenario for flow in scenario.flows if flow.scenario.writer.congestion == "dctcp"]
+    return max(each.sender.interface.gso_max_segs or _GSO_BYTES // mss(each) for each in flows)
 
 
 def _marking(scenario: Scenario) -> _Marking:
     flows = sum(flow.scenario.writer.congestion == "dctcp" for flow in scenario.flows)
     if not flows:
-        raise ModelError("no flow has DCTCP: the law is for flows of it, beside which nothing sends much")
+        raise ModelError("no flow has DCTCP: the law is for DCTCP flows, beside which nothing sends much")
     queued = [hop for hop in scenario.forward if hop.queue and hop.rate]
     if len(queued) != 1 or queued[0].queue is None or "ce_threshold" not in dict(queued[0].queue.parameters):
         raise ModelError("the law is for a path with one queue that marks from a threshold on")

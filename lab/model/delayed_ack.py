@@ -1,7 +1,7 @@
-"""Decide when a socket acknowledges: at once, with the data that it sends, or by a timer.
+"""Decide when a socket acknowledges: at once, with the data that it sends, or when a timer fires.
 
-Written after net/ipv4/tcp_input.c, tcp_output.c, tcp.c, tcp_timer.c and kernel/time/timer.c of Linux 7.2, and named as
-there. Times are whole nanoseconds, or jiffies: ticks of 1/HZ.
+Source: net/ipv4/tcp_input.c, tcp_output.c, tcp.c, tcp_timer.c and kernel/time/timer.c of Linux 7.2, with the kernel's
+names. Times are whole nanoseconds, or jiffies: ticks of 1/HZ.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from lab.model.scenario import KernelTraits
 
 TCP_MSS_DEFAULT, TCP_MIN_MSS = 536, 88
 TCP_MAX_QUICKACKS = 16
-LVL_START = 63  # jiffies up to which a timer of the wheel is exact: LVL_START(1)
+LVL_START = 63  # below this many jiffies, the wheel's timers are exact: LVL_START(1)
 LVL_CLK_SHIFT = 3  # each further level is 2^3 times as coarse
 NEVER = 1 << 62
 
@@ -22,10 +22,10 @@ _ON_TIME = "timers-on-their-tick"  # the patch of experiments/tcp-nodelay
 
 @dataclass(frozen=True, slots=True)
 class Timers:
-    """Counts the kernel's ticks, and knows on which of them a timer fires."""
+    """Counts the kernel's ticks, and finds the tick on which a timer fires."""
 
     hz: int  # ticks per second
-    late: bool = True  # whether timers wait for one tick more, as they do since Linux 4.8
+    late: bool = True  # whether timers wait one tick more: Linux since 4.8
 
     @classmethod
     def of(cls, kernel: KernelTraits) -> Timers:
@@ -51,7 +51,7 @@ class Timers:
         return self.hz // 5
 
     def expiry(self, expires: int, now: int) -> int:
-        """Return the tick on which a timer fires that was set on tick `now` for tick `expires`: calc_wheel_index()."""
+        """Return the tick on which a timer fires if it was set on tick `now` for tick `expires`: calc_wheel_index()."""
         level = 0
         while expires - now >= LVL_START << LVL_CLK_SHIFT * level:
             level += 1
@@ -61,24 +61,24 @@ class Timers:
 
 @dataclass(slots=True)
 class DelayedAck:
-    """Holds the icsk_ack of a socket that loses nothing, and decides as the kernel does by it."""
+    """Holds the icsk_ack of a socket that loses nothing, and makes the kernel's decisions with it."""
 
     timers: Timers
-    advmss: int  # payload of the full segment that the socket announced
-    rcv_mss: int  # payload that the socket takes for a full segment
+    advmss: int  # payload of a full segment, as announced
+    rcv_mss: int  # the socket's estimate of a full segment's payload
     rtt: int = 0  # of the handshake, ns
     last_seg_size: int = 0
     quick: int = 0  # ACKs that go at once
-    ato: int = 0  # jiffies that an ACK may wait for an answer
+    ato: int = 0  # how long an ACK may wait for an answer, jiffies
     lrcvtime: int = 0  # the tick of the last data
-    pingpong: bool = False  # whether the socket's process answers: its answers carry the ACKs
+    pingpong: bool = False  # whether the socket's process answers, so that its answers carry the ACKs
     scheduled: bool = False  # ICSK_ACK_SCHED: something is not acknowledged
     pushed: int = 0  # 1: ICSK_ACK_PUSHED; 2: and ICSK_ACK_PUSHED2
     timeout: int = 0  # the tick for which the timer was set
-    due: int = NEVER  # when it fires, ns
+    due: int = NEVER  # when the timer fires, ns
 
     def measure_rcv_mss(self, length: int, psh: bool) -> None:
-        """Learn what a full segment is, and whether this one ends a write: tcp_measure_rcv_mss()."""
+        """Learn the size of a full segment, and whether this one ends a write: tcp_measure_rcv_mss()."""
         last_seg_size, self.last_seg_size = self.last_seg_size, 0
         if length >= self.rcv_mss:
             self.rcv_mss = min(length, self.advmss)
@@ -93,7 +93,7 @@ class DelayedAck:
         self.pushed = min(self.pushed + 1, 2)
 
     def event_data_recv(self, now: int, rcv_wnd: int) -> None:
-        """Adapt how long an ACK may wait to the pace of what comes: tcp_event_data_recv()."""
+        """Adapt the longest wait of an ACK to the pace of the segments: tcp_event_data_recv()."""
         jiffies, ato_min = self.timers.jiffies(now), self.timers.ato_min
         gap, self.lrcvtime, self.scheduled = jiffies - self.lrcvtime, jiffies, True
         if not self.ato:
@@ -110,18 +110,18 @@ class DelayedAck:
 
     @property
     def quickack_mode(self) -> bool:
-        """Tell whether ACKs go at once: tcp_in_quickack_mode()."""
+        """Return whether ACKs go at once: tcp_in_quickack_mode()."""
         return self.quick > 0 and not self.pingpong
 
     def must_follow_read(self, unacked: int, emptied: bool) -> bool:
-        """Decide whether an ACK goes now that something was read: the first half of __tcp_cleanup_rbuf()."""
+        """Return whether an ACK goes after a read: the first half of __tcp_cleanup_rbuf()."""
         pushed = self.pushed == 2 or (self.pushed == 1 and not self.pingpong)
         return self.scheduled and (unacked > self.rcv_mss or (pushed and emptied))
 
     def delay(self, now: int) -> bool:
         """Set the timer, or keep an earlier one: tcp_send_delayed_ack().
 
-        Returns True where the earlier one is so near that the ACK goes at once.
+        Return True if the earlier expiry is near enough for the ACK to go at once.
         """
         timers, jiffies = self.timers, self.timers.jiffies(now)
         ato = self.ato
@@ -138,12 +138,12 @@ class DelayedAck:
         return False
 
     def expire(self) -> None:
-        """Note that the timer has fired, before the ACK goes: tcp_delack_timer_handler()."""
+        """Update the state when the timer has fired, before the ACK goes: tcp_delack_timer_handler()."""
         self.ato = self.timers.ato_min if self.pingpong else min(2 * self.ato, self.timers.delack_max)
         self.pingpong = False
 
     def event_ack_sent(self) -> None:
-        """Note that a packet that acknowledges was sent: tcp_event_ack_sent(), tcp_dec_quickack_mode()."""
+        """Update the state after sending a packet with an ACK: tcp_event_ack_sent(), tcp_dec_quickack_mode()."""
         if self.quick and self.scheduled:
             self.quick -= 1
             if not self.quick:
@@ -151,6 +151,6 @@ class DelayedAck:
         self.scheduled, self.pushed, self.due = False, 0, NEVER
 
     def event_data_sent(self, now: int) -> None:
-        """Enter ping-pong mode if the data just sent answers what came shortly before: tcp_event_data_sent()."""
+        """Enter ping-pong mode if the data just sent answers recently received data: tcp_event_data_sent()."""
         if self.timers.jiffies(now) - self.lrcvtime < self.ato:
             self.pingpong = True

@@ -10,7 +10,7 @@ from lab.model.line import ModelError, base_rtt, frame
 from lab.model.mss import mss
 from lab.model.scenario import Scenario
 from lab.model.transfer import REPLAYED, transfer
-from lab.prediction import law, simulation
+from lab.spec.prediction import law, simulation
 from lab.units import Value
 
 _INITIAL_WINDOW = 10  # segments: RFC 6928
@@ -18,12 +18,12 @@ _INITIAL_WINDOW = 10  # segments: RFC 6928
 
 @law(formula="RTT × (1 + rounds of slow start) + rest / goodput", source="RFC 5681, 3.1; RFC 6928; RFC 6349, 3.3.1")
 def transfer_time_by_rounds(scenario: Scenario) -> Value:
-    """The handshake takes a round trip, and so does each doubling of ten segments until the goodput needs no more.
+    """The handshake takes a round trip, and so does each round of slow start until the window allows the full goodput.
 
-    The rest goes at the goodput of window over round trip.
+    The window starts at ten segments and doubles per round. The rest is sent at the goodput of window over round trip.
     """
     if scenario.writer.size is None:
-        raise ModelError("nothing says how much is sent")
+        raise ModelError("the workload has no size")
     rtt, goodput = base_rtt(scenario).number, goodput_window_over_rtt(scenario).number / 8
     rest, burst, rounds = scenario.writer.size, _INITIAL_WINDOW * mss(scenario), 0
     while burst < min(goodput * rtt, rest):
@@ -33,10 +33,10 @@ def transfer_time_by_rounds(scenario: Scenario) -> Value:
 
 @law(formula="RTT × (1 + ⌈log2(segments / 10 + 1)⌉) + last burst / rate", source="RFC 6928; RFC 5681, 3.1")
 def completion_time_by_rounds(scenario: Scenario) -> Value:
-    """A short transfer takes its handshake, and a round trip for each doubling of ten segments until all are sent.
+    """A short transfer takes its handshake, and a round trip per round of slow start until all segments are sent.
 
-    The client fetches: its first segments come a round trip after its ACK has left. It holds while the link is idle
-    between bursts, and no window but the congestion window counts.
+    The window starts at ten segments and doubles per round. The client fetches, so its first segments arrive a round
+    trip after its ACK has left. It holds while the link is idle between bursts, and only the congestion window counts.
     """
     if scenario.writer.size is None or scenario.client != "receiver":
         raise ModelError("the law is for a client that fetches a known size")
@@ -46,13 +46,13 @@ def completion_time_by_rounds(scenario: Scenario) -> Value:
     rtt = base_rtt(scenario).number
     burst = last * 8 * frame(scenario).bytes / scenario.rate.bps if scenario.rate else 0.0
     if burst > rtt or last * mss(scenario) > goodput_window_over_rtt(scenario).number / 8 * rtt:
-        raise ModelError("the link or a window is full before the transfer ends: the law is for short ones")
+        raise ModelError("the link or a window is full before the transfer ends: the law is for short transfers")
     return Value(rtt * (1 + rounds) + burst, "s")
 
 
 @simulation(of=REPLAYED, law=transfer_time_by_rounds)
 def transfer_time(scenario: Scenario) -> Value:
-    """The transfer takes the handshake, slow start and the rest, on a path without loss, or with a link always busy."""
+    """The time is that of handshake, slow start and the rest, on a path without loss or with an always busy link."""
     done = transfer(scenario)
     if not stays_busy(scenario, done):
         done = undropped(scenario)

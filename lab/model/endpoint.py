@@ -1,6 +1,6 @@
-"""Join both halves of a socket: what comes may let it send, and what it sends acknowledges.
+"""Join both halves of a socket: received packets may let it send, and sent packets acknowledge.
 
-Written after net/ipv4/tcp_input.c (tcp_rcv_established()) and tcp_output.c (__tcp_transmit_skb()) of Linux 7.2.
+Source: net/ipv4/tcp_input.c (tcp_rcv_established()) and tcp_output.c (__tcp_transmit_skb()) of Linux 7.2.
 """
 
 from __future__ import annotations
@@ -28,33 +28,33 @@ class Packet(NamedTuple):
 
 
 class Endpoint:
-    """Plays a socket whose process writes, and reads all there is. What it sends goes to `transmit(packet)`."""
+    """Simulates a socket whose process writes, and reads all available data. Its packets go to `transmit(packet)`."""
 
     def __init__(self, scenario: Scenario, transmit: Callable[[Packet], None], nodelay: bool = False) -> None:
-        """Make the socket at the path's beginning; `nodelay` is TCP_NODELAY."""
+        """Make the socket at the sender's end of the path. `nodelay` is TCP_NODELAY."""
         self.transmit = transmit
         self.sender = Sender(scenario, self._transmit_skb)
         self.receiver = Receiver(scenario.reversed(), self._transmit_ack)
         self.sender.nonagle = TCP_NAGLE_OFF if nodelay else 0
 
     def write(self, size: int, now: Callable[[], int]) -> Iterator[None]:
-        """Play one write, which asks for the time whenever it goes on. Yields where it sleeps until there is room."""
+        """Simulate one write, which reads the time whenever it continues. It yields to sleep until there is room."""
         self.sender.clock_cache = now()
         for _ in self.sender.sendmsg(size):
             yield
             self.sender.clock_cache = now()
 
     def cork(self) -> None:
-        """Hold back what is less than a segment: TCP_CORK."""
+        """Hold back partial segments: TCP_CORK."""
         self.sender.nonagle |= TCP_NAGLE_CORK
 
     def uncork(self, now: int) -> None:
-        """Send what the cork held back, and hold back no more."""
+        """Send the data that the cork held back, and remove the cork."""
         self.sender.clock_cache = now
         self.sender.uncork()
 
     def receive(self, now: int, packet: Packet) -> None:
-        """Take in a packet, and send what it sets off: tcp_rcv_established()."""
+        """Process a packet, and send the replies that it causes: tcp_rcv_established()."""
         if packet.segment:
             self.receiver.queue(now, packet.segment)
         self.sender.ack(now, packet.ack)
@@ -62,7 +62,7 @@ class Endpoint:
             self.receiver.ack_snd_check()
 
     def _transmit_skb(self, now: int, seq: int, skb: Skb) -> None:
-        """Send an skb, cut into segments, each of which acknowledges: __tcp_transmit_skb()."""
+        """Send an skb, cut into segments that also acknowledge: __tcp_transmit_skb()."""
         ack = self.receiver.acknowledge(now, skb.end_seq - seq)
         self.receiver.icsk_ack.event_data_sent(now)
         while seq < skb.end_seq:

@@ -1,26 +1,26 @@
-"""Predict what a bulk transfer measures: goodput as each tool counts it, and what the bottleneck has to hold."""
+"""Predict a bulk transfer's goodput as each tool counts it, and the room that it needs at the bottleneck."""
 
 from __future__ import annotations
 
+from lab.guest.network import Direction
 from lab.model.line import ModelError, base_rtt, frame, goodput_line_rate
 from lab.model.mss import mss
 from lab.model.scenario import Scenario
 from lab.model.transfer import REPLAYED, Transfer, transfer
 from lab.model.window import smaller_window
 from lab.model.wire import overflowing
-from lab.prediction import law, simulation
-from lab.spec.network import Direction
+from lab.spec.prediction import law, simulation
 from lab.units import Value
 
 CUBIC_BETA = 0.7
-_BLOCKS = 100  # so many blocks of iperf3 have to go through that part of one does not matter
+_BLOCKS = 100  # with this many blocks of iperf3 or more, a part of a block does not matter
 
 
 @law(formula="min(rwnd, sndbuf) × 8 / RTT, at most rate × payload / frame", source="RFC 6349, 3.3.1; IEEE 802.3")
 def goodput_window_over_rtt(scenario: Scenario) -> Value:
-    """The smaller of receive window and send buffer passes once per round trip, if the link lets it.
+    """The smaller of receive window and send buffer is sent once per round trip, unless the link is slower.
 
-    Slow start, bursts and what a buffer spends on headers are left out.
+    The law ignores slow start, bursts and a buffer's share for headers.
     """
     _lossless(scenario)
     full = goodput_line_rate(scenario).number
@@ -29,49 +29,49 @@ def goodput_window_over_rtt(scenario: Scenario) -> Value:
 
 @law(formula="min(rwnd, sndbuf) / MSS", source="RFC 9293, 3.8: at most a window is in flight")
 def frames_of_window(scenario: Scenario) -> Value:
-    """The bottleneck would hold the whole window: what is in flight on a link, netem's queue holds."""
+    """The bottleneck would hold the whole window, because netem's queue also holds the link's frames in flight."""
     return Value(-(-smaller_window(scenario) // mss(scenario)), "1")
 
 
 @law(formula="1 if min(rwnd, sndbuf) / MSS > limit, else 0", source="RFC 9293, 3.8; netem_enqueue()")
 def any_drops_of_window(scenario: Scenario) -> Value:
-    """The bottleneck drops frames if it holds fewer than the window has."""
+    """The bottleneck drops frames if its limit is below the window's number of frames."""
     return Value(int(frames_of_window(scenario).number > scenario.limit), "1")
 
 
 @law(formula="0 while min(rwnd, sndbuf) / MSS ≤ limit", source="RFC 9293, 3.8; netem_enqueue()")
 def lost_frames_of_window(scenario: Scenario) -> Value:
-    """No frame is lost while the bottleneck holds the whole window."""
+    """No frame is lost while the bottleneck can hold the whole window."""
     _lossless(scenario)
     if any_drops_of_window(scenario).number:
-        raise ModelError("the window is larger than the bottleneck's limit: how much is lost, no closed form says")
+        raise ModelError("the window is larger than the bottleneck's limit: there is no closed form for the loss")
     return Value(0, "1")
 
 
 @simulation(of=REPLAYED, law=goodput_window_over_rtt)
 def goodput_iperf3(scenario: Scenario) -> Value:
-    """The receiver of iperf3 counts what was sent in time, over its own time.
+    """The receiver of iperf3 divides the data sent in time by its own time.
 
-    The message that ends the test follows the data through the queue and starts with a round trip: the receiver's
-    clock runs that much longer than the sender's. It counts a block when all of it is read: what is left of the last
-    one is not counted, which the model leaves out where blocks are many.
+    The message that ends the test follows the data through the queue, and takes a round trip. The receiver's clock runs
+    longer than the sender's by these times. The receiver counts a block after reading all of it, so it does not count a
+    partial last block. The model ignores that if there are many blocks.
     """
     done, block = undropped(scenario), scenario.writer.write_size or 0
     if _BLOCKS * block > done.sent:
-        raise ModelError("iperf3 counts whole blocks, and one is more than a hundredth of what is sent: not covered")
+        raise ModelError("iperf3 counts whole blocks: the model covers blocks below a hundredth of the data")
     return Value(8 * done.sent / (done.seconds + done.queue + base_rtt(scenario).number), "bit/s")
 
 
 @simulation(of=REPLAYED, law=goodput_window_over_rtt)
 def goodput_iperf(scenario: Scenario) -> Value:
-    """The server of iperf 2 counts all that was written, from the first arrival to the last.
+    """The server of iperf 2 counts all written data, from the first arrival to the last.
 
-    Its client gives a write up after half of the time for which it writes (SO_SNDTIMEO): it takes what went by then.
+    The client ends a write after half of the test's duration (SO_SNDTIMEO). Then only the data sent by then counts.
     """
     done, writer = undropped(scenario), scenario.writer
     goodput = 8 * done.total / (done.drained - scenario.delay.seconds)
     if writer.write_size and writer.duration and 8 * writer.write_size / goodput > writer.duration.seconds / 2:
-        raise ModelError("a block takes longer than half of the time, and iperf gives its write up: not covered")
+        raise ModelError("iperf ends a write after half of the duration: the model covers smaller blocks")
     return Value(goodput, "bit/s")
 
 
@@ -80,7 +80,7 @@ def goodput_bulk(scenario: Scenario) -> Value:
     """The lab's own transfer counts from when its receiver first wakes until the last byte has arrived."""
     done = undropped(scenario)
     if done.started is None:
-        raise ModelError("the transfer ends before its receiver first wakes, where its clock starts")
+        raise ModelError("the transfer ends before its receiver first wakes and starts its clock")
     return Value(8 * (done.total - done.first) / (done.drained - done.started), "bit/s")
 
 
@@ -88,11 +88,10 @@ def goodput_bulk(scenario: Scenario) -> Value:
 def goodput_despite_reordering(scenario: Scenario) -> Value:
     """The transfer reaches the line rate in the long run: D-SACK tells the sender that a segment was late, not lost.
 
-    The sender takes back what it concluded (tcp_try_undo_dsack()), and waits longer for the next one
-    (tcp_rack_reo_wnd()).
+    The sender undoes its cut (tcp_try_undo_dsack()), and waits longer before the next one (tcp_rack_reo_wnd()).
     """
     if scenario.loss or not scenario.receiver.sysctl("tcp_dsack"):
-        raise ModelError("how often a window is halved depends on chance: the model covers a path where none stays so")
+        raise ModelError("chance decides how often a window is cut: the model covers D-SACK without loss")
     return goodput_line_rate(scenario)
 
 
@@ -109,31 +108,31 @@ def any_drops(scenario: Scenario) -> Value:
     drops = max(_of_bottleneck(scenario, done)) > scenario.limit
     if not drops and _dropping(scenario, done):
         raise ModelError(
-            "another hop than the bottleneck drops frames: what then comes to it, the model does not cover"
+            "a hop other than the bottleneck drops frames: the model does not cover what then reaches the bottleneck"
         )
     return Value(int(drops), "1")
 
 
 @simulation(of=REPLAYED, law=lost_frames_of_window)
 def lost_frames(scenario: Scenario) -> Value:
-    """No frame is lost where neither the wire nor its limit loses any. Raises ModelError where one of them does."""
+    """No frame is lost if neither the wire nor its limit loses any. Raises ModelError if one of them does."""
     undropped(scenario)
     return Value(0, "1")
 
 
 def undropped(scenario: Scenario) -> Transfer:
-    """Return the transfer. Raises ModelError where a wire or its limit loses frames."""
+    """Return the simulated transfer. Raises ModelError if a wire or its limit loses frames."""
     done = transfer(scenario)
     if _dropping(scenario, done):
-        raise ModelError("a queue is too short, and loses frames: the model covers a transfer without loss")
+        raise ModelError("a queue is too short and loses frames: the model covers a transfer without loss")
     return done
 
 
 def stays_busy(scenario: Scenario, done: Transfer) -> bool:
-    """Tell whether nothing but the bottleneck's queue drops frames, and the link is busy all the same.
+    """Return whether only the bottleneck's queue drops frames, and the link is still always busy.
 
-    What its queue drops takes none of the link's time. CUBIC leaves 70 % of the window (RFC 9438, 4.6), and the window
-    was as large as the limit, which counts what is queued and what is in flight.
+    Frames that its queue drops take none of the link's time. CUBIC keeps 70 % of the window (RFC 9438, 4.6), and the
+    window was as large as the limit, which counts queued frames and frames in flight.
     """
     bottlenecks = [hop for hop in overflowing(scenario.forward, done.peaks) if hop.rate == scenario.rate]
     if len(bottlenecks) != len(_dropping(scenario, done)) or scenario.rate is None:
@@ -147,7 +146,7 @@ def _dropping(scenario: Scenario, done: Transfer) -> list[Direction]:
 
 
 def _of_bottleneck(scenario: Scenario, done: Transfer) -> list[int]:
-    """Return the most frames that the slowest hop held; of several such hops, each one's."""
+    """Return the most frames that the slowest hop held, with one number for each hop of that rate."""
     return [peak for hop, peak in zip(scenario.forward, done.peaks, strict=True) if hop.rate == scenario.rate]
 
 

@@ -1,4 +1,4 @@
-"""Compute what the handshake leaves behind: when each end may go on, and what the sender has heard."""
+"""Compute the times of a handshake: when each end may continue, and what the sender has received."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ class Handshake(NamedTuple):
     """Holds times in ns since the SYN."""
 
     sender: int  # when the sending socket is established, and may write
-    receiver: int  # when the receiving one is
-    heard: int  # when the receiver sent what the sender heard last of it
+    receiver: int  # when the receiving socket is established
+    heard: int  # when the receiver sent the last packet that the sender received
 
 
 def handshake(scenario: Scenario) -> Handshake:
-    """Return the times of a handshake over an idle path, by whichever end connects."""
+    """Return the times of a handshake over an idle path, for either end as the client."""
     rtt = base_rtt(scenario, SYN).number
     if scenario.client == "sender":
         return _times(rtt, rtt + one_way(scenario.forward, ACK), one_way(scenario.forward, SYN))

@@ -1,4 +1,4 @@
-"""Compute what only headers, rates and delays decide."""
+"""Compute the figures that depend only on headers, rates and delays."""
 
 from __future__ import annotations
 
@@ -6,17 +6,17 @@ from collections.abc import Iterable
 from fractions import Fraction
 
 from lab.errors import LabError
+from lab.guest.network import Direction
 from lab.model.mss import header_bytes, mss
 from lab.model.scenario import Scenario
-from lab.prediction import law
-from lab.spec.network import Direction
+from lab.spec.prediction import law
 from lab.units import Size, Value
 
-ETHERNET = 38  # preamble 8, header 14, FCS 4, inter-frame gap 12 (IEEE 802.3): what a frame costs beyond its packet
+ETHERNET = 38  # bytes beyond the packet: preamble 8, header 14, FCS 4, inter-frame gap 12 (IEEE 802.3)
 
 
 class ModelError(LabError):
-    """Raised when the model does not cover such a path."""
+    """Raised if the model does not cover the scenario."""
 
 
 def packet(scenario: Scenario) -> Size:
@@ -25,28 +25,28 @@ def packet(scenario: Scenario) -> Size:
 
 
 def frame(scenario: Scenario) -> Size:
-    """Return what a full segment costs on the wire."""
+    """Return the size of a full segment on the wire."""
     return Size(packet(scenario).bytes + ETHERNET)
 
 
 @law(formula="rate × payload / frame", source="IEEE 802.3; RFC 791, 8200, 9293, 7323")
 def goodput_line_rate(scenario: Scenario) -> Value:
-    """The goodput that fills the bottleneck is rate x payload / frame. Raises ModelError without a rate."""
+    """The goodput that fills the bottleneck is rate x payload / frame. Raises ModelError if no link has a rate."""
     if scenario.rate is None:
-        raise ModelError("no link of the path has a rate, so nothing but the machine bounds the goodput")
+        raise ModelError("no link of the path has a rate, so only the machine bounds the goodput")
     return Value(float(Fraction(mss(scenario), frame(scenario).bytes) * scenario.rate.bps), "bit/s")
 
 
 @law(formula="1 − payload / frame", source="IEEE 802.3; RFC 791, 8200, 9293, 7323")
 def header_share(scenario: Scenario) -> Value:
-    """Headers take all of a frame but its payload: Ethernet's 38 bytes, those of IP and those of TCP."""
+    """Headers take the rest of a frame beside the payload: Ethernet's 38 bytes, and the headers of IP and TCP."""
     return Value(float(1 - Fraction(mss(scenario), frame(scenario).bytes)), "1")
 
 
 def base_rtt(scenario: Scenario, there: Size | None = None, back: Size | None = None) -> Value:
-    """A round trip on an idle path takes the delays and each hop's serialisation, both ways.
+    """A round trip on an idle path takes the delays and each hop's serialisation, in both directions.
 
-    Without other sizes, the packets are those of `ping`: 84 bytes of IP either way (56 of data, 8 of ICMP, 20 of IP).
+    Default sizes are those of `ping`: 84 bytes of IP in each direction (56 of data, 8 of ICMP, 20 of IP).
     """
     there, back = there or Size(84), back or there or Size(84)
     return Value(one_way(scenario.forward, there) + one_way(scenario.reverse, back), "s")

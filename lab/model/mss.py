@@ -1,14 +1,14 @@
-"""Compute the MSS: what each end announces, what the other takes it for, and the segments that they then send.
+"""Compute the MSS: the value that each end announces, and the segments that the other end then sends.
 
-No end negotiates. Each announces what it can receive, by its own route (ipv4_default_advmss(), or `advmss`), and sends
-what its own way carries, but no more than it was told (tcp_sync_mss()). RFC 9293 3.7.1; `TCP_MAXSEG` bounds both.
-What is said here of the sender holds for the receiver of the reversed scenario.
+The ends do not negotiate. Each announces what it can receive, from its own route (ipv4_default_advmss(), or `advmss`).
+It sends what its own path carries, but no more than the other end announced (tcp_sync_mss()). `TCP_MAXSEG` bounds both.
+Source: RFC 9293, 3.7.1. Statements about the sender hold for the receiver of the reversed scenario.
 """
 
 from __future__ import annotations
 
 from lab.model.scenario import Scenario
-from lab.prediction import law
+from lab.spec.prediction import law
 from lab.units import Value
 
 _TCP, _TIMESTAMPS = 20, 12  # RFC 9293; NOP NOP and the option of 10 bytes (RFC 7323 appendix A; TCPOLEN_TSTAMP_ALIGNED)
@@ -35,24 +35,24 @@ def mss(scenario: Scenario) -> int:
 
 
 def narrows(scenario: Scenario) -> bool:
-    """Tell whether a later hop is too narrow for the sender's first segments, whose size its own link decides."""
+    """Return whether a later hop's MTU is too small for the first segments, whose size the sender's link decides."""
     hops = scenario.forward
     return bool(hops) and mss(scenario) < _segment(scenario, hops[0].mtu.bytes)
 
 
 def _segment(scenario: Scenario, mtu: int) -> int:
-    """Return the payload of a full segment where nothing but this MTU bounds packets."""
+    """Return the payload of a full segment if only this MTU bounds packets."""
     carried = mtu - ip_header(scenario) - _TCP
     return min(carried, heard(scenario.reversed()), _asked(scenario)) - _timestamps(scenario)
 
 
 def own_segment(scenario: Scenario) -> int:
-    """Return the payload of a full segment as the sender expects to receive it, in bytes: tcp_sock's advmss."""
+    """Return the payload of the full segments that the sender expects to receive, in bytes: tcp_sock's advmss."""
     return announced(scenario) - _timestamps(scenario)
 
 
 def heard(scenario: Scenario) -> int:
-    """Return the MSS of the sender as the receiver learns it, after all that is in between."""
+    """Return the sender's MSS that reaches the receiver, after changes by middleboxes."""
     value, ends = announced(scenario), (scenario.sender.node.name, scenario.receiver.node.name)
     for box in scenario.middleboxes:
         value = box.mss_of_syn(value, *ends, scenario.kernel.patches)
@@ -61,13 +61,13 @@ def heard(scenario: Scenario) -> int:
 
 @law(formula="MTU − 40 B (IPv6: 60 B), unless a route, a program or a middlebox sets it", source=_ANNOUNCED)
 def mss_of_syn(scenario: Scenario) -> Value:
-    """The SYN arrives with the client's MSS, as middleboxes on its way leave it."""
+    """The SYN arrives with the client's MSS, after changes by middleboxes."""
     return Value(heard(scenario if scenario.client == "sender" else scenario.reversed()), "B")
 
 
 @law(formula="MTU − 40 B (IPv6: 60 B), unless a route, a program or a middlebox sets it", source=_ANNOUNCED)
 def mss_of_syn_ack(scenario: Scenario) -> Value:
-    """The SYN-ACK arrives with the server's MSS, as middleboxes on its way leave it."""
+    """The SYN-ACK arrives with the server's MSS, after changes by middleboxes."""
     return Value(heard(scenario if scenario.client == "receiver" else scenario.reversed()), "B")
 
 
@@ -85,15 +85,15 @@ def largest_payload_back(scenario: Scenario) -> Value:
 
 @law(formula="0, as a segment is at most MTU − headers", source=_SENT)
 def no_fragments(scenario: Scenario) -> Value:
-    """There are 0 fragments: an end sends no segment longer than its own way carries, whatever it was told."""
+    """There are 0 fragments: an end sends no segment longer than its own path carries, whatever MSS it received."""
     del scenario
     return Value(0, "1")
 
 
 def announced(scenario: Scenario) -> int:
-    """Return the MSS by the sender's route: its `advmss`, or its MTU less the headers without options.
+    """Return the MSS that the sender announces: its route's `advmss`, or its MTU less the headers without options.
 
-    Its program may have lowered it.
+    The sender's program may lower it.
     """
     mtu = scenario.forward[0].mtu if scenario.forward else scenario.sender.interface.mtu
     advmss = scenario.sender.advmss
@@ -102,7 +102,7 @@ def announced(scenario: Scenario) -> int:
 
 
 def _asked(scenario: Scenario) -> int:
-    """Return the bound that the sender's program sets with TCP_MAXSEG, 65535 without."""
+    """Return the bound that the sender's program sets with TCP_MAXSEG. Default: 65535."""
     return scenario.writer.maxseg if scenario.writer.maxseg and scenario.client == "sender" else 65535
 
 

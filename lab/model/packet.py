@@ -1,4 +1,4 @@
-"""Describe what goes over a connection, as its two ends see it."""
+"""Describe the packets of a connection."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ class Segment(NamedTuple):
     """Describes the data of a packet."""
 
     len: int  # payload, bytes
-    frags: int  # pieces of pages that it lies in
+    frags: int  # page fragments that hold it
     psh: bool
     tsecr: int  # the timestamp that it echoes, ms
-    cloned: bool = False  # whether it is a whole skb of the sender's, which keeps that until it is acknowledged
+    cloned: bool = False  # whether it is a whole skb, which the sender keeps until it is acknowledged
 
 
 class Ack(NamedTuple):
-    """Describes what a packet acknowledges."""
+    """Describes the acknowledgement in a packet."""
 
     ack_seq: int
     window: int  # the window offered with it, bytes

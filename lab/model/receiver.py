@@ -1,8 +1,8 @@
-"""Play the receiving end of a connection: what its reader leaves unread, what it offers, and what it acknowledges.
+"""Simulate the receiving end of a connection: its unread data, its offered window, and its acknowledgements.
 
-Written after net/ipv4/tcp_input.c, tcp_output.c and tcp.c of Linux 7.2, for a path without loss and a process that
-reads all there is as soon as it is woken, and named as there. Positions are bytes of payload since the start, times
-are whole nanoseconds.
+Source: net/ipv4/tcp_input.c, tcp_output.c and tcp.c of Linux 7.2, with the kernel's names. The module covers a path
+without loss, and a process that reads all available data as soon as it wakes. Positions are bytes of payload since the
+start. Times are whole nanoseconds.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from lab.model.window import (
 
 MAX_SKB_FRAGS = 17
 NSEC_PER_USEC, NSEC_PER_MSEC = 1000, 10**6
-GROWING_LEN = 128  # bytes of a segment that may widen the window: tcp_event_data_recv()
+GROWING_LEN = 128  # bytes: the shortest segment that may widen the window: tcp_event_data_recv()
 
 
 @dataclass(slots=True)
@@ -41,24 +41,24 @@ class Received:
     end_seq: int
     truesize: int
     frags: int
-    cloned_until: int  # which byte's acknowledgement lets others join it; 0 for one that the sender does not keep
+    cloned_until: int  # when this byte is acknowledged, others may join it; 0 if the sender does not keep it
 
 
 class Receiver:
-    """Plays the scenario's receiving socket and its reader. Its ACKs go to `transmit(now, ack)`."""
+    """Simulates the scenario's receiving socket and its reader. Its ACKs go to `transmit(now, ack)`."""
 
     def __init__(self, scenario: Scenario, transmit: Callable[[int, Ack], None]) -> None:
-        """Start as tcp_init_buffer_space() leaves the socket."""
+        """Start with the state after tcp_init_buffer_space()."""
         rtt, advmss = int(base_rtt(scenario, SYN).number * 1e9), own_segment(scenario.reversed())
         self.reader, self.transmit = scenario.reader, transmit
         self.icsk_ack = DelayedAck(Timers.of(scenario.kernel), advmss, initial_rcv_mss(scenario), rtt)
         self.timestamps = scenario.timestamps
-        self.skb_overhead = overhead(scenario.kernel)  # what the head of an skb costs, bytes
+        self.skb_overhead = overhead(scenario.kernel)  # the memory of an skb's head, bytes
         self.rcv_wscale = window_scale(scenario)
         self.rcv_nxt = self.rcv_wup = self.copied_seq = 0
         self.rcvbuf, self.rmem_max = scenario.receiver.sysctl("tcp_rmem", 1), scenario.rcvbuf_max
         self.rcv_wnd = initial_window(scenario)
-        self.adv_win_scale = adv_win_scale(scenario)  # of kernels before 6.6; later ones measure scaling_ratio
+        self.adv_win_scale = adv_win_scale(scenario)  # for kernels before 6.6; later ones measure scaling_ratio
         self.scaling_ratio = TCP_DEFAULT_SCALING_RATIO
         self.window_clamp = max(2 * advmss, self._win_from_space(self.rcvbuf) - advmss)
         self.rcv_ssthresh = min(self.rcv_wnd, self.window_clamp)
@@ -67,25 +67,25 @@ class Receiver:
         self.max_header = tcp_header(scenario.kernel)
         self.rmem_alloc = 0
         self.receive_queue: deque[Received] = deque()
-        self.snd_una = 0  # of the sender: its kernel is ours, and it frees what is acknowledged
+        self.snd_una = 0  # the sender's; both share one kernel, in which the sender frees acknowledged data
         self.answer = self.reader.answer
         self.wanted = self.reader.first_read_size  # bytes that the reader's call still waits for
         self.awake = False  # whether the reader is about to read
         self.now = 0
 
     def receive_cookie(self, now: int) -> None:
-        """Take in a few bytes that are no part of the transfer, and are acknowledged at once."""
+        """Process a few bytes that are not part of the transfer, and are acknowledged at once."""
         self.tuning.rcv_rtt_measure(now // NSEC_PER_USEC, self.rcv_nxt, self.rcv_wnd)
         self.icsk_ack.event_data_recv(now, self.rcv_wnd)
         self.icsk_ack.event_ack_sent()
 
     def receive(self, now: int, segment: Segment) -> None:
-        """Take in a segment that acknowledges nothing new: tcp_rcv_established(). It may wake the reader."""
+        """Process a segment that acknowledges nothing new: tcp_rcv_established(). It may wake the reader."""
         self.queue(now, segment)
         self.ack_snd_check()
 
     def queue(self, now: int, segment: Segment) -> None:
-        """Queue a segment and learn from it, without an ACK yet: tcp_queue_rcv(), tcp_event_data_recv()."""
+        """Queue a segment and update the state, without sending an ACK: tcp_queue_rcv(), tcp_event_data_recv()."""
         self.now, now_us = now, now // NSEC_PER_USEC
         if self.timestamps:
             full, queue_empty = segment.len >= self.icsk_ack.rcv_mss, self.rcv_nxt == self.copied_seq
@@ -99,7 +99,7 @@ class Receiver:
         self._grow_window(segment.len)
 
     def ack_snd_check(self) -> None:
-        """Decide if an ACK goes or waits, and if the reader wakes: __tcp_ack_snd_check(), tcp_data_ready()."""
+        """Send an ACK or let it wait, and wake the reader if due: __tcp_ack_snd_check(), tcp_data_ready()."""
         wider = self._unacked() > self.icsk_ack.rcv_mss and (
             self.rcv_nxt - self.copied_seq < self.reader.rcvlowat or self._select_window() >= self.rcv_wnd
         )
@@ -108,7 +108,7 @@ class Receiver:
         self.awake |= self._epollin_ready()
 
     def read(self, now: int) -> None:
-        """Let the reader read: tcp_recvmsg(), call by call, each of which ends with __tcp_cleanup_rbuf()."""
+        """Let the reader read: calls of tcp_recvmsg(), each of which ends with __tcp_cleanup_rbuf()."""
         self.now, self.awake = now, False
         while self.receive_queue:
             self._recvmsg()
@@ -119,13 +119,13 @@ class Receiver:
             self.answer = 0
 
     def delack_timer(self, now: int) -> None:
-        """Send the delayed ACK, whose timer has fired."""
+        """Send the delayed ACK after its timer has fired."""
         self.now = now
         self.icsk_ack.expire()
         self.send_ack()
 
     def _recvmsg(self) -> None:
-        """Play one call, or what it takes before it sleeps: tcp_recvmsg_locked()."""
+        """Simulate one call, or its part until it sleeps: tcp_recvmsg_locked()."""
         while self.receive_queue and self.wanted:
             skb = self.receive_queue[0]
             used = min(skb.end_seq - self.copied_seq, self.wanted)
@@ -145,8 +145,8 @@ class Receiver:
     def _queue_rcv(self, segment: Segment) -> None:
         """Queue a segment: tcp_queue_rcv().
 
-        An skb that joins the one before it costs its payload; one by itself costs its head too. skb_try_coalesce()
-        joins no more pieces than an skb holds, and nothing to one that is cloned: skb_cloned().
+        An skb that joins the one before it costs only its payload. Otherwise it costs its head, too. skb_try_coalesce()
+        joins at most as many fragments as an skb holds, and nothing to a cloned skb (skb_cloned()).
         """
         self.rcv_nxt += segment.len
         self.rmem_alloc += segment.len
@@ -169,13 +169,13 @@ class Receiver:
             self.tuning.space = min(self.tuning.space, self.window_clamp)
 
     def _ratio(self, length: int) -> int:
-        """Return the share of a segment's skb that is payload; before 6.6, what it was, since nothing measured it."""
+        """Return the share of a segment's skb that is payload. Before 6.6, no kernel measured it: it stays as it is."""
         if self.adv_win_scale is not None:
             return self.scaling_ratio
         return (length << TCP_RMEM_TO_WIN_SCALE) // (length + self.skb_overhead)
 
     def _grow_window(self, length: int) -> None:
-        """Widen the window by two segments for each one, and ask for an ACK at once: tcp_grow_window()."""
+        """Widen the window by two segments for each received segment, and request a quick ACK: tcp_grow_window()."""
         room = min(self.window_clamp, self._space()) - self.rcv_ssthresh
         if room > 0 and length >= GROWING_LEN:
             self.rcv_ssthresh += min(room, 2 * max(self.icsk_ack.advmss, length))
@@ -188,7 +188,7 @@ class Receiver:
         return space * self.scaling_ratio >> TCP_RMEM_TO_WIN_SCALE
 
     def _space_from_win(self, window: int) -> int:
-        """Return the buffer for a window: tcp_space_from_win(). Before 6.6, it was room for so many segments."""
+        """Return the buffer for a window: tcp_space_from_win(). Before 6.6, it was room for the window's segments."""
         if self.adv_win_scale is None:
             return (window << TCP_RMEM_TO_WIN_SCALE) // self.scaling_ratio
         advmss = self.icsk_ack.advmss
@@ -202,7 +202,7 @@ class Receiver:
         return self._win_from_space(self.rcvbuf - self.rmem_alloc)
 
     def _receive_window(self) -> int:
-        """Return what is left of the window that was offered last: tcp_receive_window()."""
+        """Return the rest of the window that was offered last: tcp_receive_window()."""
         return max(self.rcv_wup + self.rcv_wnd - self.rcv_nxt, 0)
 
     def _select_window(self) -> int:
@@ -221,7 +221,7 @@ class Receiver:
         return free_space // mss * mss
 
     def _scaled(self, window: int) -> int:
-        """Round a window up to one that the window scale can express."""
+        """Round a window up to a value that the window scale can express."""
         return -(-window >> self.rcv_wscale) << self.rcv_wscale
 
     def send_ack(self, length: int = 0) -> None:
@@ -229,9 +229,9 @@ class Receiver:
         self.transmit(self.now, self.acknowledge(self.now, length))
 
     def acknowledge(self, now: int, length: int) -> Ack:
-        """Return what a packet with `length` bytes acknowledges and offers: tcp_select_window().
+        """Return the acknowledgement of a packet with `length` bytes of data: tcp_select_window().
 
-        What was offered is not taken back.
+        An offered window never shrinks.
         """
         new_win, cur_win = self._select_window(), self._receive_window()
         self.rcv_wnd = self._scaled(cur_win) if new_win < cur_win else new_win
@@ -243,7 +243,7 @@ class Receiver:
         return self.rcv_nxt - self.rcv_wup
 
     def _rcv_space_adjust(self) -> None:
-        """Let the buffer grow with what was read: tcp_rcv_space_adjust()."""
+        """Let the buffer grow with the amount of data read: tcp_rcv_space_adjust()."""
         unread = self.rcv_nxt - self.copied_seq
         rcvwin = self.tuning.rcvbuf_grow(self.now // NSEC_PER_USEC, self.copied_seq, unread)
         if rcvwin is not None:

@@ -1,4 +1,4 @@
-"""Hold what a prediction may know before anything runs: path, hosts, kernel and programs; never a record."""
+"""Hold the inputs of a prediction, all known before a run: path, hosts, kernel and programs, but no record."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from itertools import permutations
 from math import prod
 from typing import Any, Literal, NamedTuple, Self
 
-from lab import version
+from lab.base import version
 from lab.errors import InputError
-from lab.spec.network import Direction, Interface, Network, Node, Offloads
-from lab.spec.task import Interference, Reader, Traffic, Writer
+from lab.guest.network import Direction, Interface, Network, Node, Offloads
+from lab.guest.task import Interference, Reader, Traffic, Writer
 from lab.units import Duration, Rate, Size
 
-End = Literal["sender", "receiver"]
+PathEnd = Literal["sender", "receiver"]
 
-_SYSCTLS: Mapping[str, str] = {  # Linux's, on a machine with memory to spare (tcp_init)
+_SYSCTLS: Mapping[str, str] = {  # Linux's defaults on a machine with enough memory (tcp_init)
     "tcp_adv_win_scale": "1",
     "tcp_comp_sack_nr": "44",
     "tcp_dsack": "1",
@@ -30,19 +30,19 @@ _SYSCTLS: Mapping[str, str] = {  # Linux's, on a machine with memory to spare (t
 
 @dataclass(frozen=True, slots=True)
 class KernelTraits:
-    """Describes what of a kernel decides how its TCP behaves."""
+    """Describes the properties of a kernel that affect its TCP."""
 
     version: tuple[int, ...] = (7, 2)
     hz: int = 1000
-    max_header: int = 32  # bytes left free for headers (LL_MAX_HEADER, tunnels); 32 without wireless links and tunnels
-    patches: tuple[str, ...] = ()  # names of those that it was built with
+    max_header: int = 32  # bytes reserved for headers (LL_MAX_HEADER, tunnels); 32 without wireless links and tunnels
+    patches: tuple[str, ...] = ()  # names of the patches that it was built with
 
     @classmethod
     def of(cls, described: Mapping[str, Any]) -> Self:
-        """Read how a trial describes its kernel. Raises InputError when that has no version."""
+        """Return the traits from a trial's description of its kernel. Raises InputError for a wrong version."""
         numbers = version.order(version.series(described["version"]))
         if not numbers:
-            raise InputError(f"'{described['version']}' is not the version of a kernel")
+            raise InputError(f"'{described['version']}' is not a kernel version")
         known = {"max_header": described["max_header"]} if "max_header" in described else {}
         return cls(numbers, described["hz"], patches=tuple(described["patches"]), **known)
 
@@ -55,31 +55,31 @@ class Host:
     interface: Interface
 
     def sysctl(self, name: str, index: int = 0) -> int:
-        """Return a number of a net.ipv4 sysctl, as the trial sets it or as Linux has it."""
+        """Return a number of a net.ipv4 sysctl: the trial's, or Linux's default."""
         return int(self.node.sysctls.get(f"net.ipv4.{name}", _SYSCTLS[name]).split()[index])
 
     @property
     def advmss(self) -> Size | None:
-        """Return the advmss of its route."""
+        """Return the advmss of the host's route over the interface, or None."""
         routes = (route for route in self.node.routes if route.interface == self.interface.name)
         return next((route.advmss for route in routes if route.advmss), None)
 
 
 @dataclass(frozen=True, slots=True)
 class Scenario:
-    """Describes the way from a sender to a receiver and back, and what their kernels and programs do on it."""
+    """Describes the path from a sender to a receiver and back, with their kernels and programs."""
 
-    forward: tuple[Direction, ...]  # in the order in which a packet takes them, as `reverse` is
+    forward: tuple[Direction, ...]  # in the order of a packet's way, like `reverse`
     reverse: tuple[Direction, ...]
     sender: Host
     receiver: Host
     kernel: KernelTraits = KernelTraits()
     writer: Writer = Writer()
     reader: Reader = Reader()
-    client: End = "sender"  # which of them connects
+    client: PathEnd = "sender"  # the end that connects
     ip: int = 4
     middleboxes: tuple[Interference, ...] = ()
-    flows: tuple[Flow, ...] = ()  # the several workloads that share the network; () for one alone
+    flows: tuple[FlowScenario, ...] = ()  # the workloads that share the network; () for a single workload
 
     @classmethod
     def of(
@@ -90,7 +90,7 @@ class Scenario:
         workload: Traffic,
         middleboxes: tuple[Interference, ...] = (),
     ) -> Self:
-        """Find the shortest path between two nodes. Raises InputError when there is none."""
+        """Return the scenario on the shortest path between two nodes. Raises InputError if there is no path."""
         try:
             sender, receiver = (network.node(name) for name in path)
         except KeyError as error:
@@ -108,7 +108,7 @@ class Scenario:
             workload.ip,
             middleboxes,
             tuple(
-                Flow(
+                FlowScenario(
                     part.name,
                     part.start,
                     cls.of(network, _data_path(part.workload), kernel, part.workload, middleboxes),
@@ -118,7 +118,7 @@ class Scenario:
         )
 
     def reversed(self) -> Self:
-        """Return the way from the receiver to the sender. What the programs do stays as it is."""
+        """Return the scenario with the path from the receiver to the sender. The programs' work stays the same."""
         return replace(
             self,
             forward=self.reverse,
@@ -130,7 +130,7 @@ class Scenario:
 
     @property
     def timestamps(self) -> bool:
-        """Tell whether segments carry timestamps: both ends have to want them (RFC 7323 3.2)."""
+        """Return whether segments carry timestamps: both ends must want them (RFC 7323 3.2)."""
         return all(host.sysctl("tcp_timestamps") for host in (self.sender, self.receiver))
 
     @property
@@ -145,7 +145,7 @@ class Scenario:
 
     @property
     def rate(self) -> Rate | None:
-        """Return the bottleneck's rate on the way forward; None when no hop has one."""
+        """Return the bottleneck's rate on the forward path, or None if no hop has a rate."""
         return min((hop.rate for hop in self.forward if hop.rate), default=None)
 
     @property
@@ -160,13 +160,15 @@ class Scenario:
 
     @property
     def loss(self) -> float:
-        """Return the probability that a frame is lost on the way forward."""
-        return 1 - prod(1 - hop.loss for hop in self.forward)
+        """Return the share of frames lost on the forward path, at random or regularly."""
+        return 1 - prod(
+            1 - each for each in (*(hop.loss for hop in self.forward), *(box.loss() for box in self.middleboxes))
+        )
 
 
 @dataclass(frozen=True, slots=True)
-class Flow:
-    """Describes one of several workloads: when it starts at the earliest, and its own way from sender to receiver."""
+class FlowScenario:
+    """Describes one of several workloads: its earliest start, and its own path from sender to receiver."""
 
     name: str
     start: Duration
@@ -186,10 +188,10 @@ class _Hop(NamedTuple):
 
 
 def _hops(network: Network, start: str, goal: str) -> tuple[_Hop, ...]:
-    """Return the shortest way."""
+    """Return the hops of the shortest path."""
     ways: dict[str, tuple[_Hop, ...]] = {start: ()}
     reached = [start]
-    for node in reached:  # which grows
+    for node in reached:  # the list grows
         for link in network.links:
             for (near, ahead, far), (_, behind, _) in permutations(link.directions()):
                 if near.node == node and far.node not in ways:

@@ -1,8 +1,8 @@
-"""Play the sending end of a connection: what waits in its buffer, skb by skb, and when which of it leaves.
+"""Simulate the sending end of a connection: the skbs in its buffer, and when each leaves.
 
-Written after net/ipv4/tcp.c (tcp_sendmsg_locked()), tcp_output.c (tcp_write_xmit()), tcp_input.c (tcp_ack()) and
-net/core/stream.c of Linux 7.2, for a path without loss, and named as there. Positions are bytes of payload since the
-start, times are whole nanoseconds.
+Source: net/ipv4/tcp.c (tcp_sendmsg_locked()), tcp_output.c (tcp_write_xmit()), tcp_input.c (tcp_ack()) and
+net/core/stream.c of Linux 7.2, with the kernel's names. The module covers a path without loss. Positions are bytes of
+payload since the start. Times are whole nanoseconds.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from lab.model.window import gso_segments, initial_window, sndbuf_per_segment
 NSEC_PER_USEC, NSEC_PER_MSEC = 1000, 10**6
 TCP_MIN_TSO_SEGS = 2  # tcp_min_tso_segs
 SK_PACING_SHIFT = 10  # a burst is at most what pacing would send in 2^-10 s: sk_pacing_shift
-TCP_TSO_RTT_LOG = 9  # and, near by, the largest skb halved for each 2^9 us of the RTT: tcp_tso_rtt_log
+TCP_TSO_RTT_LOG = 9  # plus the largest skb, halved for each 2^9 us of the RTT: tcp_tso_rtt_log
 TCP_TSO_WIN_DIVISOR = 3  # tcp_tso_win_divisor
 TCP_PACING_SS_RATIO, TCP_PACING_CA_RATIO = 200, 120  # per cent: tcp_pacing_ss_ratio, tcp_pacing_ca_ratio
 GROWS_SKBS_SINCE = (6, 10)  # "tcp: try to send bigger TSO packets"
@@ -41,7 +41,7 @@ class Skb:
 
 
 class Sender:
-    """Plays the scenario's sending socket. What it sends goes to `transmit(now, seq, skb)`."""
+    """Simulates the scenario's sending socket. Its segments go to `transmit(now, seq, skb)`."""
 
     def __init__(self, scenario: Scenario, transmit: Callable[[int, int, Skb], None]) -> None:
         rtt_us = int(base_rtt(scenario, SYN).number * 1e9) // NSEC_PER_USEC
@@ -50,11 +50,11 @@ class Sender:
         self.mss_cache = mss(scenario)
         self.gso_max_segs = gso_segments(scenario)  # the most segments of an skb
         self.gso_max_size = gso_bytes(scenario.kernel)  # the most bytes of an skb
-        self.skb_overhead = overhead(scenario.kernel)  # what the head of an skb costs, bytes
+        self.skb_overhead = overhead(scenario.kernel)  # the memory of an skb's head, bytes
         self.wmem_max = scenario.sndbuf_max  # tcp_wmem[2], bytes
         self.sndmem_per_mss = sndbuf_per_segment(scenario)  # what tcp_sndbuf_expand() reserves for a segment, bytes
-        self.write_queue: deque[Skb] = deque()  # not sent
-        self.rtx_queue: deque[Skb] = deque()  # sent and not acknowledged
+        self.write_queue: deque[Skb] = deque()  # not yet sent
+        self.rtx_queue: deque[Skb] = deque()  # sent but not acknowledged
         self.snd_una = self.snd_nxt = self.write_seq = 0
         self.snd_wnd = self.max_window = initial_window(scenario)
         self.pushed_seq = self.snd_sml = 0
@@ -66,29 +66,29 @@ class Sender:
         self.srtt_us = max(rtt_us << 3, 1)  # eight times the mean
         self.min_rtt_burst = self.gso_max_size >> (rtt_us >> TCP_TSO_RTT_LOG)  # bytes
         self.grows_skbs = scenario.kernel.version >= GROWS_SKBS_SINCE
-        self.sends_pages = scenario.kernel.version < SPLICES_SINCE  # whether sendfile() takes them one by one
-        self.ts_recent = 0  # the receiver's timestamp seen last, ms
+        self.sends_pages = scenario.kernel.version < SPLICES_SINCE  # whether sendfile() sends single pages
+        self.ts_recent = 0  # the receiver's last timestamp, ms
         self.wstamp_ns = 0  # when the last skb was sent
         self.clock_cache = 0  # the time
         self._expand_sndbuf()  # tcp_init_buffer_space()
 
     def wmem_queued(self) -> int:
-        """Return sk_wmem_queued, to which each skb adds its head too."""
+        """Return sk_wmem_queued, which also counts the heads of skbs."""
         heads = len(self.write_queue) + len(self.rtx_queue)
         return self.write_seq - self.snd_una + self.skb_overhead * heads
 
     def is_writeable(self) -> bool:
-        """Tell whether a third of the buffer is free: sk_stream_is_writeable()."""
+        """Return whether a third of the buffer is free: sk_stream_is_writeable()."""
         queued = self.wmem_queued()
         return queued < self.sndbuf and self.sndbuf - queued >= queued >> 1
 
     def sendmsg(
         self, size: int, more: bool = False, wait: bool = True, push: bool = True
     ) -> Generator[None, None, int]:
-        """Play one call, and return how much it took: tcp_sendmsg_locked().
+        """Simulate one call, and return how many bytes it took: tcp_sendmsg_locked().
 
-        `more` is MSG_MORE, `wait` the lack of MSG_DONTWAIT, `push` that of MSG_SENDPAGE_NOTLAST. Yields where its
-        process sleeps until it is woken: sk_stream_wait_memory(). No ACK comes before that.
+        `more` is MSG_MORE. `wait` is False for MSG_DONTWAIT, and `push` is False for MSG_SENDPAGE_NOTLAST. It yields
+        when its process sleeps until it is woken: sk_stream_wait_memory(). No ACK arrives before that.
         """
         left, size_goal = size, self._xmit_size_goal()
         while left:
@@ -124,19 +124,19 @@ class Sender:
         return size - left
 
     def uncork(self) -> None:
-        """Take the cork out, and send what it held back: __tcp_sock_set_cork()."""
+        """Remove the cork, and send the data that it held back: __tcp_sock_set_cork()."""
         self.nonagle &= ~TCP_NAGLE_CORK
         self._write_xmit(self.nonagle)
 
     def close(self) -> None:
-        """Close the socket; what is left waits no longer for more: tcp_send_fin()."""
+        """Close the socket. The remaining data no longer waits for more: tcp_send_fin()."""
         self.fin = True
         self._write_xmit(TCP_NAGLE_PUSH)
 
     def ack(self, now: int, ack: Ack) -> bool:
-        """Take in an ACK, and send what may be sent then: tcp_ack(). Returns whether that wakes the writer.
+        """Process an ACK, and send the data that it permits: tcp_ack(). Return whether it wakes the writer.
 
-        Data wakes it too, to find whatever room there is: its wait is on the socket, not only on room.
+        Received data wakes the writer, too, with or without room: it waits on the socket, not only for room.
         """
         waiting, self.clock_cache = self.nospace, now
         ack_seq, window, tsval, length = ack
@@ -154,7 +154,7 @@ class Sender:
         return (waiting and not self.nospace) or length > 0
 
     def _clean_rtx_queue(self, ack_seq: int) -> None:
-        """Drop what is acknowledged, and learn from its RTT samples: tcp_clean_rtx_queue()."""
+        """Remove acknowledged data, and use its RTT samples: tcp_clean_rtx_queue()."""
         queue, mss_cache, cubic = self.rtx_queue, self.mss_cache, self.cubic
         skb, seq, self.snd_una = queue[0], self.snd_una, ack_seq
         first_ackt, prior_packets = skb.tstamp, self.packets_out
@@ -163,7 +163,7 @@ class Sender:
             last_ackt, end_seq = skb.tstamp, skb.end_seq
             packets_out += (seq - end_seq) // mss_cache  # less tcp_skb_pcount()
             if end_seq > ack_seq:
-                packets_out -= (ack_seq - end_seq) // mss_cache  # what is left of it
+                packets_out -= (ack_seq - end_seq) // mss_cache  # the rest of this skb
                 break
             queue.popleft()
             seq = end_seq
@@ -180,11 +180,11 @@ class Sender:
         self.srtt_us = srtt_us if srtt_us > 1 else 1  # tcp_rtt_estimator()
 
     def _pcount(self, length: int) -> int:
-        """Return the tcp_skb_pcount() of an skb with so much payload."""
+        """Return the tcp_skb_pcount() of an skb with `length` bytes of payload."""
         return -(-length // self.mss_cache)
 
     def _xmit_size_goal(self) -> int:
-        """Return the payload that an skb should reach: whole segments, at most half of the largest window.
+        """Return the payload up to which an skb is filled: whole segments, at most half of the largest window.
 
         tcp_xmit_size_goal().
         """
@@ -197,14 +197,14 @@ class Sender:
         return self.write_queue[-1].end_seq - seq
 
     def _forced_push(self) -> bool:
-        """Decide whether PSH is due, as it is after half of the largest window: forced_push()."""
+        """Return whether PSH is due because half of the largest window was written: forced_push()."""
         return self.write_seq > self.pushed_seq + (self.max_window >> 1)
 
     def _mark_push(self, skb: Skb) -> None:
         skb.psh, self.pushed_seq = True, self.write_seq
 
     def _push(self, nonagle: int, more: bool) -> None:
-        """Send what was written, with PSH on the last skb unless more follows: tcp_push()."""
+        """Send the written data, with PSH on the last skb unless more follows: tcp_push()."""
         if not self.write_queue:
             return
         if not more or self._forced_push():
@@ -212,7 +212,7 @@ class Sender:
         self._write_xmit(nonagle)
 
     def _pacing_rate(self) -> int:
-        """Return the pace of bursts in bytes per second: tcp_update_pacing_rate()."""
+        """Return the pacing rate in bytes per second: tcp_update_pacing_rate()."""
         cwnd, ssthresh = self.cubic.cwnd, self.cubic.ssthresh
         ratio = TCP_PACING_SS_RATIO if cwnd < ssthresh // 2 else TCP_PACING_CA_RATIO
         return ratio * max(cwnd, self.packets_out) * self.mss_cache * 80_000 // self.srtt_us
@@ -223,7 +223,7 @@ class Sender:
         return min(max(size // self.mss_cache, TCP_MIN_TSO_SEGS), self.gso_max_segs)
 
     def _write_xmit(self, nonagle: int, push_one: bool = False) -> None:
-        """Send what both windows, Nagle's rule and TSO let go: tcp_write_xmit()."""
+        """Send the data that both windows, Nagle's rule and TSO permit: tcp_write_xmit()."""
         queue, mss_now, cwnd = self.write_queue, self.mss_cache, self.cubic.cwnd
         if not queue:
             return
@@ -259,11 +259,11 @@ class Sender:
             self.cubic.sent(self.packets_out, limited, self.snd_una, self.snd_nxt)
 
     def _send_win(self) -> int:
-        """Return the bytes that the receiver's window lets out beyond what is sent."""
+        """Return how many more bytes the receiver's window permits."""
         return self.snd_una + self.snd_wnd - self.snd_nxt
 
     def packets_in_flight(self) -> int:
-        """Return the segments that the network holds: tcp_packets_in_flight(). None is lost here."""
+        """Return the number of segments in the network: tcp_packets_in_flight(). None is lost here."""
         return self.packets_out
 
     def _grow_skb(self, skb: Skb, wanted: int) -> None:
@@ -277,13 +277,13 @@ class Sender:
                 del self.write_queue[1]
 
     def _nagle_check(self, nonagle: int) -> bool:
-        """Decide whether what is less than a segment waits: tcp_nagle_check(), tcp_minshall_check()."""
+        """Return whether a partial segment waits: tcp_nagle_check(), tcp_minshall_check()."""
         if nonagle:
             return bool(nonagle & TCP_NAGLE_CORK)
         return self.packets_out > 0 and self.snd_una < self.snd_sml <= self.snd_nxt
 
     def _mss_split_point(self, length: int, max_len: int, last: bool, nonagle: int) -> int:
-        """Return how much of the first skb goes now, in bytes: tcp_mss_split_point()."""
+        """Return how many bytes of the first skb are sent now: tcp_mss_split_point()."""
         window = self._send_win()
         if max_len <= window and not last:
             return max_len
@@ -294,10 +294,10 @@ class Sender:
         return needed - partial if partial and self._nagle_check(nonagle) else needed
 
     def _tso_should_defer(self, length: int, max_segs: int, last: bool, send_win: int, cong_win: int) -> bool:
-        """Decide whether the first skb waits for room for a whole burst: tcp_tso_should_defer().
+        """Return whether the first skb waits for room for a whole burst: tcp_tso_should_defer().
 
-        It does not wait where it has that room, or room for all of an skb that is full, or a third of the window; nor
-        after 1 ms without a segment, or when the next ACK is further away than 1 ms or half the RTT.
+        It does not wait if there is that room, or room for the whole of a full skb, or for a third of the window. Nor
+        does it wait after 1 ms without a segment, or if the next ACK is more than 1 ms or half the RTT away.
         """
         now, mss_now = self.clock_cache, self.mss_cache
         if now - self.wstamp_ns > NSEC_PER_MSEC:
@@ -328,11 +328,11 @@ class Sender:
         self._check_space()
 
     def _keep(self, skb: Skb) -> None:
-        """Keep what was just sent until it is acknowledged: tcp_rbtree_insert()."""
+        """Keep a sent skb until it is acknowledged: tcp_rbtree_insert()."""
         self.rtx_queue.append(skb)
 
     def _check_space(self) -> None:
-        """Let the buffer grow with cwnd, and wake a writer where a third of it is free: tcp_check_space()."""
+        """Let the buffer grow with cwnd, and wake the writer if a third of it is free: tcp_check_space()."""
         if not self.nospace:
             return
         self._new_space()
@@ -344,6 +344,6 @@ class Sender:
         self.nospace = not self.is_writeable()
 
     def _expand_sndbuf(self) -> None:
-        """Make room for two congestion windows, at most as much as tcp_wmem allows: tcp_sndbuf_expand()."""
+        """Grow the buffer to two congestion windows, at most to tcp_wmem[2]: tcp_sndbuf_expand()."""
         sndmem = 2 * self.cubic.cwnd * self.sndmem_per_mss
         self.sndbuf = max(self.sndbuf, min(sndmem, self.wmem_max))

@@ -1,75 +1,109 @@
-"""Predict how flows share a bottleneck: what each gets of all goodput, and what all of them get together."""
+"""Predict how flows share a bottleneck: each flow's share of the goodput, and the goodput of all flows together."""
 
 from __future__ import annotations
 
+from lab.guest.network import Direction
 from lab.model.line import ModelError, base_rtt, frame, goodput_line_rate
-from lab.model.scenario import Flow, Scenario
-from lab.prediction import law
-from lab.units import Value
+from lab.model.ranges import check_no_empty_queue, check_windows
+from lab.model.scenario import FlowScenario, Scenario
+from lab.spec.prediction import law
+from lab.units import Duration, Size, Value
 
-__all__ = ["fair_share", "fairness_index", "share_by_rtt", "total_goodput"]
+_ADDITIVE = {"None", "cubic", "dctcp", "reno"}  # None is the host's default, CUBIC
+_TARGET = 0.005  # seconds, for CoDel and the queues that use it; PIE's is longer
 
 
 @law(
-    formula="1 / n", source="Chiu and Jain (1989): additive increase, multiplicative decrease converges to equal shares"
+    formula="1 / n",
+    source="Chiu and Jain (1989): additive increase, multiplicative decrease converges to equal shares",
+    long_run=True,
 )
 def fair_share(scenario: Scenario) -> Value:
-    """Each of n flows gets an equal share, where all have one congestion control, and round trips of one length.
+    """Each of n flows gets an equal share if all have the same congestion control and equal round trips.
 
-    It holds in the long run: for times much longer than what a flow needs to grow back after it had to give way.
+    It holds in the long run, over times much longer than a flow needs to grow back after a cut.
     """
     _equal(scenario)
     return Value(1 / len(scenario.flows), "1")
 
 
-@law(formula="1", source="Jain, Chiu and Hawe (1984); Chiu and Jain (1989)")
+@law(formula="1", source="Jain, Chiu and Hawe (1984); Chiu and Jain (1989)", long_run=True)
 def fairness_index(scenario: Scenario) -> Value:
-    """Jain's index is 1 where all shares are equal, under the conditions of `fair_share`."""
+    """Jain's index is 1 because all shares are equal, under the conditions of `fair_share`."""
     _equal(scenario)
     return Value(1.0, "1")
 
 
-@law(formula="rate × payload / frame", source="IEEE 802.3; RFC 791, 8200, 9293, 7323")
+@law(formula="rate × payload / frame", source="IEEE 802.3; RFC 791, 8200, 9293, 7323", long_run=True)
 def total_goodput(scenario: Scenario) -> Value:
     """All flows together fill the bottleneck, as long as its queue never runs empty."""
     _several(scenario)
+    hop = _bottleneck(scenario)
+    check_no_empty_queue(scenario, hop, _wait(scenario, hop))
     return goodput_line_rate(scenario)
 
 
-@law(formula="1 / Σ (RTT of the first / RTT)²", source="Lakshman and Madhow (1997), with synchronised losses")
+@law(
+    formula="1 / Σ (RTT of the first / RTT)²",
+    source="Lakshman and Madhow (1997), with synchronised losses",
+    long_run=True,
+)
 def share_by_rtt(scenario: Scenario) -> Value:
-    """The first flow's share of all goodput, where goodputs are as the inverse squares of round trips.
+    """The first flow's share follows from goodputs that are proportional to the inverse squares of round trips.
 
-    Flows that lose together, when a tail-drop queue is full, have windows that grow with 1 / RTT between their losses,
-    and their rates are windows over RTT. It holds for additive increase (Reno). Round trips are those of the idle path
-    with half of the bottleneck's queue, which saws between empty and full where that holds one bandwidth-delay product.
+    Flows that lose together, when a tail-drop queue is full, have windows that grow with 1 / RTT between their losses.
+    Their rates are windows over RTT. The law holds for additive increase (Reno), and windows of several segments. Round
+    trips are those of the idle path plus half of the bottleneck's queue. A queue of one bandwidth-delay product
+    oscillates between empty and full.
     """
     _several(scenario)
     if any(flow.scenario.writer.congestion != "reno" for flow in scenario.flows):
-        raise ModelError("the windows of some flow do not grow by a segment in a round trip: the law is for Reno's")
+        raise ModelError("a flow's window does not grow by a segment per round trip: the law is for Reno")
+    if _bottleneck(scenario).queue:
+        raise ModelError("the _bottleneck has a queue discipline: the law is for losses at a full FIFO")
+    check_windows(scenario, _wait(scenario, _bottleneck(scenario)))
     trips = [_sawing_rtt(flow) for flow in scenario.flows]
     return Value(1 / sum((trips[0] / each) ** 2 for each in trips), "1")
 
 
-def _sawing_rtt(flow: Flow) -> float:
-    scenario = flow.scenario
+def _sawing_rtt(flow: FlowScenario) -> float:
+    return base_rtt(flow.scenario).number + _wait(flow.scenario, _bottleneck(flow.scenario)) / 2
+
+
+def _bottleneck(scenario: Scenario) -> Direction:
+    """Return the slowest hop of the forward path. Raises ModelError if no hop has a rate."""
     if scenario.rate is None:
         raise ModelError("no link of the path has a rate: nothing queues")
-    bottleneck = next(hop for hop in scenario.forward if hop.rate == scenario.rate)
-    in_flight = bottleneck.delay.seconds  # the limit counts what is queued and what is on its way
-    queue = bottleneck.limit * 8 * frame(scenario).bytes / scenario.rate.bps - in_flight
-    return base_rtt(scenario).number + max(queue, 0.0) / 2
+    return next(hop for hop in scenario.forward if hop.rate == scenario.rate)
+
+
+def _wait(scenario: Scenario, hop: Direction) -> float:
+    """Return the seconds of wait in the hop's full queue, or the longest wait that its controller permits."""
+    assert hop.rate is not None
+    given = dict(hop.queue.parameters) if hop.queue else {}
+    if hop.queue and hop.queue.kind not in ("pfifo", "bfifo"):
+        asked = given.get("ce_threshold", given.get("target"))
+        return Duration.of(str(asked)).seconds if asked is not None else _TARGET
+    size = frame(scenario).bytes
+    if hop.queue:
+        held = int(given["limit"]) * size if hop.queue.kind == "pfifo" else Size.of(str(given["limit"])).bytes
+        return 8 * held / hop.rate.bps
+    in_flight = hop.delay.seconds  # the wire's limit counts queued frames and frames in flight
+    return max(8 * hop.limit * size / hop.rate.bps - in_flight, 0.0)
 
 
 def _several(scenario: Scenario) -> None:
     if len(scenario.flows) < 2:
-        raise ModelError("one flow shares with nobody")
+        raise ModelError("a single flow shares nothing")
 
 
 def _equal(scenario: Scenario) -> None:
     _several(scenario)
     kinds = {str(flow.scenario.writer.congestion) for flow in scenario.flows}
     if len(kinds) > 1:
-        raise ModelError(f"the flows' congestion control differs ({', '.join(sorted(kinds))}): the law is for equals")
+        raise ModelError(f"the flows' congestion control differs ({', '.join(sorted(kinds))}): the law is for one")
+    if not kinds <= _ADDITIVE:
+        raise ModelError(f"{', '.join(kinds - _ADDITIVE)} has no additive increase: the law is for flows with it")
     if len({base_rtt(flow.scenario).number for flow in scenario.flows}) > 1:
-        raise ModelError("the flows' round trips differ: the law is for equal ones")
+        raise ModelError("the flows' round trips differ: the law is for equal round trips")
+    check_windows(scenario, _wait(scenario, _bottleneck(scenario)))

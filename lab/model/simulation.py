@@ -1,7 +1,7 @@
-"""Play sender, wires and receiver together: a bulk transfer, event by event, on a path without loss.
+"""Simulate a bulk transfer event by event on a path without loss, with its sender, wires and receiver.
 
-Only waiting takes time (docs/virtual-time.md): all that a process does between two waits happens at the instant when
-it is woken. Positions are bytes of payload since the start, times are whole nanoseconds since a tick of the kernel's.
+Only waiting takes time (docs/virtual-time.md): a process does all its work between two waits at the instant at which
+it wakes. Positions are bytes of payload since the start. Times are whole nanoseconds since a tick of the kernel.
 """
 
 from __future__ import annotations
@@ -23,39 +23,39 @@ from lab.model.wire import Wire
 from lab.model.writer import Sleeps, writes
 
 NSEC_PER_USEC, NSEC_PER_MSEC = 1000, 10**6
-TIMER_SLACK_NS = 50_000  # by which a process that sleeps may wake late, unless an interrupt comes before
-CHECKS_EXPIRED_SINCE = (7, 2)  # whether a time to sleep is over already: hrtimer_start_range_ns_user()
-PAGE_SIZE, SKB_FRAG_PAGE_SIZE = 4096, 32768  # bytes of a file's page, which sendfile() sends; of what write() copies to
+TIMER_SLACK_NS = 50_000  # a sleeping process may wake this much late, unless an interrupt comes earlier
+CHECKS_EXPIRED_SINCE = (7, 2)  # checks whether a sleep's end has already passed: hrtimer_start_range_ns_user()
+PAGE_SIZE, SKB_FRAG_PAGE_SIZE = 4096, 32768  # bytes: a page, as sendfile() sends; a fragment, as write() fills
 
 
 @dataclass(slots=True)
 class Burst:
-    """Describes segments of one length that left at one moment."""
+    """Describes segments of one length that leave at one moment."""
 
-    arrivals: Sequence[int]  # when each comes
-    seq: int  # where the first one begins
-    length: int  # of each, bytes
-    psh: bool  # of the last
+    arrivals: Sequence[int]  # when each arrives
+    seq: int  # where the first segment begins
+    length: int  # of each segment, bytes
+    psh: bool  # of the last segment
     tsecr: int
     cloned: bool
-    at: int = 0  # how many have come
+    at: int = 0  # how many have arrived
 
     @property
     def next(self) -> int:
-        """Return when the next one comes."""
+        """Return when the next segment arrives."""
         return self.arrivals[self.at]
 
     def segment(self, page: int) -> Segment:
-        """Return the next one, which lies in pages of so many bytes."""
+        """Return the next segment, whose payload is in pages of `page` bytes."""
         seq, length = self.seq + self.at * self.length, self.length
         frags = (seq + length - 1) // page - seq // page + 1
         return Segment(length, frags, self.psh and self.at + 1 == len(self.arrivals), self.tsecr, self.cloned)
 
 
 class Simulation:
-    """Plays a transfer of the writer's size, or one whose writer stops after its duration.
+    """Simulates a transfer of the writer's size, or one whose writer stops after its duration.
 
-    The first write is at `start`, in ns since a tick of the kernel's; without one, the connection begins on a tick.
+    The first write is at `start`, in ns since a tick of the kernel. Default: the connection begins on a tick.
     """
 
     def __init__(self, scenario: Scenario, start: int | None = None) -> None:
@@ -73,33 +73,34 @@ class Simulation:
         self.start = before.sender if start is None else start
         self.end = self.start + (NEVER if writer.size is not None or writer.duration is None else writer.duration.ns)
         established = self.start - before.sender + before.receiver
-        if writer.control:  # the connection was made a round trip earlier, and has carried a cookie
+        if writer.control:  # the connection was established a round trip earlier, and has carried a cookie
             established -= before.sender
             self.receiver.receive_cookie(self.start)
         self.receiver.tuning.time = established // NSEC_PER_USEC
         self.sender.ts_recent = (self.start - before.sender + before.heard) // NSEC_PER_MSEC
         self.writer: Sleeps = writes(writer, self.sender, self.end)
-        self.ready = self.start  # when the writer goes on
-        self.soon = NEVER  # from when on an interrupt may wake it earlier
-        self.bursts: deque[Burst] = deque()  # segments on their way that the receiver has not been played with
-        self.acks: deque[tuple[int, int, Ack]] = deque()  # and what sent each, as `self.order` has it
-        if scenario.client == "sender":  # the SYN-ACK, or what starts the test, is acknowledged just ahead
+        self.ready = self.start  # when the writer continues
+        self.soon = NEVER  # from this time on, an interrupt may wake it earlier
+        self.bursts: deque[Burst] = deque()  # segments on their way that the receiver has not yet processed
+        self.acks: deque[tuple[int, int, Ack]] = deque()  # arrival, what sent it (see `self.order`), and the ACK
+        if scenario.client == "sender":  # the ACK of the SYN-ACK, or of the test's start, goes first
             self.forward.carry(self.start, 0)
-        self.last = self.first = 0  # when the last of what was sent arrives; the bytes at `started`
+        self.last = self.first = 0  # when the last sent byte arrives; the bytes received at `started`
         self.started: int | None = None  # when the reader first woke
-        # when the sender saw ACKs, snd_una then, and the largest window so far
+        # when the sender received ACKs, snd_una at that time, and the largest window so far
         self.acked: tuple[array[int], array[int], array[int]] = (array("q"), array("q"), array("q"))
-        # The receiver is played ahead. Only a writer that sleeps for a time is woken by what comes to others: for it is
-        # kept when segments come, when the timer of the delayed ACK fires, and when it was about to.
+        # The receiver is simulated ahead of time. Events of others only matter to a writer that sleeps for a time,
+        # because they can wake it. For such a writer, the arrivals of segments and the expiries of the delayed ACK's
+        # timer are kept.
         self.sleeps = writer.sendfile and writer.size is None
         self.coming: deque[int] = deque()
         self.expiries: deque[int] = deque()
-        self.spared: deque[tuple[int, int]] = deque()  # when a segment came, and when the timer was due
-        self.order = 0  # of what is played ahead: twice its time, and one more for a segment, which comes after a timer
-        self.seen = 0  # up to where the writer, asleep, has seen it
+        self.spared: deque[tuple[int, int]] = deque()  # when a segment arrived, and when the timer was due
+        self.order = 0  # of events simulated ahead: twice the time, plus one for a segment, which comes after a timer
+        self.seen = 0  # the order up to which the sleeping writer has seen events
 
     def run(self, end: int = NEVER) -> None:
-        """Play what happens until `end`, or all. At one instant, packets and timers come before processes."""
+        """Simulate all events until `end`. At one instant, packets and timers come before processes."""
         acks, bursts, icsk_ack = self.acks, self.bursts, self.receiver.icsk_ack
         while True:
             due = icsk_ack.due
@@ -122,7 +123,7 @@ class Simulation:
                 self._interrupt(now)
 
     def _timers(self) -> tuple[int, int, int]:
-        """Return when the delayed ACK's timer fires, and when the next ACK and the next segment come."""
+        """Return when the delayed ACK's timer fires, and when the next ACK and the next segment arrive."""
         ack = self.acks[0][0] if self.acks and self.acks[0][1] <= self.seen else NEVER
         segment = self.coming[0] if self.coming else self.bursts[0].next if self.bursts else NEVER
         delack = self.receiver.icsk_ack.due
@@ -131,7 +132,7 @@ class Simulation:
         return delack, ack, segment
 
     def _forget(self, now: int) -> None:
-        """Forget what has happened by now."""
+        """Forget the events up to now."""
         self.seen = 2 * now + 1
         while self.coming and self.coming[0] <= now:
             self.coming.popleft()
@@ -141,14 +142,14 @@ class Simulation:
             self.spared.popleft()
 
     def _tick(self) -> int:
-        """Return when the kernel's next tick is; each is an interrupt, too."""
+        """Return the time of the kernel's next tick. A tick is also an interrupt."""
         timers = self.receiver.icsk_ack.timers
         return timers.time_of(timers.jiffies(self.now) + 1)
 
     def _waits(self, now: int) -> bool:
-        """Decide whether a writer that may wake sleeps on.
+        """Return whether a writer that may wake continues to sleep.
 
-        An interrupt looks no further than to the first timer that must not expire yet (__hrtimer_run_queues()).
+        An interrupt checks timers only up to the first that must not expire yet (__hrtimer_run_queues()).
         """
         return any(now < due < self.ready for due in (*self._timers(), self._tick()))
 
@@ -171,11 +172,11 @@ class Simulation:
             self._play_ahead()
 
     def stop(self) -> None:
-        """Stop the writer: it writes no more."""
+        """Stop the writer."""
         self.writer, self.ready, self.soon = iter(()), NEVER, NEVER
 
     def _ack(self, now: int, ack: Ack) -> None:
-        if ack.len:  # which is acknowledged in turn
+        if ack.len:  # data, which the sender acknowledges
             self.forward.carry(now, 0)
         sender = self.sender
         before = sender.snd_una
@@ -190,7 +191,7 @@ class Simulation:
             windows.append(sender.max_window)
 
     def _arrive(self, now: int, segment: Segment) -> None:
-        """Take in a segment; the reader takes what there is, if that wakes it."""
+        """Process a segment. If it wakes the reader, the reader takes all available data."""
         self.receiver.receive(now, segment)
         self._read(now)
 
@@ -202,7 +203,7 @@ class Simulation:
             self.receiver.read(now)
 
     def _write(self, now: int) -> None:
-        """Let the writer go on until it sleeps."""
+        """Let the writer continue until it sleeps."""
         self.sender.clock_cache, self.ready, self.soon = now, NEVER, NEVER
         try:
             until = next(self.writer)
@@ -213,7 +214,7 @@ class Simulation:
                 self.ready, self.soon = until + TIMER_SLACK_NS, until
                 self._forget(now)
                 if until <= now and self.checks_expired and min(*self._timers(), self._tick()) > self.ready:
-                    self.ready = now  # hrtimer_check_user_timer(): its timer would be the first, and has expired
+                    self.ready = now  # hrtimer_check_user_timer(): its timer is the first, and has expired
 
     def _acknowledge(self, now: int, ack: Ack) -> None:
         self.acks.append((self.reverse.carry(now, ack.len), self.order, ack))
@@ -221,7 +222,7 @@ class Simulation:
     def _transmit(self, now: int, seq: int, skb: Skb) -> None:
         """Put an skb onto the wire, cut into segments.
 
-        What they do to the receiver decides nothing until its ACKs arrive: it is played at once where it can be.
+        Their effect on the receiver does not matter until its ACKs arrive, so it is simulated at once if possible.
         """
         full, rest = divmod(skb.end_seq - seq, self.mss)
         cloned = full + (rest > 0) == 1
@@ -234,16 +235,16 @@ class Simulation:
             self._segments((self.last,), skb.end_seq - rest, rest, skb.psh, cloned)
 
     def _segments(self, arrivals: Sequence[int], seq: int, length: int, psh: bool, cloned: bool) -> None:
-        """Let the receiver have segments of one length, the first of which is at `seq`, when they arrive.
+        """Schedule segments of one length for the receiver, from position `seq` on, at their arrivals.
 
-        `psh` is for the last of them.
+        `psh` applies to the last of them.
         """
         self.bursts.append(Burst(arrivals, seq, length, psh, self.sender.ts_recent, cloned))
         if len(self.bursts) == 1:
             self._play_ahead()
 
     def _play_ahead(self) -> None:
-        """Play what is known already of the receiver."""
+        """Simulate the receiver as far as its input is already known."""
         bursts, receiver = self.bursts, self.receiver
         while bursts and receiver.knows_clones:
             burst = bursts[0]
@@ -266,7 +267,7 @@ class Simulation:
         self.order = 0
 
     def _stretch(self, burst: Burst) -> int:
-        """Let the receiver take in several segments at once, and return how many; 0 where each one counts."""
+        """Let the receiver process several segments at once, and return how many; 0 if each has to be simulated."""
         receiver, arrivals, at, length = self.receiver, burst.arrivals, burst.at, burst.length
         taken = 0
         times: Sequence[int] = ()
@@ -285,7 +286,7 @@ class Simulation:
         return taken
 
     def _expire(self, now: int) -> None:
-        """Let the timer of the delayed ACK fire ahead of a segment that comes then, if it is due."""
+        """Let the delayed ACK's timer fire before a segment that arrives then, if it is due."""
         icsk_ack = self.receiver.icsk_ack
         while icsk_ack.due <= now:
             if self.sleeps:

@@ -1,8 +1,9 @@
-"""Compute what packets cost in memory: `truesize`, in which windows and buffers are counted, and room for headers.
+"""Compute the memory of packets: `truesize`, the unit of windows and buffers, and the room for headers.
 
-The sizes are those of 64-bit kernels with 64-byte cache lines: sk_buff 232 or less, aligned to 256, skb_shared_info
-320, and, since 6.3, a small head of its own (SKB_SMALL_HEAD_CACHE_SIZE, net/core/skbuff.c), which the kernel's
-configuration decides: `KernelTraits.max_header`. Before, the head was what kmalloc() had for it, a power of two.
+The sizes are those of 64-bit kernels with 64-byte cache lines: sk_buff has at most 232 bytes, aligned to 256, and
+skb_shared_info has 320. Since 6.3, small heads have their own cache (SKB_SMALL_HEAD_CACHE_SIZE, net/core/skbuff.c),
+whose size depends on the kernel's configuration (`KernelTraits.max_header`). Before, kmalloc() rounded the head up to a
+power of two.
 """
 
 from __future__ import annotations
@@ -29,18 +30,18 @@ def overhead(kernel: KernelTraits) -> int:
     if kernel.version < _SMALL_HEADS_SINCE:
         return kmalloc(tcp_header(kernel) + SHARED_INFO) + SK_BUFF
     head = _aligned(max(tcp_header(kernel), 128 + kernel.max_header + _PAD)) + SHARED_INFO
-    if head.bit_count() == 1:  # a power of two would be another cache's
+    if head.bit_count() == 1:  # a power of two would be a different cache's size
         head += _CACHE_LINE
     return head + SK_BUFF
 
 
 def kmalloc(size: int) -> int:
-    """Return what an allocation of that many bytes takes: a power of two, from 256 B on."""
+    """Return the memory of an allocation of `size` bytes: a power of two, from 256 B on."""
     return 1 << (size - 1).bit_length()
 
 
 def gso_bytes(kernel: KernelTraits) -> int:
-    """Return the bytes of the largest skb that a sender makes: sk_gso_max_size, as sk_setup_caps() has it."""
+    """Return the size of the largest skb that a sender makes, in bytes: sk_gso_max_size after sk_setup_caps()."""
     return _GSO_MAX_SIZE - tcp_header(kernel) - 1
 
 

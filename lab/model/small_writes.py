@@ -1,7 +1,7 @@
-"""Play messages in small pieces, each answered before the next (`lab.workload.SmallWrites`), by the kernel's rules.
+"""Simulate messages in small pieces, each answered before the next (`SmallWrites`), with the kernel's rules.
 
-Both programs run on hosts where computing takes no time: a reader that is woken runs when nothing else is due at that
-instant. From some message on, all are alike, and are not played.
+Computing takes no time: a reader that wakes runs after everything else that is due at that instant. After the first
+messages, all are alike, so the rest is not simulated.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from itertools import count
 from statistics import median
 from typing import TypeVar
 
+from lab.guest.task import Messages
 from lab.model.coverage import check
 from lab.model.delayed_ack import NEVER
 from lab.model.endpoint import Endpoint, Packet
@@ -20,30 +21,29 @@ from lab.model.line import ModelError, base_rtt, frame
 from lab.model.mss import mss
 from lab.model.scenario import Scenario
 from lab.model.wire import Wire, overflowing
-from lab.prediction import law, simulation
-from lab.spec.task import Messages
+from lab.spec.prediction import law, simulation
 from lab.units import Value
 
 _T = TypeVar("_T")
 
 _DELACK_MIN = 1 / 25  # seconds: TCP_DELACK_MIN, HZ / 25
 _REPLAYED = "tcp_sendmsg(), tcp_nagle_test(), tcp_write_xmit() and tcp_delack_timer(), Linux 7.2"
-_PLAYED = 64  # messages: cwnd, quick ACKs and the timer's phase have settled long before
+_PLAYED = 64  # messages, long after cwnd, quick ACKs and the timer's phase have settled
 
 
 @dataclass(frozen=True, slots=True)
 class Exchange:
-    """Tells what became of each message."""
+    """Holds the result of each message."""
 
     latency: tuple[float, ...]  # seconds until its answer
     data: tuple[int, ...]  # the client's packets with data
-    first: tuple[int, ...]  # payload of the first of these, bytes
-    acks: tuple[int, ...]  # the server's packets that only acknowledge
+    first: tuple[int, ...]  # payload of the first data packet, bytes
+    acks: tuple[int, ...]  # the server's pure ACKs
 
 
 @lru_cache(maxsize=64)
 def exchange(scenario: Scenario) -> Exchange:
-    """Play the workload. Raises ModelError for one that is not of small writes, and for a path that is not covered."""
+    """Return the simulated exchange. Raises ModelError for a workload without small writes, and for uncovered paths."""
     check(scenario)
     simulation = _Simulation(scenario)
     result = simulation.result()
@@ -58,9 +58,9 @@ def exchange(scenario: Scenario) -> Exchange:
     source="RFC 896; RFC 1122, 4.2.3",
 )
 def message_latency_by_stall(scenario: Scenario) -> Value:
-    """A message takes a round trip, and another one if its end is no full segment, which has to wait for an ACK.
+    """A message takes a round trip, and a second one if its end is a partial segment, which must wait for an ACK.
 
-    That ACK is delayed by 40 ms where no full segment has gone ahead.
+    That ACK is delayed by 40 ms if no full segment went before it.
     """
     rest = 0 if messages_of(scenario).nodelay else sum(_writes(scenario)[1:])
     held, stalls = rest % mss(scenario) > 0, 0 < rest < mss(scenario)
@@ -75,7 +75,7 @@ def exchange_time_by_stalls(scenario: Scenario) -> Value:
 
 @law(formula="the sum of ⌈bytes / MSS⌉ over the first write and what waits behind it, or over all", source="RFC 896")
 def data_packets_by_writes(scenario: Scenario) -> Value:
-    """Nagle's rule joins all writes behind the first into full segments; without it each write has its own packets."""
+    """Nagle's rule joins all writes after the first into full segments. Without it, each write has its own packets."""
     first, *rest = _writes(scenario)
     joined = rest if messages_of(scenario).nodelay else [sum(rest)]
     return Value(sum(-(-size // mss(scenario)) for size in (first, *joined)), "1")
@@ -83,7 +83,7 @@ def data_packets_by_writes(scenario: Scenario) -> Value:
 
 @law(formula="0, as each ACK rides on an answer", source="RFC 1122, 4.2.3.2")
 def lone_acks_piggybacked(scenario: Scenario) -> Value:
-    """A delayed ACK finds the answer to carry it."""
+    """Each delayed ACK goes with an answer, so no ACK goes alone."""
     messages_of(scenario)
     return Value(0, "1")
 
@@ -96,16 +96,16 @@ def first_segment_by_writes(scenario: Scenario) -> Value:
 
 @law(formula="1 with a cork, else 0", source="tcp(7)")
 def file_in_first_corked(scenario: Scenario) -> Value:
-    """A cork joins what is written before the file and the file."""
+    """A cork joins the data written before the file with the file."""
     return Value(int(messages_of(scenario).cork), "1")
 
 
 @simulation(of=_REPLAYED, law=exchange_time_by_stalls)
 def exchange_time(scenario: Scenario) -> Value:
-    """The exchange takes the sum of all messages' times. Where it applies, Nagle's rule holds back all but the first
-    piece until its delayed ACK.
+    """The exchange takes the sum of all messages' times.
 
-    That ACK comes HZ/25 ticks after the piece (TCP_ATO_MIN), and since Linux 4.8 on the tick after that.
+    If Nagle's rule applies, it holds back all pieces after the first until the first piece's delayed ACK. That ACK
+    comes HZ/25 ticks after the piece (TCP_ATO_MIN), and since Linux 4.8 one tick later.
     """
     return Value(sum(exchange(scenario).latency), "s")
 
@@ -118,47 +118,47 @@ def message_latency(scenario: Scenario) -> Value:
 
 @simulation(of=_REPLAYED, law=data_packets_by_writes)
 def data_packets(scenario: Scenario) -> Value:
-    """A message takes one packet with data for each write that neither Nagle nor a cork holds, in the median."""
+    """The median message takes one data packet for each write that neither Nagle's rule nor a cork holds back."""
     return Value(median(exchange(scenario).data), "1")
 
 
 @simulation(of=_REPLAYED, law=lone_acks_piggybacked)
 def lone_acks(scenario: Scenario) -> Value:
-    """The figure is the median number, per message, of the server's packets that only acknowledge.
+    """The figure is the median number of the server's pure ACKs per message.
 
-    An ACK waits to ride on the answer (pingpong mode), but not for longer than until a reader has taken two segments
-    that were not full: __tcp_cleanup_rbuf().
+    An ACK waits for the answer (ping-pong mode), but only until a reader has taken two partial segments
+    (__tcp_cleanup_rbuf()).
     """
     return Value(median(exchange(scenario).acks), "1")
 
 
 @simulation(of=_REPLAYED, law=first_segment_by_writes)
 def first_segment(scenario: Scenario) -> Value:
-    """A message's first packet carries as much as is written before the socket may send, in the median."""
+    """The median message's first packet carries the data that is written before the socket may send."""
     return Value(median(exchange(scenario).first), "B")
 
 
 @simulation(of=_REPLAYED, law=file_in_first_corked)
 def file_in_first(scenario: Scenario) -> Value:
-    """The figure is 1 if a message's first packet has bytes of the file besides those written before it, else 0."""
+    """The figure is 1 if a message's first packet also carries bytes of the file, else 0."""
     return Value(int(first_segment(scenario).number > sum(messages_of(scenario).pieces)), "1")
 
 
 def messages_of(scenario: Scenario) -> Messages:
-    """Return the messages of small writes. Raises ModelError for another workload."""
+    """Return the messages of small writes. Raises ModelError for a different workload."""
     if scenario.writer.messages is None:
-        raise ModelError("only an exchange of small writes is predicted so")
+        raise ModelError("the model covers only an exchange of small writes")
     return scenario.writer.messages
 
 
 def _writes(scenario: Scenario) -> tuple[int, ...]:
-    """Return the bytes of each write of a message; a cork makes one of all."""
+    """Return the bytes of each write of a message. A cork makes one write of all."""
     messages = messages_of(scenario)
     return (messages.size,) if messages.cork else tuple(size for size in (*messages.pieces, messages.file) if size)
 
 
 class _Simulation:
-    """Plays the client, the server and the wires between them."""
+    """Simulates the client, the server and the wires between them."""
 
     def __init__(self, scenario: Scenario) -> None:
         self.messages = messages_of(scenario)
@@ -166,7 +166,7 @@ class _Simulation:
         self.server = Endpoint(scenario.reversed(), self._answer)
         overhead = frame(scenario).bytes - mss(scenario)
         self.forward, self.reverse = Wire(scenario.forward, overhead), Wire(scenario.reverse, overhead)
-        self.forward.carry(0, 0)  # the handshake's ACK, just ahead of the first message
+        self.forward.carry(0, 0)  # the handshake's ACK goes just before the first message
         self.now, self.numbers = 0, count()
         self.arriving: list[tuple[int, int, Endpoint, Packet]] = []
         played = min(self.messages.count, _PLAYED)
@@ -174,7 +174,7 @@ class _Simulation:
         self.data, self.first, self.acks = [0] * played, [0] * played, [0] * played
 
     def result(self) -> Exchange:
-        """Play the first messages; the rest is as the last but one of them, whose every packet was seen."""
+        """Return the exchange. The first messages are simulated. The rest repeat the second last of them."""
         for number in range(len(self.data)):
             self._write()
             while self.client.receiver.rcv_nxt < (number + 1) * self.messages.reply:
@@ -198,14 +198,14 @@ class _Simulation:
             self._arrive()
 
     def _written(self, end: Endpoint, size: int) -> None:
-        """Play one write, which may sleep for room."""
+        """Simulate one write, which may sleep until there is room."""
         for _ in end.write(size, lambda: self.now):
             while end.sender.nospace:
                 self._wait()
         self._arrive()
 
     def _wait(self) -> None:
-        """Let the server read what is there; when there is nothing, let time pass."""
+        """Let the server read the available data. If there is none, let time pass."""
         server = self.server.receiver
         if server.copied_seq < server.rcv_nxt:
             server.read(self.now)
@@ -218,19 +218,19 @@ class _Simulation:
         arrival = self.arriving[0][0] if self.arriving else NEVER
         self.now = max(self.now, min(due, arrival))
         if due == arrival == NEVER:
-            raise ModelError("the exchange stands still: nothing is on its way, and no timer runs")
+            raise ModelError("the exchange is stuck: no packet is on its way, and no timer runs")
         if due <= arrival:
             timer.delack_timer(self.now)
         self._arrive()
 
     def _arrive(self) -> None:
-        """Take in what has arrived by now, and what that sets off, if it arrives at once."""
+        """Process the packets that have arrived by now, and their effects if they arrive at once."""
         while self.arriving and self.arriving[0][0] <= self.now:
             _, _, target, packet = heapq.heappop(self.arriving)
             target.receive(self.now, packet)
 
     def _ask(self, packet: Packet) -> None:
-        """Send a packet of the client's, and count it for its message."""
+        """Send a packet from the client, and count it for its message."""
         if packet.len:
             number, offset = divmod(packet.seq, self.messages.size)
             self.data[number] += 1
@@ -239,7 +239,7 @@ class _Simulation:
         self._send(self.forward, self.server, packet)
 
     def _answer(self, packet: Packet) -> None:
-        """Send a packet of the server's, and count it if it only acknowledges."""
+        """Send a packet from the server, and count it if it is a pure ACK."""
         if not packet.len:
             self.acks[(packet.ack.ack_seq - 1) // self.messages.size] += 1
         self._send(self.reverse, self.client, packet)

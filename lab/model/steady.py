@@ -1,4 +1,4 @@
-"""Predict what a bulk transfer does once slow start is over, without loss."""
+"""Predict a bulk transfer after slow start, without loss."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from lab.model.mss import mss
 from lab.model.scenario import Scenario
 from lab.model.transfer import REPLAYED
 from lab.model.window import window_plateau
-from lab.prediction import law, simulation
+from lab.spec.prediction import law, simulation
 from lab.units import Size, Value
 
 
 @simulation(of=REPLAYED, law=goodput_window_over_rtt)
 def goodput_steady(scenario: Scenario) -> Value:
-    """In the second half of the time, as much is acknowledged as both ends' windows and the link let through.
+    """In the second half of the transfer, the ends' windows and the link bound how much is acknowledged.
 
-    A send buffer lets two thirds of itself through per round trip: its writer sleeps until a third is free
-    (sk_stream_write_space), and the last third is free only when the ACKs of a round trip are over.
+    A send buffer passes two thirds of its size per round trip. Its writer sleeps until a third is free
+    (sk_stream_write_space), and the last third becomes free only after the ACKs of a round trip.
     """
     done = undropped(scenario)
     half = done.seconds / 2
@@ -28,7 +28,7 @@ def goodput_steady(scenario: Scenario) -> Value:
     formula="1 − min(rwnd, sndbuf) / (R × RTT), with R the goodput of a full link", source="RFC 6349, 3.3.1; IEEE 802.3"
 )
 def idle_share_of_window(scenario: Scenario) -> Value:
-    """The link is idle for what a round trip has room for beyond the window."""
+    """The link is idle for the part of a round trip that the window does not fill."""
     return Value(1 - goodput_window_over_rtt(scenario).number / goodput_line_rate(scenario).number, "1")
 
 
@@ -36,14 +36,14 @@ def idle_share_of_window(scenario: Scenario) -> Value:
 def idle_share(scenario: Scenario) -> Value:
     """The idle share is what the steady goodput leaves of a full link.
 
-    A sender that waits for a burst's worth of window makes the round trip a little longer than the path's.
+    A sender that waits for room for a burst makes the round trip a little longer than the path's.
     """
     return Value(max(0.0, 1 - goodput_steady(scenario).number / goodput_line_rate(scenario).number), "1")
 
 
 @simulation(of=REPLAYED, law=window_plateau)
 def window_reached(scenario: Scenario) -> Value:
-    """The advertised window is as large as what the reader took per round trip has made it, at most the plateau."""
+    """The advertised window follows the reader's bytes per round trip, up to the plateau."""
     done = undropped(scenario)
     if done.grows():
         raise ModelError("the advertised window still grows in the second half of the transfer: it has no plateau")
@@ -52,5 +52,5 @@ def window_reached(scenario: Scenario) -> Value:
 
 @law(formula="delays + frame / rate of each hop, both ways", source="a full segment there, its ACK back")
 def round_trip(scenario: Scenario) -> Value:
-    """A full segment and its ACK take an idle path's delays and serialisation; the machines at its ends add nothing."""
+    """A full segment and its ACK take the idle path's delays and serialisation. The hosts add nothing."""
     return base_rtt(scenario, packet(scenario), Size(packet(scenario).bytes - mss(scenario)))

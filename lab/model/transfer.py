@@ -1,10 +1,10 @@
-"""Compute what a bulk transfer gets through in a finite time: slow start, and then what the two windows let through.
+"""Compute how much data a bulk transfer moves in a finite time: first in slow start, then at the two windows' rate.
 
-What the kernel's rules decide together has no closed form: a sender short of buffer space sends a third of it at a
-time, because its writer sleeps until a third is free; one short of window waits until it has room for a burst. So it
-is played forward (`lab.model.simulation`), on a path without loss.
+The kernel's rules together have no closed form. A sender without free buffer sends a third of it at a time, because its
+writer sleeps until a third is free. A sender without free window waits until it has room for a burst. So
+`lab.model.simulation` simulates the transfer, on a path without loss.
 
-Only a part of a large transfer is played: by then it is in a steady state, in which the rest goes on.
+It simulates only the first part of a large transfer, up to a steady state, and extrapolates the rest.
 """
 
 from __future__ import annotations
@@ -24,57 +24,57 @@ from lab.model.simulation import Simulation
 
 REPLAYED = "tcp_sendmsg(), tcp_write_xmit(), tcp_rcv_established() and CUBIC, Linux 7.2"
 
-# Full round trips, or bytes, after which a transfer may be steady: if its pace changes by no more than _STEADY_WITHIN
-# from then on. The edge of a small window cuts bursts in ever other places: only many of them have a mean.
+# Full round trips, or bytes, after which a transfer counts as steady if its pace changes by no more than _STEADY_WITHIN
+# from then on. The edge of a small window cuts bursts at ever different places, so only many bursts have a mean.
 _STEADY_ROUNDS, _STEADY_BYTES, _STEADY_WITHIN = 32, 32 << 20, 1e-3
 
 
 @dataclass(frozen=True, slots=True)
 class Transfer:
-    """Tells what a writer gets through that stops in time, or when it has written all.
+    """Describes a transfer whose writer stops after its duration, or when it has written everything.
 
-    Times are in seconds since its first write.
+    Times are in seconds since the first write.
     """
 
     seconds: float  # when the writer stops
     written: int  # bytes written to the socket by then
-    total: int  # bytes in all: a writer that is within a block by then still writes the rest of it
+    total: int  # bytes in all: the writer still finishes a block that it has begun by then
     sent: int  # bytes sent to the wire by then
-    queue: float  # how long a packet sent at the end waits for the wire
+    queue: float  # how long a packet sent at the end waits for the wire, seconds
     started: float | None  # when the reader first wakes; None: never
-    first: int  # bytes that the reader finds then
-    drained: float  # when all that was written has arrived
-    peaks: tuple[int, ...]  # the most frames that each hop of the way forward held, without its limit
-    peaks_back: tuple[int, ...]  # and each hop of the way back
-    # when ACKs came, bytes acknowledged then, and the largest window that was offered until then, bytes
+    first: int  # bytes that the reader finds at that time
+    drained: float  # when all written data has arrived
+    peaks: tuple[int, ...]  # the most frames that each forward hop would hold without its limit
+    peaks_back: tuple[int, ...]  # the same for each hop back
+    # when ACKs arrived, the bytes acknowledged by then, and the largest window offered by then, in bytes
     acks: tuple[Sequence[float], Sequence[int], Sequence[int]] = field(repr=False)
 
     def acked(self, at: float) -> int:
-        """Return the bytes that the sender knew to have arrived at that time."""
+        """Return the bytes that were acknowledged to the sender by that time."""
         times, acked, _ = self.acks
         return acked[bisect_right(times, at) - 1] if times and times[0] <= at else 0
 
     def grows(self) -> bool:
-        """Tell whether the window that is offered still grows in the second half of the time."""
+        """Return whether the offered window still grows in the second half of the transfer."""
         times, _, windows = self.acks
         return windows[-1] > windows[bisect_left(times, times[-1] / 2)]
 
     def ack_of(self, size: int) -> tuple[float, int]:
-        """Find the first ACK for that many bytes: when it came, and how many it was for."""
+        """Return (time, bytes acknowledged) of the first ACK for at least `size` bytes."""
         times, acked, _ = self.acks
         first = bisect_left(acked, size)
         return times[first], acked[first]
 
 
 def transfer(scenario: Scenario) -> Transfer:
-    """Play the workload, without the hops' limits.
+    """Return the simulated transfer of the workload, without the hops' limits.
 
-    Raises ModelError for a path that is not covered, or has no rate, and for a workload without an end.
+    Raises ModelError for a path that is not covered or has no rate, and for a workload without an end.
     """
     check(scenario)
     writer, size = scenario.writer, scenario.writer.size
     if scenario.rate is None or (writer.duration is None and size is None):
-        raise ModelError("a transfer is predicted for a path with a rate and a workload with a duration or a size")
+        raise ModelError("the model needs a path with a rate, and a workload with a duration or a size")
     forward, reverse = (
         tuple(structs.replace(hop, limit=0) for hop in way) for way in (scenario.forward, scenario.reverse)
     )
@@ -98,10 +98,10 @@ def _pace(whole: Transfer, first: int, last: int) -> float:
 
 @lru_cache(maxsize=64)
 def _played(scenario: Scenario) -> Transfer:
-    """Play what is free of all that the play does not look at, so that a sweep over that is played once."""
+    """Return the transfer of a scenario without irrelevant fields, so that a sweep over these is simulated once."""
     writer = scenario.writer
     if writer.size is None and writer.writes_per_poll is None and writer.write_size is None:
-        raise ModelError("nothing says how much its writer writes at once")
+        raise ModelError("the model needs the size of its writer's writes")
     simulation = Simulation(scenario)
     simulation.run(simulation.end)
     sender, start, end = simulation.sender, simulation.start, simulation.end

@@ -1,6 +1,6 @@
-"""Play one direction of a path that loses nothing: when does a packet arrive that is sent now?
+"""Simulate one direction of a path without loss: compute when a packet that is sent now arrives.
 
-Written after net/sched/sch_netem.c (netem_enqueue(), packet_time_ns()). Times are whole nanoseconds.
+Source: net/sched/sch_netem.c (netem_enqueue(), packet_time_ns()). Times are whole nanoseconds.
 """
 
 from __future__ import annotations
@@ -8,16 +8,16 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable, Sequence
 
-from lab.spec.network import Direction
+from lab.guest.network import Direction
 
 
 def overflowing(hops: Iterable[Direction], peaks: Iterable[int]) -> list[Direction]:
-    """Return those of the hops that have to hold more frames than their limit, and drop some: netem_enqueue()."""
+    """Return the hops that would have to hold more frames than their limit, and so drop some: netem_enqueue()."""
     return [hop for hop, peak in zip(hops, peaks, strict=True) if peak > hop.limit]
 
 
 class Wire:
-    """Plays a row of hops, each of which is busy for as long as the frames take that it was given.
+    """Simulates hops in a row. Each is busy until it has sent all its frames.
 
     A frame is `overhead` bytes longer than its payload.
     """
@@ -26,13 +26,13 @@ class Wire:
         self._hops = tuple(hops)
         self._delays = tuple(hop.delay.ns for hop in self._hops)
         self._overhead = overhead
-        self._idle = [0] * len(self._hops)  # when each has sent all that it was given
-        self._held: tuple[deque[int], ...] = tuple(deque() for _ in self._hops)  # when each frame arrives that is on it
-        self.peaks = [0] * len(self._hops)  # the most frames that each held, queued and in flight, as netem counts them
-        self._taken: dict[int, tuple[int, ...]] = {}  # by payload: what a frame takes on each hop
+        self._idle = [0] * len(self._hops)  # when each hop has sent all its frames
+        self._held: tuple[deque[int], ...] = tuple(deque() for _ in self._hops)  # arrivals of the frames on each
+        self.peaks = [0] * len(self._hops)  # the most frames that each hop held, queued and in flight, as netem counts
+        self._taken: dict[int, tuple[int, ...]] = {}  # payload -> the time of a frame on each hop
 
     def carry(self, now: int, payload: int) -> int:
-        """Send a packet with so much payload now, and return when it arrives."""
+        """Send a packet with `payload` bytes now, and return when it arrives."""
         times = self._taken.get(payload) or self._times(payload)
         for index, (held, delay) in enumerate(zip(self._held, self._delays, strict=True)):
             idle = self._idle[index]
@@ -46,7 +46,7 @@ class Wire:
         return now
 
     def carry_each(self, times: Sequence[int], payload: int) -> Sequence[int]:
-        """Send a packet with so much payload at each of these times, in order, and return when they arrive."""
+        """Send a packet with `payload` bytes at each of these times, in order, and return when they arrive."""
         taken = self._taken.get(payload) or self._times(payload)
         for index, (held, delay) in enumerate(zip(self._held, self._delays, strict=True)):
             idle, peak, time = self._idle[index], self.peaks[index], taken[index]
@@ -64,7 +64,7 @@ class Wire:
         return times
 
     def queue(self, now: int) -> int:
-        """Return how long a packet that leaves now waits for those ahead of it."""
+        """Return how long a packet that leaves now waits for the packets ahead of it."""
         waited = 0
         for delay, idle in zip(self._delays, self._idle, strict=True):
             waited += max(0, idle - now)

@@ -1,28 +1,28 @@
-"""Play the process that writes: which system calls it makes, of which sizes, and when it asks first.
+"""Simulate the process that writes: its system calls, their sizes, and when it polls first.
 
-A writer is a generator over its socket that yields where it sleeps: None to sleep until the socket has room, or a time
-in ns to sleep until then, or a little longer.
+A writer is a generator over its socket that yields when it sleeps. It yields None to sleep until the socket has room,
+or a time in ns to sleep until then or a little longer.
 """
 
 from __future__ import annotations
 
 from collections.abc import Generator, Iterator
 
+from lab.guest.task import ALL, Writer
 from lab.model.sender import Sender
-from lab.spec.task import ALL, Writer
 
-PIPE_DEF_BUFFERS, PAGE_SIZE = 16, 4096  # pages, and their bytes, that sendfile() hands over at once: splice_to_socket()
+PIPE_DEF_BUFFERS, PAGE_SIZE = 16, 4096  # the pages that sendfile() passes at once, and their bytes: splice_to_socket()
 
 Sleeps = Iterator[int | None]
 
 
 def writes(writer: Writer, socket: Sender, end: int) -> Sleeps:
-    """Play a writer, which begins nothing after `end` (ns)."""
+    """Return the simulated writer. It begins no write after `end` (ns)."""
     return _asking(writer, socket) if writer.writes_per_poll else _sleeping(writer, socket, end)
 
 
 def _sleeping(writer: Writer, socket: Sender, end: int) -> Sleeps:
-    """Write, call after call, asleep inside the call while the buffer is full."""
+    """Write, call after call. A call sleeps while the buffer is full."""
     if writer.header_bytes:
         yield from socket.sendmsg(writer.header_bytes)
     left = ALL if writer.size is None else writer.size
@@ -35,7 +35,7 @@ def _sleeping(writer: Writer, socket: Sender, end: int) -> Sleeps:
 
 
 def _asking(writer: Writer, socket: Sender) -> Sleeps:
-    """Write several times whenever select() or poll() reports room; the next writes take what did not fit."""
+    """Write several times whenever select() or poll() reports room. Data that did not fit goes with the next writes."""
     assert writer.writes_per_poll is not None
     left, rest = ALL if writer.size is None else writer.size, 0
     while True:
@@ -51,7 +51,7 @@ def _asking(writer: Writer, socket: Sender) -> Sleeps:
 
 
 def _insist(socket: Sender, size: int) -> Generator[None, None, int]:
-    """Write again until all is taken or a call fails: what was pushed may have let the buffer grow."""
+    """Write again until everything is taken or a call fails: a push may have let the buffer grow."""
     left = size
     while left:
         taken = yield from socket.sendmsg(left, wait=False)
@@ -62,9 +62,9 @@ def _insist(socket: Sender, size: int) -> Generator[None, None, int]:
 
 
 def _sendfile(socket: Sender, size: int) -> Generator[None, None, None]:
-    """Send a pipe's worth at a time, with MSG_MORE for all but the last: splice_direct_to_actor().
+    """Send a full pipe at a time, with MSG_MORE for all but the last: splice_direct_to_actor().
 
-    Before 6.5 it was sent page by page, and pushed at its last: pipe_to_sendpage(), do_tcp_sendpages().
+    Before 6.5, the kernel sent it page by page, and pushed the last page: pipe_to_sendpage(), do_tcp_sendpages().
     """
     pipe = PIPE_DEF_BUFFERS * PAGE_SIZE
     for at in range(0, size, pipe):

@@ -1,1 +1,1 @@
-"""Keep trials and their records: what went in and what came out, under the hash of what went in."""
+"""Keep trials and their records: inputs and outputs, at an address that is the hash of the inputs."""

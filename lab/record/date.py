@@ -1,12 +1,28 @@
-"""Write dates so that their order as texts is that of time."""
+"""Write dates as texts that sort in the order of time."""
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+import re
+from datetime import UTC, datetime, timedelta
 
-__all__ = ["now"]
+_FIRST = "2026-01-01"  # before the lab kept any date
+_FORM = re.compile(r"\d{4}-\d\d-\d\d(T\d\d:\d\d:\d\d\.\d{6}\+00:00)?")
+_AHEAD = timedelta(days=1)  # the most that another machine's clock may be ahead
 
 
 def now() -> str:
     """Return the date in UTC, ISO 8601, to the microsecond."""
     return datetime.now(UTC).isoformat(timespec="microseconds")
+
+
+def is_possible(text: str) -> bool:
+    """Return whether a text (a day, or a date in the form of `now`) is a possible date: not in the future, nor
+    before the lab.
+    """
+    if not _FORM.fullmatch(text) or text < _FIRST:
+        return False
+    try:
+        found = datetime.fromisoformat(text)
+    except ValueError:
+        return False
+    return found.replace(tzinfo=UTC) < datetime.now(UTC) + _AHEAD

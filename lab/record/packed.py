@@ -1,7 +1,7 @@
-"""Pack an output into `NAME.zst`, which lies in the place of `NAME`, and unpack it for who reads it.
+"""Pack an output into `NAME.zst`, which replaces `NAME`, and unpack it for its readers.
 
-A record's hashes and sizes are those of the bytes that the trial left, whichever form lies there. `Record.path` gives
-a packed output as a file of these bytes, which this process has in the folder for temporary files while it runs.
+A record's hashes and sizes are those of the trial's own bytes, in either form. `Record.path` unpacks a packed output
+into the folder for temporary files, where it stays while this process runs.
 """
 
 from __future__ import annotations
@@ -20,18 +20,16 @@ from pathlib import Path
 import msgspec
 import zstandard
 
-from lab import owner
+from lab.base import owner
 from lab.errors import MachineError
 
-__all__ = ["SUFFIX", "Output", "PackedError", "form", "own_copy", "pack", "room", "scratch", "sweep", "unpack"]
-
 SUFFIX = ".zst"
-_LEVEL = 3  # 6 takes three times as long, for a tenth less
+_LEVEL = 3  # 6 takes three times as long, and saves another tenth
 _BLOCK = 1 << 20
 
 
 class PackedError(Exception):
-    """Raised when a packed output is not what the trial left; the message goes on from its name."""
+    """Raised when a packed output is not the trial's. The message can follow the output's name."""
 
 
 class Output(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -42,7 +40,7 @@ class Output(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def form(plain: Path) -> Path:
-    """Return where the output that lies at `plain` lies once it is packed."""
+    """Return the path of the packed form of the output at `plain`."""
     return plain.with_name(f"{plain.name}{SUFFIX}")
 
 
@@ -54,17 +52,17 @@ def pack(plain: Path, packed: Path) -> None:
 
 
 def unpack(packed: Path, plain: Path, wanted: Output) -> None:
-    """Write what is packed, a new file. Raises PackedError unless it is what is `wanted`, and OSError."""
+    """Unpack into a new file. Raises PackedError unless it matches `wanted`, and OSError."""
     with plain.open("xb") as target:
         check(packed, wanted, target.write)
 
 
 def check(packed: Path, wanted: Output, take: Callable[[bytes], object] = len) -> None:
-    """Hash what is packed, and let `take` have it piece by piece. Raises PackedError unless it is what is `wanted`."""
+    """Hash the unpacked bytes, and pass them to `take` in pieces. Raises PackedError if they do not match `wanted`."""
     size, sha256 = 0, hashlib.sha256()
     for piece in _pieces(packed):
         size += len(piece)
-        if size > wanted.bytes:  # damage may say of a few bytes that they are many
+        if size > wanted.bytes:  # a damaged file may claim to unpack to any length
             break
         sha256.update(piece)
         take(piece)
@@ -73,11 +71,11 @@ def check(packed: Path, wanted: Output, take: Callable[[bytes], object] = len) -
 
 
 def own_copy(packed: Path, wanted: Output) -> Path:
-    """Return what is packed as a file, unpacked once and kept until this process ends.
+    """Return the packed output as a file, unpacked once and kept until this process ends.
 
-    Raises PackedError when it is not what is `wanted`, MachineError when there is no room for it.
+    Raises PackedError if it does not match `wanted`, and MachineError if there is no room for it.
     """
-    key = hashlib.sha256(repr(wanted).encode()).hexdigest()  # what a damaged record says may be no name for a folder
+    key = hashlib.sha256(repr(wanted).encode()).hexdigest()  # a damaged record's text may not be a valid folder name
     with room():
         home = _home(os.getpid())
         found = home / key / packed.name.removesuffix(SUFFIX)
@@ -94,24 +92,24 @@ def own_copy(packed: Path, wanted: Output) -> Path:
 
 @contextmanager
 def room() -> Iterator[None]:
-    """Turn what the folder for temporary files lacks into a MachineError that says what to do."""
+    """Turn the error of a full folder for temporary files into a MachineError with the fix."""
     try:
         yield
     except OSError as error:
         where, reason = f"{error.filename}: " if error.filename else "", error.strerror or error
         raise MachineError(
-            f"a packed output cannot be unpacked among temporary files: {where}{reason} "
+            f"no room to unpack a packed output in the temporary folder: {where}{reason} "
             "(TMPDIR names another folder; `lab store unpack` unpacks a store)"
         ) from error
 
 
 def scratch() -> AbstractContextManager[Path]:
-    """Make a folder for what is unpacked; it is gone afterwards, or with the next `sweep`. Raises OSError."""
+    """Make a folder for unpacked files. It is removed afterwards, or by the next `sweep`. Raises OSError."""
     return owner.private(Path(tempfile.gettempdir()), _what())
 
 
 def sweep() -> tuple[Path, ...]:
-    """Remove what dead processes of this user unpacked, and return where it was."""
+    """Remove the unpacked files of this user's dead processes, and return their former places."""
     return owner.sweep(Path(tempfile.gettempdir()), _what())
 
 
@@ -121,7 +119,7 @@ def _what() -> str:
 
 @cache
 def _home(process: int) -> Path:
-    """Return this process's folder, which goes when it ends."""
+    """Return this process's folder, which is removed when it ends."""
     sweep()
     folder = owner.own(Path(tempfile.gettempdir()), _what())
     atexit.register(_leave, folder, process)
@@ -129,7 +127,7 @@ def _home(process: int) -> Path:
 
 
 def _leave(folder: Path, process: int) -> None:
-    """Remove the folder, unless we are a fork of the process whose it is."""
+    """Remove the folder, unless this process is a fork of the folder's owner."""
     if os.getpid() == process:
         shutil.rmtree(folder, ignore_errors=True)
 

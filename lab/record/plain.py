@@ -1,4 +1,4 @@
-"""Make what turns plain values into structs ready for threads."""
+"""Prepare the conversion of plain values to structs, so that threads can use it."""
 
 from __future__ import annotations
 
@@ -9,14 +9,12 @@ import msgspec
 
 from lab.units import from_plain
 
-__all__ = ["ready"]
-
 
 def ready(*kinds: type[Any]) -> None:
-    """Let msgspec describe these types to itself, with all that they hold, before any thread converts to them.
+    """Let msgspec build its descriptions of these types and of their parts before any thread converts to them.
 
-    It does so at the first conversion otherwise; a second thread that converts meanwhile reads a description that is
-    not finished, and the process ends with a segmentation fault (msgspec 0.22).
+    Otherwise it does so at the first conversion. A second thread that converts meanwhile reads an unfinished
+    description, and the process ends with a segmentation fault (msgspec 0.22).
     """
     for kind in kinds:
         with suppress(msgspec.ValidationError):

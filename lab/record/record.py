@@ -1,39 +1,47 @@
-"""Read a finished trial from its folder. Nothing is read before it is asked for."""
+"""Read a finished trial from its folder. Each part is read only when it is needed."""
 
 from __future__ import annotations
 
 import hashlib
+import os
 import shutil
-from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, contextmanager, suppress
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from functools import cached_property
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import Any, TypeVar
 
 import msgspec
 
 from lab.errors import LabError
+from lab.guest.network import Network
+from lab.guest.trial import Trial, canonical
 from lab.record import packed
+from lab.record.declared import Undeclared, trial_in
 from lab.record.packed import Output, PackedError
 from lab.record.plain import ready
-from lab.record.trial import Trial, canonical
-from lab.units import from_plain
+from lab.record.reading import files_below, is_inside, is_regular, regular
+from lab.units import from_plain, to_plain
 
-__all__ = ["FORMAT", "Contents", "Fault", "Output", "Record", "RecordError", "digest", "written"]
+__all__ = ["FORMAT", "LONGEST_TEXT", "Contents", "Fault", "Output", "Record", "RecordError", "digest", "written"]
 
 FORMAT = 1
 TRIAL_FILE, RECORD_FILE, HOST_FILE = "trial.json", "record.json", "host.json"
+LONGEST_TEXT = 256 << 20  # bytes of an output that is read into memory as a whole: the longest of any claim has 20 MB
 RUN_OF = "run_of"  # in host.json
-_PARTS = {TRIAL_FILE: "trial", RECORD_FILE: "_contents", HOST_FILE: "host"}  # which property reads it
+CONSOLE, OUT = "console.log", "out"
+_PARTS = {TRIAL_FILE: "trial", RECORD_FILE: "_contents", HOST_FILE: "host"}  # the property that reads each file
+_MOST = {TRIAL_FILE: 32 << 20, RECORD_FILE: 32 << 20, HOST_FILE: 1 << 20}  # bytes: all three are read as a whole
+_MOST_ENVIRONMENT = 4 << 20  # bytes of the environment, because its contents have no types
 _T = TypeVar("_T")
 
 
 class RecordError(LabError):
-    """Raised when a record is missing a part, damaged, or of a format that this version does not read."""
+    """Raised when a record lacks a part, is damaged, or has a format that this version does not read."""
 
 
 class Fault(msgspec.Struct, frozen=True):
-    """Says what is wrong with one file of a record."""
+    """Describes the fault of one file of a record."""
 
     file: str  # from the record's folder
     what: str
@@ -43,7 +51,10 @@ class Fault(msgspec.Struct, frozen=True):
 
 
 class Contents(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Holds what is in record.json, the same to the byte for identical trials. Host, user and time are in host.json."""
+    """Holds the contents of record.json, which has the same bytes for identical trials.
+
+    Host, user and time are in host.json.
+    """
 
     format: int
     environment: dict[str, Any]
@@ -51,13 +62,20 @@ class Contents(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     outputs: dict[str, Output]
 
 
-ready(Trial, Contents)
+class _Sizes(msgspec.Struct, frozen=True):
+    """Reads from record.json the parts that decide how to read the rest."""
+
+    format: msgspec.Raw = msgspec.Raw(b"null")
+    environment: msgspec.Raw = msgspec.Raw()
+
+
+ready(Contents)
 
 
 class Record:
-    """Reads one trial's inputs, environment and outputs from `folder`. Readers raise RecordError for a damaged part."""
+    """Reads one trial's inputs, environment and outputs from `folder`. Raises RecordError for a damaged part."""
 
-    port: int | None = None  # of the server whose connections it is about; None: of all there are
+    port: int | None = None  # the server's port, if it concerns one server's connections; None: all of them
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -71,25 +89,41 @@ class Record:
         return self.folder.name
 
     def load(self) -> None:
-        """Read all that it says of itself, which is then known when the record has gone. Raises RecordError."""
+        """Read all its own data, so that it stays known after the record is removed. Raises RecordError."""
         _ = self.trial, self._contents, self.host
+
+    def read_back(self) -> None:
+        """Read its own files while its folder has no address yet. Raises RecordError if they would be unreadable."""
+        with self._readable(TRIAL_FILE):
+            self._bytes(TRIAL_FILE)
+        _ = self._contents, self.host
 
     @cached_property
     def trial(self) -> Trial:
-        """The trial's inputs, whose hash is the address: another trial's are none of this record."""
-        trial = self._load(TRIAL_FILE, Trial)
+        """The trial's inputs. Their hash is the address, so another trial's inputs are refused."""
+        with self._readable(TRIAL_FILE):
+            trial = trial_in(self._bytes(TRIAL_FILE))
         if trial.address != self.address:
-            raise RecordError(f"{self.folder} is damaged: {TRIAL_FILE} is another trial's")
+            raise RecordError(f"{self.folder} is damaged: {TRIAL_FILE} belongs to another trial")
         return trial
+
+    @property
+    def network(self) -> dict[str, Any]:
+        """The trial's network in plain form, including the fields that its file leaves to their defaults."""
+        plain: dict[str, Any] = to_plain(from_plain(self.trial.network, Network))
+        return plain
 
     @cached_property
     def _contents(self) -> Contents:
-        found = self._load(RECORD_FILE, dict[str, Any]).get("format")
-        if found != FORMAT:
-            raise RecordError(f"{self.folder}: format {found} of a record is unknown here; this version reads {FORMAT}")
+        sizes = self._load(RECORD_FILE, _Sizes)
+        if (told := bytes(sizes.format).decode()) != str(FORMAT):
+            told = f"format {told[:40]} of a record is unknown to this version"
+            raise RecordError(f"{self.folder}: {told}; this version reads {FORMAT}")
+        if len(bytes(sizes.environment)) > _MOST_ENVIRONMENT:
+            raise RecordError(f"{self.folder} is damaged: {RECORD_FILE}: the environment is too large")
         contents = self._load(RECORD_FILE, Contents)
-        if outside := [name for name in contents.outputs if not _is_inside(name)]:
-            raise RecordError(f"{self.folder} is damaged: {RECORD_FILE}: {outside[0]!r} is no name of an output")
+        if outside := [name for name in contents.outputs if not is_inside(name)]:
+            raise RecordError(f"{self.folder} is damaged: {RECORD_FILE}: {outside[0][:100]!r} is not an output's name")
         return contents
 
     @property
@@ -99,7 +133,7 @@ class Record:
 
     @property
     def invalid(self) -> tuple[str, ...]:
-        """The reasons why the trial does not count; empty when it does."""
+        """The reasons why the trial does not count; empty if it counts."""
         return tuple(self._contents.invalid)
 
     @property
@@ -109,48 +143,55 @@ class Record:
 
     @cached_property
     def host(self) -> dict[str, Any]:
-        """The place and time of the run. It differs between identical trials: no figure may come from it."""
+        """The place and time of the run. They differ between identical trials, so no figure may come from them."""
         return self._load(HOST_FILE, dict[str, Any])
 
     @property
     def started(self) -> str:
-        """The date on which the trial started, as `lab.record.date` writes it; "" if the record does not tell."""
+        """The date on which the trial started, in the form of `lab.record.date`; "" if the record does not have it."""
         return str(self.host.get("started", ""))
 
     @property
     def run_of(self) -> str:
-        """The address of the trial that was performed for this one, too (see `Store.share`); "" if it was itself."""
+        """The address of the trial that ran in place of this one (see `Store.share`); "" if it ran itself."""
         return str(self.host.get(RUN_OF, ""))
 
     @property
     def batch(self) -> str:
-        """The batch of real-time trials, run one after another in random order, that it was one of; "" if of none."""
+        """Its batch of real-time trials, which ran one after another in random order; "" if it was in no batch."""
         return str(self.host.get("batch", ""))
 
     def path(self, name: str) -> Path:
-        """Return the path of the output `name`: of a packed one, that of a file that goes when this process ends.
+        """Return the path of the output `name`. A packed output is unpacked into a file that lasts as long as this
+        process.
 
-        Raises RecordError when the trial left none or a packed one is damaged, MachineError when it finds no room.
+        Raises RecordError if the trial left none or a packed one is damaged, and MachineError if there is no room.
         """
         if name not in self.outputs:
-            raise RecordError(f"{self.folder}: no output '{name}'; there is {', '.join(self.outputs) or 'none'}")
+            raise RecordError(f"{self.folder}: no output '{name}'; it has {', '.join(self.outputs) or 'none'}")
         plain, place = self.forms(name)
-        if plain or place is None:
-            return self.folder / "out" / name
+        if plain:
+            return plain
+        if place is None:
+            raise RecordError(f"{self.folder} is damaged: {OUT}/{name} is missing, or is not a regular file")
         with self._damaged(place):
             return packed.own_copy(place, self.outputs[name])
 
     def forms(self, name: str) -> tuple[Path | None, Path | None]:
-        """Return where the output `name` lies as the trial left it, and where packed; None where it does not."""
-        plain = self.folder / "out" / name
-        place = None if f"{name}{packed.SUFFIX}" in self.outputs else packed.form(plain)  # which may be another output
-        return plain if plain.is_file() else None, place if place and _is_there(place) else None
+        """Return the paths of the output `name` in plain form and packed; None for a missing form."""
+        packed_name = f"{name}{packed.SUFFIX}"
+        place = None if packed_name in self.outputs else self._output(packed_name)  # it may be another output
+        return self._output(name), place
+
+    def _output(self, name: str) -> Path | None:
+        """Return the path of a regular file in out/, without links on the way; None if there is no such file."""
+        return self.folder / OUT / name if is_regular(self.folder, f"{OUT}/{name}") else None
 
     @contextmanager
     def unpacked(self) -> Iterator[Path]:
-        """Yield a folder with all files as the trial left them: the record's own, or a copy where some are packed.
+        """Yield a folder with all files as the trial left them: the record's own, or a copy if some are packed.
 
-        Raises RecordError when a packed output is damaged, MachineError when there is no room for the copy.
+        Raises RecordError if a packed output is damaged, and MachineError if there is no room for the copy.
         """
         places = {place: name for name in self.outputs if (place := self.forms(name)[1])}
         with ExitStack() as stack:
@@ -170,7 +211,9 @@ class Record:
             yield whole
 
     def text(self, name: str) -> str:
-        """Return the output `name` as text."""
+        """Return the output `name` as text, of at most LONGEST_TEXT bytes."""
+        if name in self.outputs and self.outputs[name].bytes > LONGEST_TEXT:
+            raise RecordError(f"{self.folder}: output '{name}' is unreadable: it has more than {LONGEST_TEXT} bytes")
         try:
             return self.path(name).read_text(encoding="utf-8")
         except (OSError, UnicodeDecodeError) as error:
@@ -184,15 +227,15 @@ class Record:
             raise RecordError(f"{self.folder}: output '{name}' is not JSON: {error}") from error
 
     def verify(self, hashes: Mapping[str, str] | None = None) -> None:
-        """Compare every hash. Raises RecordError when files are missing, altered or unexpected, naming them all.
+        """Compare every hash. Raises RecordError with all files that are missing, altered or unexpected.
 
-        `hashes` has the SHA-256 of files that were just written, by path: these are not read again.
+        `hashes` has the SHA-256 of files that were just written, by path, so that they are not read again.
         """
         if faults := self.faults(hashes):
             raise RecordError(f"{self.folder} is damaged: {'; '.join(map(str, faults))}")
 
     def faults(self, hashes: Mapping[str, str] | None = None) -> tuple[Fault, ...]:
-        """Compare every hash, and return what is wrong, file by file; nothing where the record is whole.
+        """Compare every hash, and return the faults of the files; empty if the record is intact.
 
         `hashes` is as in `verify`.
         """
@@ -214,69 +257,74 @@ class Record:
 
     def _rewritten(self) -> Iterator[Fault]:
         try:
-            if (self.folder / TRIAL_FILE).read_bytes() != written(self.trial):
+            if self._bytes(TRIAL_FILE) != written(self.trial):
                 yield Fault(TRIAL_FILE, "was altered")
-        except OSError as error:  # it has gone since it was read
+        except OSError as error:  # it has vanished since it was listed
             yield Fault(TRIAL_FILE, f"cannot be read: {_reason(error)}")
 
     def _altered(self, known: Mapping[str, str]) -> Iterator[Fault]:
-        out = self.folder / "out"
-        belong: set[Path | None] = set()
+        belong: set[str] = set()
         for name, output in self.outputs.items():
-            belong.add(out / name)
+            file = f"{OUT}/{name}"
             try:
                 plain, place = self.forms(name)
-                belong.add(place)
+                belong |= {file, f"{file}{packed.SUFFIX}"} if place else {file}
                 if not (plain or place):
-                    yield Fault(f"out/{name}", "is missing")
-                elif plain and digest(plain, known.get(f"out/{name}")) != output:
-                    yield Fault(f"out/{name}", "was altered")
+                    (self.folder / file).lstat()
+                    yield Fault(file, "is not a regular file")
+                elif plain and digest(plain, known.get(file)) != output:
+                    yield Fault(file, "was altered")
                 if place:
                     packed.check(place, output)
             except PackedError as error:
-                yield Fault(f"out/{name}{packed.SUFFIX}", str(error))
+                yield Fault(f"{file}{packed.SUFFIX}", str(error))
+            except FileNotFoundError:
+                yield Fault(file, "is missing")
             except OSError as error:
-                yield Fault(f"out/{name}", f"cannot be read: {_reason(error)}")
-        present = {path for path in out.rglob("*") if path.is_file()}
-        names = sorted(path.relative_to(out).as_posix() for path in present - belong)
-        yield from (Fault(f"out/{name}", "does not belong") for name in names)
+                yield Fault(file, f"cannot be read: {_reason(error)}")
+        yield from self._strange(belong)
+
+    def _strange(self, outputs: Collection[str]) -> Iterator[Fault]:
+        """Yield everything that is not part of a record, such as links and anything that is not a file."""
+        for name in sorted(files_below(self.folder)):
+            if name not in outputs and name not in _PARTS and name != CONSOLE:
+                yield Fault(name, "does not belong")
+        if os.path.lexists(self.folder / CONSOLE) and not is_regular(self.folder, CONSOLE):
+            yield Fault(CONSOLE, "is not a regular file")
 
     @contextmanager
     def _damaged(self, place: Path) -> Iterator[None]:
-        """Turn what is wrong with a packed output into a RecordError."""
+        """Turn the error of a packed output into a RecordError."""
         try:
             yield
         except PackedError as error:
             raise RecordError(f"{self.folder} is damaged: {place.relative_to(self.folder)} {error}") from error
 
     def _load(self, name: str, kind: type[_T]) -> _T:
+        with self._readable(name):
+            return msgspec.json.decode(self._bytes(name), type=kind)
+
+    def _bytes(self, name: str) -> bytes:
+        return regular(self.folder / name, _MOST[name])
+
+    @contextmanager
+    def _readable(self, name: str) -> Iterator[None]:
+        """Turn the error of one of its own files into a RecordError."""
         try:
-            return from_plain(msgspec.json.decode((self.folder / name).read_bytes()), kind)
-        except (OSError, msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+            yield
+        except (OSError, Undeclared, msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
             raise RecordError(f"{self.folder} is damaged: {name}: {_reason(error)}") from error
 
 
 def written(value: Any) -> bytes:
-    """Return the JSON text in which a record's own files say `value`."""
+    """Return the JSON text of `value` in the form of a record's own files."""
     return msgspec.json.format(canonical(value), indent=1) + b"\n"
 
 
 def digest(path: Path, known: str | None = None) -> Output:
-    """Return the hash and size of one file, which is not read where its hash is `known`."""
+    """Return the hash and size of one file. If its hash is `known`, it is not read."""
     with path.open("rb") as file:
         return Output(known or hashlib.file_digest(file, "sha256").hexdigest(), path.stat().st_size)
-
-
-def _is_there(path: Path) -> bool:
-    with suppress(OSError):  # its name is too long, say
-        return path.is_file()
-    return False
-
-
-def _is_inside(name: str) -> bool:
-    """Say whether a name leads to a file of the folder that it is in."""
-    path = PurePosixPath(name)
-    return bool(path.parts) and not path.is_absolute() and ".." not in path.parts and "\0" not in name
 
 
 def _reason(error: Exception) -> str:

@@ -1,4 +1,4 @@
-"""Store records by address in `root/<first two digits>/<address>/`, each written whole or not at all."""
+"""Store records by address in `root/<first two digits>/<address>/`, each written completely or not at all."""
 
 from __future__ import annotations
 
@@ -9,15 +9,17 @@ import shutil
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from lab import archive
-from lab.archive import ArchiveError
-from lab.errors import MachineError
-from lab.moving import link, move
-from lab.owner import living, private, sweep
+from lab.base import archive, foreign
+from lab.base.archive import ArchiveError
+from lab.base.foreign import Unfit
+from lab.base.moving import entries, link, move
+from lab.base.owner import living, private, sweep
+from lab.errors import LabError, MachineError
+from lab.guest.trial import Trial
 from lab.record.record import (
     FORMAT,
     HOST_FILE,
@@ -30,23 +32,29 @@ from lab.record.record import (
     digest,
     written,
 )
-from lab.record.trial import Trial
 
-__all__ = ["Stage", "Store", "StoreInUse"]
+__all__ = ["Stage", "StageUnfit", "Store", "StoreInUse"]
 
 _STAGING = ".staging"  # in the store's own file system, so that the final rename is atomic
+_OURS = (TRIAL_FILE, "console.log")  # beside the outputs, before the trial has a record
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _READ_ONLY = (errno.EACCES, errno.EPERM, errno.EROFS)
-_HELD, _ALONE = "held", "alone"  # folders in _STAGING: somebody needs the records as they are, somebody changes some
+_HELD, _ALONE = "held", "alone"  # folders in _STAGING: a process needs the records unchanged, or changes some
 _WAIT_SECONDS, _LOOK_SECONDS = 60.0, 0.1
 
 
 class StoreInUse(MachineError):
-    """Raised when records are to be removed or packed while somebody uses the store, or the other way round."""
+    """Raised when records are to be removed or packed while another process uses the store, or the other way round."""
+
+
+class StageUnfit(LabError):
+    """Raised when a trial left files that no record holds: a file beside its outputs, a link, a name that is not
+    UTF-8.
+    """
 
 
 class Stage:
-    """Holds a trial's private folder while it runs: fill `out`, write `console.log` next to it, then `commit` once."""
+    """Holds a trial's private folder while it runs. Fill `out`, write `console.log` next to it, then `commit` once."""
 
     def __init__(self, trial: Trial, path: Path, final: Path, flush: Callable[[Path], None]) -> None:
         self.trial = trial
@@ -59,29 +67,61 @@ class Stage:
     def commit(
         self, environment: Mapping[str, Any], invalid: Sequence[str] = (), host: Mapping[str, Any] | None = None
     ) -> Record:
-        """Turn the folder into the trial's record. A record that the same trial got meanwhile stays.
+        """Turn the folder into the trial's record. If the trial has got one meanwhile, that one stays.
 
-        `environment` and `invalid` must follow from the trial only; what does not (time, user, paths) goes in `host`.
+        `environment` and `invalid` must depend only on the trial. Facts that do not (time, user, paths) go in `host`.
+        Raises StageUnfit if the files left there cannot be a record.
         """
-        files = sorted(path for path in self.out.rglob("*") if path.is_file())
-        with ThreadPoolExecutor(1) as disk:  # flushes the files while they are hashed
-            written = disk.map(self._flush, files)
-            outputs = {path.relative_to(self.out).as_posix(): digest(path) for path in files}
-            list(written)  # raises what flushing them raised
+        folders, files = self._left()
+        try:
+            with ThreadPoolExecutor(1) as disk:  # flushes files to disk while they are hashed
+                written = disk.map(self._flush, files)
+                outputs = {path.relative_to(self.out).as_posix(): digest(path) for path in files}
+                list(written)  # raises the errors of flushing
+        except PermissionError as error:
+            raise StageUnfit(f"the trial left {foreign.printable(str(error.filename))}, which cannot be read") from None
         _write(self.path / TRIAL_FILE, self.trial)
         _write(self.path / HOST_FILE, dict(host or {}))
         _write(self.path / RECORD_FILE, Contents(FORMAT, dict(environment), list(invalid), outputs))
-        for path in {*self.path.rglob("*"), self.path}.difference(files):
+        try:
+            Record(self.path).read_back()
+        except RecordError as error:
+            reason = str(error).removeprefix(f"{self.path} is damaged: ")
+            raise StageUnfit(f"the trial left more than a record can hold: {reason}") from None
+        own = [path for name in (*_OURS, HOST_FILE, RECORD_FILE) if (path := self.path / name).exists()]
+        for path in (*own, *folders, self.path):
             self._flush(path)
         _put(self.path, self._final, self._flush)
         return Record(self._final)
+
+    def _left(self) -> tuple[list[Path], list[Path]]:
+        """Return the folders and files of the outputs.
+
+        The trial's programs may have left anything. Raises StageUnfit.
+        """
+        folders: list[Path] = []
+        files: list[Path] = []
+        try:
+            for path, kind in foreign.walk(self.path, foreign.FileBounds()):
+                top = path.partition("/")[0]
+                if kind == "other":
+                    raise Unfit(f"{foreign.printable(path)}, which is neither a file nor a folder")
+                if top == "out" and (kind == "folder" or "/" in path):
+                    (folders if kind == "folder" else files).append(self.path / path)
+                elif top == "out" or kind == "folder" or path not in _OURS:
+                    raise Unfit(f"{foreign.printable(path)}, which does not belong beside {self.out.name}/")
+        except Unfit as error:
+            raise StageUnfit(f"the trial left {error}") from None
+        except PermissionError:
+            raise StageUnfit("the trial left an unreadable folder") from None
+        return folders, sorted(files)
 
 
 class Store:
     """Keeps records under `root`.
 
-    Opening it removes what crashed processes of this machine left (`swept` names it), and nothing else. What it keeps
-    has reached the disk, unless the store is not `durable`: one that is read once and goes.
+    Opening it removes only the files of crashed processes of this machine; `swept` lists them. Its files are flushed to
+    disk, unless the store is not `durable`: such a store is read once and removed.
     """
 
     def __init__(self, root: Path, durable: bool = True) -> None:
@@ -90,18 +130,19 @@ class Store:
         self.swept = sweep(self._staging)
 
     def get(self, address: str) -> Record | None:
-        """Return the record at `address`, or None. It may be damaged: reading it then says so."""
+        """Return the record at `address`, or None. It may be damaged; reading it then raises an error."""
         path = self._place(address)
         return Record(path) if path.is_dir() else None
 
     def __iter__(self) -> Iterator[Record]:
-        """Yield every record, sorted by address."""
-        for path in sorted(self.root.glob("[0-9a-f][0-9a-f]/*")):
-            if re.fullmatch("[0-9a-f]{64}", path.name):
-                yield Record(path)
+        """Yield every record, sorted by address. Raises MachineError for an unreadable folder."""
+        for folder in entries(self.root):
+            for path in entries(folder) if re.fullmatch("[0-9a-f]{2}", folder.name) else ():
+                if re.fullmatch("[0-9a-f]{64}", path.name):
+                    yield Record(path)
 
     def articles(self) -> set[str]:
-        """Return the articles whose claims it has records of. A record that is damaged tells nothing."""
+        """Return the articles whose claims have records. A damaged record is skipped."""
         found = set()
         for record in self:
             with suppress(RecordError):
@@ -109,34 +150,34 @@ class Store:
         return found
 
     def remove(self, address: str) -> None:
-        """Remove a record (a damaged one, say) so that its trial runs again. Without one, nothing happens."""
+        """Remove a record, for example a damaged one, so that its trial runs again. If it is missing, do nothing."""
         path = self._place(address)
         if path.is_dir():
-            with self._private(address) as doomed, suppress(FileNotFoundError):  # another removes it, too
+            with self._private(address) as doomed, suppress(FileNotFoundError):  # another process removes it, too
                 move(path, doomed / "record")
 
     def adopt(self, record: Record) -> Record:
-        """Add another store's record to this one: linked where the file system allows, else copied.
+        """Add another store's record to this one: linked if the file system allows it, else copied.
 
-        Raises MachineError when the disk is full.
+        Raises MachineError if the disk is full.
         """
         return self._take(record, record.address, {})
 
     def share(self, record: Record, trial: Trial) -> Record:
-        """Give `trial` the outputs of a record that differs in names only; its host.json says whose they are.
+        """Give `trial` the outputs of a record that differs only in names. Its host.json names that record.
 
-        Raises ValueError when it differs in more, MachineError when the disk is full.
+        Raises ValueError if they differ in more, and MachineError if the disk is full.
         """
         if record.trial.run_address != trial.run_address:
-            raise ValueError(f"{trial.address} is no other name of {record.address}")
+            raise ValueError(f"{trial.address} differs in more than names from {record.address}")
         renewed = {TRIAL_FILE: trial, HOST_FILE: {**record.host, RUN_OF: record.address}}
         return self._take(record, trial.address, renewed)
 
     def receive(self, address: str, packed: BinaryIO, origin: str) -> Record:
-        """Add the record at `address` from an archive, which comes from `origin`; a record that is here stays.
+        """Add the record at `address` from an archive, which comes from `origin`. An existing record stays.
 
-        Every byte is checked before anything is kept. Raises RecordError, which names the origin, and MachineError when
-        the disk is full.
+        Every byte is checked before anything is kept. Raises RecordError with the origin, and MachineError if the disk
+        is full.
         """
         final = self._place(address)
         with self._room(), self._private(address) as path:
@@ -153,9 +194,9 @@ class Store:
         return Record(final)
 
     def exchange(self, fresh: Path, places: Mapping[Path, Path]) -> None:
-        """Put `fresh`, or a link to it, at each of the new `places`, and then remove the old one that each replaces.
+        """Put `fresh`, or a link to it, at each of the new `places`, and then remove the old file that each replaces.
 
-        One of both is there at every moment. Raises MachineError when the disk is full.
+        At every moment one of both exists. Raises MachineError if the disk is full.
         """
         with self._room(), self._private("exchange") as path:
             for number, new in enumerate(places.values()):
@@ -165,32 +206,33 @@ class Store:
             for folder in {new.parent for new in places.values()}:
                 self._flush(folder)
             for old in places:
-                old.unlink(missing_ok=True)  # a file server may have lost its answer
+                old.unlink(missing_ok=True)  # a file server may have lost its reply
 
     @contextmanager
     def scratch(self) -> Iterator[Path]:
-        """Make a private folder next to the records; it is gone afterwards, or when the store is next opened.
+        """Make a private folder next to the records. It is removed afterwards, or when the store is next opened.
 
-        Raises MachineError when the disk is full.
+        Raises MachineError if the disk is full.
         """
         with self._room(), self._private("scratch") as path:
             yield path
 
     @contextmanager
     def stage(self, trial: Trial) -> Iterator[Stage]:
-        """Make a private folder for `trial`; it is gone afterwards unless committed.
+        """Make a private folder for `trial`. It is removed afterwards unless it was committed.
 
-        Raises MachineError when the disk is full, and then leaves nothing behind.
+        Raises MachineError if the disk is full, and then leaves nothing behind.
         """
         with self._room(), self._private(trial.address) as path:
             yield Stage(trial, path, self._place(trial.address), self._flush)
 
     @contextmanager
     def held(self) -> Iterator[None]:
-        """Keep all records where they are: who wants to be `alone` is refused meanwhile.
+        """Keep all records in their places. Meanwhile, commands that need to be `alone` are refused.
 
-        Waits for who is alone now, a minute at most; then it raises StoreInUse. In a store that cannot be written
-        nobody does anything of that. Both sides leave their mark before they look for the other's, so that one sees it.
+        This waits at most a minute for a command that needs the store alone; then it raises StoreInUse. In a read-only
+        store no command does any of that. Both sides leave their mark before they look for the other's, so that one of
+        them sees it.
         """
         with ExitStack() as stack:
             try:
@@ -202,22 +244,22 @@ class Store:
             while others := living(self._staging, _ALONE):
                 if time.monotonic() > until:
                     raise StoreInUse(
-                        f"{self.root}: somebody removes or packs records in it ({others[0]}); run again later"
+                        f"{self.root}: another process removes or packs records in it ({others[0]}); run again later"
                     )
                 time.sleep(_LOOK_SECONDS)
             yield
 
     @contextmanager
     def alone(self) -> Iterator[None]:
-        """Be the only one who uses the store, as who removes or packs records must be. Raises StoreInUse."""
+        """Be the only user of the store, as commands that remove or pack records must be. Raises StoreInUse."""
         with self._private(_ALONE) as own:
             if others := [path for path in living(self._staging) if path != own]:
-                raise StoreInUse(f"{self.root} is in use ({others[0]}): nothing was changed; run again when that ended")
+                raise StoreInUse(f"{self.root} is in use ({others[0]}): nothing was changed; run again afterwards")
             yield
 
     @contextmanager
     def beside(self) -> Iterator[Store]:
-        """Make a store for this process alone, in this one's file system; it goes as a stage does."""
+        """Make a store for this process alone, in the same file system. It is removed like a stage."""
         with self._room(), self._private("beside") as path:
             yield Store(path)
 
@@ -232,7 +274,7 @@ class Store:
 
     @contextmanager
     def _room(self) -> Iterator[None]:
-        """Turn a full disk into a MachineError that says what to do."""
+        """Turn the error of a full disk into a MachineError with the fix."""
         try:
             yield
         except OSError as error:
@@ -244,14 +286,14 @@ class Store:
         return self.root / address[:2] / address
 
     def _take(self, record: Record, address: str, renewed: Mapping[str, Any]) -> Record:
-        """Add a record's files at `address`, but for those that are `renewed`; a record that is here stays."""
+        """Add a record's files at `address`, except those that are `renewed`. An existing record stays."""
         final = self._place(address)
         if final.is_dir():
             return Record(final)
         with self._room(), self._private(address) as path:
             fresh = path / "record"
             fresh.mkdir(exist_ok=True)
-            for source in sorted(record.folder.rglob("*")):  # a folder comes before what is in it
+            for source in sorted(record.folder.rglob("*")):  # a folder comes before its contents
                 name = source.relative_to(record.folder)
                 if str(name) not in renewed:
                     (fresh / name).mkdir(exist_ok=True) if source.is_dir() else _link(source, fresh / name)
@@ -261,8 +303,14 @@ class Store:
             _put(fresh, final, self._flush)
         return Record(final)
 
-    def _private(self, address: str) -> AbstractContextManager[Path]:
-        return private(self._staging, address[:16])
+    @contextmanager
+    def _private(self, address: str) -> Iterator[Path]:
+        try:
+            self.root.mkdir(parents=True, exist_ok=True)
+        except (FileExistsError, FileNotFoundError, NotADirectoryError) as error:  # below a file, or in /proc
+            raise MachineError(f"cannot make a store in {self.root}: {error.strerror}") from error
+        with private(self._staging, address[:16]) as path:
+            yield path
 
 
 def _put(fresh: Path, final: Path, flush: Callable[[Path], None]) -> None:
@@ -283,7 +331,7 @@ def _write(path: Path, value: Any) -> None:
 def _link(source: Path, target: Path) -> None:
     try:
         link(source, target)
-    except OSError:  # another file system, or one without links
+    except OSError:  # a different file system, or one without links
         shutil.copy2(source, target)
 
 
@@ -296,4 +344,4 @@ def _fsync(path: Path) -> None:
 
 
 def _leave(path: Path) -> None:
-    """Let the system write the file when it likes, or never."""
+    """Do not wait until the file is on disk."""

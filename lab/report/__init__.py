@@ -1,1 +1,1 @@
-"""Pages are notebooks of prose and figures, executed on the records of earlier runs and rendered to HTML."""
+"""Make pages: notebooks of prose and figures, executed on the records of earlier runs and rendered to HTML."""

@@ -1,4 +1,4 @@
-"""Show an article on its page: what was found, claim by claim, and what the trials have in common."""
+"""Show an article on its page: the answer of each claim, and the test bed that the trials share."""
 
 from __future__ import annotations
 
@@ -19,8 +19,6 @@ from lab.report.dots import dots
 from lab.report.tally import tally, worst
 from lab.spec.loaded import Article as Source
 
-__all__ = ["Article"]
-
 _SET = (
     ("congestion control", "net.ipv4.tcp_congestion_control"),
     ("tcp_rmem", "net.ipv4.tcp_rmem"),
@@ -35,11 +33,11 @@ _ECN = "net.ipv4.tcp_ecn"
 
 @dataclass(frozen=True, repr=False)
 class Article(Claims):
-    """An article shows its judged claims, the answer first."""
+    """Shows an article's judged claims, the answer first."""
 
     @classmethod
     def told(cls, claims: Iterable[Claim]) -> Self:
-        """Return the article of these claims, in the order of its story; those that are not in it come last."""
+        """Return the article of these claims, in the order of its story. Claims outside the story come last."""
         found = list(claims)
         order = [name for claim in found[:1] for name in claim.judged.declared.article.story]
         places = {name: place for place, name in enumerate(order)}
@@ -47,12 +45,12 @@ class Article(Claims):
 
     @property
     def source(self) -> Source:
-        """Return title, author, date and address, and what was found: nothing where nothing has been run."""
+        """Return title, author, date and address, and the answer, which is empty without records."""
         source = self.claims[0].judged.declared.article
         return source if self.records else replace(source, headline="", answer="")
 
     def _repr_html_(self) -> str:
-        """Return the headline, the answer, the counts and the dot plot: what a reader should see first."""
+        """Return the headline, the answer, the counts and the dot plot, which a reader should see first."""
         source = self.source
         return "\n".join(
             [
@@ -65,7 +63,7 @@ class Article(Claims):
         )
 
     def test_bed(self) -> html.Html:
-        """Return what the trials have in common; a claim says what is different in its own."""
+        """Return the settings that the trials share. Each claim shows its own differences."""
         shown = html.table(["Part", "What trials have"], self._bed(), "bed")
         return html.Html(html.folded("Test bed, where a claim says nothing else", shown), self._data())
 
@@ -93,18 +91,18 @@ class Article(Claims):
         yield ["Run", " to ".join(dict.fromkeys([days[0], days[-1]])) if days else html.DASH]
 
     def _sysctl(self, key: str) -> str:
-        """Return the value that most cases have."""
+        """Return the most frequent value of the cases."""
         values = [case.network.node(case.path[0]).sysctls.get(key) for claim in self for case in claim.judged.cases]
         counted = Counter(value for value in values if value is not None)
         return str(counted.most_common(1)[0][0]) if counted else "as the kernel has it"
 
     def _data(self) -> str:
-        """Return all results as a table to download: every figure in the base unit of its kind."""
+        """Return all results as a table to download, every figure in its base unit."""
         rows = []
-        for row in self.rows():
+        for row in ({"claim": claim.id, **result.plain()} for claim in self for result in claim.results):
             del row[
                 "predicted_at"
-            ]  # a prediction that the store lacks is made while the page is: pages have no such time
+            ]  # without times of predictions: those missing in the store are made together with the page
             rows.append({**row, "trials": " ".join(row["trials"]), "cause": (row["cause"] or {}).get("grade")})
         text = io.StringIO()
         writer = csv.DictWriter(text, list(rows[0]) if rows else ["claim"], lineterminator="\n")
@@ -127,7 +125,7 @@ def _bibliography(source: Source) -> str:
 
 
 def _known(text: str) -> bool:
-    """Return whether a bibliographic field says something."""
+    """Return whether a bibliographic field has a value."""
     return text.strip().lower() not in ("", "unknown", "unnamed")
 
 
@@ -144,7 +142,7 @@ def _cards(claims: Claims) -> str:
 
 
 def _explained(claims: Claims) -> str:
-    """Say how many of these claims are explained, and how well."""
+    """Return how many of these claims are explained, by grade."""
     grades = Counter(
         claim.grade for claim in claims if claim.verdict.kind in ("partly", "not reproduced") and claim.grade
     )

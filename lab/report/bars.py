@@ -1,4 +1,4 @@
-"""Draw a claim's figures as bars of letters, for a terminal."""
+"""Draw a claim's figures as bars of characters, for a terminal."""
 
 from __future__ import annotations
 
@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING
 
 from lab.report import html
 from lab.report.tested import TestedCase, TestedClaim
+from lab.spec.metric import described
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
-
-__all__ = ["bars"]
 
 _LENGTH = 32  # letters of the longest bar
 _EIGHTHS = " ▏▎▍▌▋▊▉"
@@ -20,9 +19,10 @@ _ZERO = "○"  # where a bar has no length
 
 
 def bars(claim: TestedClaim) -> RenderableType:
-    """Return a bar for each case with a figure, as long as that; a stroke marks the claim's.
+    """Return a bar for each case with a figure. A stroke marks the claim's figure.
 
-    Each unit has a scale of its own.
+    Figures of different metrics or units have separate groups with their own scale. A figure that is alone in its group
+    has no bar.
     """
     from rich.table import Table
     from rich.text import Text
@@ -31,13 +31,17 @@ def bars(claim: TestedClaim) -> RenderableType:
     shown.add_column(max_width=30)
     shown.add_column(no_wrap=True)
     shown.add_column(justify="right", no_wrap=True)
+    last = None
     for each, longest in _scaled(claim):
         measured = each.result.measured
         assert measured is not None
-        drawn = Text(_bar(measured.number / longest), style="blue")
-        if each.claimed and 0 <= each.claimed.number <= longest:
+        if last not in (None, _scale(each)):
+            shown.add_row()
+        last = _scale(each)
+        drawn = Text(_bar(measured.number / longest) if longest else "", style="blue")
+        if each.claimed and longest and 0 <= each.claimed.number <= longest:
             place = min(round(_LENGTH * each.claimed.number / longest), _LENGTH - 1)
-            over = 1 if drawn.plain[place] != _ZERO else 0  # both are seen where both are zero
+            over = 1 if drawn.plain[place] != _ZERO else 0  # so that both marks show if both are zero
             drawn = Text.assemble(drawn[:place], (_CLAIMED, "magenta"), drawn[place + over :])
             drawn.truncate(_LENGTH)
         shown.add_row(each.label, drawn, html.figure(measured))
@@ -45,12 +49,18 @@ def bars(claim: TestedClaim) -> RenderableType:
 
 
 def _scaled(claim: TestedClaim) -> Iterator[tuple[TestedCase, float]]:
-    """Yield each case that has a figure, with the largest figure of its unit, claimed or measured."""
+    """Yield each case with a figure, grouped by scale, with the group's largest figure, or 0 for a single one."""
     having = [each for each in claim.tested if each.result.measured and each.result.measured.number >= 0]
-    for each in having:
-        same = [other for other in having if other.result.unit == each.result.unit]
-        figures = [value.number for other in same for value in (other.result.measured, other.claimed) if value]
-        yield each, max(figures) or 1.0
+    for scale in dict.fromkeys(map(_scale, having)):
+        same = [each for each in having if _scale(each) == scale]
+        figures = [value.number for each in same for value in (each.result.measured, each.claimed) if value]
+        for each in same:
+            yield each, (max(figures) or 1.0) if len(figures) > 1 else 0.0
+
+
+def _scale(each: TestedCase) -> tuple[str, str | None]:
+    """Return the metric and the unit. Bars compare only figures for which both are equal."""
+    return described(each.case.metric).innermost.name, each.result.unit
 
 
 def _bar(share: float) -> str:

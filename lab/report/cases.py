@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from lab.ci.case import Case, Outcome
 from lab.report import text
+from lab.report.ci.case import Case, Outcome
 from lab.report.claim import Claim
-
-__all__ = ["cases"]
 
 
 def cases(claims: Iterable[Claim]) -> tuple[Case, ...]:
-    """Return a case for each claim: it fails where the verdict, or a model, is not what the experiment expects."""
+    """Return a case for each claim. It fails if the verdict is not the expected one, or a model misses its accuracy."""
     return tuple(map(_case, claims))
 
 

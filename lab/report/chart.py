@@ -1,6 +1,6 @@
-"""Draw lines and marks over time as a small SVG, of the page's own text and colours.
+"""Draw lines and marks over time as a small SVG, with the page's own text and colours.
 
-Figures of an article are matplotlib's (`lab.report.drawing`); hundreds of trials need something quicker.
+Figures of an article use matplotlib (`lab.report.drawing`). Hundreds of trials need something faster.
 """
 
 from __future__ import annotations
@@ -11,20 +11,18 @@ from html import escape
 from math import floor, log10
 from typing import Literal
 
-__all__ = ["Line", "Panel", "chart", "short"]
-
-_WIDTH, _LEFT, _RIGHT = 640, 76, 10  # pixels: the drawing, and what is beside the panels
+_WIDTH, _LEFT, _RIGHT = 640, 76, 10  # pixels: the drawing, and the margins beside the panels
 _HEIGHT, _GAP, _FOOT = 150, 34, 44  # a panel, the room above it for its name, and the room below the last one
-_SIZE = 16.5  # of the text: 9 pixels where a phone shrinks the drawing to its width
-_LETTER, _SPACE = 10, 12  # pixels: about the width of a letter of it in a wide face, and between two names
-_TICKS = 4  # about as many on each axis
+_SIZE = 16.5  # of the text: 9 pixels on a phone, which shrinks the drawing to its width
+_LETTER, _SPACE = 10, 12  # pixels: about the width of a letter in a wide font, and the space between two names
+_TICKS = 4  # about this many on each axis
 _STEPS = (1, 2, 2.5, 5, 10)
 _INK, _MUTED, _GRID = "var(--ink, #1a1a1a)", "var(--muted, #5d5d5d)", "var(--grid, #e2e2e2)"
 
 
 @dataclass(frozen=True)
 class Line:
-    """A line goes through points, in steps, or is a set of vertical bars from one height to another."""
+    """Describes a line through points, in steps, or a set of vertical bars from one height to another."""
 
     name: str
     colour: str
@@ -35,7 +33,7 @@ class Line:
 
 @dataclass(frozen=True)
 class Panel:
-    """A panel shows lines of one unit."""
+    """Describes a panel with lines of one unit."""
 
     title: str
     lines: tuple[Line, ...]
@@ -94,7 +92,7 @@ def _panel(panel: Panel, top: float, low: float, high: float) -> str:
 
 
 def _start(panel: Panel) -> float:
-    """Return where the names over a panel begin: above its axis, or so far to the left of that as they are long."""
+    """Return where the names over a panel begin: above its axis, or further left if they are too long."""
     letters = len(panel.title) + sum(len(line.name) for line in panel.lines)
     return max(0.0, min(_LEFT, _WIDTH - _LETTER * letters - _SPACE * len(panel.lines)))
 
@@ -121,7 +119,7 @@ def _ticks(low: float, high: float) -> list[float]:
 
 
 def short(number: float) -> str:
-    """Write a number with at most four characters and k, M or G."""
+    """Return a number with at most four digits and k, M or G."""
     for scale, sign in ((1e9, " G"), (1e6, " M"), (1e3, " k")):
         if abs(number) >= scale:
             return f"{number / scale:.4g}{sign}"

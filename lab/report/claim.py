@@ -1,22 +1,21 @@
-"""Show a claim on its page: what was said, how it was tested, what came out, and why."""
+"""Show a claim on its page: its sentence, the test, the result, and the reason."""
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from html import escape
 from typing import Any
 
-from lab import metric
 from lab.errors import InputError
-from lab.metric.naming import looked_through, named
 from lab.report import evidence, html, text
 from lab.report.diagram import diagram
 from lab.report.html import Html
 from lab.report.settings import describe, traffic
 from lab.report.tested import TestedCase, TestedClaim
 from lab.spec.case import Cause
+from lab.spec.metric import described
 from lab.units import to_plain
 from lab.verdict import Kind, Result, Verdict
 
@@ -32,41 +31,41 @@ _CAPITALS = (
     "JSON",
     "MSS",
     "RTT",
-)  # words of a metric's name that have some
-_MANY = 6  # rows of a table above which it is folded
+)  # words of a metric's name with capital letters
+_MANY = 6  # a table with more rows is folded
 
 
 @dataclass(frozen=True, repr=False)
 class Claim(TestedClaim):
-    """A judged claim shows itself: as its section of the page in a notebook, as text in a terminal."""
+    """Shows a judged claim: as a section of the page in a notebook, as text in a terminal."""
 
-    kernels: Html | None = None  # what became of it on each kernel, where there are records of several
+    kernels: Html | None = None  # its verdict on each kernel, if there are records on several
 
     def plot(self, kind: str = "", *arms: str, **options: Any) -> Html:
-        """Draw the figure of `lab.report.figures` called `kind`, of these arms, with its `options`.
+        """Return the figure `kind` of `lab.report.figures` for these arms (default: all), with its `options`.
 
-        Unless named, it is the figure that suits, of all arms. Raises InputError when no figure has that name,
-        or when it does not take these.
+        Default for `kind`: the figure that suits the claim. Raises InputError for an unknown figure, or for arms or
+        options that it does not accept.
         """
-        from lab.report import figures  # brings matplotlib, which a verdict has no use for
+        from lab.report import figures  # imports matplotlib, which a verdict does not need
 
         name = kind or ("sweep" if any(case.value for case in self.judged.cases) else "bars")
         if name not in figures.__all__:
-            raise InputError(f"no figure is called '{name}'; there is {', '.join(figures.__all__)}")
+            raise InputError(f"unknown figure '{name}'; use one of {', '.join(figures.__all__)}")
         figure = getattr(figures, name)
         try:
             inspect.signature(figure).bind(self, *arms, **options)
         except TypeError as error:
-            raise InputError(f"the figure '{name}' is not drawn like that: {error}") from error
+            raise InputError(f"the figure '{name}' does not accept these arguments: {error}") from error
         drawn: Html = figure(self, *arms, **options)
         return drawn
 
     @property
     def why(self) -> str:
-        """Return one sentence, as HTML: what decides the verdict or, where it is no plain yes, explains it.
+        """Return one sentence, as HTML, with the reason for the verdict, or the explanation if it is not a plain yes.
 
-        The cause has its grade: one that is demonstrated comes first. Where the experiment says that the cause is open,
-        nothing that is only consistent takes its place. A witness whose figure does not bear it out explains nothing.
+        A cause is shown with its grade, and a demonstrated cause has priority. If the experiment declares the cause
+        open, a consistent cause does not replace that. A witness whose figure contradicts its cause explains nothing.
         """
         if self.verdict.kind not in ("partly", "not reproduced"):
             return self.reason
@@ -77,7 +76,7 @@ class Claim(TestedClaim):
 
     @property
     def grade(self) -> str:
-        """Return how far its explanation goes: demonstrated, consistent, open, or "" where there is none."""
+        """Return the grade of the explanation: demonstrated, consistent, open, or "" without an explanation."""
         cause = self._cause
         if self.judged.declared.experiment.unexplained and (cause is None or cause.grade != "demonstrated"):
             return "open"
@@ -85,19 +84,19 @@ class Claim(TestedClaim):
 
     @property
     def _cause(self) -> Cause | None:
-        """Return the first cause that its figure bears out: a demonstrated one, else one that is consistent."""
+        """Return the first cause that its figure supports: a demonstrated one, else a consistent one."""
         causes = [each.result.explains for each in self.tested if each.result.explains and each.result.bears_out]
         found = {cause.grade: cause for cause in reversed(causes)}
         return found.get("demonstrated") or found.get("consistent")
 
     @property
     def short(self) -> str:
-        """Return what to call the claim where there is little room."""
+        """Return a short name of the claim."""
         return self.judged.declared.article.story.get(self.name, self.name.replace("-", " "))
 
     @property
     def reason(self) -> str:
-        """Return the figures that decide the verdict, as HTML: of each part of the sentence, where it has several."""
+        """Return the figures that decide the verdict, as HTML, for each part of the sentence if it has several."""
         if self.verdict.kind == "skipped" and "not run" in self.verdict.reason:
             return html.prose(f"{'partly' if self.records else 'not'} run (run `lab run {self.id}`)")
         if self.verdict.kind in ("invalid", "skipped"):
@@ -107,11 +106,11 @@ class Claim(TestedClaim):
         counted = [each for each in self.tested if each.result.counts]
         of = dict.fromkeys(quantity(each.case.metric) for each in counted if not each.case.relative_to)
         bare = all(each.result.measured and each.result.measured.unit == "1" for each in counted)
-        what = f"{next(iter(of))}: " if bare and len(of) == 1 else ""  # no unit says it
+        what = f"{next(iter(of))}: " if bare and len(of) == 1 else ""  # no unit shows the quantity
         return what + self._figures(counted, self.verdict)
 
     def _part(self, name: str, verdict: Verdict) -> str:
-        """Return what decides the verdict on a part of the sentence."""
+        """Return the reason for the verdict on a part of the sentence."""
         counted = [
             each
             for each in self.tested
@@ -122,7 +121,7 @@ class Claim(TestedClaim):
         return f"{html.prose(name)}: {html.badge(verdict.kind)} {said}"
 
     def _figures(self, counted: Sequence[TestedCase], verdict: Verdict) -> str:
-        """Return the figures of these cases beside what is claimed for them."""
+        """Return the figures of these cases beside the claimed figures."""
         if len({str(each.case.tolerance) for each in counted}) > 1:
             return "; ".join(_against(each) for each in counted)
         measured = dict.fromkeys(html.figure(each.result.measured) for each in counted)
@@ -139,7 +138,7 @@ class Claim(TestedClaim):
         return text.plain(text.block(self.judged.result))
 
     def _repr_html_(self) -> str:
-        """Return heading, verdict, results and facts: the head of the claim's section."""
+        """Return the head of the claim's section: heading, verdict, results and facts."""
         declared = self.judged.declared
         facts = "".join(f"<dt>{name}</dt><dd>{text}</dd>" for name, text in self._facts())
         return "\n".join(
@@ -167,7 +166,9 @@ class Claim(TestedClaim):
         )
         yield "Measured", _measured(case.metric for case in self.judged.cases)
         if predictions := self.judged.result.predictions:
-            bases = dict.fromkeys(html.basis(each) for each in predictions)  # those of arms may differ by a number
+            skills = self.judged.result.skills
+            # arms' predictions may differ in a number
+            bases = dict.fromkeys(html.basis(each, skills.get(each.name)) for each in predictions)
             yield "Predicted", "".join(f"<p>{basis}</p>" for basis in bases)
         yield "Claim's figures", "".join(f"<p>{text}</p>" for text in self._sources())
         if any(each.result.counts for each in self.tested):
@@ -177,7 +178,7 @@ class Claim(TestedClaim):
         yield "Verify", f"{evidence.again(self.id)} · {evidence.source(self)}{self._provenance()}"
 
     def _sources(self) -> Iterator[str]:
-        """Yield where each of the claim's figures comes from: the article's words, or how it follows from them."""
+        """Yield the source of each of the claim's figures: the article's words, or how it follows from them."""
         arms: dict[tuple[str, str, str], list[str]] = {}
         for each in self.tested:
             if each.result.claimed:
@@ -188,7 +189,7 @@ class Claim(TestedClaim):
             yield f"{html.prose(figure)} is {word}: {html.cited(said)}{whose}"
 
     def _history(self) -> Iterator[str]:
-        """Yield the later changes of what counts, the last one first."""
+        """Yield the later changes of what counts, the latest first."""
         for entry in reversed(self.judged.declared.history):
             moves = "".join(
                 f"<br>{html.code(move.what)}: {escape(move.was or 'not there')} → {escape(move.now or 'gone')}"
@@ -197,7 +198,7 @@ class Claim(TestedClaim):
             yield f"{escape(entry.date)}: {html.prose(entry.change)} {html.prose(entry.why)}{moves}"
 
     def _agreements(self) -> Iterator[str]:
-        """Yield each tolerance with its reason, and with the arms that it is for if there are several."""
+        """Yield each tolerance with its reason, and with its arms if there are several tolerances."""
         arms: dict[Any, list[str]] = {}
         for each in self.tested:
             if each.result.counts:
@@ -207,7 +208,7 @@ class Claim(TestedClaim):
             yield f"{whose}{html.allowed(tolerance)}: {html.cited(tolerance.because)}"
 
     def _changes(self) -> str:
-        """Return what the experiment sets on top of the topology, for all arms."""
+        """Return the experiment's changes to the topology that hold for all arms."""
         changed = describe(self.judged.declared.experiment)
         return f"<p>In all arms: {changed}</p>" if changed else ""
 
@@ -221,9 +222,11 @@ class Claim(TestedClaim):
         if not self.judged.records:
             return ""
         trial = self.judged.records[0].trial
+        seeds = sorted({record.trial.seed for record in self.judged.records})
+        with_seeds = f"seed{'s' if len(seeds) > 1 else ''} {html.ranges(seeds)}"
         clocks = {record.trial.clock for record in self.judged.records}
         clock = " and ".join(each for each in ("virtual", "real") if each in clocks)
-        return f" (kernel {escape(trial.kernel['version'])}, HZ {trial.kernel['hz']}, seed {trial.seed}, {clock} time)"
+        return f" (kernel {escape(trial.kernel['version'])}, HZ {trial.kernel['hz']}, {with_seeds}, {clock} time)"
 
     def _results(self) -> str:
         head = ["Arm", "Settings", "Claimed", "Predicted", "Measured", "Model error", "Verdict", "Trial"]
@@ -255,9 +258,9 @@ class Claim(TestedClaim):
         return shown if any(each.capture for each in self.tested) else self._evidence() + shown
 
     def _evidence(self) -> str:
-        """Return the links to captures and trials of what decides the verdict, which a folded table would hide.
+        """Return the links to captures and trials of the deciding cases, which a folded table would hide.
 
-        Where none of that has a capture, what explains and has one comes after it. Where nothing has one, it says so.
+        If none of them has a capture, the links to witnesses with a capture follow. If nothing has one, a remark tells.
         """
         cases = ([each for each in self.tested if each.result.counts] or list(self.tested))[:_MANY]
         if not any(each.capture for each in cases):
@@ -269,7 +272,7 @@ class Claim(TestedClaim):
         return f'<p class="about">{without}{"; ".join(said)}</p>'
 
     def because(self) -> Html:
-        """Explain the verdict: what each explaining arm sets, what came out, what that means, and how far it goes."""
+        """Return the explanation: what each witness sets, its figure, what that means, and the explanation's grade."""
         said: dict[str, str] = {}
         arms = {arm.name: arm for arm in self.judged.declared.experiment.arms}
         for each in self.tested:
@@ -294,7 +297,7 @@ class Claim(TestedClaim):
 
 
 def _judged(result: Result) -> str:
-    """Show the verdict on an arm that counts, the grade of one that explains."""
+    """Return the verdict on an arm that counts, or the grade of a witness."""
     if result.explains:
         return html.witness(result)
     return html.badge(result.verdict.kind) if result.verdict else html.DASH
@@ -306,39 +309,22 @@ def _plainly(result: Result) -> str:
 
 
 def _listed(texts: Iterable[str]) -> str:
-    """Join texts as in 'a, b and c'."""
+    """Return the texts joined like 'a, b and c'."""
     *most, last = texts
     return f"{', '.join(most)} and {last}" if most else last
 
 
 def quantity(measure: Any) -> str:
-    """Return the name of what a metric measures, as HTML, with the first sentence that its function says of itself."""
-    inner = looked_through(measure)
-    name, given = named(inner)
-    called = _keys(inner) or _ratio(given) or name
+    """Return the name of a metric's quantity, as HTML, with the first sentence of its function's docstring."""
+    inner = described(measure).innermost
+    called = "_".join(map(str, inner.given.get("keys", ()))) or inner.name  # a program's own name is clearer
     written = {word.lower(): word for word in _CAPITALS}
     words = " ".join(written.get(word, word) for word in called.split("_"))
-    return f'<span title="{escape(_about(name))}">{escape(words)}</span>'
-
-
-def _keys(measure: Any) -> str:
-    """Return what a program calls its number, if that is measured: "program JSON" says nothing of it."""
-    keys = inspect.getclosurevars(measure).nonlocals.get("keys", ())
-    return "_".join(str(key) for key in keys)
-
-
-def _ratio(given: Mapping[str, Any]) -> str:
-    """Return which count is divided by which, if that is measured."""
-    return f"{given['part']} / {given['whole']}" if {"part", "whole"} <= given.keys() else ""
-
-
-def _about(metric_name: str) -> str:
-    said = inspect.getdoc(getattr(metric, metric_name, None)) or ""
-    return " ".join(said.split()).split(". ")[0].rstrip(".")
+    return f'<span title="{escape(inner.about)}">{escape(words)}</span>'
 
 
 def _against(tested: TestedCase) -> str:
-    """Return one arm's figures and what they had to be."""
+    """Return one arm's measured figure, the claimed figure and the tolerance."""
     result = tested.result
     word = result.claimed.word if result.claimed else ""
     figures = f"{html.figure(result.measured)} measured, {_plainly(result)} {word}"
@@ -347,7 +333,7 @@ def _against(tested: TestedCase) -> str:
 
 
 def _agrees(tolerance: Any, kind: Kind) -> str:
-    """Say whether the figures agree, as far as they have to."""
+    """Return, in words, whether the figures agree within the tolerance."""
     how = html.allowed(tolerance)
     if kind == "inconclusive":
         return f"the interval straddles the bound ({how})"
@@ -357,11 +343,10 @@ def _agrees(tolerance: Any, kind: Kind) -> str:
 
 
 def _measured(measures: Iterable[Any]) -> str:
-    """Return what metrics are called and were given, and once the first sentence that their function says of itself."""
+    """Return the metrics' calls, and once the first sentence of each docstring."""
     found: dict[str, list[str]] = {}
     for measure in measures:
-        name, given = named(measure)
-        values = ", ".join(f"{key}={value!r}" for key, value in given.items() if value is not None)
-        found.setdefault(_about(name), []).append(html.code(f"{name}({values})"))
+        metric = described(measure)
+        found.setdefault(metric.about, []).append(html.code(metric.call()))
     calls = {said: ", ".join(dict.fromkeys(codes)) for said, codes in found.items()}
     return "; ".join(f"{called} ({html.prose(said)})" if said else called for said, called in calls.items())

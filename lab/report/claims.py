@@ -1,26 +1,29 @@
-"""Handle several claims in a notebook or a terminal: find them by name, filter, list and draw them."""
+"""Handle several claims in a notebook or a terminal: select, filter, list and draw them."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from math import nan
+from typing import Any, get_args
 
 from lab.errors import InputError, LabError
 from lab.record.record import Record
 from lab.report.claim import Claim
-from lab.report.html import Html
+from lab.report.html import Html, listed
 from lab.report.summary import summary
-from lab.verdict import Kind
+from lab.verdict import Kind, Result
 
 __all__ = ["Claims"]
+
+_TEXTS = ("prediction", "standing", "kind", "why_not_predicted", "why_no_law", "predicted_at", "verdict", "cause")
 
 
 @dataclass(frozen=True, repr=False)
 class Claims:
-    """Claims are judged claims in order, and the errors that their trials ended with, if they were run just now.
+    """Holds judged claims in order, and the errors of failed trials if they were run just now.
 
-    They show themselves: as a table in a notebook, as text in a terminal.
+    They are shown as a table in a notebook, and as text in a terminal.
     """
 
     claims: tuple[Claim, ...]
@@ -33,23 +36,23 @@ class Claims:
         return len(self.claims)
 
     def __getitem__(self, name: str | int) -> Claim:
-        """Return a claim by its place, its id or the claim's part of that.
+        """Return a claim by its place, its id, or the second part of its id.
 
-        Raises InputError, which says what there is, when no claim or several claims match.
+        Raises InputError with a list of the claims if no claim or several claims match.
         """
         if isinstance(name, int):
             return self.claims[name]
         found = [claim for claim in self if claim.id == name] or [claim for claim in self if claim.name == name]
         if len(found) != 1:
-            known = ", ".join(claim.id for claim in found or self) or "none"
+            known = listed(claim.id for claim in found or self)
             raise InputError(
-                f"{'several claims are' if found else 'no claim is'} called '{name}' here; there is {known}"
+                f"{'several claims are' if found else 'no claim is'} called '{name}' here; the claims are {known}"
             )
         return found[0]
 
     @property
     def records(self) -> tuple[Record, ...]:
-        """Return the records that the claims rest on."""
+        """Return the records of the claims."""
         return tuple(record for claim in self for record in claim.records)
 
     @property
@@ -80,10 +83,22 @@ class Claims:
         kernel: str | None = None,
         where: Callable[[Claim], bool] | None = None,
     ) -> Claims:
-        """Return the claims of an article, with a verdict, judged on a kernel (its name), and for which `where` holds.
+        """Return the claims that match all conditions: article, verdict, kernel (its name), and `where`.
 
-        With `arm` or `point`, return those that have it, with its results only; the verdict stays that of the whole.
+        With `arm` or `point`, return the claims that have it, with only its results. The verdict stays that of the
+        whole claim. Without claims, the answer is empty. Raises InputError for an article, arm, point or kernel that no
+        claim has, and for a word that is not a verdict.
         """
+        cases = [case for claim in self for case in claim.judged.cases]
+        for what, name, known in (
+            ("article", article, [claim.article for claim in self]),
+            ("verdict", verdict, get_args(Kind)),
+            ("arm", arm, [case.arm for case in cases]),
+            ("point", point, [case.point for case in cases if case.point]),
+            ("kernel", kernel, [claim.judged.result.kernel for claim in self if claim.judged.result.kernel]),
+        ):
+            if self.claims and name is not None and name not in known:
+                raise InputError(f"no {what} is called '{name}' here; known: {listed(known)}")
         kept = [
             claim
             for claim in self
@@ -93,20 +108,19 @@ class Claims:
             and (where is None or where(claim))
         ]
         if arm is not None or point is not None:
-            parts = (claim.only(arm, point) for claim in kept)
-            kept = [part for part in parts if part.results]
+            kept = [claim.only(arm, point) for claim in kept if claim.has(arm, point)]
         return Claims(tuple(kept))
 
     def rows(self) -> list[dict[str, Any]]:
-        """Return one mapping per result, figures as numbers in the base unit `unit`: what a data frame is made of."""
-        return [
-            {"claim": claim.id, "verdict": claim.verdict.kind, **result.plain()}
-            for claim in self
-            for result in claim.results
-        ]
+        """Return one mapping per result for a data frame, with figures as numbers in the base unit `unit`.
+
+        Each column has values of one type, because a data frame takes its types from the first rows. A missing figure
+        is NaN, a missing text is "", and a cause is its grade.
+        """
+        return [{"claim": claim.id, **_row(result)} for claim in self for result in claim.results]
 
     def plot(self, kind: str = "", **options: Any) -> Html:
-        """Draw one figure per claim, below one another: see `Claim.plot`."""
+        """Return one figure per claim, one below the other: see `Claim.plot`."""
         return Html(*(claim.plot(kind, **options).text for claim in self))
 
     def table(self) -> Html:
@@ -118,3 +132,16 @@ class Claims:
 
     def __repr__(self) -> str:
         return "\n\n".join(map(repr, self)) or "no claims"
+
+
+def _row(result: Result) -> dict[str, Any]:
+    """Return a result in plain form, each value with its column's type."""
+    plain = result.plain()
+    plain["cause"] = plain["cause"] and plain["cause"]["grade"]
+    plain["sensitivities"] = ", ".join(f"{name} {size:+.2g}" for name, size in result.sensitivities)
+    for name, value in plain.items():
+        if value is None:
+            plain[name] = "" if name in _TEXTS else nan
+        elif isinstance(value, int) and not isinstance(value, bool) and name not in ("valid", "repeats"):
+            plain[name] = float(value)
+    return plain

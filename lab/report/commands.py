@@ -1,4 +1,4 @@
-"""Say a trial's network as the shell commands that make one like it, with iproute2, tc, ethtool and sysctl."""
+"""Turn a trial's network into shell commands that make a similar one, with iproute2, tc, ethtool and sysctl."""
 
 from __future__ import annotations
 
@@ -8,28 +8,26 @@ from typing import Any
 
 from lab.units import Size
 
-__all__ = ["commands"]
-
-Plain = Mapping[str, Any]
+_Plain = Mapping[str, Any]
 
 _ETHERNET = 14  # bytes of a frame's header
-_WIRE = 24  # bytes that a frame takes beside: preamble, FCS and gap
-_WORDS = ("diffserv", "isolation", "ack_filter")  # of cake, whose values stand alone
+_WIRE = 24  # bytes that a frame takes in addition: preamble, FCS and gap
+_WORDS = ("diffserv", "isolation", "ack_filter")  # cake's options that have a value without a name
 _CHANCES = ("loss", "duplicate", "reorder")
 
 
-def commands(network: Plain, qdiscs: Sequence[Plain]) -> str:
-    """Return the commands for a network in plain form; `qdiscs` are the wires', as the trial read them back."""
+def commands(network: _Plain, qdiscs: Sequence[_Plain]) -> str:
+    """Return the commands for a network in plain form. `qdiscs` are the wires', as the trial read them back."""
     return "\n".join([*_hosts(network), *_links(network), *_wires(network, qdiscs), *_settings(network)])
 
 
-def _hosts(network: Plain) -> Iterator[str]:
+def _hosts(network: _Plain) -> Iterator[str]:
     yield "# each host and each link is a network namespace"
     for each in (*network["nodes"], *network["links"]):
         yield f"ip netns add {each['name']}"
 
 
-def _links(network: Plain) -> Iterator[str]:
+def _links(network: _Plain) -> Iterator[str]:
     for number, link in enumerate(network["links"]):
         yield f"# link {link['name']}: a veth pair to each end"
         for side, end in zip("ab", link["ends"], strict=True):
@@ -45,8 +43,8 @@ def _links(network: Plain) -> Iterator[str]:
                 yield f"ip -n {node} link set {name} gso_max_segs {end['gso_max_segs']}"
 
 
-def _wires(network: Plain, qdiscs: Sequence[Plain]) -> Iterator[str]:
-    """Yield each direction: what comes in at one side leaves at the other, through its qdisc, or its queue and that."""
+def _wires(network: _Plain, qdiscs: Sequence[_Plain]) -> Iterator[str]:
+    """Yield the commands of each direction: frames that enter on one side leave on the other, through its qdiscs."""
     staged = {(each["node"], each["interface"]) for each in qdiscs if each["interface"].startswith("q")}
     for each in qdiscs:
         way, leaves = each["node"], each["interface"]
@@ -72,8 +70,8 @@ def _redirect(node: str, enters: str, leaves: str) -> Iterator[str]:
     yield f"tc -n {node} filter add dev {enters} ingress matchall action mirred egress redirect dev {leaves}"
 
 
-def _queue(network: Plain, link: str, interface: str, way: str) -> Iterator[str]:
-    """Yield the queue in front of a direction's wire, with what was set, below what lets its frames go one by one."""
+def _queue(network: _Plain, link: str, interface: str, way: str) -> Iterator[str]:
+    """Yield the commands of the queue in front of a direction's wire, below a class that releases frames one by one."""
     direction = next(each[way] for each in network["links"] if each["name"] == link)
     tc = f"tc -n {link}"
     place = "root"
@@ -95,21 +93,21 @@ def _option(parameter: Sequence[Any]) -> str:
     return f"{key} {_bytes(value) if str(value).endswith('B') else _tight(value)}"
 
 
-def _mtu(network: Plain, node: str, interface: str) -> int:
+def _mtu(network: _Plain, node: str, interface: str) -> int:
     """Return the MTU of a host's interface."""
     ends = (end for link in network["links"] for end in link["ends"])
     mine = (end for end in ends if (end["node"], end["name"]) == (node, interface))
     return _bytes(next(mine)["mtu"])
 
 
-def _tbf(options: Plain, mtu: int) -> str:
-    """Return a network card's: its burst is two frames."""
+def _tbf(options: _Plain, mtu: int) -> str:
+    """Return tbf's options of a network card, with a burst of two frames."""
     overhead = _bytes(options["overhead"])
     burst = 2 * (mtu + _ETHERNET + overhead)
     return f"rate {_tight(options['rate'])} burst {burst} limit {_bytes(options['limit'])} overhead {overhead}"
 
 
-def _netem(options: Plain) -> str:
+def _netem(options: _Plain) -> str:
     said = []
     delay, jitter = _tight(options["delay"]), _tight(options["jitter"])
     if delay != "0ns" or jitter != "0ns":
@@ -129,11 +127,11 @@ def _bytes(size: str) -> int:
 
 
 def _tight(value: object) -> str:
-    """Return a quantity as tc takes it: 100 ms as 100ms, 1 Gbit/s as 1gbit."""
+    """Return a quantity in tc's form: 100 ms as 100ms, 1 Gbit/s as 1gbit."""
     return str(value).replace(" ", "").replace("bit/s", "bit").replace("Gbit", "gbit").replace("Mbit", "mbit")
 
 
-def _settings(network: Plain) -> Iterator[str]:
+def _settings(network: _Plain) -> Iterator[str]:
     for node in network["nodes"]:
         if node["sysctls"]:
             yield f"# {node['name']}"

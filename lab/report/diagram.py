@@ -1,4 +1,4 @@
-"""Draw a network as a small picture: hosts, links, and what each direction of a link does."""
+"""Draw a network as a small picture: hosts, links, and the settings of each direction."""
 
 from __future__ import annotations
 
@@ -8,26 +8,23 @@ from typing import Any
 
 from lab.report.layout import columns, direction
 
-__all__ = ["diagram"]
-
-_BOX, _HEIGHT, _ROW = 84, 36, 130  # a node's width, at least, and height; the least distance between rows
-_LETTER, _THIN = 7.4, 6.3  # about the width of a bold letter, and of another one
+_BOX, _HEIGHT, _ROW = 84, 36, 130  # a node's least width and its height; the least distance between rows
+_LETTER, _THIN = 7.4, 6.3  # about the width of a bold letter and of a normal one
 _WIDTH, _STEP = 480, 290  # the picture's least width; the least distance between columns
-_FAN = 0.55  # how far along a slanting link its label is placed
-_LEADING = 14  # from one line of a label to the next
-_AROUND = 13  # of two links' labels, one below the other: what is not lines
-_BOW = 84  # how far links between the same two nodes are from each other in their middle
+_FAN = 0.55  # the place of a label along a slanting link
+_LEADING = 14  # the distance between two lines of a label
+_AROUND = 13  # the room between the labels of two links, one below the other
+_BOW = 84  # the distance, in the middle, of links between the same two nodes
 # The style is in the picture, not in the page's style sheet, so that Jupyter shows it too.
 _STYLE = 'font-family="sans-serif" font-size="12" text-anchor="middle" fill="#1a1a1a" style="{widths}"'
-_LEAST, _MOST = 0.78, 1.13  # of its own width that a picture is shown at: letters of 9.4 to 13.6 px; a phone scrolls
+_LEAST, _MOST = 0.78, 1.13  # shares of its width at which a picture is shown: letters of 9.4 to 13.6 px
 _LINE = 'fill="#fff" stroke="#1a1a1a" stroke-width="1.4"'
 
 
 def diagram(network: Mapping[str, Any], start: str) -> str:
-    """Return an SVG of a network in plain form, with the node `start` at the left and the others by their distance from
-    it.
+    """Return an SVG of a network in plain form, with `start` at the left and the other nodes by their distance.
 
-    It works in a page, or in a file of its own.
+    It works within a page, and as a separate file.
     """
     found = columns(network, start)
     box = max(_BOX, *(round(_LETTER * len(node["name"])) + 14 for node in network["nodes"]))
@@ -69,19 +66,19 @@ def _row(links: Sequence[Mapping[str, Any]], room: float) -> float:
 
 
 def _bows(links: Sequence[Mapping[str, Any]]) -> list[float]:
-    """Return how far below a straight line each link has its middle: 0 unless others join the same nodes."""
+    """Return how far the middle of each link is below a straight line: 0 unless other links join the same nodes."""
     pairs = [frozenset(end["node"] for end in link["ends"]) for link in links]
     return [_BOW * (pairs[:number].count(pair) - (pairs.count(pair) - 1) / 2) for number, pair in enumerate(pairs)]
 
 
 def _link(link: Mapping[str, Any], places: Mapping[str, tuple[float, float]], box: float, bow: float) -> str:
-    """Draw a line with the forward direction written above it and the other one below."""
+    """Return a line with the forward direction written above it and the other direction below."""
     ends = [places[end["node"]] for end in link["ends"]]
     forward, back = link["forward"], link["back"]
     rightwards = ends[0][0] <= ends[1][0]
     (x1, y1), (x2, y2) = ends if rightwards else ends[::-1]
     above, below = (forward, back) if rightwards else (back, forward)
-    along = 0.5 if y1 == y2 else _FAN  # where links that meet in one node are further apart
+    along = 0.5 if y1 == y2 else _FAN  # where links that meet in one node are farther apart
     x, y = x1 + along * (x2 - x1), y1 + along * (y2 - y1) + bow
     line = f'<line x1="{x1:g}" y1="{y1:g}" x2="{x2:g}" y2="{y2:g}" {_LINE}/>'
     if bow:  # a curve whose middle is three quarters as far away as the points that draw it, and flat there
@@ -97,7 +94,7 @@ def _link(link: Mapping[str, Any], places: Mapping[str, tuple[float, float]], bo
 
 
 def _label(x: float, y: float, text: str, room: float, up: bool, ground: bool) -> list[str]:
-    """Break the text into lines that fit between two nodes; with `ground`, they are written on a patch of paper."""
+    """Return the text in lines that fit between two nodes, with `ground` on a white rectangle."""
     lines = _lines(text, room)
     start = y - _LEADING * (len(lines) - 1) if up else y
     halo = 'stroke="#fff" stroke-width="4" paint-order="stroke"'

@@ -1,6 +1,6 @@
-"""Draw a page's claims as one dot plot: what was measured over what was claimed, a row for each claim.
+"""Draw a page's claims as one dot plot: measured over claimed, a row for each claim.
 
-It is made of the page's own text and boxes, so that it fits every width, can be read aloud, and prints.
+It consists of the page's own text and boxes, so it fits every width, works with screen readers, and prints.
 """
 
 from __future__ import annotations
@@ -17,35 +17,33 @@ from lab.report.html import Html
 from lab.report.tested import TestedCase
 from lab.verdict import Kind
 
-__all__ = ["dots"]
-
-_LIMITS = (1.01, 1.02, 1.05, 1.1, 1.2, 1.5, 2.0, 3.0, 5.0)  # ratios at which an axis may end; beyond, an arrow says so
-_WITHOUT_FIGURE: tuple[Kind, ...] = ("not testable as stated", "invalid", "skipped")  # verdicts that no figure decides
-_MIDDLE, _HALF = 50.0, 44.0  # percent of the row: where "as claimed" is, and how far the axis reaches from there
+_LIMITS = (1.01, 1.02, 1.05, 1.1, 1.2, 1.5, 2.0, 3.0, 5.0)  # ratios at which an axis may end; an arrow is beyond
+_WITHOUT_FIGURE: tuple[Kind, ...] = ("not testable as stated", "invalid", "skipped")  # verdicts without a figure
+_MIDDLE, _HALF = 50.0, 44.0  # per cent of the row: the place of "as claimed", and the reach of the axis from there
 
 
 @dataclass(frozen=True)
 class _Row:
-    """A row is one claim: the case that decides its verdict, and the witnesses of the same figure."""
+    """Holds one claim's row: the case that decides its verdict, and the witnesses of the same figure."""
 
     claim: Claim
     decides: TestedCase
     witnesses: tuple[TestedCase, ...]
 
     def ratios(self, bounds: bool = False) -> list[float]:
-        """Return what was measured over what was claimed, of case and witnesses; of `bounds`, or of all others."""
+        """Return measured over claimed for case and witnesses, for `bounds` only or for all other figures."""
         shown = (each for each in (self.decides, *self.witnesses) if bool(each.result.bound) == bounds)
         return [ratio for each in shown if (ratio := _ratio(each)) is not None]
 
 
 def dots(claims: Iterable[Claim]) -> Html:
-    """Draw the claims: one without a figure has a row with its verdict and the reason, one that was not run none."""
+    """Return the plot. A claim without a figure has a row with its verdict and the reason, a claim not run has none."""
     shown = list(claims)
     drawn = {row.claim.name: row for row in _rows(shown)}
     rows = list(drawn.values())
     if not rows:
         return Html("")
-    found = [ratio for row in rows for ratio in row.ratios()]  # a bound may be far away, and need not be in view
+    found = [ratio for row in rows for ratio in row.ratios()]  # a bound may be far away, and need not be visible
     limit = _limit(found or [ratio for row in rows for ratio in row.ratios(bounds=True)])
     ticks = "".join(
         f'<span class="{"middle" if ratio == 1 else "tick"}" style="left:{_place(ratio, limit):.4g}%">{text}</span>'
@@ -82,7 +80,7 @@ def _rows(claims: Iterable[Claim]) -> Iterator[_Row]:
 
 
 def _weight(claim: Claim, each: TestedCase) -> tuple[bool, bool]:
-    """Rank a case by whether its verdict is the claim's, or what keeps it from being reproduced, and has a ratio."""
+    """Return a rank: whether the case's verdict decides the claim's, and whether it has a ratio."""
     kind = each.result.verdict.kind if each.result.verdict else "skipped"
     wanted = "not reproduced" if claim.verdict.kind == "partly" else claim.verdict.kind
     return kind == wanted, _ratio(each) is not None
@@ -98,7 +96,7 @@ def _same_figure(each: TestedCase, other: TestedCase) -> bool:
 
 
 def _ratio(each: TestedCase) -> float | None:
-    """Return what was measured over what was claimed: 0 for nothing of something, infinity for something of nothing."""
+    """Return measured over claimed: 0 if nothing was measured, infinity if zero was claimed and more measured."""
     measured, claimed = each.result.measured, each.claimed
     if measured is None or claimed is None or min(measured.number, claimed.number) < 0:
         return None
@@ -108,7 +106,7 @@ def _ratio(each: TestedCase) -> float | None:
 
 
 def _limit(ratios: Iterable[float]) -> float:
-    """Return the least end of the axis that shows all ratios, or the last one."""
+    """Return the smallest end of the axis that shows all ratios, else the largest end."""
     furthest = max((max(ratio, 1 / ratio) for ratio in ratios if 0 < ratio < inf), default=1.0)
     return next((limit for limit in _LIMITS if furthest <= limit), _LIMITS[-1])
 
@@ -122,7 +120,7 @@ def _ticks(limit: float) -> dict[float, str]:
 
 
 def _place(ratio: float, limit: float) -> float:
-    """Return where a ratio is on the axis, in percent of the row; one beyond the axis is at its end."""
+    """Return a ratio's place on the axis, in per cent of the row. Ratios beyond the axis are at its end."""
     share = -inf if ratio <= 0 else inf if ratio == inf else log(ratio) / log(limit)
     return _MIDDLE + _HALF * max(-1.1, min(1.1, share))
 
@@ -142,14 +140,14 @@ def _drawn(row: _Row, limit: float) -> str:
 
 
 def _told(claim: Claim) -> str:
-    """Return the row of a claim without a figure: its verdict, and the reason for it."""
+    """Return the row of a claim without a figure: its verdict, and the reason."""
     parts = claim.judged.result.parts
     reason = parts[0][1].reason if len(parts) == 1 else claim.verdict.reason
     return f'<li>{_label(claim)} <span class="told">{html.sign(claim.verdict.kind)} {html.prose(reason)}</span></li>'
 
 
 def _untold(row: _Row) -> str:
-    """Return a line below the row's figures for each part of the sentence that has none, with the reason for that."""
+    """Return a line below the row's figures for each part of the sentence without a figure, with the reason."""
     return "".join(
         f' <span class="told">{html.sign(verdict.kind)} {html.prose(f"{name}: {verdict.reason}")}</span>'
         for name, verdict in row.claim.judged.result.parts
@@ -163,9 +161,9 @@ def _label(claim: Claim, of: str = "") -> str:
 
 
 def _of(row: _Row) -> str:
-    """Say what a figure is of where the claim's name and the unit do not: a part of the sentence, or a quantity.
+    """Return the part or the quantity of a figure, if the claim's name and the unit do not show it.
 
-    Where that part holds and another's figure is what keeps the claim from being reproduced, that one is named, too.
+    If that part holds, but a different part keeps the claim from being reproduced, the other part is named, too.
     """
     result, kind = row.decides.result, row.claim.verdict.kind
     part = result.claimed.part if result.claimed else ""
@@ -184,13 +182,13 @@ def _of(row: _Row) -> str:
 
 
 def _quantity(each: TestedCase) -> str:
-    """Name what was measured and, of a ratio, what over what."""
+    """Return the measured quantity and, for a ratio, its arms."""
     over = f", {html.prose(each.case.title)}" if each.case.relative_to else ""
     return quantity(each.case.metric) + over
 
 
 def _beside(each: TestedCase, ratio: float | None) -> str:
-    """Say how far a figure is from the claimed one; of one that leaves that open, how far its interval goes."""
+    """Return how far a figure is from the claimed one, or its interval if the verdict is inconclusive."""
     kind = each.result.verdict.kind if each.result.verdict else "reproduced"
     interval = html.interval(each.result.measured).partition(" (")[0]
     if kind == "inconclusive" and interval:
@@ -200,21 +198,21 @@ def _beside(each: TestedCase, ratio: float | None) -> str:
 
 
 def _shape(ratio: float, limit: float) -> str:
-    """Return the classes of the dot: a ring where nothing was measured, an arrow where the axis ends before."""
+    """Return the classes of the dot: a ring if nothing was measured, an arrow if the ratio is beyond the axis."""
     if ratio == 0:
         return "dot zero"
     return "dot beyond" if ratio > limit else "dot beyond low" if ratio * limit < 1 else "dot"
 
 
 def _marks(witnesses: Sequence[TestedCase], limit: float) -> list[tuple[str, float]]:
-    """Return the classes and the place of each witness's mark, once where several are the same."""
+    """Return the classes and the place of each witness's mark, without duplicates."""
     ratios = [ratio for each in witnesses if (ratio := _ratio(each)) is not None]
     marks = ((_shape(ratio, limit), round(_place(ratio, limit), 1)) for ratio in ratios)
     return list(dict.fromkeys((f"{shape} witness", place) for shape, place in marks))
 
 
 def _band(each: TestedCase, limit: float) -> str:
-    """Return the box over all ratios that agree with the claim; a line where only the figure itself does."""
+    """Return the box over all ratios that agree with the claim, which is a line if only the figure itself agrees."""
     claimed = each.claimed
     if claimed is None or claimed.number <= 0:
         return ""
@@ -223,7 +221,7 @@ def _band(each: TestedCase, limit: float) -> str:
 
 
 def _interval(each: TestedCase, limit: float) -> str:
-    """Return a line over the ratios that the measurement's interval has; "" where it has none."""
+    """Return a line over the measurement's interval, as ratios, or "" without an interval."""
     claimed, measured = each.claimed, each.result.measured
     if claimed is None or claimed.number <= 0 or measured is None or measured.low is None or measured.high is None:
         return ""
@@ -232,7 +230,7 @@ def _interval(each: TestedCase, limit: float) -> str:
 
 
 def _times(ratio: float) -> str:
-    """Say a ratio as people do: 2.2 times as much, 14 % less."""
+    """Return a ratio in a natural form: a factor like 2.2×, or a change like −14 %."""
     if ratio >= 1.5 or ratio <= 0.5:
         return f"{ratio:.2g}×"
     return f"{100 * (ratio - 1):+.2g} %".replace("-", "−")

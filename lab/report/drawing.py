@@ -1,11 +1,11 @@
-"""Set how figures look, and bring them into a page: an SVG that is the same on every run, and a PNG besides."""
+"""Set the style of figures, and put them into a page, as an SVG that is the same on every run, and as a PNG."""
 
 from __future__ import annotations
 
 import base64
 import io
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from functools import wraps
 from html import escape
@@ -18,39 +18,22 @@ from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
-from lab.errors import LabError
-from lab.report.html import Html, badge, folded, prose, typeset
+from lab.errors import InputError, LabError
+from lab.report.html import Html, badge, folded, prose, ranges, typeset
 from lab.report.tested import NotRun, TestedCase, TestedClaim
-
-__all__ = [
-    "ARMS",
-    "IDLE",
-    "INK",
-    "MUTED",
-    "PAPER",
-    "PREDICTED",
-    "REPORTED",
-    "SMALL",
-    "Label",
-    "LivePicture",
-    "Picture",
-    "axes",
-    "draw",
-    "labels",
-    "picture",
-]
+from lab.spec.case import CaseKey
 
 _P = ParamSpec("_P")
 
-# Okabe and Ito's hues, told apart by all kinds of colour vision, and so dark that text in them can be read on white.
+# Okabe and Ito's hues, distinct for all kinds of colour vision, darkened so that text in them is readable on white.
 ARMS = ("#0072b2", "#a84a00", "#00734f", "#8a5c00", "#3d2b8c")
 REPORTED = "#a6467a"
 PREDICTED = INK = "#1a1a1a"
 MUTED = "#5d5d5d"
-PAPER = "#fefefe"  # what a label that covers a line is written on
-IDLE = "#efefef"  # the ground of a time in which nothing happens
+PAPER = "#fefefe"  # the background of a label that covers a line
+IDLE = "#efefef"  # the background of a time in which nothing happens
 _GRID = "#e2e2e2"
-# On a page these colours are the style sheet's, which has others for a dark screen.
+# On a page, the style sheet sets these colours, with different ones for a dark screen.
 _VARIABLES = {
     **{colour: f"arm-{number}" for number, colour in enumerate(ARMS, 1)},
     REPORTED: "said",
@@ -60,14 +43,14 @@ _VARIABLES = {
     IDLE: "idle",
     _GRID: "grid",
 }
-SMALL = 11  # points: the smallest text that can be read when a phone shrinks the figure
+SMALL = 11  # points: the smallest text that is readable when a phone shrinks the figure
 
 _SIZE = (6.1, 3.2)  # inches
-_UNIT = re.compile(r"(?<=\d) (?=[^\W\d]|%)")  # the space between a figure and its unit, where no line ends
-_LABEL = 26  # characters of a label's line: a longer one would leave little room for the lines themselves
-_SHARP = 1.5  # a PNG's pixels for each that a notebook shows it with
-_WIDTH_OF_PNG = slice(16, 20)  # its bytes that say so
-_MANY = 4  # trials above which a caption folds their list
+_UNIT = re.compile(r"(?<=\d) (?=[^\W\d]|%)")  # the space between a figure and its unit, at which no line may break
+_LABEL = 26  # the most characters in a label's line, so that the plot keeps enough room
+_SHARP = 1.5  # the pixels of a PNG per pixel on the screen
+_WIDTH_OF_PNG = slice(16, 20)  # the bytes with the width
+_MANY = 4  # with more trials, a caption folds their list
 _RC: Any = {
     "axes.axisbelow": True,
     "axes.edgecolor": MUTED,
@@ -78,7 +61,7 @@ _RC: Any = {
     "axes.spines.top": False,
     "figure.facecolor": "none",
     "axes.facecolor": "none",
-    # The first comes with matplotlib, so that every machine draws the same; a page without it takes one as wide.
+    # The first font comes with matplotlib, so that every machine draws the same. A page without it uses a similar one.
     "font.family": ["DejaVu Sans", "sans-serif"],
     "font.sans-serif": ["DejaVu Sans", "Verdana"],
     "font.size": 11.5,
@@ -97,7 +80,7 @@ _RC: Any = {
 
 @dataclass(frozen=True)
 class Label:
-    """A label is a text at the right of a line that ends at `y`."""
+    """Describes a text at the right of a line that ends at `y`."""
 
     y: float
     text: str
@@ -105,10 +88,10 @@ class Label:
 
 
 class Picture(Html):
-    """A picture is a figure with its caption. A notebook gets it as HTML, and as PNG with its name in the metadata."""
+    """Holds a figure with its caption. A notebook gets it as HTML, and as PNG with its name in the metadata."""
 
     def __init__(self, name: str, svg: bytes, png: bytes, alt: str, caption: str, foreign: bool = False) -> None:
-        """Make the figure of its two forms; one that is `foreign`, drawn by another program, keeps its own colours."""
+        """Make the figure from its two forms. A `foreign` figure, from a different program, keeps its own colours."""
         self.name = name
         self.svg = svg
         self.png = png
@@ -118,8 +101,11 @@ class Picture(Html):
         super().__init__(f'<figure id="{escape(name)}">{shown}', f"<figcaption>{caption}</figcaption></figure>")
 
     def save(self, path: Path | str) -> None:
-        """Write the figure: as PNG if the name ends in .png, otherwise as SVG."""
-        Path(path).write_bytes(self.png if Path(path).suffix == ".png" else self.svg)
+        """Write the figure as PNG or SVG, depending on the name's suffix. Raises InputError for a different suffix."""
+        forms = {".png": self.png, ".svg": self.svg}
+        if Path(path).suffix not in forms:
+            raise InputError(f"{path}: use a name that ends in {' or '.join(forms)}")
+        Path(path).write_bytes(forms[Path(path).suffix])
 
     def _repr_mimebundle_(self, **_: object) -> tuple[dict[str, str], dict[str, Any]]:
         png = base64.b64encode(self.png).decode()
@@ -127,10 +113,10 @@ class Picture(Html):
 
 
 class LivePicture(Picture):
-    """A picture that no report shows. Jupyter gets the PNG, and the caption apart from it.
+    """Holds a picture outside a report. Jupyter gets the PNG, and the caption separately.
 
-    A drawing that is HTML is a heap of words in a notebook that Jupyter does not trust, as one that came from somebody
-    else, or was saved half done; and it is dark on the dark theme.
+    Jupyter shows an HTML drawing as a heap of words in a notebook that it does not trust, for example one from another
+    person. The drawing would also be dark on the dark theme.
     """
 
     def _ipython_display_(self) -> None:
@@ -144,13 +130,13 @@ class LivePicture(Picture):
 
 
 def _framed(svg: bytes, alt: str) -> str:
-    """Return the drawing as an image of its own."""
+    """Return the drawing as a separate image."""
     data = base64.b64encode(svg).decode()
     return f'<img src="data:image/svg+xml;base64,{data}" alt="{escape(alt)}">'
 
 
 def _inlined(svg: bytes, name: str, alt: str) -> str:
-    """Return the drawing as a part of the page: its text can be found, and its colours are the page's."""
+    """Return the drawing as a part of the page, with searchable text and the page's colours."""
     text = svg.decode()
     text = text[text.index("<svg") :]
     text = re.sub(r"<metadata>.*?</metadata>|<!--.*?-->", "", text, flags=re.DOTALL)
@@ -166,14 +152,14 @@ def _inlined(svg: bytes, name: str, alt: str) -> str:
 def draw(
     kind: str,
 ) -> Callable[[Callable[Concatenate[TestedClaim, _P], Html]], Callable[Concatenate[TestedClaim, _P], Html]]:
-    """Make a figure function show a sentence when its record is missing or lacks what it draws; `kind` names it."""
+    """Return a decorator: the figure function shows a sentence if its data is missing. `kind` names the figure."""
 
     def wrap(function: Callable[Concatenate[TestedClaim, _P], Html]) -> Callable[Concatenate[TestedClaim, _P], Html]:
         @wraps(function)
         def figure(claim: TestedClaim, /, *args: _P.args, **kwargs: _P.kwargs) -> Html:
             try:
                 with mpl.rc_context():
-                    mpl.rcdefaults()  # whatever the user has set
+                    mpl.rcdefaults()  # undo the user's settings
                     mpl.rcParams.update(_RC)
                     return function(claim, *args, **kwargs)
             except NotRun as error:
@@ -189,7 +175,7 @@ def draw(
 def axes(
     panels: int = 1, size: tuple[float, float] = _SIZE, share: bool = True, **settings: Any
 ) -> tuple[Figure, Sequence[Axes]]:
-    """Make a figure of one or more panels, one above the other, which `share` their horizontal axis."""
+    """Return a figure of one or more panels, one above the other. With `share`, they share the horizontal axis."""
     figure = Figure(figsize=size, layout="constrained")
     FigureCanvasAgg(figure)
     made = figure.subplots(panels, 1, squeeze=False, sharex=share and panels > 1, **settings)
@@ -224,9 +210,9 @@ def picture(
     shown: Sequence[TestedCase],
     foreign: bool = False,
 ) -> Picture:
-    """Make a page's figure: `alt` for those who do not see it, `caption` as HTML, and the trials that it shows.
+    """Return a page's figure. `alt` is the alternative text, `caption` is HTML, and `shown` are the cases in it.
 
-    One that is `foreign` was drawn by another program, in its own colours.
+    A `foreign` figure comes from a different program, with its own colours.
     """
     name = f"{claim.id.replace('/', '.')}.{kind}"
     svg, png = io.BytesIO(), io.BytesIO()
@@ -239,11 +225,22 @@ def picture(
 
 
 def _trace(claim: TestedClaim, shown: Sequence[TestedCase]) -> str:
-    """Return which trials a figure shows, on which kernel and with which seed."""
+    """Return the trials, the kernel and the seeds of a figure. Several seeds are written like 'seeds 1-10, n = 10'."""
     records = {each.record.address: each.record for each in shown if each.record}
     links = ", ".join(claim.trial_link(record) for record in records.values())
     trial = next(iter(records.values())).trial
-    where = f"kernel {escape(trial.kernel['version'])}, seed {trial.seed}."
+    cases = {each.case.key for each in shown}
+    where = f"kernel {escape(trial.kernel['version'])}, {_seeds(claim, cases)}."
     if len(records) > _MANY:
         return folded(f"{len(records)} trials", links) + where.capitalize()
     return f"Trial{'s' if len(records) > 1 else ''} {links}; {where}"
+
+
+def _seeds(claim: TestedClaim, cases: Collection[CaseKey]) -> str:
+    """Return the seeds of the cases' figures and, for several seeds, the number of trials per case."""
+    trials = [record.trial for record in claim.records if record.trial.key in cases]
+    seeds = sorted({trial.seed for trial in trials})
+    if len(seeds) < 2:
+        return f"seed {seeds[0]}"
+    counts = sorted({sum(trial.key == key for trial in trials) for key in cases} - {0})
+    return f"seeds {ranges(seeds)}, n = {' to '.join(map(str, dict.fromkeys((counts[0], counts[-1]))))}"

@@ -1,4 +1,4 @@
-"""Link a figure to what it rests on: the trial's page, its capture, the experiment's file, the command for it."""
+"""Link a figure to its evidence: the trial's page, its capture, the experiment's file and the command for it."""
 
 from __future__ import annotations
 
@@ -7,19 +7,17 @@ from html import escape
 
 from lab.report.tested import TestedCase, TestedClaim
 
-__all__ = ["NO_CAPTURE", "again", "capture", "copy_of", "links", "source", "source_file"]
-
-# What stands where a link to packets would be, for claims whose figures need none.
+# Shown instead of a link to packets, for claims whose figures do not need any.
 NO_CAPTURE = "No packets were captured: the figures are from what programs and the kernel report. Records:"
 
 
 def copy_of(capture: str) -> str:
-    """Return what a report calls its copy of a capture, which Wireshark opens as it is."""
+    """Return the name of a report's copy of a capture. Wireshark can open it directly."""
     return f"{capture}.gz"
 
 
 def source_file(claim: str) -> str:
-    """Return where a report has the file of the experiment with that id; every browser shows a text file."""
+    """Return the place of an experiment's file in a report. It is a text file, which every browser shows."""
     return f"experiments/{claim}.py.txt"
 
 
@@ -30,7 +28,7 @@ def source(claim: TestedClaim) -> str:
 
 
 def again(claim: str) -> str:
-    """Return the command that runs the claim with that id anew, whatever a store holds."""
+    """Return the command that runs a claim again, with a new store."""
     return f'<code>lab run {escape(claim)} <span class="whole">--results again</span></code>'
 
 
@@ -42,6 +40,6 @@ def links(claim: TestedClaim, each: TestedCase) -> Iterator[str]:
 
 
 def capture(claim: TestedClaim, each: TestedCase) -> Iterator[str]:
-    """Yield the link to the case's capture, where a report has a copy of one."""
+    """Yield the link to the case's capture, if the report has a copy."""
     if each.record is not None and each.capture and claim.in_report:
         yield f'<a href="{escape(claim.folder_of(each.record) + copy_of(each.capture))}">capture</a>'

@@ -1,4 +1,4 @@
-"""Draw the bulk connection of a capture: the time-sequence graph, and what bounded the flow over time."""
+"""Draw the bulk connection of a capture: the time-sequence graph, and what bounds the flow over time."""
 
 from __future__ import annotations
 
@@ -8,43 +8,42 @@ from typing import Any
 
 import numpy as np
 
-from lab import outputs
 from lab.errors import LabError
+from lab.guest import outputs
 from lab.metric import Capture, Connection, bulk, sack_blocks
 from lab.metric.tcp_info import Samples, read
 from lab.record.record import Record
 from lab.report.chart import Line, Panel, chart
 
-__all__ = ["SINCE", "Flow", "flow_of"]
-
-_SEGMENTS, _AROUND = 400, (60, 140)  # that a time-sequence graph shows: from the start, or around a retransmission
-_ROOM = 2.5  # times the most in flight: a receive window beyond is out of the picture
-_POINTS = 500  # of a line: more than a drawing has pixels for them
+_SEGMENTS, _AROUND = 400, (60, 140)  # segments in a time-sequence graph: from the start, or around a retransmission
+_ROOM = 2.5  # times the most in flight: a larger receive window is outside the picture
+_SILENT = 0.8  # share of the longest silence nearby: a longer silence separates two bursts
+_POINTS = 500  # the most points of a line: a drawing has fewer pixels
 _BLUE, _ORANGE, _GREEN, _PURPLE, _INK = (
     *("var(--arm-1, #0072b2)", "var(--arm-2, #a84a00)", "var(--arm-3, #00734f)", "var(--said, #a6467a)"),
     "var(--ink, #1a1a1a)",
 )
 SINCE = "s since the first data segment"
 
-Points = list[tuple[float, float]]
+_Points = list[tuple[float, float]]
 
 
 @dataclass(frozen=True)
-class Flow:
-    """A flow is the connection that carries most of a capture, as one host saw it."""
+class DrawnFlow:
+    """Holds the connection with the most data in a capture, as one host saw it."""
 
     capture: Capture
     connection: Connection
-    samples: Samples | None  # the kernel's tcp_info, where that was sampled
+    samples: Samples | None  # the kernel's tcp_info, if it was sampled
     at_sender: bool
 
     @property
     def is_bulk(self) -> bool:
-        """Return whether it carries enough to show what bounds it."""
+        """Return whether it carries enough data to show what bounds it."""
         return int(self.connection.forward.data.sum()) > _SEGMENTS
 
     def sequence(self) -> str:
-        """Return the time-sequence graph, as tcptrace draws it: from the start, or around the first retransmission."""
+        """Return the time-sequence graph in tcptrace's style, from the start or around the first retransmission."""
         ahead, back, start = self.connection.forward, self.connection.back, self.connection.start_ns
         data = np.flatnonzero(ahead.data)
         again = np.flatnonzero(ahead.retransmitted[data])
@@ -83,12 +82,12 @@ class Flow:
 
     @property
     def seconds(self) -> float:
-        """Return how long the connection carried data."""
+        """Return how long the connection carried data, in seconds."""
         return float(self.connection.forward.time_ns[-1] - self.connection.start_ns) / 1e9
 
     @property
     def said(self) -> str:
-        """Return what its panels show, in words."""
+        """Return a description of its panels."""
         return f"Goodput, windows and round-trip time over {self.seconds:.3g} s"
 
     def bounds(self) -> str:
@@ -104,10 +103,12 @@ class Flow:
             panels.append(Panel(title, (Line("", _BLUE, points=trips, shape="dots"),)))
         return [panel for panel in panels if panel.lines]
 
-    def _goodput(self) -> Points:
-        bin_ns = max(1, round(self.seconds * 1e9 / 100))
-        times, rates = self.connection.goodput_over_time(bin_ns)
-        return list(zip(times.tolist(), rates.tolist(), strict=True))
+    def _goodput(self) -> _Points:
+        """Return (s, bit/s) from burst to burst, at most a hundred. Bins of a fixed width would cut some bursts."""
+        start, ends = self.connection.start_ns, [(part.back.time_ns, part.acked) for part in self.connection.parts()]
+        times, acked = (np.concatenate(each) for each in zip(*ends, strict=True))
+        fresh = np.flatnonzero(np.diff(np.maximum(acked, 0), prepend=0) > 0)
+        return whole_bursts((times[fresh] - start) / 1e9, acked[fresh] - acked[fresh[:1]], self.seconds / 100)
 
     def _bytes(self) -> Panel:
         start, ahead, back = self.connection.start_ns, self.connection.forward, self.connection.back
@@ -123,8 +124,8 @@ class Flow:
         lines.append(Line("rwnd", _GREEN, points=[point for point in windows if point[1] <= top]))
         return Panel("bytes", tuple(line for line in lines if line.points))
 
-    def _round_trips(self) -> Points:
-        """Return (s, ms) for each ACK of new data of segments that were sent once, where the sender captured."""
+    def _round_trips(self) -> _Points:
+        """Return (s, ms) for each ACK of new data that was sent once, if the capture is the sender's."""
         ahead, back, start = self.connection.forward, self.connection.back, self.connection.start_ns
         once = ahead.data & ~ahead.retransmitted
         ends, sent = ahead.end[once], ahead.time_ns[once]
@@ -139,14 +140,38 @@ class Flow:
         return _thinned(at, trips)
 
 
-def _series(time_ns: Any, values: Any) -> Points:
-    """Return (s, value) since the first data segment, few enough to be drawn."""
+def whole_bursts(times: Any, total: Any, least: float) -> _Points:
+    """Return (s, bit/s) from the start of a burst to the start of one at least `least` s later, until the last burst.
+
+    `total` is the bytes that had arrived at each of `times` (s). A burst starts after a silence about as long as the
+    longest one within `least` of it. Without silences, each arrival is a burst. The mean over whole bursts is the rate,
+    for any period of the bursts. An unfinished burst at the end does not count.
+    """
+    if len(times) < 2:
+        return []
+    silences = np.diff(times, prepend=times[0])
+    places = (times // least).astype(np.int64)
+    longest = np.zeros(int(places[-1]) + 3)
+    np.maximum.at(longest, places + 1, silences)
+    near = np.maximum(np.maximum(longest[:-2], longest[2:]), longest[1:-1])
+    points, last = [], 0
+    for start in np.flatnonzero(silences >= _SILENT * near[places]).tolist():
+        span = float(times[start] - times[last])
+        if span >= least:
+            before = total[last - 1] if last else 0
+            points.append((float(times[last]), float(8 * (total[start - 1] - before) / span)))
+            last = start
+    return points
+
+
+def _series(time_ns: Any, values: Any) -> _Points:
+    """Return (s, value) since the first data segment, with few enough points for a drawing."""
     since = time_ns >= 0
     return _thinned(time_ns[since] / 1e9, values[since])
 
 
-def flow_of(record: Record, name: str) -> Flow | None:
-    """Return the bulk connection in the capture called `name`; None where there is none with payload."""
+def flow_of(record: Record, name: str) -> DrawnFlow | None:
+    """Return the bulk connection in the capture `name`, or None without payload."""
     try:
         capture = Capture(record.path(name))
         connection = bulk(capture)
@@ -161,7 +186,7 @@ def flow_of(record: Record, name: str) -> Flow | None:
         if end["node"] == node
         for address in end["addresses"]
     }
-    return Flow(capture, connection, _samples(record, node), str(connection.flow.source) in addresses)
+    return DrawnFlow(capture, connection, _samples(record, node), str(connection.flow.source) in addresses)
 
 
 def _samples(record: Record, node: str) -> Samples | None:
@@ -171,8 +196,8 @@ def _samples(record: Record, node: str) -> Samples | None:
     return max(found, key=len, default=None)
 
 
-def _thinned(at: Any, values: Any) -> Points:
-    """Return the points of a line; the highest one of each stretch, where there are more than a drawing can show."""
+def _thinned(at: Any, values: Any) -> _Points:
+    """Return the points of a line. If there are too many for a drawing, return the highest point of each stretch."""
     if len(at) > _POINTS:
         stretch = -(-len(at) // _POINTS)
         highest = [start + int(values[start : start + stretch].argmax()) for start in range(0, len(at), stretch)]

@@ -1,54 +1,19 @@
-"""Make pieces of a page: what a notebook's cell shows. Texts are escaped here and nowhere else."""
+"""Make pieces of a page: the output of a notebook's cell. Only this module escapes texts."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Sequence
-from html import escape
+from html import escape, unescape
+from itertools import groupby
 from pathlib import Path
 
 from lab.errors import InputError
-from lab.prediction import Prediction
+from lab.spec.prediction import Prediction
 from lab.units import SCALES, Value
 from lab.verdict import Kind, Result
 
-__all__ = [
-    "DASH",
-    "Html",
-    "allowed",
-    "badge",
-    "basis",
-    "bound_holds",
-    "cells",
-    "cited",
-    "claimed",
-    "code",
-    "commit",
-    "counted",
-    "figure",
-    "folded",
-    "foreseen",
-    "graded",
-    "heading",
-    "interval",
-    "measured",
-    "model_error",
-    "model_errors",
-    "off_by",
-    "percent",
-    "predicted",
-    "predicted_briefly",
-    "prose",
-    "quoted",
-    "rowed",
-    "scrolled",
-    "sign",
-    "table",
-    "typeset",
-    "witness",
-]
-
-DASH = "—"  # where there is no figure
+DASH = "—"  # stands for a missing figure
 
 _COMMITS = "https://git.kernel.org/torvalds/c/"
 _SIGNS_OF_PRINT: tuple[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]], ...] = (
@@ -57,18 +22,18 @@ _SIGNS_OF_PRINT: tuple[tuple[re.Pattern[str], str | Callable[[re.Match[str]], st
     (re.compile(r"(?<=[\w)]) x (?=[\w(])"), " × "),
     (re.compile(r"(?<=RFC )(\d{3,4}),? (?:section )?(\d{1,2}(?:\.\d+)*)(?=[^\d]|$)"), r"\1 §\2"),
 )
-# In escaped text: `code`, and the space between a figure and its unit, or between the sign of a bound and its figure.
+# Finds, in escaped text, `code` and the space between a figure and its unit, or between a bound's sign and its figure.
 _MARKS = re.compile(
     r"`(?P<code>[^`]+)`|(?<=\d) (?=(?:%|[mnµ]?s|min|h|[kMG]?B|[KM]iB|[kMG]?bit/s)(?!\w))"
     r"|(?:(?<=[≤≥])|(?<=&[gl]t;)) (?=\d)"
 )
 _ROW = ' role="row"'
-# What a tolerance calls itself -> what a page says, next to a figure that has its sign.
+# A tolerance's text -> the words of a page, beside a figure that already has the sign.
 _ALLOWED = {"exactly": "exact", "at least that": "a bound", "at most that": "a bound"}
 _RAISED = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
-_GROUPED = 10_000  # from here on digits are in groups of three, of counts from 1,000 on
-_TOO_SMALL = ("bit/s", "ns")  # less than the next larger unit is written with an exponent
-# A sign next to the colour, for those who do not see it.
+_GROUPED = 10_000  # from this number on, digits are in groups of three; for counts from 1,000 on
+_TOO_SMALL = ("bit/s", "ns")  # smaller values than the next larger unit get an exponent
+# A sign beside the colour, for readers who do not see the colour.
 _SIGNS: dict[Kind, str] = {
     "reproduced": "✓",
     "partly": "◐",
@@ -81,7 +46,7 @@ _SIGNS: dict[Kind, str] = {
 
 
 class Html:
-    """A notebook shows this HTML as it is."""
+    """Holds HTML that a notebook shows unchanged."""
 
     def __init__(self, *parts: str) -> None:
         self.text = "\n".join(parts)
@@ -94,52 +59,52 @@ class Html:
         return self.text
 
     def __repr__(self) -> str:
-        return re.sub(r"<[^>]*>|\s+", " ", self.text).strip()[:80]
+        return unescape(re.sub(r"<[^>]*>|\s+", " ", self.text)).strip()[:80]
 
 
 def badge(kind: Kind) -> str:
-    """Show a verdict as colour, sign and word."""
-    words = f"{_SIGNS[kind]}\N{NO-BREAK SPACE}{kind}"  # the sign never stands alone in a line
+    """Return a verdict as colour, sign and word."""
+    words = f"{_SIGNS[kind]}\N{NO-BREAK SPACE}{kind}"  # so that the sign is never alone in a line
     return f'<span class="verdict {kind.replace(" ", "-")}">{words}</span>'
 
 
 def sign(kind: Kind) -> str:
-    """Show a verdict as its sign alone, with the word for those who point at it or hear it."""
+    """Return a verdict as its sign only, with the word as a tooltip and for screen readers."""
     name = kind.replace(" ", "-")
     return f'<span class="sign {name}" role="img" aria-label="{kind}" title="{kind}">{_SIGNS[kind]}</span>'
 
 
 def heading(anchor: str, text: str, short: str = "") -> str:
-    """Return the heading of a section, with a link to itself; lists of contents call it `short`."""
+    """Return the heading of a section, with a link to itself. `short` is its name in lists of contents."""
     name = escape(short or re.sub(r"<[^>]*>", "", text))
     here = f'<a class="here" href="#{escape(anchor)}" aria-label="Link to {name}">¶</a>'
     return f'<h2 id="{escape(anchor)}" data-short="{name}">{text}\N{NO-BREAK SPACE}{here}</h2>'
 
 
 def scrolled(inner: str, name: str) -> str:
-    """Let what is too wide for a narrow screen be moved sideways, by keys, too."""
+    """Return content that scrolls sideways on a narrow screen, also with the keyboard."""
     return f'<div class="scroll" role="region" aria-label="{escape(name)}" tabindex="0">{inner}</div>'
 
 
 def graded(grade: str, terms: str = "") -> str:
-    """Show how far an explanation goes: demonstrated, consistent, refutes or open, and what was fitted or assumed."""
+    """Return the grade of an explanation: demonstrated, consistent, refutes or open, with its fits and assumptions."""
     return f'<span class="verdict explains">{escape(grade)}</span>' + (f" ({prose(terms)})" if terms else "")
 
 
 def witness(result: Result) -> str:
-    """Show what became of an arm that explains: its grade, and whether its figure bears it out."""
+    """Return a witness's grade, and whether its figure supports the explanation."""
     assert result.explains
     fails = {None: "", True: "", False: ", not borne out"}[result.bears_out]
     return f'<span class="verdict explains">explains: {result.explains.grade}{fails}</span>'
 
 
 def code(text: str) -> str:
-    """Mark text as code."""
+    """Return text marked as code."""
     return f"<code>{escape(text)}</code>"
 
 
 def prose(text: str) -> str:
-    """Escape text, mark up the `code` in it, and keep figures and their units in one line."""
+    """Return escaped text, with its `code` marked up, and figures and units kept in one line."""
     return _MARKS.sub(_marked, escape(typeset(text), quote=False))
 
 
@@ -148,31 +113,31 @@ def _marked(found: re.Match[str]) -> str:
 
 
 def _small(digits: str, exponent: str) -> str:
-    """Write 1e-09 as 10⁻⁹, and 2e-09 as 2 × 10⁻⁹."""
+    """Return 1e-09 as 10⁻⁹, and 2e-09 as 2 × 10⁻⁹."""
     power = f"10⁻{exponent.translate(_RAISED)}"
     return power if digits == "1" else f"{digits} × {power}"
 
 
 def typeset(text: str) -> str:
-    """Return the text with the signs of print: 40 µs, 3 × 4, RFC 7323 §5."""
+    """Return the text with typographic signs: 40 µs, 3 × 4, RFC 7323 §5."""
     for written, printed in _SIGNS_OF_PRINT:
         text = written.sub(printed, text)
     return text
 
 
 def cited(text: str) -> str:
-    """Mark up text as `prose` does, with links to the RFCs and the kernel commits that it names."""
+    """Return text marked up like `prose`, with links to the RFCs and the kernel commits that it names."""
     linked = re.sub(r"RFC (\d+)", r'<a href="https://www.rfc-editor.org/rfc/rfc\1">RFC \1</a>', prose(text))
     return re.sub(r"commit ([0-9a-f]{12})", lambda found: f"commit {commit(found[1])}", linked)
 
 
 def commit(digits: str) -> str:
-    """Return a link to a commit of the kernel, by the first digits of its hash."""
+    """Return a link to a kernel commit, from the first digits of its hash."""
     return f'<a href="{_COMMITS}{escape(digits)}"><code>{escape(digits)}</code></a>'
 
 
 def figure(value: Value | None) -> str:
-    """Format a figure with four digits, or a count or size with all of them; a dash where there is none."""
+    """Return a figure with four digits, or a count or size with all digits, or a dash for None."""
     if value is None:
         return DASH
     number, unit = value.number, value.unit
@@ -188,16 +153,16 @@ def figure(value: Value | None) -> str:
 
 
 def _four_digits(number: float) -> str:
-    """Write a number with four digits; a large one has zeros in place of the others, and no exponent."""
+    """Return a number with four digits. A large number has zeros for the other digits, and no exponent."""
     return f"{float(f'{number:.4g}'):,.0f}" if abs(number) >= 1000 else f"{number:.4g}"
 
 
 def interval(value: Value | None) -> str:
-    """Format a figure's bounds with their true coverage, as '1.02 to 1.04 (75 %)', in the figure's unit if in no other.
+    """Return a figure's bounds with their true coverage, like '1.02 to 1.04 (75 %)', with a unit if the units differ.
 
-    Return "" where it has no bounds.
+    Return "" without bounds.
     """
-    if value is None or value.low is None or value.high is None:
+    if value is None or value.low is None or value.high is None or value.low == value.high:
         return ""
     texts = [figure(Value(number, value.unit)) for number in (value.low, value.high, value.number)]
     if len({text.partition(" ")[2] for text in texts}) == 1:
@@ -206,24 +171,24 @@ def interval(value: Value | None) -> str:
 
 
 def measured(result: Result) -> str:
-    """Show what was measured, and below it the interval with its coverage and how many of several repeats count."""
+    """Return the measured figure and, below it, the interval with its coverage and how many repeats count."""
     bounds = interval(result.measured).replace(" %)", "\N{NO-BREAK SPACE}%)")
     below = ", ".join(filter(None, [bounds, counted(result) if result.repeats > 1 else ""]))
     return f"<strong>{figure(result.measured)}</strong>" + (f"<br><small>{below}</small>" if below else "")
 
 
 def counted(result: Result) -> str:
-    """Say how many repeats count, of how many that were asked for, as '5/6'; "" when none was run."""
+    """Return how many of the requested repeats count, like '5/6', or "" if none was run."""
     return f"{result.valid}/{result.repeats}" if result.repeats else ""
 
 
 def quoted(value: Value | None) -> str:
-    """Format an article's figure with the digits that it has there; a dash where there is none."""
+    """Return an article's figure with its own digits, or a dash for None."""
     return figure(value) if value is None or value.unit == "1" else typeset(str(value))
 
 
 def claimed(result: Result) -> str:
-    """Format a claim's figure: as it is where the article prints it, set apart where that is only implied."""
+    """Return a claim's figure. A figure that the article only implies is marked."""
     if result.claimed is None:
         return DASH
     said = result.bound + quoted(result.claimed.value)
@@ -233,25 +198,27 @@ def claimed(result: Result) -> str:
 
 
 def allowed(tolerance: object) -> str:
-    """Say in a few words, as HTML, how far a figure may lie from the claimed one."""
+    """Return in a few words, as HTML, how far a figure may be from the claimed one."""
     said = str(tolerance)
     return _ALLOWED.get(said, prose(said))
 
 
 def percent(ratio: float | None) -> str:
-    """Format a ratio in percent, with its sign; a dash where there is none."""
+    """Return a ratio in per cent with its sign, from 100 % on as a factor, or a dash for None."""
     if ratio is None:
         return DASH
+    if abs(ratio) >= 1:
+        return f"{'×' if ratio > 0 else '÷'} {1 + abs(ratio):.3g}"
     if ratio == 0:
         return "0 %"
     return f"{100 * ratio:+.2f} %".replace("-", "−") if abs(ratio) >= 0.00005 else "&lt; 0.01 %"
 
 
 def off_by(result: Result) -> str:
-    """Format the model's error in percent.
+    """Return the model's error in per cent.
 
-    Next to a prediction of zero any figure is 100 % off: there the difference is shown. What a predicted bound leaves
-    room for is no error.
+    For a prediction of zero, any figure would be 100 % off, so the difference is shown instead. A figure within a
+    predicted bound is not an error.
     """
     predicted, measured = result.predicted, result.measured
     if bound_holds(result):
@@ -262,43 +229,49 @@ def off_by(result: Result) -> str:
 
 
 def model_error(result: Result) -> str:
-    """Format the model's error, marked where it is more than it may be."""
-    said = off_by(result)
-    if not result.model_is_off:
-        return said
-    return f'<span class="off" title="declared accuracy: {escape(str(result.accuracy))}">{said} !</span>'
+    """Return the model's error, with a mark if it exceeds the accuracy, or if its interval leaves that open."""
+    said, allowed = off_by(result), f"declared accuracy: {escape(str(result.accuracy))}"
+    match result.standing:
+        case "off":
+            return f'<span class="off" title="{allowed}">{said} !</span>'
+        case "undecided":
+            return f'<span title="undecided, the interval straddles it; {allowed}">{said} ?</span>'
+    return said
 
 
 def model_errors(result: Result) -> str:
-    """Format the model's error, and below it that of the law beside a simulation."""
+    """Return the model's error and, below a simulation's, that of its law."""
     return model_error(result) + (_beside(percent(result.law_error)) if result.law else "")
 
 
 def foreseen(result: Result) -> str:
-    """Format the predicted figure alone, with the sign of a bound where it is one."""
-    return (_predicted_bound(result) if result.predicted else "") + figure(result.predicted)
+    """Return the predicted figure or its interval, with the sign of a bound if it is one."""
+    value = result.predicted
+    if value is not None and value.low != value.high:
+        return " to ".join(figure(Value(end, value.unit)) for end in value.bounds)
+    return (_predicted_bound(result) if value else "") + figure(value)
 
 
 def _predicted_bound(result: Result) -> str:
-    """Return the sign before a predicted figure that is a bound: '≤ '; "" where it is none."""
+    """Return the sign before a predicted bound, like '≤ ', or "" for other predictions."""
     return result.accuracy.sign if result.accuracy else ""
 
 
 def bound_holds(result: Result) -> bool:
-    """Return whether the prediction is a bound, and what was measured is within it."""
+    """Return whether the prediction is a bound and the measured figure is within it."""
     known = bool(result.predicted and result.measured)
-    return known and bool(_predicted_bound(result)) and not result.model_is_off
+    return known and bool(_predicted_bound(result)) and result.standing == "holds"
 
 
 def predicted(result: Result) -> str:
-    """Format the predicted figure, and below it that of the law beside a simulation; where there is none, say why."""
+    """Return the predicted figure and, below a simulation's, that of its law, or the reasons for missing figures."""
     why, no_law = (prose(each) for each in (result.why_not_predicted, result.why_no_law))
     law = _law(result) or _beside(no_law and f"no law: {no_law}", "why")
     return foreseen(result) + _beside(why, "why") + _late(result) + law
 
 
 def predicted_briefly(result: Result) -> str:
-    """Format the predicted figure and its law's, with the reasons for what lacks only for those who point at it."""
+    """Return the predicted figure and its law's, with the reasons for missing figures as tooltips."""
     said = foreseen(result)
     if result.why_not_predicted:
         said = f'<span title="{escape(result.why_not_predicted)}">{said}</span>'
@@ -313,9 +286,10 @@ def _law(result: Result) -> str:
     return _beside(f"law: {figure(result.law)}") if result.law else ""
 
 
-def basis(prediction: Prediction) -> str:
-    """Say what a prediction is called, of what kind it is, and what it rests on."""
+def basis(prediction: Prediction, skill: float | None = None) -> str:
+    """Return a prediction's name, kind, basis, and skill over a naive prediction."""
     said = f"{code(prediction.name)}, {prediction.kind}: {cited(prediction.basis)}"
+    said += "" if skill is None else f"; skill {skill:.2f}".replace("-", "−") + " over one figure for all arms"
     no_law = prediction.kind == "simulation" and prediction.law is None
     return f"{said}; no law: {prose(prediction.because)}" if no_law else said
 
@@ -325,22 +299,23 @@ def _beside(said: str, kind: str = "") -> str:
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str]], kind: str = "") -> str:
-    """Make a table of cells that are HTML already; the first cell of a row is its head.
+    """Return a table of cells that are already HTML. The first cell of a row is its head.
 
-    On a narrow screen each row is a block, its cells labelled by `head`. The roles keep it a table for who hears it.
+    On a narrow screen each row is a block, with `head` as the labels of its cells. The roles keep it a table for screen
+    readers.
     """
     return rowed(head, (f"<tr{_ROW}>{cells(head, row)}</tr>" for row in rows), kind)
 
 
 def cells(head: Sequence[str], row: Sequence[str]) -> str:
-    """Return the cells of one row: its head, then what stands below each name of `head`."""
+    """Return the cells of one row: its head, then a cell for each name in `head`."""
     first, *others = zip(head, row, strict=True)
     body = "".join(f'<td role="cell" data-label="{escape(name)}">{cell}</td>' for name, cell in others)
     return f'<th role="rowheader" scope="row" data-label="{escape(first[0])}">{first[1]}</th>{body}'
 
 
 def rowed(head: Sequence[str], rows: Iterable[str], kind: str = "") -> str:
-    """Make a table of rows that are HTML already."""
+    """Return a table of rows that are already HTML."""
     top = "".join(f'<th role="columnheader" scope="col">{escape(name)}</th>' for name in head)
     body = "\n".join(rows)
     return (
@@ -349,6 +324,22 @@ def rowed(head: Sequence[str], rows: Iterable[str], kind: str = "") -> str:
     )
 
 
+def ranges(numbers: Sequence[int]) -> str:
+    """Return ascending numbers as text, like '1-4, 6'."""
+    runs = [[number for _, number in run] for _, run in groupby(enumerate(numbers), lambda each: each[1] - each[0])]
+    return ", ".join(f"{run[0]}-{run[-1]}" if len(run) > 1 else str(run[0]) for run in runs)
+
+
+def plural(number: int, what: str) -> str:
+    """Return a number with its noun: '1 claim', '2 claims'."""
+    return f"{number} {what}{'' if number == 1 else 's'}"
+
+
+def listed(names: Iterable[str]) -> str:
+    """Return names as text, each once, like 'a, b', or 'none' without any."""
+    return ", ".join(dict.fromkeys(names)) or "none"
+
+
 def folded(summary: str, inner: str) -> str:
-    """Hide `inner` until a click unfolds it."""
+    """Return `inner`, hidden until a click unfolds it."""
     return f"<details><summary>{escape(summary)}</summary>\n{inner}\n</details>"

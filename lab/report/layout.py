@@ -1,6 +1,6 @@
-"""Lay out a network for a picture, in SVG or in text: who is how far away, and what a link does.
+"""Lay out a network for a picture, in SVG or in text: distances between nodes, and the settings of links.
 
-Networks come in plain form (`lab.units.to_plain`), as records have them.
+Networks are in plain form (`lab.units.to_plain`), like those in records.
 """
 
 from __future__ import annotations
@@ -8,11 +8,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-__all__ = ["columns", "direction", "neighbours"]
+from lab.units import Rate, Size
+
+_FRAME_AROUND = 38  # bytes that a frame adds to its IP packet: header 14, FCS 4, preamble 8, gap 12
 
 
 def columns(network: Mapping[str, Any], start: str) -> list[list[str]]:
-    """Return node names by hops from `start`; what cannot be reached comes last."""
+    """Return node names by hops from `start`. Unreachable nodes come last."""
     names = [node["name"] for node in network["nodes"]]
     near = {name: {other for other, _ in neighbours(network, name)} for name in names}
     found, seen = [[start]], {start}
@@ -32,7 +34,7 @@ def neighbours(network: Mapping[str, Any], node: str) -> Iterator[tuple[str, Map
 
 
 def direction(way: Mapping[str, Any]) -> str:
-    """Describe one direction: rate, delay, and whatever else differs from an ideal wire."""
+    """Return one direction in words: rate, delay, and all other differences from an ideal wire."""
     parts = [way["rate"] or (f"trace {way['trace']['file']}" if "trace" in way else "unlimited")]
     if not str(way["delay"]).startswith("0 "):
         parts.append(f"delay {way['delay']}")
@@ -45,5 +47,14 @@ def direction(way: Mapping[str, Any]) -> str:
         parts.append(f"corrupt {100 * way['corrupt']:g} %")
     if "changes" in way:
         parts.append(f"{len(way['changes'])} change{'s' if len(way['changes']) > 1 else ''}")
-    held = way["queue"]["kind"] if "queue" in way else f"limit {way['limit']:,}"
+    held = way["queue"]["kind"] if "queue" in way else _limit(way)
     return ", ".join([*parts, f"MTU {way['mtu']}", held])
+
+
+def _limit(way: Mapping[str, Any]) -> str:
+    """Return how many frames a plain wire holds, and the time that this many full frames take at its rate."""
+    if not way["rate"]:
+        return f"limit {way['limit']:,}"
+    frame = Size(Size.of(way["mtu"]).bytes + _FRAME_AROUND)
+    seconds = float(way["limit"] * Rate.of(way["rate"]).time_for(frame))
+    return f"limit {way['limit']:,} ({f'{seconds:.3g} s' if seconds >= 1 else f'{1000 * seconds:.3g} ms'})"

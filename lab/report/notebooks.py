@@ -1,8 +1,7 @@
-"""Find notebooks, and execute them on a store of records."""
+"""Find notebooks, and execute them with a store of records."""
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 import sys
@@ -11,52 +10,70 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from contextlib import suppress
-from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from lab import shipped
+from lab.base.moving import entries
 from lab.errors import InputError, LabError, MachineError
 from lab.report import stint
-
-__all__ = [
-    "INDEX",
-    "PAGES",
-    "RESULTS",
-    "Compared",
-    "NotebookFailed",
-    "compared_there",
-    "execute",
-    "found",
-    "in_report",
-    "kernels",
-]
+from lab.report.told import Compared, Told, arguments, told
+from lab.spec import shipped
 
 INDEX = "index"
 KERNELS = "kernels"  # the page of two kernels
-RESULTS, PAGES = "LAB_RESULTS", "LAB_PAGES"  # tell a notebook where the records are and where its page will be
-COMPARED = "LAB_COMPARED"  # tells the page of two kernels which ones
-_SECONDS = 600  # of the processor's time for one cell: a capture of a million packets takes two
-_REMARK = 600.0  # seconds after which notebooks that are still executed are named
-_FOR_EVER = 10**8  # seconds, where nbclient's default would be a limit of the clock on the wall
+RESULTS = "LAB_RESULTS"  # the variable with the default store, which is set for notebooks, too
+_SECONDS = 600  # of CPU time for one cell: a capture of a million packets takes two
+_REMARK = 600.0  # seconds after which a remark names the notebooks that still run
+_FOR_EVER = 10**8  # seconds: nbclient's own limit would count wall-clock time
 
 
 class NotebookFailed(LabError):
-    """A cell raised an error; the message says which cell, and what."""
+    """Raised if a cell raised an error. The message names both."""
 
 
 def found() -> dict[str, Path]:
-    """Return name -> notebook of the index and of every article, the current directory's before the project's own.
+    """Return name -> notebook of the index and of every article. The current directory's override the project's.
 
-    An article's notebook has the name of its folder of experiments next to it: other notebooks are nobody's here.
+    An article's notebook has the name of the folder of experiments beside it. Other notebooks are ignored.
     """
     return _found(lambda root, name: name == INDEX or (root / "experiments" / name).is_dir())
+
+
+def bare() -> dict[str, list[str]]:
+    """Return article -> its claims, for articles in the current directory's experiments without a notebook."""
+    having, claims = found(), dict[str, list[str]]()
+    for folder in entries(Path.cwd() / "experiments"):
+        files = [path for path in entries(folder) if path.suffix == ".py" and not path.name.startswith(("_", "."))]
+        if files and folder.name not in having:
+            claims[folder.name] = [path.stem for path in files]
+    return claims
+
+
+def write_default(path: Path, article: str, claims: Sequence[str]) -> None:
+    """Write a notebook that shows an article and each of its claims with its figure, as a start for the user."""
+    import nbformat
+
+    cells = [f'import lab\n\narticle = lab.article("{article}")\narticle', "article.table()"]
+    for name in claims:
+        cells += [f'article["{name}"]', f'article["{name}"].plot()']
+    cells.append("article.test_bed()")
+    made = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell) for cell in cells])
+    for number, cell in enumerate(made.cells):
+        cell.id = f"default-{number}"  # a random id would change the file each time
+    path.parent.mkdir(parents=True, exist_ok=True)
+    nbformat.write(made, path)
+
+
+def articles_there() -> tuple[str, ...] | None:
+    """Return the articles with pages in the report of the current notebook, or None outside a report."""
+    there = told()
+    return there.articles if there else None
 
 
 def kernels() -> Path:
     """Return the notebook of two kernels.
 
-    Raises InputError when there is none.
+    Raises InputError if there is none.
     """
     found = _found(lambda _, name: name == KERNELS)
     if not found:
@@ -67,53 +84,37 @@ def kernels() -> Path:
 def _found(wanted: Callable[[Path, str], bool]) -> dict[str, Path]:
     notebooks: dict[str, Path] = {}
     for root in shipped.places():
-        for path in sorted((root / "notebooks").glob("*.ipynb")):
-            if wanted(root, path.stem):
+        for path in entries(root / "notebooks"):
+            if path.suffix == ".ipynb" and wanted(root, path.stem):
                 notebooks.setdefault(path.stem, path)
     return notebooks
 
 
 def in_report() -> bool:
     """Return whether the current notebook becomes a page of a report."""
-    return PAGES in os.environ
-
-
-@dataclass(frozen=True, slots=True)
-class Compared:
-    """The page of two kernels is about these."""
-
-    base: str | None = None  # the first kernel's id; None: any
-    new: str | None = None  # the second's
-    against: Path | None = None  # the store of the first; None: the second's
-    interest: float | None = None  # the smallest relative change of a figure that matters; None: the usual one
-    claims: tuple[str, ...] = ()  # as the command names them; none: all
-
-
-def compared_there() -> Compared:
-    """Return what the notebook that we are in is to compare, as `execute` was told; nothing in any other."""
-    plain = json.loads(os.environ.get(COMPARED, "{}"))
-    against = Path(plain["against"]) if plain.get("against") else None
-    return Compared(plain.get("base"), plain.get("new"), against, plain.get("interest"), tuple(plain.get("claims", ())))
+    return told() is not None
 
 
 def execute(
-    paths: Sequence[Path], results: Path, pages: Path, say: Callable[[str], None], compared: Compared = Compared()
+    paths: Sequence[Path],
+    results: Path,
+    say: Callable[[str], None],
+    compared: Compared = Compared(),
+    articles: Sequence[str] | None = None,
 ) -> list[Any]:
-    """Execute the notebooks in parallel, each in a kernel of its own, and return them with their outputs.
+    """Execute the notebooks in parallel, each in its own kernel, and return them with their outputs.
 
-    What their cells write to standard error goes to `say`, not into them. A cell may wait as long as it will, and
-    compute for ten minutes. Raises NotebookFailed for the first cell that fails, InputError for a file that is no
-    notebook, MachineError when no kernel starts.
+    Cells' output on standard error goes to `say`, not into the notebooks. The index lists `articles` (default: all). A
+    cell may wait without a limit, and compute for ten minutes. Raises NotebookFailed for the first cell that fails,
+    InputError for a file that is not a notebook, MachineError if no kernel starts.
     """
-    against = str(compared.against.resolve()) if compared.against else None
-    about = {**asdict(compared), "against": against}
-    environment = {**os.environ, RESULTS: str(results.resolve()), PAGES: str(pages.resolve())}
-    environment |= {COMPARED: json.dumps(about), stint.SECONDS: str(_SECONDS)}
+    environment = {**os.environ, RESULTS: str(results.resolve())}
+    about = Told(_SECONDS, None if articles is None else tuple(articles), compared)
     kernels = _Kernels()
     with ThreadPoolExecutor(min(len(os.sched_getaffinity(0)), len(paths))) as pool:
-        # The longest first, so that no core waits for it at the end: it has the most outputs, where they are stored.
+        # The longest first, so that no core waits at the end. The largest file has the most stored outputs.
         longest_first = sorted(paths, key=lambda path: path.stat().st_size if path.is_file() else 0, reverse=True)
-        tasks = {path: pool.submit(_execute, path, environment, kernels) for path in longest_first}
+        tasks = {path: pool.submit(_execute, path, environment, about, kernels) for path in longest_first}
         futures = {tasks[path]: path for path in paths}
         running = {*futures}
         try:
@@ -136,7 +137,7 @@ def execute(
 
 
 class _Kernels:
-    """These kernels run, and all of them can be ended from another thread."""
+    """Holds the running kernels, which a different thread can end."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -166,7 +167,7 @@ class _Kernels:
                 os.kill(manager.provisioner.pid, signal.SIGKILL)
 
 
-def _execute(path: Path, environment: Mapping[str, str], kernels: _Kernels) -> Any:
+def _execute(path: Path, environment: Mapping[str, str], about: Told, kernels: _Kernels) -> Any:
     import nbformat
     from jupyter_client.kernelspec import KernelSpecManager
     from jupyter_client.manager import AsyncKernelManager
@@ -180,12 +181,12 @@ def _execute(path: Path, environment: Mapping[str, str], kernels: _Kernels) -> A
         raise InputError(f"{path} cannot be read as a notebook: {error}") from error
     for cell in notebook.cells:
         if cell.cell_type == "code":
-            cell.execution_count = None  # that of the stored outputs: a message names the cell that was executed last
+            cell.execution_count = None  # remove the stored counts: the highest count shows which cell ran last
     with tempfile.TemporaryDirectory(prefix="lab-") as private:
         manager = AsyncKernelManager(
-            kernel_spec_manager=KernelSpecManager(kernel_dirs=[]),  # Python's own, whatever else is registered
+            kernel_spec_manager=KernelSpecManager(kernel_dirs=[]),  # only Python's own kernel, without registered ones
             connection_file=f"{private}/kernel.json",
-            transport="ipc",  # sockets in a folder of ours, out of everybody else's reach
+            transport="ipc",  # sockets in a private folder
             ip=f"{private}/kernel",
         )
         client = NotebookClient(
@@ -193,13 +194,13 @@ def _execute(path: Path, environment: Mapping[str, str], kernels: _Kernels) -> A
             km=manager,
             timeout=None,
             startup_timeout=_FOR_EVER,
-            iopub_timeout=_FOR_EVER,  # it would leave out what a cell shows
-            extra_arguments=[f"--InteractiveShellApp.extensions={stint.__name__}"],
+            iopub_timeout=_FOR_EVER,  # its limit would drop a cell's output
+            extra_arguments=arguments(about, [stint.__name__]),
             resources={"metadata": {"path": str(Path.cwd())}},
             on_notebook_start=lambda **_: kernels.add(manager),
         )
         try:
-            # No history and no start-up files of the user's.
+            # Without the user's history and start-up files.
             client.execute(env={**environment, "IPYTHONDIR": private}, cleanup_kc=True)
         except CellExecutionError as error:
             raise NotebookFailed(f"{path.name}, {_cell(notebook)}: {error.ename}: {error.evalue}") from None
@@ -209,12 +210,12 @@ def _execute(path: Path, environment: Mapping[str, str], kernels: _Kernels) -> A
             raise MachineError(f"no Jupyter kernel starts with {sys.executable}: {error}") from error
         finally:
             kernels.remove(manager)
-            ensure_event_loop().close()  # nbclient's, of this thread
+            ensure_event_loop().close()  # nbclient's loop for this thread
     return notebook
 
 
 def _cell(notebook: Any) -> str:
-    """Return the last cell that was executed, by number and first line."""
+    """Return the number and the first line of the last executed cell."""
     code = [(number, cell) for number, cell in enumerate(notebook.cells, 1) if cell.cell_type == "code"]
     number, cell = max(code, key=lambda each: each[1].execution_count or 0)
     return f"cell {number} `{cell.source.splitlines()[0] if cell.source else ''}`"

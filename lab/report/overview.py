@@ -1,4 +1,4 @@
-"""Show all articles on the index, and the packs' sources: what was found in each, then every claim in one line."""
+"""Show all articles and the packs' sources on the index: the answer of each, then every claim in one line."""
 
 from __future__ import annotations
 
@@ -7,23 +7,21 @@ from dataclasses import dataclass
 from html import escape
 from typing import get_args
 
-from lab.prediction import Kind
 from lab.report import evidence, html, notebooks
 from lab.report.article import Article
 from lab.report.claim import Claim
 from lab.report.claims import Claims
 from lab.report.tally import tally, tested, worst
-
-__all__ = ["Overview"]
+from lab.spec.prediction import Kind
 
 _HEAD = ("Claim", "Verdict", "Why", "Model error")
 
 
 @dataclass(frozen=True, repr=False)
 class Overview:
-    """The overview shows all articles: what was found in each, the totals, then the claims of each article.
+    """Shows all articles: the answer of each, the totals, then the claims of each article.
 
-    `others` are the sources of packs; they come after the articles, with totals of their own.
+    `others` are the sources of packs. They come after the articles, with their own totals.
     """
 
     articles: tuple[Article, ...]
@@ -41,10 +39,10 @@ class Overview:
     def _repr_html_(self) -> str:
         if not any(self):
             return "<p>No claims.</p>"
-        others = [html.heading("other-sources", "Other sources"), *_found(self.others, "other sources")]
+        others = [html.heading("other-sources", "Other sources"), *_found(self.others, "other source")]
         return "\n".join(
             [
-                *_found(self.articles, "articles"),
+                *(_found(self.articles, "article") if self.articles else []),
                 *map(_block, self.articles),
                 *(others if self.others else []),
                 *map(_block, self.others),
@@ -53,10 +51,11 @@ class Overview:
 
 
 def _found(articles: Sequence[Article], kind: str) -> list[str]:
-    """Return the totals of articles, what was found in each, and how good the predictions are."""
+    """Return the totals of articles, the finding of each, and the accuracy of the predictions."""
     claims = Claims(tuple(claim for article in articles for claim in article))
+    counts = f"{html.plural(len(claims), 'claim')} of {html.plural(len(articles), kind)}"
     return [
-        f'<p class="sum">{len(claims)} claims of {len(articles)} {kind}: {_counted(claims)}</p>',
+        f'<p class="sum">{counts}: {_counted(claims)}</p>',
         f'<div class="findings">{"".join(map(_finding, articles))}</div>',
         f"<p>{_predictions(claims)}</p>",
     ]
@@ -68,7 +67,7 @@ def _counted(claims: Iterable[Claim]) -> str:
 
 
 def _finding(article: Article) -> str:
-    """Return what was found in an article, and how its claims came out."""
+    """Return an article's answer, and the counts of its claims' verdicts."""
     source = article.source
     answer = f"<p>{html.prose(source.answer)}</p>" if source.answer else ""
     title = f'<p class="source">{escape(source.title)}</p>' if source.headline else ""
@@ -76,16 +75,20 @@ def _finding(article: Article) -> str:
 
 
 def _predictions(claims: Claims) -> str:
-    """Say how many predictions there are, and how far the worst of them is off."""
+    """Return the number of predictions, and the largest error, in a sentence."""
     found = list(tested(claims))
     result = worst(claims)
     if result is None:
         return "No prediction was tested."
-    off = sum(each.model_is_off for _, each in found)
-    allowed = f"{off} of them further off than their experiment allows" if off else "all as accurate as declared"
+    off, open_ = (sum(each.standing == kind for _, each in found) for kind in ("off", "undecided"))
+    said = [f"{off} of them further off than their experiment allows"] if off else []
+    said += [f"{open_} undecided, as chance leaves them" if off else f"{open_} of them undecided"] if open_ else []
+    allowed = ", ".join(said) or "all as accurate as declared"
     of = next(claim for claim, each in found if each is result)
     kinds = [each.prediction.kind for _, each in found if each.prediction]
+    copies = sum(kind in ("replay", "simulation") for kind in kinds)
     having = ", ".join(f"{kind} {kinds.count(kind)}" for kind in get_args(Kind) if kind in kinds)
+    having += f"; {copies} of them copy the kernel's own rules" if copies else ""
     largest = f'{html.model_error(result)} (<a href="{_address(of)}">{escape(of.id)}</a>)'
     return f"{len(found)} predictions tested ({having}), {allowed}. The largest error is {largest}."
 
@@ -123,4 +126,5 @@ def _address(claim: Claim) -> str:
 
 
 def _page(article: str) -> str:
-    return f"{escape(article)}.html" if article in notebooks.found() else ""
+    there = notebooks.articles_there()
+    return f"{escape(article)}.html" if article in (notebooks.found() if there is None else there) else ""

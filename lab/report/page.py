@@ -1,4 +1,4 @@
-"""Render an executed notebook as a page: one file that needs nothing else, and no network."""
+"""Render an executed notebook as a page: a single file that needs no other files and no network."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from html import escape, unescape
 from pathlib import Path
 from typing import Any
 
-__all__ = ["document", "render", "style", "title_of"]
+SOURCE = "The notebook that makes this page"  # in the footer of each page of a report, which identifies such pages
 
 _HERE = Path(__file__).parent
 _HEADING = re.compile(r"<h2(?P<attributes>[^>]*)>(?P<text>.*?)</h2>", re.DOTALL)
@@ -18,7 +18,7 @@ _ATTRIBUTE = re.compile(r'([\w-]+)="([^"]*)"')
 def render(notebook: Any, name: str, around: Mapping[str, str] | None = None, index: str = "") -> str:
     """Return the page as HTML.
 
-    `around` are the pages of the report, name -> title, in their order; `index` is the name of the one that lists them.
+    `around` maps the names of the report's pages to titles, in order. `index` is the name of the page that lists them.
     """
     from nbconvert import HTMLExporter
 
@@ -40,7 +40,7 @@ def render(notebook: Any, name: str, around: Mapping[str, str] | None = None, in
 
 
 def document(title: str, ways: str, body: str, sheet: str) -> str:
-    """Return a page that no notebook makes: `ways` are links to other pages, `sheet` is where the style sheet is."""
+    """Return a page without a notebook. `ways` are links to other pages, and `sheet` is the style sheet's address."""
     return "\n".join(
         [
             "<!DOCTYPE html>",
@@ -61,15 +61,15 @@ def style() -> str:
 
 
 def title_of(notebook: Any, name: str) -> str:
-    """Return what a notebook's metadata calls it; its `name` where that says nothing."""
+    """Return the title in a notebook's metadata, else its `name`."""
     return str(notebook.metadata.get("title", name))
 
 
 def _ways(name: str, title: str, around: Mapping[str, str], index: str, label: str = "Pages") -> str:
-    """Return the links to the index, and to the pages before and after this one; who hears them hears the `label`."""
+    """Return the links to the index, and to the pages before and after. Screen readers announce the `label`."""
     if not around:
         return ""
-    order = [each for each in around if each != index]  # the index is in none's sequence: all pages have a link to it
+    order = [each for each in around if each != index]  # all pages link to the index anyway
     place = order.index(name) if name in order else -1
     links = [] if name == index else [f'<a href="{escape(index)}.html">All articles</a>']
     links.append(f"<span>{escape(_brief(title))}</span>")
@@ -88,7 +88,7 @@ def _brief(title: str) -> str:
 
 
 def _contents(body: str, around: Mapping[str, str]) -> str:
-    """Return links to the page's sections, by their short names: a section about another page has that page's."""
+    """Return links to the page's sections, with short names. A section about a page has that page's name."""
     named = {page: escape(_brief(title)) for page, title in around.items()}
     links = [f'<a href="#{anchor}">{named.get(anchor, name)}</a>' for anchor, name in _sections(body)]
     return f'<nav aria-label="On this page" class="contents">{"".join(links)}</nav>' if len(links) > 1 else ""
@@ -104,5 +104,5 @@ def _sections(body: str) -> Iterator[tuple[str, str]]:
 
 
 def _code(name: str) -> str:
-    notebook = f'<a href="notebooks/{escape(name)}.ipynb">The notebook that makes this page</a>'
+    notebook = f'<a href="notebooks/{escape(name)}.ipynb">{SOURCE}</a>'
     return f'<p>{notebook} · <a href="#top">Top</a></p>'

@@ -1,25 +1,25 @@
-"""Say what an experiment, an arm or a point sets, and what it runs, as a network engineer would note it."""
+"""Describe the settings and programs of an experiment, an arm or a point in a network engineer's words."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from lab.guest.task import Traffic
 from lab.report import html
-from lab.spec.task import Traffic
 from lab.units import Duration, to_plain
 
-__all__ = ["describe", "told", "traffic"]
-
 _ABBREVIATIONS = frozenset({"gro", "gso", "mss", "mtu", "tso"})
-_PLACES = {"ends": "at", "offloads": ""}  # keys of a topology file that say where, in words
-_UNTOLD = ("kind", "contents")  # the one comes first, and the other is long: it is in trial.json
-_MANY = 5  # equal workloads above which not each is named
+_PLACES = {"ends": "at", "offloads": ""}  # keys of a topology file that name a place -> words
+_UNTOLD = ("kind", "contents")  # the kind comes first, and the contents are long (they are in trial.json)
+_MANY = 5  # the most equal workloads of which each is named
 _TIMES = frozenset({"coalescing", "delay", "jitter"})
+
+_DIGITS = 20  # only numbers with fewer digits are grouped by thousands
 
 
 def describe(changes: Any) -> str:
-    """Say what an experiment, an arm or a point changes, as HTML."""
+    """Return the changes of an experiment, an arm or a point, as HTML."""
     parts = [f"{name} = {value}" for name, value in changes.sysctls.items()]
     parts += _settings({**changes.links, **changes.hosts})
     parts += [_task(box) for box in getattr(changes, "middleboxes", None) or ()]
@@ -29,13 +29,15 @@ def describe(changes: Any) -> str:
         parts += [f"HZ {variant.hz}"] if variant.hz else []
     if getattr(changes, "clock", None) == "real":
         parts.append("in real time")
+    if drawn := getattr(changes, "drawn", None):
+        parts.append(str(drawn))
     if base := getattr(changes, "relative_to", ""):
         parts.append(f"relative to {base}")
     return ", ".join(html.code(part) for part in parts)
 
 
 def traffic(workload: Traffic) -> str:
-    """Say who connects to whom, and what the workload sets, as text; of several, each by its name."""
+    """Return the workload's ends and settings as text. Each of several workloads has its name."""
     if parts := workload.parts():
         equals: dict[str, list[str]] = {}
         for part in parts:
@@ -45,25 +47,25 @@ def traffic(workload: Traffic) -> str:
     plain = dict(to_plain(workload))
     kind, *_ = (plain.pop(name, "") for name in ("kind", "client", "server", "ip", "contents"))
     if workload.writer().size is not None:
-        plain.pop("duration", None)  # it only bounds what has no size
+        plain.pop("duration", None)  # the duration only bounds workloads without a size
     said = [_setting(name, value) for name, value in plain.items() if getattr(workload, name)]
     return f"{kind.replace('_', ' ')}, {workload.client} connects to {workload.server}: {', '.join(said)}"
 
 
 def _together(names: Sequence[str]) -> str:
-    """Name all of a few; of many the first two and the last one, and how many they are."""
+    """Return a few names, or for many names the first two, the last one and their number."""
     return f"{names[0]}, {names[1]} … {names[-1]} ({len(names)})" if len(names) > _MANY else ", ".join(names)
 
 
 def told(plain: Mapping[str, Any]) -> str:
-    """Say settings in plain form as text: their kind, then key and value of each that is set."""
+    """Return settings in plain form as text: their kind, then key and value of each setting."""
     kind = [str(plain["kind"])] if "kind" in plain else []
     given = {name: value for name, value in plain.items() if name not in _UNTOLD and value not in (None, "", [], {})}
     return ", ".join([*kind, *(_setting(name, value) for name, value in given.items())])
 
 
 def _settings(fields: Mapping[str, Any]) -> Iterator[str]:
-    """Yield what is set at each place, together."""
+    """Yield the settings of each place."""
     places: dict[str, list[str]] = {}
     for where, setting in _leaves(fields):
         places.setdefault(where, []).append(setting)
@@ -91,18 +93,18 @@ def _setting(name: str, value: Any) -> str:
 
 
 def _task(task: Any) -> str:
-    """Return a middlebox as its kind, where it is, and what it does there."""
+    """Return a middlebox's kind, place and settings."""
     plain = dict(to_plain(task))
     kind, node = plain.pop("kind"), plain.pop("node")
     return f"{kind} at {node}: " + ", ".join(_setting(name, value) for name, value in plain.items())
 
 
 def _amount(value: Any) -> str:
-    """Return a quantity as it is, but a number of bytes or frames in groups of three digits; a list word by word."""
+    """Return a quantity unchanged, a number of bytes or frames in groups of three digits, and a list as words."""
     if isinstance(value, Mapping):
         return f"({told(value)})"
     if isinstance(value, list | tuple):
         return " ".join(_amount(each) if isinstance(each, Mapping) else str(each) for each in value)
     number, _, unit = str(value).partition(" ")
-    grouped = f"{int(number):,}" if number.isdecimal() and unit in ("", "B") else number
+    grouped = f"{int(number):,}" if number.isdecimal() and len(number) < _DIGITS and unit in ("", "B") else number
     return f"{grouped} {unit}".rstrip()

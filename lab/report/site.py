@@ -1,6 +1,7 @@
-"""Build what `lab report` writes: every notebook executed and rendered, with the evidence that the pages link.
+"""Build the output of `lab report`: every notebook, executed and rendered, with the evidence that pages link to.
 
-The folder can be published as it is: what a page links to is in it. The page of two kernels is built here, too.
+The folder holds the targets of all links, so it can be published unchanged. This module also builds the page of two
+kernels.
 """
 
 from __future__ import annotations
@@ -9,41 +10,44 @@ import base64
 import re
 import shutil
 import tempfile
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from lab import shipped
 from lab.errors import InputError, MachineError
 from lab.record.store import Store
-from lab.report import notebooks, page, trials
+from lab.report import html, notebooks, page, trials
 from lab.report.evidence import source_file
-from lab.report.notebooks import Compared
-
-__all__ = ["Pages", "build", "build_comparison"]
+from lab.report.told import Compared
+from lab.spec import shipped
 
 
 @dataclass(frozen=True)
 class Pages:
-    """The pages are the index and one per article."""
+    """Describes the built pages: the index, and one page per article."""
 
     index: Path
     articles: tuple[Path, ...]
 
 
-def build(results: Path, out: Path, say: Callable[[str], None]) -> Pages:
-    """Render the notebooks to `out` from the records in the store `results`, reporting progress to `say`.
+def build(results: Path, out: Path, say: Callable[[str], None], wanted: Sequence[str] = ()) -> Pages:
+    """Render the notebooks to `out` from the records in the store `results`, and return the pages.
 
-    A pack's page is made where there is a record of its claims: otherwise it has nothing to show. Pages are put in
-    place when all of them are rendered; other files in `out` stay. A claim without a record is shown as skipped.
-    Raises NotebookFailed, InputError without notebooks, MachineError for a place that cannot be written.
+    It reports progress to `say`. The pages are those of the articles `wanted` (default: all of the current directory,
+    and others with records in the store). An article of the current directory without a notebook gets a default one,
+    which is also written to the report's notebooks as a start. Pages are moved into place after all of them are
+    rendered, and other files in `out` stay. A claim without a record shows as skipped. Raises NotebookFailed,
+    InputError without notebooks, for an unknown article, without anything to show, or if a page would replace a foreign
+    file, and MachineError for a folder that cannot be written.
     """
-    found = notebooks.found()
+    found, bare = notebooks.found(), notebooks.bare()
     if notebooks.INDEX not in found:
         raise InputError("there is no notebooks/index.ipynb here, nor in the project")
-    articles = _shown(found, Store(results))
+    articles = _shown({**found, **dict.fromkeys(bare, Path.cwd() / "notebooks")}, Store(results), wanted)
+    for name in (*articles, notebooks.INDEX):
+        _check_own(out / f"{name}.html")
     try:
         out.parent.mkdir(parents=True, exist_ok=True)
         with (
@@ -51,12 +55,19 @@ def build(results: Path, out: Path, say: Callable[[str], None]) -> Pages:
             tempfile.TemporaryDirectory(prefix=".report-", dir=out.parent) as fresh,
         ):
             names = [*articles, notebooks.INDEX]
+            for name in bare.keys() & {*articles}:
+                found[name] = Path(fresh) / "notebooks" / f"{name}.ipynb"
+                notebooks.write_default(found[name], name, bare[name])
+                say(
+                    f"{name} has no notebook: its page is made of a default one, {out / 'notebooks' / found[name].name}"
+                )
             say(f"rendering {', '.join(found[name].name for name in names)}")
-            executed = notebooks.execute([found[name] for name in names], results, out, say)
+            executed = notebooks.execute([found[name] for name in names], results, say, articles=articles)
             around = {name: page.title_of(notebook, name) for name, notebook in zip(names, executed, strict=True)}
             for name, notebook in zip(names, executed, strict=True):
                 _write(notebook, name, around, Path(fresh))
-                _copy(found[name], Path(fresh) / "notebooks" / f"{name}.ipynb")
+                if name not in bare:
+                    _copy(found[name], Path(fresh) / "notebooks" / f"{name}.ipynb")
             _add_evidence(Path(fresh), Store(results), say)
             _put(Path(fresh), out)
     except OSError as error:
@@ -65,10 +76,10 @@ def build(results: Path, out: Path, say: Callable[[str], None]) -> Pages:
 
 
 def build_comparison(results: Path, compared: Compared, out: Path, say: Callable[[str], None]) -> None:
-    """Build the page of two kernels, in the file `out`. Raises as `build` does."""
+    """Build the page of two kernels in the file `out`. Raises the errors of `build`."""
     source = notebooks.kernels()
     say(f"rendering {source.name}")
-    (executed,) = notebooks.execute([source], results, out.parent, say, compared)
+    (executed,) = notebooks.execute([source], results, say, compared)
     try:
         out.parent.mkdir(parents=True, exist_ok=True)
         out.write_text(page.render(executed, notebooks.KERNELS), encoding="utf-8")
@@ -76,15 +87,32 @@ def build_comparison(results: Path, compared: Compared, out: Path, say: Callable
         raise MachineError(f"the page cannot be written to {out}: {error.strerror or error}") from error
 
 
-def _shown(found: Mapping[str, Path], store: Store) -> list[str]:
-    """Return the articles to make pages of: of packs only those that the store has records of, after all others."""
-    own, run = {root / "notebooks" for root in shipped.roots()}, store.articles()
-    wanted = (name for name in found if name != notebooks.INDEX and (found[name].parent in own or name in run))
-    return sorted(wanted, key=lambda name: (found[name].parent not in own, name))
+def _check_own(file: Path) -> None:
+    """Raise InputError for a file that is not a page of a report."""
+    try:
+        is_own = page.SOURCE in file.read_text(encoding="utf-8", errors="replace")
+    except (FileNotFoundError, NotADirectoryError):
+        return
+    if not is_own:
+        raise InputError(f"{file} is not a page of a report: choose a different folder, or remove the file")
+
+
+def _shown(found: Mapping[str, Path], store: Store, wanted: Sequence[str]) -> list[str]:
+    """Return the articles for which to make pages, those of packs last. Raises InputError."""
+    known = {name: path for name, path in found.items() if name != notebooks.INDEX}
+    for name in wanted:
+        if name not in known:
+            raise InputError(f"no article is called '{name}' here: use one of {html.listed(sorted(known))}")
+    here, run = Path.cwd() / "experiments", store.articles()
+    names = wanted or [name for name in known if (here / name).is_dir() or name in run]
+    if not names:
+        raise InputError(f"{store.root} has no records, and there is no article here: `lab run` makes records")
+    own = {root / "notebooks" for root in shipped.roots()} | {Path.cwd() / "notebooks"}
+    return sorted({*names}, key=lambda name: (not {known[name], known[name].parent} & own, name))
 
 
 def _write(notebook: Any, name: str, around: dict[str, str], folder: Path) -> None:
-    """Write a page, and its figures as PNG next to it."""
+    """Write a page, and its figures as PNG beside it."""
     (folder / f"{name}.html").write_text(page.render(notebook, name, around, notebooks.INDEX), encoding="utf-8")
     figures = folder / "figures"
     figures.mkdir(exist_ok=True)
@@ -113,7 +141,7 @@ def _add_evidence(folder: Path, store: Store, say: Callable[[str], None]) -> Non
 
 
 def _linked(texts: Iterable[str], address: re.Pattern[str]) -> list[str]:
-    """Return what the pattern finds in links, each once, in order."""
+    """Return the pattern's matches in links, each once, in order."""
     links = (link for text in texts for link in re.findall(r'href="([^"]+)"', text))
     return list(dict.fromkeys(found[1] for link in links if (found := address.match(link))))
 
@@ -124,7 +152,7 @@ def _copy(source: Path, target: Path) -> None:
 
 
 def _put(fresh: Path, out: Path) -> None:
-    """Move every file to its place in `out`, replacing each one atomically."""
+    """Move every file to its place in `out`, and replace each file atomically."""
     for source in sorted(path for path in fresh.rglob("*") if path.is_file()):
         target = out / source.relative_to(fresh)
         target.parent.mkdir(parents=True, exist_ok=True)

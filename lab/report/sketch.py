@@ -1,4 +1,4 @@
-"""Draw a network as text for a terminal: a tree from one host on. `lab.report.diagram` draws the same as SVG."""
+"""Draw a network as text for a terminal: a tree from one host. `lab.report.diagram` draws the same as SVG."""
 
 from __future__ import annotations
 
@@ -11,13 +11,11 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
     from rich.tree import Tree
 
-__all__ = ["sketch"]
-
 
 def sketch(network: Mapping[str, Any], start: str) -> RenderableType:
-    """Return the tree of links from `start` on; then one for each part that no link leads to.
+    """Return the tree of links from `start`, then a tree for each unconnected part.
 
-    A link is shown once, from the node that is nearer to `start`: `→` is away from it.
+    Each link appears once, at the node nearer to `start`; `→` points away from `start`.
     """
     from rich.console import Group
     from rich.tree import Tree
@@ -55,7 +53,7 @@ def _node(network: Mapping[str, Any], name: str) -> RenderableType:
 
 
 def _link(network: Mapping[str, Any], link: Mapping[str, Any], near: str, other: str, again: bool) -> RenderableType:
-    """Return the link's name, each direction, and the node that it leads to."""
+    """Return the link's name, both directions, and the node at its other end."""
     from rich.console import Group
     from rich.table import Table
     from rich.text import Text

@@ -1,31 +1,32 @@
-"""Limit how long a cell of a notebook computes: an extension of IPython, for the kernels that execute notebooks.
+"""Limit the CPU time of a notebook's cells, as an extension of IPython for the kernels that execute notebooks.
 
-What counts is the processor's time that the notebook's own process takes, not the clock on the wall: a cell that waits,
-be it for a processor on a busy machine, for a disk, or for trials that it has started, does no harm.
+The limit counts the CPU time of the notebook's own process, not wall-clock time. A cell may wait for a processor on a
+busy machine, for a disk, or for trials that it has started.
 """
 
 from __future__ import annotations
 
-import os
 import signal
 from typing import Any
 
-__all__ = ["SECONDS", "ComputesTooLong", "load_ipython_extension"]
+from lab.report.told import told
 
-SECONDS = "LAB_CELL_SECONDS"  # tells the process how long a cell may compute
-_AGAIN = 5.0  # seconds of the processor's time after which a cell is told again, should it go on
+_AGAIN = 5.0  # seconds of CPU time after which the error is raised again, if the cell continues
 
 
 class ComputesTooLong(BaseException):
-    """A cell has computed for longer than it may. No `except Exception` of its own takes it for something else."""
+    """Raised if a cell computes for longer than its limit. The cell's own `except Exception` does not catch it."""
 
 
 def load_ipython_extension(shell: Any) -> None:
-    """Have every cell of this shell end with ComputesTooLong when its time is over."""
-    seconds = float(os.environ[SECONDS])
+    """Make every cell of this shell raise ComputesTooLong at its limit. Without a limit, do nothing."""
+    there = told()
+    if there is None:
+        return
+    seconds = there.seconds
 
     def over(*_: object) -> None:
-        raise ComputesTooLong(f"it has computed for more than {seconds:g} s")
+        raise ComputesTooLong(f"the cell computed for more than {seconds:g} s")
 
     signal.signal(signal.SIGPROF, over)
     shell.events.register("pre_run_cell", lambda *_: signal.setitimer(signal.ITIMER_PROF, seconds, _AGAIN))

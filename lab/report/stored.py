@@ -1,8 +1,7 @@
-"""Reduce an executed notebook to what is stored with it, so that it can be read where nothing runs.
+"""Reduce an executed notebook to the outputs to store with it, so that people can read it without running it.
 
-What is stored is the same wherever it is made from the same records: no path, no time, no progress, no link into a
-store that is not there. Pictures are PNG of few colours, which every viewer of notebooks shows; the rest is HTML and
-text.
+Stored outputs depend only on the records. They have no path, no time, no progress, and no link into a store. Pictures
+are PNG with few colours, which every viewer of notebooks shows. The rest is HTML and text.
 """
 
 from __future__ import annotations
@@ -16,18 +15,16 @@ from collections.abc import Iterable
 from html import unescape
 from typing import Any
 
-__all__ = ["ANSWER", "digest", "made_of", "reduced"]
-
-ANSWER = "application/vnd.replab.answer+json"  # the form of a student's answer in a cell's output
-_MADE_OF = "replab"  # the key of a notebook's metadata that says what its outputs were made of
-_COLOURS = 48  # of a stored picture: lines, labels and their smooth edges
-_SAID = re.compile(r'(?:aria-label|alt)="([^"]*)"')  # what a picture is for who does not see it
-_MADE = re.compile(r"(after the fact), on 20\d\d-\d\d-\d\d")  # when a store's predictions were made
+ANSWER = "application/vnd.replab.answer+json"  # the type of a student's answer in a cell's output
+_MADE_OF = "replab"  # the key of a notebook's metadata with the digest of its outputs' inputs
+_COLOURS = 48  # colours of a stored picture, for lines, labels and their smooth edges
+_SAID = re.compile(r'(?:aria-label|alt)="([^"]*)"')  # a picture's alternative text
+_MADE = re.compile(r"(after the fact), on 20\d\d-\d\d-\d\d")  # the date of a store's predictions
 _LOCAL = re.compile(r'<a\b[^>]*href="(?!https?://|#|captures/)[^"]*"[^>]*>(.*?)</a>', re.DOTALL)
 
 
 def reduced(notebook: Any, digest: str) -> Any:
-    """Return the executed notebook with what is to be stored of its outputs, made of what `digest` says."""
+    """Return the executed notebook with the outputs to store. `digest` identifies their inputs."""
     for number, cell in enumerate((cell for cell in notebook.cells if cell.cell_type == "code"), 1):
         cell.execution_count = number
         cell.metadata.pop("execution", None)
@@ -38,18 +35,18 @@ def reduced(notebook: Any, digest: str) -> Any:
 
 
 def made_of(notebook: Any) -> str:
-    """Return what the stored outputs were made of; "" where none are stored."""
+    """Return the digest of the stored outputs' inputs, or "" without stored outputs."""
     return str(notebook.metadata.get(_MADE_OF, {}).get("made_of", ""))
 
 
 def digest(notebook: Any, sources: Iterable[str]) -> str:
-    """Return the hash of what decides the outputs: the code of the cells, and the `sources` that they speak of."""
+    """Return the hash of the outputs' inputs: the code of the cells, and the `sources` of their claims."""
     code = [cell.source for cell in notebook.cells if cell.cell_type == "code"]
     return hashlib.sha256(json.dumps([code, sorted(sources)]).encode()).hexdigest()
 
 
 def _stays(output: Any) -> bool:
-    """Return whether an output says what was found: no remark, no progress."""
+    """Return whether an output is a result, not a remark or progress."""
     return output.output_type in ("execute_result", "display_data") and not output.metadata.get("progress")
 
 

@@ -1,4 +1,4 @@
-"""Sum claims up in one table that can be read alone: quantity, tolerance, figures, verdict, reason and evidence."""
+"""Sum up claims in one self-contained table: quantity, tolerance, figures, verdict, reason and evidence."""
 
 from __future__ import annotations
 
@@ -10,14 +10,12 @@ from lab.report.claim import Claim, quantity
 from lab.report.html import Html
 from lab.report.tested import TestedCase
 
-__all__ = ["summary"]
-
 _HEAD = ("Claim", "Claimed", "Predicted", "Measured", "Model error", "Verdict", "Why")
-_MANY = 6  # rows of a claim; the others are in its section
+_MANY = 6  # the most rows of a claim; the others are in its section
 
 
 def summary(claims: Iterable[Claim]) -> Html:
-    """Return the table: a row for each case that counts, and one, indented, for each that explains."""
+    """Return the table, with a row for each case that counts, and an indented row for each witness."""
     return Html(html.rowed(_HEAD, (row for claim in claims for row in _rows(claim)), "verdicts"))
 
 
@@ -45,13 +43,13 @@ def _rows(claim: Claim) -> Iterator[str]:
 
 
 def _title(claim: Claim) -> str:
-    """Return the sentence, and the way to run it again."""
+    """Return the sentence, and the command that runs it again."""
     link = f'<a href="#{escape(claim.name)}">{html.prose(claim.judged.declared.claim)}</a>'
     return f'{link}<div class="about">{evidence.again(claim.id)} · {evidence.source(claim)}</div>'
 
 
 def _about(claim: Claim, each: TestedCase) -> str:
-    """Return what is measured, how far it may be off, and where the packets are."""
+    """Return the measured quantity, the tolerance, and the links to the packets."""
     said = [quantity(each.case.metric)]
     if each.result.counts:
         said.append(html.allowed(each.case.tolerance))

@@ -1,4 +1,4 @@
-"""Count verdicts, and find the prediction that is furthest off."""
+"""Count verdicts, and find the prediction with the largest error."""
 
 from __future__ import annotations
 
@@ -9,17 +9,15 @@ from lab.report import html
 from lab.report.claim import Claim
 from lab.verdict import Kind, Result
 
-__all__ = ["tally", "tested", "worst"]
-
 
 def tally(claims: Iterable[Claim]) -> list[tuple[Kind, int]]:
-    """Return how many claims have each verdict, in the order of verdicts, without those that none has."""
+    """Return how many claims have each verdict, in the order of verdicts, without zeros."""
     kinds = [claim.verdict.kind for claim in claims]
     return [(kind, kinds.count(kind)) for kind in get_args(Kind) if kind in kinds]
 
 
 def tested(claims: Iterable[Claim]) -> Iterator[tuple[Claim, Result]]:
-    """Yield the results that hold a prediction to account: on every arm, in virtual time."""
+    """Yield the results that test a prediction, of every arm, in virtual time."""
     for claim in claims:
         for result in claim.results:
             if result.accuracy and result.predicted and result.measured:
@@ -29,11 +27,12 @@ def tested(claims: Iterable[Claim]) -> Iterator[tuple[Claim, Result]]:
 def worst(claims: Iterable[Claim]) -> Result | None:
     """Return the result with the largest error of a prediction.
 
-    One that is further off than it may be comes before all others. A prediction of zero has no error in percent that
-    others could be compared with, and what a bound leaves room for is no error.
+    A prediction that misses its accuracy comes before all others, and an undecided one next. A prediction of zero has
+    no comparable error in per cent, and a figure within a predicted bound is not an error.
     """
     found = (result for _, result in tested(claims))
-    return max(found, key=lambda result: (result.model_is_off, _error(result)), default=None)
+    order = ("holds", "undecided", "off")
+    return max(found, key=lambda result: (order.index(result.standing or "holds"), _error(result)), default=None)
 
 
 def _error(result: Result) -> float:

@@ -1,4 +1,4 @@
-"""Join a judged claim with its cases and its records, for figures and pages to draw from."""
+"""Join a judged claim with its cases and its records, for figures and pages."""
 
 from __future__ import annotations
 
@@ -8,27 +8,25 @@ from functools import cached_property
 from html import escape
 from typing import Self
 
-from lab import outputs
-from lab.errors import LabError
+from lab.errors import InputError, LabError
+from lab.guest import outputs
 from lab.model import Scenario
 from lab.record.record import TRIAL_FILE, Record
-from lab.report.html import typeset
-from lab.report.traffic import Traffic, traffic_of
+from lab.report.html import listed, typeset
+from lab.report.traffic import DrawnTraffic, traffic_of
 from lab.spec.case import Case, CaseKey
 from lab.units import Value
 from lab.verdict import Result, Verdict
 from lab.verdict.judged import JudgedClaim, scenario_of
 
-__all__ = ["NotRun", "TestedCase", "TestedClaim"]
-
 
 class NotRun(LabError):
-    """There is no record of what a figure should show."""
+    """Raised if there is no record for a figure."""
 
 
 @dataclass(frozen=True)
 class TestedCase:
-    """A tested case is one case, its result and the record of its (first) trial; None when it was not run."""
+    """Holds one case, its result, and the record of its first trial (None if it was not run)."""
 
     case: Case
     result: Result
@@ -36,12 +34,12 @@ class TestedCase:
 
     @property
     def label(self) -> str:
-        """Return what to call the case in a figure."""
+        """Return the case's name in a figure."""
         return f"{self.case.title} at {typeset(self.case.point)}" if self.case.point else self.case.title
 
     @property
     def name(self) -> str:
-        """Return what an experiment and a notebook call the case."""
+        """Return the case's name in experiments and notebooks."""
         return f"{self.case.arm} at {self.case.point}" if self.case.point else self.case.arm
 
     @property
@@ -51,20 +49,20 @@ class TestedCase:
 
     @property
     def whose(self) -> str:
-        """Return what to call the claim's figure in a drawing: the article's, say, or implied by what it says."""
+        """Return the source of the claim's figure for a drawing: the article, or implied."""
         return self.result.claimed.whose if self.result.claimed else ""
 
     @property
     def capture(self) -> str:
-        """Return the name of its capture, the sender's or else the receiver's; "" where it has none."""
+        """Return the name of the sender's capture, else the receiver's, else ""."""
         outs = self.record.outputs if self.record else {}
         return next((name for node in self.case.path for name in outputs.captures(outs, node)), "")
 
     @cached_property
-    def traffic(self) -> Traffic:
-        """Read the case's capture, the sender's or else the receiver's, once.
+    def traffic(self) -> DrawnTraffic:
+        """Return the data of the sender's capture, else of the receiver's.
 
-        Raises NotRun when there is no record, MetricError when it lacks a capture with a connection.
+        Raises NotRun if there is no record, MetricError if it has no capture with a connection.
         """
         if self.record is None:
             raise NotRun(f"{self.label} was not run")
@@ -74,10 +72,10 @@ class TestedCase:
 
 @dataclass(frozen=True, repr=False)
 class TestedClaim:
-    """A tested claim is a judged claim, case by case."""
+    """Holds a judged claim, case by case."""
 
     judged: JudgedClaim
-    in_report: bool  # whether a page of a report shows the claim: then links stay in its folder
+    in_report: bool  # whether a page of a report shows the claim, so that links stay within the report's folder
 
     @property
     def id(self) -> str:
@@ -101,7 +99,7 @@ class TestedClaim:
 
     @property
     def passed(self) -> bool:
-        """Return whether the verdict is the expected one, and every prediction as accurate as declared."""
+        """Return whether the verdict is the expected one, and every prediction is as accurate as declared."""
         return self.judged.passed
 
     @property
@@ -111,11 +109,24 @@ class TestedClaim:
 
     @property
     def records(self) -> tuple[Record, ...]:
-        """Return the records that the results rest on."""
+        """Return the records of the results."""
         return self.judged.records
 
+    def has(self, arm: str | None = None, point: str | None = None) -> bool:
+        """Return whether it has a case with that arm and that point."""
+        return any(arm in (None, case.arm) and point in (None, case.point) for case in self.judged.cases)
+
     def only(self, arm: str | None = None, point: str | None = None) -> Self:
-        """Return this claim with the results of that arm, of that point, or both."""
+        """Return this claim with only the results of that arm, that point, or both.
+
+        Raises InputError with the possible names if there is no such arm or point.
+        """
+        for what, name, known in (
+            ("arm", arm, [case.arm for case in self.judged.cases]),
+            ("point", point, [case.point for case in self.judged.cases if case.point]),
+        ):
+            if name is not None and name not in known:
+                raise InputError(f"{self.id} has no {what} '{name}': it has {listed(known)}")
         kept = [
             (case, result)
             for case, result in zip(self.judged.cases, self.results, strict=True)
@@ -140,7 +151,7 @@ class TestedClaim:
                 first[which] = record
 
         def record_of(result: Result) -> Record | None:
-            """Return a record of the case's own: its trials may include those of the arm that it is relative to."""
+            """Return a record of the case itself: its trials may include those of the arm that it is relative to."""
             return next((first[result.key, trial] for trial in result.trials if (result.key, trial) in first), None)
 
         pairs = zip(self.judged.cases, self.results, strict=True)
@@ -150,7 +161,7 @@ class TestedClaim:
     def run(self) -> tuple[TestedCase, ...]:
         """Return the cases that have a record.
 
-        Raises NotRun when there is none.
+        Raises NotRun if none has one.
         """
         having = tuple(each for each in self.tested if each.record)
         if not having:
@@ -158,9 +169,9 @@ class TestedClaim:
         return having
 
     def arms(self, *names: str) -> tuple[TestedCase, ...]:
-        """Return the cases of the named arms, or of all if none is named, that have a record.
+        """Return the cases of the named arms (default: all) that have a record.
 
-        Raises NotRun when there is none.
+        Raises NotRun if none has one.
         """
         having = tuple(each for each in self.run if not names or {each.case.arm, each.name} & {*names})
         if not having:
@@ -168,16 +179,16 @@ class TestedClaim:
         return having
 
     def scenario_of(self, tested: TestedCase) -> Scenario:
-        """Return what the case's prediction is about."""
+        """Return the scenario of the case's prediction."""
         kernel = tested.record.trial.kernel if tested.record else self.judged.kernel
         return scenario_of(tested.case, kernel)
 
     def folder_of(self, record: Record) -> str:
-        """Return where the trial's page and files are; where no report is written, the record itself."""
+        """Return the folder of the trial's page and files in a report, or of the record itself outside a report."""
         return f"trials/{record.address}/" if self.in_report else f"{os.path.relpath(record.folder.resolve())}/"
 
     def trial_link(self, record: Record, text: str = "") -> str:
-        """Return a link to the trial, called `text`, or by the first digits of its address."""
+        """Return a link to the trial with the given `text`. Default: the first digits of its address."""
         target = self.folder_of(record) + ("index.html" if self.in_report else TRIAL_FILE)
         kind = "" if text else ' class="trial"'
         return f'<a{kind} href="{escape(target)}" title="{record.address}">{text or record.address[:12]}</a>'

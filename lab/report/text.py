@@ -1,6 +1,6 @@
 """Print claims in a terminal: one block per claim, in 80 columns.
 
-What draws them takes long to import, so it is imported only when one is drawn.
+The library that draws them takes long to import, so it is imported only if a claim is drawn.
 """
 
 from __future__ import annotations
@@ -18,8 +18,6 @@ from lab.verdict import ClaimResult, Kind, Result
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-__all__ = ["COLOURS", "block", "blocks", "marked", "measured", "plain", "remarks", "unmarked"]
-
 COLOURS: Mapping[Kind, str] = {
     "reproduced": "green",
     "partly": "bright_yellow",
@@ -30,12 +28,13 @@ COLOURS: Mapping[Kind, str] = {
     "skipped": "magenta",
 }
 _COLUMNS = 80
-_INLINE = re.compile(r"</?(?:a|code|em|q|small|span|strong)\b[^>]*>")  # what else is marked stands apart
+_MARKS = {"off": " !", "undecided": " ?"}  # of a prediction
+_INLINE = re.compile(r"</?(?:a|code|em|q|small|span|strong)\b[^>]*>")  # other tags separate words
 _IMPLIED = "(in brackets: not the article's figure, but one that it implies)"
 
 
 def block(claim: ClaimResult) -> RenderableType:
-    """Return a claim's verdict, part by part, its figures arm by arm, and what the predicted ones rest on."""
+    """Return a claim's verdict part by part, its figures arm by arm, and the basis of the predictions."""
     from rich.console import Group
     from rich.table import Table
     from rich.text import Text
@@ -59,7 +58,7 @@ def block(claim: ClaimResult) -> RenderableType:
 
 
 def marked(said: str, style: str = "") -> RenderableType:
-    """Return text with the `code` in it set apart."""
+    """Return text with its `code` in a different colour."""
     from rich.text import Text
 
     parts = re.split(r"`([^`]+)`", said)
@@ -67,7 +66,7 @@ def marked(said: str, style: str = "") -> RenderableType:
 
 
 def unmarked(page: str) -> str:
-    """Return what a piece of a page says, without its marks."""
+    """Return the text of a piece of a page, without tags."""
     text = _INLINE.sub("", page.replace("<q>", "“").replace("</q>", "”"))
     return " ".join(unescape(re.sub(r"<[^>]*>", " ", text)).split())
 
@@ -80,13 +79,15 @@ def blocks(claims: Iterable[ClaimResult]) -> RenderableType:
 
 
 def remarks(claim: ClaimResult) -> Iterable[str]:
-    """Yield what the verdict does not say: predictions further off than they may be, causes that fail."""
-    for result in claim.model_is_off:
-        name = f"{result.arm} at {result.point}" if result.point else result.arm
-        yield (
-            f"{claim.claim}, {name}: the model is off, {foreseen(result)} predicted, "
-            f"{figure(result.measured)} measured; declared accuracy: {result.accuracy}"
-        )
+    """Yield remarks beside the verdict: predictions that miss their accuracy, and causes that fail."""
+    for result in claim.results:
+        if result.standing in ("off", "undecided"):
+            name = f"{result.arm} at {result.point}" if result.point else result.arm
+            spread = f" ({within})" if (within := interval(result.measured)) else ""
+            yield (
+                f"{claim.claim}, {name}: the model is {result.standing}, {foreseen(result)} predicted, "
+                f"{figure(result.measured)} measured{spread}; declared accuracy: {result.accuracy}"
+            )
     for result in claim.results:
         if result.explains and result.explains.grade != "consistent" and result.bears_out is False:
             grade, against = result.explains.grade, f"{figure(result.measured)} measured, {_claimed(result)} claimed"
@@ -94,7 +95,7 @@ def remarks(claim: ClaimResult) -> Iterable[str]:
 
 
 def plain(what: RenderableType) -> str:
-    """Return the text as a terminal of 80 columns without colours shows it."""
+    """Return the text for a terminal of 80 columns without colours."""
     from rich.console import Console
 
     console = Console(
@@ -111,19 +112,19 @@ def plain(what: RenderableType) -> str:
 
 
 def measured(result: Result) -> str:
-    """Return what was measured and, on lines of their own, its interval and the interval's coverage."""
+    """Return the measured figure and, on separate lines, its interval and the interval's coverage."""
     return "\n".join(filter(None, [figure(result.measured), interval(result.measured).replace(" (", "\n(")]))
 
 
 def _row(result: Result) -> tuple[str, ...]:
     name = f"{result.arm} {result.point}".strip()
-    mark = " !" if result.model_is_off else ""
+    mark = _MARKS.get(result.standing or "holds", "")
     figures = _claimed(result), foreseen(result), measured(result)
     return name, *figures, counted(result), unescape(off_by(result)).replace(DASH, "") + mark
 
 
 def _claimed(result: Result) -> str:
-    """Return the claim's figure with the sign of a bound, in brackets where the article only implies it."""
+    """Return the claim's figure with the sign of a bound, in brackets if the article only implies it."""
     said = result.bound + figure(result.claimed.value) if result.claimed else figure(None)
     return f"({said})" if result.implied else said
 
@@ -133,14 +134,15 @@ def _percent(ratio: float | None) -> str:
 
 
 def _gaps(claim: ClaimResult) -> Iterable[str]:
-    """Yield why a figure is not measured, not predicted, or not before its trial, and for which arms and points."""
+    """Yield why a figure is not measured, not predicted, or predicted after its trial, with the arms and points."""
     names: dict[str, list[str]] = {}
     for result in claim.results:
-        spoilt = result.verdict if result.verdict and result.verdict.kind in ("invalid", "skipped") else None
+        failed = result.verdict if result.verdict and result.verdict.kind in ("invalid", "skipped") else None
         for what, why in (
-            (spoilt.kind if spoilt else "", spoilt.reason if spoilt else ""),
+            (failed.kind if failed else "", failed.reason if failed else ""),
             ("not predicted", result.why_not_predicted),
             ("no law", result.why_no_law),
+            ("predicted again: the kept figure differs from the model's", result.instead),
         ):
             if why:
                 names.setdefault(f"{what}: {why}", []).append(f"{result.arm} {result.point}".strip())
@@ -152,5 +154,7 @@ def _gaps(claim: ClaimResult) -> Iterable[str]:
 
 
 def _bases(claim: ClaimResult) -> Iterable[str]:
-    """Yield the kind of each prediction, and what it rests on; once for arms whose predictions differ by a number."""
-    yield from dict.fromkeys(f"{each.name}, {each.kind}: {each.basis}" for each in claim.predictions)
+    """Yield the kind and basis of each prediction, once for arms whose predictions differ only in a number."""
+    worth = {name: f"; skill {skill:.2f} over one figure for all arms" for name, skill in claim.skills.items()}
+    for each in dict.fromkeys(f"{each.name}, {each.kind}: {each.basis}" for each in claim.predictions):
+        yield each + worth.get(each.partition(",")[0], "")

@@ -1,4 +1,4 @@
-"""Reduce a capture or tcp_info samples to what a figure needs: a few hundred numbers out of a million packets."""
+"""Reduce a capture or tcp_info samples to the data of a figure: a few hundred numbers from a million packets."""
 
 from __future__ import annotations
 
@@ -12,19 +12,17 @@ import numpy.typing as npt
 from lab.metric import Connection, MetricError, connection_of, header_lengths, tcp_info_of
 from lab.record.record import Record
 
-__all__ = ["BIN", "TICK", "Series", "Traffic", "goodput_of_samples", "traffic_of"]
-
-Numbers: TypeAlias = npt.NDArray[Any]
+_Numbers: TypeAlias = npt.NDArray[Any]
 
 BIN, TICK = 0.1, 0.01  # seconds: a bin of goodput, a tick of the IO graph
 
 
 @dataclass(frozen=True)
 class Series:
-    """A series holds values over time, in seconds since the first data segment. Bins are named by their start."""
+    """Holds values over time, in seconds since the first data segment. A bin's time is its start."""
 
-    time: Numbers
-    value: Numbers
+    time: _Numbers
+    value: _Numbers
 
     def between(self, start: float, end: float) -> Series:
         """Return the part from `start` to `end`."""
@@ -32,7 +30,7 @@ class Series:
         return Series(self.time[inside], self.value[inside])
 
     def means(self, bins: int) -> Series:
-        """Return the means over `bins` bins each; a rest of less than half as many belongs to the last one."""
+        """Return the means over `bins` bins each. A rest of less than half of that belongs to the last mean."""
         if not len(self.time):
             return self
         starts = np.arange(0, max(1, len(self.time) - bins // 2 + 1), bins)
@@ -41,8 +39,8 @@ class Series:
 
 
 @dataclass(frozen=True)
-class Traffic:
-    """Traffic is what one bulk connection carried over time."""
+class DrawnTraffic:
+    """Holds the traffic of one bulk connection over time."""
 
     goodput: Series  # in bit/s
     rwnd: Series  # in bytes, the largest per tick
@@ -54,15 +52,15 @@ class Traffic:
     retransmitted: int
 
 
-def traffic_of(record: Record, node: str = "sender") -> Traffic:
-    """Read the capture of `node`.
+def traffic_of(record: Record, node: str = "sender") -> DrawnTraffic:
+    """Return the traffic in the capture of `node`.
 
-    Raises MetricError, RecordError when there is none with a connection in it.
+    Raises MetricError or RecordError if there is no capture with a connection.
     """
     connection = connection_of(record, node)
     start, lengths = connection.start_ns, header_lengths(connection)
     ticks, data, acks = connection.packets_per_tick(round(TICK * 1e9))
-    return Traffic(
+    return DrawnTraffic(
         goodput=_goodput(connection),
         rwnd=_peaks((part.back.time_ns - start, part.back.window) for part in connection.parts()),
         inflight=_peaks((part.forward.time_ns - start, part.inflight) for part in connection.parts()),
@@ -75,15 +73,15 @@ def traffic_of(record: Record, node: str = "sender") -> Traffic:
 
 
 def goodput_of_samples(record: Record, node: str = "sender") -> Series:
-    """Return goodput in bit/s in bins, by the kernel's own count of acknowledged bytes, where nothing was captured.
+    """Return goodput in bit/s in bins, from the kernel's own count of acknowledged bytes. It needs no capture.
 
-    Raises MetricError when no byte was acknowledged, or the transfer is shorter than a bin.
+    Raises MetricError if no byte was acknowledged, or the transfer is shorter than a bin.
     """
     samples = tcp_info_of(record, node)
     time, acked = samples.time_ns, samples["bytes_acked"].astype(np.int64)
     sending = np.flatnonzero(np.diff(acked))
     if not len(sending):
-        raise MetricError(f"the tcp_info samples of '{node}' saw no byte acknowledged")
+        raise MetricError(f"the tcp_info samples of '{node}' have no acknowledged bytes")
     start, end = int(time[sending[0]]), int(time[sending[-1] + 1])
     edges = np.arange(start, end + 1, round(BIN * 1e9))
     if len(edges) < 2:
@@ -92,24 +90,24 @@ def goodput_of_samples(record: Record, node: str = "sender") -> Series:
 
 
 def _goodput(connection: Connection) -> Series:
-    """Return the goodput of whole bins only: the last bin ends with the transfer, not with the bin."""
+    """Return the goodput of complete bins only. The transfer usually ends within a bin."""
     time, goodput = connection.goodput_over_time(round(BIN * 1e9))
     acked = connection.acked_ns
     whole = time + BIN <= (acked[1] - connection.start_ns) / 1e9 if acked else time < 0
     return Series(time[whole], goodput[whole])
 
 
-def _peaks(parts: Iterable[tuple[Numbers, Numbers]]) -> Series:
-    """Return the largest value of every tick that has any, of parts that follow one another in time."""
+def _peaks(parts: Iterable[tuple[_Numbers, _Numbers]]) -> Series:
+    """Return the largest value of every tick with values, over parts in order of time."""
     found = [_peaks_of(time_ns // round(TICK * 1e9), value) for time_ns, value in parts if len(time_ns)]
     if not found:
         return Series(np.zeros(0), np.zeros(0))
     tick, peak = _peaks_of(
         *(np.concatenate(each) for each in zip(*found, strict=True))
-    )  # of those that two parts share
+    )  # for ticks that two parts share
     return Series(tick * TICK, peak)
 
 
-def _peaks_of(tick: Numbers, value: Numbers) -> tuple[Numbers, Numbers]:
+def _peaks_of(tick: _Numbers, value: _Numbers) -> tuple[_Numbers, _Numbers]:
     starts = np.flatnonzero(np.diff(tick, prepend=tick[0] - 1))
     return tick[starts], np.maximum.reduceat(value, starts)

@@ -1,4 +1,4 @@
-"""Write a page for each trial of a report: what went in, what came out, and files to open in other programs."""
+"""Write a page for each trial of a report: its inputs, its outputs, and files for other programs."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from mmap import ACCESS_READ, mmap
 from os import sched_getaffinity
 from pathlib import Path
 
-from lab import outputs
 from lab.errors import LabError
+from lab.guest import outputs
 from lab.metric.pcap import beginning
 from lab.record.record import Record
 from lab.report import html, page
@@ -25,10 +25,8 @@ from lab.report.evidence import again, copy_of
 from lab.report.flow import flow_of
 from lab.report.settings import told
 
-__all__ = ["write"]
-
-_PACKETS, _HEADERS = 5_000, 128  # what of a capture is copied: so many packets, and so many bytes of each
-_LEVEL = 6  # of compression: 9 takes three times as long for a few per cent
+_PACKETS, _HEADERS = 5_000, 128  # the copied part of a capture: packets, and bytes of each
+_LEVEL = 6  # of compression: level 9 takes three times as long to save a few per cent
 _COPIED = 200_000  # bytes: a longer output is only named
 _BINARY = (".pcap", ".bin", ".gz")
 
@@ -43,7 +41,7 @@ def write(records: Iterable[Record], folder: Path) -> None:
 
 
 def _write(folder: Path, source: Path) -> None:
-    with Record(source).unpacked() as whole:  # it goes with this page: `path` would keep all until the process ends
+    with Record(source).unpacked() as whole:  # removed after this page, unlike `path`
         _written(folder, Record(whole))
 
 
@@ -56,13 +54,13 @@ def _written(folder: Path, record: Record) -> None:
         if outputs.captures([name]):
             (place / copy_of(name)).write_bytes(gzip.compress(_beginning(record.path(name)), _LEVEL, mtime=0))
         elif not name.endswith(_BINARY) and output.bytes <= _COPIED:
-            (place / name).parent.mkdir(parents=True, exist_ok=True)  # each of several flows has a folder of outputs
+            (place / name).parent.mkdir(parents=True, exist_ok=True)  # each of several flows has its own folder
             shutil.copyfile(record.path(name), place / name)
     (place / "index.html").write_text(_page(record, place), encoding="utf-8")
 
 
 def _beginning(capture: Path) -> bytes:
-    """Return what of a capture is copied, without reading the rest of it."""
+    """Return the part of a capture to copy, without reading the rest."""
     with capture.open("rb") as file:
         if not capture.stat().st_size:
             return b""
@@ -132,14 +130,14 @@ def _inputs(record: Record) -> Iterator[str]:
         ["Experiment", f"<code>{trial.source_sha256}</code> (SHA-256 of what its file means)"],
     ]
     yield html.table(["Part", "What the trial is made of"], rows, "bed")
-    start = trial.network["nodes"][0]["name"]
-    yield html.scrolled(diagram(trial.network, start), "Topology")
+    network = record.network
+    yield html.scrolled(diagram(network, network["nodes"][0]["name"]), "Topology")
     yield "<p>A network like it, made by hand:</p>"
     try:
         wires = record.json(outputs.QDISCS_BEFORE)
     except LabError:
         wires = []
-    yield f'<pre tabindex="0">{escape(commands(trial.network, wires))}</pre>'
+    yield f'<pre tabindex="0">{escape(commands(network, wires))}</pre>'
     yield '<p>All inputs: <a href="trial.json">trial.json</a></p>'
 
 
@@ -161,7 +159,7 @@ def _environment(record: Record) -> Iterator[str]:
 
 
 def _performed_for(record: Record) -> str:
-    """Say which trial's run it shares, if it does."""
+    """Return which trial's run the record shares, or ""."""
     return f", one run for this trial and <code>{escape(record.run_of)}</code>" if record.run_of else ""
 
 
@@ -177,5 +175,5 @@ def _outputs(record: Record, place: Path) -> Iterator[str]:
 
 
 def _said(plain: object) -> str:
-    """Return settings in plain form, or another piece of JSON, as text."""
+    """Return settings in plain form, or any JSON, as text."""
     return escape(html.typeset(told(plain) if isinstance(plain, dict) else json.dumps(plain)))

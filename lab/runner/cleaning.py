@@ -1,38 +1,46 @@
-"""Remove what crashed or failed runs left, in a store and where temporary files are."""
+"""Remove the remains of crashed or failed runs, in a store and among temporary files."""
 
 from __future__ import annotations
 
-import shutil
+import re
 import tempfile
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
-from lab.kernel import HOST_MEMORY, SCRATCH_PREFIX
-from lab.owner import is_dead, remove
+from lab.base.owner import is_dead, remove
+from lab.machine.kernel import HOST_MEMORY, SCRATCH_PREFIX
 from lab.record import packed
 from lab.record.store import Store
 from lab.runner.guest import KEPT
 
+CONSOLE = re.compile(r".+\..+\.[0-9a-f]{12}\.log")  # ARTICLE.CLAIM.ARM.ADDRESS.log
+
 
 def sweep() -> Iterator[Path]:
-    """Remove the scratch folders of dead processes, for guests' memory and what was unpacked too; yield each."""
+    """Remove the scratch folders of dead processes, including guests' memory and unpacked files. Yield each."""
     yield from packed.sweep()
     for place in {Path(tempfile.gettempdir()), HOST_MEMORY}:
         for folder in place.glob(f"{SCRATCH_PREFIX}~*"):
-            if is_dead(folder.name):
-                remove(folder)
+            if is_dead(folder.name) and remove(folder):
                 yield folder
 
 
 def clean(results: Path) -> Iterator[str]:
-    """Remove folders of dead runs and the consoles of failed trials; yield what was removed. Records stay.
+    """Remove folders of dead runs and the consoles of failed trials. Yield each. Records stay.
 
-    Nothing else needs cleaning: namespaces, wires, mounts and processes end with their trial, however it ends.
+    From the folder `failed` it removes the files that `lab.runner.guest.keep` names, and the folder itself if it is
+    then empty. Nothing else needs cleaning: namespaces, wires, mounts and processes end with their trial in any case.
     """
     yield from map(str, Store(results).swept)
     yield from map(str, sweep())
     kept = results / KEPT
-    if kept.is_dir():
-        count = sum(1 for _ in kept.iterdir())
-        shutil.rmtree(kept)
-        yield f"the consoles of {count} failed trials in {kept}"
+    if kept.is_symlink() or not kept.is_dir():
+        return
+    consoles = [path for path in kept.iterdir() if CONSOLE.fullmatch(path.name) and not path.is_dir()]
+    for path in consoles:
+        path.unlink(missing_ok=True)
+    with suppress(OSError):  # it is not empty
+        kept.rmdir()
+    if consoles:
+        yield f"the consoles of {len(consoles)} failed trials in {kept}"

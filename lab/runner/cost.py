@@ -1,8 +1,8 @@
-"""Estimate what a trial in virtual time costs, from its network, workload and probes, before anything has run.
+"""Estimate the cost of a trial in virtual time from its network, workload and probes, before anything has run.
 
-Time that nobody uses costs nothing, so what counts is frames, programs that wake, writes and samples, not seconds of
-virtual time. The figures are of one core of a 2026 server (docs/scale.md says how far the estimates are off). They
-order and divide work, and say what room it takes; no result depends on them.
+Idle time costs nothing, so frames, wake-ups of programs, writes and samples count, not seconds of virtual time. The
+figures are of one core of a 2026 server (docs/measurements/scale.md shows the errors of the estimates). They order and
+divide work, and estimate its disk and memory. No result depends on them.
 """
 
 from __future__ import annotations
@@ -10,37 +10,35 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from lab.probe import Capture, ExpertInfo, QueueState, TcpInfo
+from lab.guest.network import Network
+from lab.guest.probe import Capture, ExpertInfo, QueueState, TcpInfo
+from lab.guest.task import Traffic
+from lab.guest.workload.program import Program
 from lab.runner.memory import memory_of
-from lab.spec.network import Network
-from lab.spec.task import Task, Traffic
-from lab.workload.program import Program
 
-__all__ = ["Cost", "estimate"]
-
-BOOT = 0.69  # seconds of every guest: its start, its network, its end
-PART = 0.02  # of each of several workloads
-FRAME = 2.5e-6  # of a frame, in the kernel and in the captures
-WAKE = 18e-6  # of a program that reads whenever something has come
-WRITE = 14e-6  # of one small write, or of the answer to some
-SAMPLE = 1e-3  # of one look of a probe that looks at an interval
-UNKNOWN = 1.0  # seconds for which a program sends that does not say so
-WINDOW = 0.7  # the part of a buffer that a window comes to
-_BUFFERS = {"net.ipv4.tcp_rmem": 6_291_456, "net.ipv4.tcp_wmem": 4_194_304}  # bytes, Linux's
+BOOT = 0.69  # seconds for every guest: its start, its network, its end
+PART = 0.02  # for each of several workloads
+FRAME = 2.5e-6  # for a frame, in the kernel and in the captures
+WAKE = 18e-6  # for a program that reads each time data arrives
+WRITE = 14e-6  # for one small write, or one answer
+SAMPLE = 1e-3  # for one sample of a probe with an interval
+UNKNOWN = 1.0  # assumed seconds of sending, for a program without a duration
+WINDOW = 0.7  # the share of a buffer that a window reaches
+_BUFFERS = {"net.ipv4.tcp_rmem": 6_291_456, "net.ipv4.tcp_wmem": 4_194_304}  # bytes, Linux's defaults
 
 FILES = 25_000  # bytes of a record without captures and samples
-PACKET = 16  # of a capture, before each packet
+PACKET = 16  # in a capture, before each packet
 ACK = 66  # of a captured ACK
-ACKS = 0.5  # of the data frames
-SUPER = 10  # frames of a super-packet, where an end makes them
-LOOK = 300  # of a sample of one connection
-GUEST, NODE = 100 << 20, 1 << 20  # bytes of memory: of a guest with a small network, of each further node
-IN_FLIGHT = 3  # of memory for each byte of a window: what the kernel adds to a frame
+ACKS = 0.5  # per data frame
+SUPER = 10  # frames of a super-packet, if an end makes them
+LOOK = 300  # bytes of a sample of one connection
+GUEST, NODE = 100 << 20, 1 << 20  # bytes of memory: for a guest with a small network, and for each further node
+IN_FLIGHT = 3  # bytes of memory for each byte of a window, because the kernel adds to each frame
 
 
 @dataclass(frozen=True)
 class Cost:
-    """Says what a trial is estimated to take."""
+    """Holds the estimated cost of a trial."""
 
     seconds: float  # of one core
     disk: int  # bytes of its record
@@ -49,18 +47,19 @@ class Cost:
 
 @dataclass(frozen=True)
 class _Work:
-    """Says what one workload makes."""
+    """Holds the work of one workload."""
 
-    until: float  # seconds of virtual time from the start, in which there is something to see
+    until: float  # seconds of virtual time from the start in which probes see anything
     frames: float = 0.0
     wakes: float = 0.0
     writes: float = 0.0
 
 
-def estimate(network: Network, workload: Traffic, probes: Iterable[Task] = ()) -> Cost:
-    """Return what a trial is estimated to cost.
+def estimate(network: Network, workload: Traffic, probes: Iterable[object] = ()) -> Cost:
+    """Return the estimated cost of a trial.
 
-    Flows that share a network take its time only once: the dearest of them, and a program's start for each.
+    Flows that share a network take its time only once: that of the most expensive flow. Each flow also starts a
+    program.
     """
     parts = [(part.start.seconds, part.workload) for part in workload.parts()] or [(0.0, workload)]
     works = [_work(network, each, start) for start, each in parts]
@@ -81,7 +80,7 @@ def estimate(network: Network, workload: Traffic, probes: Iterable[Task] = ()) -
 
 
 def _work(network: Network, workload: Traffic, start: float) -> _Work:
-    """Return what a workload makes that starts at that moment."""
+    """Return the work of a workload that starts at that moment."""
     writer = workload.writer()
     if writer.messages:
         return _Work(start, writes=writer.messages.count * (len(writer.messages.pieces) + 2))
@@ -92,7 +91,7 @@ def _work(network: Network, workload: Traffic, start: float) -> _Work:
 
 
 def _size(workload: Traffic, rate: float) -> float:
-    """Return how much it sends. The time that a program may take at most says nothing of what it does."""
+    """Return how much it sends. A program's limit of time does not show how much it sends."""
     writer = workload.writer()
     if writer.size is not None:
         return writer.size
@@ -102,7 +101,7 @@ def _size(workload: Traffic, rate: float) -> float:
 
 
 def _bytes_a_second(network: Network) -> float:
-    """Return what the slowest link, or a window in the round-trip time, lets through."""
+    """Return the bytes per second of the slowest link, or of a window per round-trip time."""
     directions = [direction for link in network.links for _, direction, _ in link.directions()]
     rate = min((direction.rate.bps / 8 for direction in directions if direction.rate), default=125e6)
     rtt = sum(direction.delay.seconds for direction in directions)

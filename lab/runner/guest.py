@@ -1,33 +1,38 @@
-"""Run one trial in a guest of its own, from its inputs to a record in the store."""
+"""Run one trial in its own guest, from its inputs to a record in the store."""
 
 from __future__ import annotations
 
+import os
+import re
 import shutil
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Any
 
 import msgspec
 
+from lab.base import foreign
+from lab.base.owner import is_private
 from lab.errors import LabError, MachineError
-from lab.kernel import Budget, Guest, GuestError, Kernel
-from lab.kernel.root import of_host
+from lab.guest import outputs
+from lab.guest.network import Network
+from lab.guest.trial import HOST, Trial, canonical
+from lab.guest.workload.program import COMPILED
+from lab.machine.kernel import Budget, Guest, GuestError, Kernel
+from lab.machine.kernel.root import of_host
 from lab.record.date import now
 from lab.record.plain import ready
-from lab.record.record import Record
+from lab.record.record import LONGEST_TEXT, Record
 from lab.record.store import Store
-from lab.record.trial import HOST, Trial, canonical
 from lab.runner import programs
 from lab.runner.code import sealed
 from lab.runner.memory import memory_of
-from lab.spec.network import Network
 from lab.units import from_plain
-from lab.workload.program import COMPILED
 
 
 class _Result(msgspec.Struct, frozen=True):
-    """Holds what a trial says at its end: what it read back, or why it failed."""
+    """Holds a trial's report at its end: the settings that it read back, or the reason for its failure."""
 
     environment: dict[str, Any] | None = None
     invalid: list[str] = []
@@ -35,12 +40,14 @@ class _Result(msgspec.Struct, frozen=True):
     exit_code: Annotated[int, msgspec.Meta(ge=1, le=3)] = 1
 
 
+_EXCEPTION = re.compile(r"^(?:\w+\.)*\w*(?:Error|Exception|Exit)\b.*", re.MULTILINE)
+RESULT, LONGEST = "result.json", 1 << 20  # the file with a trial's report, and its most bytes
 KEPT = "failed"  # the folder below the store that keeps the consoles of failed trials
-ready(Network, _Result)  # a run has threads
+ready(Network, _Result)  # a run has several threads
 
 
 class TrialFailed(LabError):
-    """The trial ran without a result: a tool failed, or the fabric could not be built."""
+    """Raised when the trial ran without a result: a tool failed, or the network could not be built."""
 
     def __init__(self, message: str, exit_code: int) -> None:
         super().__init__(message)
@@ -56,17 +63,17 @@ def run(
     started: Callable[[Guest], None],
     place: Mapping[str, Any],
 ) -> Record:
-    """Perform `trial` in a guest on host CPU `cpu` and keep its record; `started` is called with the guest.
+    """Run `trial` in a guest on host CPU `cpu` and keep its record. `started` is called with the guest.
 
-    `place` says when it ran among others, for the record's host.json.
+    `place` is the trial's place among others, for the record's host.json.
 
-    Raises TrialFailed, GuestError (its console is kept), MachineError.
+    Raises TrialFailed, GuestError (its console is kept, or quoted if the store is temporary), and MachineError.
     """
     with store.stage(trial) as stage:
         (stage.path / "trial.json").write_bytes(canonical(trial))
         programs.place(trial.workload, trial.tools, stage.path / COMPILED)
         root = of_host() if trial.userland == HOST else sealed(trial.userland)
-        command = [root.python, "-m", "lab.runner.perform", "."]
+        command = [root.python, "-m", "lab.guest.perform", "."]
         begun = now()
         try:
             with Guest(
@@ -84,14 +91,19 @@ def run(
                 ended = guest.wait()
         except GuestError as error:
             error.console = keep(error.console, store, trial)
+            if is_private(store.root):  # files kept there are gone before a user can read them
+                raise error.quote() from None
             raise
         result = _result(stage.path)
         if result is None or result.error:
             keep(ended.console, store, trial)
         if result is None:
-            raise TrialFailed(f"the trial ended with status {ended.status} and no result", 1)
+            reason = _last_exception(ended.console)
+            raise TrialFailed(f"the trial ended with status {ended.status} and no result{reason}", 1)
         if result.error:
             raise TrialFailed(result.error, result.exit_code)
+        if trial.clock == "real":
+            _add_looks(stage.out / outputs.FIDELITY, None if trial.on == "host" else ended.looks)
         host = {
             "started": begun,
             "wall_seconds": round(ended.wall_seconds, 3),
@@ -100,32 +112,56 @@ def run(
             "contained": ended.contained,
             **place,
         }
-        (stage.path / "result.json").unlink(missing_ok=True)
-        shutil.rmtree(stage.path / COMPILED, ignore_errors=True)  # only a trial with sources has it
+        (stage.path / RESULT).unlink(missing_ok=True)
+        foreign.remove(stage.path / COMPILED)  # only a trial with sources has it
         return stage.commit(result.environment or {}, result.invalid, host)
 
 
 def _result(folder: Path) -> _Result | None:
-    """Return what the guest wrote; whatever runs there may have written it. Raises TrialFailed, MachineError."""
+    """Return the guest's result. Any program in the guest may have written it. Raises TrialFailed, MachineError."""
     try:
-        written = (folder / "result.json").read_bytes()
+        written = foreign.read(folder / RESULT, LONGEST)
     except FileNotFoundError:
         return None
+    except foreign.Unfit as error:
+        raise TrialFailed(f"the trial has no result: it left {error} as {RESULT}", 1) from None
     try:
         result = msgspec.json.decode(written, type=_Result)
     except msgspec.ValidationError as error:
-        raise TrialFailed(f"the trial's result is none: {error}", 1) from None
+        raise TrialFailed(f"the trial's result is invalid: {error}", 1) from None
     except (ValueError, RecursionError):
-        raise MachineError(f"the trial's result did not reach {folder} whole: is its disk full?") from None
+        raise MachineError(f"the trial's result in {folder} is incomplete: its disk may be full") from None
     if not result.error and result.environment is None:
-        raise TrialFailed("the trial's result is none: it has neither an environment nor an error", 1)
+        raise TrialFailed("the trial's result is invalid: it has neither an environment nor an error", 1)
     return result
 
 
+def _last_exception(console: Path) -> str:
+    """Return ': ' and the last line of a console that names an exception, or ''."""
+    with suppress(OSError, foreign.Unfit), foreign.opened(console) as file:
+        file.seek(max(0, file.seek(0, os.SEEK_END) - LONGEST))  # the guest decides its length
+        if found := _EXCEPTION.findall(file.read().decode(errors="replace")):
+            return f": {found[-1].strip()}"
+    return ""
+
+
+def _add_looks(evidence: Path, looks: Sequence[Mapping[str, Any]] | None) -> None:
+    """Add the host's observations to the evidence; None if the trial made them itself. Other files stay unchanged.
+
+    Evidence without them does not count.
+    """
+    with suppress(foreign.Unfit, FileNotFoundError, ValueError, RecursionError):
+        seen = msgspec.json.decode(foreign.read(evidence, LONGEST_TEXT))
+        if isinstance(seen, dict):
+            evidence.unlink()
+            evidence.write_bytes(msgspec.json.encode({**seen, "looks": looks}) + b"\n")
+
+
 def keep(console: Path, store: Store, trial: Trial) -> Path:
-    """Copy the console of a failed trial out of its folder, which is about to go."""
+    """Copy the console of a failed trial out of its folder, which is about to be removed."""
     kept = store.root / KEPT / f"{trial.claim.replace('/', '.')}.{trial.arm}.{trial.address[:12]}.log"
-    with suppress(OSError):  # on a full disk, say: then only the message is left
+    with suppress(OSError, foreign.Unfit):  # for example on a full disk: then only the message is left
         kept.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(console, kept)
+        with foreign.opened(console) as source, kept.open("wb") as copy:
+            shutil.copyfileobj(source, copy)
     return kept

@@ -1,4 +1,4 @@
-"""Plan trials from experiments: every arm, point and repeat, with the kernel and the tools that each will use."""
+"""Plan trials from experiments: every arm, point and repeat, with its kernel and tools."""
 
 from __future__ import annotations
 
@@ -8,51 +8,52 @@ from dataclasses import dataclass
 from msgspec import structs
 
 from lab.errors import InputError, MachineError
-from lab.fabric import FABRICS
-from lab.kernel import Kernel
-from lab.record.trial import HOST, Trial
+from lab.guest.clock import Clock, cpu_takes_time
+from lab.guest.fabric import FABRICS
+from lab.guest.network import Network
+from lab.guest.trial import HOST, Trial
+from lab.machine.kernel import Kernel
+from lab.machine.userland.cache import Userland
+from lab.machine.userland.ready import ready
 from lab.runner import programs, queues, tools
 from lab.runner.cost import Cost, estimate
 from lab.runner.programs import CompileError
 from lab.spec.case import Case
-from lab.spec.clock import Clock, cpu_takes_time
 from lab.spec.errors import Problem, SpecError, display
 from lab.spec.loaded import LoadedExperiment
-from lab.spec.network import Network
 from lab.spec.variant import ResolvedVariant
 from lab.units import to_plain
-from lab.userland.cache import Userland
-from lab.userland.ready import ready
 
 
 @dataclass(frozen=True)
 class Settings:
-    """Hold what the command line decides about all trials of a run. Raises InputError."""
+    """Holds the command line's settings for all trials of a run. Raises InputError."""
 
     kernel: Kernel
     clock: Clock = "virtual"
     seed: int = 1
     repeat: int = 1
     fabric: str = FABRICS[0]
-    # what guests boot from unless their experiment names another one; None: the host's own programs
+    # the userland of guests whose experiment names no other; None: the host's own programs
     userland: Userland | None = None
+    trust: bool = False  # whether to compile sources of packs even if the machine cannot confine that
 
     def __post_init__(self) -> None:
         if self.clock not in self.kernel.clocks:
-            raise InputError(f"--clock {self.clock}: --on {self.kernel.on} has the {self.kernel.clocks[0]} clock alone")
+            raise InputError(f"--clock {self.clock}: --on {self.kernel.on} has only the {self.kernel.clocks[0]} clock")
         if self.fabric not in FABRICS:
-            raise InputError(f"--fabric {self.fabric}: it is {' or '.join(FABRICS)}")
+            raise InputError(f"--fabric {self.fabric} is unknown; use {' or '.join(FABRICS)}")
         if self.repeat < 1:
-            raise InputError(f"--repeat {self.repeat}: at least once")
+            raise InputError(f"--repeat {self.repeat}: use 1 or more")
         if not 0 <= self.seed < 1 << 64:
-            raise InputError(f"--seed {self.seed}: a whole number of 64 bits")
+            raise InputError(f"--seed {self.seed}: use a whole number of 64 bits")
 
 
 @dataclass(frozen=True)
 class PlannedCase:
-    """Hold one case of an experiment and its trials on `kernel`: one for each of its (seed, repeat).
+    """Holds one case of an experiment and its trials on `kernel`: one for each (seed, repeat).
 
-    There are no trials when the case cannot run here; `skipped` says why.
+    If the case cannot run here, there are no trials; `skipped` has the reason.
     """
 
     case: Case
@@ -64,24 +65,27 @@ class PlannedCase:
 
     @property
     def travels(self) -> bool:
-        """Return whether another machine may run it, since its bytes are the same there."""
+        """Whether another machine may run it. Its bytes are then the same there."""
         return not cpu_takes_time(self.kernel.on, self.clock)
 
     @property
     def cost(self) -> Cost:
-        """Return what each of its trials is estimated to take."""
+        """The estimated cost of each of its trials."""
         return estimate(self.case.network, self.case.workload, self.case.probes)
 
 
 def plan(experiments: Iterable[LoadedExperiment], settings: Settings) -> list[PlannedCase]:
-    """Return all trials, in the experiments' order. Raises SpecError when an experiment does not resolve."""
+    """Return all trials, in the experiments' order. Raises SpecError if an experiment does not resolve."""
     cases = [(loaded, case) for loaded in experiments for case in loaded.cases()]
     kernels = {wanted: _variant(settings.kernel, wanted) for wanted in {case.kernel for _, case in cases}}
     return [_planned(loaded, case, settings, kernels[case.kernel]) for loaded, case in cases]
 
 
 def _variant(kernel: Kernel, wanted: ResolvedVariant | None) -> Kernel | MachineError:
-    """Return the kernel that a case wants, or why there is none. To know a tree takes a second, so it is done once."""
+    """Return the kernel that a case wants, or the error why there is none.
+
+    It is cached: reading a tree takes a second.
+    """
     try:
         return kernel.variant(wanted) if wanted else kernel
     except MachineError as missing:
@@ -91,10 +95,10 @@ def _variant(kernel: Kernel, wanted: ResolvedVariant | None) -> Kernel | Machine
 def _planned(loaded: LoadedExperiment, case: Case, settings: Settings, kernel: Kernel | MachineError) -> PlannedCase:
     clock = _clock(case, settings)
     if not cpu_takes_time(settings.kernel.on, clock) and case.workload.greedy and not _limited(case.network):
-        message = "a flow that sends all it can needs a link with a rate: without one, virtual time hardly moves"
+        message = "a flow that sends as much as it can needs a link with a rate: without one, virtual time hardly moves"
         raise SpecError([loaded.problem(case, message)])
     userland = _userland(case, settings)
-    _check_programs(loaded, case, userland)
+    _check_programs(loaded, case, userland, settings.trust)
     samples = _samples(case, clock, settings)
     try:
         if isinstance(kernel, MachineError):
@@ -104,26 +108,29 @@ def _planned(loaded: LoadedExperiment, case: Case, settings: Settings, kernel: K
         trial = trial_of(case, kernel, clock, *given)
     except MachineError as missing:
         return PlannedCase(case, settings.kernel, clock, samples, (), str(missing))
-    trials = tuple(structs.replace(trial, seed=seed, repeat=repeat) for seed, repeat in samples)
+    trials = tuple(
+        structs.replace(trial, seed=seed, repeat=repeat, network=to_plain(case.network_of(seed)))
+        for seed, repeat in samples
+    )
     return PlannedCase(case, kernel, clock, samples, trials)
 
 
 def _userland(case: Case, settings: Settings) -> Userland | None:
-    """Return what the case's guests boot from, made now if it is another one than the run's and not here yet."""
+    """Return the userland of the case's guests. If it differs from the run's and is not here, it is made now."""
     if settings.userland is None or case.userland == "guest":
         return settings.userland
     return ready(case.userland)
 
 
-def _check_programs(loaded: LoadedExperiment, case: Case, userland: Userland | None) -> None:
-    """Raise SpecError where a program that the case starts is not there, or one that it brings does not compile."""
+def _check_programs(loaded: LoadedExperiment, case: Case, userland: Userland | None, trust: bool) -> None:
+    """Raise SpecError if a program that the case starts is missing, or one that it brings does not compile."""
     if lacking := programs.missing(case.workload, userland):
         names = " and ".join(f"'{name}'" for name in lacking)
         where = "on this machine" if userland is None else f"in the userland '{case.userland}'"
         message = f"there is no program {names} {where}, nor among the experiment's files and sources"
         raise SpecError([loaded.problem(case, message)])
     try:
-        programs.compile_all(case.workload)
+        programs.compile_all(to_plain(case.workload), trust)
     except CompileError as error:
         file = display(loaded.path.parent / error.name)
         raise SpecError([Problem(file, error.line, error.message)]) from None
@@ -140,7 +147,7 @@ def trial_of(
 ) -> Trial:
     """Return the case's trial with that seed, in a userland or with the host's own programs.
 
-    Raises MachineError when a tool is missing.
+    Raises MachineError if a tool is missing.
     """
     wanted = tools.needed((case.workload, *case.probes, *case.middleboxes)) | tools.of_fabric(fabric)
     return Trial(
@@ -148,7 +155,7 @@ def trial_of(
         arm=case.arm,
         point=case.point,
         source_sha256=source_sha256,
-        network=to_plain(case.network),
+        network=to_plain(case.network_of(seed)),
         workload=to_plain(case.workload),
         probes=to_plain(list(case.probes)),
         middleboxes=to_plain(list(case.middleboxes)),
@@ -165,16 +172,19 @@ def trial_of(
 
 
 def _clock(case: Case, settings: Settings) -> Clock:
-    """Return the clock that the experiment asks for, if the kernel has it, else the kernel's usual one.
+    """Return the clock that the experiment asks for, if the kernel has it, else the kernel's default.
 
-    Computing takes time in counted instructions, too.
+    With counted instructions, computing takes virtual time, too.
     """
     asked = "real" if settings.clock == "real" else case.clock
     return asked if asked in settings.kernel.clocks else settings.kernel.clocks[0]
 
 
 def _samples(case: Case, clock: Clock, settings: Settings) -> tuple[tuple[int, int], ...]:
-    """Return (seed, repeat) of each trial: virtual time gives other figures for other seeds, real time on every run."""
+    """Return (seed, repeat) of each trial.
+
+    Figures vary with the seed in virtual time, and with every run in real time.
+    """
     seeds, repeats = (case.samples, settings.repeat) if clock == "virtual" else (1, case.samples * settings.repeat)
     return tuple((settings.seed + seed, repeat) for seed in range(seeds) for repeat in range(repeats))
 

@@ -1,7 +1,7 @@
-"""Make predictions on all cores, while trials wait for them: a prediction that replays a transfer takes seconds.
+"""Make predictions on all cores, while trials wait for them. A prediction that replays a transfer takes seconds.
 
-Python runs one thread at a time, so processes make them. They are forked, before there are threads, with what they are
-to predict in their memory.
+Python runs only one thread at a time, so processes make them. They are forked before this process has threads, with
+their work in their memory.
 """
 
 from __future__ import annotations
@@ -14,31 +14,29 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
-from lab.record.trial import Trial
+from lab.guest.trial import Trial
 
 if TYPE_CHECKING:
     from multiprocessing.connection import Connection
     from multiprocessing.context import ForkProcess
 
-__all__ = ["predicting"]
-
 PR_SET_PDEATHSIG = 1  # linux/prctl.h
 
-Tasks = Mapping[str, Sequence[Callable[[], None]]]  # by the run that they are about
+_Tasks = Mapping[str, Sequence[Callable[[], None]]]  # by the run that they concern
 
 
 @contextmanager
-def predicting(tasks: Tasks, processes: int) -> Iterator[Callable[[Trial], None]]:
-    """Yield a function that makes and keeps what is predicted for a trial's run, and returns when that is done.
+def predicting(tasks: _Tasks, processes: int) -> Iterator[Callable[[Trial], None]]:
+    """Yield a function that makes and keeps the predictions of a trial's run, and returns when they are done.
 
-    Several threads may call it: as many predictions as there are `processes` are made at a time.
+    Several threads may call it. At most `processes` predictions are made at a time.
     """
     if processes < 2 or not tasks:
         yield lambda trial: _make(tasks, trial.run_address)
         return
     from multiprocessing import get_context
 
-    context = get_context("fork")  # tasks hold functions of experiments' files, which nothing else passes on
+    context = get_context("fork")  # tasks hold functions of experiments' files, which only a fork passes on
     free: queue.SimpleQueue[Connection] = queue.SimpleQueue()
     running: list[ForkProcess] = []
     try:
@@ -57,7 +55,7 @@ def predicting(tasks: Tasks, processes: int) -> Iterator[Callable[[Trial], None]
             try:
                 connection.send(trial.run_address)
                 connection.recv()
-            except (EOFError, OSError):  # somebody ended it: then we do it
+            except (EOFError, OSError):  # the process was ended: then this one makes them
                 _make(tasks, trial.run_address)
             finally:
                 free.put(connection)
@@ -69,17 +67,17 @@ def predicting(tasks: Tasks, processes: int) -> Iterator[Callable[[Trial], None]
             process.join()
 
 
-def _work(connection: Connection, tasks: Tasks, parent: int) -> None:
-    """Make what is asked for, until killed, which happens at the latest when the parent ends."""
+def _work(connection: Connection, tasks: _Tasks, parent: int) -> None:
+    """Make the requested predictions until this process is killed, at the latest when its parent ends."""
     ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent, which then ends us
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent, which then ends this process
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
-    with suppress(EOFError, OSError):  # then the parent does it, and says what fails
+    with suppress(EOFError, OSError):  # then the parent makes it, and reports the error
         while os.getppid() == parent:
             _make(tasks, connection.recv())
             connection.send(None)
 
 
-def _make(tasks: Tasks, run: str) -> None:
+def _make(tasks: _Tasks, run: str) -> None:
     for task in tasks.get(run, ()):
         task()

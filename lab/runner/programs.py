@@ -1,6 +1,6 @@
-"""Find what an experiment's own programs need on the host: those that it names, a compiler, and packetdrill.
+"""Find the host's programs that an experiment's own programs need: those that it names, a compiler, and packetdrill.
 
-The compiler is the locked one that kernels are compiled by, so that a source makes the same bytes on any machine.
+The compiler is the locked one that also compiles kernels, so that a source gives the same bytes on any machine.
 """
 
 from __future__ import annotations
@@ -8,30 +8,30 @@ from __future__ import annotations
 import hashlib
 import re
 import shutil
+import subprocess
 import tempfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from lab import cache as caches
+from lab.base import cache as caches
+from lab.base.moving import move
 from lab.errors import LabError, MachineError
-from lab.moving import move
-from lab.packetdrill import cache as packetdrill
-from lab.runner.tools import find_program
-from lab.spec.task import Traffic
+from lab.guest.task import Traffic
+from lab.guest.workload.program import content
+from lab.machine import packetdrill
+from lab.machine.kernel import compilers
+from lab.machine.userland import cache as userlands
+from lab.machine.userland.cache import Userland
+from lab.machine.userland.program import gcc
+from lab.runner.tools import find_program, hashed
 from lab.units import to_plain
-from lab.userland import cache as userlands
-from lab.userland.cache import Userland
-from lab.userland.program import gcc
-from lab.workload.program import content
-
-__all__ = ["CompileError", "compile_all", "missing", "place", "versions"]
 
 FLAGS = ("-O2", "-static", "-Wall")
 
 
 class CompileError(LabError):
-    """A C source does not compile."""
+    """Raised when a C source does not compile."""
 
     def __init__(self, name: str, line: int, message: str) -> None:
         super().__init__(f"{name}:{line}: {message}")
@@ -44,15 +44,15 @@ def missing(workload: Traffic, userland: Userland | None) -> list[str]:
 
 
 def versions(workload: Traffic, userland: Userland | None) -> dict[str, str]:
-    """Return name -> what decides the bytes of each program that the userland's id does not cover.
+    """Return name -> version (or hash) of each program that the userland's id does not cover.
 
-    Raises UserlandMissing where the workload has sources, and the compiler is not here.
+    Raises UserlandMissing if the workload has sources and the compiler is not here.
     """
     found = {}
     if userland is None:
         for name in workload.programs:
             if file := _find(name, None):
-                found[name] = f"sha256:{hashlib.sha256(file.read_bytes()).hexdigest()}"
+                found[name] = hashed(file)
     plain = to_plain(workload)
     if any(each["sources"] for _, each in _programs(plain)):
         found["cc"] = userlands.find("compiler").id
@@ -61,30 +61,35 @@ def versions(workload: Traffic, userland: Userland | None) -> dict[str, str]:
     return found
 
 
-def compile_all(workload: Traffic) -> None:
-    """Compile each of its sources, unless that was done before. Raises CompileError, UserlandMissing, MachineError."""
-    for _, plain in _programs(to_plain(workload)):
-        for name in plain["sources"]:
-            _compiled(name, content(plain["contents"], name))
+def compile_all(workload: Mapping[str, Any], trust: bool = False) -> None:
+    """Compile each source of a workload, in plain form, unless it is already compiled. `place` finds the results.
+
+    Compilation is confined if the machine can do that. Otherwise the user has to `trust` the sources. Raises
+    CompileError, UserlandMissing, MachineError.
+    """
+    for _, plain in _programs(workload):
+        for name in plain.get("sources", ()):
+            _compiled(name, content(plain["contents"], name), trust)
 
 
 def place(workload: Mapping[str, Any], tools: Mapping[str, str], folder: Path) -> None:
-    """Put the compiled programs of a trial's workload, in plain form, into `folder`: of packetdrill the one in `tools`.
+    """Put the compiled programs of a trial's workload, in plain form, into `folder`; packetdrill is the one in `tools`.
 
-    Those of one of several flows go to the folder of its name there. Raises what `compile_all` raises. Trials start in
-    threads, and msgspec may crash when two make the first object of a type together: nothing is made of the plain form.
+    For one of several flows, the programs go to the folder with its name. Raises the errors of `compile_all`. This
+    converts no plain form: trials start in threads, and msgspec may crash when two threads convert to a new type at
+    once.
     """
     if _is_packetdrill(workload):
         folder.mkdir()
         shutil.copy2(packetdrill.find(tools[packetdrill.PROGRAM]).path, folder / packetdrill.PROGRAM)
     for flow, plain in _programs(workload):
-        for name in plain["sources"]:
+        for name in plain.get("sources", ()):
             (folder / flow).mkdir(parents=True, exist_ok=True)
             shutil.copy2(_compiled(name, content(plain["contents"], name)), folder / flow / Path(name).stem)
 
 
 def _programs(workload: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """Yield (flow, program in plain form); the flow is "" where the workload is one alone."""
+    """Yield (flow, program in plain form); the flow is "" for a single workload."""
     flows = [(flow["name"], flow["workload"]) for flow in workload.get("flows", ())] or [("", workload)]
     yield from ((name, each) for name, each in flows if each["kind"] == "program")
 
@@ -102,7 +107,7 @@ def _find(name: str, userland: Userland | None) -> Path | None:
     return next((file for file in files if file.exists()), None)
 
 
-def _compiled(name: str, source: bytes) -> Path:
+def _compiled(name: str, source: bytes, trust: bool = False) -> Path:
     compiler = userlands.find("compiler")
     key = hashlib.sha256(repr((name, source, compiler.id, FLAGS)).encode()).hexdigest()
     kept = caches.folder("programs") / key[:16] / Path(name).stem
@@ -114,6 +119,8 @@ def _compiled(name: str, source: bytes) -> Path:
             fresh = Path(private) / "fresh"
             fresh.mkdir()
             (Path(private) / name).write_bytes(source)
+            if not trust:
+                compilers.need_confinement(name, runs_code=False)
             _compile(name, fresh / kept.name, Path(private), compiler)
             if not kept.parent.is_dir():
                 move(fresh, kept.parent)
@@ -123,7 +130,15 @@ def _compiled(name: str, source: bytes) -> Path:
 
 
 def _compile(name: str, to: Path, folder: Path, compiler: Userland) -> None:
-    done = gcc(compiler.tree, folder, *FLAGS, "-o", str(to), name)
+    limits = compilers.PROGRAM
+    confined = compilers.confined(compiler, [folder], limits=limits, runs_code=False)
+    command = (*FLAGS, "-o", str(to), name)
+    try:
+        done = gcc(compiler.tree, folder, *command, confined=confined, seconds=limits.wall.seconds)
+    except subprocess.TimeoutExpired:
+        raise CompileError(name, 1, f"it does not compile within {limits.wall}") from None
+    if re.search("signal terminated program", done.stderr):
+        raise CompileError(name, 1, f"compiling takes more than {limits.cpu} of CPU or {limits.memory} of memory")
     if done.returncode:
         first = re.search(r":(\d+):(?:\d+:)? (?:fatal )?error: (.*)", done.stderr)
         last = (done.stderr.strip().splitlines() or ["the compiler left no message"])[-1]

@@ -1,4 +1,4 @@
-"""Show a person how trials go on: bars on a terminal, one in a notebook, plain lines on standard error elsewhere."""
+"""Show the progress of trials: bars on a terminal, one bar in a notebook, lines on standard error elsewhere."""
 
 from __future__ import annotations
 
@@ -10,45 +10,45 @@ from html import escape
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Protocol, Self, TextIO
 
-from lab import building
+from lab.base import building, terminal
 from lab.errors import LabError
+from lab.guest.trial import Trial
 from lab.record.record import Record
-from lab.record.trial import Trial
 from lab.runner.schedule import Progress
 
 if TYPE_CHECKING:
     from rich.progress import TaskID
 
 
-_PASSING = {"progress": True}  # marks what a stored notebook does without
+_PASSING = {"progress": True}  # marks output that a stored notebook does not keep
 
 
 def name(trial: Trial) -> str:
-    """Name the trial as a person does: claim, arm, point."""
+    """Return the trial's name for a person: claim, arm, point."""
     return " ".join(part for part in (trial.claim, trial.arm, trial.point) if part)
 
 
 class Display(Progress, Protocol):
-    """Shows, besides the trials, what their crew says."""
+    """Shows the trials, and the messages of the executors that run them."""
 
     def remark(self, text: str) -> None:
-        """Show a sentence about the run: a worker is gone, say."""
+        """Show a sentence about the run, such as a lost worker."""
 
     def status(self, text: str) -> None:
-        """Show how the run stands: workers, time left. The latest counts."""
+        """Show the state of the run: workers, time left. It replaces the state before."""
 
     def beside(self) -> AbstractContextManager[building.Progress]:
-        """Yield what shows how a build beside the trials goes on, for as long as this lasts."""
+        """Yield a display for a build beside the trials, within this context."""
 
 
-class Lines:
-    """Write one line for each trial that ends."""
+class ProgressLines:
+    """Writes one line for each trial that ends."""
 
     def __init__(self, total: int, stream: TextIO) -> None:
         self._total, self._done, self._stream, self._status = total, 0, stream, ""
 
     def started(self, trial: Trial) -> None:
-        """Write nothing: a log wants results."""
+        """Write nothing: a log needs only results."""
 
     def ended(self, trial: Trial, outcome: Record | LabError, stored: bool) -> None:
         """Write `[3/14] claim arm point: 4.1 s`."""
@@ -56,29 +56,28 @@ class Lines:
         self.remark(f"[{self._done}/{self._total}{self._status}] {name(trial)}: {_said(outcome, stored)}")
 
     def remark(self, text: str) -> None:
-        """Write it, in one piece: a build may write, too."""
-        self._stream.write(f"{text}\n")
+        """Write the text in one piece, because a build may write, too."""
+        terminal.write(text, self._stream)
         self._stream.flush()
 
     def status(self, text: str) -> None:
-        """Write it before the next trials."""
+        """Write the text before the next trials."""
         self._status = f"; {text}"
 
     @contextmanager
     def beside(self) -> Iterator[building.Progress]:
-        """Write lines of its own."""
+        """Yield a display that writes separate lines."""
         yield building.Lines(self._stream)
 
 
 class Bars:
-    """Show a bar for all trials, and a spinner for each that runs."""
+    """Shows a bar for all trials, and a spinner for each running trial."""
 
     def __init__(self, total: int) -> None:
-        from rich.console import Console
         from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
         columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(24), MofNCompleteColumn())
-        self._bars = Progress(*columns, TimeElapsedColumn(), console=Console(stderr=True), transient=True)
+        self._bars = Progress(*columns, TimeElapsedColumn(), console=terminal.console(stderr=True), transient=True)
         self._all = self._bars.add_task("trials", total=total)
         self._running: dict[str, TaskID] = {}
 
@@ -104,16 +103,16 @@ class Bars:
         self._bars.advance(self._all)
 
     def remark(self, text: str) -> None:
-        """Write it above the bars."""
+        """Write the text above the bars."""
         self._bars.console.print(text, markup=False)
 
     def status(self, text: str) -> None:
-        """Show it before the bar of all trials."""
+        """Show the text before the bar of all trials."""
         self._bars.update(self._all, description=f"trials: {text}")
 
     @contextmanager
     def beside(self) -> Iterator[building.Progress]:
-        """Show a bar of its own."""
+        """Yield a display with a separate bar."""
         bar = building.Bar(self._bars)
         try:
             yield bar
@@ -122,7 +121,7 @@ class Bars:
 
 
 class Cell:
-    """Show a bar in the output of a notebook's cell, and below it what was remarked."""
+    """Shows a bar in the output of a notebook's cell, and remarks below it."""
 
     def __init__(self, total: int) -> None:
         from IPython.display import HTML, display
@@ -148,13 +147,13 @@ class Cell:
         self._update()
 
     def status(self, text: str) -> None:
-        """Show it beside the bar."""
+        """Show the text beside the bar."""
         self._status = text
         self._update()
 
     @contextmanager
     def beside(self) -> Iterator[building.Progress]:
-        """Show its stage beside the bar."""
+        """Yield a display that shows the build's stage beside the bar."""
         yield _Stage(self)
         self.status("")
 
@@ -168,7 +167,7 @@ class Cell:
 
 
 class _Stage:
-    """Show how a build goes on as the status of a notebook's cell."""
+    """Shows the progress of a build as the status of a notebook's cell."""
 
     def __init__(self, cell: Cell) -> None:
         self._cell, self._stage, self._percent = cell, "", 0
@@ -195,17 +194,17 @@ def shown(total: int) -> Iterator[Display]:
         with Bars(total) as bars:
             yield bars
     else:
-        yield Lines(total, sys.stderr)
+        yield ProgressLines(total, sys.stderr)
 
 
 def _in_notebook() -> bool:
-    """Tell whether a Jupyter kernel runs this code. IPython in a terminal has none."""
+    """Return whether a Jupyter kernel runs this code. IPython in a terminal has none."""
     shell = sys.modules["IPython"].get_ipython() if "IPython" in sys.modules else None
     return getattr(shell, "kernel", None) is not None
 
 
 def _linked(text: str) -> str:
-    """Return the text as HTML, with its web addresses as links."""
+    """Return the text as HTML, with links for its web addresses."""
     return re.sub(r"https?://[^\s,]+", r'<a href="\g<0>">\g<0></a>', escape(text))
 
 

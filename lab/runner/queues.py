@@ -1,24 +1,22 @@
-"""Say before a trial that its kernel lacks a queue of the network, and in which line that was asked for."""
+"""Report before a trial that its kernel lacks a queue of the network, with the line that requested it."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
 from lab.errors import MachineError
-from lab.kernel import Kernel
+from lab.guest.network import WAYS, Network
+from lab.machine.kernel import Kernel
 from lab.spec.errors import Problem
-from lab.spec.network import WAYS, Network
 from lab.spec.topology import Topology
 
-__all__ = ["check"]
-
-Blame = Callable[[str], Problem]  # turns a message into a problem of the file that changed the topology
+_Blame = Callable[[str], Problem]  # turns a message into a problem of the file that changed the topology
 
 
-def check(kernel: Kernel, network: Network, topology: Topology, blame: Blame | None = None) -> None:
-    """Raise MachineError, with file and line, where the kernel is known to lack a queue of the network.
+def check(kernel: Kernel, network: Network, topology: Topology, blame: _Blame | None = None) -> None:
+    """Raise MachineError, with file and line, if the kernel is known to lack a queue of the network.
 
-    `blame` is for a queue that is not the topology's own.
+    `blame` is for a queue that does not come from the topology.
     """
     own = {link.name: link for link in topology.network.links}
     for link in network.links:

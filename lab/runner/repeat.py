@@ -1,30 +1,31 @@
-"""Run trials of a store once more, here: from their recorded inputs only, without the experiments that made them."""
+"""Run trials of a store again on this machine, from their recorded inputs only, without their experiments."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from functools import cache
 from pathlib import Path
 
 from lab.errors import LabError, MachineError
-from lab.kernel import Budget, Kernel, installed_kernels
+from lab.guest.trial import HOST, Trial
+from lab.machine.kernel import Budget, Kernel, UmlKernel, installed_kernels
+from lab.machine.kernel.uml import intact
+from lab.machine.userland.cache import load
+from lab.machine.userland.lock import NAMES, locked
+from lab.machine.userland.seen import differing
 from lab.record.record import Record
 from lab.record.store import Store
-from lab.record.trial import HOST, Trial
-from lab.runner import tools
+from lab.runner import programs, tools
 from lab.runner.schedule import Progress, Runner
 from lab.runner.tools import ToolMissing
-from lab.userland.cache import load
-from lab.userland.lock import NAMES, locked
-
-__all__ = ["CannotRepeat", "other_tools", "repeat", "repeatable"]
 
 
 class CannotRepeat(MachineError):
-    """This machine lacks the kernel or a tool of the trial."""
+    """Raised when this machine lacks the kernel or a tool of the trial."""
 
 
 def repeatable(trial: Trial) -> bool:
-    """Say whether another run must give the same bytes: only in virtual time."""
+    """Return whether another run must give the same bytes; true only in virtual time."""
     return trial.clock == "virtual"
 
 
@@ -35,41 +36,51 @@ def repeat(
     budget: Budget,
     progress: Progress,
     given: Iterable[Kernel] = (),
+    trust: bool = False,
 ) -> dict[str, Record | LabError]:
-    """Run `repeatable` trials again; return address -> the new record in a store at `scratch`, or why there is none.
+    """Run `repeatable` trials again. Return address -> the new record in a store at `scratch`, or the error.
 
-    `given` kernels come before those that are installed here. Raises RecordError.
+    First, every byte of their kernels and userlands is compared with the hashes; a userland is not read again if the
+    file system shows no change since it was read. `given` kernels come before those that are installed here. C sources
+    are compiled before any trial runs. They are confined, unless the machine cannot do that and the user does `trust`
+    them. Raises RecordError.
     """
     kernels = {kernel.id: kernel for kernel in (*installed_kernels(), *given)}
+    userlands = cache(_userland)
     outcomes: dict[str, Record | LabError] = {}
     todo = []
     for record in records:
         try:
-            _check(record, kernels)
+            _check(record, kernels, userlands)
+            programs.compile_all(record.trial.workload, trust)
             todo.append(record.trial)
-        except CannotRepeat as error:
+        except (MachineError, programs.CompileError) as error:
             outcomes[record.address] = error
             progress.ended(record.trial, error, False)
     return {**outcomes, **Runner(Store(scratch), list(kernels.values()), jobs, budget).run(todo, progress)}
 
 
-def _check(record: Record, kernels: dict[str, Kernel]) -> None:
+def _check(record: Record, kernels: dict[str, Kernel], userlands: Callable[[str], str]) -> None:
     trial = record.trial
     if trial.kernel.get("id") not in kernels:
         name, version, ident = (trial.kernel.get(key, "?") for key in ("name", "version", "id"))
         lacks, cure = ("fetched", "fetch") if trial.on == "vm" else ("built", "build")
         what = f"kernel {name} ({version}, id {ident})"
-        raise CannotRepeat(f"{what} is not {lacks} here: `lab kernel {cure}`, then again")
-    here = kernels[trial.kernel["id"]].describe()
+        raise CannotRepeat(f"{what} is not {lacks} here: run `lab kernel {cure}`, then retry")
+    kernel = kernels[trial.kernel["id"]]
+    if kernel.on != trial.on:
+        raise CannotRepeat(f"its kernel {kernel.id} runs with --on {kernel.on}, not --on {trial.on}")
+    if isinstance(kernel, UmlKernel):
+        try:
+            intact.check(kernel.path, every_byte=True)
+        except MachineError as altered:
+            raise CannotRepeat(str(altered)) from None
+    here = kernel.describe()
     if trial.on == "vm" and here != trial.kernel:
-        raise CannotRepeat(f"it ran under {trial.kernel.get('machine')}, and here is {here['machine']}")
+        raise CannotRepeat(f"it ran on {trial.kernel.get('machine')}, and this machine has {here['machine']}")
     if trial.userland != HOST:
-        if load(trial.userland) is None:
-            ours = [name for name in NAMES if locked(name).id == trial.userland]
-            cure = (
-                f"`lab userland build {ours[0]}`, then again" if ours else "the lab that made these records builds it"
-            )
-            raise CannotRepeat(f"userland {trial.userland} is not here: {cure}")
+        if blocker := userlands(trial.userland):
+            raise CannotRepeat(blocker)
         return
     try:
         tools.differing(trial.tools)
@@ -77,6 +88,21 @@ def _check(record: Record, kernels: dict[str, Kernel]) -> None:
         raise CannotRepeat(str(missing)) from None
 
 
+def _userland(ident: str) -> str:
+    """Return why nothing can run in this userland; "" if it is here and intact."""
+    found = load(ident)
+    if found is None:
+        ours = [name for name in NAMES if locked(name).id == ident]
+        cure = f"`lab userland build {ours[0]}`, then retry" if ours else "the lab that made these records builds it"
+        return f"userland {ident} is not here: {cure}"
+    if altered := differing(found):
+        return f"userland {ident} was altered (at least {altered[0]}): rm -r {found.tree.parent}, then build it again"
+    return ""
+
+
 def other_tools(trial: Trial) -> tuple[str, ...]:
-    """Name the tools whose version here is another one, the lab's own code among them. Raises MachineError."""
+    """Return the names of the tools with a different version here, including the lab's own code.
+
+    Raises MachineError.
+    """
     return tools.differing(trial.tools)

@@ -1,4 +1,4 @@
-"""Run trials on all cores, one guest per core, and run nothing that the store already has."""
+"""Run trials on all cores, one guest per core, and skip trials that the store already has."""
 
 from __future__ import annotations
 
@@ -12,60 +12,71 @@ from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from lab.errors import LabError
-from lab.kernel import Budget, Guest, Kernel
+from lab.errors import InputError, LabError
+from lab.guest.clock import cpu_takes_time
+from lab.guest.trial import Trial
+from lab.machine.kernel import Budget, Guest, Kernel
 from lab.record.record import Record
 from lab.record.store import Store
-from lab.record.trial import Trial
 from lab.runner.guest import run as run_in_guest
-from lab.spec.clock import cpu_takes_time
 
-POLL_SECONDS = 0.2  # how long a Ctrl-C may wait
+POLL_SECONDS = 0.2  # the longest delay of a Ctrl-C
 
 
 class Progress(Protocol):
-    """The runner tells this of each trial as it starts and ends."""
+    """The runner reports each trial here when it starts and when it ends."""
 
     def started(self, trial: Trial) -> None:
-        """Note that `trial` has a core now."""
+        """Note that `trial` has started on a core."""
 
     def ended(self, trial: Trial, outcome: Record | LabError, stored: bool) -> None:
-        """Note that `trial` has its outcome; `stored` when the store had it already."""
+        """Note that `trial` has its outcome. `stored`: the store had it already."""
 
 
 class Crew(Protocol):
-    """Somebody who performs trials and puts their records into the runner's store."""
+    """Runs trials and puts their records into the runner's store."""
 
     def perform(
         self, trials: Sequence[Trial], started: Callable[[Trial], None]
     ) -> Iterator[tuple[Trial, Record | LabError]]:
-        """Yield each trial with its record, or its error, as it ends; call `started` with each that begins."""
+        """Yield each trial with its record or its error, as it ends. Call `started` with each trial that starts."""
+
+
+def at_once(jobs: int | None) -> None:
+    """Check the number of trials that run at once. Raises InputError if it is less than one."""
+    if jobs is not None and jobs < 1:
+        raise InputError(f"jobs {jobs}: use 1 or more")
 
 
 @dataclass(frozen=True)
 class Runner:
-    """Run trials into `store`, each on the one of `kernels` that it names.
+    """Runs trials into `store`, each on the one of `kernels` that it names. Raises InputError if `jobs` is less than
+    one.
 
-    Virtual-time trials run `jobs` at a time, or by `crew` where they may. Real-time trials run here, one at a time,
-    after the virtual ones. Their repeats are interleaved in shuffled blocks, so that drift affects all arms equally: a
-    batch, whose name and order each record keeps in its host.json. `together`: unless all real-time trials have their
-    records from one batch, all run again, and replace those, because records of different times differ by what the
-    machine did then. Trials that leave the same bytes are performed once, and share what it left. `before` is called
-    with each trial that is performed here, before it starts, and should not raise; nor should `meanwhile`, which is
-    called while a guest in virtual time runs: beside one in real time nothing may.
+    `jobs` trials in virtual time run at once, or `crew` runs those that may run elsewhere. Real-time trials run here,
+    one at a time, after the virtual ones. Their repeats are interleaved in shuffled blocks, so that drift affects all
+    arms equally. This is a batch; each record keeps its name and the order in host.json. With `together`, all real-time
+    trials run again and replace their records, unless all have records of one batch: the machine's work differs between
+    times. Trials that leave the same bytes run once, and share the outputs.
+
+    `before` is called with each trial that runs here, before it starts. `meanwhile` is called while a guest in virtual
+    time runs; nothing may run beside a guest in real time. Neither should raise an error.
     """
 
     store: Store
     kernels: Collection[Kernel]
-    jobs: int | None = None  # None: one for each core that we may use
+    jobs: int | None = None  # None: one for each core that this process may use
     budget: Budget = field(default_factory=Budget)
     together: bool = False
     before: Callable[[Trial], None] | None = None
-    crew: Crew | None = None  # performs trials that may travel; None: our own cores do
+    crew: Crew | None = None  # runs trials that may run elsewhere; None: this machine's cores
     meanwhile: Callable[[], None] | None = None
 
+    def __post_init__(self) -> None:
+        at_once(self.jobs)
+
     def run(self, trials: Sequence[Trial], progress: Progress) -> dict[str, Record | LabError]:
-        """Return address -> record, or the error of a trial that has none.
+        """Return address -> record, or the error of a trial without one.
 
         On KeyboardInterrupt every guest is ended, and finished trials stay in the store.
         """
@@ -88,7 +99,7 @@ class Runner:
         return outcomes
 
     def _shared(self, outcome: Record | LabError, trial: Trial) -> Record | LabError:
-        """Return the outcome of a run as that of `trial`, which may have another name than what was performed."""
+        """Return the outcome of a run as that of `trial`, which may have a different name from the trial that ran."""
         if isinstance(outcome, LabError) or outcome.address == trial.address:
             return outcome
         try:
@@ -97,7 +108,7 @@ class Runner:
             return error
 
     def _divided(self, trials: Sequence[Trial], again: Collection[str]) -> Iterator[tuple[Crew, Sequence[Trial]]]:
-        """Yield who performs which trials, in this order; those at the addresses `again` have old records."""
+        """Yield each crew with its trials, in order. Trials at the addresses `again` have old records."""
         away: list[Trial] = []
         here: list[Trial] = []
         real: list[Trial] = []
@@ -119,7 +130,7 @@ class Runner:
         return Cores(self.store, self.kernels, jobs, self.budget, self.before, places or {}, again, self.meanwhile)
 
     def _scattered(self, trials: Sequence[Trial]) -> set[str]:
-        """Return the addresses of all real-time trials, unless all have a record, and all records are of one batch."""
+        """Return the addresses of all real-time trials, or none if all have records of one batch."""
         real = {trial.address for trial in trials if trial.clock != "virtual"}
         stored = [self.store.get(address) for address in real]
         batches = {record.batch if record else "" for record in stored}
@@ -128,9 +139,9 @@ class Runner:
 
 @dataclass(frozen=True)
 class Cores:
-    """Perform trials on this machine's cores, one guest on each.
+    """Runs trials on this machine's cores, one guest on each.
 
-    `places` says of a trial when it ran among others, `again` which addresses have a record that is to go.
+    `places` holds when a trial ran among others. `again` holds the addresses of records to be replaced.
     """
 
     store: Store
@@ -145,7 +156,7 @@ class Cores:
     def perform(
         self, trials: Sequence[Trial], started: Callable[[Trial], None]
     ) -> Iterator[tuple[Trial, Record | LabError]]:
-        """Perform each trial on a core that is free. When the iteration ends early, so do all guests."""
+        """Run each trial on a free core. If the iteration ends early, so do all guests."""
         cores = sorted(os.sched_getaffinity(0))
         free: queue.SimpleQueue[int] = queue.SimpleQueue()
         jobs = max(1, min(self.jobs or len(cores), len(trials)))
@@ -166,7 +177,7 @@ class Cores:
                 started(trial)
                 if self.before:
                     self.before(trial)
-                if trial.address in self.again:  # any other record is another run's, of just now
+                if trial.address in self.again:  # any other record comes from a run that has just ended
                     self.store.remove(trial.address)
                 return run_in_guest(trial, self.store, kernel, cpu, self.budget, begun, place)
             except LabError as error:
@@ -188,12 +199,15 @@ class Cores:
 
 
 def travels(trial: Trial) -> bool:
-    """Tell whether another machine may perform the trial, since its bytes are the same there."""
+    """Return whether another machine may run the trial. Its bytes are then the same there."""
     return not cpu_takes_time(trial.on, trial.clock)
 
 
 def alike(trials: Iterable[Trial]) -> tuple[tuple[Trial, ...], ...]:
-    """Group trials that leave the same bytes, in the order of the first of each; in real time no two do."""
+    """Return groups of trials that leave the same bytes, in the order of their first trials.
+
+    Real-time trials are alone.
+    """
     groups: dict[str, list[Trial]] = {}
     for trial in trials:
         groups.setdefault(trial.run_address if travels(trial) else trial.address, []).append(trial)
@@ -201,7 +215,7 @@ def alike(trials: Iterable[Trial]) -> tuple[tuple[Trial, ...], ...]:
 
 
 def _interleaved(trials: Sequence[Trial], batch: str) -> list[Trial]:
-    """Order trials in blocks, one per repeat, each shuffled: another way in every batch, as its name decides."""
+    """Return the trials in blocks, one per repeat, each shuffled. The batch's name decides the order."""
     chance = random.Random(batch)
     blocks: dict[int, list[Trial]] = {}
     for trial in trials:
@@ -212,7 +226,7 @@ def _interleaved(trials: Sequence[Trial], batch: str) -> list[Trial]:
 
 
 class _Guests:
-    """Keep the running guests, so that all of them can be ended from another thread."""
+    """Keeps the running guests, so that another thread can end all of them."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()

@@ -1,7 +1,8 @@
-"""Find the versions of everything besides the kernel that touches a trial's packets; they are part of its address."""
+"""Find the versions of all programs that touch a trial's packets, except the kernel. They are part of its address."""
 
 from __future__ import annotations
 
+import hashlib
 import os
 import platform
 import re
@@ -14,18 +15,20 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Protocol
 
-import lab
+from lab.base.meaning import fingerprint
 from lab.errors import MachineError
-from lab.meaning import fingerprint
+from lab.guest.mininet import make_importable
+from lab.machine.userland.cache import Userland
 from lab.runner.code import sources
-from lab.spec.mininet import make_importable
-from lab.userland.cache import Userland
+from lab.spec.shipped import PACKAGE
 
 _VERSION_FLAG = {"fping": "-v", "nc.openbsd": "-h", "netperf": "-V", "ping": "-V"}
-PROGRAMS = {"mininet": "mn"}  # where the program is called otherwise
-_MODULES = {"flent"}  # tools of the lab's own Python, run by `python -m`: nobody's PATH decides
-_MININET = "from lab.spec.mininet import make_importable as so; so(); from mininet.net import VERSION; print(VERSION)"
+PROGRAMS = {"mininet": "mn"}  # tools whose program has a different name
+_MODULES = {"flent"}  # tools in the lab's own Python, run with `python -m`, so the PATH does not matter
+_MININET = "from lab.guest.mininet import make_importable as so; so(); from mininet.net import VERSION; print(VERSION)"
 _SECONDS = 10
+_HASHED = "sha256:"  # the start of a version, for a program that an experiment chose
+_BUILT = {"cc", "packetdrill"}  # their version is the id of a product of the lab
 
 
 class Tooled(Protocol):
@@ -33,19 +36,20 @@ class Tooled(Protocol):
 
     @property
     def tools(self) -> tuple[str, ...]:
-        """Name the programs that it runs."""
+        """The programs that it runs."""
 
 
 class ToolMissing(MachineError):
-    """A tool that an experiment needs is not installed."""
+    """Raised when a tool that an experiment needs is not installed."""
 
 
 def versions(tools: Iterable[str]) -> dict[str, str]:
-    """Return name -> version of `tools`, of Python, and of the lab's own code in a guest. Raises ToolMissing."""
+    """Return the versions, by name, of `tools`, Python, and the lab's own code in a guest. Raises ToolMissing."""
     missing = sorted(tool for tool in set(tools) if not _installed(tool))
     if missing:
         names = " and ".join(f"'{tool}'" for tool in missing)
-        raise ToolMissing(f"{names} missing: `make setup` installs every tool, `lab doctor` says what else is wrong")
+        cures = {"`make setup`" if tool in _MODULES else "`make setup-host`" for tool in missing}
+        raise ToolMissing(f"{names} missing on this machine: {' and '.join(sorted(cures))} installs it")
     return {
         "lab": own_code(),
         "python": platform.python_version(),
@@ -54,31 +58,47 @@ def versions(tools: Iterable[str]) -> dict[str, str]:
 
 
 def sealed(tools: Iterable[str], userland: Userland) -> dict[str, str]:
-    """Return name -> version of the lab's own code in a guest: all else is the userland's, which has an id.
+    """Return name -> version of the lab's own code in a guest. The userland's id covers all other tools.
 
-    Raises ToolMissing when the userland lacks one of `tools`.
+    Raises ToolMissing if the userland lacks one of `tools`.
     """
     missing = sorted(tool for tool in set(tools) if not userland.has(PROGRAMS.get(tool, tool)))
     if missing:
         names = " and ".join(f"'{tool}'" for tool in missing)
-        raise ToolMissing(f"the userland has no {names}: --userland host takes this machine's own")
+        raise ToolMissing(f"the userland has no {names}: --userland host uses this machine's programs")
     return {"lab": own_code()}
 
 
 def differing(wanted: Mapping[str, str]) -> tuple[str, ...]:
-    """Name those of the `wanted` tools whose version here is another one, the lab's own code among them.
+    """Return the names of the `wanted` tools with a different version here, including the lab's own code.
 
-    Raises ToolMissing.
+    Programs that the experiment chose are hashed and not run, because a trial may come from a stranger. Programs that
+    the lab built have an id, which `repeat` checks. Raises ToolMissing.
     """
-    here = versions(wanted.keys() - {"lab", "python"})
+    chosen = {name for name, version in wanted.items() if version.startswith(_HASHED)}
+    here = versions(wanted.keys() - {"lab", "python", *_BUILT} - chosen) | {name: _hash_of(name) for name in chosen}
     return tuple(
-        f"{name} {here[name]} instead of {version}" for name, version in wanted.items() if here[name] != version
+        f"{name} {here[name]} instead of {version}"
+        for name, version in wanted.items()
+        if name in here and here[name] != version
     )
 
 
+def hashed(program: Path) -> str:
+    """Return the version of a program that an experiment chose: its hash. Raises OSError."""
+    return f"{_HASHED}{hashlib.sha256(program.read_bytes()).hexdigest()}"
+
+
+def _hash_of(name: str) -> str:
+    file = find_program(name)
+    if file is None:
+        raise ToolMissing(f"there is no program '{name}' here")
+    return hashed(Path(file))
+
+
 @cache
-def own_code(root: Path = Path(lab.__file__).parent) -> str:
-    """Hash the lab's code in `root` that a guest runs: what each file means, not how it is explained."""
+def own_code(root: Path = PACKAGE) -> str:
+    """Return a hash of the lab's code in `root` that a guest runs. It covers each file's meaning, not its comments."""
     return fingerprint({str(file.relative_to(root)): file.read_bytes() for file in sources(root)})[:16]
 
 
@@ -92,14 +112,14 @@ def _installed(tool: str) -> bool:
 def find_program(tool: str) -> str | None:
     """Return the path of a tool, or None.
 
-    An ordinary user's PATH lacks the folders of ethtool, iptables and nft; a guest's has them.
+    An ordinary user's PATH lacks the folders of ethtool, iptables and nft, but a guest's has them.
     """
     return shutil.which(tool, path=f"{os.environ.get('PATH', os.defpath)}:/usr/sbin:/sbin")
 
 
 @cache
 def _version(tool: str) -> str:
-    """Return the first number with a dot in what the tool says of itself. Raises MachineError when there is none."""
+    """Return the first number with a dot in the tool's version text. Raises MachineError if there is none."""
     try:
         said = subprocess.run(
             _asked(tool),
@@ -112,13 +132,13 @@ def _version(tool: str) -> str:
         raise MachineError(f"'{tool}' does not run: {error}") from None
     found = re.search(r"\d+(?:\.\d+)+\S*|\b\d{8}\b", said.stdout + said.stderr)
     if found is None:
-        raise MachineError(f"'{tool}' does not tell its version")
+        raise MachineError(f"'{tool}' does not print its version")
     return found.group().rstrip(",;)")
 
 
 def _asked(tool: str) -> list[str]:
-    """Return the command that makes the tool tell its version."""
-    if tool == "mininet":  # `mn` runs on whatever Python comes first in the PATH
+    """Return the command that makes the tool print its version."""
+    if tool == "mininet":  # `mn` runs with the first Python in the PATH
         return [sys.executable, "-c", _MININET]
     run = [sys.executable, "-m", tool] if tool in _MODULES else [find_program(tool) or tool]
     return [*run, _VERSION_FLAG.get(tool, "--version")]

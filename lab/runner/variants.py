@@ -1,6 +1,6 @@
-"""Build the variants that claims need while trials run, in a process of its own that lets these go first.
+"""Build the variants that claims need while trials run, in a separate process with the lowest priority.
 
-A process, since it is ended as Ctrl-C ends a build: from outside, and whatever it does, it leaves nothing half done.
+It is a process so that it can be ended from outside, as Ctrl-C ends a build. It leaves nothing half done.
 """
 
 from __future__ import annotations
@@ -15,27 +15,26 @@ from multiprocessing.connection import Connection
 from multiprocessing.context import ForkProcess
 from pathlib import Path
 
-from lab.building import Progress, forked, shown
+from lab.base.building import Progress, forked, shown
 from lab.errors import LabError, MachineError
-from lab.kernel import Kernel, KernelMissing
-from lab.kernel.uml import builder
-from lab.kernel.uml.cache import series
+from lab.machine.kernel import Kernel, KernelMissing
+from lab.machine.kernel.uml import builder
+from lab.machine.kernel.uml.cache import series
 from lab.runner.progress import Display
 from lab.spec.loaded import LoadedExperiment
 from lab.spec.variant import ResolvedVariant
 
-__all__ = ["Variants", "beside"]
-
-LAST = 10  # how nice it is: at work where nothing else is, and not starved by a busy machine
-POLL_SECONDS = 0.1  # how long the end of a display may wait
+LAST = 10  # its niceness: it works only when nothing else does, but a busy machine does not starve it
+POLL_SECONDS = 0.1  # the longest delay at the end of a display
 
 
 @contextmanager
-def beside(experiments: Sequence[LoadedExperiment], kernel: Kernel) -> Iterator[Variants | None]:
-    """Build those variants of `kernel` that the claims need and that are not here, beside what runs here meanwhile.
+def beside(experiments: Sequence[LoadedExperiment], kernel: Kernel, trust: bool = False) -> Iterator[Variants | None]:
+    """Yield a builder of the missing variants of `kernel` that the claims need, while other work goes on here.
 
-    Yields None where nothing lacks. A process of its own builds them, one after another, and lets all others go first.
-    However this ends, it has ended too, and what it had not finished is gone.
+    It yields None if no variant is missing. A separate process builds the variants, one after another, with the lowest
+    priority. Whatever ends this context also ends the build and removes unfinished files. `trust` is as for
+    `builder.build`.
     """
     named = dict.fromkeys(case.kernel for each in experiments for case in each.cases() if case.kernel)
     lacking = [wanted for wanted in named if not _built(kernel, wanted)]
@@ -43,7 +42,7 @@ def beside(experiments: Sequence[LoadedExperiment], kernel: Kernel) -> Iterator[
         yield None
         return
     ours, theirs = Pipe(duplex=False)
-    process = forked(partial(_build, theirs, series(kernel.name), lacking))
+    process = forked(partial(_build, theirs, series(kernel.name), lacking, trust))
     theirs.close()
     try:
         yield Variants(process, ours, lacking)
@@ -53,19 +52,19 @@ def beside(experiments: Sequence[LoadedExperiment], kernel: Kernel) -> Iterator[
 
 
 class Variants:
-    """Hold the variants that are being built, and what their builder says."""
+    """Holds the variants that are being built, and their builder's messages."""
 
     def __init__(self, process: ForkProcess, said: Connection, lacking: Collection[ResolvedVariant]) -> None:
         self._process, self._said = process, said
         self._lacking = set(lacking)
         self._stage, self._steps = "", (0, 0)
-        self._over = False  # whether nothing is said any more
+        self._over = False  # whether to show nothing more
         self._failed: Exception | None = None
 
     def parts(self, experiments: Sequence[LoadedExperiment]) -> Iterator[Sequence[LoadedExperiment]]:
-        """Yield claims as soon as all their kernels are here, waiting for one where no other claim is left.
+        """Yield claims as soon as all their kernels are ready; wait only when no other claim is left.
 
-        Those of a kernel that does not come are never yielded. At the end the builder is gone.
+        Claims whose kernel cannot be built are never yielded. At the end the builder has ended.
         """
         waiting = list(experiments)
         while True:
@@ -78,11 +77,11 @@ class Variants:
                 break
             else:
                 self._wait()
-        self._process.join()  # it still removes what it needs no more
+        self._process.join()  # it may still remove its temporary files
 
     @contextmanager
     def shown(self, display: Display) -> Iterator[None]:
-        """Let `display` show how the builds go on, for as long as this lasts."""
+        """Let `display` show the progress of the builds, within this context."""
         enough = threading.Event()
 
         def show() -> None:
@@ -92,7 +91,7 @@ class Variants:
                     while not (self._over or enough.is_set()):
                         if self._said.poll(POLL_SECONDS):
                             self._hear(progress)
-            except OSError as error:  # nobody reads any more, or the log's disk is full
+            except OSError as error:  # there is no reader any more, or the log's disk is full
                 self._failed, self._over = error, True
 
         thread = threading.Thread(target=show, name="builds", daemon=True)
@@ -106,12 +105,12 @@ class Variants:
                 thread.join()
 
     def check(self) -> None:
-        """Raise what a build ended with, if one failed."""
+        """Raise the error of a build, if one failed."""
         if self._failed:
             raise self._failed
 
     def _wait(self) -> None:
-        """Return when one kernel more is here, or none will be; standard error shows how it comes."""
+        """Return when one more kernel is ready, or none will be. Standard error shows the progress."""
         lacking = len(self._lacking)
         with shown() as progress:
             self._resume(progress)
@@ -119,14 +118,14 @@ class Variants:
                 self._hear(progress)
 
     def _resume(self, progress: Progress) -> None:
-        """Show what another display has shown before."""
+        """Show the present state, which another display has shown before."""
         if self._stage:
             progress.say(self._stage)
         if self._steps[0]:
             progress.step(*self._steps)
 
     def _hear(self, progress: Progress) -> None:
-        """Take the next of what the builder says, and show it."""
+        """Receive the builder's next message, and show it."""
         try:
             kind, *what = self._said.recv()
         except EOFError:
@@ -153,7 +152,7 @@ class Variants:
 
 
 class _Told:
-    """Tell those who wait how a build goes on."""
+    """Sends the progress of a build to those who wait for it."""
 
     def __init__(self, to: Connection) -> None:
         self._to = to
@@ -168,19 +167,19 @@ class _Told:
         self._to.send(("remark", text))
 
 
-def _build(to: Connection, name: str, lacking: Sequence[ResolvedVariant]) -> None:
-    """Build variants of a series, and say when one is here."""
+def _build(to: Connection, name: str, lacking: Sequence[ResolvedVariant], trust: bool) -> None:
+    """Build variants of a series, and send a message when one is ready."""
     _go_last()
     try:
         for wanted in lacking:
-            builder.variant(name, wanted, _Told(to))
+            builder.variant(name, wanted, _Told(to), trust)
             to.send(("built", wanted))
     except (LabError, OSError, MemoryError) as error:
         to.send(("failed", error))
 
 
 def _go_last() -> None:
-    """Let all other processes go first, in our session and, where the host's kernel groups by sessions, in others."""
+    """Give all other processes priority, in this session and, if the host's kernel groups by sessions, in others."""
     os.setsid()
     os.nice(LAST)
     with suppress(OSError):

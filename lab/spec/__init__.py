@@ -1,0 +1,1 @@
+"""Topologies and experiments, from files to frozen objects, with every mistake at its line."""

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Literal
 
+from lab.guest.network import WAYS
 from lab.spec.document import Place
 from lab.spec.format import MTU_MIN_IPV6, Mistakes, TopologyPart
-from lab.spec.network import WAYS
 from lab.units import Size
 
 End = tuple[str, str]  # (link, node)
@@ -19,7 +19,7 @@ MTU = Size(1500)  # IEEE 802.3's largest payload
 
 @dataclass(frozen=True)
 class Subnet:
-    """Describes links that switches join, or one link by itself."""
+    """Holds the links that switches join to one subnet, or a single link."""
 
     links: tuple[str, ...]
     members: tuple[End, ...]  # the ends on hosts and routers
@@ -34,14 +34,15 @@ def mtu(topology: TopologyPart, link: str, way: Literal["forward", "back"]) -> S
 
 
 def mac(link: int, end: int) -> str:
-    """Return a locally administered address, made from the number of the link and of the end in it."""
+    """Return a locally administered MAC address, made from the link's number and the end's number in the link."""
     return f"02:00:00:{link >> 8:02x}:{link & 255:02x}:{end:02x}"
 
 
 def subnets(topology: TopologyPart) -> tuple[Subnet, ...]:
-    """Return the addressed subnets in the order of their first links: 10.0.1.0/24 and fd00:1::/64, then 2 and so on.
+    """Return the addressed subnets in the order of their first links.
 
-    An address given in the file decides its subnet's prefix. Raises Mistakes when addresses or MTUs do not fit.
+    The first has 10.0.1.0/24 and fd00:1::/64, the second 10.0.2.0/24 and fd00:2::/64, and so on. An address given in
+    the file decides its subnet's prefix. Raises Mistakes if addresses or MTUs do not fit.
     """
     found = tuple(_subnet(topology, links) for links in _joined(topology))
     mistakes = [mistake for subnet in found for mistake in _switched(topology, subnet)]
@@ -78,13 +79,13 @@ def _subnet(topology: TopologyPart, links: tuple[str, ...]) -> Subnet:
 
 
 def _switched(topology: TopologyPart, subnet: Subnet) -> Iterator[tuple[Place, str]]:
-    """Check that a switched subnet has one MTU throughout: a switch neither fragments nor answers 'too big'."""
+    """Yield the links whose MTU differs from their subnet's: a switch neither fragments nor answers 'too big'."""
     if len(subnet.links) > 1:
         wanted = mtu(topology, subnet.links[0], "forward")
         for link in subnet.links:
             for way in WAYS:
                 if (given := mtu(topology, link, way)) != wanted:
-                    yield ("links", link), f"an MTU of {given} {way}, where the switch joins links of {wanted}"
+                    yield ("links", link), f"an MTU of {given} {way}, but the switch joins links of {wanted}"
 
 
 def _address(topology: TopologyPart, subnet: Subnet, version: int, prefix: Prefix) -> Iterator[tuple[Place, str]]:
@@ -97,7 +98,7 @@ def _address(topology: TopologyPart, subnet: Subnet, version: int, prefix: Prefi
             place = ("links", link, "ends", node, "addresses", index)
             first = next(iter(given.values()), address)
             if address.network != first.network:
-                yield place, f"'{text}' is not in {first.network}, which this subnet has"
+                yield place, f"'{text}' is not in {first.network}, this subnet's prefix"
             elif address.ip in {other.ip for other in given.values()}:
                 yield place, f"'{text}' is given twice"
             given[link, node] = address
@@ -112,7 +113,7 @@ def _address(topology: TopologyPart, subnet: Subnet, version: int, prefix: Prefi
         elif (host := next(free, None)) is not None:
             text = f"{host}/{prefix.prefixlen}"
         else:
-            yield ("links", end[0]), f"no address is left in {prefix}: give one of its ends an address in a wider one"
+            yield ("links", end[0]), f"no address is left in {prefix}: give one of its ends one in a wider prefix"
             return
         subnet.addresses.setdefault(end, {})[version] = text
 
@@ -122,7 +123,7 @@ def _ipv6_in_vain(topology: TopologyPart, subnet: Subnet) -> Iterator[tuple[Plac
         for index, text in enumerate(topology.links[link].ends[node].addresses):
             if ":" in text:
                 place = ("links", link, "ends", node, "addresses", index)
-                yield place, f"IPv6 needs an MTU of {MTU_MIN_IPV6} B both ways, which this subnet does not have"
+                yield place, f"IPv6 needs an MTU of {MTU_MIN_IPV6} B in both directions, and this subnet's is smaller"
 
 
 def _overlaps(found: tuple[Subnet, ...]) -> Iterator[tuple[Place, str]]:

@@ -12,16 +12,19 @@ from lab.spec.errors import Problem, SpecError, suggestion
 from lab.spec.loaded import Article, Commit
 
 _NEEDED = ("title", "author", "date", "url")
-_OURS = ("headline", "answer")  # what we found: it need not be there
+_OURS = ("headline", "answer")  # what the lab found; both are optional
 _OF_COMMIT = ("commit", "since", "title", "claims", "known")
 _FORMS = (
     ("commit", r"[0-9a-f]{12}", "the first 12 digits of a hash, in quotes"),
-    ("since", r"\d+\.\d+", "a version of the kernel in quotes, as '6.6'"),
+    ("since", r"\d+\.\d+", "a version of the kernel in quotes, like '6.6'"),
 )
 
 
 def load(folder: Path) -> Article:
-    """Read the article of `folder`; one without article.yaml has only its name. Raises SpecError for mistakes in it."""
+    """Return the article of `folder`, with only its name if there is no article.yaml.
+
+    Raises SpecError for mistakes in the file.
+    """
     path = folder / "article.yaml"
     if not path.exists():
         return Article(folder.name, title=folder.name, author="", date="", url="")
@@ -46,7 +49,7 @@ def _commits(read: Document) -> Iterator[Commit]:
 
 
 def _mistakes_in_commits(read: Document, claims: Sequence[str]) -> Iterator[Problem]:
-    """Yield what is wrong with the commits: no list, wrong keys, no hash, no version, unknown claims."""
+    """Yield the mistakes in the commits: not a list, wrong keys, not a hash, not a version, unknown claims."""
     commits = read.data.get("commits", [])
     if not isinstance(commits, list) or not all(isinstance(each, dict) for each in commits):
         yield read.problem(("commits",), "commits: should be a list of mappings")
@@ -67,7 +70,7 @@ def _mistakes_in_commits(read: Document, claims: Sequence[str]) -> Iterator[Prob
 
 
 def _mistakes_in_story(read: Document, known: Sequence[str]) -> Iterator[Problem]:
-    """Yield what is wrong with the order of the claims: no mapping, unknown claims, names that are no text."""
+    """Yield the mistakes in the order of the claims: not a mapping, unknown claims, names that are not text."""
     story = read.data.get("story", {})
     if not isinstance(story, dict):
         yield read.problem(("story",), "story: should be a mapping of claims to short names")

@@ -1,15 +1,16 @@
-"""Define a case: one arm at one point of the sweep, as it runs and as it is judged."""
+"""Define a case: one arm at one point of the sweep, with all that running and judging it need."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from lab.prediction import Prediction
-from lab.spec.clock import Clock
+from lab.guest.clock import Clock
+from lab.guest.key import CaseKey
+from lab.guest.network import Network
+from lab.guest.task import Interference, Observer, Traffic
+from lab.spec.drawn import Drawn
 from lab.spec.experiment import Cause, Claimed, Metric, Programs, Tolerance, Untestable
-from lab.spec.key import CaseKey
-from lab.spec.network import Network
-from lab.spec.task import Interference, Task, Traffic
+from lab.spec.prediction import Prediction
 from lab.spec.variant import ResolvedVariant
 from lab.units import Value
 
@@ -26,10 +27,10 @@ class Case:
     value: Value | None
     network: Network
     workload: Traffic
-    probes: tuple[Task, ...]
+    probes: tuple[Observer, ...]
     middleboxes: tuple[Interference, ...]
     kernel: ResolvedVariant | None  # how its kernel differs from the run's; None: not at all
-    userland: Programs  # what its guests boot from, unless they use the host's own programs
+    userland: Programs  # the programs of its guests, except in runs with the host's own
     clock: Clock
     samples: int
     path: tuple[str, str]
@@ -40,14 +41,19 @@ class Case:
     claimed: Claimed | None
     explains: Cause | None
     relative_to: str
-    title: str  # what pages call the arm
+    title: str  # the arm's name on pages
+    drawn: Drawn | None = None  # what each seed draws of the network
+
+    def network_of(self, seed: int) -> Network:
+        """Return the network of the trial with this seed."""
+        return self.drawn.of(self.network, seed) if self.drawn else self.network
 
     @property
     def counts(self) -> bool:
-        """Whether the verdict rests on the case: it has a figure, and is no witness."""
+        """Whether the case counts for the verdict: it has a figure and is not a witness."""
         return self.claimed is not None and self.explains is None
 
     @property
     def key(self) -> CaseKey:
-        """The key that tells this case from the others of its claim."""
+        """The key that distinguishes this case from the others of its claim."""
         return CaseKey(self.arm, self.point)

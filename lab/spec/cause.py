@@ -1,7 +1,7 @@
-"""Grade what an arm explains: by whether anything was fitted or assumed to make it explain.
+"""Grade an explanation that an arm gives, depending on whether anything was fitted or assumed.
 
-An arm with a cause is a witness, and does not count for the verdict. That its figure agrees with the article's is a
-condition for a cause to hold, and no proof of it: what was put in decides the grade.
+An arm with a cause is a witness and does not count for the verdict. A witness's figure must agree with the article's,
+but agreement alone does not prove the cause. So the inputs decide the grade.
 """
 
 from __future__ import annotations
@@ -9,12 +9,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-__all__ = ["Cause", "Consistent", "Demonstrated", "Refutes"]
+from lab.guest.typed import Declared
 
 
 @dataclass(frozen=True)
-class Demonstrated:
-    """Explains with nothing fitted: the arm changes what the sentence names, and brings the figure back by it."""
+class Demonstrated(Declared):
+    """Explains with nothing fitted: the arm changes what the sentence names, and so gives the article's figure."""
 
     says: str
     grade: ClassVar[str] = "demonstrated"
@@ -22,14 +22,16 @@ class Demonstrated:
     between: ClassVar[tuple[str, ...]] = ()
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         _said(self.says)
 
 
 @dataclass(frozen=True)
-class Consistent:
-    """Explains with something fitted to a figure of the article, or assumed about its machines.
+class Consistent(Declared):
+    """Explains with a parameter fitted to one of the article's figures, or an assumption about its machines.
 
-    `between` names two arms whose figures must lie on either side of the article's, where none can give it exactly.
+    `between` names two arms. Use it if no arm can give the article's figure exactly: the article's figure must then be
+    between the figures of these two.
     """
 
     says: str
@@ -39,23 +41,24 @@ class Consistent:
     grade: ClassVar[str] = "consistent"
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         _said(self.says)
         if not self.fitted and not self.assumed:
-            raise ValueError("a consistent cause says what was fitted or assumed; without either, it is demonstrated")
+            raise ValueError("a consistent cause needs fitted=... or assumed=...; without either, use Demonstrated")
         if len(self.between) not in (0, 2):
             raise ValueError("a figure lies between two arms: between=('one', 'the other')")
 
     @property
     def terms(self) -> str:
-        """What was fitted, and what was assumed."""
+        """The fitted parameters and the assumptions."""
         count = len(self.fitted)
         fitted = [f"{count} parameter{'s' if count > 1 else ''} fitted: {', '.join(self.fitted)}"] if count else []
         return "; ".join([*(fitted or ["nothing fitted"]), *(f"assumed: {each}" for each in self.assumed)])
 
 
 @dataclass(frozen=True)
-class Refutes:
-    """Refutes another explanation with nothing fitted: under it the arm would give the figure, and does not."""
+class Refutes(Declared):
+    """Refutes a different explanation with nothing fitted: if it held, the arm would give the figure, but does not."""
 
     says: str
     grade: ClassVar[str] = "refutes"
@@ -63,6 +66,7 @@ class Refutes:
     between: ClassVar[tuple[str, ...]] = ()
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         _said(self.says)
 
 

@@ -1,4 +1,4 @@
-"""Say what an arm or a point of a sweep changes in a topology, and apply it to the topology's plain data."""
+"""Describe how an arm or a point of a sweep changes the topology, and apply the changes to the topology's data."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from lab.guest.typed import Declared
 from lab.spec.errors import suggestion
 
 Fields = Mapping[str, Any]
@@ -17,10 +18,10 @@ class UnknownName(LookupError):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Changes:
-    """Holds changes in the words of a topology file; quantities as text or as themselves, None for "not set".
+class Changes(Declared):
+    """Holds changes with the keys of a topology file. A quantity is a text or a `Quantity`; None means "not set".
 
-    A change to what many share holds for all of them, whatever each had set for itself.
+    A change to a setting that many parts share overrides each part's own setting.
     """
 
     # {link: {field: value}}, with `forward`, `back` and `ends` as in the file
@@ -31,20 +32,20 @@ class Changes:
     hosts: Mapping[str, Fields] = field(default_factory=dict)
 
     def apply(self, data: Fields) -> dict[str, Any]:
-        """Return the topology data with these changes. `data` has the long form: mappings, even where names would do.
+        """Return the topology data with these changes. `data` must have mappings even where a file may list names.
 
-        Raises UnknownName when the topology has no such link or host.
+        Raises UnknownName if the topology has no such link or host.
         """
         changed: dict[str, Any] = copy.deepcopy(dict(data))
         links = changed.get("links", {})
         for name, fields in self.links.items():
             link = _known("link", name, links)
             for way in ("forward", "back"):
-                link[way] = {key: value for key, value in link.get(way, {}).items() if key not in fields}
+                link[way] = _without(link.get(way, {}), fields)
             _merge(link, fields)
         nodes = {**changed.get("hosts", {}), **changed.get("routers", {})}
         for node in nodes.values():
-            node["sysctls"] = {key: value for key, value in node.get("sysctls", {}).items() if key not in self.sysctls}
+            node["sysctls"] = _without(node.get("sysctls", {}), self.sysctls)
         _merge(changed, {"sysctls": self.sysctls})
         for name, fields in self.hosts.items():
             _merge(_known("host", name, nodes), fields)
@@ -56,6 +57,11 @@ def _known(what: str, name: str, among: dict[str, Any]) -> dict[str, Any]:
         raise UnknownName(f"unknown {what} '{name}'{suggestion(name, among)}")
     found: dict[str, Any] = among[name]
     return found
+
+
+def _without(part: Any, keys: Fields) -> Any:
+    """Return the part without these keys. A part that is not a mapping stays: the topology's check reports it."""
+    return {key: value for key, value in part.items() if key not in keys} if isinstance(part, Mapping) else part
 
 
 def _merge(base: dict[str, Any], changes: Fields) -> None:

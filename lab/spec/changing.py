@@ -1,4 +1,4 @@
-"""Check and resolve what a topology says of a direction beyond a plain wire: queue, trace, changes, loss in bursts."""
+"""Check and resolve a direction's settings that a plain wire does not have: queue, trace, changes, bursts of loss."""
 
 from __future__ import annotations
 
@@ -6,47 +6,48 @@ from collections.abc import Callable, Iterator
 from itertools import pairwise
 from typing import Any
 
+from lab.guest.network import BurstLoss, Change, Queue, Shaper, Slot
 from lab.spec.document import Place
-from lab.spec.network import BurstLoss, Change, Queue, Shaper, Slot
 from lab.units import Duration, Rate, Size
 
-Way = Callable[[str], Any]  # what holds for a key in this direction, or None
-SLOWEST = Rate.of("1 kbit/s")  # below it a frame takes longer than the minute for which the kernel's HTB can wait
-# netem's tabledist() takes 32 bits modulo twice the jitter, which netem_change() caps: low bits are not correlated
-CORRELATED, MOST_JITTER = Duration.of("2 s"), Duration(2**31 - 1)
-ORDINARY = Size(1500)  # the MTU of a link that gives none
+ChangedWay = Callable[[str], Any]  # returns a key's value in this direction, or None
+SLOWEST = Rate.of("1 kbit/s")  # a frame of a slower link takes over a minute, the longest that HTB waits
+# netem's tabledist() takes 32 bits modulo twice the jitter, which netem_change() caps. The low bits are not correlated.
+# With a shorter jitter than this, netem draws the shortest delays twice as often as the others (`fabric.jitter`).
+CORRELATED, MOST_JITTER = Duration.of("2144 ms"), Duration(2**31 - 1)
+ORDINARY = Size(1500)  # the MTU of a link without `mtu`
 
 
-def contradictions(way: Way, place: Callable[[str], Place]) -> Iterator[tuple[Place, str]]:
-    """Yield (place, message) for whatever in a direction does not go together; `place` says where a key was given."""
+def contradictions(way: ChangedWay, place: Callable[[str], Place]) -> Iterator[tuple[Place, str]]:
+    """Yield (place, message) for contradictory settings of a direction. `place` returns where a key was given."""
     changes = way("changes") or ()
     queued = next((key for key in ("queue", "trace") if way(key) is not None), None)
     if queued is None and any(change.rate for change in changes):
         queued = "changes"
     if way("trace") is not None and way("rate") is not None:
-        yield place("trace"), "a trace says when the link carries frames: leave out the rate"
+        yield place("trace"), "the trace already sets when the link carries frames: leave out the rate"
     if way("queue") is not None and way("rate") is None and way("trace") is None:
-        yield place("queue"), "nothing queues on a link without a rate or a trace"
+        yield place("queue"), "frames only queue on a link with a rate or a trace: give it one"
     if queued and way("shaper") is Shaper.NIC:
-        yield place(queued), "a nic's own queue is a FIFO: queue, trace and a rate that changes are for a path"
-    if queued and way("limit") is not None:
-        yield place("limit"), f"it counts the frames of a plain wire; with {queued}, give the queue its limit"
+        yield place(queued), "a nic's own queue is a FIFO: use queue, trace or a changing rate with shaper: path"
+    if queued and isinstance(way("limit"), int):
+        yield place("limit"), f"it counts the frames of a plain wire: with {queued}, give the queue its own limit"
     if queued and way("rate") is not None and way("rate") < SLOWEST:
         yield place("rate"), f"{way('rate')} is too slow for a queue: {SLOWEST} at least"
     if way("burst_loss") is not None and way("loss"):
-        yield place("burst_loss"), "it is in place of loss: give one of them"
+        yield place("burst_loss"), "it replaces loss: give only one of them"
     if (way("jitter") or Duration(0)) > MOST_JITTER:
-        yield place("jitter"), f"netem draws no jitter of more than {MOST_JITTER}"
+        yield place("jitter"), f"netem cannot draw a jitter of more than {MOST_JITTER}"
     if way("jitter_correlation") and not way("jitter"):
         yield place("jitter_correlation"), "there is no jitter to correlate"
     elif way("jitter_correlation") and way("jitter") < CORRELATED:
-        yield place("jitter_correlation"), f"netem correlates no jitter of less than {CORRELATED}"
+        yield place("jitter_correlation"), f"netem correlates a jitter evenly only from {CORRELATED} on"
     if way("trace") is not None and (way("mtu") or ORDINARY) > way("trace").opportunity:
         yield place("mtu"), f"a frame of {way('mtu')} never fits an opportunity of {way('trace').opportunity}"
     yield from _changes(way, changes, place("changes"))
 
 
-def _changes(way: Way, changes: tuple[Any, ...], place: Place) -> Iterator[tuple[Place, str]]:
+def _changes(way: ChangedWay, changes: tuple[Any, ...], place: Place) -> Iterator[tuple[Place, str]]:
     for index, (before, change) in enumerate(pairwise(changes), 1):
         if change.at <= before.at:
             yield (*place, index, "at"), f"{change.at} is not after {before.at}"
@@ -60,15 +61,15 @@ def _changes(way: Way, changes: tuple[Any, ...], place: Place) -> Iterator[tuple
         if change.delay is not None and change.delay < (way("jitter") or Duration(0)):
             yield (*place, index, "delay"), f"{change.delay} is less than the jitter of {way('jitter')}"
         if change.loss is not None and way("burst_loss") is not None:
-            yield (*place, index, "loss"), "the link has burst_loss in place of loss"
+            yield (*place, index, "loss"), "the link has burst_loss instead of loss"
         if change.down is not None and not change.down:
-            yield (*place, index, "down"), "for no time at all"
+            yield (*place, index, "down"), "should be longer than zero"
         if change.mtu is not None and change.mtu > (way("mtu") or ORDINARY):
             yield (*place, index, "mtu"), f"{change.mtu} is more than the link's own, {way('mtu') or ORDINARY}"
 
 
-def resolved(way: Way) -> dict[str, Any]:
-    """Return what of `Direction` differs from a plain wire's defaults, and nothing that does not."""
+def resolved(way: ChangedWay) -> dict[str, Any]:
+    """Return the fields of `Direction` that differ from a plain wire's defaults."""
     found: dict[str, Any] = {key: float(way(key) or 0) for key in ("jitter_correlation", "corrupt")}
     found |= {key: way(key) for key in ("queue", "trace")}
     if burst := way("burst_loss"):
@@ -84,15 +85,19 @@ def resolved(way: Way) -> dict[str, Any]:
 
 
 def most(rate: Rate | None, delay: Duration, found: dict[str, Any]) -> tuple[Rate | None, Duration]:
-    """Return the highest rate and the longest delay that a direction ever has."""
+    """Return the highest rate and the longest delay that a direction has at any time."""
     rates = [each for each in (rate, *(change.rate for change in found.get("changes", ()))) if each is not None]
     delays = [each for each in (delay, *(change.delay for change in found.get("changes", ()))) if each is not None]
     return max(rates, default=None), max(delays)
 
 
+def waits_outside(found: dict[str, Any]) -> bool:
+    """Return whether frames wait before the wire, in a separate queue."""
+    return "queue" in found or "trace" in found or any(change.rate for change in found.get("changes", ()))
+
+
 def with_queue(found: dict[str, Any], limit: int) -> dict[str, Any]:
-    """Return `found` with a FIFO where frames wait outside the wire: its rate may change before they leave."""
-    changed = any(change.rate for change in found.get("changes", ()))
-    if "queue" not in found and ("trace" in found or changed):
+    """Return `found` with a FIFO added if frames wait before the wire, whose rate may change before they leave."""
+    if "queue" not in found and waits_outside(found):
         return {**found, "queue": Queue("pfifo", (("limit", limit),))}
     return found

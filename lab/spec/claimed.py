@@ -1,27 +1,27 @@
-"""Say where a claim's figure comes from: the article prints it, or what the article says implies it."""
+"""Describe where a claim's figure comes from: the article prints it, or it follows from the text."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import ClassVar
 
+from lab.guest.typed import Declared
 from lab.spec.tolerance import Figure
 from lab.units import Value
 
-__all__ = ["Claimed", "Implied", "Reported", "Untestable"]
-
 
 @dataclass(frozen=True)
-class Reported:
-    """Holds a figure that the article prints, and the words around it, by which a reader finds it there."""
+class Reported(Declared):
+    """Holds a figure that the article prints, and the words around it, so that a reader can find it there."""
 
     figure: Figure
     quote: str
-    part: str = ""  # of the claim's sentence, where that says several things
+    part: str = ""  # of the claim's sentence, if it states several things
     word: ClassVar[str] = "reported"
-    whose: ClassVar[str] = "article"  # what drawings call the figure
+    whose: ClassVar[str] = "article"  # the figure's name in drawings
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         Value.of(self.figure)
         _said(self.quote, "a reported figure needs the words that report it: Reported(figure, '...')")
 
@@ -32,13 +32,13 @@ class Reported:
 
     @property
     def source(self) -> str:
-        """Where the figure comes from, for a reader: the quotation."""
+        """The figure's source, for a reader: the quotation."""
         return f"“{self.quote}”"
 
 
 @dataclass(frozen=True)
-class Implied:
-    """Holds a figure that the article does not print, and how it follows from what the article says."""
+class Implied(Declared):
+    """Holds a figure that the article does not print, and how it follows from the text."""
 
     figure: Figure
     how: str
@@ -47,8 +47,9 @@ class Implied:
     whose: ClassVar[str] = "implied"
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         Value.of(self.figure)
-        _said(self.how, "an implied figure needs how it follows from what is said: Implied(figure, '...')")
+        _said(self.how, "an implied figure needs its derivation from the text: Implied(figure, '...')")
 
     @property
     def value(self) -> Value:
@@ -57,7 +58,7 @@ class Implied:
 
     @property
     def source(self) -> str:
-        """Where the figure comes from, for a reader: how it follows."""
+        """The figure's source, for a reader: how it follows from the text."""
         return self.how
 
 
@@ -65,15 +66,16 @@ Claimed = Reported | Implied
 
 
 @dataclass(frozen=True)
-class Untestable:
-    """Names a part of the sentence that no trial can test as it stands, and says why none can."""
+class Untestable(Declared):
+    """Names a part of the sentence that no trial can test, and the reason."""
 
     part: str
     because: str
 
     def __post_init__(self) -> None:
-        _said(self.part, "what is not testable needs a name: Untestable('the part', because='...')")
-        _said(self.because, "what is not testable needs its reason: because='...'")
+        super().__post_init__()
+        _said(self.part, "an untestable part needs its words: Untestable('the part', because='...')")
+        _said(self.because, "an untestable part needs a reason: because='...'")
 
 
 def _said(text: str, otherwise: str) -> None:

@@ -16,6 +16,7 @@ from lab.spec.errors import Problem, SpecError, display
 
 Place = tuple[str | int, ...]  # the keys and indices that lead to a part of a document
 MERGE_KEY = "tag:yaml.org,2002:merge"
+REPEATED = 10_000
 
 
 @dataclass(frozen=True)
@@ -27,18 +28,18 @@ class Document:
     lines: Mapping[Place, int]  # from 1
 
     def line(self, place: Place) -> int:
-        """Return the line of `place`, or of the nearest part around it."""
+        """Return the line of `place`, or of the nearest part that contains it."""
         while place not in self.lines and place:
             place = place[:-1]
         return self.lines.get(place, 1)
 
     def problem(self, place: Place, message: str) -> Problem:
-        """Return a mistake at `place`."""
+        """Return a mistake at `place`, with its line."""
         return Problem(display(self.path), self.line(place), message)
 
 
 def read(path: Path) -> Document:
-    """Read the document in `path`. Raises SpecError when it is unreadable, no YAML mapping, or gives a key twice."""
+    """Return the document in `path`. Raises SpecError if it is unreadable, not a YAML mapping, or repeats a key."""
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
@@ -48,7 +49,10 @@ def read(path: Path) -> Document:
 
 
 def parse(text: str, path: Path) -> Document:
-    """Parse the document `text`; `path` only names it. Raises SpecError when it is no YAML mapping or repeats a key."""
+    """Return the document in `text`. Errors name `path`, which need not exist.
+
+    Raises SpecError if the text is not a YAML mapping, or repeats a key.
+    """
     yaml = YAML(typ="safe", pure=True)
     try:
         root = yaml.compose(io.StringIO(text))
@@ -69,15 +73,21 @@ def parse(text: str, path: Path) -> Document:
 
 
 class _Walk:
-    """Turns composed nodes into plain data. Unlike a constructor it notes every line and all repeated keys."""
+    """Turns composed nodes into plain data. Unlike a YAML constructor, it records lines and all repeated keys."""
 
     def __init__(self, yaml: YAML, file: str) -> None:
         self.yaml = yaml
         self.file = file
         self.lines: dict[Place, int] = {}
         self.problems: list[Problem] = []
+        self.seen: set[int] = set()  # the ids of nodes, which live as long as the document
+        self.repeated = 0  # values that an alias repeats
 
     def plain(self, node: Node, place: Place) -> Any:
+        self.repeated += id(node) in self.seen
+        self.seen.add(id(node))
+        if self.repeated > REPEATED:  # nine nested lists of nine aliases make a billion values
+            raise YAMLError(f"its aliases stand for more than {REPEATED:,} values")
         self.lines.setdefault(place, node.start_mark.line + 1)
         if isinstance(node, MappingNode):
             return self._mapping(node, place)

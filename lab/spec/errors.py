@@ -1,4 +1,4 @@
-"""Report what is wrong with a file that a user wrote, and where."""
+"""Report the mistakes in a user's file, with their lines."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Problem:
 
 
 class SpecError(InputError):
-    """Raised with all mistakes found in topologies and experiments, sorted by file and line."""
+    """Raised for mistakes in topologies and experiments. It holds all of them, sorted by file and line."""
 
     def __init__(self, problems: Iterable[Problem]) -> None:
         self.problems = tuple(sorted(set(problems)))
@@ -31,12 +31,12 @@ class SpecError(InputError):
 
 
 def display(path: Path) -> str:
-    """Return `path` relative to the current directory when it is inside, else the absolute path."""
+    """Return `path` relative to the current directory if it is inside, else the absolute path."""
     path = path.absolute()
     return str(path.relative_to(Path.cwd())) if path.is_relative_to(Path.cwd()) else str(path)
 
 
 def suggestion(word: str, known: Iterable[str]) -> str:
-    """Return ', did you mean ...?' when `known` has something like `word`, else ''."""
+    """Return ', did you mean ...?' if `known` has a word like `word`, else ''."""
     close = difflib.get_close_matches(word, list(known), n=1)
     return f", did you mean '{close[0]}'?" if close else ""

@@ -1,6 +1,6 @@
 """Provide the words in which an experiment declares a claim: what to build, run, measure, predict and expect.
 
-An experiment file says its claim in its docstring and defines one `EXPERIMENT`. Nothing here runs anything.
+An experiment file has its claim in its docstring and defines one `EXPERIMENT`. Nothing here runs anything.
 """
 
 from __future__ import annotations
@@ -8,15 +8,20 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal, get_args
+from typing import Annotated, Any, Literal
 
-from lab.prediction import Prediction, Predictor
+from msgspec import Meta
+
+from lab.guest.clock import Clock
+from lab.guest.task import Count, Interference, Observer, Traffic
+from lab.guest.typed import Declared
 from lab.spec.cause import Cause, Consistent, Demonstrated, Refutes
 from lab.spec.changes import Changes
 from lab.spec.claimed import Claimed, Implied, Reported, Untestable
-from lab.spec.clock import CLOCKS, Clock
-from lab.spec.task import Interference, Task, Traffic
-from lab.spec.tolerance import Above, Absolute, AtLeast, AtMost, Below, Exactly, Figure, Tolerance, Within
+from lab.spec.drawn import Drawn
+from lab.spec.prediction import Prediction, Predictor
+from lab.spec.steady import Steady
+from lab.spec.tolerance import Above, Absolute, AtLeast, AtMost, Below, Exactly, Figure, Odds, Tolerance, Within
 from lab.units import Value
 
 __all__ = [
@@ -31,17 +36,20 @@ __all__ = [
     "Claimed",
     "Consistent",
     "Demonstrated",
+    "Drawn",
     "Exactly",
     "Expected",
     "Experiment",
     "Figure",
     "Implied",
     "Metric",
+    "Odds",
     "Point",
     "Prediction",
     "Programs",
     "Refutes",
     "Reported",
+    "Steady",
     "Sweep",
     "Tolerance",
     "Untestable",
@@ -52,57 +60,61 @@ __all__ = [
 Metric = Callable[[Any], Value]  # takes a record
 Expected = Literal["reproduced", "partly", "not reproduced", "not testable as stated"]
 Programs = Literal["guest", "programs"]  # the locked userlands that guests can boot from
-MOST_SAMPLES = 10_000  # of an arm: days of computing, and a plan that still fits into memory
+Samples = Annotated[int, Meta(ge=1, le=10_000)]  # more would take days, and a plan too large for memory
+Workload = Annotated[Traffic, Meta(title="a workload of lab.guest.workload")]
+Probe = Annotated[Observer, Meta(title="a probe of lab.guest.probe")]
+Middlebox = Annotated[Interference, Meta(title="a middlebox of lab.guest.middlebox")]
 
 
 @dataclass(frozen=True)
-class Variant:
-    """Describes a kernel that differs from the run's by patches, configuration or HZ; or is built from another tree.
+class Variant(Declared):
+    """Describes a kernel that differs from the run's in patches, configuration or HZ, or is built from its own tree.
 
-    Files are named from the experiment's own folder.
+    File names are relative to the experiment's folder.
     """
 
     patches: tuple[str, ...] = ()
-    hz: int | None = None
-    config: tuple[str, ...] = ()  # fragments: lines of a .config, over the lab's
-    tree: str = ""  # a folder with a kernel's source, "~/linux"; it takes the place of the run's
+    hz: Count | None = None
+    config: tuple[str, ...] = ()  # fragments: lines of a .config that override the lab's
+    tree: str = ""  # a folder with a kernel's source, like "~/linux", used instead of the run's
 
 
 @dataclass(frozen=True)
 class Arm(Changes):
-    """Describes one variant of the experiment: what it changes in the topology, and the claim's figure for it.
+    """Describes one variant of the experiment: its changes to the topology, and the claim's figure for it.
 
-    What is left at None from `workload` on is the experiment's.
+    From `workload` on, a field that is None takes the experiment's value.
     """
 
     name: str
-    # the claim's figure, or one for each value of the sweep that the article has one for
+    # the claim's figure, or one figure for each value of the sweep for which the article has one
     claimed: Claimed | Mapping[Figure, Claimed] | None = None
-    # what the arm is a witness of, when it does not count for the verdict
+    # the cause that the arm is a witness for; such an arm does not count for the verdict
     explains: Cause | None = None
-    workload: Traffic | None = None
-    probes: tuple[Task, ...] | None = None
-    middleboxes: tuple[Interference, ...] | None = None
+    workload: Workload | None = None
+    probes: tuple[Probe, ...] | None = None
+    middleboxes: tuple[Middlebox, ...] | None = None
     metric: Metric | None = None
     prediction: Predictor | None = None  # a `Prediction`, or a function that declares no kind
     tolerance: Tolerance | None = None
     accuracy: Tolerance | None = None
-    # the arm whose figures, at the same point, this one's are ratios to
+    # the arm to whose figures, at the same point, this arm's figures are ratios
     relative_to: str = ""
     kernel: Variant | None = None
     clock: Clock | None = None
-    samples: int | None = None
-    # why fewer than ten samples do though wires lose, delay, reorder or duplicate frames by chance
+    samples: Samples | None = None
+    # what is cut from the start of a run, for a figure that is a long-run mean over time
+    steady: Steady | None = None
+    # what each seed draws of the network
+    drawn: Drawn | None = None
+    # why fewer than ten samples are enough although wires lose, delay, reorder or duplicate frames by chance
     few_samples: str = ""
-    # what pages call the arm; its name with spaces for hyphens unless given. It is no part of a trial's address
+    # the arm's name on pages; default: its name with spaces for hyphens. Trial addresses do not cover it
     title: str = ""
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         _check_name("arm", self.name)
-        for claimed in self.claimed.values() if isinstance(self.claimed, Mapping) else (self.claimed,):
-            _check_claimed(claimed)
-        if self.explains is not None and not isinstance(self.explains, Cause):
-            raise ValueError(f"arm '{self.name}': explains= takes Demonstrated, Consistent or Refutes")
 
 
 @dataclass(frozen=True)
@@ -111,26 +123,27 @@ class Point(Changes):
 
     value: Figure
     claimed: Claimed | None = None
-    workload: Traffic | None = None
+    workload: Workload | None = None
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         Value.of(self.value)
-        _check_claimed(self.claimed)
 
     @property
     def label(self) -> str:
-        """The value as the experiment wrote it, which names the point."""
+        """The value as the experiment wrote it. It names the point."""
         return str(self.value)
 
 
 @dataclass(frozen=True)
-class Sweep:
+class Sweep(Declared):
     """Varies one quantity: every arm runs at every point."""
 
-    axis: str  # as the plot names it: 'limit, frames'
+    axis: str  # the plot's label: 'limit, frames'
     points: tuple[Point, ...]
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         _check_unique("point", [point.label for point in self.points])
         units = {Value.of(point.value).unit for point in self.points}
         if len(units) > 1:
@@ -144,71 +157,64 @@ class Sweep:
 
 @dataclass(frozen=True, kw_only=True)
 class Experiment(Changes):
-    """Declares a claim as a trial can test it. Every arm runs at every point of the sweep.
+    """Declares a claim in a form that trials can test. Every arm runs at every point of the sweep.
 
-    What the experiment itself changes in the topology holds for every arm. Raises ValueError when there is no arm, two
-    arms share a name, an arm is relative to one that does not exist, no arm that counts has a figure of the claim,
-    only some of them name their part of the sentence, or the expected verdict cannot come.
+    The experiment's own changes to the topology hold for every arm. Raises ValueError if there is no arm, two arms
+    share a name, an arm is relative to one that does not exist, no arm that counts has a figure of the claim, only some
+    of them name their part of the sentence, or the expected verdict is impossible.
     """
 
     # a file of topologies/, a path from the experiment's own folder, or Mininet's Topo class (or a function making one)
     topology: str | Callable[[], Any]
-    workload: Traffic
+    workload: Workload
     metric: Metric
     tolerance: Tolerance
     prediction: Predictor | None = None  # a `Prediction`, or a function that declares no kind
-    # how far the prediction may lie from the measurement, in virtual time; None: it must be exact where the tolerance
-    # is exact, and within 0.5 % elsewhere
+    # how far the prediction may be from the measurement in virtual time; None: exact if the tolerance is exact, else
+    # within 0.5 %
     accuracy: Tolerance | None = None
-    probes: tuple[Task, ...] = ()
-    # what changes packets on their way
-    middleboxes: tuple[Interference, ...] = ()
+    probes: tuple[Probe, ...] = ()
+    # programs that change packets on their way
+    middleboxes: tuple[Middlebox, ...] = ()
     arms: tuple[Arm, ...]
     sweep: Sweep | None = None
     kernel: Variant | None = None
-    # what its guests boot from where they do not use the host's own programs: `programs` has more applications
+    # the programs of its guests, except in runs with the host's own; `programs` has more applications
     userland: Programs = "guest"
     clock: Clock = "virtual"
-    # how often a trial runs: in virtual time with as many seeds, in real time as it is
-    samples: int = 1
+    # how often a trial runs: in virtual time with a different seed each time, in real time as a plain repeat
+    samples: Samples = 1
     few_samples: str = ""
-    # from sender to receiver: what the prediction is about
+    # what is cut from the start of a run, for a figure that is a long-run mean over time
+    steady: Steady | None = None
+    # what each seed draws of the network, so that no figure depends on one phase of its flows
+    drawn: Drawn | None = None
+    # from sender to receiver: the path that the prediction is about
     path: tuple[str, str] = ("sender", "receiver")
     # the parts of the sentence that no trial can test as they stand
     untestable: tuple[Untestable, ...] = ()
-    # what no arm explains yet: the cause that is open, and why
+    # the cause that no arm explains yet, and why it is open
     unexplained: str = ""
     expect: Expected = "reproduced"
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         _check_unique("arm", [arm.name for arm in self.arms])
-        if self.expect not in get_args(Expected):
-            raise ValueError(f"expect='{self.expect}' should be one of {', '.join(map(repr, get_args(Expected)))}")
         plain = {arm.name for arm in self.arms if not arm.relative_to}
         for arm in self.arms:
             if arm.relative_to and arm.relative_to not in plain:
                 raise ValueError(
-                    f"arm '{arm.name}' is relative to '{arm.relative_to}', which is no arm with own figures"
+                    f"arm '{arm.name}' is relative to '{arm.relative_to}', which is not an arm with figures"
                 )
-            if arm.clock not in (None, *CLOCKS):
-                raise ValueError(f"arm '{arm.name}': clock='{arm.clock}' should be 'virtual' or 'real'")
-        if self.userland not in get_args(Programs):
-            raise ValueError(f"userland='{self.userland}' should be one of {', '.join(map(repr, get_args(Programs)))}")
-        if self.clock not in CLOCKS:
-            raise ValueError(f"clock='{self.clock}' should be 'virtual' or 'real'")
-        if any(
-            not 1 <= samples <= MOST_SAMPLES for samples in (self.samples, *(arm.samples or 1 for arm in self.arms))
-        ):
-            raise ValueError(f"samples should be from 1 to {MOST_SAMPLES:,}")
         values = {point.value for point in self.points if point}
         for arm in self.arms:
             if isinstance(arm.claimed, Mapping) and not arm.claimed.keys() <= values:
                 unknown = ", ".join(sorted(map(str, arm.claimed.keys() - values)))
-                raise ValueError(f"arm '{arm.name}' has a figure for {unknown}, which is no point of the sweep")
+                raise ValueError(f"arm '{arm.name}' has a figure for {unknown}, which is not a point of the sweep")
             if isinstance(arm.explains, Consistent):
                 for name in arm.explains.between:
                     if name not in {other.name for other in self.arms}:
-                        raise ValueError(f"arm '{arm.name}': between='{name}' is no arm")
+                        raise ValueError(f"arm '{arm.name}': between='{name}' is not an arm")
         for arm in self.arms:
             for point in self.points:
                 if (claimed := self.claimed(arm, point)) is not None:
@@ -216,13 +222,13 @@ class Experiment(Changes):
         self._check_parts()
 
     def _check_parts(self) -> None:
-        """Check that the parts of the sentence are named or it is one whole, and that `expect` can come of them."""
+        """Raise ValueError if only some arms name a part of the sentence, or if `expect` cannot be the verdict."""
         found = [self.claimed(arm, point) for arm in self.arms if not arm.explains for point in self.points]
         named = [claimed.part for claimed in found if claimed]
         if not named and not self.untestable:
-            raise ValueError("no arm that counts says what the article reported or implied")
+            raise ValueError("no arm that counts has a figure: claimed=Reported(...) or Implied(...)")
         if (any(named) or self.untestable) and not all(named):
-            raise ValueError("some arms that count name no part of the sentence: part='...' where others do")
+            raise ValueError("some arms that count name a part of the sentence and others do not: give each part='...'")
         parts = dict.fromkeys(named)
         _check_unique("part", [*parts, *(each.part for each in self.untestable)])
         if self.expect == "partly" and len(parts) + len(self.untestable) < 2:
@@ -250,13 +256,6 @@ class Experiment(Changes):
 def _check_name(what: str, name: str) -> None:
     if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]*", name):
         raise ValueError(f"'{name}' does not name an {what}: use letters, digits, '.', '-' and '_'")
-
-
-def _check_claimed(claimed: Claimed | None) -> None:
-    if claimed is not None and not isinstance(claimed, Claimed):
-        raise ValueError(
-            f"{claimed!r} has no source: write Reported({claimed!r}, '...') or Implied({claimed!r}, '...')"
-        )
 
 
 def _check_unique(what: str, names: Iterable[str]) -> None:

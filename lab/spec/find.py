@@ -1,6 +1,6 @@
-"""Find topologies and experiments: the current directory's own first, then those that the lab ships, packs' last.
+"""Find topologies and experiments: first the current directory's, then the lab's own, then those of packs.
 
-A topology is named by its file; an experiment's id is article/claim, its folder and its file's name.
+A topology has the name of its file. An experiment's id is article/claim: the names of its folder and its file.
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
-from lab import shipped
+from lab.base.moving import entries
 from lab.errors import InputError
-from lab.spec import article, history, topo
+from lab.spec import article, history, python, shipped, topo
 from lab.spec import load as loader
 from lab.spec import topology as topology_files
 from lab.spec.errors import Problem, SpecError, display, suggestion
@@ -25,17 +25,17 @@ TOPOLOGY_SUFFIXES = (".yaml", ".yml")
 
 
 def topologies(near: Iterable[Path] = ()) -> dict[str, Path]:
-    """Return name -> file of every topology, sorted; `near` are directories to look into before all others."""
+    """Return name -> file of every topology, sorted. The directories `near` come before all others."""
     found: dict[str, Path] = {}
     for root in (*near, *shipped.places()):
-        for path in sorted((root / "topologies").glob("*")):
+        for path in entries(root / "topologies"):
             if path.suffix in TOPOLOGY_SUFFIXES and not path.name.startswith("."):
                 found.setdefault(path.stem, path)
     return dict(sorted(found.items()))
 
 
 def experiments() -> dict[str, Path]:
-    """Return id -> file of every experiment, sorted as people count: delay-10ms before delay-100ms."""
+    """Return id -> file of every experiment, sorted with numbers in order: delay-10ms before delay-100ms."""
     return _found(shipped.places())
 
 
@@ -48,7 +48,8 @@ def _found(places: Iterable[Path]) -> dict[str, Path]:
 
 
 def _experiments(root: Path) -> list[Path]:
-    return [path for path in sorted((root / "experiments").glob("*/*.py")) if not path.name.startswith(("_", "."))]
+    files = (path for folder in entries(root / "experiments") for path in entries(folder))
+    return [path for path in files if path.suffix == ".py" and not path.name.startswith(("_", "."))]
 
 
 def _histories() -> list[Path]:
@@ -61,9 +62,9 @@ def _natural(text: str) -> list[tuple[int, str]]:
 
 
 def topology(name: str) -> Topology:
-    """Load the topology of that name or file, ours or Mininet's (FILE.py or FILE.py:ENTRY).
+    """Return the topology with that name or file: YAML, or Mininet's Python (FILE.py or FILE.py:ENTRY).
 
-    Raises InputError when there is none, SpecError when it is wrong.
+    Raises InputError if there is none, SpecError for mistakes in it.
     """
     if found := _in_file(name, Path()):
         return found
@@ -74,10 +75,10 @@ def topology(name: str) -> Topology:
 
 
 def find(selectors: Iterable[str] = ()) -> tuple[LoadedExperiment, ...]:
-    """Load the experiments that `selectors` name; without any, all but those of packs.
+    """Return the experiments that `selectors` name. Default: all except those of packs.
 
-    A selector is an id, an article, a FILE.py, a pack, or the folder of a pack that lies anywhere. Each experiment
-    comes once, in the order asked for. Raises InputError for an unknown selector, SpecError for mistakes in files.
+    A selector is an id, an article, a FILE.py, a pack, or the folder of a pack anywhere. Each experiment comes once, in
+    the order of the selectors. Raises InputError for an unknown selector, SpecError for mistakes in files.
     """
     known = experiments()
     articles: dict[str, list[Path]] = {}
@@ -101,13 +102,13 @@ def find(selectors: Iterable[str] = ()) -> tuple[LoadedExperiment, ...]:
 
 
 def variants() -> list[ResolvedVariant]:
-    """Return how all kernels that experiments want differ from the run's. Raises SpecError for mistakes."""
+    """Return the kernel variants that experiments use. Raises SpecError for mistakes."""
     cases = (case for loaded in find() for case in loaded.cases())
     return list(dict.fromkeys(case.kernel for case in cases if case.kernel))
 
 
 def check(files: Iterable[Path] = ()) -> list[Problem]:
-    """Return every mistake in these topologies and experiments, or in all of them, every arm and point resolved."""
+    """Return every mistake in these topologies and experiments (default: all), with each arm and point resolved."""
     paths = list(files) or [*topologies().values(), *experiments().values(), *_histories()]
     problems: set[Problem] = set()
     for path in paths:
@@ -145,7 +146,7 @@ def _load(path: Path) -> LoadedExperiment:
 
 
 def _in_file(name: str, folder: Path) -> Topology | None:
-    """Load the topology from the file that `name` is, relative to `folder`; None when it names no file."""
+    """Return the topology in the file `name`, relative to `folder`; None if `name` is not a file's name."""
     if Path(name).suffix in TOPOLOGY_SUFFIXES:
         return topology_files.load(folder / name)
     file, _, entry = name.partition(":")
@@ -153,7 +154,7 @@ def _in_file(name: str, folder: Path) -> Topology | None:
 
 
 def _topology_of(wanted: str | Callable[[], Any], experiment: Path) -> Topology:
-    """Load the topology that an experiment asks for: a path from its folder, a name (its own tree first), or a Topo."""
+    """Return the topology that an experiment names: a path from its folder, a name (its own tree first) or a Topo."""
     if not isinstance(wanted, str):
         return topo.convert(wanted, experiment)
     if found := _in_file(wanted, experiment.parent):
@@ -161,12 +162,13 @@ def _topology_of(wanted: str | Callable[[], Any], experiment: Path) -> Topology:
     name = wanted
     known = topologies(near=experiment.parents[:3])
     if name not in known:
-        raise SpecError([Problem(display(experiment), 1, f"unknown topology '{name}'{suggestion(name, known)}")])
+        line = python.line_of(experiment, "Experiment", "topology")
+        raise SpecError([Problem(display(experiment), line, f"unknown topology '{name}'{suggestion(name, known)}")])
     return topology_files.load(known[name])
 
 
 def _pack(folder: Path) -> Path | None:
-    """Return the folder if it is a pack's."""
+    """Return the folder's absolute path if it is a pack, else None."""
     return folder.absolute() if (folder / "experiments").is_dir() else None
 
 
@@ -174,5 +176,5 @@ def _unknown(selector: str, known: list[str]) -> str:
     close = difflib.get_close_matches(selector, known, n=3)
     claims = [name for name in known if name.endswith(f"/{selector}")]
     likely = list(dict.fromkeys(claims + close))
-    hint = f", did you mean {' or '.join(likely)}?" if likely else "; `lab list` shows what there is"
+    hint = f", did you mean {' or '.join(likely)}?" if likely else "; `lab list` shows all of them"
     return f"unknown claim, article or pack '{selector}'{hint}"

@@ -1,4 +1,4 @@
-"""Define the format of a topology file: its keys, their types, and what one part of it can get wrong by itself."""
+"""Define the format of a topology file: its keys, their types, and the mistakes that show within one part."""
 
 from __future__ import annotations
 
@@ -21,18 +21,22 @@ from pydantic import (
     model_validator,
 )
 
-from lab.spec import changing, queue, trace
+from lab.guest import trace
+from lab.guest.network import Queue, Shaper, Trace
+from lab.guest.share import Percent
+from lab.spec import changing, queue
 from lab.spec.document import Place
-from lab.spec.network import Queue, Shaper, Trace
-from lab.spec.share import Percent
 from lab.units import Duration, Quantity, Rate, Size
 
-MTU_MIN, MTU_MAX = 68, 65535  # bytes: RFC 791's smallest datagram that every network carries; the largest veth takes
+MTU_MIN, MTU_MAX = 68, 65535  # bytes: the datagram that every network must carry (RFC 791); the largest MTU of a veth
+AMPLE = "ample"  # a limit with which a single flow loses nothing
 MTU_MIN_IPV6 = 1280  # bytes, RFC 8200 section 5
+LEAST_CHANCE = 1e-7  # netem's steps of 2^-32, of which it may draw one too many, are 0.35 % of it
+MOST_SLOT = Duration(2**31)  # from min to max: kernels before 7.0 multiply it by 32 random bits, in 64 bits with a sign
 
 
 class Mistakes(ValueError):
-    """Raised with all mistakes in one part, each with its place relative to that part."""
+    """Raised for mistakes in one part. It holds all of them, each with its place relative to the part."""
 
     def __init__(self, found: Iterable[tuple[Place, str]]) -> None:
         self.found = tuple(dict.fromkeys(found))
@@ -46,18 +50,30 @@ def _quantity_schema(kind: type[Quantity]) -> WithJsonSchema:
 
 def _nonzero(rate: Rate) -> Rate:
     if not rate:
-        raise ValueError("a rate of zero carries nothing: leave it out for an unlimited one")
+        raise ValueError("a rate of zero carries nothing: leave it out for an unlimited rate")
     return rate
 
 
 def _mtu(size: Size) -> Size:
     if not MTU_MIN <= size.bytes <= MTU_MAX:
-        raise ValueError(f"an MTU of {size} is not within {MTU_MIN} B and {MTU_MAX} B")
+        raise ValueError(f"an MTU of {size} is not between {MTU_MIN} B and {MTU_MAX} B")
     return size
 
 
+def _chance(share: Percent) -> Percent:
+    if 0 < share < LEAST_CHANCE:
+        raise ValueError(f"netem draws in steps of 2^-32: use {LEAST_CHANCE * 100:.5f} % or more, or leave it out")
+    return share
+
+
+def _limit(value: object) -> int | str:
+    if value == AMPLE or (isinstance(value, int) and not isinstance(value, bool) and 1 <= value < 2**32):
+        return value
+    raise ValueError(f"'{value}' should be a number of frames from 1 to {2**32 - 1}, or {AMPLE}")
+
+
 def _by_name(value: Any) -> Any:
-    """Turn [a, b] into {a: {}, b: {}}, and what was left empty into {}; `wiring` finds a name given twice."""
+    """Turn [a, b] into {a: {}, b: {}}, and an empty value into {}. `wiring` finds repeated names."""
     if isinstance(value, list | tuple):
         if not all(isinstance(name, str) for name in value):
             raise ValueError("should be names, or names with their settings")
@@ -69,7 +85,7 @@ def _by_name(value: Any) -> Any:
 
 def _sysctl_value(value: object) -> str:
     if isinstance(value, bool) or not isinstance(value, int | str):
-        raise ValueError(f"'{value}' is not a sysctl's value: write a number or a text, with 1 and 0 for on and off")
+        raise ValueError(f"'{value}' is not a sysctl's value: write a number or a text, with 1 for on and 0 for off")
     text = " ".join(str(value).split())
     if not text or not text.isprintable():
         raise ValueError("a sysctl's value should be a number or a text")
@@ -99,7 +115,7 @@ def _addresses(texts: tuple[str, ...]) -> tuple[str, ...]:
             continue
         network = address.network
         if "/" not in text:
-            mistakes.append(((index,), f"'{text}' lacks its prefix length: write it like '{text}/24'"))
+            mistakes.append(((index,), f"'{text}' has no prefix length: write it like '{text}/24'"))
         elif address.version == 4 and network.prefixlen < 31 and address.ip in (network[0], network[-1]):
             mistakes.append(((index,), f"'{text}' is the network or broadcast address of {network}"))
         elif address.version in versions:
@@ -111,7 +127,7 @@ def _addresses(texts: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _queue(value: object) -> Queue:
-    if isinstance(value, Queue):  # what was read before: the topology is changed by an experiment
+    if isinstance(value, Queue):  # already read: an experiment changes a topology that was loaded before
         return value
     found, mistakes = queue.read(value)
     if found is None:
@@ -133,13 +149,14 @@ MtuText = Annotated[Size, PlainValidator(Size.of), AfterValidator(_mtu), _quanti
 PercentText = Annotated[
     Percent,
     PlainValidator(Percent.of),
+    AfterValidator(_chance),
     WithJsonSchema({"type": "string", "pattern": r"^\s*[0-9.]+\s*%\s*$", "examples": ["1 %"]}),
 ]
 SysctlName = Annotated[str, StringConstraints(pattern=r"^net\.[A-Za-z0-9_./-]+$")]
 SysctlText = Annotated[str, PlainValidator(_sysctl_value), WithJsonSchema({"type": ["integer", "string"]})]
 Sysctls = Annotated[dict[SysctlName, SysctlText], AfterValidator(_sysctls)]
 Addresses = Annotated[tuple[str, ...], Strict(False), AfterValidator(_addresses)]
-Segments = Annotated[int, Field(ge=1, le=65535)]
+SegmentsText = Annotated[int, Field(ge=1, le=65535)]
 QueueText = Annotated[
     Queue,
     PlainValidator(_queue),
@@ -155,15 +172,22 @@ QueueText = Annotated[
 TraceText = Annotated[Trace, PlainValidator(_trace), WithJsonSchema({"type": "string"})]
 
 
-class Part(BaseModel):
-    """Checks a mapping of the file: it takes only known keys and exact types, and never changes."""
+LimitText = Annotated[
+    int | str,
+    PlainValidator(_limit),
+    WithJsonSchema({"anyOf": [{"type": "integer", "minimum": 1, "maximum": 2**32 - 1}, {"const": AMPLE}]}),
+]
 
-    # Built when it is first used: most parts are only ever used as parts of a whole.
+
+class Part(BaseModel):
+    """Checks a mapping of the file. It accepts only known keys and exact types, and is immutable."""
+
+    # Build a validator on first use only: most parts are only used as fields of a larger part.
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True, defer_build=True)
 
 
 class OffloadsPart(Part):
-    """Segmentation and receive offloads, each off unless switched on."""
+    """Segmentation and receive offloads. Default: off."""
 
     tso: bool | None = None
     """TCP segmentation offload."""
@@ -177,28 +201,28 @@ class EndPart(Part):
     """The settings of one end of a link; they override those of its node."""
 
     addresses: Addresses = ()
-    """At most one IPv4 and one IPv6 address, with prefix lengths; automatic otherwise."""
+    """At most one IPv4 and one IPv6 address, with prefix lengths. Default: automatic."""
     offloads: OffloadsPart = OffloadsPart()
     """The offloads of this end."""
-    gso_max_segs: Segments | None = None
+    gso_max_segs: SegmentsText | None = None
     """The most segments in one super-packet that TCP builds for this end."""
     coalescing: DurationText | None = None
-    """How long received packets wait for one another before GRO hands them up (gro_flush_timeout)."""
+    """How long received packets wait for others to merge with before GRO passes them up (gro_flush_timeout)."""
     advmss: SizeText | None = None
     """The MSS that this end advertises, whatever its MTU (a route's advmss)."""
 
 
 class NodePart(Part):
-    """A host or a router, and what all its ends share."""
+    """A host or a router, with the settings that all its ends share."""
 
     sysctls: Sysctls = {}
     """Its own sysctls, which override those of all nodes."""
     offloads: OffloadsPart = OffloadsPart()
     """The offloads of all its ends."""
-    gso_max_segs: Segments | None = None
+    gso_max_segs: SegmentsText | None = None
     """The most segments in one super-packet that TCP builds."""
     coalescing: DurationText | None = None
-    """How long received packets wait for one another before GRO hands them up (gro_flush_timeout)."""
+    """How long received packets wait for others to merge with before GRO passes them up (gro_flush_timeout)."""
 
 
 class SwitchPart(Part):
@@ -206,54 +230,58 @@ class SwitchPart(Part):
 
 
 class BurstLossPart(Part):
-    """The Gilbert-Elliott model: a good state and a bad one, left or kept frame by frame, with a loss in each."""
+    """The Gilbert-Elliott model: a good and a bad state, each with its loss; after each frame the state may change."""
 
     p: PercentText
-    """The chance that a frame is followed by the bad state, where it met the good one."""
+    """The chance, after a frame in the good state, that the state turns bad."""
     r: PercentText
-    """The chance that a frame is followed by the good state, where it met the bad one."""
+    """The chance, after a frame in the bad state, that the state turns good."""
     bad: PercentText | None = None
-    """Share of frames lost in the bad state; all unless given."""
+    """Share of frames lost in the bad state. Default: all."""
     good: PercentText | None = None
-    """Share of frames lost in the good state; none unless given."""
+    """Share of frames lost in the good state. Default: none."""
 
 
 class SlotPart(Part):
-    """Moments at which frames are let go together, as a radio does that sends in turn with others."""
+    """Moments at which frames are released together, like those of a radio that takes turns with others."""
 
     min: DurationText
     """The shortest time from one moment to the next."""
     max: DurationText
-    """The longest; where it differs, chance draws each evenly between both."""
+    """The longest time. If it differs from `min`, each time is drawn evenly between both."""
     packets: Annotated[int, Field(ge=1, lt=2**31)] | None = None
-    """The most frames that are let go at once."""
+    """The most frames that are released at once."""
     bytes: SizeText | None = None
-    """The most bytes that are let go at once; a frame that begins within is let go whole."""
+    """The most bytes that are released at once. A frame that begins within the limit is released whole."""
 
     @model_validator(mode="after")
     def _ordered(self) -> Self:
         if self.min > self.max:
-            raise Mistakes([(("max",), f"{self.max} is shorter than the least, {self.min}")])
+            raise Mistakes([(("max",), f"{self.max} is shorter than min, {self.min}")])
         if not self.max:
-            raise Mistakes([(("max",), "slots without a time between them are none")])
+            raise Mistakes([(("max",), "should be longer than zero")])
+        if self.max.ns - self.min.ns > MOST_SLOT.ns:
+            raise Mistakes([(("max",), f"netem cannot draw a slot more than {MOST_SLOT} longer than min")])
+        if self.bytes is not None and self.bytes.bytes >= 2**31:
+            raise Mistakes([(("bytes",), f"{self.bytes} is more than netem can count: use less than 2 GiB")])
         return self
 
 
 class ChangePart(Part):
-    """What a direction does otherwise from a moment on; what it leaves out stays as it is."""
+    """A direction's new settings from a moment on. Settings that are left out stay as they are."""
 
     at: DurationText
-    """When: since the workload's start."""
+    """When the settings change, counted from the workload's start."""
     rate: RateText | None = None
-    """The rate from then on; the frame that is on the wire keeps its own."""
+    """The rate from then on. The frame on the wire at that moment keeps the old rate."""
     delay: DurationText | None = None
-    """The delay of the frames that come from then on."""
+    """The delay of frames sent from then on."""
     loss: PercentText | None = None
     """The share of frames lost at random from then on."""
     mtu: MtuText | None = None
-    """The largest IP packet from then on; it fits the link's MTU."""
+    """The largest IP packet from then on, at most the link's MTU."""
     down: DurationText | None = None
-    """For how long the wire loses all that it is given."""
+    """How long the wire loses every frame."""
 
     @model_validator(mode="after")
     def _changes_something(self) -> Self:
@@ -266,41 +294,43 @@ class DirectionPart(Part):
     """The settings of one direction of a link, or of both."""
 
     rate: RateText | None = None
-    """Bits of whole Ethernet frames per second: preamble, FCS and gap included. Unlimited when left out."""
+    """Bits of whole Ethernet frames per second, including preamble, FCS and gap. Default: unlimited."""
     delay: DurationText | None = None
-    """The one-way delay, without the time that the rate takes."""
+    """The one-way delay, without the time that a frame takes at the rate."""
     jitter: DurationText | None = None
-    """The delay varies by up to this much either way."""
+    """The delay varies by up to this much, plus or minus."""
     loss: PercentText | None = None
     """Share of frames lost at random."""
     reorder: PercentText | None = None
-    """Share of frames that overtake: sent without the delay."""
+    """Share of frames that overtake others because they are sent without the delay."""
     duplicate: PercentText | None = None
     """Share of frames delivered twice."""
     mtu: MtuText | None = None
-    """The largest IP packet; 1500 B unless given. Below 1280 B the link carries IPv4 only."""
-    limit: Annotated[int, Field(ge=1, lt=2**32)] | None = None
-    """Frames that the wire holds, queued and in flight together; ample unless given."""
+    """The largest IP packet. Default: 1500 B. Below 1280 B the link carries IPv4 only."""
+    limit: LimitText | None = None
+    """Frames that the wire holds, queued and in flight together. Default: the frames in flight, plus a queue of 100 ms
+    of full frames at its rate (at least 20 frames, at most one receive window). `ample`: the frames in flight, plus a
+    queue of one receive window, so that a single flow loses nothing."""
     shaper: Annotated[Shaper, Strict(False)] | None = None
-    """Where the rate acts: path (on the wire, unfelt by the sender) or nic (pushing back on it)."""
+    """Where the rate acts: `path` (on the wire, with no back-pressure on the sender) or `nic` (with back-pressure)."""
     jitter_correlation: PercentText | None = None
-    """How much the delay of one frame depends on that of the frame before."""
+    """How much a frame's delay depends on the delay of the frame before, for a jitter of 2144 ms or more."""
     burst_loss: BurstLossPart | None = None
-    """Losses that come together, by the Gilbert-Elliott model, in place of `loss`."""
+    """Losses in bursts, after the Gilbert-Elliott model. Use it instead of `loss`."""
     corrupt: PercentText | None = None
     """Share of frames in which one bit is flipped."""
     slot: SlotPart | None = None
-    """Frames leave together, at moments apart."""
+    """Frames are held, and released together at separate moments."""
     queue: QueueText | None = None
-    """What queues before the rate: a kind, or a mapping of it and its parameters, in tc's words."""
+    """The queue in front of the rate: a kind, or a mapping of the kind and its parameters, with tc's names."""
     changes: Annotated[tuple[ChangePart, ...], Strict(False)] | None = None
-    """What happens to the link while the workload runs, in order."""
+    """The link's changes while the workload runs, in order."""
     trace: TraceText | None = None
-    """A file, beside this one, that says when the link can carry a frame: Mahimahi's format, or CSV."""
+    """A file beside this one that lists when the link can carry a frame, in Mahimahi's format or as CSV."""
 
 
 class LinkPart(DirectionPart):
-    """A wire between two nodes. What it says holds for both directions; `forward` and `back` override it."""
+    """A wire between two nodes. Its settings apply to both directions; `forward` and `back` override them."""
 
     ends: Annotated[
         dict[Name, EndPart],
@@ -310,14 +340,14 @@ class LinkPart(DirectionPart):
             | Annotated[dict[Name, EndPart | None], Field(min_length=2, max_length=2)],
         ),
     ]
-    """The two nodes: [first, second], or each with the settings of its end."""
+    """The two nodes: [first, second], or a mapping of each to the settings of its end."""
     forward: DirectionPart = DirectionPart()
-    """What the first end sends."""
+    """The direction from the first end to the second."""
     back: DirectionPart = DirectionPart()
-    """What the second end sends."""
+    """The direction from the second end to the first."""
 
     def way(self, way: Literal["forward", "back"], key: str) -> Any:
-        """Return what holds for `key` in that direction, or None if nothing was said."""
+        """Return the value of `key` in that direction, or None."""
         own = getattr(getattr(self, way), key)
         return getattr(self, key) if own is None else own
 
@@ -337,9 +367,9 @@ class LinkPart(DirectionPart):
         if jitter > delay:
             yield place("jitter"), f"{jitter} is more than the delay of {delay}"
         if self.way(way, "reorder") and not delay:
-            yield place("reorder"), "a frame overtakes only where the others have a delay"
+            yield place("reorder"), "a frame can only overtake others if the link has a delay"
         if self.way(way, "shaper") is Shaper.NIC and self.way(way, "rate") is None:
-            yield place("shaper"), "a nic without a rate does not shape"
+            yield place("shaper"), "a nic shapes only with a rate: give the link one"
         yield from changing.contradictions(lambda key: self.way(way, key), place)
 
 
@@ -347,22 +377,22 @@ class TopologyPart(Part):
     """A topology: hosts, routers, switches and the links between them. The file's name is its name."""
 
     about: Annotated[str, Field(min_length=1)]
-    """What it is, in a sentence."""
+    """One sentence that describes the topology."""
     hosts: Annotated[
         dict[Name, NodePart],
         BeforeValidator(_by_name, json_schema_input_type=list[Name] | dict[Name, NodePart | None]),
     ]
-    """Where programs run: names, or names with their settings."""
+    """The nodes that run programs: names, or names with their settings."""
     routers: Annotated[
         dict[Name, NodePart],
         BeforeValidator(_by_name, json_schema_input_type=list[Name] | dict[Name, NodePart | None]),
     ] = {}
-    """What forwards between subnets."""
+    """The nodes that forward between subnets."""
     switches: Annotated[
         dict[Name, SwitchPart],
         BeforeValidator(_by_name, json_schema_input_type=list[Name] | dict[Name, SwitchPart | None]),
     ] = {}
-    """What joins links to one subnet."""
+    """The nodes that join links to one subnet."""
     sysctls: Sysctls = {}
     """Sysctls of every host and router."""
     links: dict[Name, LinkPart] = {}

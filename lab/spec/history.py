@@ -1,7 +1,7 @@
-"""Read the history of an article's claims, history.yaml: every later change of what counts, with its date and reason.
+"""Read history.yaml, the history of an article's claims: every later change of what counts, with date and reason.
 
-What counts is frozen with the article. Whoever changes a reading, a figure, a metric or a tolerance afterwards may have
-seen a measurement, so the page shows the change beside the verdict.
+What counts is frozen with the article. A person who changes a reading, a figure, a metric or a tolerance later may
+have seen a measurement, so the page shows the change beside the verdict.
 """
 
 from __future__ import annotations
@@ -14,17 +14,15 @@ from lab.spec import document
 from lab.spec.document import Document
 from lab.spec.errors import Problem, SpecError, suggestion
 
-__all__ = ["FILE", "Entry", "Move", "load"]
-
 FILE = "history.yaml"
 _ENTRY, _MOVE = ("date", "change", "why", "moves"), ("what", "was", "now")
 
 
 @dataclass(frozen=True)
 class Move:
-    """Says that something the register holds was one thing, and is another now; None where it is not there."""
+    """Records that a registered item changed from one value to another. None stands for no value."""
 
-    what: str  # as the register names it: 'arm defaults: tolerance'
+    what: str  # its name in the register: 'arm defaults: tolerance'
     was: str | None
     now: str | None
 
@@ -40,7 +38,7 @@ class Entry:
 
 
 def load(folder: Path) -> Mapping[str, tuple[Entry, ...]]:
-    """Read claim -> its changes, the earliest first; none without the file. Raises SpecError for mistakes in it."""
+    """Return claim -> its changes, the earliest first, or {} without the file. Raises SpecError for mistakes in it."""
     path = folder / FILE
     if not path.exists():
         return {}

@@ -1,4 +1,4 @@
-"""Run an experiment file and read what it declares."""
+"""Run an experiment file and read its declarations."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from lab.meaning import meaning
+from lab.base.meaning import meaning
 from lab.spec import article, python
 from lab.spec.errors import Problem, SpecError, display
 from lab.spec.experiment import Experiment
@@ -17,7 +17,7 @@ from lab.spec.topology import Topology
 
 
 def load(path: Path, topology: Callable[[str | Callable[[], Any], Path], Topology]) -> LoadedExperiment:
-    """Load the experiment in `path`; `topology` finds the one that it asks for. Raises SpecError for any mistake."""
+    """Return the experiment in `path`. `topology` loads its topology. Raises SpecError for any mistake."""
     path = path.absolute()
     try:
         source = path.read_bytes()
@@ -47,17 +47,20 @@ def load(path: Path, topology: Callable[[str | Callable[[], Any], Path], Topolog
 
 
 def _digest(source: bytes, path: Path, experiment: Experiment) -> str:
-    """Return the SHA-256 of what the file means and of every patch and fragment that it names, to the byte.
+    """Return the SHA-256 of the file's meaning, and of the bytes of every patch and fragment that it names.
 
-    The docstring says the claim and, like a comment, decides no packet. Raises SpecError when one cannot be read.
+    The docstring states the claim and, like a comment, cannot affect a packet, so it is left out. Raises SpecError if
+    a file cannot be read.
     """
-    total = hashlib.sha256(meaning(source))
+    with python.blamed(path):
+        total = hashlib.sha256(meaning(source))
     variants = [kernel for kernel in (experiment.kernel, *(arm.kernel for arm in experiment.arms)) if kernel]
     patches = (("patch", name) for variant in variants for name in variant.patches)
     fragments = (("fragment", name) for variant in variants for name in variant.config)
+    line = python.line_of(path, "Variant", "")
     for what, name in dict.fromkeys([*patches, *fragments]):
         try:
             total.update((path.parent / name).read_bytes())
         except OSError as error:
-            raise SpecError([Problem(display(path), 1, f"{what} '{name}': {error.strerror}")]) from error
+            raise SpecError([Problem(display(path), line, f"{what} '{name}': {error.strerror}")]) from error
     return total.hexdigest()

@@ -3,56 +3,55 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from lab.prediction import declared
-from lab.spec import history, variant
+from lab.guest.task import Traffic
+from lab.spec import chance, history, names, python, variant
 from lab.spec.case import Case
-from lab.spec.errors import Problem, SpecError, display, suggestion
-from lab.spec.experiment import Arm, Experiment, Point
+from lab.spec.errors import Problem, SpecError, display
+from lab.spec.experiment import Arm, Experiment, Metric, Point
 from lab.spec.history import Entry
-from lab.spec.network import Network
-from lab.spec.task import Traffic
+from lab.spec.metric import described
+from lab.spec.prediction import Predictor, declared
 from lab.spec.tolerance import Figure, accuracy_for
 from lab.spec.topology import Topology
 from lab.units import Value
 
-__all__ = ["LEAST_SAMPLES", "Article", "Commit", "LoadedExperiment"]
-
-LEAST_SAMPLES = 10  # of a figure that chance has a part in
-_TOO_FEW = (
-    "samples={samples}, but its wires lose, delay, reorder or duplicate frames by chance, so each seed gives another "
-    "figure: samples={least} at least, or few_samples='why fewer do'"
+_HOW = "steady=Steady() cuts the start by MSER-5, steady=Steady(after='10 s', because='...') a fixed time"
+_NO_CUT = (
+    "its law, {law}, is about the long run, but its metric includes the start of the run: use a metric that is a mean "
+    f"over time, without start or end. {_HOW}"
 )
+_FROM_THE_START = f"its metric is a mean over time that includes the start of the run. {_HOW}"
 
 
 @dataclass(frozen=True)
 class Commit:
-    """Says which commit of the kernel changed claims of an article."""
+    """Describes a kernel commit that changed claims of an article."""
 
     commit: str  # the first twelve digits of its hash
-    since: str  # the first version that has it
+    since: str  # the first kernel version with it
     title: str  # its subject line
     claims: tuple[str, ...]  # their names
-    known: str  # how we know that it was this one
+    known: str  # how we know that it was this commit
 
 
 @dataclass(frozen=True)
 class Article:
-    """Says where the claims of a folder come from."""
+    """Describes the source of a folder's claims."""
 
     name: str  # the folder's
     title: str
     author: str
     date: str
     url: str
-    headline: str = ""  # what was found, as the title of its page says it
-    answer: str = ""  # what was found, in a sentence or two
-    # claim's name -> what to call it where there is little room, in the order in which the page tells them
+    headline: str = ""  # the result, as the title of its page
+    answer: str = ""  # the result, in a sentence or two
+    # claim -> its short name, in the order of the page
     story: Mapping[str, str] = field(default_factory=dict)
-    commits: tuple[Commit, ...] = ()  # of the kernel, as far as it is known which one changed a claim
+    commits: tuple[Commit, ...] = ()  # kernel commits that are known to have changed a claim
 
 
 @dataclass(frozen=True)
@@ -62,21 +61,23 @@ class LoadedExperiment:
     id: str  # article/claim
     article: Article
     claim: str  # its sentence
-    source: str  # where the article says so
+    source: str  # its place in the article
     path: Path
-    source_sha256: str  # covers what the file means (see `lab.meaning`), and the patches that it names
+    source_sha256: str  # covers the file's meaning (see `lab.base.meaning`), and the patches that it names
     experiment: Experiment
     topology: Topology
 
     @property
     def history(self) -> tuple[Entry, ...]:
-        """Later changes of what counts, read when they are asked for. Raises SpecError for mistakes in their file."""
+        """Later changes of what counts, read from their file on each use. Raises SpecError for mistakes in it."""
         return history.load(self.path.parent).get(self.path.stem, ())
 
     def cases(self) -> tuple[Case, ...]:
-        """Return every arm at every point, in the file's order. Raises SpecError with all that does not resolve."""
+        """Return every arm at every point, in the file's order. Raises SpecError with every mistake."""
         cases: list[Case] = []
-        problems: list[Problem] = []
+        wrong = names.mistakes_in_path(self.topology.network, self.experiment.path)
+        line = python.line_of(self.path, "Experiment", "path")
+        problems = [Problem(display(self.path), line, message) for message in wrong]
         for arm in self.experiment.arms:
             for point in self.experiment.points:
                 try:
@@ -88,7 +89,7 @@ class LoadedExperiment:
         return tuple(cases)
 
     def problem(self, case: Case, message: str) -> Problem:
-        """Return what is wrong with a case, at the line that declares it."""
+        """Return a problem of a case, at the line that declares the case."""
         arm = next(each for each in self.experiment.arms if each.name == case.arm)
         point = next((each for each in self.experiment.points if each and each.label == case.point), None)
         return self._problem(arm, point, message)
@@ -98,7 +99,7 @@ class LoadedExperiment:
         return Problem(display(self.path), _line(self.path, arm, point), f"{where}: {message}")
 
     def _with_files(self, workload: Traffic, blame: Callable[[str], Problem]) -> Traffic:
-        """Return the workload with the contents of its files, which lie beside the experiment."""
+        """Return the workload with the contents of its files, whose names are relative to the experiment's folder."""
 
         def read(name: str) -> bytes:
             try:
@@ -127,9 +128,14 @@ class LoadedExperiment:
         tolerance = arm.tolerance or experiment.tolerance
         predict = arm.prediction or experiment.prediction
         samples = arm.samples or experiment.samples
-        if network.is_left_to_chance and samples < LEAST_SAMPLES and not (arm.few_samples or experiment.few_samples):
-            raise SpecError([blame(_TOO_FEW.format(samples=samples, least=LEAST_SAMPLES))])
-        _check_nodes(network, [*experiment.path, *_nodes(*_alone(workload), *probes, *middleboxes)], blame)
+        metric, drawn = self._metric(arm, predict, blame), arm.drawn or experiment.drawn
+        counts = experiment.claimed(arm, point) is not None and arm.explains is None
+        few = arm.few_samples or experiment.few_samples
+        if wrong := list(chance.mistakes(network, workload, drawn, samples, few, counts)):
+            raise SpecError(map(blame, wrong))
+        own = kernel is not None and bool(kernel.patches or kernel.tree)
+        if wrong := list(names.mistakes(network, [*_alone(workload), *probes, *middleboxes], any_control=own)):
+            raise SpecError(map(blame, wrong))
         return Case(
             claim=self.id,
             arm=arm.name,
@@ -144,7 +150,7 @@ class LoadedExperiment:
             clock=arm.clock or experiment.clock,
             samples=samples,
             path=experiment.path,
-            metric=arm.metric or experiment.metric,
+            metric=metric,
             prediction=declared(predict) if predict else None,
             tolerance=tolerance,
             accuracy=arm.accuracy or experiment.accuracy or accuracy_for(tolerance),
@@ -152,29 +158,31 @@ class LoadedExperiment:
             explains=arm.explains,
             relative_to=arm.relative_to,
             title=arm.title or arm.name.replace("-", " "),
+            drawn=drawn,
         )
+
+    def _metric(self, arm: Arm, predict: Predictor | None, blame: Callable[[str], Problem]) -> Metric:
+        """Return the case's metric, with its cut at the start. Raises SpecError if a cut is needed but not declared."""
+        metric, steady = arm.metric or self.experiment.metric, arm.steady or self.experiment.steady
+        found = described(metric)
+        is_long = found.over_time is not None and not found.over_time.is_timed
+        if is_long and steady:
+            return found.cut_by(steady)
+        if predict and declared(predict).long_run:
+            raise SpecError([blame(_NO_CUT.format(law=declared(predict).name))])
+        if is_long:
+            raise SpecError([blame(_FROM_THE_START)])
+        return metric
 
 
 def _alone(workload: Traffic) -> Iterator[Traffic]:
-    """Yield the workloads that it consists of, or itself."""
+    """Yield the parts of a workload, or the workload itself if it has none."""
     parts = workload.parts()
     yield from (part.workload for part in parts) if parts else (workload,)
 
 
-def _nodes(*tasks: object) -> list[str]:
-    named = [getattr(task, role, None) for task in tasks for role in ("client", "server", "node")]
-    return [node for node in named if isinstance(node, str) and node]
-
-
-def _check_nodes(network: Network, names: Iterable[str], blame: Callable[[str], Problem]) -> None:
-    known = [node.name for node in network.nodes]
-    unknown = [name for name in dict.fromkeys(names) if name not in known]
-    if unknown:
-        raise SpecError(blame(f"unknown host '{name}'{suggestion(name, known)}") for name in unknown)
-
-
 def _line(path: Path, arm: Arm, point: Point | None) -> int:
-    """Return the line that declares the point, else the arm, else the experiment, as far as their names are literal."""
+    """Return the line that declares the point, else the arm, else the experiment. Only literal names are found."""
     calls = [node for node in ast.walk(ast.parse(path.read_bytes())) if isinstance(node, ast.Call)]
     wanted: list[tuple[str, Figure | None]] = [("Arm", arm.name), ("Experiment", None)]
     if point is not None:

@@ -1,4 +1,4 @@
-"""Turn what pydantic found wrong into sentences for a networking person."""
+"""Turn pydantic's errors into sentences for networking engineers."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ MISSING = {
 
 
 def explain(error: ValidationError) -> Iterator[tuple[Place, str]]:
-    """Yield (place, message) for everything wrong in a topology's data."""
+    """Yield (place, message) for every mistake in a topology's data."""
     for detail in error.errors(include_url=False):
         place: Place = tuple(step for step in detail["loc"] if step != "[key]")
         cause = detail.get("ctx", {}).get("error")
@@ -69,7 +69,7 @@ def _keys(place: Place) -> tuple[str, ...]:
 
 
 def _within(kind: Any, step: str) -> Any:
-    """Return the type of what is at `step` in something of this type; None where nothing has a name."""
+    """Return the type of the part at `step` of a value of type `kind`, or None if it has no such part."""
     if _is_part(kind):
         return _given(kind.model_fields[step].annotation) if step in kind.model_fields else None
     if get_origin(kind) is dict:
@@ -78,7 +78,7 @@ def _within(kind: Any, step: str) -> Any:
 
 
 def _given(annotation: Any) -> Any:
-    """Return what a value has to be where one is given: of `Part | None`, and of `Annotated[Part, ...]`, Part."""
+    """Return the type of a value that is given: Part for `Part | None`, and for `Annotated[Part, ...]`."""
     match get_origin(annotation):
         case typing.Annotated:
             return _given(get_args(annotation)[0])

@@ -1,23 +1,31 @@
-"""Run a user's Python file; whatever it raises is a mistake in it, reported with its line."""
+"""Run a user's Python file, and report any exception as a mistake at its line."""
 
 from __future__ import annotations
 
+import ast
+import builtins
+import inspect
+import re
+import sys
 import traceback
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from types import ModuleType
+from types import FrameType, ModuleType, TracebackType
+from typing import Any
 
-from lab.spec.errors import Problem, SpecError, display
-from lab.spec.mininet import make_importable
+from lab.guest.mininet import make_importable
+from lab.guest.typed import FieldError
+from lab.spec.errors import Problem, SpecError, display, suggestion
 
-__all__ = ["blamed", "run"]
+WORDS = "an experiment takes all its words from `lab`, as in `from lab import Arm, Bulk, Experiment, metric`"
+INSTALL = {"mininet": "`sudo apt-get install mininet` installs it, as does `make setup-host`"}
 
 
 def run(source: bytes, path: Path) -> ModuleType:
-    """Run `source` and return its module. Compiling it here runs what is hashed, and leaves no bytecode next to it.
+    """Run `source` and return its module. Compiling it here runs exactly the hashed text, and writes no bytecode file.
 
-    Raises SpecError for whatever it raises.
+    Raises SpecError for any exception of the source.
     """
     make_importable()
     module = ModuleType(path.stem)
@@ -29,13 +37,83 @@ def run(source: bytes, path: Path) -> ModuleType:
 
 @contextmanager
 def blamed(path: Path) -> Iterator[None]:
-    """Turn whatever is raised within this context into a SpecError, at the line of `path` that led to it."""
+    """Turn any exception within this context into a SpecError, at the line of `path` that led to it."""
     try:
         yield
     except SyntaxError as error:
         raise SpecError([Problem(display(path), error.lineno or 1, f"not Python: {error.msg}")]) from error
     except (Exception, SystemExit) as error:
-        frames = traceback.extract_tb(error.__traceback__)
-        line = next((frame.lineno for frame in reversed(frames) if frame.filename == str(path)), None)
-        message = str(error) if isinstance(error, ValueError) else f"{type(error).__name__}: {error}"
-        raise SpecError([Problem(display(path), line or 1, message)]) from error
+        frame, line = _place(error.__traceback__, path)
+        call = _Call(path, line, frame)
+        if isinstance(error, FieldError):
+            line = min((call.keywords[name] for name in error.fields if name in call.keywords), default=line)
+        raise SpecError([Problem(display(path), line, _message(error, call))]) from error
+
+
+def line_of(path: Path, name: str, keyword: str) -> int:
+    """Return the line of the first argument `keyword` of a call of `name`, else the line of the first call, else 1."""
+    calls = [node for node in ast.walk(ast.parse(path.read_bytes())) if isinstance(node, ast.Call)]
+    called = [node for node in calls if isinstance(node.func, ast.Name) and node.func.id == name]
+    given = [each.value.lineno for node in called for each in node.keywords if each.arg == keyword]
+    return next(iter([*given, *(node.lineno for node in called)]), 1)
+
+
+class _Call:
+    """Holds the outermost call that begins on a line of the file, with the line of each keyword."""
+
+    def __init__(self, path: Path, line: int, frame: FrameType | None) -> None:
+        self.frame = frame
+        self.keywords: dict[str, int] = {}
+        self.functions: list[ast.expr] = []
+        with suppress(OSError, SyntaxError, ValueError):
+            for node in ast.walk(ast.parse(path.read_bytes())):
+                if isinstance(node, ast.Call) and node.lineno == line:
+                    self.functions.append(node.func)
+                    self.keywords = {each.arg: each.value.lineno for each in node.keywords if each.arg} | self.keywords
+
+    def accepts(self, keyword: str) -> list[str]:
+        """Return the keywords that the functions called on the line accept."""
+        found: list[str] = []
+        if self.frame is None:
+            return found
+        for function in self.functions:
+            with suppress(Exception):  # the user's names may be anything
+                code = compile(ast.Expression(function), "", "eval")
+                called = eval(code, self.frame.f_globals, self.frame.f_locals)
+                found += inspect.signature(called).parameters
+        return [] if keyword in found else found
+
+
+def _place(trace: TracebackType | None, path: Path) -> tuple[FrameType | None, int]:
+    """Return the innermost frame in the file, and its line."""
+    frames = [(frame, line) for frame, line in traceback.walk_tb(trace) if frame.f_code.co_filename == str(path)]
+    return frames[-1] if frames else (None, 1)
+
+
+def _message(error: BaseException, call: _Call) -> str:
+    """Return a message with the mistake, and what was probably meant."""
+    text = str(error)
+    if isinstance(error, ValueError):
+        return text
+    told = f"{type(error).__name__}: {text}"
+    if isinstance(error, TypeError) and (match := re.search(r"nexpected keyword argument '(\w+)'", text)):
+        known = call.accepts(match[1])
+        hint = suggestion(match[1], known) or (f": use {', '.join(dict.fromkeys(known))}" if known else "")
+        return f"unknown argument '{match[1]}'{hint}"
+    if isinstance(error, ModuleNotFoundError) and (error.name or "").partition(".")[0] in INSTALL:
+        return f"{told}: {INSTALL[str(error.name).partition('.')[0]]}"
+    if isinstance(error, ModuleNotFoundError) and (error.name or "").partition(".")[0] == "lab":
+        return f"{told}: {WORDS}"
+    return told + _hint(error, call.frame)
+
+
+def _hint(error: BaseException, frame: FrameType | None) -> str:
+    known: Any = ()
+    name = str(getattr(error, "name", ""))
+    if isinstance(error, NameError) and frame:
+        known = [*frame.f_locals, *frame.f_globals, *dir(builtins)]
+    elif isinstance(error, AttributeError):
+        known = [each for each in dir(error.obj) if not each.startswith("_")]
+    elif isinstance(error, ImportError) and (match := re.match(r"cannot import name '(\w+)'", str(error))):
+        known, name = dir(sys.modules.get(name)), match[1]
+    return suggestion(name, known)

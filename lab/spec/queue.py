@@ -1,6 +1,6 @@
-"""Say which queues a link can have and what each can be told, in tc's own words; and read them from a topology.
+"""List the queues that a link can have and their parameters, with tc's names, and read them from a topology.
 
-What is left out stays as the kernel has it. `lab.fabric.queue` knows how each parameter is told to the kernel.
+Missing parameters keep the kernel's defaults. `lab.guest.fabric.queue` passes each parameter to the kernel.
 """
 
 from __future__ import annotations
@@ -8,15 +8,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
+from lab.guest.network import ACK_FILTER, DIFFSERV, ISOLATION, Queue, Setting
+from lab.guest.share import Percent
 from lab.spec.document import Place
 from lab.spec.errors import suggestion
-from lab.spec.network import ACK_FILTER, DIFFSERV, ISOLATION, Queue, Setting
-from lab.spec.share import Percent
 from lab.units import Duration, Rate, Size, UnitError
 
 MOST = 2**32 - 1
 
-Reader = Callable[[object], Setting]  # raises ValueError, which says what is wrong
+ParameterReader = Callable[[object], Setting]  # raises ValueError for a wrong value
 
 
 def _number(value: object) -> int:
@@ -40,7 +40,7 @@ def _flag(value: object) -> bool:
 def _time(value: object) -> str:
     time = Duration.of(str(value))
     if time.ns % 1000 or time.ns // 1000 > MOST:
-        raise ValueError(f"{time}: a queue's times are whole microseconds, {Duration(MOST * 1000)} at most")
+        raise ValueError(f"{time}: a queue's times should be whole microseconds, at most {Duration(MOST * 1000)}")
     return str(time)
 
 
@@ -69,7 +69,7 @@ def _share(value: object) -> str:
     return f"{Percent.of(value) * 100:.10g} %"
 
 
-def _one_of(*words: str) -> Reader:
+def _one_of(*words: str) -> ParameterReader:
     def read(value: object) -> str:
         if value not in words:
             raise ValueError(f"'{value}' should be one of {', '.join(words)}")
@@ -78,14 +78,14 @@ def _one_of(*words: str) -> Reader:
     return read
 
 
-_CODEL: Mapping[str, Reader] = {
+_CODEL: Mapping[str, ParameterReader] = {
     "target": _time,
     "interval": _time,
     "limit": _number,
     "ecn": _flag,
     "ce_threshold": _time,
 }
-_PIE: Mapping[str, Reader] = {
+_PIE: Mapping[str, ParameterReader] = {
     "target": _time,
     "tupdate": _time,
     "limit": _number,
@@ -96,7 +96,7 @@ _PIE: Mapping[str, Reader] = {
     "dq_rate_estimator": _flag,
 }
 
-KINDS: Mapping[str, Mapping[str, Reader]] = {
+KINDS: Mapping[str, Mapping[str, ParameterReader]] = {
     "pfifo": {"limit": _number},
     "bfifo": {"limit": _bytes},
     "codel": _CODEL,
@@ -172,16 +172,16 @@ KINDS: Mapping[str, Mapping[str, Reader]] = {
     },
 }
 
-# What the kernel has no use without. A FIFO's limit would otherwise follow from the length of the device's queue.
+# Parameters that must be given. Without one, a FIFO's limit would follow from the length of the device's queue.
 NEEDED: Mapping[str, tuple[str, ...]] = {"pfifo": ("limit",), "bfifo": ("limit",), "red": ("limit", "min", "max")}
 
 
 def read(value: object) -> tuple[Queue | None, list[tuple[Place, str]]]:
-    """Return the queue that `value` means, a kind or a mapping with one; or None, with all that is wrong with it."""
+    """Return the queue of `value`, a kind or a mapping with a kind, and the mistakes in it (then the queue is None)."""
     given: Mapping[Any, Any] = value if isinstance(value, Mapping) else {"kind": value}
     kind = given.get("kind")
     if kind is None:
-        return None, [((), f"a queue has a kind: {', '.join(KINDS)}")]
+        return None, [((), f"a queue needs a kind: {', '.join(KINDS)}")]
     place: Place = ("kind",) if isinstance(value, Mapping) else ()
     if not isinstance(kind, str) or kind not in KINDS:
         known = (suggestion(kind, KINDS) if isinstance(kind, str) else "") or f": use {', '.join(KINDS)}"
@@ -214,4 +214,4 @@ def _contradictions(queue: Queue) -> Iterator[tuple[Place, str]]:
     if not least < most:
         yield ("max",), f"RED marks between min and max: {most} is not more than {least}"
     if not most < limit:
-        yield ("limit",), f"RED's average never reaches its max of {most} where the limit is {limit}"
+        yield ("limit",), f"RED's average never reaches its max of {most} with a limit of {limit}"

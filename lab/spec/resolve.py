@@ -1,4 +1,4 @@
-"""Resolve what a topology file says to a `Network` with nothing left to decide."""
+"""Resolve a topology file to a `Network` in which everything is decided."""
 
 from __future__ import annotations
 
@@ -7,40 +7,61 @@ from fractions import Fraction
 from math import ceil
 from typing import Any, Literal
 
+from lab.guest.network import WAYS, Direction, Interface, Kind, Link, Network, Node, Offloads, Shaper
 from lab.spec import baseline, changing
 from lab.spec.addressing import End, mac, mtu, subnets
-from lab.spec.format import NodePart, TopologyPart
-from lab.spec.network import WAYS, Direction, Interface, Kind, Link, Network, Node, Offloads, Shaper
+from lab.spec.format import AMPLE, NodePart, TopologyPart
 from lab.spec.routing import Routing
 from lab.units import Duration, Rate, Size
 
 SMALLEST_FRAME = Size(84)  # on the wire: 64 of IEEE 802.3, 8 of preamble, 12 of gap
-UNLIMITED = 1_000_000  # frames; a link without a rate never queues, and has a window or more in flight
+FRAME_AROUND = Size(38)  # of an IP packet: header 14, FCS 4, preamble 8, gap 12
+USUAL_QUEUE, FEWEST = Duration.of("100 ms"), 20  # the RTT for which router buffers are sized; frames
+UNLIMITED = 1_000_000  # frames; a link without a rate never queues, but may have a window or more in flight
 
 
-def derived_limit(rate: Rate | None, delay: Duration, jitter: Duration, mtu: Size) -> int:
-    """Return how many frames a wire must hold to lose none by accident: netem counts queued and in flight together.
+def ample_limit(rate: Rate | None, delay: Duration, jitter: Duration, mtu: Size) -> int:
+    """Return the frames that a wire must hold so that a single flow loses none.
 
-    In flight: rate x (delay + jitter) of the smallest frames. Queued: one window as large as the baseline's
-    receive buffer, in full frames, since a path does not push back on its sender and a single flow puts all of it
-    into the queue when the delay is short. That is 4195 frames of 1500 B: 52 ms at 1 Gbit/s but 5 s at 10 Mbit/s.
-    Such a path is over-buffered; set `limit` where the queue is what matters. Only frames that are there take memory.
+    netem counts queued frames and frames in flight together. In flight are rate x (delay + jitter) of the smallest
+    frames. Queued is one window as large as the baseline's receive buffer, in full frames: a path does not push back
+    on its sender, and with a short delay a single flow puts its whole window into the queue. That is 4195 frames of
+    1500 B, or 52 ms at 1 Gbit/s but 5 s at 10 Mbit/s. Only frames that are present take memory.
     """
-    if rate is None:
-        return UNLIMITED
-    in_flight = Fraction(rate.bps * (delay.ns + jitter.ns), 10**9 * 8 * SMALLEST_FRAME.bytes)
-    return ceil(in_flight) + ceil(Fraction(baseline.WINDOW, mtu.bytes))
+    return _in_flight(rate, delay, jitter) + _window(mtu) if rate else UNLIMITED
+
+
+def usual_limit(rate: Rate | None, delay: Duration, jitter: Duration, mtu: Size) -> int:
+    """Return the frames that a wire holds if the topology gives no limit: those in flight, and `usual_queue`."""
+    return _in_flight(rate, delay, jitter) + usual_queue(rate, mtu) if rate else UNLIMITED
+
+
+def usual_queue(rate: Rate, mtu: Size) -> int:
+    """Return how many full frames can queue if the topology gives no limit: `USUAL_QUEUE` at the link's rate.
+
+    The least is `FEWEST`, two initial windows of RFC 6928. The most is one receive window (`ample_limit`).
+    """
+    frames = ceil(Fraction(rate.bps * USUAL_QUEUE.ns, 10**9 * 8 * (mtu.bytes + FRAME_AROUND.bytes)))
+    return min(max(frames, FEWEST), _window(mtu))
+
+
+def _in_flight(rate: Rate, delay: Duration, jitter: Duration) -> int:
+    return ceil(Fraction(rate.bps * (delay.ns + jitter.ns), 10**9 * 8 * SMALLEST_FRAME.bytes))
+
+
+def _window(mtu: Size) -> int:
+    return ceil(Fraction(baseline.WINDOW, mtu.bytes))
 
 
 def network(name: str, topology: TopologyPart) -> Network:
-    """Resolve `topology` to its network. Raises Mistakes when addresses or MTUs contradict one another."""
+    """Return the network of `topology`. Raises Mistakes if addresses or MTUs contradict one another."""
     found = subnets(topology)
     addresses = {end: texts for subnet in found for end, texts in subnet.addresses.items()}
     names = _interface_names(topology)
     links = tuple(_link(topology, index, link, names, addresses) for index, link in enumerate(topology.links, 1))
     routing = Routing(topology, found, names)
     hosts = [(Kind.HOST, host) for host in topology.hosts] + [(Kind.ROUTER, router) for router in topology.routers]
-    versions: dict[str, set[int]] = {}  # of IP that a node has addresses of, by its name
+    versions: dict[str, set[int]] = {}  # node -> the IP versions of its addresses
     for (_, node), texts in addresses.items():
         versions.setdefault(node, set()).update(texts)
     nodes = [Node(node, kind, _sysctls(topology, node, versions.get(node)), routing.of(node)) for kind, node in hosts]
@@ -99,7 +120,7 @@ def _interface(topology: TopologyPart, end: End, name: str, mac: str, addresses:
         offloads=Offloads(**offloads),
         gso_max_segs=choose("gso_max_segs"),
         gro_flush_timeout=coalescing,
-        # One deferral lets the timer, not the next frame, start the next poll, as a network card's does.
+        # With one deferral the timer starts the next poll, not the next frame. Network cards work like that.
         napi_defer_hard_irqs=1 if coalescing else 0,
     )
 
@@ -111,7 +132,12 @@ def _direction(topology: TopologyPart, name: str, way: Literal["forward", "back"
     jitter = link.way(way, "jitter") or Duration(0)
     size = mtu(topology, name, way)
     given = changing.resolved(lambda key: link.way(way, key))
-    limit = link.way(way, "limit") or derived_limit(*changing.most(rate, delay, given), jitter, size)
+    asked = link.way(way, "limit")
+    most = (*changing.most(rate, delay, given), jitter, size)
+    waits_outside = changing.waits_outside(given)
+    ample = ample_limit(*most) if asked == AMPLE or waits_outside or not rate else usual_limit(*most)
+    limit = asked if isinstance(asked, int) else ample
+    fifo = usual_queue(most[0], size) if waits_outside and most[0] and asked != AMPLE else limit
     return Direction(
         rate=rate,
         delay=delay,
@@ -122,5 +148,5 @@ def _direction(topology: TopologyPart, name: str, way: Literal["forward", "back"
         mtu=size,
         limit=limit,
         shaper=link.way(way, "shaper") or Shaper.PATH,
-        **changing.with_queue(given, limit),
+        **changing.with_queue(given, fifo),
     )

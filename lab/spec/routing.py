@@ -1,4 +1,4 @@
-"""Route every host and router to every subnet, over the fewest routers."""
+"""Compute the routes of every host and router to every subnet, over the fewest routers."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
 
+from lab.guest.network import Route
 from lab.spec.addressing import End, Subnet, mtu
 from lab.spec.format import TopologyPart
-from lab.spec.network import Route
 from lab.units import Size
 
 
@@ -28,7 +28,7 @@ class Routing:
         return tuple(chain.from_iterable(both))
 
     def _local(self, node: str, version: int) -> Iterator[Route]:
-        """Yield on-link routes, which the kernel makes itself, where they need an MTU or an MSS of their own."""
+        """Yield the on-link routes that need their own MTU or MSS. The kernel makes all other on-link routes itself."""
         for subnet, end in self._attached(node, version):
             sends, advertises = self._metrics(end)
             if sends or advertises:
@@ -63,7 +63,7 @@ class Routing:
 
     @cached_property
     def _ends(self) -> Mapping[str, list[tuple[Subnet, End]]]:
-        """Return by node where it is attached, in the order of the subnets."""
+        """Return node -> the subnets and ends where it is attached, in the order of the subnets."""
         found: dict[str, list[tuple[Subnet, End]]] = {}
         for subnet in self.subnets:
             for end in subnet.members:
@@ -72,16 +72,16 @@ class Routing:
 
     @cached_property
     def _routers(self) -> Mapping[tuple[str, ...], list[End]]:
-        """Return by a subnet's links which of its members are routers' ends."""
+        """Return a subnet's links -> the ends of its routers."""
         return {
             subnet.links: [end for end in subnet.members if end[1] in self.topology.routers] for subnet in self.subnets
         }
 
     def _metrics(self, end: End) -> tuple[Size | None, Size | None]:
-        """Return (mtu, advmss) of routes over that end.
+        """Return (mtu, advmss) for routes over that end.
 
-        A device accepts only frames up to its own MTU (a veth drops longer ones). So the sender of the smaller
-        direction keeps the larger MTU on its device, and sends by the smaller one of its routes.
+        A device accepts only frames up to its own MTU (a veth drops longer frames). So the sender of the direction
+        with the smaller MTU keeps the larger MTU on its device, and its routes carry the smaller MTU.
         """
         name, node = end
         link = self.topology.links[name]

@@ -1,7 +1,7 @@
 """Make the JSON schema of topology files, with a sentence on every key.
 
-The sentences are the docstrings under the keys in format.py. They are read here, not by pydantic as it makes the
-classes: reading source takes a tenth of the time in which `lab` starts, and only an editor needs them.
+The sentences are the docstrings under the keys in format.py. This module reads them, so that pydantic need not read
+them when it makes the classes. Reading source takes a tenth of `lab`'s start-up time, and only an editor needs them.
 """
 
 from __future__ import annotations
@@ -13,9 +13,7 @@ from typing import Any
 
 from lab.spec import format as files
 
-__all__ = ["json_schema"]
-
-ID = "urn:uuid:2d1c0b6e-5a37-4f0e-9d7c-3f6f7d3b9a51"  # of this format, wherever a copy of the schema lies
+ID = "urn:uuid:2d1c0b6e-5a37-4f0e-9d7c-3f6f7d3b9a51"  # identifies this format in every copy of the schema
 
 
 def json_schema() -> dict[str, Any]:
@@ -30,7 +28,7 @@ def json_schema() -> dict[str, Any]:
 
 
 def _sentences() -> dict[str, dict[str, str]]:
-    """Return class -> key -> the docstring under it, those of its bases included."""
+    """Return class -> key -> the docstring under the key, including the keys of base classes."""
     found: dict[str, dict[str, str]] = {}
     for part in ast.parse(inspect.getsource(files)).body:
         if isinstance(part, ast.ClassDef):

@@ -1,4 +1,4 @@
-"""Say how far a measurement may lie from the figure that a claim reports, and why that far."""
+"""Limit how far a measurement may be from a claim's figure, with the reason."""
 
 from __future__ import annotations
 
@@ -6,41 +6,76 @@ from dataclasses import dataclass
 from math import inf, nextafter
 from typing import ClassVar
 
+from lab.guest.typed import Declared
 from lab.units import Quantity, Value
 
 Figure = Value | Quantity | float | str  # as an experiment writes it; `Value.of` reads it
 
 
 @dataclass(frozen=True)
-class Within:
-    """Accepts what lies within `ratio` of the figure: 0.05 for 5 % either way."""
+class Within(Declared):
+    """Accepts values from the figure divided by 1 + `ratio` to the figure times 1 + `ratio`. Use 0.05 for 5 %.
+
+    That is a bound on the size of ln(measured / figure), which is symmetric in the two values.
+    """
 
     ratio: float
     because: str
     sign: ClassVar[str] = ""
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         _reasoned(self.because)
         if not 0 < self.ratio < 1:
             raise ValueError(f"a tolerance within {self.ratio} should be a ratio above 0 and below 1")
 
     def bounds(self, figure: Value) -> tuple[float, float]:
-        """Return the least and the most that agree with `figure`, in its unit."""
-        room = abs(figure.number) * self.ratio
-        return figure.number - room, figure.number + room
+        """Return the least and the most number that agree with `figure`, in its unit."""
+        least, most = sorted((figure.number / (1 + self.ratio), figure.number * (1 + self.ratio)))
+        return least, most
 
     def __str__(self) -> str:
         return f"within {100 * self.ratio:.4g} %"
 
 
 @dataclass(frozen=True)
-class Exactly:
+class Odds(Declared):
+    """Accepts a share whose odds, s / (1 - s), differ from the figure's odds by at most `factor`, up or down.
+
+    Shares near 1 hide large ratios: 0.8 is 4 to 1, and 0.88 is 7 to 1. This is a bound on ln(s / (1 - s)).
+    """
+
+    factor: float
+    because: str
+    sign: ClassVar[str] = ""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        _reasoned(self.because)
+        if self.factor <= 1:
+            raise ValueError(f"odds need a factor above 1, not {self.factor}")
+
+    def bounds(self, figure: Value) -> tuple[float, float]:
+        """Return the least and the most number that agree with `figure`. Raises ValueError if it is not a share."""
+        if figure.unit != "1" or not 0 < figure.number < 1:
+            raise ValueError(f"{figure} has no odds: it is not a share between 0 and 1")
+        odds = figure.number / (1 - figure.number)
+        least, most = (each / (1 + each) for each in (odds / self.factor, odds * self.factor))
+        return least, most
+
+    def __str__(self) -> str:
+        return f"odds within a factor of {self.factor:.4g}"
+
+
+@dataclass(frozen=True)
+class Exactly(Declared):
     """Accepts only the figure itself."""
 
     because: str
     sign: ClassVar[str] = ""
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         _reasoned(self.because)
 
     def bounds(self, figure: Value) -> tuple[float, float]:
@@ -52,20 +87,21 @@ class Exactly:
 
 
 @dataclass(frozen=True)
-class Absolute:
-    """Accepts what lies within `room` of the figure, a quantity of the same unit: '2 us'."""
+class Absolute(Declared):
+    """Accepts values that differ from the figure by at most `room`, a quantity of the same unit: '2 us'."""
 
     room: Figure
     because: str
     sign: ClassVar[str] = ""
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         _reasoned(self.because)
         if Value.of(self.room).number <= 0:
             raise ValueError(f"a tolerance of {self.room} should be above zero")
 
     def bounds(self, figure: Value) -> tuple[float, float]:
-        """Return the least and the most that agree with `figure`. Raises ValueError when `room` is in another unit."""
+        """Return the least and the most number that agree with `figure`. Raises ValueError if the units differ."""
         room = _room(self.room, figure)
         return figure.number - room, figure.number + room
 
@@ -74,13 +110,14 @@ class Absolute:
 
 
 @dataclass(frozen=True)
-class AtLeast:
-    """Accepts the figure or more, where an article gives a bound or a direction."""
+class AtLeast(Declared):
+    """Accepts the figure or more, for an article that gives a bound or a direction."""
 
     because: str
     sign: ClassVar[str] = "≥ "
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         _reasoned(self.because)
 
     def bounds(self, figure: Value) -> tuple[float, float]:
@@ -92,13 +129,14 @@ class AtLeast:
 
 
 @dataclass(frozen=True)
-class AtMost:
-    """Accepts the figure or less, where an article gives a bound or a direction."""
+class AtMost(Declared):
+    """Accepts the figure or less, for an article that gives a bound or a direction."""
 
     because: str
     sign: ClassVar[str] = "≤ "
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         _reasoned(self.because)
 
     def bounds(self, figure: Value) -> tuple[float, float]:
@@ -110,8 +148,8 @@ class AtMost:
 
 
 @dataclass(frozen=True)
-class Above:
-    """Accepts only more than the figure by a margin, for a claim that says more and not how much.
+class Above(Declared):
+    """Accepts only values above the figure by a margin, for a claim of "more" that does not state how much.
 
     The margin is a quantity of the figure's unit: the least difference that the claim's words can mean.
     """
@@ -121,6 +159,7 @@ class Above:
     sign: ClassVar[str] = "> "
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         _reasoned(self.because)
         _margin(self.margin)
 
@@ -133,14 +172,15 @@ class Above:
 
 
 @dataclass(frozen=True)
-class Below:
-    """Accepts only less than the figure by a margin, for a claim that says less and not how much."""
+class Below(Declared):
+    """Accepts only values below the figure by a margin, for a claim of "less" that does not state how much."""
 
     margin: Figure
     because: str
     sign: ClassVar[str] = "< "
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         _reasoned(self.because)
         _margin(self.margin)
 
@@ -152,7 +192,7 @@ class Below:
         return f"below it by more than {Value.of(self.margin)}"
 
 
-Tolerance = Within | Exactly | Absolute | AtLeast | AtMost | Above | Below
+Tolerance = Within | Odds | Exactly | Absolute | AtLeast | AtMost | Above | Below
 
 
 def _reasoned(because: str) -> None:
@@ -176,5 +216,5 @@ STEADY = Within(0.005, because="a model that has the kernel's rules right is off
 
 
 def accuracy_for(tolerance: Tolerance) -> Tolerance:
-    """Return how far a prediction may lie from the measurement where an experiment does not say: a count is exact."""
+    """Return the default accuracy of a prediction: exact if the tolerance is exact, else `STEADY`."""
     return tolerance if isinstance(tolerance, Exactly) else STEADY

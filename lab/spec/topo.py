@@ -1,8 +1,8 @@
-"""Turn Mininet's `Topo` into a topology of ours: what a topology file would say, checked and resolved like one.
+"""Convert Mininet's `Topo` to a topology of the lab, checked and resolved like a topology file.
 
-Hosts, switches and links come over, with what a TCLink can do in each direction: bw, delay, jitter, loss and
-max_queue_size. What has no equivalent is a mistake, at the line that asked for it. Two things are ours, not Mininet's:
-a rate counts the whole frame, and hosts without an `ip` get an address from their subnet.
+It converts hosts, switches and links, with the settings of a TCLink in each direction: bw, delay, jitter, loss and
+max_queue_size. A setting without an equivalent is a mistake at its line. Two things differ from Mininet: a rate counts
+the whole frame, and a host without an `ip` gets an address from its subnet.
 """
 
 from __future__ import annotations
@@ -21,13 +21,11 @@ from lab.spec.document import Document, Place
 from lab.spec.errors import Problem, SpecError, display, suggestion
 from lab.spec.topology import Topology, checked
 
-__all__ = ["convert", "load"]
-
 PREFIX_LENGTH = 8  # Mininet's, for an address that gives none
-# tc's units of time, in ours; a bare number is in microseconds.
+# tc's units of time -> the lab's; a bare number is in microseconds.
 TIMES = {"": "us", "us": "us", "usec": "us", "usecs": "us", "ms": "ms", "msec": "ms", "msecs": "ms"}
 TIMES |= {"s": "s", "sec": "s", "secs": "s"}
-# These settings say nothing about the frames on a link, or what holds here anyway.
+# These values do not affect the frames on a link, or are true in the lab anyway.
 NEUTRAL: Mapping[str, tuple[Any, ...]] = {
     "use_htb": (True, False),
     "use_tbf": (False,),
@@ -44,7 +42,7 @@ IGNORED = {"node1", "node2", "port1", "port2", "port", "isSwitch", "dpid", "prot
 
 
 def load(path: Path, entry: str = "") -> Topology:
-    """Load an entry of `topos`, its only one unless named, from a file for `mn --custom`. Raises SpecError if wrong."""
+    """Return an entry of `topos` (default: its only one) in a file for `mn --custom`. Raises SpecError for mistakes."""
     path = path.absolute()
     try:
         source = path.read_bytes()
@@ -56,7 +54,7 @@ def load(path: Path, entry: str = "") -> Topology:
         raise SpecError([Problem(display(path), 1, message)])
     if not entry and len(topos) > 1:
         raise SpecError(
-            [Problem(display(path), 1, f"has {', '.join(topos)}: name one, {path.name}:{next(iter(topos))}")]
+            [Problem(display(path), 1, f"has {', '.join(topos)}: name one, like {path.name}:{next(iter(topos))}")]
         )
     entry = entry or next(iter(topos))
     if entry not in topos:
@@ -65,14 +63,14 @@ def load(path: Path, entry: str = "") -> Topology:
 
 
 def convert(make: Callable[[], Any], path: Path) -> Topology:
-    """Convert what `make`, a Topo class or a function that returns one, builds; `path` is the file that it is from.
+    """Return the topology that `make` builds. `make` is a Topo class or a function that returns one, from file `path`.
 
-    Raises SpecError with everything in it that has no equivalent.
+    Raises SpecError with every setting that has no equivalent.
     """
     with _noted(path) as lines, python.blamed(path):
         topo = make()
     if not all(hasattr(topo, name) for name in ("hosts", "switches", "iterLinks", "nodeInfo")):
-        raise SpecError([Problem(display(path), 1, f"makes a {type(topo).__name__}, which is no Topo of Mininet's")])
+        raise SpecError([Problem(display(path), 1, f"makes a {type(topo).__name__}, which is not a Mininet Topo")])
     found = _Conversion(topo, path, lines)
     found.run()
     if found.problems:
@@ -82,10 +80,10 @@ def convert(make: Callable[[], Any], path: Path) -> Topology:
 
 @contextmanager
 def _noted(path: Path) -> Iterator[dict[object, int]]:
-    """Note, for each node and each link's (node, node, key), the line of `path` that adds it, in that order."""
+    """Record, in order, the line of `path` that adds each node, and each link's (node, node, key)."""
     lines: dict[object, int] = {}
     base = getattr(sys.modules.get("mininet.topo"), "Topo", None)
-    if base is None:  # nothing of Mininet's was imported: `convert` says so
+    if base is None:  # Mininet was not imported: `convert` reports that
         yield lines
         return
     add_node, add_link = base.addNode, base.addLink
@@ -123,7 +121,7 @@ class _Conversion:
     problems: list[Problem] = field(default_factory=list)
 
     def run(self) -> None:
-        """Fill `data`, as a topology file would say it, and `places` with the lines."""
+        """Fill `data`, as a topology file would, and `places` with the lines."""
         about = (type(self.topo).__doc__ or "").strip().partition("\n")[0]
         hosts, switches = self.topo.hosts(), self.topo.switches()
         self.data = {"about": about or "A topology of Mininet's.", "hosts": {}, "switches": {}, "links": {}}
@@ -156,7 +154,7 @@ class _Conversion:
         self.places["links", name] = line
 
     def _direction(self, params: dict[str, Any], line: int, where: str) -> dict[str, Any]:
-        """Return what a TCLink's parameters say about one direction, in a topology file's words."""
+        """Return a TCLink's parameters for one direction, with a topology file's keys."""
         words: dict[str, tuple[str, Callable[[Any], Any]]] = {
             "bw": ("rate", lambda bw: f"{bw} Mbit/s"),
             "delay": ("delay", _duration),
@@ -182,7 +180,7 @@ class _Conversion:
             if key in IGNORED or value is None or value in NEUTRAL.get(key, ()):
                 continue
             if key.startswith("cls") and getattr(value, "__module__", "").startswith("mininet."):
-                continue  # Mininet's own kinds of host, switch and link: here they are ours
+                continue  # Mininet's own classes of host, switch and link: the lab has its own
             shown = getattr(value, "__name__", None) or repr(value)
             message = f"{where}: {key}={shown} has no equivalent here"
             problem = Problem(display(self.path), line, message)

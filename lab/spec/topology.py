@@ -9,15 +9,13 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from lab.guest.network import Network
 from lab.spec import document, resolve, wiring
 from lab.spec.changes import Changes, UnknownName
 from lab.spec.document import Document, Place
 from lab.spec.errors import Problem, SpecError
 from lab.spec.format import Mistakes, TopologyPart
 from lab.spec.mistakes import explain
-from lab.spec.network import Network
-
-__all__ = ["Topology", "checked", "load", "parse"]
 
 
 @dataclass(frozen=True)
@@ -27,15 +25,15 @@ class Topology:
     name: str
     about: str  # its sentence
     path: Path
-    network: Network  # what it means unchanged
+    network: Network  # the network without changes
     part: TopologyPart
     document: Document
 
     def resolve(self, *changes: Changes, blame: Callable[[str], Problem] | None = None) -> Network:
-        """Return the network with `changes` applied one after another.
+        """Return the network with `changes` applied in order.
 
-        Raises SpecError when they do not resolve. `blame` turns a message into a problem of the file that asked for
-        the changes; without it the problems are this file's.
+        Raises SpecError if they do not resolve. `blame` turns a message into a problem of the file that declares the
+        changes. Without it, the problems are in this file.
         """
         data: dict[str, Any] = self.part.model_dump(exclude_unset=True)
         try:
@@ -51,24 +49,24 @@ class Topology:
         raise SpecError(self.document.problem(place, _at(place, message)) for place, message in mistakes)
 
     def problem(self, link: str, way: str, key: str, message: str) -> Problem:
-        """Return what is wrong with a setting of a link's direction, at its line: there, or for both beside `ends`."""
+        """Return a problem of a setting of a link's direction, at the line of the setting."""
         both = ("links", link, key)
         place = both if both in self.document.lines else ("links", link, way, key)
         return self.document.problem(place, f"links.{link}.{way}.{key}: {message}")
 
 
 def load(path: Path) -> Topology:
-    """Load the topology in `path`. Raises SpecError with every mistake in it."""
+    """Return the topology in `path`. Raises SpecError with every mistake in it."""
     return checked(document.read(path))
 
 
 def parse(text: str, path: Path) -> Topology:
-    """Parse the topology `text`; `path` only names it. Raises SpecError with every mistake in it."""
+    """Return the topology in `text`. Errors name `path`. Raises SpecError with every mistake in it."""
     return checked(document.parse(text, path))
 
 
 def checked(read: Document) -> Topology:
-    """Check the topology in a document, wherever that came from. Raises SpecError with every mistake in it."""
+    """Return the topology in a document, checked. Raises SpecError with every mistake in it."""
     name = read.path.stem
     try:
         part = _validate(read.data, read.path)
@@ -78,9 +76,9 @@ def checked(read: Document) -> Topology:
 
 
 def _validate(data: Mapping[str, Any], path: Path) -> TopologyPart:
-    """Return the data's model; files that it names are beside `path`.
+    """Return the data's model. File names in the data are relative to `path`.
 
-    Raises Mistakes with everything wrong that shows before addresses are given.
+    Raises Mistakes with every mistake that shows before addresses are assigned.
     """
     mistakes = list(wiring.mistakes(data))
     try:

@@ -1,4 +1,4 @@
-"""Resolve how a case's kernel differs from the run's: the files that say so, found and read."""
+"""Find and read the files that define how a case's kernel differs from the run's."""
 
 from __future__ import annotations
 
@@ -6,30 +6,28 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from lab import version
+from lab.base import version
 from lab.spec.experiment import Variant
-
-__all__ = ["ResolvedVariant", "resolve"]
 
 
 @dataclass(frozen=True)
 class ResolvedVariant:
-    """Holds the files that make a kernel another one, and its HZ. A `tree` takes the place of the run's source."""
+    """Holds the files that change a kernel, and its HZ. A `tree` replaces the run's source."""
 
     patches: tuple[Path, ...] = ()
     config: tuple[Path, ...] = ()  # fragments
     hz: int | None = None
     tree: Path | None = None
-    version: str = ""  # the tree's, "7.2.13"; "" without a tree, or where there is none
+    version: str = ""  # the tree's, like "7.2.13"; "" without a tree, or if its Makefile is missing
 
     def __str__(self) -> str:
-        """Say all of it: 'patch a.patch and HZ 250'."""
+        """Return a full description, like 'patch a.patch and HZ 250'."""
         parts = [f"tree {self.tree}"] if self.tree else []
         parts += [f"patch {file.name}" for file in self.patches] + [f"fragment {file.name}" for file in self.config]
         return " and ".join([*parts, f"HZ {self.hz}"] if self.hz else parts)
 
     def describes(self, kernel: dict[str, Any]) -> bool:
-        """Return whether a kernel, as a trial describes it, is this variant of some kernel, by the files' names."""
+        """Return whether a trial's description of its kernel matches this variant, by the files' names."""
         named = [[file.stem for file in files] for files in (self.patches, self.config)]
         if named != [kernel.get("patches"), kernel.get("config", [])] or self.hz not in (None, kernel.get("hz")):
             return False
@@ -37,7 +35,7 @@ class ResolvedVariant:
 
 
 def resolve(variant: Variant, folder: Path) -> ResolvedVariant:
-    """Find the files of a variant, which an experiment in `folder` names."""
+    """Return a variant with the paths of its files. Their names are relative to the experiment's `folder`."""
     tree = (folder / Path(variant.tree).expanduser()).resolve() if variant.tree else None
     return ResolvedVariant(
         patches=tuple(folder / name for name in variant.patches),

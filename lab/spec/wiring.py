@@ -1,4 +1,4 @@
-"""Check which nodes the links join, in a file's data as it stands, whatever else is wrong there."""
+"""Check which nodes the links join, in raw data that may have other mistakes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ KINDS = ("hosts", "routers", "switches")
 
 
 def mistakes(data: Mapping[str, Any]) -> Iterator[tuple[Place, str]]:
-    """Yield (place, message) for every node named twice or left unconnected, and every link that joins nothing."""
+    """Yield (place, message) for every repeated or unconnected node, and every link that does not join two nodes."""
     nodes: dict[str, Place] = {}
     for kind in KINDS:
         part = data.get(kind)
@@ -51,7 +51,7 @@ def _ends(place: Place, ends: object, nodes: Mapping[str, Place]) -> Iterator[tu
 
 
 def _loops(links: Mapping[str, Any], switches: set[str]) -> Iterator[tuple[Place, str]]:
-    """Find loops of switches, in which frames would go round for ever: there is no spanning tree here."""
+    """Yield the links that close a loop of switches. Frames would circulate there forever, without a spanning tree."""
     island = {switch: switch for switch in switches}
     for name, link in links.items():
         ends = _names(link.get("ends")) if isinstance(link, Mapping) else []

@@ -1,6 +1,6 @@
-"""A claim's figure, a measurement and a tolerance make a verdict. Measuring is done elsewhere."""
+"""Compare a claim's figure with a measurement and a tolerance, and return a verdict. Other rooms measure."""
 
-from lab.verdict.judge import Kind, Verdict, combine, judge, mean, median, model_error
+from lab.verdict.judge import Kind, Verdict, combine, judge, model_error
 from lab.verdict.result import ClaimResult, Result, evaluate
 
-__all__ = ["ClaimResult", "Kind", "Result", "Verdict", "combine", "evaluate", "judge", "mean", "median", "model_error"]
+__all__ = ["ClaimResult", "Kind", "Result", "Verdict", "combine", "evaluate", "judge", "model_error"]

@@ -1,4 +1,4 @@
-"""Bound a chance by how often something happened: Clopper and Pearson's (1934) exact interval."""
+"""Bound the probability of an event from how often it happened: the exact interval of Clopper and Pearson (1934)."""
 
 from __future__ import annotations
 
@@ -6,32 +6,34 @@ from collections.abc import Callable
 from functools import lru_cache
 from math import exp, fsum, lgamma, log, log1p
 
-__all__ = ["at_least", "at_most", "interval"]
-
-_STEPS = 50  # halvings: to 1e-15
+_STEPS = 50  # halvings of the interval: to 1e-15
 
 
 @lru_cache
 def at_most(hits: int, count: int, doubt: float) -> float:
-    """Return the highest chance with which `hits` or fewer of `count` still come with a probability of `doubt`."""
+    """Return the highest probability of an event for which `hits` or fewer of `count` still have the probability
+    `doubt`.
+    """
     if hits >= count:
         return 1.0
     return _root(lambda chance: _below(hits + 1, count, chance) > doubt)
 
 
 def at_least(hits: int, count: int, doubt: float) -> float:
-    """Return the lowest chance with which `hits` or more of `count` still come with a probability of `doubt`."""
+    """Return the lowest probability of an event for which `hits` or more of `count` still have the probability
+    `doubt`.
+    """
     return 1 - at_most(count - hits, count, doubt)
 
 
 def interval(hits: int, count: int, confidence: float = 0.95) -> tuple[float, float]:
-    """Return the two-sided interval of the chance."""
+    """Return the two-sided interval of the probability."""
     doubt = (1 - confidence) / 2
     return at_least(hits, count, doubt), at_most(hits, count, doubt)
 
 
 def _root(is_below: Callable[[float], bool]) -> float:
-    """Return where `is_below`, true at 0 and false at 1, changes."""
+    """Return the point where `is_below` changes; it is true at 0 and false at 1."""
     low, high = 0.0, 1.0
     for _ in range(_STEPS):
         middle = (low + high) / 2
@@ -40,7 +42,7 @@ def _root(is_below: Callable[[float], bool]) -> float:
 
 
 def _below(bound: int, count: int, chance: float) -> float:
-    """Return P(X < bound) where X is binomial."""
+    """Return P(X < bound) for a binomial X."""
     return fsum(
         exp(
             lgamma(count + 1)

@@ -1,27 +1,30 @@
-"""Judge whether the machine kept real time's promise during a trial, from what its monitor recorded.
+"""Judge from a monitor's record whether the machine kept the promise of real time during a trial.
 
-A trial counts when the evidence shows that `lab.verdict.promise.PROMISE` was kept, not when it fails to show the
-contrary. The rules are invariants that a real network keeps whatever runs on it (Heller, "Reproducible Network Research
+A trial counts if the evidence shows that `lab.verdict.promise.PROMISE` was kept. It is not enough that the evidence
+shows no fault. A real network keeps the following invariants with any workload (Heller, "Reproducible Network Research
 with High-Fidelity Emulation", 2013):
 
-- An idle link takes its delay and its frame times, there and back, and a burst takes what its rate makes of it, before
-  the workload and after it. RTT may differ by the promise, the burst by the promised share and by the precision with
-  which its ends are timed.
-- Time goes on. The monitor's wake-ups are a sample of the trial's moments, and how many of them are late says for which
-  share of the time the machine was away. The upper bound of that share (Clopper-Pearson) is held to the promise, so few
-  wake-ups show nothing. Late is what comes later than usual by more than the promised RTT.
-- A link with a queue sends at its rate, and no frame is in it for longer than the frames before it take.
+- An idle link takes its delay and its frame times in both directions, and a burst takes its time at the link's rate.
+  This holds before and after the workload. The RTT may differ by the promise. The burst may differ by the promised
+  share, and by the precision of the times of its ends.
+- Time passes. The monitor's wake-ups are a sample of the trial's moments. The share of late ones estimates the share of
+  the time in which the machine was away. The upper bound of that share (Clopper-Pearson) must keep the promise, so few
+  wake-ups show nothing. A wake-up is late if it is later than usual by more than the promised RTT.
+- A link with a queue sends at its rate, and no frame waits longer than the frames before it take.
 - A process that is ready runs, usually within the promised RTT, unless the trial itself fills the CPU.
-- What other programs, interrupts, the host or a hypervisor take of the trial's CPU is no more than the promised share.
-- A workload that fills a wire is not held up by the CPU, nor by an RTT that is longer than it should be.
-- Frames are lost only where the network says so, not by a CPU's backlog.
+- Other programs, interrupts, the host or a hypervisor take no more than the promised share of the trial's CPU.
+- Neither the CPU nor too long an RTT delays a workload that fills a wire.
+- Frames are lost only through the network's settings, and not in a CPU's backlog.
 
-A softirq that was squeezed, a queue on a wire, or a wire's tail drops spoil nothing by themselves: they are evidence.
+A squeezed softirq, a queue on a wire, or a wire's tail drops disturb nothing by themselves. They are only evidence.
 
-A network whose links have neither a rate nor a delay costs nothing but CPU time. There a stall adds its own length to
-what a workload takes, and no more: whatever waits for something, waits for the latest of what it waits for, so without
-the stall it ends earlier by the stall at most. So time in which the machine was away does not spoil such a trial: it
-leaves its figures uncertain by that share (`uncertainty`), up to a limit.
+A network whose links have neither a rate nor a delay costs only CPU time. There a stall adds at most its own length to
+a workload's time, because each process waits for the last event that it needs. So a busy machine does not invalidate
+such a trial. It makes its figures uncertain by that share of the time (`uncertainty`), up to a limit.
+
+There the shortest stalls count, too, and no timer sees them. The guest's supervisor reads on the host how long its
+processes were ready and waited, and how long their CPU was neither idle nor theirs. Either value bounds the withheld
+time (`_withheld`).
 """
 
 from __future__ import annotations
@@ -34,30 +37,32 @@ from typing import Any
 from lab.verdict.binomial import at_most
 from lab.verdict.promise import PROMISE
 
-__all__ = ["UNWATCHED", "faults", "uncertainty"]
-
 UNWATCHED = "nothing watched the machine: a trial in real time needs that"
-VERSION = 2  # of the evidence, as lab.runner.monitor writes it
+VERSION = 3  # of the evidence that lab.guest.monitor writes
+BEFORE_LOOKS = 2  # lacks the host's observations, which networks with a rate or a delay do not need
 SHARE, RTT, DOUBT = PROMISE.share, PROMISE.rtt, PROMISE.doubt
 
-# Where a workload fills a wire, the kernel handles several frames in a row before a process runs: on user-mode Linux at
-# 100 Mbit/s, 99.8 % of wake-ups are within 0.3 ms of the usual. This alone is measured and not derived. It costs no
-# goodput, because a wire with a queue makes up for what is late.
+# If a workload fills a wire, the kernel handles several frames in a row before a process runs: on user-mode Linux at
+# 100 Mbit/s, 99.8 % of wake-ups are within 0.3 ms of the usual. Only this value is measured and not derived. It costs
+# no goodput, because a wire with a queue makes up for late processes.
 OWN_WORK = 0.3e-3
-MOST_UNSEEN = 1.5  # times what is seen: less than a third of a stall. What is later by so little is a timer of its own
-MOST_BOUNDED = 3.0  # the same for what is only to be bounded: there, a timer of its own may count as a short stall
+MOST_UNSEEN = 1.5  # times the observed share: less than a third of a stall is missed. Less is a timer's own delay
+MOST_BOUNDED = 3.0  # the same for a share that is only bounded: there, a timer's own delay may count as a short stall
 FRAME_OVERHEAD = 24  # bytes of a frame on the wire that a qdisc does not count
-LEAST_TURNS = 10  # in a window, before their mean says anything
-LEAST_TICKS = 5  # a window has to have, before it says anything that none of them is idle
-FRAME = 8 * 1538  # bits: windows begin and end between frames
+LEAST_TURNS = 10  # in a window, before their mean is meaningful
+LEAST_TICKS = 5  # of a window, before the lack of an idle tick is meaningful
+USER_TICK = 0.01  # seconds: the resolution of a host's count of idle time
+CLOCKS_APART = 0.02  # seconds between a user-mode kernel's clock, which is the host's, and the host's own
+CLOCKS_APART_VM = 1.1  # a machine's clock starts at a whole second
+FRAME = 8 * 1538  # bits: windows start and end between frames
 
-Evidence = Mapping[str, Any]
+_Evidence = Mapping[str, Any]
 
 
-def faults(evidence: Evidence) -> tuple[str, ...]:
-    """Return why the trial does not count, with figures in each reason; empty when it does."""
-    if evidence.get("version") != VERSION:
-        return ("the machine was watched in a way that shows too little: run the trial again",)
+def faults(evidence: _Evidence) -> tuple[str, ...]:
+    """Return why the trial does not count, with figures in each reason; empty if it counts."""
+    if not _is_readable(evidence):
+        return ("the machine was not watched closely enough: run the trial again",)
     samples, tick, greedy = evidence["samples"], evidence["tick"], evidence["greedy"]
     rated = _is_rated(evidence)
     return (
@@ -73,35 +78,86 @@ def faults(evidence: Evidence) -> tuple[str, ...]:
     )
 
 
-def uncertainty(evidence: Evidence) -> float:
-    """Return the share of the time for which the machine may have been away, where its figures are known to that.
+def uncertainty(evidence: _Evidence) -> float:
+    """Return the share of the time for which the machine may have been busy elsewhere. The figures are uncertain by it.
 
-    It is 0 for networks with rates or delays: their trials keep the promise, or do not count.
+    It is 0 for networks with rates or delays, because their trials keep the promise or do not count.
     """
-    if evidence.get("version") != VERSION or not _costs_cpu_alone(evidence):
+    if not _is_readable(evidence) or not _costs_cpu_alone(evidence):
         return 0.0
     late_ns = evidence["wakeups"]["late_ns"]
     taken = sum(share for _, share, room in _takers(evidence["samples"], evidence["tick"]) if share > room)
-    return max(_most_away(late_ns, RTT, PROMISE.rare, MOST_BOUNDED), taken)
+    stalls = _most_away(late_ns, RTT, PROMISE.rare, MOST_BOUNDED)
+    return min(1.0, max(stalls + _withheld(evidence), taken))
 
 
-def _is_rated(evidence: Evidence) -> bool:
+def _is_readable(evidence: _Evidence) -> bool:
+    version = evidence.get("version")
+    return version == VERSION or (version == BEFORE_LOOKS and not _costs_cpu_alone(evidence))
+
+
+def _withheld(evidence: _Evidence) -> float:
+    """Return a bound of the share of time in which the guest was ready but its CPU did other work; 1 if there is none.
+
+    The counts run from the look before the trial's first moment to the look after its last. Their sum is divided by the
+    time in which frames passed.
+    """
+    looks: Sequence[_Evidence] | None = evidence.get("looks", ())
+    if looks is None:  # the trial ran on the host's own kernel, and its monitor has the account
+        return 0.0
+    samples, wakeups = evidence["samples"], evidence["wakeups"]
+    used = len(wakeups["late_ns"]) * wakeups["period_ns"] / 1e9
+    apart = 1e9 * (CLOCKS_APART if samples[0]["turns"] is None else CLOCKS_APART_VM)
+    begin = evidence["began_ns"] - apart
+    end = evidence["began_ns"] + samples[-1]["ns"] - samples[0]["ns"] + apart
+    before = [look for look in looks if look["ns"] <= begin]
+    during = [look for look in looks if begin < look["ns"] < end]
+    after = [look for look in looks if look["ns"] >= end]
+    seen = [*before[-1:], *during, *after[:1]]
+    if not before or len(seen) < 2 or not used:
+        return 1.0
+    bounds = [*_not_idle(seen[0], seen[-1]), *_was_ready(seen, end)]
+    stolen = seen[-1]["stolen_s"] - seen[0]["stolen_s"]
+    return min(1.0, (max(0.0, min(bounds)) + stolen) / used) if bounds else 1.0
+
+
+def _not_idle(first: _Evidence, last: _Evidence) -> Iterator[float]:
+    """Yield the seconds during which the CPU was neither idle nor the guest's, if the host counts that."""
+    if first["idle_s"] is not None and last["idle_s"] is not None:
+        idle = max(0.0, last["idle_s"] - first["idle_s"] - USER_TICK)
+        yield (last["ns"] - first["ns"] - last["ran_ns"] + first["ran_ns"]) / 1e9 - idle
+
+
+def _was_ready(looks: Sequence[_Evidence], end: float) -> Iterator[float]:
+    """Yield the seconds during which the guest's processes were ready and waited, if the host counts that.
+
+    The last wait of an ended process, after the last look at it, is unknown. It may have waited all that time.
+    """
+    if looks[0]["waited_ns"] is None or looks[-1]["waited_ns"] is None:
+        return
+    ended = sum(
+        min(after["ns"], end) - before["ns"] for before, after in pairwise(looks) if after["gone"] > before["gone"]
+    )
+    yield (looks[-1]["waited_ns"] - looks[0]["waited_ns"] + ended) / 1e9
+
+
+def _is_rated(evidence: _Evidence) -> bool:
     return any(sample["wires"] for sample in evidence["samples"])
 
 
-def _costs_cpu_alone(evidence: Evidence) -> bool:
+def _costs_cpu_alone(evidence: _Evidence) -> bool:
     return not _is_rated(evidence) and all(wire["delay_wanted"] == 0 for wire in evidence["wires"])
 
 
-def _too_uncertain(evidence: Evidence) -> Iterator[str]:
+def _too_uncertain(evidence: _Evidence) -> Iterator[str]:
     usual = median(evidence["wakeups"]["late_ns"] or [0]) / 1e9
     if usual > RTT:
         yield f"timers usually fire {_ms(usual)} late"
     elif (share := uncertainty(evidence)) > PROMISE.most:
-        yield f"the machine may have been away for {_percent(share)} of the time, and figures are known to that alone"
+        yield f"the machine may have been away for {_percent(share)} of the time: its figures are too uncertain"
 
 
-def _away_or_taken(evidence: Evidence) -> Iterator[str]:
+def _away_or_taken(evidence: _Evidence) -> Iterator[str]:
     tolerated = OWN_WORK if evidence["greedy"] and _is_rated(evidence) else RTT
     yield from _away(evidence["wakeups"]["late_ns"], tolerated)
     for what, share, room in _takers(evidence["samples"], evidence["tick"]):
@@ -114,15 +170,15 @@ def _clock(resolution: float) -> Iterator[str]:
         yield f"the clock moves {_ms(resolution)} at a time"
 
 
-def _after(wires: Sequence[Evidence] | None, greedy: bool) -> Iterator[str]:
+def _after(wires: Sequence[_Evidence] | None, greedy: bool) -> Iterator[str]:
     if wires is None:
         yield "the wires were not measured again after the trial: frames were still queued"
     else:
         yield from _wires("after the trial", wires, greedy)
 
 
-def _wires(when: str, wires: Sequence[Evidence], greedy: bool) -> Iterator[str]:
-    """Check idle delays per link, because both directions together make its RTT, and rates of each direction."""
+def _wires(when: str, wires: Sequence[_Evidence], greedy: bool) -> Iterator[str]:
+    """Check idle delays per link, because both directions together make its RTT, and rates per direction."""
     for link, ways in _by_link(wires).items():
         if any(way["delay_wanted"] is None for way in ways):
             continue
@@ -132,15 +188,15 @@ def _wires(when: str, wires: Sequence[Evidence], greedy: bool) -> Iterator[str]:
         found, wanted = (sum(way[key] for way in ways) for key in ("delay", "delay_wanted"))
         if abs(found - wanted) > RTT:
             yield f"link {link}: an idle RTT of {_ms(found)} {when}, not {_ms(wanted)}"
-    for wire in wires if greedy else ():  # a ping does not care
+    for wire in wires if greedy else ():  # a ping does not depend on the rate
         found, wanted = wire["burst"], wire["burst_wanted"]
         if found is not None and abs(found - wanted) > SHARE * wanted + RTT:
             where = f"link {wire['link']}, {wire['direction']}"
             yield f"{where}: {wire['frames']} frames took {_ms(found)} {when}, not {_ms(wanted)}"
 
 
-def _by_link(wires: Sequence[Evidence]) -> dict[str, list[Evidence]]:
-    links: dict[str, list[Evidence]] = {}
+def _by_link(wires: Sequence[_Evidence]) -> dict[str, list[_Evidence]]:
+    links: dict[str, list[_Evidence]] = {}
     for wire in wires:
         links.setdefault(wire["link"], []).append(wire)
     return links
@@ -164,16 +220,16 @@ def _away(late_ns: Sequence[int], tolerated: float) -> Iterator[str]:
 
 
 def _excess(late_ns: Sequence[int], tolerated: float) -> list[float]:
-    """Return by how many seconds timers were later than usual and what is tolerated, where they were."""
+    """Return the seconds by which timers were later than usual and tolerated, for those that were."""
     usual = median(late_ns) / 1e9
     return [over for each in late_ns if (over := each / 1e9 - usual - tolerated) > 0]
 
 
 def _most_away(late_ns: Sequence[int], tolerated: float, doubt: float, scale: float) -> float:
-    """Bound the share of time in which a timer waits for longer than usual by more than `tolerated`.
+    """Return a bound of the share of time in which a timer waits longer than usual by more than `tolerated`.
 
-    Of a stall, only what is longer than that is seen, so what is seen is scaled up to whole stalls, by `scale` at most:
-    a moment in a stall is half of it away from its end, on average. Without a timer the bound is 1: nothing is known.
+    Only the part of a stall beyond that is seen, so the result is scaled up to whole stalls, by at most `scale`. On
+    average, a moment in a stall is half the stall away from its end. Without a timer the bound is 1: nothing is known.
     """
     if not late_ns:
         return 1.0
@@ -182,12 +238,13 @@ def _most_away(late_ns: Sequence[int], tolerated: float, doubt: float, scale: fl
     return min(1.0, at_most(len(excess), len(late_ns), doubt) * unseen)
 
 
-def _takers(samples: Sequence[Evidence], tick: float) -> Iterator[tuple[str, float, float]]:
-    """Yield who took CPU time: other processes and interrupts, and whatever runs this kernel and withheld it.
+def _takers(samples: Sequence[_Evidence], tick: float) -> Iterator[tuple[str, float, float]]:
+    """Yield (name, share, error) of each taker of CPU time: other programs and interrupts, and the host or a
+    hypervisor.
 
-    Each has the share of the trial's time that it took, and the room in which that cannot be told, because CPU time is
-    counted in ticks. A hypervisor may say so (steal). From a user-mode kernel it is taken without a word, and its
-    account lacks the time. Time in softirqs is not counted here: it is the trial's own network.
+    `share` is its share of the trial's time. `error` is the resolution of that, because CPU time is counted in ticks. A
+    hypervisor may report the time that it took (steal). A user-mode kernel gets no such report, so its account lacks
+    that time. Time in softirqs is not counted here, because it belongs to the trial's own network.
     """
     first, last = samples[0], samples[-1]
     seconds = (last["ns"] - first["ns"]) / 1e9
@@ -195,15 +252,16 @@ def _takers(samples: Sequence[Evidence], tick: float) -> Iterator[tuple[str, flo
     others = sum(spent[name] for name in ("user", "nice", "system", "irq")) - (last["own"] - first["own"]) * tick
     lost = last["cpus"] * seconds - sum(spent.values()) + spent["steal"]
     coarse = 2 * tick * last["processes"]  # user and system time of each process are cut to whole ticks
-    counted = tick * max(1, sum(map(bool, last["cpu"].values())))  # and so is each kind of work that there ever was
+    counted = tick * max(1, sum(map(bool, last["cpu"].values())))  # and so is each kind of work that ever occurred
     yield "other programs", others / seconds, coarse / seconds
     yield "the host or hypervisor", lost / seconds, counted / seconds
 
 
-def _waited(samples: Sequence[Evidence]) -> Iterator[str]:
-    """Report processes that were ready and did not run in most windows between samples, where the kernel counts it.
+def _waited(samples: Sequence[_Evidence]) -> Iterator[str]:
+    """Report that processes were ready and did not run in most windows between samples, if the kernel counts it.
 
-    In some they may: processes that start and end wait for each other, and the promise is about the median RTT.
+    In some windows they may wait: processes that start and end wait for each other, and the promise is about the median
+    RTT.
     """
     if samples[0]["turns"] is None:
         return
@@ -217,11 +275,13 @@ def _waited(samples: Sequence[Evidence]) -> Iterator[str]:
         yield f"the trial's processes usually waited for the CPU for {_ms(median(long))} each time that they were ready"
 
 
-def _slow(samples: Sequence[Evidence]) -> Iterator[str]:
-    """Report links that had a queue and sent below their rate, or kept a frame for longer than the queue before it."""
+def _slow(samples: Sequence[_Evidence]) -> Iterator[str]:
+    """Report links that sent below their rate although they had a queue, or kept a frame longer than the queue
+    before it.
+    """
     for history in _histories(samples):
         wire = history[0][1]
-        if wire["delay_ns"] is None:  # chance moves frames
+        if wire["delay_ns"] is None:  # frames move at random
             continue
         where, frame = f"link {wire['link']}, {wire['direction']}", 8 * wire["frame_bytes"] / wire["rate_bps"]
         busy, sent = _with_queue(history)
@@ -233,17 +293,17 @@ def _slow(samples: Sequence[Evidence]) -> Iterator[str]:
             yield f"{where}: a frame was in its queue for {_ms(longest)} longer than those before it take"
 
 
-def _histories(samples: Sequence[Evidence]) -> Iterator[list[tuple[float, Evidence]]]:
+def _histories(samples: Sequence[_Evidence]) -> Iterator[list[tuple[float, _Evidence]]]:
     """Yield the counters of each wire: (seconds, counters) of every sample."""
     for each in zip(*(sample["wires"] for sample in samples), strict=True):
         yield [(sample["ns"] / 1e9, wire) for sample, wire in zip(samples, each, strict=True)]
 
 
-def _with_queue(history: Sequence[tuple[float, Evidence]]) -> tuple[float, float]:
-    """Return (seconds, bits) of the windows between samples in which the link certainly had a queue throughout.
+def _with_queue(history: Sequence[tuple[float, _Evidence]]) -> tuple[float, float]:
+    """Return (seconds, bits) of the windows between samples in which the link had a queue throughout.
 
-    It had one when a frame that had arrived, and had its delay behind it, when the window began is still there when it
-    ends: frames leave in the order in which they came.
+    It had one if a frame that had arrived and had passed its delay at the window's start is still there at its end.
+    Frames leave in the order of their arrival.
     """
     seconds = bits = 0.0
     for number, ((start, before), (end, after)) in enumerate(pairwise(history)):
@@ -255,8 +315,8 @@ def _with_queue(history: Sequence[tuple[float, Evidence]]) -> tuple[float, float
     return seconds, bits
 
 
-def _overdue(history: Sequence[tuple[float, Evidence]], frame: float) -> Iterator[float]:
-    """Yield by how many seconds frames are seen to be late, if each frame before them was of the longest."""
+def _overdue(history: Sequence[tuple[float, _Evidence]], frame: float) -> Iterator[float]:
+    """Yield the seconds by which frames are late, even if each frame before them had the greatest length."""
     for number, (start, before) in enumerate(history):
         gone = start + before["delay_ns"] / 1e9 + before["backlog"] * frame * (1 + SHARE)
         for end, after in history[number + 1 :]:
@@ -266,12 +326,12 @@ def _overdue(history: Sequence[tuple[float, Evidence]], frame: float) -> Iterato
                 break
 
 
-def _bits(before: Evidence, after: Evidence) -> float:
+def _bits(before: _Evidence, after: _Evidence) -> float:
     return float(8 * (after["bytes"] - before["bytes"] + FRAME_OVERHEAD * (after["packets"] - before["packets"])))
 
 
-def _starved(samples: Sequence[Evidence], tick: float) -> Iterator[str]:
-    """Report time between samples in which the CPU had no idle tick and no wire was at its rate."""
+def _starved(samples: Sequence[_Evidence], tick: float) -> Iterator[str]:
+    """Report the time between samples in which the CPU had no idle tick and no wire was at its rate."""
     starved = 0.0
     for before, after in pairwise(samples):
         seconds = (after["ns"] - before["ns"]) / 1e9
@@ -283,7 +343,7 @@ def _starved(samples: Sequence[Evidence], tick: float) -> Iterator[str]:
         yield f"the CPU had no idle time, and no wire was full, for {_percent(starved / total)} of the trial"
 
 
-def _full(before: Evidence, after: Evidence) -> bool:
+def _full(before: _Evidence, after: _Evidence) -> bool:
     """Return whether a wire was at its rate between two samples."""
     seconds = (after["ns"] - before["ns"]) / 1e9
     return any(
@@ -292,10 +352,10 @@ def _full(before: Evidence, after: Evidence) -> bool:
     )
 
 
-def _paced(samples: Sequence[Evidence], wires: Sequence[Evidence]) -> Iterator[str]:
-    """Report an RTT that holds up a sender: while no wire is full or has a queue, goodput is a window per RTT.
+def _paced(samples: Sequence[_Evidence], wires: Sequence[_Evidence]) -> Iterator[str]:
+    """Report an RTT that holds up a sender. If no wire is full or has a queue, goodput is one window per RTT.
 
-    What was sent meanwhile is off by as much as the RTT is, and goodput by that share of it.
+    The goodput of that time has the same relative error as the RTT.
     """
     ways = [way for way in wires if way["delay"] is not None and way["delay_wanted"]]
     found, wanted = (sum(way[key] for way in ways) for key in ("delay", "delay_wanted"))
@@ -307,20 +367,20 @@ def _paced(samples: Sequence[Evidence], wires: Sequence[Evidence]) -> Iterator[s
     if wanted and total and (off := abs(found / wanted - 1) * held_up / total) > SHARE:
         share = _percent(held_up / total)
         yield (
-            f"no wire had a queue for {share} of what was sent, at an idle RTT of {_ms(found)}, not {_ms(wanted)}: "
+            f"no wire had a queue for {share} of the sent bytes, at an idle RTT of {_ms(found)}, not {_ms(wanted)}: "
             f"goodput is off by {_percent(off)}"
         )
 
 
-def _has_queue(wire: Evidence) -> bool:
-    """Return whether the qdisc holds more frames than its delay and its rate keep on their way."""
+def _has_queue(wire: _Evidence) -> bool:
+    """Return whether the qdisc holds more frames than its delay and its rate keep in flight."""
     if wire["delay_ns"] is None:
         return bool(wire["backlog"])
     on_their_way: float = wire["delay_ns"] / 1e9 * wire["rate_bps"] / (8 * wire["frame_bytes"])
     return bool(wire["backlog"] > on_their_way + 1)
 
 
-def _dropped(samples: Sequence[Evidence]) -> Iterator[str]:
+def _dropped(samples: Sequence[_Evidence]) -> Iterator[str]:
     dropped = samples[-1]["dropped"] - samples[0]["dropped"]
     if dropped:
         squeezed = samples[-1]["squeezed"] - samples[0]["squeezed"]

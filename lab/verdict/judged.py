@@ -1,59 +1,52 @@
-"""Judge claims by records: those that `lab run` has just got, or those that a store holds."""
+"""Judge claims with records: those of a run that has just ended, or those in a store."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from lab import version
+from lab.base import version
+from lab.guest.clock import Clock
+from lab.guest.trial import FABRIC, Trial, canonical
 from lab.record.record import Record, RecordError
-from lab.record.trial import FABRIC, Trial, canonical
 from lab.spec.case import Case, CaseKey, Untestable
-from lab.spec.clock import Clock
 from lab.spec.loaded import LoadedExperiment
+from lab.spec.prediction import Prediction
 from lab.verdict import ClaimResult, Verdict, evaluate
-from lab.verdict.forecast import forecast, forecast_by_law
+from lab.verdict.forecast import Forecast, forecast, forecast_by_law
 from lab.verdict.predictions import Predictions
 
 if TYPE_CHECKING:
     from lab.model import Scenario
-
-__all__ = [
-    "JudgedClaim",
-    "asked_for",
-    "inputs_of",
-    "judge_records",
-    "judge_stored",
-    "predict_case",
-    "scenario_of",
-]
 
 _NOTHING: Mapping[CaseKey, Verdict] = MappingProxyType({})
 
 
 @dataclass(frozen=True)
 class JudgedClaim:
-    """A judged claim has its cases, its result, and the records that the result rests on."""
+    """A judged claim has its cases, its result, and the records on which the result rests."""
 
     declared: LoadedExperiment
     cases: tuple[Case, ...]
     result: ClaimResult
     records: tuple[Record, ...]
-    kernel: Mapping[str, Any] | None  # as a trial describes it; None without a record
+    kernel: Mapping[str, Any] | None  # as in a trial; None without a record
 
     @property
     def passed(self) -> bool:
-        """Return whether nothing contradicts what is expected, and no prediction is further off than it may be.
+        """Whether nothing contradicts the expectation, and no prediction failed or misses its accuracy.
 
-        What this machine cannot measure well enough in real time, so that its interval straddles a bound, contradicts
-        nothing. In virtual time no figure is uncertain, and the verdict has to be the expected one.
+        In real time, a figure whose interval straddles a bound contradicts nothing, because this machine cannot measure
+        it well enough. In virtual time no figure is uncertain, and the verdict must be the expected one.
         """
         as_expected = self.result.verdict.kind == self.declared.experiment.expect
-        return (as_expected or self._undecided_in_real_time()) and not self.result.model_is_off
+        failed = any(each.prediction_failed for each in self.result.results)
+        return (as_expected or self._undecided_in_real_time()) and not (self.result.model_is_off or failed)
 
     def _undecided_in_real_time(self) -> bool:
         clocks = {case.key: case.clock for case in self.cases}
@@ -72,10 +65,10 @@ def judge_records(
     without: Mapping[CaseKey, Verdict] = _NOTHING,
     untestable: Sequence[Untestable] = (),
 ) -> ClaimResult:
-    """Judge one claim on one kernel, described as in a trial.
+    """Return the result of one claim on one kernel, which is described as in a trial.
 
-    `without` is the verdict of a case that has no record; `untestable` are parts of the sentence that no trial can
-    test. In virtual time the repeats of a trial must not differ by a byte: a case whose repeats do is invalid.
+    `without` has the verdicts of cases without a record. `untestable` are parts of the sentence that no trial can test.
+    In virtual time the repeats of a trial must be identical to the byte; otherwise the case is invalid.
     """
     by_case: dict[CaseKey, list[Record]] = {}
     for record in records:
@@ -85,7 +78,7 @@ def judge_records(
     return evaluate(
         cases,
         [record for name, repeats in by_case.items() if name not in differing for record in repeats],
-        lambda case, prediction: predictions.of(case, prediction, scenario_of(case, kernel)),
+        lambda case, prediction: _predicted(case, prediction, kernel, predictions),
         kernel["name"] if kernel else "",
         clock,
         {**without, **dict.fromkeys(differing, chaos)},
@@ -93,10 +86,21 @@ def judge_records(
     )
 
 
+def _predicted(
+    case: Case, prediction: Prediction, kernel: Mapping[str, Any] | None, predictions: Predictions
+) -> Forecast:
+    """Return the kept forecast of a prediction, with its sensitivity to each input."""
+    from lab.model.sensitivity import sensitivities
+
+    scenario = scenario_of(case, kernel)
+    found = predictions.of(case, prediction, scenario)
+    return replace(found, sensitivities=tuple(sensitivities(prediction, scenario).items())) if found.value else found
+
+
 def predict_case(case: Case, kernel: Mapping[str, Any], predictions: Predictions) -> None:
     """Make the predictions for a case, unless they are kept already, so that they are older than its trial.
 
-    A mistake in one is left to judging, which says it.
+    Errors are ignored here; judging reports them.
     """
     if case.prediction is None:
         return
@@ -107,14 +111,14 @@ def predict_case(case: Case, kernel: Mapping[str, Any], predictions: Predictions
 
 
 def scenario_of(case: Case, kernel: Mapping[str, Any] | None) -> Scenario:
-    """Return what the prediction of a case is about.
+    """Return the scenario of a case's prediction.
 
     Raises ModelError without a kernel, InputError without a path.
     """
     from lab.model import KernelTraits, ModelError, Scenario
 
     if kernel is None:
-        raise ModelError("nothing was run, so there is no kernel to predict for")
+        raise ModelError("no trial was run, so there is no kernel to predict for")
     traits = KernelTraits.of(kernel)
     if case.kernel:
         patches = tuple(file.stem for file in case.kernel.patches)
@@ -135,11 +139,12 @@ def judge_stored(
     kernel: str | None = None,
     clock: str | None = None,
 ) -> tuple[JudgedClaim, ...]:
-    """Judge claims by those of these records that belong to the experiments as they stand.
+    """Judge claims with those of these records that belong to the current experiments.
 
-    A run for `kernel` (name, version or id) on `clock` counts, with what it ran on the kernel's variants. Where none is
-    named: of several kernels the newest, of several seeds the lowest (1 is the default), of several records of one
-    trial the last one. Predictions are kept in `folder`.
+    A run for `kernel` (name, version or id) on `clock` counts, including its trials on variants of the kernel.
+    Defaults: the newest of several kernels, the lowest of several seeds (1 is the first), and the last of several
+    records of one trial. Records are in the order of the cases, then of seeds and repeats. `folder` keeps the
+    predictions.
     """
     by_claim: dict[str, list[Record]] = {}
     for record in records:
@@ -147,7 +152,7 @@ def judge_stored(
             if clock in (None, record.trial.clock):
                 by_claim.setdefault(record.trial.claim, []).append(record)
         except RecordError:
-            continue  # nothing says whose it is: its trial counts as not run
+            continue  # its claim is unknown, so its trial counts as not run
     return tuple(_judged(declared, by_claim.get(declared.id, ()), folder, kernel) for declared in experiments)
 
 
@@ -175,12 +180,15 @@ def _current(declared: LoadedExperiment, cases: Mapping[CaseKey, Case], records:
 
 
 def asked_for(declared: LoadedExperiment, cases: Mapping[CaseKey, Case]) -> Callable[[Trial], bool]:
-    """Return what says of a trial whether it is one of the claim's cases as they stand, on whatever kernel and seed."""
-    wanted = {key: inputs_of(case) for key, case in cases.items()}
+    """Return a function that tells whether a trial is one of the claim's present cases, on any kernel and seed."""
+
+    @cache
+    def wanted(key: CaseKey, seed: int) -> bytes | None:
+        return inputs_of(cases[key], seed) if key in cases else None
 
     def is_current(trial: Trial) -> bool:
         same_file = trial.source_sha256 == declared.source_sha256
-        return same_file and _has_its_variant(cases, trial) and wanted.get(trial.key) == inputs_of(trial)
+        return same_file and _has_its_variant(cases, trial) and wanted(trial.key, trial.seed) == inputs_of(trial)
 
     return is_current
 
@@ -190,15 +198,20 @@ def _has_its_variant(cases: Mapping[CaseKey, Case], trial: Trial) -> bool:
     return case is None or case.kernel is None or case.kernel.describes(trial.kernel)
 
 
-def inputs_of(run: Case | Trial) -> bytes:
-    """Return what is performed, but for kernel, clock and seed: it tells a case from one with another topology."""
-    return canonical([run.network, run.workload, list(run.probes), list(run.middleboxes)])
+def inputs_of(run: Case | Trial, seed: int = 0) -> bytes:
+    """Return the inputs of a run without kernel, clock and seed. They distinguish a case from one with a changed
+    topology.
+
+    A case may draw its network from the seed.
+    """
+    network = run.network_of(seed) if isinstance(run, Case) else run.network
+    return canonical([network, run.workload, list(run.probes), list(run.middleboxes)])
 
 
 def _chosen(cases: Mapping[CaseKey, Case], records: Sequence[Record], asked: str | None) -> tuple[Record, ...]:
-    """Choose the run for one kernel, on one clock, with one fabric and seed: the last record of each of its trials.
+    """Return the records of the run for one kernel, on one clock, with one fabric and seed: the last one of each trial.
 
-    Trials on the kernel itself say which one a run was for, and those on its variants go with them.
+    The trials on the kernel itself decide which kernel the run was for. Those on its variants belong to the same run.
     """
 
     def is_plain(record: Record) -> bool:
@@ -226,32 +239,33 @@ def _chosen(cases: Mapping[CaseKey, Case], records: Sequence[Record], asked: str
         trial = record.trial
         if trial.seed < seed + cases[trial.key].samples:
             last[trial.key, trial.seed, trial.repeat] = record
-    return tuple(last.values())
+    places = {key: place for place, key in enumerate(cases)}  # the experiment's order, whichever trial ended first
+    return tuple(last[each] for each in sorted(last, key=lambda each: (places[each[0]], *each[1:])))
 
 
 def _has_own_tree(cases: Mapping[CaseKey, Case], record: Record) -> bool:
-    """Say whether it ran on a tree of its own, whatever kernel the run was for."""
+    """Return whether the case has its own tree, whatever kernel the run was for."""
     variant = cases[record.trial.key].kernel
     return variant is not None and variant.tree is not None
 
 
 def _names(case: Case, trial: Trial) -> list[str | None]:
-    """Return what the kernel is called that the run was for."""
+    """Return the names of the kernel that the run was for."""
     ran, meant = trial.kernel, _kernel(case, trial)
     base = [ran["base"], version.series(ran["version"])] if case.kernel is not None and "base" in ran else []
     return [*base, *(meant.get(key) for key in ("name", "version", "id"))]
 
 
 def _plainness(case: Case, trial: Trial) -> tuple[bool, bool, bool]:
-    """Rank a trial by how well it shows the kernel and the clock that the run was for.
+    """Return a sort key: how well a trial shows the kernel and the clock that the run was for.
 
-    One on a tree of its own does not, and in a run in virtual time some arms have real time of their own.
+    A trial on its own tree does not show the kernel. In a run in virtual time, some arms may use real time.
     """
     return bool(case.kernel and case.kernel.tree), case.kernel is not None, trial.clock != "virtual"
 
 
 def _kernel(case: Case, trial: Trial) -> Mapping[str, Any]:
-    """Return the kernel that the run was for: a trial of a case with a variant of its own ran on that instead."""
+    """Return the kernel that the run was for. A trial of a case with its own variant ran on that variant instead."""
     kernel, variant = trial.kernel, case.kernel
     if variant is None or variant.tree or "base" not in kernel:
         return kernel
@@ -260,8 +274,10 @@ def _kernel(case: Case, trial: Trial) -> Mapping[str, Any]:
 
 
 def _rank(record: Record) -> tuple[bool, bool, bool, bool, tuple[int, ...], int, tuple[float, str]]:
-    """Rank a record by how likely a reader means it: virtual time, our own fabric, a kernel without patches that is no
-    variant, the newest version, the lowest seed.
+    """Return a sort key: how likely a reader means this record.
+
+    It prefers virtual time, our own fabric, a kernel without patches that is not a variant, the newest version, and the
+    lowest seed.
     """
     kernel = record.trial.kernel
     virtual, ours = record.trial.clock == "virtual", record.trial.fabric == FABRIC
@@ -275,7 +291,7 @@ def _age(record: Record) -> tuple[float, str]:
 
 
 def _differ(records: Iterable[Record]) -> bool:
-    """Return whether repeats in virtual time, of one seed, differ in a byte."""
+    """Return whether repeats in virtual time with the same seed differ in a byte."""
     outputs: dict[int, set[tuple[tuple[str, str], ...]]] = {}
     for record in records:
         if record.trial.clock == "virtual":

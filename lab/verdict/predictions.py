@@ -1,10 +1,11 @@
-"""Make each prediction once, before its trial, and keep it with the date: a trial's result must not decide it."""
+"""Make each prediction once, before its trial, and keep it with the date, so that a result cannot decide it."""
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Collection, Iterator
+import re
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
@@ -14,28 +15,35 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-import lab
-from lab.meaning import fingerprint
-from lab.prediction import Prediction
-from lab.record.date import now
-from lab.record.trial import canonical
+from lab.base.meaning import fingerprint
+from lab.guest.trial import Trial, canonical
+from lab.record.date import is_possible, now
+from lab.record.reading import files_below, regular
+from lab.record.record import Fault
 from lab.spec.case import Case
+from lab.spec.prediction import Prediction
+from lab.spec.shipped import PACKAGE
 from lab.units import Value
 from lab.verdict.forecast import Forecast
+from lab.verdict.mark import is_altered, is_ours, mark
 
 if TYPE_CHECKING:
     from lab.model import Scenario
 
-__all__ = ["Kept", "Predictions", "kept_for", "merge", "model_hash"]
+_HASH = re.compile("[0-9a-f]{64}")
+_MOST = 256  # the most predictions of a case that `merge` takes: of its file's versions, its kernels, models and laws
+_MOST_BYTES = 16 << 10  # of one prediction
+_SHOWN = 100  # characters of a shown reason
 
 
 @dataclass(frozen=True)
 class Predictions:
-    """Predictions of one experiment file for one kernel are kept in `folder`, one file for each that was ever made.
+    """Keeps the predictions of one experiment file for one kernel in `folder`, one file for each that was ever made.
 
-    What is predicted has a folder of its own: the experiment's code, the arm, the point, the function's name, the
-    kernel's id, and the scenario. In it each model, by the hash of its code, has a file with its figure and the date.
-    Nothing is kept if `folder` is None or cannot be written.
+    The experiment's code, the arm, the point, the function's name, the kernel's id and the scenario together decide a
+    prediction's folder. In it each model has a file, named by the hash of its code, with its figure and the date.
+    Nothing is kept if `folder` is None or read-only. Predictions of another machine, and altered ones, are made again:
+    if the figure is the model's it keeps its date, else it is dated today, and the forecast holds the old one.
     """
 
     folder: Path | None
@@ -43,44 +51,48 @@ class Predictions:
     kernel: str
 
     def of(self, case: Case, prediction: Prediction, scenario: Scenario) -> Forecast:
-        """Return what the case's prediction, or the law beside it, says of this scenario, and since when it stands.
+        """Return the prediction of the case, or of the law beside it, for this scenario, and its date.
 
-        Another model that had said the same before counts: a figure that did not change was not chosen later. Raises
-        whatever the prediction raises, but for ModelError.
+        The date is that of the earliest model with the same figure, because an unchanged figure was not chosen later.
+        Raises the errors of the prediction, except ModelError.
         """
         if self.folder is None:
             return Forecast(**_figure(_made(prediction, scenario)))
         place = self.folder / self._key(case, prediction, scenario)
         file = place / f"{model_hash()}.json"
         kept = _read(file)
-        if kept is None:
-            kept = self._described(case, prediction) | _made(prediction, scenario)
+        if kept is None or not is_ours(file, kept):
+            kept = mark(file, self._described(case, prediction) | _compared(kept, _made(prediction, scenario)))
             _write(file, kept)
         same = (
             other["made"] for other in map(_read, place.glob("*.json")) if other and _figure(other) == _figure(kept)
         )
-        return Forecast(**_figure(kept), made=min(same, default=kept["made"]))
+        return Forecast(**_figure(kept), instead=kept.get("instead", ""), made=min(same, default=kept["made"]))
 
     def _key(self, case: Case, prediction: Prediction, scenario: Scenario) -> str:
         decided = [self.source_sha256, case.claim, *case.key, prediction.name, self.kernel, repr(scenario)]
         return hashlib.sha256(canonical(decided)).hexdigest()
 
     def _described(self, case: Case, prediction: Prediction) -> dict[str, str]:
-        """Say for a reader of the file what is predicted, and by what."""
+        """Return a description of the prediction for a reader of the file."""
         about = {"claim": case.claim, "arm": case.arm, "point": case.point, "prediction": prediction.name}
         return about | {"kernel": self.kernel, "model": model_hash()}
 
 
 class _Kept(msgspec.Struct, frozen=True):
-    """Says what a file must hold, besides what is there for a reader."""
+    """Holds the required contents of a file. The rest is only for a reader."""
 
     made: str
     figure: _Figure | None
     why_not: str
+    claim: str
+    arm: str
+    point: str
+    instead: str = ""
 
 
 class _Figure(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Says what a figure must hold."""
+    """Holds the required contents of a figure."""
 
     number: float
     unit: str
@@ -88,18 +100,47 @@ class _Figure(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     high: float | None
 
 
-def merge(theirs: Path, ours: Path) -> None:
-    """Add the predictions kept in the folder `theirs` to those in `ours`; of the same one, the older date stands."""
-    for source in sorted(theirs.glob("*/*.json")):
-        target = ours / source.relative_to(theirs)
-        kept, other = _read(target), _read(source)
-        if other and (kept is None or (_figure(kept) == _figure(other) and other["made"] < kept["made"])):
+def merge(theirs: Path, ours: Path, trials: Iterable[Trial]) -> None:
+    """Add the predictions for these trials in the folder `theirs` to those in `ours`, with a limit for each.
+
+    Of the same prediction, the older date stands, unless ours comes from this machine and theirs does not.
+    """
+    left = {(trial.claim, trial.arm, trial.point): _MOST for trial in trials}
+    for source in _kept_in(theirs):
+        target, other = ours / source.relative_to(theirs), _read(source)
+        if other is None or not left.get(about := (other["claim"], other["arm"], other["point"])):
+            continue
+        left[about] -= 1
+        kept = _read(target)
+        is_older = kept is not None and _figure(kept) == _figure(other) and other["made"] < kept["made"]
+        if kept is None or (is_older and (is_ours(source, other) or not is_ours(target, kept))):
             _write(target, other)
+
+
+def faults(folder: Path) -> Iterator[Fault]:
+    """Yield the faults of the predictions in a folder: foreign files, and altered predictions."""
+    known = {file.relative_to(folder).as_posix(): file for file in _kept_in(folder)}
+    for name in sorted(files_below(folder)) if folder.is_dir() else ():
+        kept = _read(folder / name) if name in known else None
+        if name not in known:
+            yield Fault(name, "is not a prediction")
+        elif kept is None:
+            yield Fault(name, "cannot be read, or its date is not possible")
+        elif is_altered(known[name], kept):
+            yield Fault(name, "was altered")
+        elif kept.get("instead"):
+            yield Fault(name, f"differs from the model's figure, and was: {kept['instead']}")
+
+
+def _kept_in(folder: Path) -> list[Path]:
+    """Return the files with the names of predictions, in order."""
+    places = [place for place in folder.glob("*") if _HASH.fullmatch(place.name) and not place.is_symlink()]
+    return sorted(file for place in places for file in place.glob("*.json") if _HASH.fullmatch(file.stem))
 
 
 @dataclass(frozen=True)
 class Kept:
-    """Names what is kept of one case's prediction."""
+    """Identifies the kept predictions of one case."""
 
     folder: Path
     files: frozenset[str]  # those that can be read
@@ -107,7 +148,7 @@ class Kept:
 
 
 def kept_for(folder: Path, claims: Collection[str]) -> Iterator[Kept]:
-    """Yield what the folder `folder` keeps for these claims; what is damaged is left out, and is made again."""
+    """Yield the predictions in `folder` for these claims; damaged ones are left out and made again."""
     for place in sorted(folder.glob("*")):
         found = {file.name: kept for file in sorted(place.glob("*.json")) if (kept := _read(file))}
         for kept in found.values():
@@ -133,31 +174,46 @@ def _figure(kept: dict[str, Any]) -> dict[str, Any]:
     return {"value": Value(**kept["figure"]) if kept["figure"] else None, "why_not": kept["why_not"]}
 
 
+def _compared(kept: dict[str, Any] | None, fresh: dict[str, Any]) -> dict[str, Any]:
+    """Return the fresh prediction.
+
+    It has the kept one's date if they are equal; otherwise it also holds the kept one.
+    """
+    if kept is None:
+        return fresh
+    if _figure(kept) == _figure(fresh):
+        return fresh | {"made": kept["made"]} | ({"instead": kept["instead"]} if kept.get("instead") else {})
+    value = _figure(kept)["value"]
+    return fresh | {"instead": f"{value or kept['why_not'][:_SHOWN]}, of {kept['made'][:10]}"}
+
+
 @cache
 def model_hash() -> str:
-    """Return the SHA-256 of what all code means that a prediction may use."""
+    """Return the SHA-256 of the meaning of all code that a prediction may use."""
     return fingerprint({file.name: file.read_bytes() for file in _sources()})
 
 
 def _sources() -> Iterator[Path]:
-    models = Path(lab.__file__).parent / "model"
-    yield from sorted(models.glob("*.py"))
+    models = PACKAGE / "model"
+    yield from sorted([*models.glob("*.py"), *PACKAGE.glob("ext/*/model/*.py")])
     yield models.parent / "units.py"
 
 
 def _read(file: Path) -> dict[str, Any] | None:
-    """Return what a file keeps, or None where it cannot be read or holds something else: it is made again then."""
+    """Return the contents of a file, or None if it is unreadable or invalid. The prediction is then made again."""
     try:
-        kept: dict[str, Any] = msgspec.json.decode(file.read_bytes())  # which takes no infinite numbers
+        kept: dict[str, Any] = msgspec.json.decode(regular(file, _MOST_BYTES))  # msgspec accepts no infinite numbers
         msgspec.convert(kept, _Kept)
         _figure(kept)
-    except (OSError, ValueError, RecursionError):  # of msgspec and of units, too
+        if not is_possible(kept["made"]):
+            return None
+    except (OSError, ValueError, RecursionError):  # also those of msgspec and of units
         return None
     return kept
 
 
 def _write(file: Path, kept: dict[str, Any]) -> None:
-    """Write the file, whole or not at all."""
+    """Write the file, completely or not at all."""
     with suppress(OSError):
         file.parent.mkdir(parents=True, exist_ok=True)
         with NamedTemporaryFile("w", dir=file.parent, delete=False) as fresh:

@@ -1,104 +1,116 @@
-"""Evaluate one claim: every arm at every point, and the verdict on the whole."""
+"""Evaluate one claim: every arm at every point, and the verdict on the whole claim."""
 
 from __future__ import annotations
 
-import struct
-import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Literal
 
 from lab.errors import LabError
-from lab.prediction import Prediction
+from lab.guest.clock import Clock
 from lab.record.record import Record
 from lab.spec.case import Case, CaseKey, Cause, Claimed, Untestable
-from lab.spec.clock import Clock
+from lab.spec.prediction import Prediction
 from lab.units import UnitError, Value
-from lab.verdict.forecast import Forecast, Predict, forecast, forecast_by_law
-from lab.verdict.judge import Tolerance, Verdict, combine, judge, model_error, sum_up
+from lab.verdict.forecast import Forecast, PredictCase, forecast, forecast_by_law
+from lab.verdict.halves import disagreement
+from lab.verdict.judge import JudgedTolerance, Verdict, combine, judge, model_error, sum_up
+from lab.verdict.mistake import told
 from lab.verdict.repeats import Repeats, is_enough
 from lab.verdict.sample import Sample, independent
+from lab.verdict.skill import skills
 
-__all__ = ["ClaimResult", "Result", "evaluate"]
-
-_MISTAKES = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
-_UNREADABLE = (EOFError, OSError, RecursionError, struct.error, zlib.error)  # of an output that holds something else
 _NOT_RUN = Verdict("skipped", "not run")
 _NO_FIGURES = Sample({})
+_ALONE = "one trial does not show how far trials differ: --repeat 6 does"
 _NOTHING: Mapping[CaseKey, Verdict] = MappingProxyType({})
+_Standing = Literal["holds", "undecided", "off"]
+_STANDINGS: Mapping[str, _Standing] = {"reproduced": "holds", "inconclusive": "undecided", "not reproduced": "off"}
 
 
 @dataclass(frozen=True)
 class Result:
-    """A result is what came of one arm at one point."""
+    """A result is the outcome of one arm at one point."""
 
     arm: str
     point: str
-    claimed: Claimed | None  # the article's figure, or one that what it says implies
+    claimed: Claimed | None  # the article's figure, or one that its text implies
     predicted: Value | None
     measured: Value | None
-    verdict: Verdict | None  # None where the claim has no figure
+    verdict: Verdict | None  # None if the claim has no figure
     counts: bool
     trials: tuple[str, ...]
     explains: Cause | None = None  # what the arm is a witness of
-    bears_out: bool | None = None  # whether its figure bears that out; None where it has no figure, or none measured
+    bears_out: bool | None = None  # whether its figure supports that; None if it has no figure, or none was measured
     bound: str = ""  # the sign before a figure that is a bound: '≤ '
     why_not_predicted: str = ""
-    # How far the prediction may lie from the measurement; None where nothing is asked of it: in real time, about which
-    # the models say nothing.
-    accuracy: Tolerance | None = None
-    prediction: Prediction | None = None  # what was asked for the predicted figure
+    # How far the prediction may be from the measurement; None if nothing is required of it: in real time, for which the
+    # models have no answer.
+    accuracy: JudgedTolerance | None = None
+    prediction: Prediction | None = None  # the source of the predicted figure
     law: Value | None = None  # beside a simulation: the figure of its law
     why_no_law: str = ""
-    predicted_at: str = ""  # the date since which the prediction has stood; "" where none was kept
-    after_the_fact: bool = False  # whether a trial had started by then
+    predicted_at: str = ""  # the date since which the prediction has stood; "" if none was kept
+    after_the_fact: bool = False  # whether a trial had started before that date
+    instead: str = ""  # a kept prediction that differs from the model's figure
+    sensitivities: tuple[tuple[str, float], ...] = ()  # input -> d ln predicted / d ln input
+    prediction_failed: bool = False  # whether it, or the law beside it, raised an error that no model raises
     valid: int = 0  # how many of the repeats count,
-    repeats: int = 0  # of how many that were asked for
+    repeats: int = 0  # and how many were requested
     sample: Sample = _NO_FIGURES  # their figures, if they are enough
 
     @property
     def key(self) -> CaseKey:
-        """Return which case of its claim the result is about."""
+        """The case of its claim that the result is about."""
         return CaseKey(self.arm, self.point)
 
     @property
-    def model_is_off(self) -> bool:
-        """Return whether the prediction is further from the measurement than its declared accuracy."""
+    def standing(self) -> _Standing | None:
+        """The state of the prediction: it "holds" if the whole measured interval is within its declared accuracy.
+
+        It is "off" if no part of the interval is, and else "undecided", so that noise protects no prediction. None if
+        the prediction has no accuracy to meet.
+        """
         if self.accuracy is None or self.predicted is None or self.measured is None:
-            return False
+            return None
         if self.predicted.unit != self.measured.unit:
-            return True
-        return judge(self.predicted, self.measured, self.accuracy).kind == "not reproduced"
+            return "off"
+        return _STANDINGS[judge(self.predicted, self.measured, self.accuracy).kind]
+
+    @property
+    def model_is_off(self) -> bool:
+        """Whether the whole measured interval is further from the prediction than its declared accuracy."""
+        return self.standing == "off"
 
     @property
     def model_error(self) -> float | None:
-        """Return (predicted - measured) / measured; None when there is no such ratio."""
+        """The error of the prediction, as `lab.verdict.judge.model_error` defines it."""
         return model_error(self.predicted, self.measured)
 
     @property
     def law_error(self) -> float | None:
-        """Return (law - measured) / measured; None when there is no such ratio."""
+        """The error of the law beside a simulation, with the same definition."""
         return model_error(self.law, self.measured)
 
     @property
     def reported(self) -> Value | None:
-        """Return the figure that the article prints; None where it prints none."""
+        """The figure that the article prints; None if it prints none."""
         return self.claimed.value if self.claimed and self.claimed.word == "reported" else None
 
     @property
     def implied(self) -> Value | None:
-        """Return the figure that follows from what the article says; None where none does, or it prints one."""
+        """The figure that follows from the article's text; None if there is none, or the article prints it."""
         return self.claimed.value if self.claimed and self.claimed.word == "implied" else None
 
     @property
     def unit(self) -> str | None:
-        """Return the base unit of its figures: bit/s, s, B or 1; None if there are none."""
+        """The base unit of its figures: bit/s, s, B or 1; None if there are none."""
         figures = (self.measured, self.predicted, self.reported, self.implied)
         return next((each.unit for each in figures if each), None)
 
     def plain(self) -> dict[str, Any]:
-        """Return it as `lab run --json` prints it: figures as numbers in the base unit, null where there is none."""
+        """Return it in the form of `lab run --json`: figures are numbers in the base unit, or null."""
         figures = {name: getattr(self, name) for name in ("reported", "implied", "predicted", "law", "measured")}
         return {
             "arm": self.arm,
@@ -110,7 +122,9 @@ class Result:
             **{name: getattr(self.measured, name, None) for name in ("low", "high", "coverage")},
             "valid": self.valid,
             "repeats": self.repeats,
+            "sensitivities": dict(self.sensitivities) or None,
             "model_error": self.model_error,
+            "standing": self.standing,
             "law_error": self.law_error,
             "prediction": self.prediction.name if self.prediction else None,
             "kind": self.prediction.kind if self.prediction else None,
@@ -137,28 +151,33 @@ class Result:
 
 @dataclass(frozen=True)
 class ClaimResult:
-    """A claim's result is what one kernel answered."""
+    """A claim's result is the answer of one kernel."""
 
     claim: str
     verdict: Verdict
     kernel: str
     clock: Clock
     results: tuple[Result, ...]
-    parts: tuple[tuple[str, Verdict], ...] = ()  # of the sentence, by name; none where it is judged as a whole
+    parts: tuple[tuple[str, Verdict], ...] = ()  # of the sentence, by name; empty if it is judged as a whole
 
     @property
     def model_is_off(self) -> tuple[Result, ...]:
-        """Return the results whose prediction misses its declared accuracy."""
+        """The results whose prediction misses its declared accuracy."""
         return tuple(result for result in self.results if result.model_is_off)
 
     @property
     def predictions(self) -> tuple[Prediction, ...]:
-        """Return what its figures were predicted by, and the laws beside that."""
+        """The predictions of its figures, and the laws beside them."""
         asked = dict.fromkeys(result.prediction for result in self.results if result.prediction)
         return tuple(dict.fromkeys(each for asked in asked for each in (asked, asked.law) if each))
 
+    @property
+    def skills(self) -> Mapping[str, float]:
+        """The skill of each prediction compared with one figure for all arms, by its name."""
+        return skills(self.results)
+
     def plain(self) -> dict[str, Any]:
-        """Return it as `lab run --json` prints it."""
+        """Return it in the form of `lab run --json`."""
         return {
             "claim": self.claim,
             "verdict": self.verdict.kind,
@@ -169,24 +188,24 @@ class ClaimResult:
                 {"part": name, "verdict": verdict.kind, "reason": verdict.reason} for name, verdict in self.parts
             ],
             "results": [result.plain() for result in self.results],
-            "predictions": [prediction.plain() for prediction in self.predictions],
+            "predictions": [{**each.plain(), "skill": self.skills.get(each.name)} for each in self.predictions],
         }
 
 
 def evaluate(
     cases: Sequence[Case],
     records: Iterable[Record],
-    predict: Predict,
+    predict: PredictCase,
     kernel: str,
     clock: Clock,
     without: Mapping[CaseKey, Verdict] = _NOTHING,
     untestable: Sequence[Untestable] = (),
 ) -> ClaimResult:
-    """Judge the cases of one claim by the records of their trials, all with that kernel and clock.
+    """Judge the cases of one claim with the records of their trials, all with that kernel and clock.
 
-    `predict(case, prediction)` returns a figure for the case, by the case's own prediction or by the law beside that. A
-    case without a record has the verdict that `without` gives for its key (invalid, say, because its trial failed);
-    otherwise it is skipped. `untestable` are the parts of the sentence that no trial can test.
+    `predict(case, prediction)` returns the forecast for the case, of its own prediction or of the law beside it. A case
+    without a record has the verdict that `without` has for its key (for example "invalid", because its trial failed),
+    or else it is skipped. `untestable` are the parts of the sentence that no trial can test.
     """
     by_case: dict[CaseKey, list[Record]] = {}
     for record in records:
@@ -206,7 +225,7 @@ def evaluate(
 
 
 def _parts(results: Sequence[Result], untestable: Sequence[Untestable]) -> dict[str, Verdict]:
-    """Judge each part of the sentence by all arms that count for it; '' is a sentence that has no parts."""
+    """Judge each part of the sentence with all arms that count for it; '' stands for a sentence without parts."""
     arms: dict[str, list[tuple[str, Verdict]]] = {}
     for result in results:
         if result.counts and result.claimed and result.verdict:
@@ -216,9 +235,10 @@ def _parts(results: Sequence[Result], untestable: Sequence[Untestable]) -> dict[
 
 
 def _borne_out(result: Result, results: Mapping[CaseKey, Result]) -> Result:
-    """Return the result of a witness with whether its figure bears out what it explains.
+    """Return the result of a witness, with whether its figure supports its explanation.
 
-    A refutation holds where the figure does not come back, every other cause where it does, or lies between two others.
+    A refutation is supported if the figure is not reproduced. A cause between two other arms is supported if the figure
+    is between theirs. Any other cause is supported if the figure is reproduced.
     """
     cause = result.explains
     if cause is None or result.claimed is None or result.measured is None or result.verdict is None:
@@ -235,7 +255,7 @@ def _borne_out(result: Result, results: Mapping[CaseKey, Result]) -> Result:
 
 @dataclass(frozen=True)
 class _Figures:
-    """Figures are what is known of a case."""
+    """Holds the figures of a case."""
 
     trials: tuple[str, ...]
     predicted: Forecast
@@ -244,14 +264,17 @@ class _Figures:
     missing: Verdict | None  # why nothing was measured
     valid: int = 0
     repeats: int = 0
-    spoilt: str = ""  # why fewer repeats count than were asked for
+    missed: str = ""  # why fewer repeats count than were requested
     after_the_fact: bool = False  # whether the prediction, or the law beside it, is younger than a trial
+    unsteady: str = ""  # how the halves of a long run differ
 
     def relative_to(self, base: _Figures) -> _Figures:
-        """Return the ratios of these figures to `base`'s. Raises UnitError when the units differ."""
+        """Return the ratios of these figures to `base`'s. Raises UnitError if the units differ."""
         sample, repeats, missing = self.sample.over(base.sample), min(self.repeats, base.repeats), None
         if not is_enough(len(sample.figures), repeats):
             missing = Verdict("invalid", f"{len(sample.figures)} of {repeats} repeats count in both arms")
+        elif sample.without_ratio:
+            missing = Verdict("invalid", sample.without_ratio)
         return _Figures(
             (*base.trials, *self.trials),
             self.predicted.over(base.predicted),
@@ -260,14 +283,15 @@ class _Figures:
             self.missing or base.missing or missing,
             len(sample.figures),
             repeats,
-            self.spoilt or base.spoilt,
+            self.missed or base.missed,
             self.after_the_fact or base.after_the_fact,
+            self.unsteady or base.unsteady,
         )
 
 
-def _figures(case: Case, records: Sequence[Record], predict: Predict, without: Verdict, real: bool) -> _Figures:
+def _figures(case: Case, records: Sequence[Record], predict: PredictCase, without: Verdict, real: bool) -> _Figures:
     predicted, law, sample = Forecast(), Forecast(), _NO_FIGURES
-    missing, repeats, late = None if records else without, Repeats((), (), 0), False
+    missing, repeats, late, unsteady = None if records else without, Repeats((), (), 0), False, ""
     try:
         predicted, law = forecast(case, predict), forecast_by_law(case, predict)
         late = any("" < record.started < max(predicted.made, law.made) for record in records)
@@ -275,12 +299,13 @@ def _figures(case: Case, records: Sequence[Record], predict: Predict, without: V
             repeats = Repeats.of(independent(records), case.samples)
             if repeats.are_enough:
                 sample = Sample.of(case.metric, repeats.valid, real)
+                unsteady = disagreement(case, repeats.valid)
             else:
                 missing = Verdict("invalid", str(repeats))
     except LabError as error:
         missing = Verdict("invalid", str(error))
-    except (*_MISTAKES, *_UNREADABLE) as error:  # which should not hide the other claims
-        missing = Verdict("invalid", f"{type(error).__name__}: {error}")
+    except Exception as error:  # noqa: BLE001  # an output may hold anything, and an experiment's metric may raise anything
+        missing = Verdict("invalid", told("metric", case.metric, error))
     return _Figures(
         trials=tuple(record.address for record in records),
         predicted=predicted,
@@ -289,8 +314,9 @@ def _figures(case: Case, records: Sequence[Record], predict: Predict, without: V
         missing=missing,
         valid=len(repeats.valid),
         repeats=repeats.asked,
-        spoilt=str(repeats),
+        missed=str(repeats),
         after_the_fact=late,
+        unsteady=unsteady,
     )
 
 
@@ -303,9 +329,13 @@ def _result(case: Case, figures: Mapping[CaseKey, _Figures], clock: Clock) -> Re
             verdict = found.missing
         measured = None if found.missing else found.sample.estimate
         if measured is not None and case.claimed is not None:
-            verdict = judge(case.claimed.value, measured, case.tolerance, case.claimed.word)
-            if said := "; ".join(filter(None, (found.spoilt, found.sample.uncertain))):
-                verdict = Verdict(verdict.kind, f"{verdict.reason} ({said})")
+            verdict = judge(case.claimed.value, measured, case.tolerance, case.claimed.word, found.sample.beyond)
+            if found.unsteady:
+                verdict = Verdict("inconclusive", f"{verdict.reason}: {found.unsteady}")
+            alone = _ALONE if found.sample.is_alone else ""
+            if said := "; ".join(filter(None, (found.missed, found.sample.uncertain, alone))):
+                kind = "inconclusive" if alone else verdict.kind
+                verdict = replace(verdict, kind=kind, reason=f"{verdict.reason} ({said})")
     except UnitError as error:
         verdict = Verdict("invalid", str(error))
     return Result(
@@ -326,6 +356,9 @@ def _result(case: Case, figures: Mapping[CaseKey, _Figures], clock: Clock) -> Re
         why_no_law=found.law.why_not,
         predicted_at=found.predicted.made,
         after_the_fact=found.after_the_fact,
+        instead=found.predicted.instead or found.law.instead,
+        sensitivities=found.predicted.sensitivities,
+        prediction_failed=found.predicted.failed or found.law.failed,
         valid=found.valid,
         repeats=found.repeats,
         sample=found.sample,

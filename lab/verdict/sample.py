@@ -2,67 +2,181 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from math import fsum
+from statistics import median
+from typing import Any, Literal
 
 from lab.record.record import Record
-from lab.units import Value
-from lab.verdict.judge import mean, median
+from lab.units import UnitError, Value
+from lab.verdict import interval
+from lab.verdict.binomial import at_most
+from lab.verdict.correction import LEVEL
 from lab.verdict.repeats import uncertainty
 
-__all__ = ["Sample", "independent"]
+_Statistic = Literal["mean", "median", "event"]
 
 
 @dataclass(frozen=True)
 class Sample:
-    """Hold (seed, repeat) -> the figure of that trial. `real`: in real time."""
+    """Holds (seed, repeat) -> the figure of that trial. `real`: in real time.
+
+    `by` is the statistic that sums up the figures. For a sample of ratios, `base` has the other arm's figures.
+    """
 
     figures: Mapping[tuple[int, int], Value]
     real: bool = False
+    by: _Statistic = "mean"
+    base: Mapping[tuple[int, int], Value] | None = None
 
     @classmethod
     def of(cls, metric: Callable[[Record], Value], records: Iterable[Record], real: bool) -> Sample:
-        """Measure records that count, each figure within what its machine leaves uncertain.
+        """Return the figures of records that count, each with the uncertainty of its machine.
 
-        Raises what the metric raises.
+        A metric whose figure is an event, or the greatest of many, has an attribute `statistic`. Other figures have a
+        mean, or a median in real time. Raises the errors of the metric.
         """
-        return cls({_which(record): metric(record).within(uncertainty(record)) for record in records}, real)
+        figures = {_which(record): _measured(metric, record).within(uncertainty(record)) for record in records}
+        by: _Statistic = getattr(metric, "statistic", "mean")
+        return cls(figures, real, by)
 
     def over(self, base: Sample) -> Sample:
-        """Return the ratios to another arm's figures, each of the same seed and repeat; a figure of 0 has none.
+        """Return the ratios to another arm's figures, each of the same seed and repeat.
 
-        A pair has in common what decides neither arm: the moment at which real-time trials run (a block holds one
-        repeat of each arm), in virtual time the draws of a seed. So the ratios are again a sample of independent
-        figures, to which the same median, interval and test apply. The ratio of the two arms' medians would have only
-        bounds made of both arms' bounds, whose coverage nobody knows. Raises UnitError when the units differ.
+        The figures of a pair share an influence that neither arm decides: in real time the moment of the run (a block
+        holds one repeat of each arm), in virtual time the draws of a seed. So the ratios are again a sample of
+        independent figures, with the same median, interval and test. For means, the ratio is that of both means, and
+        uses every pair. Raises UnitError if the units differ.
         """
         both = sorted(self.figures.keys() & base.figures.keys())
-        ratios = {which: self.figures[which].over(base.figures[which]) for which in both}
-        return Sample({which: ratio for which, ratio in ratios.items() if ratio}, self.real or base.real)
+        for which in both:
+            self.figures[which].over(base.figures[which])  # raises UnitError for different units
+        figures, others = ({which: each.figures[which] for which in both} for each in (self, base))
+        by: _Statistic = "median" if "median" in (self.by, base.by) else "mean"
+        return Sample(figures, self.real or base.real, by, others)
+
+    @property
+    def values(self) -> list[Value]:
+        """The figures, or the ratios of the pairs whose base is above 0."""
+        if self.base is None:
+            return list(self.figures.values())
+        ratios = (figure.over(self.base[which]) for which, figure in self.figures.items())
+        return [ratio for ratio in ratios if ratio]
 
     @property
     def numbers(self) -> list[float]:
-        """Return the figures as numbers in the base unit."""
-        return [value.number for value in self.figures.values()]
+        """Return them as numbers in the base unit."""
+        return [value.number for value in self.values]
+
+    @property
+    def without_ratio(self) -> str:
+        """Why the figures have no ratio to another arm's, or "".
+
+        Medians need each pair's ratio, means that of both means.
+        """
+        lost = len(self.figures) - len(self.values)
+        if self._by == "median" and lost:
+            return f"the other arm's figure is 0 in {lost} of {len(self.figures)} pairs: they have no ratio"
+        if self.figures and sum(self._bases) <= 0:
+            return "the other arm's mean is 0: there is no ratio to it"
+        return ""
 
     @property
     def uncertain(self) -> str:
-        """Say how far the least certain figure is known, where their machines were away; "" where all are exact."""
-        shares = [1 - value.bounds[0] / value.number for value in self.figures.values() if value.number]
-        most = max(shares, default=0.0)
-        return f"known to {100 * most:.2g} %: for so long the machine may have been away" if most else ""
+        """The uncertainty that the interval does not show, or "": a busy machine, or equal figures that may hide
+        others.
+        """
+        shares = [1 - value.bounds[0] / value.number for value in self.values if value.number]
+        most, count = max(shares, default=0.0), len(self.figures)
+        if most:
+            return f"the machine may have been away for up to {100 * most:.2g} % of the time"
+        if count > 1 and self._is_constant and self._by != "event":
+            return f"all {count} draws gave it, but up to {100 * at_most(0, count, LEVEL):.0f} % may give another"
+        return ""
+
+    @property
+    def is_alone(self) -> bool:
+        """Whether this is the figure of only one trial that costs only CPU time.
+
+        Such figures differ by more than the time in which a machine was busy elsewhere, because memory and caches
+        matter, too. Repeats show by how much.
+        """
+        return self.real and len(self.figures) == 1 and bool(self.uncertain)
 
     @property
     def estimate(self) -> Value | None:
-        """Return the figure of the case, with its interval: in real time the median, else the mean; None of nothing."""
-        if not self.figures:
+        """The figure of the case, with its interval; None without figures. Raises UnitError for several units."""
+        if not self.figures or self.without_ratio:
             return None
-        values = list(self.figures.values())
-        return median(values) if self.real else mean(values)
+        values = self.values
+        unit, count = values[0].unit, len(values)
+        if len(units := {value.unit for value in values}) > 1:
+            raise UnitError(f"the trials of one case have figures in {' and '.join(sorted(units))}")
+        if count == 1:
+            return values[0]
+        if self._by == "event":
+            hits = sum(value.number != 0 for value in values)
+            return Value(hits / count, unit, *interval.events(hits, count), interval.NOMINAL)
+        if self._by == "median" or self._is_constant:
+            return median_of(values)
+        figures = [value.number for value in self.figures.values()]
+        ratio = fsum(figures) / fsum(self._bases)
+        return Value(ratio, unit, *interval.mean(figures, self._bases), interval.covers(len(figures)))
+
+    @property
+    def beyond(self) -> Callable[[float], float] | None:
+        """A function that returns the probability of such figures if the true one were a bound; None if they are
+        exact.
+        """
+        if len(self.figures) < 2:
+            return None
+        if self._by == "event":
+            hits = sum(value.number != 0 for value in self.values)
+            return lambda bound: interval.event_beyond(hits, len(self.figures), bound)
+        if self._by == "median" or self._is_constant:
+            return lambda bound: interval.median_beyond(self.numbers, bound)
+        figures = [value.number for value in self.figures.values()]
+        return lambda bound: interval.mean_beyond(figures, self._bases, bound)
+
+    @property
+    def _by(self) -> _Statistic:
+        """The statistic that sums up the figures.
+
+        In real time it is a median, because one moment may be far from the others.
+        """
+        return "median" if self.real and self.by == "mean" else self.by
+
+    @property
+    def _bases(self) -> list[float]:
+        return [self.base[which].number if self.base is not None else 1.0 for which in self.figures]
+
+    @property
+    def _is_constant(self) -> bool:
+        return len({value.bounds for value in self.values}) == 1 and len(self.values) == len(self.figures)
+
+
+def median_of(values: Sequence[Value]) -> Value:
+    """Return the median, with its interval from order statistics. None of the figures is dropped.
+
+    If the figures have bounds of their own, the interval goes from the low end of the lower bounds to the high end of
+    the upper bounds. Equal figures give an interval of one point, with the same coverage of the median.
+    """
+    lows, highs = (sorted(ends) for ends in zip(*(value.bounds for value in values), strict=True))
+    skipped, coverage = interval.median(len(values)) if lows[0] < highs[-1] else (0, 1 - 2 / 2 ** len(values))
+    numbers = [value.number for value in values]
+    return Value(median(numbers), values[0].unit, lows[skipped], highs[-1 - skipped], coverage)
+
+
+def _measured(metric: Callable[[Record], Value], record: Record) -> Value:
+    found: Any = metric(record)
+    if not isinstance(found, Value):
+        raise TypeError(f"it returned {found!r}, which is not a Value")
+    return found
 
 
 def independent(records: Iterable[Record]) -> list[Record]:
-    """Return one record of each draw: in virtual time a seed's repeats are the same bytes, and count once."""
+    """Return one record of each draw. In virtual time the repeats of a seed have the same bytes, and count once."""
     return list({_which(record): record for record in records}.values())
 
 

@@ -8,10 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bench.draw import BUFFERS, FRAMES, KERNELS, LIMITS, MTUS, RATES, Dice, Drawn, draw
+from lab.guest.network import Shaper
+from lab.guest.workload import Bulk
 from lab.model import KernelTraits, Scenario
-from lab.spec.network import Shaper
 from lab.units import to_plain
-from lab.workload import Bulk
 
 DAY = "2026-01-01"
 MANY = [draw(DAY, number) for number in range(1, 401)]

@@ -11,7 +11,7 @@ import pytest
 from bench import holdout
 from bench.draw import Drawn, draw
 from bench.scores import Score
-from lab.kernel import Kernel, KernelMissing, choose
+from lab.machine.kernel import Kernel, KernelMissing, choose
 from lab.model import ModelError, Scenario, goodput_bulk, goodput_line_rate, line
 from lab.model.transfer import _played
 from lab.record.store import Store
@@ -24,7 +24,7 @@ NO_FRAME = 0  # bytes that a model without Ethernet's headers adds to a packet
 
 def full(drawn: Drawn) -> bool:
     """Whether it is a transfer on 7.2 that fills its link, and whose frames are small."""
-    if (drawn.case.arm, drawn.kernel) != ("bulk goodput", "7.2"):
+    if (drawn.case.arm, drawn.kernel) != ("bulk-goodput", "7.2"):
         return False
     scenario = scenario_of(drawn.case, KERNEL)
     try:
@@ -72,8 +72,8 @@ def test_an_error_planted_in_the_model_is_found(tmp_path: Path, monkeypatch: pyt
     found = json.loads(json.dumps(holdout.plain(DAY, [planted], {"7.2": kernel}), allow_nan=False))
     assert found["misses"] == [case.number]
     (kept,) = found["cases"]
-    assert (kept["number"], kept["arm"], kept["kind"]) == (case.number, "bulk goodput", "simulation")
-    assert found["kinds"]["bulk goodput"]["simulation"]["50 %"] == planted.simulation
+    assert (kept["number"], kept["arm"], kept["kind"]) == (case.number, "bulk-goodput", "simulation")
+    assert found["kinds"]["bulk-goodput"]["simulation"]["50 %"] == planted.simulation
 
 
 def test_without_a_kernel_it_names_the_cure(

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from bench.draw import draw
 from bench.scores import Score, Spread, Summary, silences, summaries
 from lab.model import goodput_bulk, rtt_of_ping
-from lab.prediction import Prediction
+from lab.spec.prediction import Prediction
 from lab.units import Value
 from lab.verdict import Result, Verdict
 

@@ -18,12 +18,30 @@ from concurrent.futures import ProcessPoolExecutor
 from functools import partial
 from pathlib import Path
 
-from tests.campaign import calls, clock, files, kills, nfs
+from tests.campaign import archives, calls, clock, files, forging, kills, nfs, servers
 from tests.campaign.isolated import Broken
 from tests.campaign.runs import Reference, reference
 
-CASES = {"files": 10_000, "kills": 500, "together": 50, "calls": 300, "nfs": 150, "clock": 50, "attacks": 1}
-ATTACKS = ("tests/kernel/test_containment.py", "tests/kernel/test_seccomp.py", "tests/kernel/test_leaks.py")
+CASES = {
+    "files": 10_000,
+    "archives": 5000,
+    "servers": 1000,
+    "kills": 500,
+    "together": 50,
+    "calls": 300,
+    "nfs": 150,
+    "clock": 50,
+    "attacks": 1,
+    "records": 20_000,
+}
+KINDS = {"files": files.KINDS, "archives": archives.KINDS, "servers": servers.KINDS}  # done in processes of their own
+GROUND = {"files": files.ground, "archives": archives.ground, "servers": archives.ground}
+FORKED = {"files": files.spoil, "archives": archives.disturb, "servers": servers.disturb}
+ATTACKS = (
+    "tests/machine/kernel/test_containment.py",
+    "tests/machine/kernel/test_seccomp.py",
+    "tests/machine/kernel/test_leaks.py",
+)
 LONG = 100  # cases, of which one wants to hear
 ROOT = Path(__file__).parents[2]
 Found = tuple[str, str]  # what is wrong; a remark
@@ -69,14 +87,20 @@ def _part(part: str, count: int, seed: int, folder: Path) -> int:
 
 
 def _cases(part: str, count: int, seed: int, folder: Path) -> Iterator[tuple[str, Found]]:
-    if part == "files":
-        names = list(files.KINDS)
+    if part in FORKED:
+        names = list(KINDS[part])
         cases = [f"{names[number % len(names)]}:{number // len(names)}" for number in range(count)]
-        files.ground(folder)
+        GROUND[part](folder)
         spawned = multiprocessing.get_context("spawn")  # no threads of ours in what forks
         with ProcessPoolExecutor(len(os.sched_getaffinity(0)), spawned) as pool:
-            done = pool.map(partial(files.spoil, seed=seed, folder=folder), cases)
-            yield from ((f"files/{case}", (found.wrong, "")) for case, found in zip(cases, done, strict=True))
+            done = pool.map(partial(FORKED[part], seed=seed, folder=folder), cases)
+            yield from ((f"{part}/{case}", (found.wrong, "")) for case, found in zip(cases, done, strict=True))
+        return
+    if part == "records":
+        with ProcessPoolExecutor(len(os.sched_getaffinity(0)), multiprocessing.get_context("spawn")) as pool:
+            cases = list(map(str, range(count)))
+            forged = pool.map(partial(forging.forged, seed=seed, folder=folder), cases, chunksize=20)
+            yield from ((f"records/{case}", (wrong, "")) for case, wrong in zip(cases, forged, strict=True))
         return
     work = _work(part, seed, folder)
     for number in range(count):
@@ -85,9 +109,11 @@ def _cases(part: str, count: int, seed: int, folder: Path) -> Iterator[tuple[str
 
 def _one(case: str, seed: int, folder: Path) -> Found:
     part, _, name = case.partition("/")
-    if part == "files":
-        files.ground(folder)
-        return files.spoil(name, seed, folder).wrong, ""
+    if part in FORKED:
+        GROUND[part](folder)
+        return FORKED[part](name, seed, folder).wrong, ""
+    if part == "records":
+        return forging.forged(name, seed, folder), ""
     return _tried(partial(_work(part, seed, folder), int(name)))
 
 

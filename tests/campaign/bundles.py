@@ -7,11 +7,11 @@ import random
 import zipfile
 from pathlib import Path
 
-from lab.building import Silent
-from lab.bundler import frames, writer
-from lab.bundler.crate import About
-from lab.bundler.part import KERNELS, RESULTS, Part
-from lab.kernel import installed
+from lab.base.building import Silent
+from lab.ext.bundle import frames, seal, writer
+from lab.ext.bundle.crate import About
+from lab.ext.bundle.part import KERNELS, RESULTS, Part
+from lab.machine.kernel import installed
 from lab.record.store import Store
 from tests.campaign.isolated import Broken, typed
 from tests.campaign.mutator import spoilt
@@ -55,7 +55,7 @@ def _in_its_parts(place: Path, program: Path, chance: random.Random) -> None:
 def _in_its_archive(place: Path, program: Path, chance: random.Random) -> None:
     """Its seal is right, and the tar in it was changed by hand."""
     _write(place, program)
-    with FILE.open("rb") as file, frames.reading(frames.Sealed(file)) as stream:
+    with FILE.open("rb") as file, frames.reading(seal.Sealed(file)) as stream:
         tar = stream.read()
     with FILE.open("wb") as target, program.open("rb") as zipped, frames.writing(target, zipped) as into:
         into.write(spoilt(tar, chance, FILE.name))
@@ -81,7 +81,7 @@ def _program() -> Path:
     program = Path("program.zip")
     with zipfile.ZipFile(program, "w") as zipped:
         zipped.writestr("__main__.py", "")
-        zipped.comment = b"0" * frames.SEAL_BYTES
+        zipped.comment = b"0" * seal.SEAL_BYTES
     return program
 
 

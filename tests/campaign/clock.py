@@ -17,7 +17,7 @@ from typing import Self
 
 import lab.cli
 import lab.record.date
-from lab import cache
+from lab.base import cache
 from tests.campaign.isolated import Broken
 from tests.campaign.runs import Reference, ended, started
 

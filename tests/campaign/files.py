@@ -16,16 +16,16 @@ from pathlib import Path
 
 import zstandard
 
-from lab import shipped
-from lab.course.submission import handed_in
 from lab.errors import LabError
+from lab.ext.cluster import campaign, sharing
+from lab.ext.cluster.shared import SharedFolder, named
+from lab.ext.course import exercises as course
+from lab.ext.course.submission import handed_in
+from lab.ext.upkeep.packing import SUFFIXES
 from lab.record import packed
 from lab.record.record import RecordError
-from lab.record.shared import SharedFolder, named
 from lab.record.store import Store
-from lab.spec import course, find
-from lab.usecases import campaign, sharing
-from lab.usecases.packing import SUFFIXES
+from lab.spec import find, shipped
 from tests.campaign.bundles import bundle
 from tests.campaign.isolated import Attempt, Broken, attempt, typed
 from tests.campaign.mutator import spoilt
@@ -40,10 +40,7 @@ TOPOLOGIES = {name: path for name, path in find.topologies().items() if path.suf
 GOES = (CLAIMS[:1], ("--older-than", "1"), ("--kernel", "7.2"), ("--unplanned",))  # what may go: nothing does
 SHELL = '''"""A claim of the tests."""
 
-from lab import metric
-from lab.spec.experiment import Arm, Experiment, Reported, Within
-from lab.units import Size
-from lab.workload import Bulk
+from lab import Arm, Bulk, Experiment, Reported, Size, Within, metric
 
 EXPERIMENT = Experiment(
     topology="given.yaml",
@@ -108,7 +105,7 @@ def experiment(chance: random.Random) -> None:
     checked = typed("check", folder / source.name)
     planned = typed("plan", folder / source.name, "--results", "results")
     if checked == 0 and planned not in (0, 2, 3):
-        raise Broken(f"lab check takes {source.name}, and lab plan ends with {planned}")
+        raise Broken(f"lab check takes {source.name}, and lab cluster plan ends with {planned}")
 
 
 def article(chance: random.Random) -> None:
@@ -139,7 +136,7 @@ def record(chance: random.Random) -> None:
         _compare(chance)
         typed("merge", "results", "--results", "other")
     if typed("store", "fsck", "--results", "other") != 0:
-        raise Broken(f"lab merge takes the damage in {file}")
+        raise Broken(f"lab cluster merge takes the damage in {file}")
 
 
 def output(chance: random.Random) -> None:
@@ -198,7 +195,7 @@ def archive(chance: random.Random) -> None:
 
 
 def plan(chance: random.Random) -> None:
-    """What `lab plan --json` wrote."""
+    """What `lab cluster plan --json` wrote."""
     typed_plan = {"trials": [{"claim": "a/b", "arm": "c", "point": "", "seed": 1, "repeat": 0, "seconds": 2.5}] * 3}
     file = Path("plan.json")
     file.write_text(json.dumps(typed_plan))

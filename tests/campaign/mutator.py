@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-__all__ = ["spoilt", "spoilt_bytes", "spoilt_json", "spoilt_text"]
+__all__ = ["places", "spoilt", "spoilt_bytes", "spoilt_json", "spoilt_text"]
 
 NUMBERS = ["0", "-1", "1", "2", "0.5", "1e308", "-1e-308", "nan", "inf", "65536", "4294967296", "1e9", "9" * 23]
 WORDS = [
@@ -116,7 +116,7 @@ def spoilt_json(data: bytes, chance: random.Random) -> bytes:
         root = [json.loads(data)]
     except (ValueError, RecursionError):  # spoilt already, by brackets maybe
         return spoilt_text(data, chance)
-    within, key = chance.choice(_places(root))
+    within, key = chance.choice(places(root))
     match chance.randrange(3):
         case 0 if isinstance(within, dict) or within is not root:
             del within[key]
@@ -127,7 +127,7 @@ def spoilt_json(data: bytes, chance: random.Random) -> bytes:
     return json.dumps(root[0] if root else None).encode()
 
 
-def _places(root: list[Any]) -> list[tuple[Any, Any]]:
+def places(root: list[Any]) -> list[tuple[Any, Any]]:
     """Every (container, key) in a document."""
     found: list[tuple[Any, Any]] = []
     left: list[Any] = [root]

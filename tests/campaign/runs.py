@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from lab.ext.upkeep import upkeep
 from lab.record.store import Store
-from lab.usecases import upkeep
 from tests.campaign.hanging import LOOK_SECONDS, Watch, descendants
 from tests.campaign.isolated import ALLOWED, Broken
 from tests.runner.killing import CLAIM, LAB, TWO

@@ -78,6 +78,14 @@ assert "waits" in found.wrong, found
     assert run.returncode == 0, run.stderr
 
 
+@pytest.mark.parametrize(("part", "scale"), [("archives", 0.06), ("servers", 0.3)])
+def test_a_few_hundred_strangers(part: str, scale: float) -> None:
+    """No guest is needed. The cases are always the same, too."""
+    program = [sys.executable, "-m", "tests.campaign", part, "--scale", str(scale), "--seed", "1"]
+    run = subprocess.run(program, cwd=ROOT, capture_output=True, text=True)
+    assert run.returncode == 0, run.stdout + run.stderr
+
+
 @pytest.mark.guest
 @pytest.mark.usefixtures("kernel")
 @pytest.mark.parametrize(

@@ -7,16 +7,16 @@ import typer
 from typer.testing import CliRunner
 
 from lab.cli.app import app
-from lab.cli.assembly import PARTS, assembled
+from lab.cli.assembly import assembled, parts
 
 
 def test_every_command_is_named_and_in_order() -> None:
     whole = typer.main.get_command(app)
     context = typer.Context(whole, info_name="lab")
-    assert sorted(whole.list_commands(context)) == sorted(name for names in PARTS.values() for name in names)  # type: ignore[attr-defined]
+    assert sorted(whole.list_commands(context)) == sorted(name for part in parts() for name in part.commands)  # type: ignore[attr-defined]
 
 
-@pytest.mark.parametrize("name", [name for names in PARTS.values() for name in names])
+@pytest.mark.parametrize("name", [name for part in parts() for name in part.commands])
 def test_one_command_is_as_in_the_whole(name: str) -> None:
     argv = [name, "--help"]
     assert CliRunner().invoke(assembled(name), argv).output == CliRunner().invoke(app, argv).output

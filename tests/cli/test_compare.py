@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from lab.kernel import UmlKernel
+from lab.machine.kernel import UmlKernel
 from lab.record.store import Store
 
 pytestmark = pytest.mark.guest
@@ -19,11 +19,7 @@ pytestmark = pytest.mark.guest
 LAB = Path(sys.executable).with_name("lab")
 EXPERIMENT = '''"""A short transfer."""
 
-from lab import metric
-from lab.probe import Capture
-from lab.spec.experiment import Arm, Experiment, Reported, Within
-from lab.units import Duration
-from lab.workload import Bulk
+from lab import Arm, Bulk, Capture, Duration, Experiment, Reported, Within, metric
 
 EXPERIMENT = Experiment(
     topology="lossy",
@@ -31,7 +27,7 @@ EXPERIMENT = Experiment(
     probes=(Capture(node="sender"),),
     metric=metric.bulk_goodput(),
     few_samples="only the bytes matter here",
-    arms=(Arm("only", Reported("50 Mbit/s", "it says so")),),
+    arms=(Arm("only", Reported("10 Mbit/s", "it says so")),),
     tolerance=Within(0.99, because="only the bytes matter here"),
 )
 '''
@@ -62,7 +58,7 @@ def test_a_trial_gives_its_bytes_again(here: Path) -> None:
 def test_trials_in_real_time_are_counted_and_not_run(here: Path) -> None:
     lab(here, "run", "short", "--clock", "real")  # whatever this machine made of it: a record is left
     done = lab(here, "verify")
-    said = "all 1 trials identical; 1 ran in real time, where no two runs are the same"
+    said = "all 1 trials identical; 1 ran in real time, in which no two runs are the same"
     assert (done.returncode, " ".join(done.stdout.split())) == (0, said), done.stderr
     store = Store(here / "results")
     for record in store:
@@ -98,9 +94,15 @@ def test_a_damaged_record_is_named(here: Path) -> None:
     assert "bulk.json was altered" in trial["detail"]
 
 
-def test_a_kernel_beside_itself_is_identical(here: Path, kernel: UmlKernel) -> None:
-    pair = ("--kernel", kernel.id, "--kernel", kernel.id)
-    done = lab(here, "regress", *pair, "short", "--junit", "out.xml", "--page", "pages/out.html", "--json")
+@pytest.fixture
+def against(here: Path, kernel: UmlKernel) -> tuple[str, ...]:
+    """The options that compare a kernel with itself, as it was: with what is kept of it."""
+    assert lab(here, "baseline", "save", "spring", "short").returncode == 0
+    return "--baseline", "spring", "--kernel", kernel.id
+
+
+def test_a_kernel_beside_itself_is_identical(here: Path, against: tuple[str, ...]) -> None:
+    done = lab(here, "regress", *against, "short", "--junit", "out.xml", "--page", "pages/out.html", "--json")
     (claim,) = json.loads(done.stdout)["claims"]
     assert (done.returncode, claim["change"], claim["cases"][0]["divergence"]) == (0, "identical", None)
     assert ET.parse(here / "out.xml").getroot().get("failures") == "0"
@@ -109,30 +111,37 @@ def test_a_kernel_beside_itself_is_identical(here: Path, kernel: UmlKernel) -> N
     assert "<code>tcp-bottleneck/window-plateau</code> was not run on both kernels" in page
 
 
+def test_one_kernel_named_twice_is_not_compared(here: Path, kernel: UmlKernel) -> None:
+    """Its records beside themselves are identical whatever the kernel does."""
+    done = lab(here, "regress", "--kernel", kernel.id, "--kernel", kernel.id, "short")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.endswith(f"are the same kernel, {kernel.name}: name two different kernels\n")
+
+
 def test_the_page_shows_the_claims_that_were_asked_for(here: Path, kernel: UmlKernel) -> None:
     (here / "experiments" / "short" / "other.py").write_text(EXPERIMENT)
     assert lab(here, "run", "short/other").returncode == 0
-    pair = ("--kernel", kernel.id, "--kernel", kernel.id)
-    done = lab(here, "regress", *pair, "short/other", "--page", "out.html")
+    assert lab(here, "baseline", "save", "autumn", "short").returncode == 0
+    done = lab(here, "regress", "--baseline", "autumn", "--kernel", kernel.id, "short/other", "--page", "out.html")
     assert done.returncode == 0, done.stderr
     page = (here / "out.html").read_text()
     assert "1 claim: 1 identical" in page
     assert page.index("1 claim: 1 identical") < page.index("Packets differ"), "the answer comes before its words"
 
 
-def test_nothing_to_compare_is_no_answer(here: Path, kernel: UmlKernel) -> None:
+def test_nothing_to_compare_is_no_answer(here: Path, against: tuple[str, ...]) -> None:
     """Where no trial came to an end, `0 claims` and exit code 0 would look like two kernels that are the same."""
-    pair = ("--kernel", kernel.id, "--kernel", kernel.id)
-    done = lab(here, "regress", *pair, "short", "--results", "none", "--budget", "0.01")
+    for record in Store(here / "results"):
+        Store(here / "results").remove(record.address)
+    done = lab(here, "regress", *against, "short", "--budget", "0.01")
     assert (done.returncode, done.stdout) == (1, "")
     assert "the guest did not end within 0.01 s" in done.stderr
 
 
-def test_a_claim_that_fails_is_named_among_others(here: Path, kernel: UmlKernel) -> None:
-    """One claim has its records; the other's trial never ends within its budget, neither here nor there."""
+def test_a_claim_that_fails_is_named_among_others(here: Path, against: tuple[str, ...]) -> None:
+    """One claim has its records; the other's trial never ends within its budget, and nothing is kept of it."""
     (here / "experiments" / "short" / "late.py").write_text(EXPERIMENT.replace("300 ms", "301 ms"))
-    pair = ("--kernel", kernel.id, "--kernel", kernel.id)
-    done = lab(here, "regress", *pair, "short", "--budget", "0.01", "--json")
+    done = lab(here, "regress", *against, "short", "--budget", "0.01", "--json")
     said = {claim["claim"]: claim for claim in json.loads(done.stdout)["claims"]}
     assert {name: claim["change"] for name, claim in said.items()} == {
         "short/late": "cannot tell",
@@ -141,13 +150,11 @@ def test_a_claim_that_fails_is_named_among_others(here: Path, kernel: UmlKernel)
     assert "the guest did not end within 0.01 s" in said["short/late"]["new"]["reason"]
 
 
-def test_a_baseline_names_what_it_lacks(here: Path, kernel: UmlKernel) -> None:
+def test_a_baseline_names_what_it_lacks(here: Path, against: tuple[str, ...]) -> None:
     """Of all claims it compares its own; of those that somebody names it says which it lacks."""
-    assert lab(here, "baseline", "save", "spring", "short").returncode == 0
     (here / "experiments" / "short" / "late.py").write_text(EXPERIMENT.replace("300 ms", "301 ms"))
-    against = ("--baseline", "spring", "--kernel", kernel.id, "--json")
     for claims, expected in (((), ["identical"]), (("short",), ["cannot tell", "identical"])):
-        done = lab(here, "regress", *against, *claims)
+        done = lab(here, "regress", *against, *claims, "--json")
         assert [claim["change"] for claim in json.loads(done.stdout)["claims"]] == expected, done.stderr
 
 
@@ -160,21 +167,38 @@ def test_a_baseline_outlives_what_it_was_made_from(here: Path, kernel: UmlKernel
     (claim,) = json.loads(done.stdout)["claims"]
     assert (done.returncode, claim["change"]) == (0, "identical"), done.stderr
     done = lab(here, "regress", "--baseline", "autumn")
-    assert (done.returncode, "there is spring" in done.stderr) == (2, True)
+    assert (done.returncode, "use one of spring" in done.stderr) == (2, True)
+
+
+def test_altered_captures_are_not_compared(here: Path) -> None:
+    """The record holds the hash that the capture had, which it has no more: what that would call identical is not."""
+    shutil.copytree(here / "results", here / "altered")
+    (record,) = Store(here / "altered")
+    with record.path("capture.sender.eth0.pcap").open("r+b") as capture:
+        capture.seek(1000)
+        capture.write(b"XXXXXXXX")
+    for pair in (("results", "altered"), ("altered", "results")):
+        done = lab(here, "compare", *pair)
+        assert (done.returncode, done.stdout) == (2, "")
+        assert f"{record.address}/out/capture.sender.eth0.pcap was altered" in done.stderr
+        assert len(done.stderr.splitlines()) == 1
+    (record.folder / "trial.json").write_text("{}")
+    done = lab(here, "compare", "results", "altered")
+    assert (done.returncode, f"{record.address}/trial.json " in done.stderr) == (2, True), "whosever it was"
 
 
 def test_stores_of_another_seed_are_not_compared(here: Path) -> None:
     assert lab(here, "run", "short", "--seed", "2", "--results", "two").returncode == 0
     done = lab(here, "compare", "results", "two")
-    assert done.returncode == 1
-    assert "another seed" in done.stderr
+    assert done.returncode == 2, "no figure changed"
+    assert "a different seed" in done.stderr
 
 
 def test_what_cannot_be_compared_is_said(here: Path) -> None:
     for argv, code, message in (
-        (("compare", "results", "nowhere"), 2, "nowhere is no store"),
+        (("compare", "results", "nowhere"), 2, "nowhere is not a store of records"),
         (("regress", "--kernel", "7.2", "short"), 2, "compares two kernels"),
-        (("verify", "nowhere"), 2, "holds no records"),
+        (("verify", "nowhere"), 2, "nowhere is not a store of records"),
     ):
         done = lab(here, *argv)
         assert (done.returncode, message in done.stderr) == (code, True), done.stderr

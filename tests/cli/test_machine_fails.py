@@ -18,7 +18,9 @@ MAIN = "import sys; sys.argv = ['lab', 'plan']; from lab.cli import main; main()
         ("InterruptedError(4, 'Interrupted system call', 'a/folder')", 3, "lab: a/folder: Interrupted system call: "),
         ("ImportError('a.so: cannot read file data')", 3, "cannot load a package: a.so: cannot read file data\n"),
         ("ImportError('much advice') from ImportError('b.so: I/O')", 3, "cannot load a package: b.so: I/O\n"),
-        ("ModuleNotFoundError('No module', name='other')", 3, "has no package other, which this needs\n"),
+        ("ModuleNotFoundError('No module', name='other')", 3, "needs the package other for this\n"),
+        ("ModuleNotFoundError('No module', name='dask_jobqueue')", 3, " -m pip install 'replab[cluster]'\n"),
+        ("ModuleNotFoundError('No module', name='msgspec')", 3, " -m pip install 'replab'\n"),
         ("ImportError('cannot import name', name='lab.spec')", 1, "Traceback"),
     ],
 )

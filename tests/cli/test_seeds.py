@@ -13,11 +13,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lab.cli.seeding import _ranges, render
+from lab.app.seeding import SeededClaim, Seeds, parse
+from lab.cli.seeding import render
 from lab.errors import InputError
-from lab.kernel import UmlKernel
+from lab.machine.kernel import UmlKernel
 from lab.report import text
-from lab.usecases.seeding import SeededClaim, Seeds, parse
+from lab.report.html import ranges
 from lab.verdict import ClaimResult, Kind, Verdict
 
 LAB = Path(sys.executable).with_name("lab")
@@ -76,7 +77,7 @@ def test_what_names_no_seeds_is_refused(wrong: str) -> None:
 @given(st.sets(st.integers(1, 40), min_size=1))
 def test_ranges_name_every_seed_once(seeds: set[int]) -> None:
     named: list[int] = []
-    for part in _ranges(sorted(seeds)).split(", "):
+    for part in ranges(sorted(seeds)).split(", "):
         first, _, last = part.partition("-")
         named += range(int(first), int(last or first) + 1)
     assert named == sorted(seeds)
@@ -84,10 +85,7 @@ def test_ranges_name_every_seed_once(seeds: set[int]) -> None:
 
 LOSSY = '''"""A claim of chance: no more than so much gets through."""
 
-from lab import metric
-from lab.spec.experiment import Arm, AtMost, Experiment, Reported
-from lab.units import Duration
-from lab.workload import Bulk
+from lab import Arm, AtMost, Bulk, Duration, Experiment, Reported, metric
 
 EXPERIMENT = Experiment(
     topology="lossy",

@@ -77,5 +77,5 @@ def test_its_packets_are_opened(toy: Toy, here: Path, monkeypatch: pytest.Monkey
 
 def test_without_packets_it_says_what_to_run(toy: Toy) -> None:
     toy()
-    with pytest.raises(InputError, match="no capture of toy/rate"):
+    with pytest.raises(InputError, match="toy/rate ran, but none of its probes captures packets"):
         shown("toy/rate", "--capture")

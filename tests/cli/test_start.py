@@ -8,15 +8,15 @@ from pathlib import Path
 
 import pytest
 
-from lab.kernel import UmlKernel
+from lab.machine.kernel import UmlKernel
 
 PROJECT = Path(__file__).parents[2]
 HEAVY = ["http.client", "multiprocessing", "numpy", "rich", "tomllib"]
-HEAVY += ["lab.ci", "lab.model", "lab.packetdrill.source", "lab.report.html"]
+HEAVY += ["lab.report.ci", "lab.model", "lab.ext.suites.packetdrill.source", "lab.report.html"]
 PROGRAM = """
 import os, sys
 from lab.cli import main
-from lab.kernel.guest import Guest
+from lab.machine.kernel.guest import Guest
 
 def found(guest, *args, **options):
     print(*(name for name in HEAVY if name in sys.modules), flush=True)

@@ -9,8 +9,8 @@ from typer.testing import CliRunner
 
 from lab.cli.app import app
 from lab.errors import InputError
-from lab.userland import cache, lock
-from lab.userland.cache import UserlandMissing
+from lab.machine.userland import cache, lock
+from lab.machine.userland.cache import UserlandMissing
 
 
 def test_a_userland_is_built_by_its_name() -> None:
@@ -27,5 +27,5 @@ def test_a_userland_is_built_by_its_name() -> None:
 
 
 def test_a_name_without_a_lock_is_refused_with_those_that_have_one() -> None:
-    with pytest.raises(InputError, match=r"no userland 'program': it is one of guest, programs, compiler"):
+    with pytest.raises(InputError, match=r"unknown userland 'program'; use one of guest, programs, compiler"):
         CliRunner().invoke(app, ["userland", "build", "program"], catch_exceptions=False)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 
 import pytest
 from scapy.layers.inet import IP, TCP, UDP
@@ -11,20 +12,31 @@ from scapy.layers.l2 import Ether
 from scapy.packet import Raw
 from scapy.utils import wrpcap
 
+from lab.guest.clock import Clock
+from lab.guest.trial import Trial
 from lab.record.store import Store
-from lab.record.trial import Trial
 from lab.spec import find
-from lab.spec.clock import Clock
 from lab.units import to_plain
 from lab.verdict.judged import JudgedClaim, judge_stored
 from tests.kinds import Judge
 
+EMULATION: Mapping[str, object] = MappingProxyType({"processes": "seccomp", "changes": []})
+
 HEAD = """
-from lab import metric, model
-from lab.probe import Capture
-from lab.spec.experiment import Arm, Exactly, Experiment, Reported, Untestable, Within
-from lab.units import Size
-from lab.workload import Netcat, RequestResponse
+from lab import (
+    Arm,
+    Capture,
+    Exactly,
+    Experiment,
+    Netcat,
+    Reported,
+    RequestResponse,
+    Size,
+    Untestable,
+    Within,
+    metric,
+    model,
+)
 """
 
 
@@ -61,10 +73,14 @@ def judge(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Judge:
         clock: Clock | Mapping[str, Clock] = "virtual",
         batch: str = "one",
         version: str = "7.2.13-1",
+        emulation: Mapping[str, object] | None = EMULATION,
+        hz: int = 1000,
     ) -> JudgedClaim:
         (article / "claim.py").write_text(f'"""A claim."""\n{HEAD}\nEXPERIMENT = Experiment({declaration})\n')
         (loaded,) = find.find(["toy/claim"])
         store = Store(tmp_path / kernel)
+        described = {"name": kernel, "version": version, "id": kernel, "hz": hz, "patches": []}
+        described |= {"emulation": dict(emulation)} if emulation else {}
         for case in loaded.cases():
             by = clock if isinstance(clock, str) else clock.get(case.arm, "virtual")
             for number, files in enumerate(outputs[case.arm]):
@@ -77,7 +93,7 @@ def judge(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Judge:
                     workload=to_plain(case.workload),
                     probes=to_plain(list(case.probes)),
                     middleboxes=[],
-                    kernel={"name": kernel, "version": version, "id": kernel, "hz": 1000, "patches": []},
+                    kernel=described,
                     on="uml",
                     clock=by,
                     seed=1 + number if by == "virtual" else 1,

@@ -7,21 +7,18 @@ import pytest
 
 from lab.comparison.captures import PacketChange, captured, together
 from lab.comparison.packets import PacketDifference
+from lab.guest.clock import Clock
 from lab.record.record import Record
 from lab.record.store import Store
-from lab.record.trial import Trial
-from lab.spec.clock import Clock
+from tests.trials import trial
 
 Make = Callable[..., Record]
 
 
 @pytest.fixture
 def make(tmp_path_factory: pytest.TempPathFactory) -> Make:
-    none: dict[str, str] = {}
-
     def make(outputs: Mapping[str, bytes], clock: Clock = "virtual") -> Record:
-        trial = Trial("a/b", "only", "", "", none, none, [], [], none, "uml", clock, 1, 0, none)
-        with Store(tmp_path_factory.mktemp("store")).stage(trial) as stage:
+        with Store(tmp_path_factory.mktemp("store")).stage(trial(clock=clock)) as stage:
             for name, content in outputs.items():
                 (stage.out / name).write_bytes(content)
             return stage.commit({})

@@ -17,8 +17,8 @@ from lab.comparison import summary
 from lab.comparison.compare import Change, ClaimChange, Incomparable, compare
 from lab.comparison.page import Changes
 from lab.comparison.words import chance
+from lab.guest.outputs import FIDELITY
 from lab.model import ModelError
-from lab.outputs import FIDELITY
 from lab.verdict import Verdict, evaluate
 from tests.kinds import Judge
 from tests.verdict.evidence import calm, evidence

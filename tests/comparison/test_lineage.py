@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from lab import api
+from lab import app as api
 from lab.cli import showing
 from lab.record.store import Store
 from lab.report import text

@@ -14,11 +14,11 @@ from typing import Any
 
 import pytest
 
-import lab.kernel
-from lab.building import Silent
-from lab.kernel import UmlKernel, folder
-from lab.kernel.uml import source
-from lab.userland.builder import build
+import lab.machine.kernel
+from lab.base.building import Silent
+from lab.machine.kernel import UmlKernel, folder
+from lab.machine.kernel.uml import source
+from lab.machine.userland.builder import build
 
 pytestmark = [pytest.mark.guest, pytest.mark.kernels]
 
@@ -66,7 +66,7 @@ def here(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ],
 )
 def test_a_planted_change_is_caught(kernel: UmlKernel, here: Path, patch: str, claim: str, base: str, new: str) -> None:
-    planted = lab.kernel.build(kernel.name, [PATCHES / f"{patch}.patch"])
+    planted = lab.machine.kernel.build(kernel.name, [PATCHES / f"{patch}.patch"])
     code, answer = lab_says(here, "regress", "--kernel", kernel.id, "--kernel", planted.id, claim)
     (found,) = answer["claims"]
     packets = [case["divergence"] for case in found["cases"] if case["divergence"]]

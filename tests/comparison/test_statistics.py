@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lab.comparison.statistics import LEVEL, attainable, detectable, holm, mann_whitney, ratio
+from lab.comparison.statistics import attainable, detectable, mann_whitney, ratio
 from lab.units import Value
+from lab.verdict.correction import LEVEL, holm
 
 SAMPLE = st.lists(st.integers(0, 6), min_size=1, max_size=5)
 FIGURES = st.lists(st.floats(0.01, 100), min_size=1, max_size=8)

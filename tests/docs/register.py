@@ -7,6 +7,7 @@ TYPED = (
     "lab doctor",
     "lab list",
     "lab new mine/first",
+    "lab run mine/first",
     "lab graph shared-bottleneck",
     "lab graph shared-bottleneck -o shared-bottleneck.svg",
     "lab run tcp-bottleneck/window-plateau",
@@ -32,35 +33,39 @@ SESSIONS = (
 
 # Typed with the files that stand beside them: (page, part; all of it without one).
 TUTORIALS = (
-    ("README.md", "Write your own"),
+    ("docs/tutorial.md", ""),
     ("docs/own-figure.md", ""),
+    ("docs/applications.md", ""),
 )
 
 # Pages whose Python declares something, which is read with an experiment's words at hand; pages whose Python runs.
-DECLARATIONS = ("docs/experiments.md", "docs/hands-on.md")
+DECLARATIONS = ("docs/experiments.md", "docs/traffic.md", "docs/own-metrics.md", "docs/hands-on.md")
 ON_RECORDS = ("docs/notebooks.md",)
 
 ALL_CLAIMS = "it runs all claims of the project, or of an article, for minutes; tests do it with one claim or two"
-ATLAS = "it runs claims and scripts on several kernels; tests/comparison/test_atlas.py makes a small one"
+ATLAS = "it runs claims and scripts on several kernels; tests/ext/atlas/test_atlas.py makes a small one"
 KERNELS = "it needs two kernels; tests/cli/test_kernels.py shows what such a run answers"
 BUILDS = "it builds kernels, which takes minutes"
 BISECTS = "it needs a kernel's git tree; tests/comparison and `make test-kernels` search one of their own"
 PROVISIONS = "it installs packages, or sets up the project that the test is part of"
-OPENS = "it opens Jupyter Lab and stays; tests/classroom runs the notebooks"
+OPENS = "it opens Jupyter Lab and stays; tests/ext/course runs the notebooks"
 SYSTEM = "it needs root, and changes the machine"
-EMULATES = "it takes minutes under QEMU; tests/runner/test_stock.py and tests/kernel/test_vm.py do it"
+EMULATES = "it takes minutes under QEMU; tests/runner/test_stock.py and tests/machine/kernel/test_vm.py do it"
 CAMPAIGN = "it takes an hour; tests/campaign does a little of it"
 MACHINES = "it makes a virtual machine, or needs Vagrant; `make test-vm` does what Vagrant would run"
 CONTAINERS = "it makes an image with programs that few machines have, for a quarter of an hour"
-SOURCES = "it needs the sources of packetdrill and the kernel; tests/packetdrill runs some of the scripts"
-SELFTESTS = "it needs the source of the kernel, or takes many minutes; tests/selftest runs tests of its own"
-MIXED = "it needs two kernels that share a clock; tests/runner/test_mixed.py boots some"
-SUBMISSIONS = "it needs students' submissions; tests/classroom grades right, wrong, empty and broken ones"
-REVIEWER = "it needs a bundle, which takes minutes to pack; tests/bundle makes a small one and runs from it"
-OTHER_MACHINE = "it is for another machine; tests/cluster starts such a worker"
+SOURCES = "it needs the sources of packetdrill and the kernel; tests/ext/suites/packetdrill runs some of the scripts"
+SELFTESTS = "it needs the source of the kernel, or takes many minutes; tests/ext/suites/selftest runs tests of its own"
+MIXED = "it needs two kernels that share a clock; tests/ext/mixed/test_mixed.py boots some"
+SUBMISSIONS = "it needs students' submissions; tests/ext/course grades right, wrong, empty and broken ones"
+REVIEWER = "it needs a bundle, which takes minutes to pack; tests/ext/bundle makes a small one and runs from it"
+OTHER_MACHINE = "it is for another machine; tests/ext/cluster starts such a worker"
 RENDERS = "it executes all notebooks; tests/report renders small ones"
 
+REDIRECTS = "its output goes to a file, which a test's commands cannot do; a person tried it"
 PARSED = {
+    "lab shell two-hosts -c 'timeout 5 tcpdump -U -s 128 -ni eth0 -w - 2> /dev/null & sleep 1;"
+    " ping -c 3 receiver > /dev/null; wait' > ping.pcap": REDIRECTS,
     "lab run": ALL_CLAIMS,
     "lab packetdrill build": SOURCES,
     "lab packetdrill run": SOURCES,
@@ -93,11 +98,11 @@ PARSED = {
     "lab run tcp-nodelay --on host --repeat 6": ALL_CLAIMS,
     "lab regress --kernel 6.12 --kernel 7.2": ALL_CLAIMS,
     "lab regress --baseline before --kernel 7.3": ALL_CLAIMS,
-    "lab baseline save before": ALL_CLAIMS,
+    "lab kernel baseline before": ALL_CLAIMS,
     "lab run --shard 1/2 --results shards/1": ALL_CLAIMS,
     "lab run --shard 2/2 --results shards/2": ALL_CLAIMS,
-    "lab merge shards/1 shards/2": ALL_CLAIMS,
-    "lab plan --seeds 2-30 --json > plan.json": ALL_CLAIMS,
+    "lab cluster merge shards/1 shards/2": ALL_CLAIMS,
+    "lab cluster plan --seeds 2-30 --json > plan.json": ALL_CLAIMS,
     "lab run --seeds 2-30 --plan plan.json --shard 3/16 --results shards/3": ALL_CLAIMS,
     "lab run --build tcp-timestamps": BUILDS,
     "lab kernel build": BUILDS,

@@ -16,10 +16,8 @@ import pathlib
 from pathlib import Path
 
 import lab
+from lab.app.language import *
 from lab import metric, model
-from lab.spec.experiment import *
-from lab.units import *
-from lab.workload import *
 """
 TUTORED = {block for page, part in TUTORIALS for block in tutorial(page, part)}
 

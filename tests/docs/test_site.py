@@ -13,11 +13,12 @@ import pytest
 
 import lab
 from lab import metric, model
-from lab.browser import browser
-from lab.prediction import Prediction
+from lab.app.extension import functions
+from lab.ext.pagecheck import inspection
+from lab.ext.pagecheck.browser import browser
 from lab.report.page import render
 from lab.spec import find
-from lab.usecases import inspection
+from lab.spec.prediction import Prediction
 from tests.docs.blocks import ROOT
 
 SPHINX = (sys.executable, "-m", "sphinx", "-W", "--keep-going", "-q", "-E", "-b", "html", "-c", "docs/site")
@@ -102,7 +103,7 @@ def test_guides_are_named_by_their_titles(site: Path) -> None:
     assert 'href="docs/glossary.html"><span class="std std-doc">Glossary' in front
 
 
-@pytest.mark.parametrize(("module", "names"), [("lab", lab.__all__), ("lab.metric", metric.__all__)])
+@pytest.mark.parametrize(("module", "names"), [("lab", [*lab.__all__, *functions()]), ("lab.metric", metric.__all__)])
 def test_the_reference_has_every_public_name(site: Path, module: str, names: list[str]) -> None:
     page = (site / "docs" / "site" / "api" / f"{module}.html").read_text()
     assert {name for name in names if f'id="{module}.{name}"' not in page} <= {"Metric"}

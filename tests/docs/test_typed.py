@@ -55,7 +55,7 @@ def test_a_tutorial_prints_what_it_says(
             monkeypatch.chdir(tmp_path)
             exec(compile(block.text, page, "exec"), {})  # the project's own
         elif block.file:
-            (tmp_path / block.file).parent.mkdir(exist_ok=True)
+            (tmp_path / block.file).parent.mkdir(parents=True, exist_ok=True)
             (tmp_path / block.file).write_text(block.text)
 
 

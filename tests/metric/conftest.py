@@ -12,8 +12,8 @@ from scapy.packet import Raw
 
 from lab.record.record import Record
 from lab.record.store import Store
-from lab.record.trial import Trial
 from tests.kinds import Save
+from tests.trials import trial
 
 
 @pytest.fixture(scope="session")
@@ -48,9 +48,7 @@ def record(tmp_path: Path) -> Callable[[Mapping[str, bytes]], Record]:
 
 
 def keep(root: Path, outputs: Mapping[str, bytes]) -> Record:
-    none: dict[str, str] = {}
-    trial = Trial("a/b", "baseline", "", "", none, none, [], [], none, "uml", "virtual", 1, 0, none)
-    with Store(root).stage(trial) as stage:
+    with Store(root).stage(trial()) as stage:
         for name, content in outputs.items():
             (stage.out / name).write_bytes(content)
         return stage.commit({})

@@ -35,7 +35,7 @@ def test_segments_are_counted_by_payload(captured: Callable[..., Record], segmen
     )
     assert metric.segments_per_ack(0, 7)(done) == Value(2.5, "1")
     assert metric.packets_per_gb(0, 7)(done) == Value(1e9 * (3 + 3) / 600, "1")
-    with pytest.raises(MetricError, match="no two ACKs between 7 s and 9 s"):
+    with pytest.raises(MetricError, match="fewer than two ACKs between 7 s and 9 s"):
         metric.segments_per_ack(7, 9)(done)
 
 

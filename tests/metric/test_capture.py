@@ -14,8 +14,9 @@ from scapy.layers.l2 import ARP, Dot1Q, Ether
 from scapy.packet import Packet, Raw
 
 from lab.metric import capture, pcap
-from lab.metric.capture import ACK, SYN, Capture, CaptureError, Flow
+from lab.metric.capture import Capture, CaptureError
 from lab.metric.options import Options
+from lab.metric.packets import ACK, SYN, Flow
 from tests.kinds import Save
 
 ETHER = Ether(src="02:00:00:00:00:01", dst="02:00:00:00:00:02")

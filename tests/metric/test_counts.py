@@ -3,6 +3,7 @@
 import gzip
 import json
 import struct
+import tracemalloc
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ import pytest
 from lab import metric
 from lab.metric import MetricError
 from lab.metric.tcp_info import FIELDS
+from lab.metric.tools import expert_repeats
 from lab.units import Value
 from tests.kinds import Keep
 
@@ -27,17 +29,34 @@ def test_flent(record: Keep) -> None:
     ("content", "message"),
     [
         (b"nothing", "not what Flent writes"),
-        (gzip.compress(b"{}"), "not what Flent writes"),
+        (gzip.compress(b"{}", mtime=0), "not what Flent writes"),
         (
-            gzip.compress(json.dumps({"raw_values": {"Ping (ms) ICMP": [{"t": 1, "val": 2}]}}).encode()),
+            gzip.compress(json.dumps({"raw_values": {"Ping (ms) ICMP": [{"t": 1, "val": 2}]}}).encode(), mtime=0),
             "not what Flent",
         ),
-        (gzip.compress(json.dumps({"raw_values": {"TCP upload": [{"t": 1}]}, "metadata": {}}).encode()), "not finish"),
+        (
+            gzip.compress(json.dumps({"raw_values": {"TCP upload": [{"t": 1}]}, "metadata": {}}).encode(), mtime=0),
+            "not finish",
+        ),
     ],
 )
 def test_a_flent_that_failed_says_so(record: Keep, content: bytes, message: str) -> None:
     with pytest.raises(MetricError, match=message):
         metric.flent_goodput()(record({"tcp_upload-then.flent.gz": content}))
+
+
+def test_a_small_flent_file_that_unpacks_to_much_takes_no_memory(record: Keep, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of a guest: 128 MiB of blanks, as they stay within a bound, would be valid JSON."""
+    monkeypatch.setattr("lab.metric.flent.LONGEST_TEXT", 1 << 20)
+    bomb = record({"tcp_upload-then.flent.gz": gzip.compress(b" " * (1 << 20), 9) * 128})
+    bomb.load()  # to read a record takes memory, too
+    tracemalloc.start()
+    try:
+        with pytest.raises(MetricError, match="is not what Flent writes"):
+            metric.flent_goodput()(bomb)
+        assert tracemalloc.get_traced_memory()[1] < 16 << 20
+    finally:
+        tracemalloc.stop()
 
 
 def test_a_flent_that_left_nothing(record: Keep) -> None:
@@ -82,3 +101,4 @@ Notes (206)
 """
     kept = record({"expert.sender.eth0.txt": said.encode()})
     assert metric.expert_retransmits()(kept) == Value(105, "1")
+    assert expert_repeats(said) == (105, {"fast": 101})

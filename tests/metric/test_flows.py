@@ -5,16 +5,19 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from lab import metric, outputs
-from lab.metric.flow import MetricError
+from lab import metric
+from lab.guest import outputs
 from lab.metric.tcp_info import FIELDS
 from lab.record.record import Record, RecordError
 from lab.record.store import Store
-from lab.record.trial import Trial
+from lab.spec import find
+from lab.spec.changes import Changes
+from lab.spec.metric import MetricError
+from lab.units import to_plain
+from tests.trials import trial
 
 SECOND = 10**9
 ZERO = 1_700_000_000 * SECOND
@@ -41,11 +44,10 @@ def flows(root: Path, megabits: Mapping[str, tuple[float, Sequence[float]]], **f
             taken += rate * 1e6 / 8 / 10
             now = begun[name]["start_ns"] + number * STEP
             samples.append((now, sample(now, port, bytes_received=round(taken), **fields)))
-    link: dict[str, Any] = {"name": "path", "forward": {"rate": "100 Mbit/s"}, "back": {"rate": None}}
-    network: dict[str, Any] = {"name": "n", "nodes": [], "links": [link]}
+    network = to_plain(find.topology("two-hosts").resolve(Changes(links={"path": {"rate": "100 Mbit/s"}})))
+    network["links"][0]["back"]["rate"] = None
     workload = {"kind": "flows", "flows": [{"name": name, "workload": {"kind": "bulk"}} for name in megabits]}
-    trial = Trial("a/b", "only", "", "", network, workload, [], [], {}, "uml", "virtual", 1, 0, {})
-    with Store(root).stage(trial) as stage:
+    with Store(root).stage(trial(network=network, workload=workload)) as stage:
         (stage.out / outputs.FLOWS).write_text(json.dumps(begun))
         (stage.out / outputs.tcp_info("receiver")).write_bytes(b"".join(data for _, data in sorted(samples)))
         for name in megabits:
@@ -78,7 +80,7 @@ def test_fairness_and_when_it_comes(late: Record) -> None:
     assert metric.jain_index(4, 6)(late).number == pytest.approx(1)
     # Both are even for a whole window of half a second 2.5 s after the second starts; a tenth of it is a step.
     assert metric.convergence_time(0.999, 0.5)(late).number == pytest.approx(2.5, abs=0.05)
-    with pytest.raises(MetricError, match=r"never was 0\.99"):
+    with pytest.raises(MetricError, match=r"never reached 0\.99"):
         metric.convergence_time(0.99, 5.0)(late)
 
 
@@ -87,7 +89,7 @@ def test_what_was_not_sampled_is_no_figure(late: Record) -> None:
         metric.total_goodput(0, 7)(late)
     with pytest.raises(RecordError, match="no link 'path' with a rate back"):
         metric.utilisation("path", 0, 1, "back")(late)
-    with pytest.raises(MetricError, match="no flow got anything"):
+    with pytest.raises(MetricError, match="no flow carried data"):
         metric.flow_share("b", 0, 0.05)(flows(late.folder.parents[2] / "none", {"a": (0, [0] * 2), "b": (0, [0] * 2)}))
 
 

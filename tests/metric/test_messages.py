@@ -48,7 +48,7 @@ def test_what_is_counted_for_which_message(record: Keep, outputs: dict[str, byte
 def test_a_capture_of_something_else_is_told(record: Keep, outputs: dict[str, bytes]) -> None:
     plain = json.loads(outputs["small_writes.json"])
     other = {**outputs, "small_writes.json": json.dumps({**plain, "message_bytes": 31}).encode()}
-    with pytest.raises(MetricError, match="600 bytes of 20 messages of 31 B"):
+    with pytest.raises(MetricError, match="600 bytes, which are not 20 messages of 31 B"):
         counts_of(record(other), "sender")
 
 

@@ -136,13 +136,13 @@ def test_tcp_info(record: Keep) -> None:
 def test_iperf(record: Keep) -> None:
     said = b"20261121101500,10.0.1.1,49930,10.0.1.2,5001,1,0.0-10.1,266076220,211185388\n"
     assert metric.iperf_goodput()(record({"iperf.server.csv": said})) == Value(211185388, "bit/s")
-    with pytest.raises(MetricError, match="no output"):
+    with pytest.raises(MetricError, match="left no message"):
         iperf_bits_per_second("")
 
 
 @pytest.mark.parametrize("measure", [metric.mss_in("SYN"), metric.fragments()])
 @pytest.mark.parametrize("damage", [b"no capture at all, whoever reads it", RECORDED.read_bytes()[:20], b""])
-def test_scapy_is_given_no_file_that_is_none(record: Keep, measure: metric.Metric, damage: bytes) -> None:
+def test_scapy_is_given_no_file_that_is_none(record: Keep, measure: metric.DeclaredMetric, damage: bytes) -> None:
     done = record({"capture.sender.eth0.pcap": damage})
     with pytest.raises(metric.CaptureError, match=r"capture\.sender\.eth0\.pcap: "):
         measure(done)

@@ -21,9 +21,8 @@ def test_a_queue_counts_apart_from_its_wire(record: Keep) -> None:
     done = record({"qdiscs.before.json": qdiscs(10, 1, 2), "qdiscs.after.json": qdiscs(60, 4, 12, lost=7)})
     assert metric.queue_drops("path")(done) == Value(3, "1")
     assert metric.queue_marks("path")(done) == Value(10, "1")
-    assert metric.queue_marked_share("path")(done) == Value(0.2, "1")
     assert metric.drops("path")(done) == Value(10, "1"), "all that the wire's qdiscs dropped, losses included"
-    with pytest.raises(MetricError, match="link path, back, has no queue of its own"):
+    with pytest.raises(MetricError, match="link path, back, has no separate queue"):
         metric.queue_drops("path", "back")(done)
 
 
@@ -31,8 +30,6 @@ def test_a_queue_that_marks_nothing_says_so(record: Keep) -> None:
     done = record({"qdiscs.before.json": qdiscs(1, 0, None), "qdiscs.after.json": qdiscs(1, 0, None)})
     with pytest.raises(MetricError, match="does not mark packets"):
         metric.queue_marks("path")(done)
-    with pytest.raises(MetricError, match="no packet passed"):
-        metric.queue_marked_share("path")(done)
 
 
 def test_a_queues_delay_is_littles(record: Keep) -> None:
@@ -45,7 +42,7 @@ def test_a_queues_delay_is_littles(record: Keep) -> None:
 def test_one_look_says_nothing_of_a_delay(record: Keep) -> None:
     once = [{"ns": 0, "packets": 5, "drops": 0, "backlog": 3}]
     done = record({"queue.path.forward.json": json.dumps(once).encode()})
-    with pytest.raises(MetricError, match="fewer than twice"):
+    with pytest.raises(MetricError, match="fewer than two times"):
         metric.mean_queue_delay("path")(done)
 
 
@@ -55,7 +52,7 @@ def test_drops_are_counted_from_the_first_one_on(record: Keep) -> None:
     done = record({"queue.path.forward.json": json.dumps(samples).encode()})
     assert metric.queue_drops_since_first("path", 0)(done) == Value(1, "1")
     assert metric.queue_drops_since_first("path", 0.055)(done) == Value(6, "1")
-    with pytest.raises(MetricError, match="was not looked at for 1 s after a drop"):
+    with pytest.raises(MetricError, match="was not sampled for 1 s after a drop"):
         metric.queue_drops_since_first("path", 1)(done)
 
 
@@ -66,12 +63,30 @@ def test_without_a_drop_there_is_no_first_one(record: Keep) -> None:
         metric.queue_drops_since_first("path", 0)(done)
 
 
-def test_a_share_is_dropped_of_all_that_came(record: Keep) -> None:
-    done = record({"qdiscs.before.json": qdiscs(10, 1, 0), "qdiscs.after.json": qdiscs(60, 11, 0)})
+def looks(*seen: tuple[int, int, int]) -> dict[str, bytes]:
+    """What the probe saw each second: packets let go, dropped and marked so far."""
+    samples = [
+        {"ns": n * 10**9, "packets": packets, "drops": drops, "marks": marks, "backlog": 1}
+        for n, (packets, drops, marks) in enumerate(seen)
+    ]
+    return {"queue.path.forward.json": json.dumps(samples).encode()}
+
+
+def test_shares_are_of_all_that_came_and_of_all_that_passed(record: Keep) -> None:
+    done = record(looks((10, 1, 0), (30, 6, 5), (60, 11, 10)))
     assert metric.queue_dropped_share("path")(done) == Value(1 / 6, "1")
+    assert metric.queue_marked_share("path")(done) == Value(0.2, "1")
 
 
-def test_where_nothing_came_no_share_was_dropped(record: Keep) -> None:
-    done = record({"qdiscs.before.json": qdiscs(1, 2, 0), "qdiscs.after.json": qdiscs(1, 2, 0)})
-    with pytest.raises(MetricError, match="no packet came"):
+def test_where_nothing_came_there_is_no_share(record: Keep) -> None:
+    done = record(looks((1, 2, 0), (1, 2, 0)))
+    with pytest.raises(MetricError, match="no packet reached"):
         metric.queue_dropped_share("path")(done)
+    with pytest.raises(MetricError, match="no packet passed"):
+        metric.queue_marked_share("path")(done)
+
+
+def test_a_queue_whose_marks_were_not_seen_has_no_share_of_them(record: Keep) -> None:
+    samples = [{"ns": n, "packets": n, "drops": 0, "backlog": 1} for n in range(3)]
+    with pytest.raises(MetricError, match="does not mark packets"):
+        metric.queue_marked_share("path")(record({"queue.path.forward.json": json.dumps(samples).encode()}))

@@ -10,17 +10,15 @@ from lab.metric import MetricError
 from lab.metric.tcp_info import FIELDS
 from lab.record.record import Record
 from lab.record.store import Store
-from lab.record.trial import Trial
 from lab.units import Value
 from tests.kinds import Save, Segment
+from tests.trials import trial
 
 MS = 1_000_000
 
 
 def kept(root: Path, outputs: dict[str, bytes], duration: str) -> Record:
-    none: dict[str, str] = {}
-    trial = Trial("a/b", "arm", "", "", none, {"duration": duration}, [], [], none, "uml", "virtual", 1, 0, none)
-    with Store(root).stage(trial) as stage:
+    with Store(root).stage(trial(workload={"kind": "bulk", "duration": duration})) as stage:
         for name, content in outputs.items():
             (stage.out / name).write_bytes(content)
         return stage.commit({})

@@ -8,8 +8,8 @@ from typing import Any
 
 from msgspec import structs
 
+from lab.guest.network import Direction, Interface, Kind, Node, Offloads, Route, Shaper
 from lab.model import Host, Scenario
-from lab.spec.network import Direction, Interface, Kind, Node, Offloads, Route, Shaper
 from lab.units import Duration, Rate, Size
 
 

@@ -6,6 +6,8 @@ from typing import Any
 import pytest
 from msgspec import structs
 
+from lab.guest.network import Direction, Offloads, Shaper
+from lab.guest.workload import Bulk, SmallWrites
 from lab.model import (
     KernelTraits,
     ModelError,
@@ -16,9 +18,7 @@ from lab.model import (
     message_latency,
     transfer_time,
 )
-from lab.spec.network import Direction, Offloads, Shaper
 from lab.units import Duration, Size
-from lab.workload import Bulk, SmallWrites
 from tests.model.scenarios import hop, scenario
 
 ASKED = [

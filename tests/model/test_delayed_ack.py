@@ -11,12 +11,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lab import model
+from lab.guest.workload import RequestResponse
 from lab.model import KernelTraits, Scenario
 from lab.model.delayed_ack import NEVER, DelayedAck, Timers
 from lab.model.packet import Ack, Segment
 from lab.model.receiver import Receiver
 from lab.units import Duration
-from lab.workload import RequestResponse
 from tests.model.scenarios import hop, host, scenario
 
 MS, SECOND = 10**6, 10**9

@@ -9,12 +9,12 @@ from hypothesis import strategies as st
 
 from lab import model
 from lab.errors import InputError
+from lab.guest.network import Interface, Kind, Link, Network, Node, Offloads, Route
+from lab.guest.task import Reader, Task, Writer
+from lab.guest.workload import Bulk, Iperf3, Netcat
 from lab.model import KernelTraits, ModelError, Scenario
 from lab.model.window import window_scale
-from lab.spec.network import Interface, Kind, Link, Network, Node, Offloads, Route
-from lab.spec.task import Reader, Task, Writer
 from lab.units import Duration, Rate, Size, Value
-from lab.workload import Bulk, Iperf3, Netcat
 from tests.model.scenarios import hop, host, scenario
 
 IPERF3 = Iperf3().writer()
@@ -215,7 +215,7 @@ def test_no_path_is_an_input_error(receiver: str) -> None:
 
 
 def test_a_kernel_without_a_version_is_an_input_error() -> None:
-    with pytest.raises(InputError, match="'newest' is not the version of a kernel"):
+    with pytest.raises(InputError, match="'newest' is not a kernel version"):
         KernelTraits.of({"version": "newest", "hz": 1000, "patches": []})
 
 

@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 from lab import model
-from lab.middlebox import MssProgram, MssQueue, NftMaxseg, TcpMss
+from lab.guest.middlebox import MssProgram, MssQueue, NftMaxseg, TcpMss
+from lab.guest.task import Interference, Writer
+from lab.guest.workload import Bulk
 from lab.model import KernelTraits, ModelError, Scenario
-from lab.spec.task import Interference, Writer
 from lab.units import Size
-from lab.workload import Bulk
 from tests.model.scenarios import hop, host, scenario
 
 Setter = type[MssProgram] | type[MssQueue] | type[NftMaxseg] | type[TcpMss]

@@ -57,12 +57,6 @@ def test_who_waits_waits_for_those_before() -> None:
     assert queueing.queue_delay(Size(12_500), Rate.of("10 Mbit/s")) == pytest.approx(0.01)
 
 
-@given(st.lists(st.floats(0.1, 10), min_size=1, max_size=20))
-def test_jains_index_is_between_one_of_n_and_one(shares: list[float]) -> None:
-    assert 1 / len(shares) - 1e-9 <= queueing.jain(shares) <= 1 + 1e-9
-    assert queueing.jain([3.0] * len(shares)) == pytest.approx(1)
-
-
 def test_the_products_of_a_path() -> None:
     path = scenario(hop("100 Mbit/s", "10 ms"), hop("100 Mbit/s", "30 ms"))
     assert model.bdp(path).number == pytest.approx(500_000)

@@ -16,9 +16,9 @@ from typing import Any
 import pytest
 from msgspec import structs
 
+from lab.guest.workload import Bulk, Iperf, Iperf3, Netcat
 from lab.model import KernelTraits, Scenario
 from lab.units import Duration, Size
-from lab.workload import Bulk, Iperf, Iperf3, Netcat
 from tests.model.scenarios import hop, scenario
 
 RECORDED = json.loads((Path(__file__).parents[1] / "data" / "transfers.json").read_text())

@@ -5,9 +5,9 @@ from dataclasses import replace
 import pytest
 
 from lab import model
+from lab.guest.workload import Ping
 from lab.model import ModelError, Scenario
 from lab.units import Size, Value
-from lab.workload import Ping
 from tests.model.scenarios import hop, scenario, tuned
 
 CLEAN = scenario(hop("10 Gbit/s"), sndbuf=16_777_216)
@@ -32,7 +32,7 @@ def test_an_echo_of_ipv6_is_longer() -> None:
 
 def test_every_ack_gives_a_round_trip_where_nothing_is_lost() -> None:
     assert model.rtt_per_ack(CLEAN) == Value(1, "1")
-    with pytest.raises(ModelError, match="duplicates"):
+    with pytest.raises(ModelError, match="duplicate ACKs"):
         model.rtt_per_ack(LOSSY)
     with pytest.raises(ModelError, match="no timestamps"):
         model.rtt_per_ack(without(CLEAN))

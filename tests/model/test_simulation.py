@@ -5,6 +5,9 @@ from typing import Any, NamedTuple
 
 import pytest
 
+from lab.guest.network import Direction
+from lab.guest.task import Traffic
+from lab.guest.workload import Bulk, Iperf, Iperf3
 from lab.model import Scenario
 from lab.model.delayed_ack import NEVER
 from lab.model.packet import Ack, Segment
@@ -13,10 +16,7 @@ from lab.model.sender import Sender, Skb
 from lab.model.simulation import Simulation
 from lab.model.wire import Wire
 from lab.model.writer import writes
-from lab.spec.network import Direction
-from lab.spec.task import Traffic
 from lab.units import Duration, Size
-from lab.workload import Bulk, Iperf, Iperf3
 from tests.model.scenarios import hop, host, scenario
 
 FULL, MS = 1448, 10**6

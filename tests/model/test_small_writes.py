@@ -11,15 +11,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lab import model
+from lab.guest.probe import Capture
+from lab.guest.task import Traffic
+from lab.guest.workload import Bulk, SmallWrites
 from lab.metric import counts_of, latencies
 from lab.model import KernelTraits, ModelError, Scenario
-from lab.probe import Capture
 from lab.record.record import Record
 from lab.spec import find
 from lab.spec.changes import Changes
-from lab.spec.task import Traffic
 from lab.units import Size, Value
-from lab.workload import Bulk, SmallWrites
 
 NEAR = {"path": {"delay": "200 us"}}
 

@@ -5,10 +5,10 @@ from typing import Any
 import pytest
 
 from lab import model
+from lab.guest.task import Traffic
+from lab.guest.workload import Bulk, Iperf
 from lab.model import Scenario
-from lab.spec.task import Traffic
 from lab.units import Duration, Size
-from lab.workload import Bulk, Iperf
 from tests.model.scenarios import hop, host, scenario
 
 ALONE = host(gso_max_segs=1)

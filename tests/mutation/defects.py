@@ -46,8 +46,10 @@ class Defect:
 
 # What the kernel says that it does is compared with what was asked for, and a trial on wires that differ is invalid.
 # Where that is switched off, only figures are left to tell.
-BLIND = Edit("lab/fabric/fabric.py", "return readback.differences(self.spaces)", "return []")
-SHORT_DELAY = Edit("lab/fabric/qdisc.py", '"=q", direction.delay.ns)', '"=q", direction.delay.ns * 99 // 100)')
+BLIND = Edit(
+    "lab/guest/fabric/fabric.py", "return [*readback.differences(self.spaces), *self._witness.reasons()]", "return []"
+)
+SHORT_DELAY = Edit("lab/guest/fabric/qdisc.py", '"=q", direction.delay.ns)', '"=q", direction.delay.ns * 99 // 100)')
 
 METRICS, MODELS = "lab/metric", "lab/model"
 OFF, INVALID, NOT = "model off", "invalid", "not reproduced, model off"
@@ -60,17 +62,17 @@ WIRES = (
         edits=(SHORT_DELAY,),
     ),
     Defect(
-        "each delay is 1 % short, and nobody reads it back",
+        "each delay is 1 % short, without the read-back",
         "wires",
         {"tcp-bottleneck/delay-100ms": OFF},
         edits=(SHORT_DELAY, BLIND),
     ),
     Defect(
-        "each rate is 2 % low, and nobody reads it back",
+        "each rate is 2 % low, without the read-back",
         "wires",
         {"asymmetric-mtu/reverse-unaffected": OFF},
         edits=(
-            Edit("lab/fabric/qdisc.py", "rate = limited.bps // 8\n", "rate = limited.bps * 98 // 800\n"),
+            Edit("lab/guest/fabric/qdisc.py", "rate = limited.bps // 8\n", "rate = limited.bps * 98 // 800\n"),
             BLIND,
         ),
     ),
@@ -78,15 +80,15 @@ WIRES = (
         "a frame's overhead is 23 bytes instead of 24, and read back as such",
         "wires",
         {"asymmetric-mtu/reverse-unaffected": OFF},
-        edits=(Edit("lab/fabric/shaper.py", "FRAME_OVERHEAD = Size(24)", "FRAME_OVERHEAD = Size(23)"),),
+        edits=(Edit("lab/guest/fabric/shaper.py", "FRAME_OVERHEAD = Size(24)", "FRAME_OVERHEAD = Size(23)"),),
     ),
     Defect(
-        "each interface's MTU is 4 bytes short, and nobody reads it back",
+        "each interface's MTU is 4 bytes short, without the read-back",
         "wires",
         {"asymmetric-mtu/mss-advertised": NOT},
         edits=(
             Edit(
-                "lab/fabric/device.py",
+                "lab/guest/fabric/device.py",
                 "attribute(IFLA_MTU, outer.mtu.bytes),\n            attribute(IFLA_NET_NS_FD",
                 "attribute(IFLA_MTU, outer.mtu.bytes - 4),\n            attribute(IFLA_NET_NS_FD",
             ),
@@ -98,22 +100,22 @@ WIRES = (
         "each limit is one frame more",
         "wires",
         {"asymmetric-mtu/mss-advertised": INVALID},
-        edits=(Edit("lab/fabric/qdisc.py", "pack(0, direction.limit,", "pack(0, direction.limit + 1,"),),
+        edits=(Edit("lab/guest/fabric/qdisc.py", "pack(0, direction.limit,", "pack(0, direction.limit + 1,"),),
         quick=True,
     ),
     Defect(
-        "nothing is lost, and nobody reads it back",
+        "nothing is lost, without the read-back",
         "wires",
         {"tcp-timestamps/rtt-from-every-ack": "partly"},
-        edits=(Edit("lab/fabric/qdisc.py", "limit, _chance(direction.loss), gap", "limit, 0, gap"), BLIND),
+        edits=(Edit("lab/guest/fabric/qdisc.py", "limit, _chance(direction.loss), gap", "limit, 0, gap"), BLIND),
     ),
     Defect(
-        "offloads are on at a wire's own ends, and nobody reads them back",
+        "offloads are on at a wire's own ends, without the read-back",
         "wires",
         {"asymmetric-mtu/reverse-unaffected": NOT, "ack-rate/every-second-segment": NOT},
         edits=(
             Edit(
-                "lab/fabric/build.py",
+                "lab/guest/fabric/build.py",
                 "offload.write(wires, name, Offloads())",
                 "offload.write(wires, name, Offloads(tso=True, gso=True, gro=True))",
             ),
@@ -142,7 +144,7 @@ IN_METRICS = (
         ),
     ),
     Defect(
-        "a header's length lacks the options",
+        "a header's length leaves out the options",
         "metrics",
         {"tcp-timestamps/header-length": NOT},
         edits=(
@@ -167,7 +169,7 @@ IN_METRICS = (
         ),
     ),
     Defect(
-        "not the ACK of a segment is taken, but the next one",
+        "the ACK after the right one is taken",
         "metrics",
         {"ack-rate/quickack-interactive": NOT},
         edits=(

@@ -15,9 +15,9 @@ def rows() -> Iterator[str]:
 
 
 def _caught(defect: Defect) -> str:
-    """The claims of each way in which it showed; or who was asked, and why nobody catches it."""
+    """Return the claims that catch a defect in each way, or those that ran with it, and why they do not catch it."""
     if defect.missed:
-        return f"nobody; asked were {_names(defect.missed)}: {defect.because}"
+        return f"none of {_names(defect.missed)}: {defect.because}"
     by: dict[str, list[str]] = {}
     for claim, shown in defect.caught.items():
         by.setdefault(shown, []).append(claim)

@@ -9,8 +9,8 @@ from collections.abc import Iterable
 
 import pytest
 
-import lab.kernel
-from lab.kernel import UmlKernel
+import lab.machine.kernel
+from lab.machine.kernel import UmlKernel
 from lab.record.store import Store
 from tests.mutation.defects import DEFECTS, PATCHES, Defect
 from tests.mutation.planting import ROOT, outcomes, planted, seen
@@ -41,7 +41,7 @@ def test_without_a_defect_the_claims_pass(defects: list[Defect], kernel: UmlKern
     [pytest.param(each, id=name(each), marks=() if each.quick else pytest.mark.mutation) for each in DEFECTS],
 )
 def test_a_defect_is_caught(defect: Defect, kernel: UmlKernel, store: Store) -> None:
-    under_test = lab.kernel.build(kernel.name, [PATCHES / defect.patch]) if defect.patch else kernel
+    under_test = lab.machine.kernel.build(kernel.name, [PATCHES / defect.patch]) if defect.patch else kernel
     with planted(defect.edits) as root:
         found = outcomes(root, store.root, under_test.id, defect.asked)
     assert {claim: seen(outcome) for claim, outcome in found.items() if seen(outcome)} == defect.caught

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from lab import outputs
+from lab.guest import outputs
+from lab.guest.trial import Trial
 from lab.record.store import Store
-from lab.record.trial import Trial
 from lab.spec import find
 from lab.units import to_plain
 from lab.verdict import Result

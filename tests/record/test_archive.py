@@ -15,10 +15,10 @@ import zstandard
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lab.archive import ArchiveError, pack, unpack
+from lab.base.archive import ArchiveError, pack, unpack
+from lab.machine.userland.manifest import manifest
 from lab.record.record import RecordError
 from lab.record.store import Store
-from lab.userland.manifest import manifest
 from tests.record.test_store import files, record
 
 NAMES = st.text("abc", min_size=1, max_size=3)
@@ -197,7 +197,7 @@ def test_a_store_receives_a_record_whole(tmp_path: Path) -> None:
 def test_a_store_refuses_another_trial_and_an_altered_one(tmp_path: Path) -> None:
     ours, theirs = Store(tmp_path / "ours"), Store(tmp_path / "theirs")
     sent, other = record(theirs), record(theirs, seed=2)
-    with pytest.raises(RecordError, match=r"^there is refused: .*another trial's"):
+    with pytest.raises(RecordError, match=r"^there is refused: .*belongs to another trial"):
         ours.receive(sent.address, io.BytesIO(packed(other.folder)), "there")
     (sent.folder / "out" / "ping.txt").write_text("63 bytes\n")
     with pytest.raises(RecordError, match=r"^there is refused: .*ping.txt was altered"):

@@ -15,29 +15,10 @@ from hypothesis import strategies as st
 
 import lab
 from lab.errors import MachineError
+from lab.guest.trial import Trial
 from lab.record.record import Record, RecordError
 from lab.record.store import Store
-from lab.record.trial import Trial
-
-
-def trial(**changed: object) -> Trial:
-    inputs: dict[str, object] = {
-        "claim": "article/claim",
-        "arm": "baseline",
-        "point": "",
-        "source_sha256": "00" * 32,
-        "network": {"name": "n", "nodes": [], "links": []},
-        "workload": {"kind": "ping"},
-        "probes": [],
-        "middleboxes": [],
-        "kernel": {"name": "7.2", "hz": 1000},
-        "on": "uml",
-        "clock": "virtual",
-        "seed": 1,
-        "repeat": 0,
-        "tools": {"iperf3": "3.12"},
-    }
-    return msgspec.convert(inputs | changed, Trial)
+from tests.trials import trial
 
 
 def test_a_fabric_is_an_input_where_it_is_not_the_usual_one() -> None:
@@ -96,7 +77,7 @@ def test_identical_trials_leave_identical_bytes(tmp_path: Path) -> None:
 @given(st.sampled_from(Trial.__struct_fields__))
 def test_every_input_decides_the_address(field: str) -> None:
     other = {str: "other", int: 7, dict: {"other": "x"}, list: [{"kind": "other"}]}
-    closed = {"on": "vm", "clock": "real"}
+    closed = {"on": "vm", "clock": "real", "source_sha256": "11" * 32}
     changed = trial(**{field: closed.get(field, other[type(getattr(trial(), field))])})
     assert changed.address != trial().address
 
@@ -155,7 +136,7 @@ def test_what_a_killed_process_left_goes_at_the_next_opening(tmp_path: Path) -> 
         "from pathlib import Path\n"
         "import msgspec\n"
         "from lab.record.store import Store\n"
-        "from lab.record.trial import Trial\n"
+        "from lab.guest.trial import Trial\n"
         "with Store(Path(sys.argv[1])).stage(msgspec.json.decode(sys.argv[3], type=Trial)) as stage:\n"
         "    (stage.out / 'half').write_text('x'); os.kill(os.getpid(), 9)\n"
     )
@@ -207,7 +188,8 @@ def damage_format(found: Record) -> None:
 
 
 def damage_nesting(found: Record) -> None:
-    (found.folder / "record.json").write_text("[" * 100_000)
+    file = found.folder / "record.json"
+    file.write_text(file.read_text().replace('"Linux"', "[" * 100_000 + "]" * 100_000))
 
 
 def damage_text(found: Record) -> None:
@@ -241,13 +223,13 @@ def damage_space(found: Record) -> None:
         (damage_space, "trial.json was altered"),
         (damage_text, "trial.json cannot be read"),
         (damage_nesting, "record.json cannot be read: maximum recursion depth"),
-        (damage_name, "record.json cannot be read: '../trial.json' is no name of an output"),
+        (damage_name, "record.json cannot be read: '../trial.json' is not an output's name"),
         (damage_length, "out/x+ cannot be read: File name too long"),
         (damage_missing, "out/ping.txt is missing"),
         (damage_altered, "out/ping.txt was altered"),
         (damage_added, "out/new does not belong"),
         (damage_json, "record.json"),
-        (damage_trial, "another trial's"),
+        (damage_trial, "belongs to another trial"),
         (damage_format, "format 99 of a record is unknown"),
     ],
 )
@@ -261,7 +243,7 @@ def test_damage_is_named(tmp_path: Path, damage, message: str) -> None:  # type:
 def test_another_trials_inputs_are_not_read_as_its_own(tmp_path: Path) -> None:
     damage_trial(record(Store(tmp_path)))
     (found,) = Store(tmp_path)
-    with pytest.raises(RecordError, match=rf"^{found.folder} is damaged: trial.json is another trial's$"):
+    with pytest.raises(RecordError, match=rf"^{found.folder} is damaged: trial.json belongs to another trial$"):
         _ = found.trial
 
 
@@ -282,7 +264,7 @@ def test_damaged_record_can_be_removed_and_run_again(tmp_path: Path) -> None:
 
 
 def test_unknown_output_names_the_known_ones(tmp_path: Path) -> None:
-    with pytest.raises(RecordError, match=r"no output 'x'; there is ping\.json, ping\.txt"):
+    with pytest.raises(RecordError, match=r"no output 'x'; it has ping\.json, ping\.txt"):
         record(Store(tmp_path)).path("x")
 
 
@@ -305,7 +287,7 @@ def test_trials_that_differ_in_names_share_a_run(tmp_path: Path) -> None:
 def test_a_run_is_not_shared_with_what_differs_in_more(tmp_path: Path, changed: dict[str, object]) -> None:
     store = Store(tmp_path)
     first, other = record(store), trial(arm="witness", **changed)
-    with pytest.raises(ValueError, match="no other name"):
+    with pytest.raises(ValueError, match="differs in more than names"):
         store.share(first, other)
     assert store.get(other.address) is None
     assert not list((tmp_path / ".staging").iterdir())

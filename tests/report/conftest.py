@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 import lab
+from lab.guest.trial import Trial
 from lab.metric.tcp_info import FIELDS
 from lab.record.record import Record
 from lab.record.store import Store
-from lab.record.trial import Trial
 from lab.report.article import Article
 from lab.spec import find
 from lab.spec.case import Case
@@ -22,11 +22,8 @@ DATA = Path(__file__).parents[1] / "data"
 KERNEL = {"name": "7.2", "version": "7.2.13-1", "id": "k1", "hz": 1000, "patches": []}
 
 HEAD = """
-from lab import metric, model
-from lab.probe import Capture, TcpInfo
-from lab.spec.experiment import Arm, Demonstrated, Exactly, Experiment, Point, Reported, Sweep, Within
-from lab.units import Duration
-from lab.workload import Bulk, Iperf3, Qperf
+from lab import Arm, Bulk, Capture, Demonstrated, Duration, Exactly, Experiment, Iperf3, Point, Qperf, Reported, Sweep
+from lab import TcpInfo, Within, metric, model
 
 SHORT = Bulk(duration=Duration.of("50 ms"))
 CAPTURE = (Capture(node="sender"),)

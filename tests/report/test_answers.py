@@ -47,6 +47,7 @@ def test_the_answer_comes_first(told: Article) -> None:
 @pytest.mark.usefixtures("told")
 def test_nothing_was_found_where_nothing_was_run() -> None:
     """The answer is about trials that were made elsewhere: a store without any shows none of it."""
+    Path("empty").mkdir()
     page = lab.article("toy", "empty")._repr_html_()
     assert "<h1>A toy &amp; more" in page
     assert "Because" not in page
@@ -178,7 +179,7 @@ def test_nothing_of_nothing_is_as_claimed(here: Path, keep: Callable[..., object
 
 def test_a_page_of_bounds_alone_has_its_dots_in_view(here: Path, keep: Callable[..., object], toy: Toy) -> None:
     source = here / "experiments" / "toy" / "header.py"
-    text = source.read_text().replace("Arm, Demonstrated", "Arm, AtMost, Demonstrated").replace('"20 B"', '"40 B"')
+    text = source.read_text().replace("import Arm,", "import Arm, AtMost,").replace('"20 B"', '"40 B"')
     source.write_text(
         text.replace('Exactly(because="it has a length"), expect="not reproduced"', 'AtMost(because="so")')
     )
@@ -225,7 +226,7 @@ def test_a_claim_that_was_not_run_says_how_to(told: Article) -> None:
 def test_packets_are_a_click_away_where_results_are_folded(
     here: Path, keep: Callable[..., object], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("LAB_PAGES", str(here))  # a page of a report
+    monkeypatch.setattr("lab.report.notebooks.in_report", lambda: True)  # a page of a report
     source = here / "experiments" / "toy" / "sweep.py"
     points = "".join(f'Point({limit}, Reported(0, "enough")), ' for limit in range(5000, 5006))
     source.write_text(source.read_text().replace('Point(5000, Reported(0, "enough")),', points))
@@ -240,7 +241,7 @@ def test_packets_are_a_click_away_where_results_are_folded(
 def test_packets_of_what_explains_are_a_click_away_where_nothing_that_counts_has_any(
     here: Path, keep: Callable[..., object], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("LAB_PAGES", str(here))
+    monkeypatch.setattr("lab.report.notebooks.in_report", lambda: True)
     taken = property(lambda each: "" if each.result.counts else "capture.sender.eth0.pcap")
     monkeypatch.setattr("lab.report.tested.TestedCase.capture", taken)
     source = here / "experiments" / "toy" / "sweep.py"

@@ -8,6 +8,7 @@ import pytest
 from matplotlib.text import Annotation
 
 import lab
+from lab.errors import InputError
 from lab.metric.packets import Packets
 from lab.report import figures
 from lab.report.article import Article
@@ -20,10 +21,7 @@ from tests.model.scenarios import hop, scenario
 from tests.report.conftest import Keep
 
 SMALL_WRITES = """
-from lab import metric, model
-from lab.probe import Capture
-from lab.spec.experiment import Arm, Experiment, Reported, Within
-from lab.workload import SmallWrites
+from lab import Arm, Capture, Experiment, Reported, SmallWrites, Within, metric, model
 
 EXPERIMENT = Experiment(
     topology="symmetric-1g",
@@ -98,7 +96,8 @@ def test_a_record_that_lacks_what_a_figure_needs(toy: Toy) -> None:
 def test_acks_in_words(toy: Toy) -> None:
     header = toy()["header"]
     assert "on: 5 ACKs for 69 segments" in figures.acks_behind_hole(header, "on").text
-    assert "on: 2.5 segments per ACK" in figures.ack_rates(header, "on", start=0, end=0.1).text
+    drawn = figures.ack_rates(header, "on", start=0, end=0.1).text
+    assert 'aria-label="on: 2.5 segments per ACK from 0 to 100 ms"' in drawn, "the time is named"
     assert "on: 0 to 20" in figures.ack_delay_series(header, "on").text
     assert "100\N{NO-BREAK SPACE}µs was not run" in figures.ack_rates(header, "on", point="100 us").text
 
@@ -123,7 +122,7 @@ def test_between_two_scenarios_every_number_lies_between() -> None:
     assert between((1, "0.5 s"), (3, "1.5 s"), 0.5) == (2, "1.0 s")
     apart: tuple[tuple[object, object], ...] = (("1 ms", "1 s"), (False, True), ((1,), (1, 2)), (None, 1))
     for one, other in apart:
-        with pytest.raises(NotBetween, match="nothing lies between"):
+        with pytest.raises(NotBetween, match="there is nothing between"):
             between(one, other, 0.5)
 
 
@@ -133,6 +132,45 @@ def test_counters(toy: Toy) -> None:
     assert "0 dropped" in text
     assert "2 retransmissions" in text
     assert "0 retransmitted" in text
+
+
+def test_acks_that_are_drawn_and_acks_that_are_measured_are_told_apart(here: Path, keep: Keep) -> None:
+    """A table's figure of one time and a drawing's of another are two figures: each has its time beside it."""
+    file = here / "experiments" / "toy" / "header.py"
+    text = file.read_text().replace("metric.header_length()", "metric.segments_per_ack(0.001, 0.06)")
+    for was, now in (("model.tcp_header_length", "None"), ('"20 B"', "2"), ('"32 B"', "3")):
+        text = text.replace(was, now)
+    file.write_text(text)
+    keep("header")
+    claim = lab.load("toy/header", results="results")[0]
+    measured = claim.results[0].measured
+    assert measured
+    drawn = figures.ack_rates(claim, "on", start=0, end=0.1).text
+    said = f"1 ACK for {measured.number:.4g} measured, from 1 to 60 ms"
+    assert f'aria-label="on: 2.5 segments per ACK from 0 to 100 ms, {said}"' in drawn
+    assert f"on: {said}</text>" in drawn
+    assert "ACKs, here 1 for 2.5</text>" in drawn
+
+
+@pytest.mark.parametrize("name", ["window.jpg", "window", "window.SVG"])
+def test_a_figure_is_saved_as_its_name_ends_or_not_at_all(toy: Toy, tmp_path: Path, name: str) -> None:
+    with pytest.raises(InputError, match=r"use a name that ends in .png or .svg$"):
+        figures.goodput(toy()["header"]).save(tmp_path / name)
+    assert not (tmp_path / name).exists()
+
+
+def test_a_caption_names_every_seed(toy: Toy, keep: Keep) -> None:
+    """In the order of seeds, whichever trial ended first."""
+    toy()
+    (plain,) = lab.load("toy/rate", results="results")
+    assert "seed 1." in figures.bars(plain).text
+    file = Path("experiments/toy/rate.py")
+    file.write_text(file.read_text().replace("arms=(", "samples=3, arms=("))
+    for seed in (3, 1, 2):
+        keep("rate", seed=seed)
+    (claim,) = lab.load("toy/rate", results="results")
+    assert [record.trial.seed for record in claim.records] == [1, 2, 3]
+    assert "seeds 1-3, n = 3." in figures.bars(claim).text
 
 
 def test_the_users_settings_do_not_matter(toy: Toy) -> None:
@@ -154,7 +192,7 @@ def test_a_capture_is_reduced_to_what_its_packets_say(toy: Toy) -> None:
 
 
 def test_in_a_report_links_stay_in_its_folder(toy: Toy, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("LAB_PAGES", "report")
+    monkeypatch.setattr("lab.report.notebooks.in_report", lambda: True)
     header = toy()["header"]
     assert f'href="trials/{header.records[0].address}/index.html"' in figures.goodput(header).text
 
@@ -260,11 +298,7 @@ def test_a_notebook_shows_a_figure_whoever_wrote_it(toy: Toy, monkeypatch: pytes
 
 RATIO = '''"""The header is as long as it was."""
 
-from lab import metric, model
-from lab.probe import Capture
-from lab.spec.experiment import Arm, AtMost, Experiment, Reported
-from lab.units import Duration
-from lab.workload import Bulk
+from lab import Arm, AtMost, Bulk, Capture, Duration, Experiment, Reported, metric, model
 
 EXPERIMENT = Experiment(
     topology="delay-100ms", workload=Bulk(duration=Duration.of("50 ms")), probes=(Capture(node="sender"),),

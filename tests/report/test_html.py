@@ -42,7 +42,7 @@ def test_a_quantity_is_called_by_what_it_counts_and_not_by_how_it_is_found() -> 
     assert ">Jain index</span>" in claim.quantity(metric.jain_index(0, 1))
     assert ">connections</span>" in claim.quantity(metric.program_json("connections"))
     assert ">end bytes acked</span>" in claim.quantity(metric.program_json("end", "bytes_acked", unit="B"))
-    assert ">bytes retrans / bytes sent</span>" in claim.quantity(metric.retransmitted_share())
+    assert ">retransmitted share</span>" in claim.quantity(metric.retransmitted_share())
 
 
 def test_a_tolerance_has_no_exponent_and_is_kept_in_one_line() -> None:
@@ -72,6 +72,7 @@ def result(predicted: float, measured: float, unit: str = "s", off: bool = False
         measured=values[1],
         model_error=model_error(*values),
         model_is_off=off,
+        standing="off" if off else "holds",
         accuracy=Absolute("1 us", because="it says so"),
     )
 
@@ -80,6 +81,12 @@ def test_next_to_a_prediction_of_zero_the_difference_is_the_error() -> None:
     assert html.off_by(result(0, 1e-6)) == "−1.000 µs"
     assert html.off_by(result(1.01, 1)) == "+1.00 %"
     assert html.off_by(result(0, 0)) == "0 %"
+
+
+def test_a_predicted_interval_is_shown_from_end_to_end() -> None:
+    timed = result(131, 134.6)
+    timed.predicted = Value(131, "s", 131, 137.1)
+    assert html.foreseen(timed) == "131.0 s to 137.1 s"
 
 
 def test_what_a_bound_leaves_room_for_is_no_error() -> None:
@@ -93,7 +100,7 @@ def test_what_a_bound_leaves_room_for_is_no_error() -> None:
 def test_a_bound_that_fails_is_off_by_as_much_as_any_prediction() -> None:
     failed = result(1, 1.25, off=True)
     failed.accuracy = AtMost(because="the law is a bound")
-    assert html.off_by(failed) == "−20.00 %"
+    assert html.off_by(failed) == "−25.00 %"
     assert html.foreseen(result(1, 1.25)) == "1.000 s"
 
 

@@ -3,16 +3,12 @@
 from collections.abc import Callable
 from pathlib import Path
 
-import pytest
-
 import lab
-from lab.building import Silent
 from lab.record import packed
 from lab.record.record import Record
 from lab.report.article import Article
-from lab.usecases import packing, upkeep
-from lab.usecases.upkeep import Wanted
 from lab.verdict.judged import JudgedClaim
+from tests.packed import pack
 
 Keep = Callable[..., list[Record]]
 KERNEL = {"name": "7.2", "version": "7.2.13-1", "id": "k1", "hz": 1000, "patches": []}
@@ -97,13 +93,10 @@ def test_samples_are_seeds(here: Path, keep: Keep) -> None:
     assert {record.trial.seed for record in judged().records} == {1, 2}
 
 
-def test_a_packed_capture_that_is_damaged_makes_the_claim_invalid(
-    here: Path, keep: Keep, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_packed_capture_that_is_damaged_makes_the_claim_invalid(here: Path, keep: Keep) -> None:
     keep("header")
     whole = judged().result.verdict
-    monkeypatch.setattr(packing, "LARGE", 1)
-    assert upkeep.repack(here / "results", Wanted(), "packed", Silent()).files
+    pack(here / "results")
     assert judged().result.verdict == whole
     packed._home.cache_clear()  # where this process has them whole
     for file in here.glob("results/*/*/out/*.pcap.zst"):

@@ -15,12 +15,7 @@ from lab.report.claim import Claim
 Keep = Callable[..., list[Record]]
 
 HEAD = '''"""A figure, predicted in its own way."""
-from lab import metric, model
-from lab.prediction import definition, simulation
-from lab.probe import Capture
-from lab.spec.experiment import Arm, Experiment, Reported, Within
-from lab.units import Duration, Value
-from lab.workload import Bulk
+from lab import Arm, Bulk, Capture, Duration, Experiment, Reported, Value, Within, definition, metric, model, simulation
 '''
 DECLARED = """
 EXPERIMENT = Experiment(
@@ -126,7 +121,7 @@ def test_a_reason_stands_where_a_figure_is_missing(judged: Callable[[str], Claim
 
 
 def test_the_documented_prediction_is_one(here: Path, keep: Keep) -> None:
-    text = (Path(__file__).parents[2] / "docs" / "experiments.md").read_text()
+    text = (Path(__file__).parents[2] / "docs" / "own-metrics.md").read_text()
     (own,) = re.findall(r"```python\n((?:(?!```).)*?@law.*?)```", text, re.DOTALL)
     declared = DECLARED.replace("prediction=predict", "prediction=goodput_of_a_megabyte")
     (here / "experiments" / "toy" / "mine.py").write_text(f"{HEAD}{own}{declared}")

@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
-from lab.middlebox import TcpMss
+from lab.guest.middlebox import TcpMss
+from lab.guest.workload import Bulk, Flent, Flow, Flows, Netcat, PacedReader, Program, RequestResponse, SmallWrites
 from lab.report.settings import describe, traffic
 from lab.spec.experiment import Arm, Variant
 from lab.units import Duration, Rate, Size
-from lab.workload import Bulk, Flent, Flow, Flows, Netcat, PacedReader, Program, RequestResponse, SmallWrites
 
 
 @pytest.mark.parametrize(

@@ -14,9 +14,9 @@ import nbformat
 import pytest
 
 from lab.errors import InputError, LabError
-from lab.report import notebooks, site
+from lab.ext.pagecheck import inspection
+from lab.report import notebooks, page, site
 from lab.spec import find
-from lab.usecases import inspection
 
 PROJECT = Path(__file__).parents[2] / "notebooks"
 CELLS = (
@@ -74,20 +74,63 @@ def test_site(only_here: Path) -> None:
         assert f'<a href="#{name}">{name}</a>' in page, "the page's contents"
         assert f'href="toy.html#{name}"' in index
     assert "lab run toy/unrun" in page
-    assert '<a href="#toy">A &lt;toy&gt;</a>' in index, "a section is called as its page is elsewhere"
-    assert "5 predictions tested (law 3, simulation 2)" in index
+    assert "5 predictions tested (law 3, simulation 2; 2 of them copy the kernel's own rules)" in index
     assert ", 1 of them further off than their experiment allows" in index
     assert 'href="toy.html#rate">toy/rate</a>' in index, "whose tool says something else than 10 Gbit/s carry"
     assert 'href="index.html">All articles</a>' in page
-    written = [pages.articles[0], *sorted(out.glob("trials/*/index.html"))]  # the index names all articles
-    assert len(written) == 1 + len(list((only_here / "results").glob("??/*")))
+    written = [pages.index, pages.articles[0], *sorted(out.glob("trials/*/index.html"))]
+    assert len(written) == 2 + len(list((only_here / "results").glob("??/*")))
     assert list(inspection.links(out, written)) == []
     assert (out / "experiments" / "toy" / "header.py.txt").read_text() == Path("experiments/toy/header.py").read_text()
     for claim in find.find():
-        assert f"lab run {claim.id}" in index
+        assert (f"lab run {claim.id}" in index) == (claim.id.startswith("toy/")), "of others there is no record"
     first = page
     site.build(only_here / "results", out, said.append)
     assert pages.articles[0].read_text() == first
+
+
+@pytest.mark.usefixtures("toy")
+def test_an_own_article_without_a_notebook_has_a_page(only_here: Path, keep: Callable[..., object]) -> None:
+    """A page of a default notebook, which is in the report, to start from; and no page of what has no record here."""
+    own = only_here / "experiments" / "mine"
+    own.mkdir()
+    for file in ("article.yaml", "header.py", "sweep.py"):
+        shutil.copy(only_here / "experiments" / "toy" / file, own)
+    keep("mine/header")
+    said: list[str] = []
+    out = only_here / "report"
+    pages = site.build(only_here / "results", out, said.append)
+    assert [page.name for page in pages.articles] == ["mine.html", "toy.html"]
+    assert "mine has no notebook: its page is made of a default one, " in said[0]
+    page, index = pages.articles[0].read_text(), pages.index.read_text()
+    assert re.search('<h2[^>]* id="header"', page)
+    assert re.search('<figure[^>]* id="mine.header.bars"', page)
+    assert "lab run mine/sweep" in page, "which was not run"
+    assert 'href="mine.html#header"' in index
+    assert '<a href="#toy">A &lt;toy&gt;</a>' in index, "a section is called as its page is elsewhere"
+    assert [name for name in ("ack-rate", "tcp-bottleneck") if name in index] == []
+    assert list(inspection.links(out, [pages.index, *pages.articles])) == []
+    made = (out / "notebooks" / "mine.ipynb").read_text()
+    (only_here / "notebooks" / "mine.ipynb").write_text(made)
+    assert site.build(only_here / "results", out, said.append).articles == pages.articles
+    assert pages.articles[0].read_text() == page, "the notebook makes the same page"
+
+
+@pytest.mark.usefixtures("toy")
+def test_a_report_of_named_articles_has_their_pages(only_here: Path) -> None:
+    pages = site.build(only_here / "results", only_here / "report", lambda _: None, ["toy"])
+    assert [page.name for page in pages.articles] == ["toy.html"]
+    with pytest.raises(InputError, match=r"^no article is called 'nope' here: use one of toy$"):
+        site.build(only_here / "results", only_here / "report", lambda _: None, ["nope"])
+
+
+def test_a_report_of_nothing_is_refused(only_here: Path) -> None:
+    shutil.rmtree(only_here / "experiments")
+    with pytest.raises(
+        InputError, match=r"results has no records, and there is no article here: `lab run` makes records$"
+    ):
+        site.build(only_here / "results", only_here / "report", lambda _: None)
+    assert not (only_here / "report").exists()
 
 
 @pytest.mark.usefixtures("toy")
@@ -107,15 +150,25 @@ def test_of_packs_a_report_shows_those_that_were_run(
     pages = site.build(only_here / "results", only_here / "report", lambda _: None)
     assert [page.name for page in pages.articles] == ["toy.html", "a-run.html"], "the articles' pages come first"
     index = pages.index.read_text()
-    assert index.index("claims of 1 other sources") > index.index('href="toy.html#header"')
+    assert index.index(" of 1 other source:") > index.index('href="toy.html#header"')
     assert 'href="a-run.html#header"' in index
     assert "b-unrun" not in index
+
+
+@pytest.mark.parametrize("name", ["index", "toy"])
+def test_a_page_that_is_no_reports_is_not_replaced(only_here: Path, name: str) -> None:
+    notebook(only_here / "notebooks" / "toy.ipynb", "1")
+    (only_here / "www").mkdir()
+    (only_here / "www" / f"{name}.html").write_text("my own site")
+    with pytest.raises(InputError, match=f"{name}.html is not a page of a report"):
+        site.build(only_here / "results", only_here / "www", lambda _: None)
+    assert [path.read_text() for path in (only_here / "www").iterdir()] == ["my own site"]
 
 
 def test_a_failing_cell_leaves_the_pages_alone(only_here: Path) -> None:
     out = only_here / "report"
     out.mkdir()
-    (out / "index.html").write_text("old")
+    (out / "index.html").write_text(page.SOURCE)
     path = only_here / "notebooks" / "toy.ipynb"
     notebook(path, "x = 0", "def f():\n    return 1 / x\nf()", "x")
     kept = json.loads(path.read_text())
@@ -125,7 +178,7 @@ def test_a_failing_cell_leaves_the_pages_alone(only_here: Path) -> None:
     with pytest.raises(LabError) as failed:
         site.build(only_here / "results", out, lambda _: None)
     assert str(failed.value) == "toy.ipynb, cell 2 `def f():`: ZeroDivisionError: division by zero"
-    assert [path.read_text() for path in out.iterdir()] == ["old"]
+    assert [path.read_text() for path in out.iterdir()] == [page.SOURCE]
     assert not list(only_here.glob(".report-*"))
 
 
@@ -136,7 +189,7 @@ def test_a_cell_that_computes_for_ever_ends(only_here: Path, monkeypatch: pytest
         "x = 1",
         "try:\n    while x:\n        x += 1\nexcept Exception:\n    pass",
     )
-    with pytest.raises(LabError, match="cell 2 `try:`: ComputesTooLong: it has computed for more than 2 s"):
+    with pytest.raises(LabError, match="cell 2 `try:`: ComputesTooLong: the cell computed for more than 2 s"):
         site.build(only_here / "results", only_here / "report", lambda _: None)
 
 

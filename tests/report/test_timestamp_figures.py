@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 import lab
+from lab.guest.trial import Trial
 from lab.record.store import Store
-from lab.record.trial import Trial
 from lab.report import figures
 from lab.report.claim import Claim
 from lab.report.drawing import Picture
@@ -24,10 +24,7 @@ FILES = {
 COUNTERS = "TcpExt: Other TCPDSACKUndo\nTcpExt: 0 {}\n"
 EXPERIMENT = '''"""A lossy path still gives round trips."""
 
-from lab import metric, model
-from lab.probe import Capture
-from lab.spec.experiment import Arm, Exactly, Experiment, Reported
-from lab.workload import Flent
+from lab import Arm, Capture, Exactly, Experiment, Flent, Reported, metric, model
 
 EXPERIMENT = Experiment(
     topology="lossy", workload=Flent(), metric=metric.rtt_samples(), prediction=model.rtt_for_new_data,

@@ -11,7 +11,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lab.building import Silent
 from lab.metric import Capture
 from lab.metric.pcap import GLOBAL, beginning
 from lab.record.record import Record
@@ -19,8 +18,7 @@ from lab.record.store import Store
 from lab.report import trials
 from lab.report.commands import commands
 from lab.units import to_plain
-from lab.usecases import packing, upkeep
-from lab.usecases.upkeep import Wanted
+from tests.packed import pack
 from tests.report.conftest import DATA
 
 Keep = Callable[..., list[Record]]
@@ -133,9 +131,8 @@ def test_a_queue_stands_before_its_wire(keep: Keep) -> None:
     assert "qdisc add dev q0b parent 1:1 bfifo limit 62500\n" in commands(network, wires)
 
 
-def test_a_packed_trial_has_the_same_page(written: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(packing, "LARGE", 1)
-    assert upkeep.repack(tmp_path / "results", Wanted(), "packed", Silent()).files
+def test_a_packed_trial_has_the_same_page(written: Path, tmp_path: Path) -> None:
+    pack(tmp_path / "results")
     trials.write([Record(tmp_path / "results" / written.name[:2] / written.name)], tmp_path / "again")
     again = tmp_path / "again" / "trials" / written.name
     assert contents(again) == contents(written)

@@ -19,15 +19,14 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+import lab
+from lab.base import cache
+
 LAB = str(Path(sys.executable).with_name("lab"))
 WORK = Path("/tmp/killing")
 CLAIM = '''"""A claim of the tests."""
 
-from lab import metric
-from lab.probe import Capture
-from lab.spec.experiment import Arm, Experiment, Reported, Within
-from lab.units import Duration
-from lab.workload import Bulk
+from lab import Arm, Bulk, Capture, Duration, Experiment, Reported, Within, metric
 
 EXPERIMENT = Experiment(
     topology="two.yaml",
@@ -95,13 +94,25 @@ def victims(runner: int, kind: str) -> Iterator[int]:
             yield pid
 
 
+def hide(folder: Path) -> None:
+    """Put an empty folder over this one, with only what the lab runs from, for a checkout may lie there."""
+    needed = {Path(sys.prefix), Path(sys.base_prefix), Path(lab.__file__).parents[1], cache.folder("kernels").parent}
+    handles = {path: os.open(path, os.O_PATH) for path in needed if path.is_relative_to(folder) and path.is_dir()}
+    subprocess.run(["mount", "-t", "tmpfs", "tmpfs", str(folder)], check=True)
+    for path, handle in handles.items():  # by their handles: their paths lead nowhere now
+        path.mkdir(parents=True, exist_ok=True)
+        bind = ["mount", "--no-canonicalize", "--rbind", f"/proc/self/fd/{handle}", str(path)]
+        subprocess.run(bind, pass_fds=[handle], check=True)
+        os.close(handle)
+
+
 def run(place: str, seed: int) -> subprocess.Popen[str]:
     argv = [LAB, "run", "claim.py", "--on", place, "--seed", str(seed), "--results", "results"]
     return subprocess.Popen(argv, cwd=WORK, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
 
 
 def kill_one(place: str, seed: int, chance: random.Random, longest: float) -> dict[str, object] | None:
-    """One run, killed; what is left of it after `lab clean`. None when it had ended before its moment came."""
+    """One run, killed; what is left of it after `lab store clean`. None when it had ended before its moment came."""
     before = seen()
     kind, after = chance.choice(["runner", "runner", "supervisor", "guest"]), chance.uniform(0, longest)
     runner = run(place, seed)
@@ -131,7 +142,7 @@ def kill_one(place: str, seed: int, chance: random.Random, longest: float) -> di
 
 def main(place: str, times: int, seed: int) -> None:
     for folder in ("/run", "/tmp", "/dev/shm"):
-        subprocess.run(["mount", "-t", "tmpfs", "tmpfs", folder], check=True)
+        hide(Path(folder))
     WORK.mkdir()
     arms = ("one",) if place == "host" else ("one", "two")  # the running kernel takes one at a time
     (WORK / "claim.py").write_text(CLAIM.format(arms=arms))

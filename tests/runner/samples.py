@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from lab.middlebox import DropSegment, Firewall, Masquerade, MssProgram, MssQueue, NftMaxseg, TcpMss
-from lab.probe import Capture, CpuTime, ExpertInfo, Netstat, QueueState, TcpInfo
-from lab.units import Duration, Rate, Size
-from lab.workload import (
+from lab.guest.middlebox import DropSegment, Firewall, Masquerade, MssProgram, MssQueue, NftMaxseg, TcpMss
+from lab.guest.probe import Capture, CpuTime, ExpertInfo, Netstat, QueueState, TcpInfo
+from lab.guest.workload import (
     Arrivals,
     Bulk,
     Flent,
@@ -24,6 +23,7 @@ from lab.workload import (
     RequestResponse,
     SmallWrites,
 )
+from lab.units import Duration, Rate, Size
 
 __all__ = ["SAMPLES"]
 

@@ -1,4 +1,4 @@
-"""Killed at any moment, a run leaves nothing that `lab clean` does not remove, and what is not its own is untouched."""
+"""A run that is killed at any moment leaves only what `lab store clean` removes, and changes nothing else."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from typing import Any
 
 import pytest
 
-from lab.kernel import Budget, UmlKernel, boot
+from lab.machine.kernel import Budget, UmlKernel, boot
 from tests.runner import killing
 
-pytestmark = [pytest.mark.guest, pytest.mark.needs("ip", "tc")]
+pytestmark = [pytest.mark.guest, pytest.mark.alone, pytest.mark.needs("ip", "tc")]
 
 ALONE = ["unshare", "--net", "--mount", "--pid", "--fork", "--mount-proc", "--propagation", "private"]
 SIDE_BY_SIDE = """

@@ -15,13 +15,13 @@ from typing import get_args
 import pytest
 
 import lab
-from lab.kernel import UmlKernel, guest
-from lab.middlebox import Middlebox
-from lab.probe import Probe
+from lab.app import userlands
+from lab.guest.middlebox import Middlebox
+from lab.guest.probe import Probe
+from lab.guest.workload import Packetdrill, Workload
+from lab.machine.kernel import UmlKernel, guest
 from lab.record.record import Record
 from lab.record.store import Store
-from lab.usecases import userlands
-from lab.workload import Packetdrill, Workload
 from tests.kinds import Perform
 from tests.runner.samples import SAMPLES
 
@@ -33,12 +33,9 @@ ROOT = Path(lab.__file__).parent.parent
 
 EXPERIMENT = '''"""A lossy path carries less than its rate."""
 
-from lab import metric
-from lab.probe import Capture
-from lab.spec.experiment import Arm, Experiment, Reported, Within
-from lab.usecases import userlands
-from lab.units import Duration
-from lab.workload import Bulk
+from lab import Arm, Capture, Experiment, Reported, Within, metric
+from lab.app import userlands
+from lab import Bulk, Duration
 
 EXPERIMENT = Experiment(
     topology="lossy",
@@ -46,7 +43,7 @@ EXPERIMENT = Experiment(
     probes=(Capture(),),
     metric=metric.bulk_goodput(),
     few_samples="only the bytes matter here",
-    arms=(Arm("only", Reported("50 Mbit/s", "it says so")),),
+    arms=(Arm("only", Reported("10 Mbit/s", "it says so")),),
     tolerance=Within(0.99, because="only the bytes matter here"),
 )
 '''
@@ -57,7 +54,7 @@ def content(record: Record) -> bytes:
     return (record.folder / "record.json").read_bytes()
 
 
-ELSEWHERE = {Packetdrill}  # tests/packetdrill/test_guest.py: it needs a source that the lab does not have
+ELSEWHERE = {Packetdrill}  # tests/ext/suites/packetdrill/test_guest.py: it needs a source that the lab does not have
 
 
 def test_every_kind_has_a_sample() -> None:

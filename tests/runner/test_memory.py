@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from lab.guest.network import Network
 from lab.runner.memory import MEMORY, memory_of
 from lab.spec import topology
-from lab.spec.network import Network
 from lab.units import Size
 
 

@@ -14,7 +14,7 @@ import pytest
 
 import lab
 import lab.runner.guest
-from lab.kernel import Guest, UmlKernel
+from lab.machine.kernel import Guest, UmlKernel
 from lab.model.transfer import _played
 from lab.report.claim import Claim
 
@@ -32,10 +32,7 @@ links:
 """
 EXPERIMENT = '''"""A path of 100 Mbit/s carries 88.7 Mbit/s in its first second."""
 
-from lab import metric, model
-from lab.spec.experiment import Arm, Experiment, Reported, Within
-from lab.units import Duration
-from lab.workload import Bulk
+from lab import Arm, Bulk, Duration, Experiment, Reported, Within, metric, model
 
 EXPERIMENT = Experiment(
     topology="path.yaml",
@@ -52,10 +49,10 @@ PERFORM = """
 import subprocess, sys
 from pathlib import Path
 from msgspec.structs import replace
-from lab.fabric import device, offload, qdisc
-from lab.fabric.fabric import Fabric
-from lab.runner import perform
-from lab.spec.network import Offloads
+from lab.guest.fabric import device, offload, qdisc
+from lab.guest.fabric.fabric import Fabric
+from lab.guest import perform
+from lab.guest.network import Offloads
 from lab.units import Duration
 
 netem, write, add_qdisc, differences = qdisc.netem, offload.write, device.add_qdisc, Fabric.differences

@@ -12,12 +12,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lab.errors import LabError
+from lab.guest.clock import Clock
+from lab.guest.trial import Trial
 from lab.record.record import Record
 from lab.record.store import Store
-from lab.record.trial import Trial
 from lab.runner import schedule
 from lab.runner.schedule import Runner, _interleaved
-from lab.spec.clock import Clock
+from tests import trials
 from tests.conftest import Quiet
 
 
@@ -44,14 +45,13 @@ def test_the_order_is_one_of_chance() -> None:
 # -- what the runner does with it; nothing is booted
 
 KERNEL: Any = SimpleNamespace(id="k")
+KERNEL_SAYS = {"name": "7.2", "version": "7.2.13-1", "id": "k", "hz": 1000, "patches": []}
 Run = Callable[..., dict[str, Record]]
 
 
 def trial(arm: str, repeat: int, clock: Clock = "real") -> Trial:
     """A trial of nothing."""
-    plain: dict[str, Any] = {"network": {}, "workload": {}, "probes": [], "middleboxes": [], "tools": {}}
-    plain |= {"claim": "a/b", "point": "", "source_sha256": "", "kernel": {"id": "k"}, "on": "uml"}
-    return Trial(**plain, arm=arm, clock=clock, seed=1, repeat=repeat)
+    return trials.trial(claim="a/b", arm=arm, kernel=KERNEL_SAYS, clock=clock, repeat=repeat)
 
 
 TRIALS = [trial(arm, repeat) for arm in "abcd" for repeat in range(3)]

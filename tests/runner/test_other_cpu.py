@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from lab.kernel import UmlKernel
-from lab.record.trial import canonical
+from lab.guest.trial import canonical
+from lab.guest.workload.program import COMPILED
+from lab.machine.kernel import UmlKernel
 from lab.runner import programs
 from lab.runner.code import sealed
 from lab.runner.memory import MEMORY
-from lab.workload.program import COMPILED
 from tests import emulated
 from tests.emulated import Boot
 from tests.kinds import Perform
@@ -37,7 +37,7 @@ def test_every_kind_of_trial_leaves_the_same_bytes(kernel: UmlKernel, perform: P
         (folder / "trial.json").write_bytes(canonical(record.trial))
         programs.place(record.trial.workload, record.trial.tools, folder / COMPILED)
         root = sealed(record.trial.userland)
-        boots.append(Boot(folder, (root.python, "-m", "lab.runner.perform", "."), record.trial.seed, MEMORY))
+        boots.append(Boot(folder, (root.python, "-m", "lab.guest.perform", "."), record.trial.seed, MEMORY))
     part = emulated.unpacked(root, tmp_path / "root")
     emulated.boot_there(machine, kernel, part, boots, tmp_path / "machine")
 

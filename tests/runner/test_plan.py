@@ -8,15 +8,15 @@ from typing import Any
 import pytest
 
 from lab.errors import InputError, MachineError
-from lab.kernel import Start
-from lab.kernel.root import Root
+from lab.guest.clock import Clock, Place
+from lab.machine.kernel import Start
+from lab.machine.kernel.root import Root
+from lab.machine.userland.lock import locked
 from lab.runner.plan import Settings, plan
-from lab.spec.clock import Clock, Place
 from lab.spec.find import find
 from lab.spec.variant import ResolvedVariant
 from lab.units import Size
-from lab.userland.lock import locked
-from tests.usecases.test_campaign import Whole
+from tests.ext.cluster.test_campaign_parts import Whole
 
 
 class Counted:
@@ -39,6 +39,7 @@ class Counted:
         raise AssertionError(f"nothing is run here: {folder} {seed} {clock} {memory}")
 
 
+@pytest.mark.needs("tcpdump")
 def test_what_asks_for_real_time_runs_by_the_clock_that_there_is() -> None:
     trials = [trial for each in plan(find(["ack-rate/offload-cost"]), Settings(Counted())) for trial in each.trials]
     assert trials
@@ -46,7 +47,7 @@ def test_what_asks_for_real_time_runs_by_the_clock_that_there_is() -> None:
 
 
 def test_a_clock_that_a_kernel_has_not_is_refused() -> None:
-    with pytest.raises(InputError, match="--on vm has the virtual clock alone"):
+    with pytest.raises(InputError, match="--on vm has only the virtual clock"):
         Settings(Counted(), "real")
 
 
@@ -68,9 +69,7 @@ links:
 """
 CLAIM = '''\
 """A ping takes a millisecond."""
-from lab import metric
-from lab.spec.experiment import Arm, Experiment, Reported, Within
-from lab.workload import Ping
+from lab import Arm, Experiment, Ping, Reported, Within, metric
 
 EXPERIMENT = Experiment(
     topology="queued.yaml",
@@ -90,7 +89,7 @@ EXPERIMENT = Experiment(
     [
         ("forward: {queue: dualpi2}", "queued.yaml", 7),
         ("queue: {kind: dualpi2}", "queued.yaml", 7),
-        ("forward: {queue: fq_codel}", "claim.py", 12),
+        ("forward: {queue: fq_codel}", "claim.py", 10),
     ],
 )
 def test_a_queue_that_the_kernel_lacks_is_named_with_its_line(tmp_path: Path, where: str, file: str, line: int) -> None:

@@ -13,15 +13,15 @@ from pathlib import Path
 import pytest
 
 from bench.hog import disturbing
-from lab.outputs import FIDELITY
+from lab.guest.outputs import FIDELITY
+from lab.guest.workload import Bulk, Ping
 from lab.units import Duration
 from lab.verdict.fidelity import faults
 from lab.verdict.promise import PROMISE
-from lab.workload import Bulk, Ping
-from tests.fabric.cases import CASES, held_by
+from tests.guest.fabric.cases import CASES, held_by
 from tests.kinds import Perform
 
-pytestmark = pytest.mark.guest
+pytestmark = [pytest.mark.guest, pytest.mark.alone]
 
 SPIN = ["sh", "-c", "while :; do :; done"]
 

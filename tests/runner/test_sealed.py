@@ -13,17 +13,18 @@ from pathlib import Path
 import pytest
 
 import lab
+from lab.app import userlands
 from lab.errors import InputError
-from lab.kernel import UmlKernel, boot
-from lab.kernel.root import Root
-from lab.record.trial import HOST
+from lab.guest.trial import HOST
+from lab.guest.workload import Iperf3, Ping
+from lab.machine.kernel import UmlKernel, boot
+from lab.machine.kernel.root import Root
+from lab.machine.userland.cache import Userland, UserlandMissing, find
 from lab.runner import code, tools
-from lab.runner.code import DECIDES, sealed, sources
+from lab.runner.code import sealed, sources
 from lab.runner.tools import ToolMissing
+from lab.spec.shipped import PACKAGE
 from lab.units import Duration
-from lab.usecases import userlands
-from lab.userland.cache import Userland, UserlandMissing, find
-from lab.workload import Iperf3, Ping
 from tests.kinds import Perform
 
 LOOK = """\
@@ -97,7 +98,7 @@ def test_every_program_of_the_recipe_starts(kernel: UmlKernel, tmp_path: Path, r
 def test_the_places_of_lab_cache_and_trial_do_not_matter(
     kernel: UmlKernel, tmp_path: Path, root: Root, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    look = [root.python, "-c", LOOK.replace("import json", "import lab.runner.perform, json")]
+    look = [root.python, "-c", LOOK.replace("import json", "import lab.guest.perform, json")]
     first = said(kernel, tmp_path / "one", root, *look)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "elsewhere"))
     other = Root(tmp_path / "tree", root.init, root.python, root.search, tmp_path / "code")
@@ -110,16 +111,16 @@ def test_the_places_of_lab_cache_and_trial_do_not_matter(
 
 @pytest.mark.guest
 def test_no_python_is_compiled_in_a_guest(kernel: UmlKernel, tmp_path: Path, root: Root) -> None:
-    script = "import lab.runner.perform, lab.runner.interactive, lab.fabric.mininet, json, ctypes, asyncio, flent"
+    script = "import lab.guest.perform, lab.guest.interactive, lab.guest.fabric.mininet, json, ctypes, asyncio, flent"
     text = said(kernel, tmp_path / "guest", root, root.python, "-v", "-c", script)
     assert re.findall(r"code object from '/.*\.py'", text) == []
-    assert "code object from '/usr/lib/replab/lab/fabric/__pycache__/mininet.cpython-313.pyc'" in text
+    assert "code object from '/usr/lib/replab/lab/guest/fabric/__pycache__/mininet.cpython-313.pyc'" in text
 
 
 @pytest.mark.guest
 def test_what_starts_a_trial_comes_from_one_file(kernel: UmlKernel, tmp_path: Path, root: Root) -> None:
-    text = said(kernel, tmp_path / "guest", root, root.python, "-v", "-c", "import lab.runner.perform")
-    assert "import 'lab.spec.network' # <sitecustomize.Packed object" in text
+    text = said(kernel, tmp_path / "guest", root, root.python, "-v", "-c", "import lab.guest.perform")
+    assert "import 'lab.guest.network' # <sitecustomize.Packed object" in text
     paths = re.findall(r"import '([\w.]+)' # <_frozen_importlib_external.SourceFileLoader", text)
     assert not {name for name in paths if name.startswith(("lab", "msgspec"))}
 
@@ -158,7 +159,7 @@ def test_all_tools_of_workloads_probes_and_middleboxes_are_in_it(userland: Userl
 
 
 def test_an_unknown_choice_is_refused() -> None:
-    with pytest.raises(InputError, match="--userland mine: it is sealed or host"):
+    with pytest.raises(InputError, match="--userland mine is unknown; use sealed or host"):
         userlands.chosen("mine", "uml")
 
 
@@ -177,7 +178,8 @@ def test_one_that_is_not_here_is_named(tmp_path: Path, monkeypatch: pytest.Monke
 
 @pytest.mark.needs("mn")  # whose package one of these modules imports
 def test_guests_have_all_code_that_they_import() -> None:
-    modules = "lab.runner.perform, lab.runner.interactive, lab.runner.monitor, lab.fabric.mininet, lab.fabric.selftest"
+    within = ("perform", "interactive", "monitor", "fabric.mininet", "fabric.selftest")
+    modules = ", ".join(f"lab.guest.{module}" for module in within)
     program = f"import sys, {modules}; print(*(m.__file__ for n, m in sys.modules.items() if n[:3] == 'lab'))"
     above = Path(lab.__file__).parents[1]
     environment = {**os.environ, "PYTHONPATH": str(above)}
@@ -186,10 +188,10 @@ def test_guests_have_all_code_that_they_import() -> None:
 
 
 def test_what_decides_packets_is_code_that_guests_have() -> None:
-    assert set(sources(code.HERE, DECIDES)) < set(code._needed())
+    assert set(sources(PACKAGE)) < set(code._needed())
 
 
 def test_the_copy_of_the_code_is_the_code(root: Root) -> None:
     assert root.code is not None
     for file in code._needed():
-        assert (root.code / "lab" / file.relative_to(code.HERE)).read_bytes() == file.read_bytes()
+        assert (root.code / "lab" / file.relative_to(PACKAGE)).read_bytes() == file.read_bytes()

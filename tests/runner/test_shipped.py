@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import lab
-from lab.kernel import UmlKernel
+from lab.machine.kernel import UmlKernel
 
 pytestmark = pytest.mark.guest
 

@@ -15,23 +15,24 @@ from typing import Any
 
 import pytest
 
-from lab import model, outputs
-from lab.building import Silent
-from lab.comparison.identity import first_byte_difference
-from lab.kernel import Budget, boot
-from lab.kernel.vm import qemu, stock
+from lab import model
+from lab.base.building import Silent
+from lab.comparison.identity import first_difference
+from lab.guest import outputs
+from lab.guest.network import Network
+from lab.guest.probe import Capture
+from lab.guest.saturation import SATURATED
+from lab.guest.trial import Trial, canonical
+from lab.guest.workload import Bulk, Ping
+from lab.machine.kernel import Budget, boot
+from lab.machine.kernel.vm import qemu, stock
 from lab.metric import bulk_goodput, window_plateau
 from lab.model.mss import mss
-from lab.probe import Capture
 from lab.record.record import Record
-from lab.record.trial import Trial, canonical
-from lab.runner.saturation import SATURATED
 from lab.spec import find
 from lab.spec.changes import Changes
-from lab.spec.network import Network
 from lab.units import Duration, Size, from_plain, to_plain
 from lab.verdict import fidelity
-from lab.workload import Bulk, Ping
 from tests.kinds import Perform
 
 pytestmark = [
@@ -107,7 +108,7 @@ def test_a_transfer_is_the_networks_and_the_same_to_the_byte(
     assert shipped.release in first.environment["kernel"]
     assert first.environment["cpu_busy"] < SATURATED
     assert bulk_goodput()(first).number == pytest.approx(50e6 * 1448 / 1538, rel=0.002)
-    assert first_byte_difference(first, second) is None
+    assert first_difference(first, second) == ""
 
 
 def test_a_flow_faster_than_the_cpu_does_not_count(
@@ -150,10 +151,10 @@ def test_the_window_is_that_of_its_configuration(perform: Perform, shipped: stoc
 ON_HOST = """
 import sys
 from pathlib import Path
-from lab.kernel import Budget, boot
-from lab.kernel.host import running
+from lab.machine.kernel import Budget, boot
+from lab.machine.kernel.host import running
 
-command = [sys.executable, "-m", "lab.runner.perform", "."]
+command = [sys.executable, "-m", "lab.guest.perform", "."]
 ended = boot(running.find(), Path("trial"), command, clock="real", budget=Budget(wall=60.0))
 sys.exit(ended.status)
 """

@@ -17,8 +17,8 @@ PROCESSES = 40
 PROGRAM = """
 import json, os, sys, threading
 import lab.runner.guest
-from lab.record.trial import Trial
-from lab.spec.network import Network
+from lab.guest.trial import Trial
+from lab.guest.network import Network
 from lab.units import from_plain
 
 kind, plain, processes = locals()[sys.argv[1]], json.loads(sys.argv[2]), int(sys.argv[3])

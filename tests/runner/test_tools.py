@@ -19,12 +19,18 @@ def test_an_ordinary_users_path_has_all_that_a_guest_has(monkeypatch: pytest.Mon
 
 
 def test_what_is_nowhere_is_missing() -> None:
-    with pytest.raises(tools.ToolMissing, match="'no-such-tool'"):
+    with pytest.raises(tools.ToolMissing, match="'no-such-tool' missing on this machine: `make setup-host` installs"):
         tools.versions(["no-such-tool"])
 
 
+def test_flent_comes_with_the_labs_own_packages(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tools, "find_spec", lambda _: None)
+    with pytest.raises(tools.ToolMissing, match="'flent' missing on this machine: `make setup` installs"):
+        tools.versions(["flent"])
+
+
 def test_an_address_covers_all_that_a_guest_imports(tmp_path: Path) -> None:
-    program = "import sys, lab.runner.perform; print(*(m.__file__ for n, m in sys.modules.items() if n[:4] == 'lab.'))"
+    program = "import sys, lab.guest.perform; print(*(m.__file__ for n, m in sys.modules.items() if n[:4] == 'lab.'))"
     root = Path(lab.__file__).parent
     done = subprocess.run([sys.executable, "-c", program], cwd=root.parent, capture_output=True, text=True, check=True)
     imported = [Path(file).relative_to(root) for file in done.stdout.split()]
@@ -40,13 +46,13 @@ def test_an_address_covers_all_that_a_guest_imports(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("file", "old", "new", "is_same"),
     [
-        ("workload/bulk.py", "import fcntl\n", "import fcntl  # light\n\n", True),
-        ("workload/bulk.py", "class Bulk(", "class Bulk(\n    ", True),
-        ("runner/perform.py", '"""Perform the trial in `folder`;', '"""Perform it;', True),
+        ("guest/workload/bulk.py", "import fcntl\n", "import fcntl  # light\n\n", True),
+        ("guest/workload/bulk.py", "class Bulk(", "class Bulk(\n    ", True),
+        ("guest/perform.py", '"""Run the trial in `folder`;', '"""Perform it;', True),
         ("units.py", '"""', '"""Of units. ', True),
-        ("runner/perform.py", "LATE_NS = 200_000", "LATE_NS = 200000", True),
-        ("runner/perform.py", "LATE_NS = 200_000", "LATE_NS = 300_000", False),
-        ("fabric/device.py", "import ", "import this\nimport ", False),
+        ("guest/perform.py", "LATE_NS = 200_000", "LATE_NS = 200000", True),
+        ("guest/perform.py", "LATE_NS = 200_000", "LATE_NS = 300_000", False),
+        ("guest/fabric/device.py", "import ", "import this\nimport ", False),
         ("metric/capture.py", "import ", "import this\nimport ", True),  # no guest runs it
     ],
 )

@@ -15,12 +15,12 @@ from typing import Any
 
 import pytest
 
-from lab import building as builds
+from lab.base import building as builds
 from lab.errors import MachineError
-from lab.kernel import BuildFailed, KernelMissing
-from lab.kernel.uml import builder
+from lab.machine.kernel import BuildFailed, KernelMissing
+from lab.machine.kernel.uml import builder
 from lab.runner import variants
-from lab.runner.progress import Lines
+from lab.runner.progress import ProgressLines
 from lab.runner.variants import Variants
 from lab.spec.loaded import LoadedExperiment
 from lab.spec.variant import ResolvedVariant
@@ -145,7 +145,7 @@ def test_it_is_shown_beside_the_trials_and_alone_after_them(
     experiments = [experiment("a", "mss"), experiment("b", "x")]
     with coming(machine, experiments) as found:
         parts = found.parts(experiments)
-        display = Lines(1, sys.stderr)
+        display = ProgressLines(1, sys.stderr)
         with found.shown(display):
             said = ""
             while "50 %" not in said:
@@ -162,9 +162,9 @@ SCRIPT = """
 import os, sys, time
 from pathlib import Path
 from types import SimpleNamespace
-from lab.building import terminable
-from lab.kernel import KernelMissing
-from lab.kernel.uml import builder
+from lab.base.building import terminable
+from lab.machine.kernel import KernelMissing
+from lab.machine.kernel.uml import builder
 from lab.spec.variant import ResolvedVariant
 from lab.runner import variants
 def build(*_, **__):

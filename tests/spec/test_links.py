@@ -10,10 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lab.spec import queue, trace
+from lab.guest import trace
+from lab.guest.network import ISOLATION, Change, Network, Queue
+from lab.spec import queue
 from lab.spec.changes import Changes
 from lab.spec.errors import SpecError
-from lab.spec.network import ISOLATION, Change, Network, Queue
 from lab.spec.topology import Topology, load
 from lab.units import Duration, Rate, from_plain, to_plain
 
@@ -65,7 +66,7 @@ def test_a_rate_that_changes_has_a_queue(topology: Parse) -> None:
         Change(Duration.of("1 s"), Rate.of("20 Mbit/s")),
         Change(Duration.of("2 s"), down=Duration.of("5 ms")),
     )
-    assert forward.queue == Queue("pfifo", (("limit", forward.limit),))
+    assert forward.queue == Queue("pfifo", (("limit", 163),)), "100 ms at 20 Mbit/s"
     assert topology(LINK.format("changes: [{at: 1 s, delay: 2 ms}]")).network.links[0].forward.queue is None
 
 
@@ -73,7 +74,7 @@ def test_a_rate_that_changes_has_a_queue(topology: Parse) -> None:
     ("line", "message"),
     [
         ("queue: fq_cobel", "links.path.queue: unknown queue 'fq_cobel', did you mean 'fq_codel'?"),
-        ("queue: {limit: 3}", f"links.path.queue: a queue has a kind: {', '.join(queue.KINDS)}"),
+        ("queue: {limit: 3}", f"links.path.queue: a queue needs a kind: {', '.join(queue.KINDS)}"),
         ("queue: pfifo", "links.path.queue: pfifo needs its limit"),
         (
             "queue: {kind: codel, tarjet: 5 ms}",
@@ -81,11 +82,11 @@ def test_a_rate_that_changes_has_a_queue(topology: Parse) -> None:
         ),
         (
             "queue: {kind: codel, target: 5}",
-            "links.path.queue.target: duration '5' lacks a unit: use one of min, s, ms, us, ns",
+            "links.path.queue.target: duration '5' lacks a unit: use one of h, min, s, ms, us, ns",
         ),
         (
             "queue: {kind: codel, target: 5 ns}",
-            "links.path.queue.target: 5 ns: a queue's times are whole microseconds, 4294967.295 ms at most",
+            "links.path.queue.target: 5 ns: a queue's times should be whole microseconds, at most 4294967.295 ms",
         ),
         ("queue: {kind: codel, ecn: 1}", "links.path.queue.ecn: '1' should be true or false"),
         ("queue: {kind: pie, limit: -1}", "links.path.queue.limit: '-1' should be a whole number from 0 to 4294967295"),
@@ -100,11 +101,11 @@ def test_a_rate_that_changes_has_a_queue(topology: Parse) -> None:
         ("queue: [codel]", "links.path.queue: unknown queue '['codel']': use " + ", ".join(queue.KINDS)),
         (
             "limit: 5, queue: codel",
-            "links.path.limit: it counts the frames of a plain wire; with queue, give the queue its limit",
+            "links.path.limit: it counts the frames of a plain wire: with queue, give the queue its own limit",
         ),
         (
             "queue: codel, shaper: nic",
-            "links.path.queue: a nic's own queue is a FIFO: queue, trace and a rate that changes are for a path",
+            "links.path.queue: a nic's own queue is a FIFO: use queue, trace or a changing rate with shaper: path",
         ),
         ("burst_loss: {r: 5 %}", "links.path.burst_loss.p: missing: the chance that a burst of losses begins, '1 %'"),
         ("burst_loss: {p: 1 %, r: 5 %, q: 1}", "links.path.burst_loss.q: unknown key: use p, r, bad, good"),
@@ -124,19 +125,31 @@ def test_a_rate_that_changes_has_a_queue(topology: Parse) -> None:
         ("changes: [{at: 1 s, mtu: 9000 B}]", "links.path.changes.0.mtu: 9000 B is more than the link's own, 1500 B"),
         (
             "changes: [{at: 1 s, rate: 0 bit/s}]",
-            "links.path.changes.0.rate: a rate of zero carries nothing: leave it out for an unlimited one",
+            "links.path.changes.0.rate: a rate of zero carries nothing: leave it out for an unlimited rate",
         ),
-        ("burst_loss: {p: 1 %, r: 5 %}, loss: 1 %", "links.path.burst_loss: it is in place of loss: give one of them"),
+        ("burst_loss: {p: 1 %, r: 5 %}, loss: 1 %", "links.path.burst_loss: it replaces loss: give only one of them"),
         ("jitter_correlation: 5 %", "links.path.jitter_correlation: there is no jitter to correlate"),
         (
             "delay: 9 ms, jitter: 5 ms, jitter_correlation: 5 %",
-            "links.path.jitter_correlation: netem correlates no jitter of less than 2 s",
+            "links.path.jitter_correlation: netem correlates a jitter evenly only from 2.144 s on",
         ),
         (
             "delay: 9 s, jitter: 3 s",
-            "links.path.jitter: netem draws no jitter of more than 2147483.647 us",
+            "links.path.jitter: netem cannot draw a jitter of more than 2147483.647 us",
         ),
-        ("slot: {min: 2 ms, max: 1 ms}", "links.path.slot.max: 1 ms is shorter than the least, 2 ms"),
+        (
+            "slot: {min: 1 s, max: 4 s}",
+            "links.path.slot.max: netem cannot draw a slot more than 2147483.648 us longer than min",
+        ),
+        (
+            "slot: {min: 1 s, max: 1 s, bytes: 2 GiB}",
+            "links.path.slot.bytes: 2 GiB is more than netem can count: use less than 2 GiB",
+        ),
+        (
+            "loss: 0.000001 %",
+            "links.path.loss: netem draws in steps of 2^-32: use 0.00001 % or more, or leave it out",
+        ),
+        ("slot: {min: 2 ms, max: 1 ms}", "links.path.slot.max: 1 ms is shorter than min, 2 ms"),
         ("trace: missing", "links.path.trace: the trace missing cannot be read: No such file or directory"),
     ],
 )

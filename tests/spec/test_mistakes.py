@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from pydantic import BaseModel
 
+from lab.spec import document
 from lab.spec.document import Place
 from lab.spec.errors import SpecError
 from lab.spec.format import TopologyPart
@@ -63,3 +64,20 @@ def test_a_missing_key_is_told_with_what_it_is_for(place: Place) -> None:
     here = ".".join(map(str, place))
     told = [each for each in said(text(place, "{zzzzzz: 1}")) if each.startswith(here) and "missing: " in each]
     assert wanted <= {each.partition(": ")[0].rpartition(".")[2] for each in told}
+
+
+def test_aliases_of_aliases_are_told_and_not_expanded() -> None:
+    """Nine lists of nine aliases each are a billion values."""
+    lists = ["a0: &a0 [x]", *(f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]" for n in range(1, 10))]
+    (message,) = said("\n".join(lists))
+    assert message == "not YAML: its aliases stand for more than 10,000 values"
+
+
+def test_an_alias_of_itself_is_told() -> None:
+    (message,) = said("a: &a [*a]")
+    assert message.startswith("not YAML: ")
+
+
+def test_an_alias_stands_for_what_it_names() -> None:
+    data = document.parse("one: &one {rate: 1}\ntwo: *one", Path("a.yaml")).data
+    assert data == {"one": {"rate": 1}, "two": {"rate": 1}}

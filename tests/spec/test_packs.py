@@ -6,18 +6,15 @@ from pathlib import Path
 
 import pytest
 
-from lab import shipped
 from lab.errors import InputError
 from lab.report import notebooks
-from lab.spec import find
+from lab.spec import find, shipped
 
 TOPOLOGY = "about: Two hosts.\nhosts: [sender, receiver]\nlinks: {way: {ends: [sender, receiver], delay: 1 ms}}\n"
 CLAIM = '''\
 """A round trip takes 2 ms."""
 
-from lab import metric
-from lab.spec.experiment import Arm, Experiment, Reported, Within
-from lab.workload import Ping
+from lab import Arm, Experiment, Ping, Reported, Within, metric
 
 EXPERIMENT = Experiment(
     topology="mine-alone",

@@ -40,10 +40,7 @@ def test_registers_and_histories_are_of_claims_that_are_there() -> None:
 
 
 EXPERIMENT = '''"""A gigabit carries 941 Mbit/s."""
-from lab import metric
-from lab.spec.experiment import Arm, Demonstrated, Experiment, Reported, Within
-from lab.units import Duration
-from lab.workload import Bulk
+from lab import Arm, Bulk, Demonstrated, Duration, Experiment, Reported, Within, metric
 
 EXPERIMENT = Experiment(
     topology="symmetric-1g",

@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from lab.guest.network import Kind, Network, Shaper
 from lab.spec import baseline, document, find
-from lab.spec.network import Kind, Network, Shaper
-from lab.spec.resolve import UNLIMITED, derived_limit
+from lab.spec.resolve import UNLIMITED, ample_limit, usual_limit, usual_queue
 from lab.spec.schema import json_schema
 from lab.spec.topology import Topology, parse
 from lab.units import Duration, Rate, Size, from_plain, to_plain
@@ -174,30 +174,77 @@ mtus = st.integers(68, 65535).map(Size)
 
 
 @given(rates, delays, delays, mtus)
-def test_a_derived_limit_holds_what_is_in_flight_and_a_window(
+def test_an_ample_limit_holds_what_is_in_flight_and_a_window(
     rate: Rate, delay: Duration, jitter: Duration, mtu: Size
 ) -> None:
-    limit = derived_limit(rate, delay, jitter, mtu)
+    limit = ample_limit(rate, delay, jitter, mtu)
     for frame in (84, mtu.bytes + 38):
         in_flight = rate.bps * (delay.seconds + jitter.seconds) / (8 * max(frame, 84))
         assert limit >= in_flight - 1 + ceil(baseline.WINDOW / mtu.bytes)
 
 
 @given(rates, rates, delays, delays, mtus)
-def test_a_derived_limit_grows_with_rate_and_delay(
+def test_an_ample_limit_grows_with_rate_and_delay(
     one: Rate, two: Rate, near: Duration, far: Duration, mtu: Size
 ) -> None:
     none = Duration(0)
-    small = derived_limit(min(one, two), min(near, far), none, mtu)
-    assert small <= derived_limit(max(one, two), max(near, far), none, mtu)
+    small = ample_limit(min(one, two), min(near, far), none, mtu)
+    assert small <= ample_limit(max(one, two), max(near, far), none, mtu)
 
 
 def test_a_link_without_a_rate_is_ample() -> None:
-    assert derived_limit(None, Duration.of("1 s"), Duration(0), Size(1500)) == UNLIMITED
+    assert ample_limit(None, Duration.of("1 s"), Duration(0), Size(1500)) == UNLIMITED
 
 
 def test_the_limit_at_a_gigabit_over_100_ms() -> None:
-    assert derived_limit(Rate.of("1 Gbit/s"), Duration.of("100 ms"), Duration(0), Size(1500)) == 148_810 + 4_195
+    assert ample_limit(Rate.of("1 Gbit/s"), Duration.of("100 ms"), Duration(0), Size(1500)) == 148_810 + 4_195
+
+
+@pytest.mark.parametrize(
+    ("rate", "mtu", "frames"),
+    [
+        ("64 kbit/s", 1500, 20),
+        ("1 Mbit/s", 1500, 20),
+        ("10 Mbit/s", 1500, 82),
+        ("100 Mbit/s", 1500, 813),
+        ("100 Mbit/s", 9000, 139),
+        ("1 Gbit/s", 1500, 4195),
+        ("10 Gbit/s", 1500, 4195),
+    ],
+)
+def test_a_link_queues_100_ms_of_full_frames(rate: str, mtu: int, frames: int) -> None:
+    """Two initial windows at least, and one receive window at most."""
+    assert usual_queue(Rate.of(rate), Size(mtu)) == frames
+
+
+@given(rates, delays, delays, mtus)
+def test_the_usual_queue_is_beside_what_is_in_flight(rate: Rate, delay: Duration, jitter: Duration, mtu: Size) -> None:
+    ample = ample_limit(rate, delay, jitter, mtu)
+    beside = usual_limit(rate, delay, jitter, mtu) - usual_queue(rate, mtu)
+    assert beside + ceil(baseline.WINDOW / mtu.bytes) == ample
+
+
+def test_a_topology_chooses_its_limit(topology: Parse) -> None:
+    """A number, the word, or what is usual; a queue of the link's own takes the place of the last two."""
+
+    def limits(line: str) -> tuple[int, int | None]:
+        way = topology(f"about: x\nhosts: [a, b]\nlinks:\n  l: {{ends: [a, b], rate: 10 Mbit/s{line}}}").network.links[
+            0
+        ]
+        found = way.forward.queue
+        return way.forward.limit, int(dict(found.parameters)["limit"]) if found else None
+
+    changing = ", changes: [{at: 1 s, rate: 5 Mbit/s}]"
+    assert limits("") == (82, None)
+    assert limits(", limit: 7") == (7, None)
+    assert limits(", limit: ample") == (4195, None)
+    assert (
+        limits(", queue: {kind: pfifo, limit: 9}")
+        == limits(", limit: ample, queue: {kind: pfifo, limit: 9}")
+        == (4195, 9)
+    )
+    assert limits(changing) == (4195, 82)
+    assert limits(", limit: ample" + changing) == (4195, 4195)
 
 
 @given(st.permutations(["rate: 1 Gbit/s", "delay: 1 ms", "mtu: 9000 B", "loss: 1 %"]))

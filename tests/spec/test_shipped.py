@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from lab.spec import find
+from lab.spec import find, resolve
 from lab.spec.cause import Consistent, Demonstrated
 from lab.spec.loaded import LoadedExperiment
 from lab.spec.tolerance import Above, AtLeast, AtMost, Below
-from lab.units import Value
+from lab.units import Rate, Size, Value
 
 SHIPPED = Path(__file__).parents[2] / "experiments"
 CLAIMS = find.find(sorted(str(path) for path in SHIPPED.glob("*/*.py")))
@@ -39,3 +39,17 @@ def test_one_figure_has_one_tolerance_in_an_article() -> None:
             if case.claimed and not case.tolerance.sign and case.claimed.value.unit != "1":
                 found.setdefault((claim.article.name, case.claimed.value), set()).add(str(case.tolerance))
     assert {key: each for key, each in found.items() if len(each) > 1} == {}
+
+
+@pytest.mark.parametrize("claim", [*find.experiments()])
+def test_no_shipped_claim_depends_on_the_usual_queue(claim: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its topology states what its links hold, so that another default changes no packet of it."""
+    (found,) = find.find([claim])
+    before = [case.network for case in found.cases()]
+    usual = resolve.usual_queue  # from a gigabit on it is a window, with the word `ample` or without
+
+    def other(rate: Rate, mtu: Size) -> int:
+        return usual(rate, mtu) if rate.bps >= 10**9 else 1
+
+    monkeypatch.setattr(resolve, "usual_queue", other)
+    assert [case.network for case in find.find([claim])[0].cases()] == before

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from lab.guest.network import Kind
 from lab.spec import find
 from lab.spec.errors import SpecError
-from lab.spec.network import Kind
 from lab.units import Duration, Rate
 
 # Mininet 2.3.0 imports distutils, which is on its way out; nobody else in the tests sees Mininet.
@@ -47,9 +47,7 @@ EXPERIMENT = '''"""A claim over somebody else's network."""
 
 from mininet.topo import Topo
 
-from lab import metric
-from lab.spec.experiment import Absolute, Arm, Experiment, Reported
-from lab.workload import Ping
+from lab import Absolute, Arm, Experiment, Ping, Reported, metric
 
 
 class Pair(Topo):
@@ -105,7 +103,7 @@ def test_each_direction_has_what_its_end_was_given(file: Path) -> None:
 
 def test_an_entry_is_chosen_by_name(file: Path) -> None:
     assert len(find.topology(f"{file}:wide").network.nodes) == 8
-    assert "has tree, wide: name one, tree.py:tree" in problems(file, TOPO)[0]
+    assert "has tree, wide: name one, like tree.py:tree" in problems(file, TOPO)[0]
     assert "topos has no 'tre', did you mean 'tree'?" in problems(file, TOPO, ":tre")[0]
 
 
@@ -121,7 +119,7 @@ def test_an_entry_is_chosen_by_name(file: Path) -> None:
         ("cls=Host,", "cpu=0.5,", "19: node 'h1': cpu=0.5 has no equivalent here"),
         ('self.addLink("h1", low,', "self.addLink(top, low,", "21: links.s1-s2-5: closes a loop of switches"),
         ('low = self.addSwitch("s2")', "low = self.nothing", "15: AttributeError: 'Tree' object has no attribute"),
-        ('{"tree": Tree,', '{"tree": dict,', "makes a dict, which is no Topo of Mininet's"),
+        ('{"tree": Tree,', '{"tree": dict,', "makes a dict, which is not a Mininet Topo"),
         ("topos =", "topologies =", "should define topos"),
     ],
 )

@@ -155,3 +155,13 @@ def test_a_ratio_holds_that_of_any_two_figures_within_the_bounds(
         for bottom in Value(b, "s").within(other).bounds:
             assert low * (1 - 1e-12) <= top / bottom <= high * (1 + 1e-12)
     assert (share == other == 0) == (ratio.low is None)
+
+
+@pytest.mark.parametrize(
+    ("kind", "text"),
+    [(Duration, "1e30 s"), (Duration, "18446744073709551616 ns"), (Rate, "1e30 Gbit/s"), (Size, "9e9 GiB")],
+)
+def test_what_the_kernel_cannot_count_is_refused(kind: type[Quantity], text: str) -> None:
+    with pytest.raises(UnitError, match="is more than the kernel can count: at most"):
+        kind.of(text)
+    assert kind.of(str(kind(kind.most))).base == kind.most

@@ -3,13 +3,13 @@
 from dataclasses import replace
 from typing import Any
 
-from lab.prediction import declared
+from lab.guest.network import Network
+from lab.guest.workload import Bulk
 from lab.spec.case import Case
 from lab.spec.claimed import Reported
-from lab.spec.network import Network
+from lab.spec.prediction import declared
 from lab.spec.tolerance import STEADY, Within
 from lab.units import Value
-from lab.workload import Bulk
 
 FIVE = Within(0.05, because="the article rounds")
 

@@ -46,7 +46,7 @@ def sample(number: int, idle: int = 9, full: float = 0.5, **changes: Any) -> dic
 def evidence(**changes: Any) -> dict[str, Any]:
     """Ten seconds on a machine that was fast enough."""
     plain = {
-        "version": 2,
+        "version": 3,
         "greedy": True,
         "clock": {"source": "tsc", "resolution_s": 1e-9, "timer_slack_ns": 50_000},
         "wires": [wire("forward"), wire("back")],
@@ -55,6 +55,7 @@ def evidence(**changes: Any) -> dict[str, Any]:
         "wakeups": {"policy": "fifo", "period_ns": PERIOD_NS, "late_ns": [USUAL_NS] * 5000},
         "tick": 0.01,
         "samples": [sample(number) for number in range(101)],
+        "looks": None,
     }
     return {**plain, **changes}
 

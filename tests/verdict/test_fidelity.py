@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import random
-from math import comb
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +11,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lab.units import UnitError, Value
-from lab.verdict import median
 from lab.verdict.binomial import at_most, interval
 from lab.verdict.fidelity import faults, uncertainty
 from tests.verdict.evidence import PERIOD_NS, RATE, USUAL_NS, evidence, lateness, moments, sample, stalls, wire
@@ -83,7 +80,7 @@ SPOILT: list[tuple[dict[str, Any], str]] = [
         {"samples": [queued(0, 1.0, backlog=10), *(queued(number, 0.0) for number in range(1, 3))]},
         "a frame was in its queue for 87.57 ms longer than those before it take",
     ),
-    ({"version": 1}, "watched in a way that shows too little"),
+    ({"version": 1}, "not watched closely enough"),
 ]
 
 
@@ -287,24 +284,90 @@ def test_the_interval_holds_what_was_found(found: tuple[int, int]) -> None:
     assert low - 1e-9 <= hits / count <= high + 1e-9
 
 
-def seconds(*numbers: float) -> list[Value]:
-    return [Value(number, "s") for number in numbers]
+# -- what the host's scheduler withheld, where a network costs CPU time alone
 
 
-def test_the_median_has_the_interval_of_order_statistics() -> None:
-    """Six of six hold the median in 1 - 2/64 of cases; of twenty, the 6th to the 15th do in 95.9 %; three in 75 %."""
-    assert median(seconds(5, 3, 1, 6, 2, 4)) == Value(3.5, "s", 1, 6, 1 - 2 / 64)
-    of_twenty = median(seconds(*range(20)))
-    assert (of_twenty.number, of_twenty.low, of_twenty.high) == (9.5, 5, 14)
-    assert of_twenty.coverage == pytest.approx(1 - 2 * sum(comb(20, below) for below in range(6)) / 2**20)
-    assert median(seconds(1, 9, 2)) == Value(2, "s", 1, 9, 0.75)
-    assert median(seconds(7)) == median(seconds(7, 7)) == Value(7, "s")
-    with pytest.raises(UnitError):
-        median([Value(1, "s"), Value(1, "B")])
+def looks(
+    withheld: float, idle: float = 0.0, ready: float = 1.0, seconds: int = 10, **changes: Any
+) -> list[dict[str, Any]]:
+    """Looks at a guest five times a second, of whose CPU something else took that share while it was ready or idle."""
+    every = 200_000_000
+    return [
+        {
+            "ns": number * every - every // 2,
+            "ran_ns": round(number * every * (1 - withheld - idle)),
+            "waited_ns": round(number * every * withheld * ready),
+            "gone": 0,
+            "idle_s": round(number * 0.2 * idle, 2),
+            "stolen_s": 0.0,
+            **changes,
+        }
+        for number in range(5 * seconds + 2)
+    ]
 
 
-@given(st.lists(st.floats(-1e9, 1e9), min_size=1, max_size=50))
-def test_the_median_is_within_its_interval(numbers: list[float]) -> None:
-    value = median(seconds(*numbers))
-    if value.low is not None and value.high is not None:
-        assert min(numbers) <= value.low <= value.number <= value.high <= max(numbers)
+def without_rate(**changes: Any) -> dict[str, Any]:
+    """Evidence of a link with neither rate nor delay."""
+    plain = {
+        "wires": [wire(way, delay=0.0, delay_wanted=0, burst=None, burst_wanted=None) for way in ("forward", "back")],
+        "samples": [{**sample(number, idle=0), "wires": []} for number in range(101)],
+    }
+    return evidence(wires_after=plain["wires"], **plain, **changes)
+
+
+CALM = uncertainty(without_rate())
+
+
+@pytest.mark.parametrize("share", [0.02, 0.1, 0.15])
+def test_bursts_that_no_timer_sees_leave_a_figure_uncertain_by_what_they_took(share: float) -> None:
+    seen = without_rate(looks=looks(share))
+    assert faults(seen) == ()
+    assert share <= uncertainty(seen) - CALM <= 1.05 * share + 0.002
+
+
+@pytest.mark.parametrize("share", [0.24, 0.47])
+def test_bursts_that_took_too_much_make_a_trial_invalid(share: float) -> None:
+    (reason,) = faults(without_rate(looks=looks(share)))
+    assert "may have been away for" in reason
+
+
+def test_what_others_do_while_a_guest_is_idle_withholds_nothing() -> None:
+    """They take half of the CPU; the guest is ready and waits for a hundredth."""
+    assert uncertainty(without_rate(looks=looks(0.5, ready=0.02))) - CALM < 0.012
+
+
+def test_what_processes_of_a_guest_wait_for_each_other_withholds_nothing() -> None:
+    """They are ready for four fifths of the time, and nobody but them runs."""
+    waiting = [{**look, "waited_ns": number * 160_000_000} for number, look in enumerate(looks(0.0))]
+    assert uncertainty(without_rate(looks=waiting)) - CALM < 0.012
+
+
+def test_a_process_that_ended_may_have_waited_until_then() -> None:
+    others = looks(0.5, ready=0.02)
+    ended = [{**look, "gone": int(number > 20)} for number, look in enumerate(others)]
+    assert 0.02 < uncertainty(without_rate(looks=ended)) - CALM < 0.04
+
+
+@pytest.mark.parametrize(
+    "missing",
+    [
+        [],
+        looks(0.0)[2:],  # nobody looked before its first moment
+        looks(0.0, idle_s=None, waited_ns=None),
+        [{**look, "ns": look["ns"] + 10**12} for look in looks(0.0)],
+    ],
+)
+def test_where_nobody_looked_nothing_is_known(missing: list[dict[str, Any]]) -> None:
+    assert uncertainty(without_rate(looks=missing)) == 1.0
+    assert faults(without_rate(looks=missing)) != ()
+
+
+def test_what_a_hypervisor_withheld_is_added() -> None:
+    stolen = [{**look, "stolen_s": 0.02 * number} for number, look in enumerate(looks(0.02))]
+    assert uncertainty(without_rate(looks=stolen)) - CALM > 0.11
+
+
+def test_evidence_from_before_the_looks_serves_networks_with_a_rate_alone() -> None:
+    assert faults(evidence(version=2)) == ()
+    (reason,) = faults(without_rate(version=2))
+    assert "not watched closely enough" in reason

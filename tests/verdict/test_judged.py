@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from lab.spec.clock import Clock
+from lab.guest.clock import Clock
 from lab.verdict import ClaimResult, Verdict
 from lab.verdict.judged import JudgedClaim
 from lab.verdict.result import Result

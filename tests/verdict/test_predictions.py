@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
+from lab.guest.task import Writer
 from lab.model import KernelTraits, ModelError, Scenario
-from lab.prediction import declared
 from lab.spec.case import Case
-from lab.spec.task import Writer
+from lab.spec.prediction import declared
 from lab.units import Value
 from lab.verdict.forecast import Forecast
-from lab.verdict.predictions import Predictions, kept_for
+from lab.verdict.predictions import Predictions, faults, kept_for
 from tests.model.scenarios import hop, scenario
 from tests.verdict.cases import case
 
@@ -124,12 +124,12 @@ def test_another_model_is_as_old_as_its_figure(tmp_path: Path, figure: float, sa
     counted = case(prediction=declared(lambda _: Value(1.0, "s")))
     first = forecast_of(kept_in(tmp_path), counted)
     (file,) = tmp_path.glob("*/*.json")
-    older = json.loads(file.read_text()) | {"model": "older", "made": "2001-01-01"}
+    older = json.loads(file.read_text()) | {"model": "older", "made": "2026-01-01"}
     older["figure"]["number"] = figure
     file.with_name("older.json").write_text(json.dumps(older))
     again = forecast_of(kept_in(tmp_path), counted)
     assert again.value == first.value
-    assert again.made == ("2001-01-01" if same else first.made)
+    assert again.made == ("2026-01-01" if same else first.made)
 
 
 def test_where_nothing_can_be_kept_it_is_made_each_time(tmp_path: Path, asked: list[Scenario]) -> None:
@@ -137,3 +137,66 @@ def test_where_nothing_can_be_kept_it_is_made_each_time(tmp_path: Path, asked: l
     for folder in (None, tmp_path / "file"):
         predicted(kept_in(folder), counting(asked))
     assert len(asked) == 2
+
+
+def figure(number: float) -> dict[str, object]:
+    return {"figure": {"number": number, "unit": "s", "low": None, "high": 0.5}}
+
+
+def test_a_forged_figure_is_shown_and_does_not_count(tmp_path: Path, asked: list[Scenario]) -> None:
+    counted, predictions = counting(asked), kept_in(tmp_path)
+    honest = forecast_of(predictions, counted)
+    (file,) = tmp_path.glob("*/*.json")
+    put(**figure(0.25), made="2026-01-01")(file)
+    (fault,) = faults(tmp_path)
+    assert fault.what == "was altered"
+    for _ in range(2):
+        found = forecast_of(predictions, counted)
+        assert (found.value, found.instead) == (honest.value, "250 ms, of 2026-01-01")
+        assert found.made > honest.made, "it is of today"
+    assert len(asked) == 2
+    (fault,) = faults(tmp_path)
+    assert fault.what == "differs from the model's figure, and was: 250 ms, of 2026-01-01"
+
+
+def test_what_another_machine_predicted_is_made_again_and_keeps_its_date(
+    tmp_path: Path, asked: list[Scenario], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    counted, predictions = counting(asked), kept_in(tmp_path / "kept")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "theirs"))
+    honest = forecast_of(predictions, counted)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "ours"))
+    assert list(faults(tmp_path / "kept")) == []
+    for _ in range(2):
+        assert forecast_of(predictions, counted) == honest
+    assert len(asked) == 2, "once by each machine"
+
+
+@pytest.mark.parametrize("made", ["0", "", "zzz", "<script>", "2001-01-01", "2999-01-01", "2026-02-30"])
+def test_a_date_that_cannot_be_is_none(tmp_path: Path, asked: list[Scenario], made: str) -> None:
+    counted, predictions = counting(asked), kept_in(tmp_path)
+    honest = forecast_of(predictions, counted)
+    (file,) = tmp_path.glob("*/*.json")
+    put(made=made)(file)
+    (fault,) = faults(tmp_path)
+    assert fault.what == "cannot be read, or its date is not possible"
+    assert forecast_of(predictions, counted).made > honest.made
+
+
+def test_a_prediction_that_was_moved_is_not_ours(tmp_path: Path, asked: list[Scenario]) -> None:
+    counted, predictions = counting(asked), kept_in(tmp_path)
+    predicted(predictions, counted)
+    (file,) = tmp_path.glob("*/*.json")
+    file.rename(file.with_name(f"{'0' * 64}.json"))
+    (fault,) = faults(tmp_path)
+    assert fault.what == "was altered"
+
+
+def test_what_is_no_prediction_is_named(tmp_path: Path) -> None:
+    (tmp_path / "stranger").write_text("?")
+    (tmp_path / ("0" * 64)).mkdir()
+    (tmp_path / ("0" * 64) / f"{'1' * 64}.json").symlink_to("/dev/zero")
+    assert [str(fault) for fault in faults(tmp_path)] == [
+        f"{'0' * 64}/{'1' * 64}.json cannot be read, or its date is not possible",
+        "stranger is not a prediction",
+    ]

@@ -13,7 +13,7 @@ from lab.runner.plan import plan
 from lab.spec.find import find
 from lab.spec.variant import ResolvedVariant
 from lab.verdict.judged import judge_stored
-from tests.usecases.test_campaign import Stub, settings
+from tests.ext.cluster.test_campaign_parts import Stub, settings
 
 
 @pytest.mark.parametrize("order", [1, -1])

@@ -1,1 +1,1 @@
-"""Define the commands, by subject: each asks `lab.api` or a layer, shows the answer, and ends with its exit code."""
+"""Define the commands, by subject. Each calls `lab.app` or a layer, prints the answer, and ends with its exit code."""

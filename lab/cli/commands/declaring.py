@@ -1,4 +1,4 @@
-"""Define the commands about claims and topologies as files: `lab check`, `lab list`, `lab new`, `lab schema`."""
+"""Define the commands about claims and topologies as files: `lab check`, `lab list`, `lab schema`."""
 
 from __future__ import annotations
 
@@ -7,10 +7,8 @@ from typing import Annotated
 
 import typer
 
-from lab.cli import output
+from lab.cli import completion, output
 from lab.cli.output import Json
-
-__all__ = ["declaring"]
 
 declaring = typer.Typer()
 
@@ -22,7 +20,7 @@ def check(
 ) -> None:
     """Check topologies and experiments for mistakes.
 
-    Without FILE, all of them are checked.
+    Default: all of them.
     """
     from lab.spec import find
     from lab.spec.errors import SpecError
@@ -33,35 +31,26 @@ def check(
     if as_json:
         output.emit({"errors": []})
     else:
-        output.say("no mistakes found")  # only a remark: the answer is what --json prints
+        output.say("no mistakes found")  # a remark on standard error, since the answer is empty
 
 
 @declaring.command("list")
-def list_all(as_json: Json = False) -> None:
-    """List articles, claims, topologies and kernels."""
-    from lab.cli import listing
-
-    plain = listing.everything()
-    output.answer(plain, lambda: listing.render(plain), as_json)
-
-
-@declaring.command()
-def new(
-    name: Annotated[str, typer.Argument(metavar="ARTICLE/CLAIM", help="Name of the new claim.")],
-    template: Annotated[
-        str, typer.Option(help="What it starts from: transfer, flows, program, queue or change.")
-    ] = "transfer",
+def list_all(
+    words: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="ARTICLE | WORD",
+            help="Only entries with these words in their name, text or claims.",
+            autocompletion=completion.claims,
+        ),
+    ] = None,
     as_json: Json = False,
 ) -> None:
-    """Write an experiment that runs as it is, and its test.
+    """List articles, topologies and kernels; with a word, the claims that match it."""
+    from lab.cli import listing
 
-    They are a start: write your own claim into them.
-    """
-    from lab.cli import new as scaffold
-
-    claim, files = scaffold.create(name, template)
-    said = "\n".join([*files, f"next: lab run {claim}, then write your own claim into it"])
-    output.answer({"claim": claim, "files": files}, lambda: said, as_json)
+    plain = listing.matching(listing.everything(), words or ())
+    output.answer(plain, lambda: listing.render(plain) if words else listing.overview(plain), as_json)
 
 
 @declaring.command()

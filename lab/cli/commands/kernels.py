@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from lab.cli import output
+from lab.cli.options import STORE, Claims, KernelName, On, Results, Seed, Trust
 from lab.cli.output import Json
 from lab.errors import InputError
 
 if TYPE_CHECKING:
-    from lab.kernel import UmlKernel
+    from lab.machine.kernel import UmlKernel
 
 kernels = typer.Typer(help="Build, fetch, take and list kernels under test.", no_args_is_help=True)
 
@@ -21,36 +22,37 @@ kernels = typer.Typer(help="Build, fetch, take and list kernels under test.", no
 def build_kernel(
     name: Annotated[
         str | None,
-        typer.Argument(help="A series such as 7.2, or a name that starts with one; the newest unless named."),
+        typer.Argument(help="A series such as 7.2, or a name that starts with one. Default: the newest."),
     ] = None,
-    patch: Annotated[list[Path] | None, typer.Option(help="A patch to apply. Repeatable.")] = None,
+    patch: Annotated[list[Path] | None, typer.Option(help="A patch to apply. Repeatable.", metavar="FILE")] = None,
     config: Annotated[
         list[Path] | None,
-        typer.Option(help="A fragment of configuration, laid over the lab's. Repeatable.", metavar="FRAGMENT"),
+        typer.Option(help="A fragment of configuration, added to the lab's. Repeatable.", metavar="FRAGMENT"),
     ] = None,
     hz: Annotated[int, typer.Option(help="Timer ticks per second, 100 to 1000.")] = 1000,
-    source: Annotated[Path | None, typer.Option(help="Build this .deb or tar file, not the packaged source.")] = None,
-    tree: Annotated[
-        Path | None, typer.Option(help="Build this source tree, as it stands, instead.", metavar="DIR")
+    source: Annotated[
+        Path | None, typer.Option(help="Build this .deb or tar file instead of the packaged source.", metavar="FILE")
     ] = None,
+    tree: Annotated[Path | None, typer.Option(help="Build this source tree as it stands.", metavar="DIR")] = None,
     variants: Annotated[
         bool, typer.Option("--variants", help="Also build the variants that experiments need.")
     ] = False,
-    refresh: Annotated[bool, typer.Option(help="Look for a newer source first.")] = False,
+    refresh: Annotated[bool, typer.Option(help="First look for a newer source.")] = False,
+    trust: Trust = False,
     as_json: Json = False,
 ) -> None:
     """Build a kernel under test, or find it in the cache."""
     from functools import partial
 
-    from lab.building import shown
-    from lab.kernel.uml import builder
-    from lab.kernel.uml.cache import series
+    from lab.base.building import shown
+    from lab.machine.kernel.uml import builder
+    from lab.machine.kernel.uml.cache import series
     from lab.spec import find
 
     if source and tree:
-        raise InputError("the source is --source or --tree, not both")
+        raise InputError("--source and --tree contradict each other; give one of them")
     with shown() as progress:
-        build = partial(builder.build, source_file=source, progress=progress)
+        build = partial(builder.build, source_file=source, progress=progress, trust=trust)
         kernel = build(name, patch or (), hz, config=config or (), tree=tree, refresh=refresh)
         also = [
             build(
@@ -70,24 +72,25 @@ def build_kernel(
 @kernels.command("fetch")
 def fetch_kernel(
     name: Annotated[
-        str | None, typer.Argument(help="A series such as 6.12, the newest unless named; or the path of an image.")
+        str | None, typer.Argument(help="A series such as 6.12, or the path of an image. Default: the newest series.")
     ] = None,
     modules: Annotated[
-        Path | None, typer.Option(help="The image's modules; /lib/modules/RELEASE unless given.", metavar="DIR")
+        Path | None,
+        typer.Option(help="The image's modules. Default: /lib/modules/RELEASE.", metavar="DIR", exists=True),
     ] = None,
     as_json: Json = False,
 ) -> None:
     """Fetch a distribution's kernel for --on vm.
 
-    The kernel is not installed. One that was fetched before is found in the cache.
+    It is kept in the cache and not installed.
     """
-    from lab.building import shown
-    from lab.kernel.vm import stock
+    from lab.base.building import shown
+    from lab.machine.kernel.vm import stock
 
     if name is not None and "/" in name:
         kernel = stock.adopt(Path(name), modules)
     elif modules is not None:
-        raise InputError("--modules is for an image given by its path, as ./bzImage")
+        raise InputError("--modules needs the path of an image; name one, such as ./bzImage")
     else:
         with shown() as progress:
             kernel = stock.fetch(name, progress)
@@ -100,13 +103,13 @@ def take_kernels(
     bundle: Annotated[Path, typer.Argument(help="A bundle's file.", metavar="FILE")],
     as_json: Json = False,
 ) -> None:
-    """Take a bundle's kernels and userlands into the cache, as if they had been made here; nothing is built.
+    """Take a bundle's kernels and userlands into the cache, as if they had been built here.
 
-    Only for who trusts the bundle: `lab run --from` runs on its kernels without that.
+    Use only with bundles you trust. `lab run --from` needs no such trust.
     """
-    from lab.usecases import unbundling
+    from lab.app.extension import hook
 
-    taken = unbundling.take(bundle).kernels
+    taken = hook("take", str(bundle))(bundle).kernels
     plain = [each.describe() for each in taken]
     output.answer({"kernels": plain}, lambda: "\n".join(map(_line, taken)), as_json)
 
@@ -118,6 +121,25 @@ def list_kernels(as_json: Json = False) -> None:
 
     plain = listing.kernels()
     output.answer({"kernels": plain}, lambda: listing.render_kernels(plain), as_json)
+
+
+@kernels.command("baseline")
+def save_baseline(
+    name: Annotated[str, typer.Argument(help="A name for the baseline.")],
+    claims: Claims = None,
+    kernel: KernelName = None,
+    on: On = "uml",
+    seed: Seed = 1,
+    results: Results = STORE,
+    as_json: Json = False,
+) -> None:
+    """Keep a kernel's records as a baseline, to compare later kernels with."""
+    from lab import app as api
+    from lab.report.html import plural
+
+    kept = api.save_baseline(name, *claims or (), kernel=kernel, on=on, seed=seed, results=results)
+    said = f"baseline {name}: {plural(kept.records, 'record')} in {kept.folder}"
+    output.answer(kept.plain(), lambda: said, as_json)
 
 
 def _line(kernel: UmlKernel) -> str:

@@ -1,33 +1,32 @@
-"""Define the commands that run claims: `lab run`, and `lab watch` for one trial."""
+"""Define the command that runs claims, `lab run`."""
 
 from __future__ import annotations
 
 import time
-from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from lab.cli import completion, output, reports
+from lab.cli import output, reports
 from lab.cli.options import (
     STORE,
     Begun,
     Claims,
-    Clock,
+    ClockName,
     FabricName,
     Jobs,
-    KernelName,
     KernelNames,
     On,
-    Programs,
     Repeat,
     Reports,
     Results,
     Seconds,
     Seed,
-    Seeds,
+    SeedNumbers,
     Stall,
+    Trust,
+    UserlandName,
     named_seeds,
 )
 from lab.cli.output import Json
@@ -37,11 +36,8 @@ from lab.errors import InputError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from lab.ci.case import Case
+    from lab.report.ci.case import Case
     from lab.report.claims import Claims as Judged
-    from lab.usecases.watching import Glimpse
-
-__all__ = ["running"]
 
 running = typer.Typer()
 
@@ -51,55 +47,54 @@ def run(
     claims: Claims = None,
     on: On = "uml",
     kernel: KernelNames = None,
-    clock: Clock = None,
+    clock: ClockName = None,
     fabric: FabricName = "netlink",
-    userland: Programs = "sealed",
+    userland: UserlandName = "sealed",
     seed: Seed = 1,
-    seeds: Seeds = None,
+    seeds: SeedNumbers = None,
     repeat: Repeat = 1,
     jobs: Jobs = None,
     budget: Seconds = 900.0,
     stall: Stall = 60.0,
     store: Annotated[
         str | None,
-        typer.Option(help="Take records from this shared store before anything runs.", metavar="URL | DIR"),
+        typer.Option(help="First take missing records from this shared store.", metavar="URL | DIR"),
     ] = None,
     cluster: Annotated[
         str | None,
         typer.Option(
-            help="Run by Dask: local:N, tcp://HOST:PORT, slurm:N, or a scheduler file.",
+            help="Run with Dask: local:N, tcp://HOST:PORT, slurm:N, or a scheduler file.",
             metavar="WHERE",
         ),
     ] = None,
     shard: Annotated[
         str | None,
-        typer.Option(help="Run one part of the trials, 3/16 say, and judge nothing.", metavar="I/N"),
+        typer.Option(help="Run one part of the trials, such as 3/16, and judge nothing.", metavar="I/N"),
     ] = None,
     balance: Annotated[
         Path | None,
-        typer.Option("--plan", help="Balance shards by what `lab plan --json` wrote to FILE.", metavar="FILE"),
+        typer.Option("--plan", help="Balance shards with the output of `lab cluster plan --json`.", metavar="FILE"),
     ] = None,
-    anyway: Annotated[
-        bool, typer.Option("--anyway", help="Begin although the disk or the memory is estimated not to do.")
-    ] = False,
+    anyway: Annotated[bool, typer.Option("--anyway", help="Start even if disk or memory looks insufficient.")] = False,
     results: Results = STORE,
     bundle: Annotated[
         Path | None,
-        typer.Option("--from", help="Take kernel and userland out of this bundle; nothing is built.", metavar="FILE"),
+        typer.Option("--from", help="Use this bundle's kernel and userland. Nothing is built.", metavar="FILE"),
     ] = None,
     build: Annotated[
         bool,
-        typer.Option("--build", help="Build missing kernels: one before the claims, variants beside those without."),
+        typer.Option("--build", help="Build missing kernels; claims start as soon as theirs are built."),
     ] = False,
+    trust: Trust = False,
     begun: Begun = None,
     report: Reports = None,
     as_json: Json = False,
 ) -> None:
     """Run claims, judge them, and keep the records.
 
-    Trials whose records are in the store are not run again.
+    Finished trials are reused from the store.
     """
-    from lab import api
+    from lab import app as api
     from lab.cli import kernels
 
     options: dict[str, Any] = {
@@ -117,21 +112,24 @@ def run(
         "store": store,
         "cluster": cluster,
         "anyway": anyway,
+        "trust": trust,
     }
     names = kernels.named(kernel)
     if len(names) > 1 and (shard or seeds or build):
-        raise InputError("--kernel A,B runs on several kernels: it goes with neither --shard, --seeds nor --build")
+        raise InputError("--kernel A,B does not go with --shard, --seeds or --build; name one kernel")
     if build and (shard or seeds):
-        raise InputError("--build is for one run: first `lab kernel build --variants`, then --shard or --seeds")
+        raise InputError("--build does not go with --shard or --seeds; first run `lab kernel build --variants`")
     if report and (shard or seeds):
-        raise InputError("--report says what one run found: it goes with neither --shard nor --seeds")
+        raise InputError("--report is for one run and does not go with --shard or --seeds; leave one of them out")
     if balance and not shard:
-        raise InputError("--plan balances shards: give --shard, too")
+        raise InputError("--plan balances shards; give --shard, too")
     if shard is not None:
-        from lab.cli.commands.campaigns import render_shard
+        from lab.app.extension import hook
 
-        part = api.run_shard(shard, *claims or (), seed=seed, seeds=named_seeds(seeds, seed), plan=balance, **options)
-        output.answer(part.plain(), lambda: render_shard(part), as_json)
+        wanted = named_seeds(seeds, seed)
+        wanted = named_seeds(seeds, seed)
+        part = hook("shard", "--shard")(shard, *claims or (), seed=seed, seeds=wanted, plan=balance, **options)
+        output.answer(part.plain(), part.text, as_json)
         raise typer.Exit(part.exit_code)
     if wanted := named_seeds(seeds, seed):
         from lab.cli import seeding
@@ -151,7 +149,7 @@ def run(
         raise typer.Exit(reports.exit_code(asked, lambda: kernels.cases(beside), kernels.exit_code(beside)))
     clocked = Clocked(begun or time.time())
     found = api.run(*claims or (), seed=seed, build=build, judged=clocked.note, **options)
-    from lab.report import text  # a guest starts sooner when it is not waited for
+    from lab.report import text  # imported late, so that a guest starts sooner
 
     judged = [claim.judged.result for claim in found]
     output.answer(found.plain(), lambda: text.blocks(judged), as_json)
@@ -163,40 +161,6 @@ def run(
 
 
 def _cases(found: Judged) -> Sequence[Case]:
-    from lab.report import cases  # draws every claim as text
+    from lab.report import cases  # imported late: it draws every claim as text
 
     return cases.cases(found)
-
-
-@running.command()
-def watch(
-    claim: Annotated[str, typer.Argument(metavar="CLAIM", help="What to watch.", autocompletion=completion.claims)],
-    arm: Annotated[str | None, typer.Option(help="The arm whose first trial runs; the first one unless named.")] = None,
-    kernel: KernelName = None,
-    seed: Seed = 1,
-    results: Results = STORE,
-    as_json: Json = False,
-) -> None:
-    """Run one trial and show its window, its queue and its goodput while it runs.
-
-    The record is the one that `lab run` makes; one that the store has stays, and is compared with it byte by byte. The
-    window is cwnd where the trial samples tcp_info, else the bytes in flight; the queue is how much longer than the
-    shortest one a round trip takes.
-    """
-    from lab import api
-    from lab.cli import watching
-
-    glimpses: list[Glimpse] = []
-    with watching.shown() as screen:
-
-        def seen(glimpse: Glimpse) -> None:
-            glimpses.append(glimpse)
-            screen.show(glimpse)
-
-        found = api.watch(claim, seen, arm=arm, kernel=kernel, seed=seed, results=results)
-    for reason in found.refused:
-        output.say(reason)
-    plain = {**found.plain(), "glimpses": [asdict(each) for each in glimpses]}
-    said = "in the store now" if found.is_new else "the store has other bytes" if found.refused else "as in the store"
-    output.answer(plain, lambda: f"{claim}, arm {found.arm}, trial {found.trial[:12]}: {said}", as_json)
-    raise typer.Exit(int(bool(found.refused)))

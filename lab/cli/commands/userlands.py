@@ -16,16 +16,18 @@ userlands = typer.Typer(help="Make the folders of programs that guests and kerne
 
 @userlands.command("build")
 def build_userland(
-    name: Annotated[str, typer.Argument(help="guest, or another one with a lock file, such as programs.")] = "guest",
+    name: Annotated[
+        str, typer.Argument(help="guest, or another userland with a lock file, such as programs.")
+    ] = "guest",
     as_json: Json = False,
 ) -> None:
-    """Make a userland from its locked packages, or find it in the cache: unless named, the one of guests."""
-    from lab.userland import lock
-    from lab.userland.ready import ready
+    """Make a userland from its locked packages, or find it in the cache."""
+    from lab.machine.userland import lock
+    from lab.machine.userland.ready import ready
 
     wanted = next((each for each in lock.NAMES if each == name), None)
     if wanted is None:
-        raise InputError(f"there is no userland '{name}': it is one of {', '.join(lock.NAMES)}")
+        raise InputError(f"unknown userland '{name}'; use one of {', '.join(lock.NAMES)}")
     found = ready(wanted)
     count = len(lock.locked(wanted).packages)
     output.answer({"id": found.id, "tree": str(found.tree), "packages": count}, lambda: _line(found.id, count), as_json)
@@ -34,20 +36,21 @@ def build_userland(
 @userlands.command("lock")
 def lock_userlands(
     keep: Annotated[
-        bool, typer.Option("--keep", help="Keep the packages; note what the changed recipe makes of them.")
+        bool, typer.Option("--keep", help="Keep the packages, and record the result of the changed recipe.")
     ] = False,
     keyring: Annotated[
-        Path | None, typer.Option(help="The keys of which one must have signed the index.", metavar="FILE")
+        Path | None,
+        typer.Option(help="One of these keys must have signed the index.", metavar="FILE", exists=True),
     ] = None,
     as_json: Json = False,
 ) -> None:
     """Renew the lock files from the distribution's signed index.
 
-    This makes new userlands, with ids of their own: trials in them are other trials.
+    This makes new userlands with new ids, so trials run again.
     """
-    from lab.building import shown
-    from lab.userland import builder
-    from lab.userland.lock import NAMES
+    from lab.base.building import shown
+    from lab.machine.userland import builder
+    from lab.machine.userland.lock import NAMES
 
     with shown() as progress:
         locks = {name: builder.renew(name, progress, keyring, packages=not keep) for name in NAMES}

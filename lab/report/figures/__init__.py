@@ -1,7 +1,7 @@
-"""A notebook shows these figures: each takes a claim and shows what its trials recorded.
+"""Provide the figures of notebooks. Each takes a claim and shows data that its trials recorded.
 
-Solid lines are measured, dashed ones predicted, dotted ones reported by the article. Without a record a figure says so,
-in a sentence.
+Solid lines are measured, dashed lines predicted, and dotted lines reported by the article. Without a record, a figure
+is a sentence that tells so.
 """
 
 from lab.report.figures.acks import ack_delay_series, ack_rates, acks_behind_hole

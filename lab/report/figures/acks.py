@@ -1,4 +1,4 @@
-"""Show how often, how soon and in answer to what a receiver acknowledged, from captures at its interface."""
+"""Show how often and how soon a receiver acknowledged, and which segments, from captures at its interface."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import FuncFormatter, NullLocator
 
 from lab.metric import Connection, capture_of
-from lab.metric.acks import ack_delays, full_segment, hole
-from lab.metric.flow import Floats, bulk
+from lab.metric.acks import ack_delays, full_segment, hole, segments_per_ack
+from lab.metric.arrays import Floats
+from lab.metric.flow import bulk
 from lab.report import html
 from lab.report.drawing import ARMS, IDLE, PREDICTED, REPORTED, SMALL, Label, axes, draw, labels, picture
 from lab.report.html import Html
 from lab.report.tested import NotRun, TestedCase, TestedClaim
-
-__all__ = ["ack_delay_series", "ack_rates", "acks_behind_hole"]
+from lab.spec.metric import described
 
 _DASHED, _DOTTED = (0, (5, 3)), (0, (1, 1.5))
 _SINCE = "time since the first data segment, ms"
@@ -43,7 +43,7 @@ def ack_rates(
         ratio = data.sum() / max(1, acks.sum())
         ends = [
             Label(_typical(data), "data segments", ARMS[0]),
-            Label(_typical(acks), f"ACKs, 1 for {ratio:.3g}", ARMS[1]),
+            Label(_typical(acks), f"ACKs, here 1 for {ratio:.3g}", ARMS[1]),
         ]
         if predicted := _ratio_predicted(each):
             expected = np.trim_zeros(data).mean() / predicted
@@ -53,8 +53,10 @@ def ack_rates(
         panel.set_ylabel(per)
         panel.yaxis.set_minor_locator(NullLocator())
         panel.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
-        panel.set_title(each.label, loc="left", fontsize=SMALL)
-        said.append(f"{each.label}: {ratio:.4g} segments per ACK")
+        measured = _ratio_measured(each)
+        panel.set_title(f"{each.label}{measured and f': {measured}'}", loc="left", fontsize=SMALL)
+        shown_of_it = f"{ratio:.4g} segments per ACK from {1e3 * start:g} to {1e3 * end:g} ms"
+        said.append(f"{each.label}: {', '.join(filter(None, [shown_of_it, measured]))}")
         _beside(panel, ends)
     panels[-1].set(xlabel=_SINCE, xlim=(1e3 * start, 1e3 * end), ylim=(0.7, 2 * top))
     dashed = " Dashed: the ACKs predicted for that data." if any(map(_ratio_predicted, shown)) else ""
@@ -101,7 +103,7 @@ def ack_delay_series(claim: TestedClaim, *arms: str) -> Html:
 
 @draw("ACKs behind a hole")
 def acks_behind_hole(claim: TestedClaim, *arms: str) -> Html:
-    """Draw the segments that arrive behind a lost one, and the ACKs that they cause, one panel per arm."""
+    """Draw the segments that arrive behind a lost segment, and the ACKs that they cause, one panel per arm."""
     shown = _those(claim, arms, "")
     figure, panels = axes(len(shown), size=(6.1, 2.0 * len(shown) + 0.6), sharey=True)
     said = []
@@ -128,9 +130,9 @@ def acks_behind_hole(claim: TestedClaim, *arms: str) -> Html:
 
 
 def _those(claim: TestedClaim, arms: Sequence[str], point: str) -> tuple[TestedCase, ...]:
-    """Return the cases of the arms, at that point of a sweep, that have a record.
+    """Return the cases of the arms at that point of a sweep, if they have a record.
 
-    Raises NotRun when there is none.
+    Raises NotRun if none has a record.
     """
     having = tuple(each for each in claim.arms(*arms) if each.case.point == point)
     if not having:
@@ -139,7 +141,7 @@ def _those(claim: TestedClaim, arms: Sequence[str], point: str) -> tuple[TestedC
 
 
 def _received(each: TestedCase) -> tuple[Connection, int]:
-    """Return the connection as its receiver saw it, and the payload of a full segment."""
+    """Return the connection from the receiver's capture, and the payload of a full segment."""
     if each.record is None:
         raise NotRun(f"{each.label} was not run")
     capture = capture_of(each.record, each.case.path[1])
@@ -148,18 +150,27 @@ def _received(each: TestedCase) -> tuple[Connection, int]:
 
 
 def _ratio_predicted(each: TestedCase) -> float | None:
-    """Return how many segments an ACK is predicted for, where that is what was predicted."""
+    """Return the predicted number of segments per ACK, or None if the prediction is a different quantity."""
     predicted = each.result.predicted
     return predicted.number if predicted and predicted.unit == "1" else None
 
 
+def _ratio_measured(each: TestedCase) -> str:
+    """Return the case's figure and its time span in words, if it is segments per ACK, else ""."""
+    metric = described(each.case.metric).innermost
+    if metric.name != segments_per_ack.__name__ or each.result.measured is None:
+        return ""
+    span = f"{1e3 * metric.given['start']:g} to {1e3 * metric.given['end']:g} ms"
+    return f"1 ACK for {html.figure(each.result.measured)} measured, from {span}"
+
+
 def _typical(counts: Floats) -> float:
-    """Return where a line runs most of the time; its peak where it mostly is at zero."""
+    """Return a line's median height, or its peak if the median is zero."""
     return float(np.median(counts) or counts.max() or 1)
 
 
 def _beside(panel: Axes, ends: Sequence[Label]) -> None:
-    """Write the names at the right of their lines, whatever the scale."""
+    """Write the names at the right of their lines, on any scale."""
     for label in ends:
         panel.annotate(
             label.text,

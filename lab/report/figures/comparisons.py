@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from matplotlib.axes import Axes
 from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullLocator
 
-from lab import outputs
+from lab.guest import outputs
 from lab.metric import drops
-from lab.metric.tools import expert_summaries
+from lab.metric.tools import expert_repeats, expert_summaries
 from lab.model import frames_in_flight, goodput_window_over_rtt
 from lab.record.record import Record
 from lab.report import html
@@ -21,10 +21,8 @@ from lab.report.html import Html
 from lab.report.tested import TestedCase, TestedClaim
 from lab.units import Value
 
-__all__ = ["bars", "counters", "limits"]
-
-_TICKS = 5  # parts of the axis of bars: their numbers may be as long as 5,000,000
-_NUMBERED = re.compile(r" \(#\d+\)$")  # how tshark tells an ACK's duplicates apart
+_TICKS = 5  # ticks on the axis of bars, whose numbers may be as long as 5,000,000
+_NUMBERED = re.compile(r" \(#\d+\)$")  # how tshark numbers duplicate ACKs
 
 
 @draw("drops against the limit")
@@ -46,7 +44,7 @@ def limits(claim: TestedClaim) -> Html:
         panel.axvline(threshold, color=colour, linestyle=(0, (5, 3)), linewidth=1.4)
         side = "right" if row else "left"
         text = f" {mine[0].case.title}: needs {threshold:,.0f} "
-        behind = {"facecolor": PAPER, "edgecolor": "none", "pad": 1.0}  # so that no other's line goes through it
+        behind = {"facecolor": PAPER, "edgecolor": "none", "pad": 1.0}  # so that no other line crosses it
         panel.annotate(text, (threshold, top / (12 if row else 3)), color=colour, va="center", ha=side, bbox=behind)
     _settings_of_the_article(claim, panel)
     panel.xaxis.set_major_locator(FixedLocator(_ticks(claim)))
@@ -65,7 +63,7 @@ def limits(claim: TestedClaim) -> Html:
 
 
 def _settings_of_the_article(claim: TestedClaim, panel: Axes) -> None:
-    """Mark the limits that the article speaks of, and whether it saw drops there."""
+    """Mark the limits in the article, and whether it saw drops with them."""
     said = {each.case.value.number: each.claimed for each in claim.tested if each.case.value}
     for limit, claimed in said.items():
         if claimed:
@@ -77,7 +75,7 @@ def _settings_of_the_article(claim: TestedClaim, panel: Axes) -> None:
 
 
 def _ticks(claim: TestedClaim) -> list[float]:
-    """Return the points of the sweep with room between them on a logarithmic axis; those of the article first."""
+    """Return the points of the sweep with room between them on a logarithmic axis. The article's have priority."""
     points = {each.case.value.number: each.claimed for each in claim.tested if each.case.value}
     chosen: list[float] = []
     for point in sorted(points, key=lambda point: (points[point] is None, point)):
@@ -88,11 +86,10 @@ def _ticks(claim: TestedClaim) -> list[float]:
 
 @draw("claimed, predicted and measured")
 def bars(claim: TestedClaim, *arms: str, of: str = "", formula: bool = False) -> Html:
-    """Draw the article's figure next to the prediction and the measurement, one group per arm; `of` names what was
-    measured.
+    """Draw the article's figure beside prediction and measurement, one group per arm. `of` names the quantity.
 
-    With `formula`, window / RTT too. Arms whose figures have another unit than the first claimed one are left out: of
-    a ratio, those that it is relative to.
+    With `formula`, also draw window / RTT. Arms with a different unit than the first claimed figure are left out. For a
+    ratio, these are the arms that it is relative to.
     """
     shown = _of_one_unit(claim.arms(*arms))
     rows = [bar for each in shown for bar in _bars(claim, each, formula)]
@@ -122,7 +119,7 @@ def bars(claim: TestedClaim, *arms: str, of: str = "", formula: bool = False) ->
 
 @dataclass(frozen=True)
 class _Bar:
-    """A bar is one figure of a case: its name, its text, and its colour."""
+    """Describes a bar for one figure of a case: its name, its text, and its colour."""
 
     name: str
     value: Value
@@ -132,13 +129,13 @@ class _Bar:
 
 
 def _of_one_unit(cases: Sequence[TestedCase]) -> tuple[TestedCase, ...]:
-    """Return the cases whose figures have the unit of the first one with a claim; of the first one if none has."""
+    """Return the cases with the unit of the first claimed figure, or of the first figure if none is claimed."""
     first = next((each for each in cases if each.claimed), cases[0])
     return tuple(each for each in cases if each.result.unit == first.result.unit)
 
 
 def _bars(claim: TestedClaim, each: TestedCase, formula: bool) -> Iterator[_Bar]:
-    """Yield a bar for each figure that the case has, in the order of the page."""
+    """Yield a bar for each figure of the case, in the order of the page."""
     result = each.result
     if each.claimed:
         yield _Bar(each.whose, each.claimed, result.bound + html.quoted(each.claimed), REPORTED, each)
@@ -152,7 +149,7 @@ def _bars(claim: TestedClaim, each: TestedCase, formula: bool) -> Iterator[_Bar]
 
 
 def _heading(panel: Axes, place: float, text: str) -> None:
-    """Write the name of a group of bars, right of the axis, which goes through none of its letters."""
+    """Write the name of a group of bars to the right of the axis, so that the axis does not cross it."""
     panel.annotate(
         text,
         (0, place),
@@ -165,14 +162,14 @@ def _heading(panel: Axes, place: float, text: str) -> None:
 
 
 def _relative(claim: TestedClaim, shown: Sequence[TestedCase]) -> str:
-    """Say what ratios are relative to; "" where some figure is none."""
+    """Return the arms that ratios are relative to, in words, or "" if a figure is not a ratio."""
     titles = {each.case.arm: each.case.title for each in claim.tested}
     bases = dict.fromkeys(titles.get(each.case.relative_to, "") for each in shown)
     return f"relative to {' and '.join(bases)}" if all(bases) else ""
 
 
 def _legend(shown: Sequence[TestedCase], formula: bool) -> str:
-    """Say which figures the bars are, in their order."""
+    """Return the names of the bars' figures, in their order."""
     predicted = "window / RTT; that with slow start and buffers, as predicted" if formula else "predicted by the model"
     said = ["claimed"] if any(each.claimed for each in shown) else []
     said += [predicted] if formula or any(each.result.predicted for each in shown) else []
@@ -182,7 +179,7 @@ def _legend(shown: Sequence[TestedCase], formula: bool) -> str:
 
 @draw("counters")
 def counters(claim: TestedClaim) -> Html:
-    """List what the queue, the capture and Wireshark's Expert Info counted, one row per source."""
+    """Return a table of the counts of the queue, the capture and Wireshark's Expert Info, one row per source."""
     rows = []
     for each in claim.run:
         record = each.record
@@ -195,13 +192,14 @@ def counters(claim: TestedClaim) -> Html:
             if record and outputs.is_expert(name):
                 said = _without_numbers(expert_summaries(record.text(name)))
                 text = "; ".join(f"{html.prose(summary)}: {frames:,}" for summary, frames in said.items())
-                again = sum(frames for summary, frames in said.items() if "retransmission" in summary.lower())
-                rows.append(["Expert Info", text, f"{again:,} retransmissions", claim.trial_link(record)])
+                again, kinds = expert_repeats(record.text(name))
+                of = "".join(f", {frames:,} of them {kind}" for kind, frames in kinds.items())
+                rows.append(["Expert Info", text, f"{again:,} retransmissions{of}", claim.trial_link(record)])
     return Html(html.table(["Source", "Counted", "Signs of loss", "Trial"], rows))
 
 
 def _without_numbers(said: Mapping[str, int]) -> dict[str, int]:
-    """Count 'Duplicate ACK (#1)', 'Duplicate ACK (#2)' and so on as one."""
+    """Return the counts with 'Duplicate ACK (#1)', 'Duplicate ACK (#2)' and so on added up."""
     found: dict[str, int] = {}
     for summary, frames in said.items():
         kind = _NUMBERED.sub("", summary)

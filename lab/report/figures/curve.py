@@ -1,4 +1,4 @@
-"""Draw the law behind a claim: what a sweep measured, and the prediction that runs through it."""
+"""Draw the law behind a claim: a sweep's measurements, and the prediction that runs through them."""
 
 from __future__ import annotations
 
@@ -18,13 +18,11 @@ from lab.report.figures.scale import NotBetween, between, scale_of
 from lab.report.html import Html
 from lab.report.tested import TestedCase, TestedClaim
 
-__all__ = ["sweep"]
-
-_WRITTEN = 4  # claimed figures that there is room for
+_WRITTEN = 4  # the most claimed figures for which there is room
 _MARKERS = "osD^v"
 _NOTHING: Mapping[float, str] = MappingProxyType({})
-_ROOM, _ROOM_UPRIGHT = 1.6, 1.3  # the least ratio of two numbers next to each other on a logarithmic axis
-_WIDE = 20  # the ratio of the largest to the smallest above which an axis is logarithmic
+_ROOM, _ROOM_UPRIGHT = 1.6, 1.3  # the least ratio of neighbouring numbers on a logarithmic axis
+_WIDE = 20  # an axis is logarithmic if the largest number is more than this many times the smallest
 
 
 @draw("a sweep")
@@ -36,12 +34,12 @@ def sweep(
     groups: int = 1,
     thresholds: Mapping[float, str] = _NOTHING,
 ) -> Html:
-    """Draw what was measured at the points of the sweep, one colour per arm, with the prediction as a curve.
+    """Draw the measurements at the points of the sweep, one colour per arm, with the prediction as a curve.
 
-    `of` names what was measured. The curve is predicted `steps` times from point to point, in scenarios whose numbers
-    lie between those of its neighbours; it runs straight from one to the next where the points differ in more than
-    numbers. Arms may be in several `groups` of the same colours: the marks of the first one are filled. `thresholds`
-    names values of the axis (in its base unit) at which something changes.
+    `of` names the quantity. The curve has `steps` predictions from point to point, in scenarios with numbers between
+    those of the two points. It is straight between points that differ in more than numbers. Arms may be in several
+    `groups` with the same colours; the first group's marks are filled. `thresholds` names values of the axis (in its
+    base unit) at which something changes.
     """
     shown = claim.arms(*arms)
     if any(each.case.value is None for each in shown):
@@ -76,7 +74,7 @@ def sweep(
     for at, number, whose, bound in _labelled(said):
         side, shift = ("left", 7) if at * across[0] == min(places) else ("right", -7)
         text = f"{whose} {bound}{number:.4g}"
-        behind = {"facecolor": PAPER, "edgecolor": "none", "pad": 0.5}  # so that no curve goes through it
+        behind = {"facecolor": PAPER, "edgecolor": "none", "pad": 0.5}  # so that no curve crosses it
         panel.annotate(text, (at, number), (shift, 8), textcoords="offset points", ha=side, color=REPORTED, bbox=behind)
     for value, name in thresholds.items():
         panel.axvline(value / across[0], color=MUTED, linewidth=1)
@@ -116,7 +114,7 @@ def _at(each: TestedCase) -> float:
 
 
 class _Said(NamedTuple):
-    """A claimed figure: where on the axis it is, its number, whose it is, and the sign of a bound."""
+    """Describes a claimed figure: its place on the axis, its number, its source, and the sign of a bound."""
 
     at: float
     number: float
@@ -125,13 +123,13 @@ class _Said(NamedTuple):
 
 
 def _labelled(said: Sequence[_Said]) -> list[_Said]:
-    """Return the claimed figures to write down: each once, and of many only those that the article prints."""
+    """Return the claimed figures to label: each once and, if there are many, only those that the article prints."""
     once = list({each.number: each for each in reversed(said)}.values())
     return once if len(once) <= _WRITTEN else [each for each in once if each.whose == "article"]
 
 
 def _apart(places: Iterable[float], room: float) -> list[float]:
-    """Return the places that leave room for each other's number on a logarithmic axis."""
+    """Return places with enough room between their numbers on a logarithmic axis."""
     chosen: list[float] = []
     for place in sorted(set(places)):
         if not chosen or place > room * chosen[-1]:

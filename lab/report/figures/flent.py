@@ -1,4 +1,4 @@
-"""Show Flent's own plots, drawn by Flent from the data file that it left."""
+"""Show Flent's own plots, drawn by Flent from its data file."""
 
 from __future__ import annotations
 
@@ -14,18 +14,16 @@ from lab.report.drawing import draw, picture
 from lab.report.html import Html
 from lab.report.tested import TestedCase, TestedClaim
 
-__all__ = ["flent_plot"]
-
-Plot = Literal["totals", "ping", "ping_cdf", "download", "download_average", "box_totals"]
-_FILE = "plot.png"  # this ending makes Flent choose a way to draw that needs no display
+_Plot = Literal["totals", "ping", "ping_cdf", "download", "download_average", "box_totals"]
+_FILE = "plot.png"  # with this suffix, Flent draws without a display
 
 
 @draw("Flent's plot")
-def flent_plot(claim: TestedClaim, *arms: str, plot: Plot = "totals") -> Html:
-    """Show the plot that `flent -p PLOT` makes of the arms' data files, one `-i` each."""
+def flent_plot(claim: TestedClaim, *arms: str, plot: _Plot = "totals") -> Html:
+    """Return the plot that `flent -p PLOT` makes from the arms' data files, one `-i` each."""
     shown = claim.arms(*arms)
     figure, about = _plotted(shown, plot)
-    mpl.rcParams["savefig.bbox"] = "tight"  # includes its legends, which are outside the axes
+    mpl.rcParams["savefig.bbox"] = "tight"  # to include its legends, which are outside the axes
     name = _declared(shown[0]).test
     alt = f"Flent's plot '{plot}' of {name}: {about}"
     whose = escape(" and ".join(each.label for each in shown))
@@ -34,13 +32,13 @@ def flent_plot(claim: TestedClaim, *arms: str, plot: Plot = "totals") -> Html:
 
 
 def _declared(tested: TestedCase) -> Any:
-    """Return the workload of the case, a `lab.workload.Flent`."""
+    """Return the workload of the case, a `lab.guest.workload.Flent`."""
     return tested.case.workload
 
 
-def _plotted(shown: Sequence[TestedCase], plot: Plot) -> tuple[Any, str]:
-    """Return Flent's figure, and what Flent says of this kind of plot."""
-    from flent import plotters, resultset  # takes half a second, and pages without such a plot need it not
+def _plotted(shown: Sequence[TestedCase], plot: _Plot) -> tuple[Any, str]:
+    """Return Flent's figure, and Flent's description of this kind of plot."""
+    from flent import plotters, resultset  # takes half a second, and most pages do not need it
     from flent.settings import load
 
     results, files = [], []
@@ -49,16 +47,16 @@ def _plotted(shown: Sequence[TestedCase], plot: Plot) -> tuple[Any, str]:
         files += ["-i", str(flent_file(each.record))]
         results.append(resultset.load(files[-1]))
         results[-1].set_label(each.case.arm if each.case.relative_to else each.label)
-    delay = f"{_declared(shown[0]).delay.seconds:g}"  # the file does not say it
+    delay = f"{_declared(shown[0]).delay.seconds:g}"  # the file does not have it
     settings = load(["-r", "/dev/null", "--no-annotation", *files, "-p", plot, "-o", _FILE, "-d", delay])
     settings.update(results[0].meta())
     settings.load_test(informational=True)
     plotters.init_matplotlib(_FILE, False, True)
-    mpl.rcParams.update(plotters.MATPLOTLIB_STYLES)  # again: what it set for an earlier figure is undone
+    mpl.rcParams.update(plotters.MATPLOTLIB_STYLES)  # again, because the settings for an earlier figure were undone
     plotter = plotters.new(settings, results=results)
     plotter.init()
     plotter.plot(results)
-    plotter.fallback_layout = True  # its own leaves the second axis where it was, since matplotlib 3.11
+    plotter.fallback_layout = True  # since matplotlib 3.11, Flent's own layout does not move the second axis
     plotter.output = io.BytesIO()  # saving adds legends and titles
     plotter.save(results)
     return plotter.figure, settings.PLOTS[plot]["description"]

@@ -1,4 +1,4 @@
-"""Draw what bounds a bulk transfer over time: its goodput, the windows, and its round trips."""
+"""Draw a bulk transfer's goodput, windows and round trips over time, to show what bounds it."""
 
 from __future__ import annotations
 
@@ -14,9 +14,7 @@ from lab.report.flow import SINCE, flow_of
 from lab.report.html import Html
 from lab.report.tested import TestedClaim
 
-__all__ = ["flow"]
-
-_COLOUR = re.compile(r"#[0-9a-f]{6}")  # matplotlib knows no variables of a page; a figure's page puts them back
+_COLOUR = re.compile(r"#[0-9a-f]{6}")  # matplotlib has no CSS variables; the page puts them back
 
 
 @draw("the flow over time")

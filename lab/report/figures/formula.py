@@ -1,4 +1,4 @@
-"""Show what the formula gives, window / RTT, in a table whose buffer and round trip a reader can move."""
+"""Show the formula window / RTT in a table, with sliders for buffer and round trip."""
 
 from __future__ import annotations
 
@@ -13,19 +13,17 @@ from lab.report.html import Html
 from lab.report.tested import TestedClaim
 from lab.units import Value
 
-__all__ = ["formula"]
-
 _BUFFERS = (16, 27)  # powers of two: 64 KiB to 128 MiB
 _TRIPS = (1, 300)  # ms
 _HEAD = ("Rule of the kernel", "Window", "Goodput")
-_HALF = 0.5  # of the buffer was window before 6.6, with tcp_adv_win_scale at its default
+_HALF = 0.5  # the share of the buffer that was the window before 6.6, by default
 
 
 @draw("the formula")
 def formula(claim: TestedClaim, arm: str) -> Html:
-    """Show the window that an arm's receive buffer opens, by the rule before Linux 6.6 and since, and its goodput.
+    """Return the window and goodput of an arm's receive buffer, with the rules before and since Linux 6.6.
 
-    The page's script lets a reader move buffer and round trip; without it the table shows the arm's own.
+    The page's script has sliders for buffer and round trip. Without the script, the table shows the arm's own values.
     """
     scenario = claim.scenario_of(claim.arms(arm)[0])
     buffer, trip = scenario.rcvbuf_max, base_rtt(scenario).number

@@ -11,13 +11,11 @@ from lab.report.drawing import ARMS, MUTED, PAPER, PREDICTED, REPORTED, SMALL, a
 from lab.report.html import Html
 from lab.report.tested import TestedCase, TestedClaim
 
-__all__ = ["frame", "header_lengths"]
-
-_ETHERNET = (("preamble", 8), ("Ethernet", 14))  # bytes: what stands before a packet
-_BEHIND = (("FCS", 4), ("gap", 12))  # what follows it
-_IP = {4: 20, 6: 40}  # bytes of its header, by version
-_SHORTENED = 60  # bytes: as which the payload is drawn
-_LENGTHS = range(20, 61, 4)  # bytes: all that TCP's data offset can say
+_ETHERNET = (("preamble", 8), ("Ethernet", 14))  # bytes before a packet
+_BEHIND = (("FCS", 4), ("gap", 12))  # bytes after it
+_IP = {4: 20, 6: 40}  # version -> bytes of the header
+_SHORTENED = 60  # bytes: the drawn length of the payload
+_LENGTHS = range(20, 61, 4)  # bytes: all lengths that TCP's data offset can express
 
 
 @draw("header lengths")
@@ -44,7 +42,7 @@ def header_lengths(claim: TestedClaim) -> Html:
 
 @draw("a frame")
 def frame(claim: TestedClaim, *arms: str) -> Html:
-    """Draw where the bytes of a full segment's frame go, one panel per arm, all but the payload to scale."""
+    """Draw the parts of a full segment's frame, one panel per arm, to scale except for the payload."""
     shown = claim.arms(*arms)
     figure, panels = axes(len(shown), size=(6.1, 1.15 * len(shown) + 0.3))
     said = []
@@ -74,7 +72,7 @@ def frame(claim: TestedClaim, *arms: str) -> Html:
 
 
 def _mark(panel: Axes, each: TestedCase, top: float) -> None:
-    """Mark where prediction and article put the bar, as far as the claim is about lengths."""
+    """Mark the predicted and the claimed length, if the claim is about lengths."""
     for value, name, colour, height in (
         (each.result.predicted, "predicted", PREDICTED, 1.14 * top),
         (each.claimed, each.whose, REPORTED, 1.36 * top),
@@ -86,6 +84,6 @@ def _mark(panel: Axes, each: TestedCase, top: float) -> None:
 
 
 def _setting(claim: TestedClaim, each: TestedCase) -> str:
-    """Return what the arm sets, or its name if it sets nothing."""
+    """Return the sysctls that the arm sets, or its name if it sets none."""
     arm = next(arm for arm in claim.judged.declared.experiment.arms if arm.name == each.case.arm)
     return ", ".join(f"{name} = {value}" for name, value in arm.sysctls.items()) or each.label

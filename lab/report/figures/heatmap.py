@@ -1,4 +1,4 @@
-"""Draw two settings against each other: what every arm gave at every point."""
+"""Draw two settings against each other: the figure of every arm at every point."""
 
 from __future__ import annotations
 
@@ -15,18 +15,16 @@ from lab.report.figures.scale import scale_of
 from lab.report.html import Html
 from lab.report.tested import TestedCase, TestedClaim
 
-__all__ = ["heatmap"]
-
-_CELL, _BESIDE = (0.95, 0.85), (2.3, 1.0)  # inches: a cell, and what surrounds the cells
-_LUMA, _DARK = (0.299, 0.587, 0.114), 0.5  # weights of red, green, blue (ITU-R BT.601); where text on it turns white
+_CELL, _BESIDE = (0.95, 0.85), (2.3, 1.0)  # inches: a cell, and the margins around the cells
+_LUMA, _DARK = (0.299, 0.587, 0.114), 0.5  # weights of red, green, blue (ITU-R BT.601); text is white on darker cells
 
 
 @draw("a heat map")
 def heatmap(claim: TestedClaim, *arms: str, rows: str = "arm", of: str = "measured") -> Html:
-    """Draw one cell per arm and point: what was measured, how far the model is off it, and what the article says.
+    """Draw one cell per arm and point: the measurement, the model's error, and the article's figure.
 
-    Arms are the rows, from below, and `rows` says what they set; the points of the sweep are the columns; `of` names
-    what was measured. A cell without a measurement has a dash.
+    Arms are the rows, from below, and `rows` describes their settings. The points of the sweep are the columns. `of`
+    names the quantity. A cell without a measurement has a dash.
     """
     shown = claim.arms(*arms)
     names = list(dict.fromkeys(each.case.arm for each in shown))

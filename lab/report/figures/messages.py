@@ -1,4 +1,4 @@
-"""Draw exchanges of small writes: how long messages take, which packets they take, and where one waits."""
+"""Draw exchanges of small writes: the messages' latencies, their packets, and the waits within a message."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
 from lab.metric import Segments, connection_of, counts_of, latencies
-from lab.metric.flow import Bools
+from lab.metric.arrays import Bools
 from lab.model import exchange
 from lab.model.small_writes import messages_of
 from lab.record.record import Record
@@ -20,20 +20,18 @@ from lab.report.drawing import ARMS, IDLE, INK, MUTED, PREDICTED, REPORTED, SMAL
 from lab.report.html import Html
 from lab.report.tested import NotRun, TestedCase, TestedClaim
 
-__all__ = ["message_latencies", "message_packets", "message_sequence"]
-
 _DASHED, _DOTTED = (0, (5, 3)), (0, (1, 1.5))
-_WIDE = 8  # the ratio of the longest to the shortest time above which their axis is logarithmic
-_ENDS = ((min, 0.002), (max, 0.99))  # the axis shows times from the least to the largest of the arms' quantiles
-_WAYS = {  # what to call a way of writing
+_WIDE = 8  # the axis is logarithmic if the longest time is more than this many times the shortest
+_ENDS = ((min, 0.002), (max, 0.99))  # the axis runs from the least to the largest of the arms' quantiles
+_WAYS = {  # way of writing -> its name
     "plain": "Nagle's rule",
     "nodelay": "TCP_NODELAY",
     "cork": "TCP_CORK",
     "writev": "writev()",
     "one-buffer": "one buffer",
 }
-_WAIT = 0.3  # of a message's time: a longer gap is drawn as one
-_RUN = 4  # packets of one kind after each other; of more, most are drawn as one
+_WAIT = 0.3  # share of a message's time: a longer gap is drawn as a wait
+_RUN = 4  # the longest run of equal packets that is drawn in full
 _KINDS = (  # of packets, with their field of a measured and of a predicted exchange
     ("client: data", "client_data", "data", ARMS[0]),
     ("server: answer", "server_data", None, ARMS[2]),
@@ -43,9 +41,9 @@ _KINDS = (  # of packets, with their field of a measured and of a predicted exch
 
 @draw("message latencies")
 def message_latencies(claim: TestedClaim, *arms: str) -> Html:
-    """Draw the share of messages that were answered within a time, one curve per arm, with its median.
+    """Draw the share of messages that were answered within a time, one curve per arm with its median.
 
-    Times that are predicted or claimed for a whole exchange are marked as time per message.
+    Times predicted or claimed for a whole exchange are marked as time per message.
     """
     shown = claim.arms(*arms)
     found = [np.sort(latencies(_record(each))) * 1e3 for each in shown]
@@ -74,13 +72,13 @@ def message_latencies(claim: TestedClaim, *arms: str) -> Html:
 
 
 def _names(shown: Sequence[TestedCase]) -> list[str]:
-    """Call each arm by its way of writing, where these differ: the arm's own name may be that of a ratio."""
+    """Return each arm's way of writing as its name, if these differ. The arm's own name may be that of a ratio."""
     ways = [str(getattr(each.case.workload, "way", "")) for each in shown]
     return [_WAYS.get(way, way) for way in ways] if len(set(ways)) == len(shown) > 1 else [each.label for each in shown]
 
 
 def _mark(claim: TestedClaim, panel: Axes, each: TestedCase) -> None:
-    """Mark what is predicted and claimed for the exchange, per message."""
+    """Mark the predicted and the claimed time of the exchange, per message."""
     messages = messages_of(claim.scenario_of(each)).count
     for value, colour, style in (
         (each.result.predicted, PREDICTED, _DASHED),
@@ -131,7 +129,7 @@ def message_packets(claim: TestedClaim, *arms: str) -> Html:
 
 @draw("the packets of one message")
 def message_sequence(claim: TestedClaim, arm: str, message: int = 10) -> Html:
-    """Draw the packets of one message between client and server, one below the other, with the times at the client."""
+    """Draw the packets of one message between client and server, one below the other, with the client's times."""
     each = claim.arms(arm)[0]
     scenario = claim.scenario_of(each)
     there, back = (way.delay.seconds * 1e3 for way in (scenario, scenario.reversed()))
@@ -172,9 +170,9 @@ def message_sequence(claim: TestedClaim, arm: str, message: int = 10) -> Html:
 
 
 class _Arrow(NamedTuple):
-    """An arrow is a packet; times are in ms since the first of its message.
+    """Describes the arrow of a packet. Times are in ms since the message's first packet.
 
-    Where computing takes no time, packets are sent at one moment: the capture then says which came first.
+    In virtual time, packets may be sent at the same moment. Then the capture shows which came first.
     """
 
     sent: float
@@ -187,12 +185,12 @@ class _Arrow(NamedTuple):
 
     @property
     def at(self) -> float:
-        """Return when the client sent or saw it."""
+        """Return when the client sent or received the packet."""
         return self.sent if self.forward else self.arrived
 
 
 def _within(segments: Segments, wanted: Bools, start: int, end: int) -> Iterator[tuple[float, int, str, int]]:
-    """Yield (ms since `start`, index in the capture, what it is, bytes of data) for each packet wanted in that time."""
+    """Yield (ms since `start`, index in the capture, text, bytes of data) for each wanted packet in that time."""
     for index in np.flatnonzero(wanted & (segments.time_ns >= start) & (segments.time_ns <= end)):
         payload, seq = int(segments.payload[index]), int(segments.seq[index])
         numbers = f"seq {seq}:{seq + payload}, ack {segments.ack[index]}" if payload else f"ack {segments.ack[index]}"
@@ -201,7 +199,7 @@ def _within(segments: Segments, wanted: Bools, start: int, end: int) -> Iterator
 
 
 def _runs(arrows: Sequence[_Arrow], wait: float) -> Iterator[list[_Arrow]]:
-    """Yield packets in one direction that are as long as each other, with no wait (ms) between them, together."""
+    """Yield runs of packets in one direction with equal lengths, without a gap of `wait` ms between them."""
     run: list[_Arrow] = []
     for arrow in arrows:
         if run and ((arrow.forward, arrow.data) != (run[-1].forward, run[-1].data) or arrow.at - run[-1].at > wait):
@@ -212,7 +210,7 @@ def _runs(arrows: Sequence[_Arrow], wait: float) -> Iterator[list[_Arrow]]:
 
 
 def _shortened(run: Sequence[_Arrow]) -> list[_Arrow]:
-    """Return a run's packets; of a long one the first, one that stands for all between, and the last."""
+    """Return a run's packets. A long run is the first packet, one that stands for all between, and the last."""
     if len(run) <= _RUN:
         return list(run)
     first, *between, last = run

@@ -10,7 +10,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.ticker import FuncFormatter
 
-from lab import outputs
+from lab.guest import outputs
 from lab.model import base_rtt
 from lab.report.drawing import ARMS, IDLE, MUTED, PREDICTED, REPORTED, SMALL, Label, axes, draw, labels, picture
 from lab.report.figures.scale import scale_of
@@ -19,20 +19,18 @@ from lab.report.tested import NotRun, TestedCase, TestedClaim
 from lab.report.traffic import BIN, TICK, Series, goodput_of_samples
 from lab.units import Value
 
-__all__ = ["goodput", "io_graph", "windows"]
-
 _SINCE = "time since the first data segment, s"
 _DASHED, _DOTTED = (0, (5, 3)), (0, (1, 1.5))
 _STEP = round(1 / BIN)  # bins per second, the interval that iperf prints
 _ROUND_TRIPS = 4  # round trips that an IO graph shows
-_LABELLED = 0.15  # of its width: a gap that has room for its label
+_LABELLED = 0.15  # share of the panel's width: the least gap with room for a label
 
 
 @draw("goodput over time")
 def goodput(claim: TestedClaim, *arms: str) -> Html:
-    """Draw goodput in bins of 100 ms and steps of 1 s, with what was predicted and claimed for the whole transfer.
+    """Draw goodput in bins of 100 ms and steps of 1 s, with the predicted and claimed figures of the whole transfer.
 
-    It comes from captures, or from tcp_info samples where nothing was captured.
+    The data comes from captures, or from tcp_info samples if nothing was captured.
     """
     shown = claim.arms(*arms)
     figure, (panel,) = axes()
@@ -61,7 +59,7 @@ def goodput(claim: TestedClaim, *arms: str) -> Html:
 
 
 def _bounds(panel: Axes, shown: Iterable[TestedCase], scale: float) -> list[Label]:
-    """Draw lines for the figures predicted and claimed, each once, and return their labels."""
+    """Draw a line for each different predicted and claimed figure, and return the labels."""
     predicted = {each.result.predicted.number: "predicted" for each in shown if each.result.predicted}
     claimed = {each.claimed.number: each.whose for each in shown if each.claimed}
     found = []
@@ -81,7 +79,7 @@ def _goodput(each: TestedCase) -> Series:
 
 
 def _closed(series: Series, end: float) -> tuple[Any, Any]:
-    """Return bins as the corners of steps, up to `end`: the last one has a width too."""
+    """Return bins as the corners of steps, up to `end`, so that the last bin has a width, too."""
     return np.append(series.time, end), np.append(series.value, series.value[-1:])
 
 
@@ -135,7 +133,7 @@ def _windows(each: TestedCase, panel: Axes) -> list[Label]:
 
 
 def _buffers(each: TestedCase) -> str:
-    """Return the largest buffers of both ends, which the windows come from."""
+    """Return the largest buffers of both ends, from which the windows follow."""
     sysctls = {node.name: node.sysctls for node in each.case.network.nodes}
     sender, receiver = each.case.path
     sizes = [
@@ -147,7 +145,7 @@ def _buffers(each: TestedCase) -> str:
 
 @draw("packets per tick")
 def io_graph(claim: TestedClaim, arm: str | None = None, start: float = 5.0) -> Html:
-    """Draw Wireshark's IO graph: data and ACK packets per 10 ms, for some round trips from `start` (s) on."""
+    """Draw Wireshark's IO graph: data and ACK packets per 10 ms, for some round trips from `start` (in s) on."""
     each = claim.arms(*([arm] if arm else []))[0]
     rtt = base_rtt(claim.scenario_of(each)).number
     end = start + _ROUND_TRIPS * rtt

@@ -1,4 +1,4 @@
-"""Draw arms as ratios to another, and list what the kernel counted in each."""
+"""Draw arms as ratios to a different arm, and list the kernel's counters in each arm."""
 
 from __future__ import annotations
 
@@ -15,16 +15,14 @@ from lab.report.html import Html
 from lab.report.tested import TestedCase, TestedClaim
 from lab.units import Value
 
-__all__ = ["kernel_counts", "ratios"]
-
 _TICKS = (0.1, 0.2, 0.5, 1, 2, 5, 10)
-_LEAST = 0.005  # how far an axis reaches from one at least
-_NEAR = 1.1  # ratios up to this, or its inverse, have a panel of their own where others are further from one
+_LEAST = 0.005  # the least reach of an axis from one
+_NEAR = 1.1  # ratios between this and its inverse have a separate panel if others are farther from one
 
 
 @draw("ratios")
 def ratios(claim: TestedClaim, quantity: str = "goodput") -> Html:
-    """Draw the ratio of each relative arm, with its interval and its coverage, next to its prediction."""
+    """Draw the ratio of each relative arm, with its interval and coverage, beside the prediction."""
     titles = {each.case.arm: each.case.title for each in claim.tested}
     shown = tuple(each for each in claim.run if each.case.relative_to and each.result.measured)
     if not shown:
@@ -50,7 +48,7 @@ def ratios(claim: TestedClaim, quantity: str = "goodput") -> Html:
 
 
 def _ends(each: TestedCase) -> tuple[float, float]:
-    """Return the interval of a ratio; one of few samples may reach below zero."""
+    """Return the interval of a ratio. With few samples it may reach below zero."""
     measured = each.result.measured
     assert measured is not None
     low = measured.number if measured.low is None else measured.low
@@ -68,9 +66,9 @@ def _panel(panel: Axes, shown: Sequence[TestedCase], titles: Mapping[str, str]) 
             panel.plot([predicted.number] * 2, [row - 0.3, row + 0.3], color=PREDICTED, linestyle=(0, (3, 1.5)))
         place, over = (1.0, row), ("axes fraction", "data")
         panel.annotate(f" {html.figure(measured)}{_sure(measured)}", place, xycoords=over, va="center", color=INK)
-        # A title that says over what has no room for it once more.
+        # Do not repeat the base arm if the title already names it.
         name = each.label if " over " in each.label else f"{each.label} / {titles[each.case.relative_to]}"
-        behind = {"facecolor": PAPER, "edgecolor": "none", "pad": 1.0}  # so that no line goes through it
+        behind = {"facecolor": PAPER, "edgecolor": "none", "pad": 1.0}  # so that no line crosses it
         panel.annotate(name, (0.0, row - 0.28), xycoords=over, fontsize=SMALL, annotation_clip=False, bbox=behind)
     panel.axvline(1, color=MUTED, linewidth=1)
     panel.set_yticks([])
@@ -81,7 +79,7 @@ def _panel(panel: Axes, shown: Sequence[TestedCase], titles: Mapping[str, str]) 
 
 
 def _axis(panel: Axes, ends: Sequence[float]) -> None:
-    """Choose the scale: linear where all ratios are near one, which is in the middle."""
+    """Choose the scale, which is linear if all ratios are near one. One is in the middle."""
     furthest = max(_LEAST, *(abs(end - 1) for end in ends))
     if furthest < _NEAR - 1:
         panel.set_xlim(1 - 1.3 * furthest, 1 + 1.3 * furthest)
@@ -95,13 +93,13 @@ def _axis(panel: Axes, ends: Sequence[float]) -> None:
 
 
 def _sure(measured: Value) -> str:
-    """Return the interval's coverage; "" without an interval."""
+    """Return the interval's coverage, or "" without an interval."""
     return f" ({100 * measured.coverage:.3g} %)" if measured.coverage else ""
 
 
 @draw("kernel counts")
 def kernel_counts(claim: TestedClaim, names: Mapping[str, str]) -> Html:
-    """List what the sender's kernel counted in the first trial of each arm; `names`: counter -> heading."""
+    """Return a table of the sender's kernel counters in each arm's first trial. `names` maps counter -> heading."""
     rows = []
     for each in claim.run:
         counts = [counted(name, each.case.path[0])(each.record).number for name in names] if each.record else []

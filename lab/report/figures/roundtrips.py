@@ -1,4 +1,4 @@
-"""Show where a sender's round-trip times come from, and how they compare."""
+"""Show the sources of a sender's round-trip times, and how they compare."""
 
 from __future__ import annotations
 
@@ -11,15 +11,13 @@ from lab.report.drawing import ARMS, INK, MUTED, SMALL, Label, axes, draw, label
 from lab.report.html import Html
 from lab.report.tested import TestedCase, TestedClaim
 
-__all__ = ["rtt_samples", "rtt_sources"]
-
 _KINDS = ("segment acknowledged", "segment selected (SACK)", "timestamp only", "none")
 _COLOURS = (*ARMS[:3], "#bdbdbd")
 
 
 @draw("the sources of round-trip times")
 def rtt_sources(claim: TestedClaim, *arms: str) -> Html:
-    """Draw ACKs by the source of their round-trip time, one bar per arm, and how many a timestamp could give."""
+    """Draw ACKs by the source of their round-trip time, one bar per arm, and how many times a timestamp could give."""
     shown = claim.arms(*arms)
     figure, (panel,) = axes(size=(6.1, 0.62 * len(shown) + 1.3))
     said = []
@@ -50,9 +48,7 @@ def rtt_sources(claim: TestedClaim, *arms: str) -> Html:
 
 @draw("round-trip times")
 def rtt_samples(claim: TestedClaim, arm: str, seconds: float = 0.5) -> Html:
-    """Draw the round-trip times of the first ACKs, by timestamp and as the kernel takes them, and its own average of
-    these.
-    """
+    """Draw the round-trip times of the first ACKs, from timestamps and from segments, and the kernel's own srtt."""
     shown = claim.arms(arm)[:1]
     found, record = _round_trips(shown[0]), shown[0].record
     assert record is not None

@@ -1,4 +1,4 @@
-"""Choose units that suit the figures of one drawing, and find points between those of a sweep."""
+"""Choose suitable units for the figures of a drawing, and interpolate between points of a sweep."""
 
 from __future__ import annotations
 
@@ -13,20 +13,17 @@ from msgspec import structs
 from lab.errors import LabError
 from lab.units import SCALES, Quantity, Value
 
-__all__ = ["NotBetween", "between", "scale_of"]
-
 _NUMBER = re.compile(r"\d+(?:\.\d+)?")
 
 
 class NotBetween(LabError):
-    """Two settings differ in more than numbers, so that nothing lies between them."""
+    """Raised if two settings differ in more than numbers, so that there is nothing between them."""
 
 
 def scale_of(values: Iterable[Value | None]) -> tuple[float, str]:
-    """Return (base units in one, its name) of the largest unit of which the largest value is one or more; (1, "")
-    without any.
+    """Return (base units in it, name) of the largest unit in which the largest value is at least 1; else (1, "").
 
-    Bytes are counted in a larger one only where all are whole in it.
+    Bytes use a larger unit only if all values are whole numbers in it.
 
     >>> scale_of([Value(94.4e6, "bit/s"), None])
     (1000000.0, 'Mbit/s')
@@ -42,15 +39,14 @@ def scale_of(values: Iterable[Value | None]) -> tuple[float, str]:
 
 
 def between(low: Any, high: Any, share: float) -> Any:
-    """Return what lies at `share` of the way from one scenario to another, in every number that differs: also one
-    within a text.
+    """Return the scenario at `share` of the way from `low` to `high`, in every number that differs, even within texts.
 
-    Raises NotBetween when they differ otherwise.
+    Raises NotBetween if they differ in anything else.
     """
     if low == high:
         return low
     if type(low) is not type(high) or isinstance(low, bool):
-        raise NotBetween(f"nothing lies between {low!r} and {high!r}")
+        raise NotBetween(f"there is nothing between {low!r} and {high!r}")
     if isinstance(low, Quantity):
         return type(low)(between(low.base, high.base, share))
     if isinstance(low, int):
@@ -69,12 +65,12 @@ def between(low: Any, high: Any, share: float) -> Any:
     if is_dataclass(low) and not isinstance(low, type):
         names = tuple(field.name for field in fields(low))
         return replace(low, **{name: between(getattr(low, name), getattr(high, name), share) for name in names})
-    raise NotBetween(f"nothing lies between {low!r} and {high!r}")
+    raise NotBetween(f"there is nothing between {low!r} and {high!r}")
 
 
 def _text(low: str, high: str, share: float) -> str:
     if _NUMBER.sub("0", low) != _NUMBER.sub("0", high):
-        raise NotBetween(f"nothing lies between '{low}' and '{high}'")
+        raise NotBetween(f"there is nothing between '{low}' and '{high}'")
     pairs = zip(_NUMBER.findall(low), _NUMBER.findall(high), strict=True)
     numbers = iter(
         between(float(one), float(other), share) if "." in one + other else between(int(one), int(other), share)

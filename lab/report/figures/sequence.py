@@ -1,4 +1,4 @@
-"""Draw the time-sequence graph: what was sent, acknowledged and selected, byte by byte."""
+"""Draw the time-sequence graph: bytes sent, acknowledged and selected."""
 
 from __future__ import annotations
 
@@ -17,24 +17,22 @@ from lab.report.drawing import ARMS, INK, MUTED, axes, draw, picture
 from lab.report.html import Html
 from lab.report.tested import TestedCase, TestedClaim
 
-__all__ = ["sequence"]
-
-_BEFORE, _AFTER = 1.3, 2.5  # round trips shown around the first retransmission: the lost segment left one before
+_BEFORE, _AFTER = 1.3, 2.5  # round trips around the first retransmission: the lost segment left one before
 _AGAIN = ARMS[1]
 _PURPLE = "#8E44AD"
 
 _TEXT: Any = {"textcoords": "offset points", "va": "center", "zorder": 4}
 
-Span = tuple[float, float, float]  # time in ms, from and to in bytes
+_Span = tuple[float, float, float]  # time in ms, from and to in bytes
 
 
 @dataclass(frozen=True)
 class _Marks:
-    """A graph draws these marks; times are in ms since the first data segment, sequence numbers in bytes from it."""
+    """Holds the marks of a graph. Times are in ms and sequence numbers in bytes since the first data segment."""
 
-    sent: Sequence[Span]
-    again: Sequence[Span]
-    selected: Sequence[Span]
+    sent: Sequence[_Span]
+    again: Sequence[_Span]
+    selected: Sequence[_Span]
     acked: Sequence[tuple[float, float]]
     offered: Sequence[tuple[float, float]]  # the right edge of the receive window
 
@@ -43,7 +41,8 @@ class _Marks:
 def sequence(claim: TestedClaim, arm: str, at: float | None = None, span: float | None = None) -> Html:
     """Draw segments, retransmissions, ACKs and SACK blocks of an arm's bulk connection, as captured at its sender.
 
-    The graph shows `span` seconds from `at`, since the first data segment; by default around the first retransmission.
+    The graph shows `span` seconds from `at`, in s since the first data segment. Default: around the first
+    retransmission.
     """
     shown = claim.arms(arm)[:1]
     marks, low, high = _marks(shown[0], at, span)
@@ -77,9 +76,9 @@ def sequence(claim: TestedClaim, arm: str, at: float | None = None, span: float 
 
 
 def _marks(tested: TestedCase, at: float | None, span: float | None) -> tuple[_Marks, float, float]:
-    """Return what was captured between two times, and these times.
+    """Return the marks between two times, and these times.
 
-    Raises MetricError when nothing was sent between them.
+    Raises MetricError if nothing was sent between them.
     """
     assert tested.record is not None
     capture = capture_of(tested.record, tested.case.path[0])
@@ -92,7 +91,7 @@ def _marks(tested: TestedCase, at: float | None, span: float | None) -> tuple[_M
         seconds = (times - start) / 1e9
         return (seconds >= low) & (seconds <= high)
 
-    def spans(rows: np.ndarray) -> list[Span]:
+    def spans(rows: np.ndarray) -> list[_Span]:
         columns = (1e-6 * (ahead.time_ns - start), ahead.seq - origin, ahead.seq + ahead.payload - origin)
         return list(zip(*(column[rows].tolist() for column in columns), strict=True))
 
@@ -124,7 +123,7 @@ def _window(connection: Connection, at: float | None, span: float | None) -> tup
 
 
 def _name_losses(panel: Axes, marks: _Marks) -> None:
-    """Write R at each retransmission, and "lost" at what the first one repeats, where that is shown."""
+    """Write R at each retransmission, and "lost" at the segment that the first one repeats, if it is visible."""
     for time, low, high in marks.again:
         panel.annotate("R", (time, (low + high) / 2), (5, 0), **_TEXT, color=_AGAIN, fontweight="bold")
     for _, low, high in marks.again[:1]:
@@ -134,6 +133,6 @@ def _name_losses(panel: Axes, marks: _Marks) -> None:
                 panel.annotate("lost", (time, (low + high) / 2), (28, -26), **_TEXT, color=_AGAIN, arrowprops=arrow)
 
 
-def _bars(panel: Axes, spans: Sequence[Span], colour: str, width: float, label: str) -> None:
+def _bars(panel: Axes, spans: Sequence[_Span], colour: str, width: float, label: str) -> None:
     lines = [((time, low), (time, high)) for time, low, high in spans]
     panel.add_collection(LineCollection(lines, colors=colour, linewidths=width, label=label))

@@ -1,4 +1,4 @@
-"""Draw segments by their length, and how long transfers took."""
+"""Draw segments by their length, and the times of transfers."""
 
 from __future__ import annotations
 
@@ -16,11 +16,9 @@ from lab.report.drawing import ARMS, MUTED, PREDICTED, REPORTED, SMALL, Label, a
 from lab.report.html import Html
 from lab.report.tested import NotRun, TestedCase, TestedClaim
 
-__all__ = ["segment_sizes", "times_by_delay", "transfer_times"]
-
 _DASHED, _DOTTED = (0, (5, 3)), (0, (1, 1.5))
 _BAR = 18  # bytes: the width of a bar
-_MARKERS: tuple[dict[str, Any], ...] = (  # open and of different sizes, since curves may lie on one another
+_MARKERS: tuple[dict[str, Any], ...] = (  # open and of different sizes, since curves may coincide
     {"marker": "o", "markersize": 5},
     {"marker": "s", "markersize": 5},
     {"marker": "^", "markersize": 9, "markerfacecolor": "none", "markeredgewidth": 1.6},
@@ -33,7 +31,7 @@ _BESIDE = 7  # points from a line to its label
 
 @draw("segment lengths")
 def segment_sizes(claim: TestedClaim, *arms: str) -> Html:
-    """Draw segments by the bytes of their payload, one panel per arm: to the receiver upwards, from it downwards."""
+    """Draw segments by their payload, one panel per arm. Segments to the receiver point up, segments from it down."""
     shown = claim.arms(*arms)
     figure, panels = axes(len(shown), size=(6.1, 1.55 * len(shown) + 0.5))
     said = []
@@ -59,7 +57,7 @@ def segment_sizes(claim: TestedClaim, *arms: str) -> Html:
 
 
 def _sizes(segments: Segments) -> dict[int, int]:
-    """Count segments by payload."""
+    """Return payload in bytes -> number of segments."""
     sizes, counts = np.unique(segments.payload[segments.data], return_counts=True)
     return dict(zip(sizes.tolist(), counts.tolist(), strict=True))
 
@@ -77,7 +75,7 @@ def _direction(panel: Axes, sizes: Mapping[int, int], full: float, colour: str, 
 
 @draw("transfer times")
 def transfer_times(claim: TestedClaim) -> Html:
-    """Draw the time claimed, the predicted and the measured one, one group per arm."""
+    """Draw the claimed, the predicted and the measured time, one group per arm."""
     shown = tuple(each for each in claim.run if each.result.unit == "s")
     rows = [
         (name, value.number, colour, each, html.quoted(value) if name == each.whose else html.figure(value))
@@ -110,7 +108,7 @@ def transfer_times(claim: TestedClaim) -> Html:
 
 @draw("times by delay")
 def times_by_delay(claim: TestedClaim, *others: TestedClaim, names: Mapping[str, str]) -> Html:
-    """Draw time over round trip, one line per arm that `names` names, through these claims; and the article's two."""
+    """Draw time over round trip through these claims, one line per arm in `names`, and the article's two times."""
     claims = (claim, *others)
     figure, (panel,) = axes(size=(6.1, 4.2))
     ends: list[Label] = []

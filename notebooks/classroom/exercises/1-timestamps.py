@@ -1,11 +1,7 @@
 """Twelve bytes in every header."""
 
-from lab import metric
-from lab.probe import Capture
-from lab.spec.exercise import Answer, Choose, Exercise, Goal, Hint, Predict, Reach, Said
-from lab.spec.experiment import Arm, AtLeast, Experiment, Within
-from lab.units import Duration
-from lab.workload import Bulk
+from lab import Arm, AtLeast, Bulk, Capture, Duration, Experiment, Within, metric
+from lab.ext.course.exercise import Answer, Choose, Exercise, Goal, Hint, Predict, Reach, Said
 
 GIGABIT = "../../../topologies/symmetric-1g.yaml"
 SHORT = Bulk(duration=Duration.of("200 ms"))

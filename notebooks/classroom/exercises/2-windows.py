@@ -1,12 +1,7 @@
 """A long path needs a large window."""
 
-from lab import metric
-from lab.probe import Capture
-from lab.record.record import Record
-from lab.spec.exercise import Answer, Choose, Exercise, Goal, Hint, Predict, Reach, Said
-from lab.spec.experiment import Arm, AtLeast, AtMost, Experiment, Within
-from lab.units import Duration, Size, Value
-from lab.workload import Bulk
+from lab import Arm, AtLeast, AtMost, Bulk, Capture, Duration, Experiment, Record, Size, Value, Within, metric
+from lab.ext.course.exercise import Answer, Choose, Exercise, Goal, Hint, Predict, Reach, Said
 
 GIGABIT = "../../../topologies/symmetric-1g.yaml"
 PATH = {"path": {"rate": "100 Mbit/s", "delay": "20 ms"}}

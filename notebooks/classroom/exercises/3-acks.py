@@ -1,12 +1,7 @@
 """Who acknowledges what."""
 
-from lab import metric
-from lab.probe import Capture
-from lab.record.record import Record
-from lab.spec.exercise import Answer, Choose, Exercise, Goal, Hint, Predict, Reach, Said
-from lab.spec.experiment import Arm, AtLeast, AtMost, Experiment, Within
-from lab.units import Duration, Value
-from lab.workload import Bulk
+from lab import Arm, AtLeast, AtMost, Bulk, Capture, Duration, Experiment, Record, Value, Within, metric
+from lab.ext.course.exercise import Answer, Choose, Exercise, Goal, Hint, Predict, Reach, Said
 
 GIGABIT = "../../../topologies/symmetric-1g.yaml"
 SHORT = Bulk(duration=Duration.of("200 ms"))

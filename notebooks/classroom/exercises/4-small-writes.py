@@ -2,11 +2,8 @@
 
 from typing import Literal, cast
 
-from lab import metric
-from lab.probe import Capture
-from lab.spec.exercise import Answer, Choose, Exercise, Goal, Hint, Predict, Reach, Said
-from lab.spec.experiment import Arm, AtMost, Exactly, Experiment, Within
-from lab.workload import SmallWrites
+from lab import Arm, AtMost, Capture, Exactly, Experiment, SmallWrites, Within, metric
+from lab.ext.course.exercise import Answer, Choose, Exercise, Goal, Hint, Predict, Reach, Said
 
 LOOPBACK = "../../../topologies/loopback.yaml"
 WAYS = ("plain", "nodelay", "cork", "writev", "one-buffer")

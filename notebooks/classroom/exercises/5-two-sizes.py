@@ -1,12 +1,21 @@
 """Packets of two sizes."""
 
-from lab import metric
-from lab.middlebox import MssProgram
-from lab.probe import Capture
-from lab.spec.exercise import Answer, Choose, Exercise, Goal, Hint, Predict, Reach, Said
-from lab.spec.experiment import Arm, AtLeast, Exactly, Experiment, Metric, Tolerance, Within
-from lab.units import Duration, Size
-from lab.workload import Bulk
+from lab import (
+    Arm,
+    AtLeast,
+    Bulk,
+    Capture,
+    Duration,
+    Exactly,
+    Experiment,
+    Metric,
+    MssProgram,
+    Size,
+    Tolerance,
+    Within,
+    metric,
+)
+from lab.ext.course.exercise import Answer, Choose, Exercise, Goal, Hint, Predict, Reach, Said
 
 NARROW = "../../../topologies/asymmetric-mtu.yaml"
 SHORT = Bulk(duration=Duration.of("500 ms"))

@@ -2,13 +2,22 @@
 
 import numpy as np
 
-from lab import metric
-from lab.probe import Capture, TcpInfo
-from lab.record.record import Record
-from lab.spec.exercise import Answer, Choose, Exercise, Goal, Hint, Predict, Reach, Said
-from lab.spec.experiment import Arm, AtLeast, AtMost, Experiment, Metric, Within
-from lab.units import Duration, Value
-from lab.workload import Bulk
+from lab import (
+    Arm,
+    AtLeast,
+    AtMost,
+    Bulk,
+    Capture,
+    Duration,
+    Experiment,
+    Metric,
+    Record,
+    TcpInfo,
+    Value,
+    Within,
+    metric,
+)
+from lab.ext.course.exercise import Answer, Choose, Exercise, Goal, Hint, Predict, Reach, Said
 
 PAIR = "../../../topologies/symmetric-1g.yaml"
 RENO = Bulk(congestion="reno", duration=Duration.of("25 s"))

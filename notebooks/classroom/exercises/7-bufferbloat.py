@@ -1,11 +1,7 @@
 """A queue that is too long."""
 
-from lab import metric
-from lab.probe import Capture, TcpInfo
-from lab.spec.exercise import Answer, Choose, Exercise, Goal, Hint, Predict, Reach, Said
-from lab.spec.experiment import Arm, AtLeast, AtMost, Experiment, Within
-from lab.units import Duration
-from lab.workload import Bulk, Flow, Flows, Ping
+from lab import Arm, AtLeast, AtMost, Bulk, Capture, Duration, Experiment, Flow, Flows, Ping, TcpInfo, Within, metric
+from lab.ext.course.exercise import Answer, Choose, Exercise, Goal, Hint, Predict, Reach, Said
 
 PAIR = "../../../topologies/symmetric-1g.yaml"
 LONG = 250  # frames

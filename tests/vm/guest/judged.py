@@ -8,7 +8,7 @@ import json
 import sys
 from pathlib import Path
 
-from lab import outputs
+from lab.guest import outputs
 from lab.record.store import Store
 from lab.verdict import fidelity
 

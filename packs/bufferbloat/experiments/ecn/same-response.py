@@ -3,13 +3,24 @@
 RFC 3168, section 5: what ends do about a mark is essentially what they do about a single loss.
 """
 
-from lab import metric, model
-from lab.probe import QueueState, TcpInfo
-from lab.spec.experiment import Arm, AtMost, Experiment, Implied, Within
-from lab.units import Duration
-from lab.workload import Bulk, Flow, Flows
+from lab import (
+    Arm,
+    AtMost,
+    Bulk,
+    Duration,
+    Experiment,
+    Flow,
+    Flows,
+    Implied,
+    QueueState,
+    Steady,
+    TcpInfo,
+    Within,
+    metric,
+    model,
+)
 
-GOODPUT, DELAY = metric.total_goodput(5, 60), metric.mean_queue_delay("uplink")
+GOODPUT, DELAY = metric.total_goodput(), metric.mean_queue_delay("uplink")
 AS_MUCH = Implied(1, "as much as without", part="gets as much")
 AS_LONG = Implied(1, "as long as without", part="leaves as long a queue")
 ECN = {"net.ipv4.tcp_ecn": 1}
@@ -48,6 +59,7 @@ EXPERIMENT = Experiment(
         ),
     ),
     samples=10,
+    steady=Steady(),
     tolerance=Within(0.03, because="what is lost and sent again is some hundredths"),
     accuracy=Within(0.05, because="the law leaves out moments in which the queue is empty after a drop"),
 )

@@ -3,11 +3,7 @@
 RFC 8290, section 4.1: deficit round robin over the flows.
 """
 
-from lab import metric, model
-from lab.probe import TcpInfo
-from lab.spec.experiment import Arm, Experiment, Implied, Within
-from lab.units import Duration
-from lab.workload import Bulk, Flow, Flows
+from lab import Arm, Bulk, Duration, Experiment, Flow, Flows, Implied, Steady, TcpInfo, Within, metric, model
 
 LENGTH, SPREAD = Duration.of("40 s"), Duration.of("1 s")
 HALF = Implied(0.5, "one of two")
@@ -28,7 +24,7 @@ EXPERIMENT = Experiment(
     links={"uplink": {"forward": {"queue": "fq_codel"}}},
     workload=pair("cubic", "bbr"),
     probes=(TcpInfo(node="receiver", interval=Duration.of("100 ms")),),
-    metric=metric.flow_share("second", 10, 40),
+    metric=metric.flow_share("second"),
     prediction=model.fair_queue_share,
     arms=(
         Arm("cubic-bbr", HALF),
@@ -37,6 +33,7 @@ EXPERIMENT = Experiment(
         Arm("cubic-bbr-by-cake", HALF, links={"uplink": {"forward": {"queue": "cake"}}}),
     ),
     samples=10,
+    steady=Steady(),
     tolerance=Within(
         0.05, because="a queue that runs empty after a drop loses its turn: a twentieth is what that may be"
     ),

@@ -3,11 +3,22 @@
 RFC 8033, section 4.2, with eight transfers of Reno over 40 ms.
 """
 
-from lab import metric, model
-from lab.probe import QueueState
-from lab.spec.experiment import Arm, Experiment, Implied, Point, Sweep, Within
-from lab.units import Duration
-from lab.workload import Bulk, Flow, Flows
+from lab import (
+    Arm,
+    Bulk,
+    Duration,
+    Experiment,
+    Flow,
+    Flows,
+    Implied,
+    Point,
+    QueueState,
+    Steady,
+    Sweep,
+    Within,
+    metric,
+    model,
+)
 
 
 def target(text: str) -> Point:
@@ -30,6 +41,7 @@ EXPERIMENT = Experiment(
     arms=(Arm("pie"),),
     sweep=Sweep("target", (target("15 ms"), target("30 ms"))),
     samples=10,
-    tolerance=Within(0.2, because="the minute has its start in it, when the controller has yet to learn"),
-    accuracy=Within(0.2, because="the law is for a controller that has settled, and the minute has its start in it"),
+    steady=Steady(),
+    tolerance=Within(0.05, because="'at its target' is but for a twentieth: less than a frame of 1.2 ms"),
+    accuracy=Within(0.05, because="a queue holds whole frames, of 1.2 ms each"),
 )

@@ -3,10 +3,7 @@
 Gettys and Nichols (2011); by Little's law, 125 kB at 10 Mbit/s are a tenth of a second, and 1 MB is most of one.
 """
 
-from lab import metric, model
-from lab.spec.experiment import Arm, Experiment, Implied, Point, Sweep, Within
-from lab.units import Duration, Size
-from lab.workload import Bulk, Flow, Flows, Ping
+from lab import Arm, Bulk, Duration, Experiment, Flow, Flows, Implied, Ping, Point, Size, Sweep, Within, metric, model
 
 
 def buffer(text: str) -> Point:

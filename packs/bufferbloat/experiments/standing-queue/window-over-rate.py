@@ -3,11 +3,7 @@
 Gettys and Nichols (2011); RTT = window / rate is Little's law.
 """
 
-from lab import metric, model
-from lab.probe import TcpInfo
-from lab.spec.experiment import Arm, Experiment, Implied, Within
-from lab.units import Duration
-from lab.workload import Bulk
+from lab import Arm, Bulk, Duration, Experiment, Implied, TcpInfo, Within, metric, model
 
 
 def window(kib: int) -> dict[str, str]:

@@ -3,11 +3,7 @@
 "Matching the Packet Flow to the Delivery Path" has cwnd_gain, "Delayed and Stretched ACKs" its two; 163 frames are one.
 """
 
-from lab import metric, model
-from lab.probe import TcpInfo
-from lab.spec.experiment import Arm, AtMost, Experiment, Implied, Within
-from lab.units import Duration
-from lab.workload import Bulk
+from lab import Arm, AtMost, Bulk, Duration, Experiment, Implied, TcpInfo, Within, metric, model
 
 HALVED = {"bottleneck": {"forward": {"changes": [{"at": "4 s", "rate": "25 Mbit/s"}]}}}
 

@@ -4,11 +4,22 @@ Even shares: what additive increase and multiplicative decrease converge to (Chi
 is in flight is two bandwidth-delay products (Cardwell et al., 2017), all that this path and its queue hold.
 """
 
-from lab import metric, model
-from lab.probe import TcpInfo
-from lab.spec.experiment import Above, Arm, Experiment, Implied, Within
-from lab.units import Duration
-from lab.workload import Bulk, Flow, Flows
+from lab import (
+    Above,
+    Arm,
+    Bulk,
+    Drawn,
+    Duration,
+    Experiment,
+    Flow,
+    Flows,
+    Implied,
+    Steady,
+    TcpInfo,
+    Within,
+    metric,
+    model,
+)
 
 MINUTE, SPREAD = Duration.of("60 s"), Duration.of("1 s")
 EVEN = Implied(0.5, "equal shares: what additive increase, multiplicative decrease converges to", part="even shares")
@@ -29,7 +40,7 @@ EXPERIMENT = Experiment(
     topology="shared-bottleneck",
     workload=pair("cubic", "cubic"),
     probes=(TcpInfo(node="receiver", interval=Duration.of("100 ms")),),
-    metric=metric.flow_share("second", 20, 60),
+    metric=metric.flow_share("second"),
     prediction=model.fair_share,
     arms=(
         Arm("reno-reno", EVEN, workload=pair("reno", "reno")),
@@ -43,6 +54,8 @@ EXPERIMENT = Experiment(
         Arm("bbr-bbr", EVEN, workload=pair("bbr", "bbr")),
     ),
     samples=10,
+    steady=Steady(),
+    drawn=Drawn(),
     tolerance=Within(0.2, because="40 s hold a few dozen sawteeth: a fifth is what their number leaves to chance"),
     accuracy=Within(0.2, because="the law is of the long run, and 40 s are not"),
 )

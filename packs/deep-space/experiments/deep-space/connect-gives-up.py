@@ -3,10 +3,7 @@
 The kernel's documentation of tcp_syn_retries: six retries after four that do not back off.
 """
 
-from lab import metric, model
-from lab.spec.experiment import Arm, Demonstrated, Experiment, Reported, Variant, Within
-from lab.units import Duration
-from lab.workload import Program
+from lab import Arm, Demonstrated, Duration, Experiment, Program, Reported, Variant, Within, metric, model
 
 DOCUMENTED = Reported("131 s", "will happen after 131seconds")
 

@@ -3,10 +3,7 @@
 The kernel's documentation: probes after two hours, nine of them, 75 s apart; no answer can be there by then.
 """
 
-from lab import metric, model
-from lab.spec.experiment import Arm, Demonstrated, Experiment, Implied, Variant, Within
-from lab.units import Duration
-from lab.workload import Program
+from lab import Arm, Demonstrated, Duration, Experiment, Implied, Program, Variant, Within, metric, model
 
 SUM = Implied("7875 s", "7200 s, and 9 × 75 s")
 

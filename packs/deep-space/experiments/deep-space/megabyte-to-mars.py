@@ -6,12 +6,22 @@ connections, answers and retries may take as long as they like; the clamp stays.
 
 from math import ceil, log2
 
-from lab import metric, model
-from lab.prediction import law
-from lab.probe import Netstat
-from lab.spec.experiment import Arm, Demonstrated, Exactly, Experiment, Implied, Within
-from lab.units import Duration, Size, Value
-from lab.workload import Bulk
+from lab import (
+    Arm,
+    Bulk,
+    Demonstrated,
+    Duration,
+    Exactly,
+    Experiment,
+    Implied,
+    Netstat,
+    Size,
+    Value,
+    Within,
+    law,
+    metric,
+    model,
+)
 
 PATIENT = {
     f"net.ipv4.{name}": 100 for name in ("tcp_syn_retries", "tcp_synack_retries", "tcp_retries2", "tcp_orphan_retries")

@@ -3,11 +3,23 @@
 Chiu and Jain (1989): additive increase with multiplicative decrease converges for n users. Equals have an index of 1.
 """
 
-from lab import metric, model
-from lab.probe import TcpInfo
-from lab.spec.experiment import Arm, Experiment, Implied, Point, Sweep, Within
-from lab.units import Duration
-from lab.workload import Bulk, Flow, Flows
+from lab import (
+    Arm,
+    Bulk,
+    Drawn,
+    Duration,
+    Experiment,
+    Flow,
+    Flows,
+    Implied,
+    Point,
+    Steady,
+    Sweep,
+    TcpInfo,
+    Within,
+    metric,
+    model,
+)
 
 
 def several(count: int) -> Point:
@@ -28,11 +40,13 @@ EXPERIMENT = Experiment(
     links={"bottleneck": {"rate": "50 Mbit/s"}},
     workload=Bulk(),
     probes=(TcpInfo(node="receiver", interval=Duration.of("200 ms")),),
-    metric=metric.jain_index(10, 40),
+    metric=metric.jain_index(),
     prediction=model.fairness_index,
     arms=(Arm("reno", Implied(1, "equal shares")),),
     sweep=Sweep("flows", (several(2), several(4), several(8), several(16))),
     samples=10,
+    steady=Steady(),
+    drawn=Drawn(),
     tolerance=Within(
         0.05, because="'about' leaves a twentieth: one of two with a quarter more than the other has 0.99"
     ),

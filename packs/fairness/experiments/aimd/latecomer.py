@@ -5,12 +5,7 @@ Chiu and Jain (1989): additive increase keeps the difference between two flows, 
 
 from math import ceil, log2, sqrt
 
-from lab import metric, model
-from lab.prediction import law
-from lab.probe import TcpInfo
-from lab.spec.experiment import Arm, AtMost, Experiment, Implied
-from lab.units import Duration, Value
-from lab.workload import Bulk, Flow, Flows
+from lab import Arm, AtMost, Bulk, Drawn, Duration, Experiment, Flow, Flows, Implied, TcpInfo, Value, law, metric, model
 
 INDEX, WINDOW = 0.95, 1.0  # of Jain's index, and seconds over which it is taken
 
@@ -52,6 +47,7 @@ EXPERIMENT = Experiment(
         Arm("reno", Implied("6 s", "three sawteeth of 1.2 s, and a second over which the index is taken, rounded up")),
     ),
     samples=10,
+    drawn=Drawn(),
     tolerance=AtMost(because="'after a few sawteeth' is a bound"),
     accuracy=AtMost(because="the law is a bound"),
 )

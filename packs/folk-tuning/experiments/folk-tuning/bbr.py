@@ -3,11 +3,7 @@
 Guides set tcp_congestion_control=bbr without a word on the path.
 """
 
-from lab import metric, model
-from lab.prediction import law
-from lab.spec.experiment import Above, Arm, Experiment, Implied, Within
-from lab.units import Duration, Value
-from lab.workload import Bulk
+from lab import Above, Arm, Bulk, Duration, Experiment, Implied, Steady, TcpInfo, Value, Within, law, metric, model
 
 BBR = Bulk(congestion="bbr", duration=Duration.of("20 s"))
 CHANCE = Within(0.4, because="CUBIC's law is for regular losses: random ones left a window a third larger elsewhere")
@@ -23,7 +19,8 @@ def goodput_despite_loss(scenario: model.Scenario) -> Value:
 EXPERIMENT = Experiment(
     topology="lossy",
     workload=Bulk(duration=Duration.of("20 s")),
-    metric=metric.bulk_goodput(),
+    probes=(TcpInfo(node="sender", interval=Duration.of("100 ms")),),
+    metric=metric.long_run_goodput(),
     prediction=goodput_despite_loss,
     arms=(
         Arm("cubic", prediction=model.goodput_response_cubic, accuracy=CHANCE),
@@ -46,6 +43,7 @@ EXPERIMENT = Experiment(
         ),
     ),
     samples=10,
+    steady=Steady(),
     tolerance=Above(0.01, because="nobody tunes a system for less than a hundredth"),
     accuracy=Within(0.1, because="BBR drains its queue now and then, and starts slowly, as the law does not"),
     unexplained="on a clean path the link is full either way, and no congestion control makes it faster",

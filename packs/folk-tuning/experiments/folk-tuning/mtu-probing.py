@@ -3,17 +3,26 @@
 RFC 4821: the sender lowers its segments when they stay unanswered. Here the sender's firewall drops the router's ICMP.
 """
 
-from lab import metric, model
-from lab.prediction import Prediction, law
-from lab.spec.experiment import Arm, Demonstrated, Exactly, Experiment, Implied
-from lab.units import Duration, Value
-from lab.workload import Program
+from lab import (
+    Arm,
+    Demonstrated,
+    Duration,
+    Exactly,
+    Experiment,
+    Implied,
+    Prediction,
+    Program,
+    Value,
+    metric,
+    model,
+    replay,
+)
 
 
 def arrived(probing: bool) -> Prediction:
     """The law of whether the transfer gets through, with the sysctl or without."""
 
-    @law(formula="1 with probing, else 0", source="RFC 2923, 2.1: black holes; RFC 4821; tcp_mtu_probing()")
+    @replay(formula="1 with probing, else 0", source="RFC 2923, 2.1: black holes; RFC 4821; tcp_mtu_probing()")
     def all_of_it(scenario: model.Scenario) -> Value:
         """It holds where a link's MTU is less than the sender's, and more than the 1024 B that probing begins with."""
         assert any(hop.mtu < scenario.forward[0].mtu for hop in scenario.forward)

@@ -3,11 +3,7 @@
 The kernel's documentation of tcp_retries2; RFC 1122, section 4.2.3.5, wants 100 s at least.
 """
 
-from lab import metric, model
-from lab.prediction import Prediction, law
-from lab.spec.experiment import Arm, Experiment, Implied, Reported, Within
-from lab.units import Duration, Value
-from lab.workload import Program
+from lab import Arm, Duration, Experiment, Implied, Prediction, Program, Reported, Value, Within, metric, model, replay
 
 RTO_MIN, RTO_MAX = 0.2, 120.0  # seconds
 
@@ -15,7 +11,9 @@ RTO_MIN, RTO_MAX = 0.2, 120.0  # seconds
 def gives_up(retries: int) -> Prediction:
     """The law of when a sender gives up, with so many retries."""
 
-    @law(formula="the first RTO past Σ min(0.2 s × 2^k, 120 s), k = 0 to retries", source="RFC 6298, 5.5; tcp_retries2")
+    @replay(
+        formula="the first RTO past Σ min(0.2 s × 2^k, 120 s), k = 0 to retries", source="RFC 6298, 5.5; tcp_retries2"
+    )
     def timeout(scenario: model.Scenario) -> Value:
         """The sysctl makes a time of an RTO of 0.2 s, which the path's own, with the round trip in it, passes later."""
         allowed = sum(min(RTO_MIN * 2**number, RTO_MAX) for number in range(retries + 1))

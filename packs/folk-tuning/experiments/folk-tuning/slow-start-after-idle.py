@@ -3,11 +3,7 @@
 RFC 5681, section 4.1, has it begin again with the initial window: a hundred segments then take four round trips.
 """
 
-from lab import metric, model
-from lab.prediction import Prediction, law
-from lab.spec.experiment import Arm, Demonstrated, Experiment, Implied, Within
-from lab.units import Value
-from lab.workload import Program
+from lab import Arm, Demonstrated, Experiment, Implied, Prediction, Program, Value, Within, law, metric, model
 
 SEGMENTS = 100
 

@@ -3,10 +3,7 @@
 Guides list them together, for "high throughput"; here each is set alone, at a gigabit over 100 ms, where it would help.
 """
 
-from lab import metric
-from lab.spec.experiment import Above, Arm, Experiment, Implied
-from lab.units import Duration
-from lab.workload import Bulk
+from lab import Above, Arm, Bulk, Duration, Experiment, Implied, metric
 
 
 def tuned(name: str, value: str | int) -> Arm:

@@ -3,10 +3,7 @@
 Guides turn tcp_timestamps off to save their twelve bytes in each segment, 1460 B of 1538 in place of 1448.
 """
 
-from lab import metric, model
-from lab.spec.experiment import Arm, Experiment, Implied, Within
-from lab.units import Duration
-from lab.workload import Bulk
+from lab import Arm, Bulk, Duration, Experiment, Implied, Within, metric, model
 
 EXPERIMENT = Experiment(
     topology="symmetric-1g",

@@ -3,11 +3,20 @@
 Fifty connections a second from a hundred ports, for twenty seconds: a port is in TIME_WAIT for a minute.
 """
 
-from lab import metric, model
-from lab.prediction import Prediction, law
-from lab.spec.experiment import Arm, Demonstrated, Exactly, Experiment, Implied
-from lab.units import Duration, Value
-from lab.workload import Program
+from lab import (
+    Arm,
+    Demonstrated,
+    Duration,
+    Exactly,
+    Experiment,
+    Implied,
+    Prediction,
+    Program,
+    Value,
+    metric,
+    model,
+    replay,
+)
 
 ATTEMPTS, PORTS = 1000, 100
 
@@ -15,7 +24,7 @@ ATTEMPTS, PORTS = 1000, 100
 def connections(reuse: bool) -> Prediction:
     """The law of how many of the attempts get a port, with the sysctl or without."""
 
-    @law(formula="attempts with reuse after 1 s, else ports", source="tcp_twsk_unique(); TCP_TIMEWAIT_LEN; RFC 6191")
+    @replay(formula="attempts with reuse after 1 s, else ports", source="tcp_twsk_unique(); TCP_TIMEWAIT_LEN; RFC 6191")
     def succeed(scenario: model.Scenario) -> Value:
         """It holds with timestamps, while a port is used again after more than a second and within a minute."""
         assert scenario.timestamps

@@ -3,11 +3,7 @@
 Some guides turn tcp_window_scaling off for the sake of old firewalls. The window has 16 bits then: RFC 7323, section 2.
 """
 
-from lab import metric, model
-from lab.prediction import law
-from lab.spec.experiment import Arm, AtLeast, Experiment, Implied, Within
-from lab.units import Duration, Value
-from lab.workload import Bulk
+from lab import Arm, AtLeast, Bulk, Duration, Experiment, Implied, Value, Within, law, metric, model
 
 
 @law(formula="⌊65535 / MSS⌋ × MSS / RTT", source="RFC 7323, 2.2")

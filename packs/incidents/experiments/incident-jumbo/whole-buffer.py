@@ -3,11 +3,7 @@
 The documentation of tcp_adv_win_scale: half of a buffer is overhead by default; "Obsolete since linux-6.6".
 """
 
-from lab import metric, model
-from lab.probe import Capture
-from lab.spec.experiment import Arm, AtLeast, Demonstrated, Experiment, Implied, Within
-from lab.units import Duration
-from lab.workload import Bulk
+from lab import Arm, AtLeast, Bulk, Capture, Demonstrated, Duration, Experiment, Implied, Within, metric, model
 
 EXPERIMENT = Experiment(
     topology="delay-100ms",

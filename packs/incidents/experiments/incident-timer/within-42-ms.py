@@ -3,9 +3,7 @@
 Write, write, read: Nagle holds the second write until the first is acknowledged. Timers wait a tick longer since 4.8.
 """
 
-from lab import metric, model
-from lab.spec.experiment import Arm, AtMost, Demonstrated, Experiment, Implied, Variant, Within
-from lab.workload import SmallWrites
+from lab import Arm, AtMost, Demonstrated, Experiment, Implied, SmallWrites, Variant, Within, metric, model
 
 CALLS = 100
 

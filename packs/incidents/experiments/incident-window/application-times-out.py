@@ -5,12 +5,23 @@ It did, in 22 s, until an upgrade to Linux 6.6 made it 40 s: the report in commi
 
 from pathlib import Path
 
-from lab import metric, model
+from lab import (
+    Arm,
+    AtMost,
+    Demonstrated,
+    Duration,
+    Experiment,
+    Implied,
+    Program,
+    Reported,
+    Value,
+    Variant,
+    Within,
+    law,
+    metric,
+    model,
+)
 from lab.model.window import scaling_ratio
-from lab.prediction import law
-from lab.spec.experiment import Arm, AtMost, Demonstrated, Experiment, Implied, Reported, Variant, Within
-from lab.units import Duration, Value
-from lab.workload import Program
 
 PATCH = "window-of-6.6.patch"
 BYTES, BUFFER = 10_000_000, 2 * 65_536  # the kernel doubles what SO_RCVBUF asks for

@@ -5,11 +5,7 @@ RFC 6928, section 2, as RFC 5681: with SYN or SYN-ACK lost, the initial window i
 
 from math import ceil, log2
 
-from lab import metric, model
-from lab.prediction import Prediction, law
-from lab.spec.experiment import Arm, Experiment, Implied, Within
-from lab.units import Size, Value
-from lab.workload import Bulk
+from lab import Arm, Bulk, Experiment, Implied, Prediction, Size, Value, Within, law, metric, model
 
 SEGMENTS = 10
 
@@ -23,7 +19,10 @@ def after(lost: int) -> Prediction:
     def completion_time(scenario: model.Scenario) -> Value:
         """Linux keeps ten segments after one lost SYN, since its initial RTO is only a second (RFC 6298, 2.1)."""
         window = 1 if lost > 1 else SEGMENTS
-        return Value(lost + model.base_rtt(scenario).number * (1 + ceil(log2(SEGMENTS / window + 1))), "s")
+        rounds, timers = 1 + ceil(log2(SEGMENTS / window + 1)), model.timed(scenario, [1] * lost)
+        trips = rounds * model.base_rtt(scenario).number
+        low, high = timers.bounds
+        return Value(lost + trips, "s", low + trips, high + trips)
 
     return completion_time
 

@@ -3,10 +3,7 @@
 RFC 6928: an initial window of ten segments, which slow start doubles in each round trip.
 """
 
-from lab import metric, model
-from lab.spec.experiment import Arm, Experiment, Implied, Point, Sweep, Within
-from lab.units import Duration, Size
-from lab.workload import Arrivals
+from lab import Arm, Arrivals, Duration, Experiment, Implied, Point, Size, Sweep, Within, metric, model
 
 
 def fetched(segments: int, trips: int) -> Point:

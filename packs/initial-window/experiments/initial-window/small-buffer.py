@@ -3,11 +3,7 @@
 RFC 6928, sections 5 and 6: the risk of the larger window is a slow link with a small buffer.
 """
 
-from lab import metric, model
-from lab.prediction import law
-from lab.spec.experiment import Arm, Exactly, Experiment, Implied, Point, Sweep
-from lab.units import Duration, Size, Value
-from lab.workload import Arrivals
+from lab import Arm, Arrivals, Duration, Exactly, Experiment, Implied, Point, Size, Sweep, Value, law, metric, model
 
 TRANSFERS = 5
 

@@ -4,12 +4,8 @@ The cases of simult_flows.sh without delay. The kernel's scheduler gives data to
 holds soonest.
 """
 
-from lab import metric
-from lab.prediction import law
-from lab.probe import Capture
-from lab.spec.experiment import Arm, Experiment, Implied, Within
-from lab.units import Value
-from lab.workload import Program
+from lab import Arm, Capture, Experiment, Implied, Program, Value, Within, law
+from lab.ext.mptcp.share import path_share
 
 RUN = ("python3", "{files}/_paths.py", "python3", "{files}/_transfer.py")
 
@@ -40,7 +36,7 @@ EXPERIMENT = Experiment(
         server="server",
     ),
     probes=(Capture(node="client", interface="eth0"), Capture(node="client", interface="eth1")),
-    metric=metric.path_share("client", "eth0"),
+    metric=path_share("client", "eth0"),
     path=("server", "client"),
     arms=(carried(10, 10, 20), carried(10, 3, 30)),
     tolerance=Within(0.02, because="a queue of 20 frames more or less on a path is 1 % of what it carries"),

@@ -4,11 +4,22 @@ The cases of simult_flows.sh, each in both directions. For headers, and for what
 of what all paths carry, and 50 ms. Its sender sleeps for 200 ms after the first bytes.
 """
 
-from lab import metric, model
-from lab.probe import Netstat
-from lab.spec.experiment import Absolute, Arm, Demonstrated, Experiment, Implied
-from lab.units import Duration, Rate, Size
-from lab.workload import Flow, Flows, Program
+from lab import (
+    Absolute,
+    Arm,
+    Demonstrated,
+    Duration,
+    Experiment,
+    Flow,
+    Flows,
+    Implied,
+    Netstat,
+    Program,
+    Rate,
+    Size,
+    metric,
+)
+from lab.ext.mptcp.model import Path, goodput_of_paths, transfer_time_over_paths
 
 LARGE, SMALL, SLEEP = Size.of("16 MiB"), Size.of("80 KiB"), Duration.of("200 ms")
 FRAME, PACKET = 1538, 1514  # B: netem's own rates know neither preamble, nor FCS, nor gap
@@ -32,10 +43,10 @@ def transfer(download: bool) -> Flows:
 def case(part: str, way: str, *links: tuple[int, int, int], buffer: Demonstrated | None = None) -> Arm:
     """One case one way: of each link its Mbit/s, its ms one way, and how many frames its queue and its delay hold."""
     paths = tuple(
-        model.Path(Rate(int(rate * 1e6 / 8 * FRAME / PACKET) * 8), Duration(delay * 10**6), limit)
+        Path(Rate(int(rate * 1e6 / 8 * FRAME / PACKET) * 8), Duration(delay * 10**6), limit)
         for rate, delay, limit in links
     )
-    together = SLEEP.seconds + 8 * LARGE.bytes / model.goodput_of_paths(paths).number
+    together = SLEEP.seconds + 8 * LARGE.bytes / goodput_of_paths(paths).number
     allowed = 8 * LARGE.bytes / sum(rate * 10**6 for rate, _, _ in links) / 9 + 0.05
     tenth = Absolute(f"{allowed / 10:.4f} s", because="the headers' true share is in the figure, so a tenth is enough")
     return Arm(
@@ -52,9 +63,7 @@ def case(part: str, way: str, *links: tuple[int, int, int], buffer: Demonstrated
         metric=metric.program_json(
             "seconds", unit="s", file=f"transfer/{'program' if way == 'down' else 'service'}.out"
         ),
-        prediction=model.transfer_time_over_paths(
-            paths, (LARGE, SMALL), "receiver" if way == "down" else "sender", SLEEP
-        ),
+        prediction=transfer_time_over_paths(paths, (LARGE, SMALL), "receiver" if way == "down" else "sender", SLEEP),
         tolerance=tenth,
         accuracy=tenth,
         explains=buffer,

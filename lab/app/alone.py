@@ -1,0 +1,66 @@
+"""Make and run trials of a workload on one host without wires, which sets up its own network or needs none."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+
+from lab.app.running import Interrupted
+from lab.errors import LabError
+from lab.guest.network import Kind, Network, Node
+from lab.guest.task import Traffic
+from lab.guest.trial import Trial
+from lab.machine.userland.cache import Userland
+from lab.record.record import Record
+from lab.runner import tools
+from lab.runner.plan import Settings
+from lab.runner.progress import shown
+from lab.runner.schedule import Runner
+from lab.units import to_plain
+
+HOST = "host"
+NETWORK = Network("alone", (Node(HOST, Kind.HOST, {}, ()),), ())
+_NONE: Mapping[str, str] = MappingProxyType({})
+
+
+def trial(
+    claim: str,
+    arm: str,
+    source: bytes,
+    workload: Traffic,
+    settings: Settings,
+    userland: Userland,
+    versions: Mapping[str, str] = _NONE,
+) -> Trial:
+    """Return the trial of `workload`, whose description is `source`. `versions` lists programs beyond the userland."""
+    return Trial(
+        claim=claim,
+        arm=arm,
+        point="",
+        source_sha256=hashlib.sha256(source).hexdigest(),
+        network=to_plain(NETWORK),
+        workload=to_plain(workload),
+        probes=[],
+        middleboxes=[],
+        kernel=settings.kernel.describe(),
+        on=settings.kernel.on,
+        clock=settings.clock,
+        seed=settings.seed,
+        repeat=0,
+        tools={**tools.sealed((), userland), **versions},
+        fabric=settings.fabric,
+        userland=userland.id,
+    )
+
+
+def outcomes(runner: Runner, trials: Sequence[Trial], what: str) -> Mapping[str, Record | LabError]:
+    """Return address -> record or error of the trials. It runs those that are missing in the store.
+
+    Raises MachineError and Interrupted. The message of Interrupted calls the trials `what`.
+    """
+    try:
+        with shown(len(trials)) as display:
+            return runner.run(trials, display)
+    except KeyboardInterrupt:
+        raise Interrupted(f"interrupted: finished {what} are kept; run the command again to continue") from None

@@ -1,0 +1,143 @@
+"""Show the changes of claims from one kernel to another, and find the commits that caused them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from lab.app.answers import as_changes
+from lab.app.options import Folder, on_kernel, reading_from, settings_of, store_of, writing_to
+from lab.errors import InputError
+
+if TYPE_CHECKING:
+    from lab.app.baselines import Baseline
+    from lab.comparison.page import Changes
+    from lab.record.record import Record
+    from lab.verdict.judged import JudgedClaim
+
+
+def compare(
+    base: str | None = None,
+    new: str | None = None,
+    *claims: str | Path,
+    results: Folder = None,
+    against: Folder = None,
+    interest: float | None = None,
+) -> Changes:
+    """Return the changes of claims (default: all) from the kernel `base` to `new` (name, version or id).
+
+    The records are those of `load`, or for `base` those of the store `against` if it is given. `compare` first hashes
+    every file of them. A relative change of at most `interest` (default: 0.005) counts as the same. In a page that `lab
+    compare` or `lab regress` writes, the defaults for claims, kernels, stores and interest are the command's. A claim
+    with records on only one side cannot be compared. Raises InputError for an unknown claim, kernel or store, and for
+    records with altered files, which it names; SpecError; and Incomparable if an experiment changed in between.
+    """
+    from lab.comparison.compare import INTEREST
+    from lab.comparison.compare import compare as changes
+    from lab.comparison.identity import require_whole
+    from lab.comparison.page import Changes
+    from lab.report.told import Compared, told
+    from lab.spec import find
+    from lab.verdict.judged import judge_stored
+
+    page = told()
+    there = page.compared if page else Compared()
+    declared = find.find(map(str, claims or there.claims))
+
+    def judged(kernel: str | None, folder: Folder) -> tuple[JudgedClaim, ...]:
+        store = store_of(folder)
+        records = on_kernel(store, kernel)
+        found = judge_stored(declared, records, store.predictions, kernel)
+        require_whole([*_records(found), *filter(_is_unreadable, records)])
+        return found
+
+    before = judged(base or there.base, against or there.against or results)
+    matters = next((each for each in (interest, there.interest) if each is not None), INTEREST)
+    after = judged(new or there.new, results)
+    known = {claim.declared.id for claim in (*before, *after) if claim.records}
+    return Changes(changes([claim for claim in before if claim.declared.id in known], after, matters))
+
+
+def regress(
+    base: str | None = None,
+    new: str | None = None,
+    *claims: str | Path,
+    on: str = "uml",
+    baseline: str | None = None,
+    clock: str | None = None,
+    userland: str = "sealed",
+    seed: int = 1,
+    repeat: int = 1,
+    jobs: int | None = None,
+    budget: float = 900.0,
+    stored: bool = False,
+    interest: float | None = None,
+    results: Folder = None,
+) -> Changes:
+    """Run claims (default: all) on two kernels, and return the changes. Finished trials are reused from the store.
+
+    Real-time trials run again, unless one command ran them on both kernels in mixed order. With `stored`, existing
+    records are compared. A relative change of at most `interest` (default: 0.005) counts as the same. With a saved
+    `baseline` instead of `base`, `new` (None: the default kernel) is compared with the baseline's records, and "all"
+    means the claims in the baseline. A claim whose trials fail on one kernel is in the answer, with the reason. Raises
+    InputError, SpecError, MachineError, and Incomparable if an experiment changed since the baseline.
+    """
+    from lab.app import baselines, running
+    from lab.comparison.compare import INTEREST
+    from lab.comparison.compare import compare as changes
+    from lab.comparison.identity import require_whole
+    from lab.machine.kernel import Budget
+    from lab.spec import find
+
+    if (base is None) != (baseline is not None):
+        raise InputError("regress compares two kernels, or a baseline and one kernel")
+    experiments, limits, store = find.find(map(str, claims)), Budget(wall=budget), writing_to(results)
+    matters = INTEREST if interest is None else interest
+    if baseline is not None:
+        settings = settings_of(new, on, clock, seed, repeat, userland=userland)
+        before = [claim for claim in baselines.judged(experiments, baseline, store) if claims or claim.records]
+        done = running.run([claim.declared for claim in before], settings, store, jobs, limits)
+        require_whole(_records((*before, *done.judged)))
+        return as_changes(changes(before, done.judged, matters), done)
+    pair = [settings_of(kernel, on, clock, seed, repeat, userland=userland) for kernel in (base, new)]
+    if pair[0].kernel.id == pair[1].kernel.id:
+        raise InputError(f"{base} and {new} are the same kernel, {pair[0].kernel.name}: name two different kernels")
+    both = [(experiments, settings) for settings in pair]
+    then, now = running.run_beside(both, store, jobs, limits, together=not stored)
+    require_whole(_records((*then.judged, *now.judged)))
+    return as_changes(changes(then.judged, now.judged, matters), then, now)
+
+
+def save_baseline(
+    name: str,
+    *claims: str | Path,
+    kernel: str | None = None,
+    on: str = "uml",
+    seed: int = 1,
+    results: Folder = None,
+) -> Baseline:
+    """Keep the store's records of claims (default: all) on a kernel as the baseline `name`, for `regress`.
+
+    Raises InputError when a baseline has that name already, or when there is nothing to keep.
+    """
+    from lab.app import baselines
+    from lab.machine.kernel import choose
+    from lab.spec import find
+
+    return baselines.save(find.find(map(str, claims)), choose(on, kernel), seed, reading_from(results), name)
+
+
+def _records(judged: Iterable[JudgedClaim]) -> list[Record]:
+    return [record for claim in judged for record in claim.records]
+
+
+def _is_unreadable(record: Record) -> bool:
+    """Return whether a record does not even show its trial, so that no claim counts it."""
+    from lab.record.record import RecordError
+
+    try:
+        _ = record.trial
+    except RecordError:
+        return True
+    return False

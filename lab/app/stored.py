@@ -1,0 +1,133 @@
+"""Judge claims, show articles and verify trials from the records of a store."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from itertools import groupby
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from lab.app.answers import as_claims
+from lab.app.extension import hook
+from lab.app.options import Folder, on_kernel, reading_from, store_of
+from lab.errors import InputError
+
+if TYPE_CHECKING:
+    from lab import metric
+    from lab.app.verification import Verification
+    from lab.report.article import Article
+    from lab.report.claim import Claim
+    from lab.report.claims import Claims
+    from lab.report.overview import Overview
+
+
+def load(*claims: str | Path, kernel: str | None = None, clock: str | None = None, results: Folder = None) -> Claims:
+    """Return claims (ids, articles or FILE.py; default: all), judged from the records in `results`. Run nothing.
+
+    With records on several kernels, `kernel` (name, version or id; default: the newest) counts. With records of both
+    clocks, `clock` (default: virtual) counts. The default store is LAB_RESULTS, else results/ of the current directory
+    or of the project. Raises InputError if a claim, the kernel, the clock or the store is unknown, SpecError for
+    mistakes in a claim's files.
+    """
+    from lab.guest.clock import clock_of
+    from lab.spec import find
+    from lab.verdict.judged import judge_stored
+
+    store, of = store_of(results), None if clock is None else clock_of(clock)
+    wanted = find.find(map(str, claims))
+    return as_claims(judge_stored(wanted, on_kernel(store, kernel), store.predictions, kernel, of))
+
+
+def capture(claim: str, arm: str | None = None, results: Folder = None) -> metric.Capture:
+    """Return the capture of an arm. Default: the first arm that has one.
+
+    Raises InputError if no trial of the arm left a capture, and the errors of `load`.
+    """
+    from lab.metric import Capture
+
+    return Capture(capture_file(claim, arm, results))
+
+
+def capture_file(claim: str, arm: str | None = None, results: Folder = None) -> Path:
+    """Return the path of the file that `capture` reads."""
+    found = load(claim, results=results)
+    if len(found) != 1:
+        raise InputError(f"{claim} is not a single claim: name one of {', '.join(each.id for each in found)}")
+    tested = found[0].only(arm).tested
+    for each in tested:
+        if each.record is not None and each.capture:
+            return each.record.path(each.capture)
+    of = f"arm '{arm}' of {claim}" if arm else claim
+    if any(each.record for each in tested):
+        raise InputError(f"{of} ran, but none of its probes captures packets: add Capture(...) to its probes")
+    raise InputError(f"{store_of(results).root} has no capture of {of}: run `lab run {claim}`")
+
+
+def follow(*claims: str | Path, results: Folder = None) -> Claims:
+    """Return `load(*claims)`, each claim with its verdicts on every kernel in the store's records.
+
+    Raises the errors of `load`, and RecordError or CaptureError for a damaged record.
+    """
+    from lab.comparison import lineage
+    from lab.comparison.strip import strip
+    from lab.spec import find
+    from lab.verdict.judged import judge_stored
+
+    store = store_of(results)
+    judged = judge_stored(find.find(map(str, claims)), store, store.predictions)
+    found = lineage.follow(judged, store, store.predictions)
+    return as_claims(judged, strips={name: strip(each) for name, each in found.items()})
+
+
+def article(name: str, results: Folder = None) -> Article:
+    """Return an article for its page: `follow(name)` with the title and the author.
+
+    Raises InputError if the article is unknown, SpecError for mistakes in its files.
+    """
+    from lab.report.article import Article
+
+    return Article.told(follow(name, results=results))
+
+
+def articles(results: Folder = None) -> Overview:
+    """Return all articles for the index, and the sources in packs for which the store has records.
+
+    In a page of a report, return the articles with a page in that report.
+    """
+    from lab.report.article import Article
+    from lab.report.notebooks import articles_there
+    from lab.report.overview import Overview
+    from lab.spec import find
+
+    def told(claims: Iterable[Claim]) -> tuple[Article, ...]:
+        return tuple(Article.told(each) for _, each in groupby(claims, key=lambda claim: claim.article))
+
+    own, there = load(results=results), articles_there()
+    run = (store_of(results).articles() if there is None else {*there}) - {claim.article for claim in own}
+    others = [name for name in dict.fromkeys(claim.split("/")[0] for claim in find.experiments()) if name in run]
+    shown = own.filter(where=lambda claim: there is None or claim.article in there)
+    return Overview(told(shown), told(load(*others, results=results)) if others else ())
+
+
+def verify(
+    results: Folder = None,
+    jobs: int | None = None,
+    budget: float = 900.0,
+    sample: float = 1.0,
+    trust: bool = False,
+) -> Verification:
+    """Run the recorded trials of a store, or of a bundle's file, again on this machine, and return which bytes differ.
+
+    `sample` is the share of trials to run, chosen at random on each call. Every record is hashed again in any case.
+    With `trust`, C sources of records are compiled even if this machine cannot confine the compiler. Raises InputError
+    if there is no record, MachineError if the machine cannot run any trial, BundleError for a file that is not a bundle
+    or is damaged.
+    """
+    from lab.app import verification
+    from lab.machine.kernel import Budget
+
+    limits = Budget(wall=budget)
+    if results and Path(results).is_file():
+        with hook("records", str(results))(Path(results)) as (found, records):
+            return verification.verify(records, jobs, limits, sample, found.kernels, trust)
+    return verification.verify(reading_from(results), jobs, limits, sample, trust=trust)

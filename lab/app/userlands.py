@@ -1,0 +1,26 @@
+"""Choose the programs of guests: a sealed userland's, made here if it is missing, or the host's own."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from lab.errors import InputError
+from lab.guest.clock import Place
+from lab.machine.userland.cache import Userland
+from lab.machine.userland.ready import ready
+
+CHOICES = ("sealed", "host")
+FOR_HANDS = ("sealed", "programs", "host")  # an experiment names `programs` itself; a session has no experiment
+
+
+def chosen(name: str, on: Place, choices: Sequence[str] = CHOICES) -> Userland | None:
+    """Return the userland `name` for guests that run `on`, or None for the host's own programs.
+
+    Only guests of user-mode kernels have their own files. Raises InputError for an unknown name, MachineError if the
+    userland cannot be made.
+    """
+    if name not in choices:
+        raise InputError(f"--userland {name} is unknown; use {' or '.join(choices)}")
+    if name == "host" or on != "uml":
+        return None
+    return ready("programs" if name == "programs" else "guest")

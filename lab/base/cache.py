@@ -1,0 +1,26 @@
+"""Find the folder on this machine that keeps what can be made again: kernels, downloads, hashes of code."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from functools import cache
+from pathlib import Path
+
+
+def folder(name: str) -> Path:
+    """Return $XDG_CACHE_HOME/replab/NAME (default: below ~/.cache). It need not exist."""
+    base = Path(os.environ.get("XDG_CACHE_HOME", ""))
+    return (base if base.is_absolute() else Path.home() / ".cache") / "replab" / name
+
+
+def hash_of(file: Path) -> str:
+    """Return a file's SHA-256. A process reads a file again only if it has changed. Raises OSError."""
+    about = file.stat()
+    return _hashed(file, about.st_ino, about.st_size, about.st_mtime_ns, about.st_ctime_ns)
+
+
+@cache
+def _hashed(file: Path, *_: int) -> str:
+    with file.open("rb") as content:
+        return hashlib.file_digest(content, "sha256").hexdigest()

@@ -1,0 +1,66 @@
+"""Move and link files and make folders on file servers that may perform a request and lose the reply, as NFS can.
+
+The client then repeats the request, and gets an error that the source is missing or the target exists. So the request
+counts as failed, although it was performed. A file keeps its inode number wherever it is moved, so this module looks
+for that number before it believes the error.
+
+`entries` lists a folder, and raises an error if `Path.glob` would silently find nothing.
+"""
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+from pathlib import Path
+
+from lab.errors import MachineError
+
+
+def entries(folder: Path) -> list[Path]:
+    """Return the contents of a folder, sorted; [] if there is no such folder.
+
+    Raises MachineError if the folder is unreadable. `Path.glob` finds nothing in such a folder, as in an empty one.
+    """
+    try:
+        return sorted(folder.iterdir())
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+    except OSError as error:
+        raise MachineError(f"the folder {folder} cannot be read: {error.strerror}") from error
+
+
+def move(source: Path, target: Path) -> None:
+    """Rename a file or a folder.
+
+    It replaces a file or an empty folder at the target. Raises OSError if it did not move.
+    """
+    before = source.lstat()
+    try:
+        source.replace(target)
+    except OSError:
+        if not _is(target, before):
+            raise
+
+
+def link(source: Path, target: Path) -> None:
+    """Give a file an additional name. Raises OSError if it did not get one."""
+    try:
+        os.link(source, target)
+    except OSError:
+        if not _is(target, source.lstat()):
+            raise
+
+
+def make(folder: Path) -> None:
+    """Make a folder. An existing empty folder counts as made. Raises OSError if anything else has that name."""
+    try:
+        folder.mkdir()
+    except FileExistsError:
+        if not folder.is_dir() or any(folder.iterdir()):
+            raise
+
+
+def _is(path: Path, wanted: os.stat_result) -> bool:
+    with suppress(OSError):
+        return os.path.samestat(path.lstat(), wanted)
+    return False

@@ -1,1 +1,0 @@
-"""Write what was tested in the formats that continuous integration reads: TAP, KTAP, JUnit XML and nipa's JSON."""

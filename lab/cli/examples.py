@@ -1,0 +1,31 @@
+"""List one or more examples of each command for its help."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+EXAMPLES: Mapping[str, tuple[str, ...]] = {
+    "list": ("lab list", "lab list tcp-bottleneck", "lab list bufferbloat"),
+    "check": ("lab check", "lab check experiments/mine/first.py"),
+    "run": (
+        "lab run tcp-bottleneck/window-plateau",
+        "lab run --build tcp-timestamps",
+        "lab run --kernel 6.1,7.2 tcp-bottleneck",
+    ),
+    "show": ("lab show tcp-bottleneck/window-plateau", "lab show tcp-bottleneck/window-plateau --capture"),
+    "report": ("lab report", "lab report -o pages tcp-bottleneck"),
+    "kernel build": ("lab kernel build", "lab kernel build 6.12", "lab kernel build 7.2 --patch mine.patch"),
+    "kernel fetch": ("lab kernel fetch 6.1", "lab kernel fetch ./bzImage"),
+    "kernel take": ("lab kernel take claims.tar.zst",),
+    "kernel list": ("lab kernel list",),
+    "kernel baseline": ("lab kernel baseline before", "lab kernel baseline before tcp-nodelay --kernel 6.12"),
+    "regress": (
+        "lab regress --kernel 6.12 --kernel 7.2 tcp-timestamps/header-length",
+        "lab regress --baseline before --kernel 7.2",
+    ),
+    "compare": ("lab compare results other-results --page changes.html",),
+    "verify": ("lab verify", "lab verify claims.tar.zst", "lab verify --sample 5%"),
+    "userland build": ("lab userland build", "lab userland build programs"),
+    "userland lock": ("lab userland lock --keep",),
+    "schema": ("lab schema > topologies/schema.json",),
+}

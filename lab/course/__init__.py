@@ -1,1 +1,0 @@
-"""Say, run, judge and grade: what a student enters in an exercise, and what becomes of it."""

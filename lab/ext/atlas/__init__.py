@@ -1,0 +1,10 @@
+"""Write pages about TCP's changes from one kernel to the next: `lab atlas`."""
+
+from lab.app.extension import Extension
+
+EXTENSION = Extension(
+    commands=("atlas",),
+    section="Kernels",
+    examples={"atlas": ("lab atlas atlas/ --kernel 6.1,6.12,7.2",)},
+    functions=("atlas",),
+)

@@ -1,0 +1,69 @@
+"""Define the command `lab atlas`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from lab.cli import completion, output
+from lab.cli.options import STORE, Claims, Jobs, Results, Seconds, Seed
+from lab.cli.output import Json
+from lab.errors import InputError
+
+app = typer.Typer()
+
+
+@app.command("atlas")
+def make_atlas(
+    folder: Annotated[Path, typer.Argument(help="Where the pages go.", metavar="DIR")],
+    claims: Claims = None,
+    kernel: Annotated[
+        str | None,
+        typer.Option(
+            help="Kernels, the oldest first. Default: the newest of each series that is built here.",
+            metavar="KERNEL,KERNEL...",
+            autocompletion=completion.kernels,
+        ),
+    ] = None,
+    script: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Scripts, named as for `lab packetdrill run`. Repeatable. Default: all of the newest kernel.",
+            metavar="SCRIPT | DIR | NAME",
+        ),
+    ] = None,
+    no_scripts: Annotated[bool, typer.Option("--no-scripts", help="Leave packetdrill out.")] = False,
+    tree: Annotated[
+        Path | None,
+        typer.Option(help="A kernel's git tree, for the subjects and authors of known commits.", metavar="DIR"),
+    ] = None,
+    seed: Seed = 1,
+    jobs: Jobs = None,
+    budget: Seconds = 900.0,
+    stored: Annotated[
+        bool, typer.Option("--stored", help="Make the pages from the store's records, and run nothing.")
+    ] = False,
+    results: Results = STORE,
+    as_json: Json = False,
+) -> None:
+    """Write pages that show what changed in TCP from one kernel to the next."""
+    from lab.cli import kernels
+    from lab.ext.atlas import api, display
+
+    if script and no_scripts:
+        raise InputError("--script and --no-scripts contradict each other; give one of them")
+    found = api.atlas(
+        folder,
+        *claims or (),
+        kernels=kernels.named(kernel),
+        scripts=None if no_scripts else script or ("*",),
+        tree=tree,
+        seed=seed,
+        jobs=jobs,
+        budget=budget,
+        stored=stored,
+        results=results,
+    )
+    output.answer({**found.plain(), "page": str(folder / "index.html")}, lambda: display.render(found, folder), as_json)

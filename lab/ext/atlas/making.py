@@ -1,0 +1,116 @@
+"""Make an atlas: run claims and scripts on several kernels, and write pages about the changes between them."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+
+from lab.app import running
+from lab.base import version
+from lab.errors import InputError, MachineError
+from lab.ext.atlas.atlas import STYLE, Atlas, AtlasCommit
+from lab.ext.atlas.known import KNOWN
+from lab.ext.suites.packetdrill import running as scripts
+from lab.ext.suites.packetdrill.scripts import Script
+from lab.ext.suites.script import judge
+from lab.machine.kernel import Budget, UmlKernel, installed
+from lab.machine.kernel.uml.cache import series
+from lab.machine.kernel.uml.history import History
+from lab.record.store import Store
+from lab.report import page
+from lab.runner.plan import Settings
+from lab.spec import find
+from lab.spec.loaded import LoadedExperiment
+from lab.verdict.judged import judge_stored
+
+
+def kernels() -> tuple[UmlKernel, ...]:
+    """Return the newest plain kernel of each series that is built here, the oldest series first."""
+    newest: dict[str, UmlKernel] = {}
+    for kernel in installed():
+        if kernel.name == series(kernel.name):
+            newest.setdefault(kernel.name, kernel)
+    return tuple(newest[name] for name in sorted(newest, key=version.order))
+
+
+def wanted(claims: Sequence[str]) -> tuple[LoadedExperiment, ...]:
+    """Return these claims. Default: all claims of articles, and the claims that show a known change."""
+    if claims:
+        return find.find(claims)
+    evidence = [name for known in KNOWN for name in (*known.claims, *(pair.claim for pair in known.arms))]
+    found = {each.id: each for each in (*find.find(), *find.find(dict.fromkeys(evidence)))}
+    return tuple(found.values())
+
+
+def performed(
+    experiments: Sequence[LoadedExperiment],
+    found: Sequence[Script],
+    settings: Sequence[Settings],
+    results: Path,
+    jobs: int | None = None,
+    budget: Budget = Budget(),
+) -> Atlas:
+    """Return the atlas of these claims and scripts. Run missing trials on each kernel. Raises the errors of a run."""
+    names = _names(settings)
+    done = running.run_beside([(experiments, each) for each in settings], results, jobs, budget)
+    ran = [scripts.run(found, each, results, jobs=jobs, budget=budget).scripts if found else () for each in settings]
+    judged = {name: judgement.judged for name, judgement in zip(names, done, strict=True)}
+    return Atlas(names, judged, dict(zip(names, ran, strict=True)))
+
+
+def kept(
+    experiments: Sequence[LoadedExperiment], found: Sequence[Script], settings: Sequence[Settings], results: Path
+) -> Atlas:
+    """Return the atlas from the store's records, and run nothing. Scripts without a record are left out."""
+    names, store = _names(settings), Store(results)
+    claims, ran = {}, {}
+    for name, each in zip(names, settings, strict=True):
+        claims[name] = judge_stored(experiments, store, store.predictions, each.kernel.id)
+        trials = ((script, scripts.trial_of(script, each).address) for script in found)
+        ran[name] = tuple(
+            judge(script.name, script.group, address, record)
+            for script, address in trials
+            if (record := store.get(address))
+        )
+    return Atlas(names, claims, ran)
+
+
+def commits(tree: Path) -> Mapping[str, AtlasCommit]:
+    """Return the known commits that a git tree has. Raises InputError."""
+    found = {}
+    with tempfile.TemporaryDirectory(prefix="lab-") as scratch:
+        history = History.of(tree, Path(scratch) / "history")
+        for known in KNOWN:
+            if known.commit:
+                try:
+                    commit = history.commit(known.commit)
+                except InputError:
+                    continue  # the tree is shallow, or older than the commit
+                found[known.commit] = AtlasCommit(commit.date, commit.author, commit.subject)
+    return found
+
+
+def write(atlas: Atlas, folder: Path) -> tuple[Path, ...]:
+    """Write the pages atomically, and return their files, the index first. Raises MachineError."""
+    texts = {**atlas.pages(), STYLE: page.style()}
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for name, text in texts.items():
+            partial = folder / f".{name}.partial"
+            try:
+                partial.write_text(text, encoding="utf-8")
+                partial.replace(folder / name)
+            finally:
+                partial.unlink(missing_ok=True)
+    except OSError as error:
+        raise MachineError(f"the atlas cannot be written to {folder}: {error.strerror or error}") from None
+    return tuple(folder / name for name in texts if name != STYLE)
+
+
+def _names(settings: Iterable[Settings]) -> tuple[str, ...]:
+    """Return the kernels' names. Raises InputError unless there are at least two different ones."""
+    names = tuple(each.kernel.name for each in settings)
+    if len(names) < 2 or len({*names}) < len(names):
+        raise InputError(f"an atlas needs two or more different kernels, not {', '.join(names) or 'none'}")
+    return names

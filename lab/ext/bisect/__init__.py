@@ -1,0 +1,10 @@
+"""Find the commit in a kernel's git tree that changed a claim: `lab bisect`."""
+
+from lab.app.extension import Extension
+
+EXTENSION = Extension(
+    commands=("bisect",),
+    section="Kernels",
+    examples={"bisect": ("lab bisect --tree ~/linux --good v7.1 --bad v7.2 tcp-nodelay/piggyback",)},
+    functions=("bisect",),
+)

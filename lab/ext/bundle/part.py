@@ -1,0 +1,51 @@
+"""List the parts of a bundle: folders and files, each with a sentence about it."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import stat
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+# Folders of a bundle: the parts that trials start from, the claims, and the results.
+KERNELS, USERLANDS = "kernels", "userlands"
+EXPERIMENTS, TOPOLOGIES, NOTEBOOKS = "experiments", "topologies", "notebooks"
+RESULTS, REPORT = "results", "report"
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Describes one part: a folder with all its contents, or one file."""
+
+    path: str  # in the bundle
+    source: Path
+    about: str
+    sealed: bool = False  # whether links, permissions and dates belong to it
+    only: frozenset[str] | None = None  # the files of the folder that belong to it; None: all of them
+
+    def contents(self) -> Iterator[tuple[str, Path]]:
+        """Yield (path in the bundle, path here) of everything in it, folders before their contents, by name."""
+        yield self.path, self.source
+        if self.source.is_dir():
+            for top, folders, files in os.walk(self.source):
+                folders.sort()
+                inside = Path(top).relative_to(self.source)
+                found = {*folders, *files}
+                for name in sorted(found if self.only is None else found & self.only):
+                    yield f"{self.path}/{(inside / name).as_posix()}", Path(top, name)
+
+    def digests(self) -> dict[str, str]:
+        """Return the SHA-256 of each of its files, by the file's path in the bundle."""
+        found = {}
+        for path, source in self.contents():
+            if stat.S_ISREG(source.lstat().st_mode):
+                with source.open("rb") as file:
+                    found[path] = hashlib.file_digest(file, "sha256").hexdigest()
+        return found
+
+
+def userland_depth(path: str) -> int | None:
+    """Return how many parts of a path name its userland, where links, permissions and dates count; None elsewhere."""
+    return 2 if path.startswith(f"{USERLANDS}/") else None

@@ -1,0 +1,7 @@
+"""Write the file that makes a CI system run the lab: `lab ci init`."""
+
+from lab.app.extension import Extension
+
+EXTENSION = Extension(
+    commands=("ci",), group="ci", section="Share", examples={"ci init": ("lab ci init github --lab OWNER/NAME@REF",)}
+)

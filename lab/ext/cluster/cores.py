@@ -1,0 +1,34 @@
+"""Give each guest of a machine its own core, whichever worker runs it."""
+
+from __future__ import annotations
+
+import os
+import socket
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+_POLL_SECONDS = 0.05
+
+
+@contextmanager
+def own_core() -> Iterator[int]:
+    """Yield a core for this process that no guest of another worker on this machine has. Wait until one is free.
+
+    A name in Linux's abstract socket namespace stands for a core. It has one holder, leaves no file, and is free again
+    as soon as its holder ends in any way.
+    """
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as claim:
+        while (core := _claimed(claim)) is None:
+            time.sleep(_POLL_SECONDS)
+        yield core
+
+
+def _claimed(claim: socket.socket) -> int | None:
+    for core in sorted(os.sched_getaffinity(0)):
+        try:
+            claim.bind(f"\0replab/core/{core}")
+        except OSError:
+            continue
+        return core
+    return None

@@ -1,0 +1,10 @@
+"""Judge students' answers in exercises with trials, and grade their submissions: `lab grade`."""
+
+from lab.app.extension import Extension
+
+EXTENSION = Extension(
+    commands=("grade",),
+    section="Claims",
+    examples={"grade": ("lab grade ada/ bob/ --csv grades.csv",)},
+    functions=("exercise", "grade"),
+)

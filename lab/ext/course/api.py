@@ -1,0 +1,37 @@
+"""Open an exercise of the course in a notebook, and grade submissions."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from lab.app.options import Folder, writing_to
+
+if TYPE_CHECKING:
+    from lab.ext.course.grading import Grades
+    from lab.ext.course.lesson import Lesson
+
+
+def exercise(name: str, results: Folder = None) -> Lesson:
+    """Return an exercise of the course. Its trials' records go to the store `results`, with the default of `run`.
+
+    Raises InputError for an unknown exercise.
+    """
+    from lab.ext.course import exercises as course
+    from lab.ext.course.lesson import Lesson
+    from lab.ext.course.outcome import Judge
+
+    return Lesson(course.load(name), Judge(writing_to(results)))
+
+
+def grade(*submissions: str | Path, results: Folder = None) -> Grades:
+    """Return the grades of submissions, step by step. Each submission is a notebook, or a folder of notebooks.
+
+    The answers are in the outputs of the notebooks' cells, and no code of a submission is executed. Trials that the
+    answers need run if they are missing in the store `results`. Raises InputError for a missing submission,
+    MachineError without a kernel, and the errors of running a trial.
+    """
+    from lab.ext.course import grading
+    from lab.ext.course.outcome import Judge
+
+    return grading.grade(map(Path, submissions), Judge(writing_to(results)))

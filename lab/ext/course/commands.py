@@ -1,0 +1,46 @@
+"""Define the command of the course: `lab grade`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from lab.cli import output
+from lab.cli.options import STORE, Results
+from lab.cli.output import Json
+from lab.errors import MachineError
+
+app = typer.Typer()
+
+
+@app.command()
+def grade(
+    submissions: Annotated[
+        list[Path], typer.Argument(metavar="SUBMISSION...", help="Notebooks, or folders of a student's notebooks.")
+    ],
+    results: Results = STORE,
+    junit: Annotated[Path | None, typer.Option(help="Also write JUnit XML to this file.", metavar="FILE")] = None,
+    table: Annotated[
+        Path | None, typer.Option("--csv", help="Also write a row for each step to this file.", metavar="FILE")
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Judge the exercises that students handed in, step by step.
+
+    Each step is right, wrong, empty or broken. The answers are in the outputs of the notebooks' cells. The command
+    executes no code of a submission. The exit code is 1 if an answer is not right, 2 if a notebook cannot be read.
+    """
+    from lab.ext.course import api, display
+
+    found = api.grade(*submissions, results=results)
+    try:
+        if junit:
+            junit.write_bytes(found.junit())
+        if table:
+            table.write_text(found.csv(), encoding="utf-8")
+    except OSError as error:
+        raise MachineError(f"{error.filename} cannot be written: {error.strerror or error}") from error
+    output.answer(found.plain(), lambda: display.render(found), as_json)
+    raise typer.Exit(found.exit_code)

@@ -1,0 +1,13 @@
+"""Draw a topology, or bring it up for commands by hand: `lab graph`, `lab shell`, `lab mn`."""
+
+from lab.app.extension import Extension
+
+EXTENSION = Extension(
+    commands=("graph", "shell", "mn"),
+    section="Networks",
+    examples={
+        "graph": ("lab graph shared-bottleneck -o shared-bottleneck.svg",),
+        "shell": ("lab shell shared-bottleneck rival", "lab shell lossy -c 'ping -c 600 receiver' --clock virtual"),
+        "mn": ("lab mn shared-bottleneck", "lab mn shared-bottleneck -c pingall"),
+    },
+)

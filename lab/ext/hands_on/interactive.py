@@ -1,0 +1,71 @@
+"""Bring up a network for interactive work: choose its host, kernel, clock and files."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Literal
+
+from lab.app import userlands
+from lab.errors import InputError
+from lab.ext.hands_on.session import Session
+from lab.guest.clock import Clock, clock_of
+from lab.guest.interactive import HandsOn
+from lab.guest.network import Kind
+from lab.machine.kernel import Budget, choose
+from lab.machine.kernel.root import of_host
+from lab.runner import queues
+from lab.runner.code import sealed
+from lab.spec import find
+from lab.spec.errors import suggestion
+
+
+def hand_over(
+    tool: Literal["shell", "mininet"],
+    topology: str,
+    host: str | None,
+    command: str | None,
+    kernel: str | None,
+    clock: str,
+    userland: str,
+    seed: int,
+    shown: Path | None,
+    budget: float,
+) -> int:
+    """Open a shell in `host` (None: the first host) or Mininet's command line, and return the exit status.
+
+    The guest can read the folder `shown`. A command is ended after `budget` seconds of wall time.
+
+    Raises InputError, SpecError, SessionFailed, MachineError.
+    """
+    found = find.topology(topology)
+    network = found.network
+    hosts = [node.name for node in network.nodes if node.kind is not Kind.SWITCH]
+    if host is not None and host not in hosts:
+        raise InputError(f"{topology} has no host '{host}'{suggestion(host, hosts)}; it has {', '.join(hosts)}")
+    folder = _folder(shown)
+    name = folder.name or "host" if folder else ""
+    wanted = HandsOn(network, tool, host or hosts[0], command, _clock(clock, command), seed, name)
+    chosen, programs = choose("uml", kernel), userlands.chosen(userland, "uml", userlands.FOR_HANDS)
+    queues.check(chosen, network, found)
+    root = replace(of_host() if programs is None else sealed(programs.id), shown=folder)
+    return Session(chosen, root, Budget(wall=budget)).run(wanted)
+
+
+def _folder(shown: Path | None) -> Path | None:
+    if shown is None:
+        return None
+    if not shown.is_dir():
+        raise InputError(
+            f"--with {shown}: the folder does not exist"
+            if not shown.exists()
+            else f"--with {shown}: this is not a folder; name the folder that it is in"
+        )
+    return shown.resolve()
+
+
+def _clock(clock: str, command: str | None) -> Clock:
+    found = clock_of(clock)
+    if found == "virtual" and command is None:
+        raise InputError("--clock virtual is too fast for a person; give a command with -c")
+    return found

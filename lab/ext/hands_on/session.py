@@ -1,0 +1,109 @@
+"""Connect the terminal, or a command, to a network in a guest, for `lab shell` and `lab mn`."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO
+
+from lab.errors import InputError, LabError
+from lab.guest.interactive import HandsOn
+from lab.machine.kernel import Budget, Guest, GuestError, Kernel, scratch_guest_folder
+from lab.machine.kernel.root import Root
+from lab.runner.memory import memory_of
+from lab.units import to_plain
+
+LOOK_SECONDS = 0.05  # between two looks at a command's output
+KEPT_LINES = 20  # lines of a failed guest's console
+
+
+class SessionFailed(LabError):
+    """Raised when the network could not be brought up, or its guest died."""
+
+    def __init__(self, message: str, exit_code: int = 1) -> None:
+        super().__init__(message)
+        self.exit_code = exit_code
+
+
+@dataclass(frozen=True)
+class Session:
+    """Describes a kernel on which to bring up a network, and the programs in it."""
+
+    kernel: Kernel
+    root: Root
+    budget: Budget  # for a command; a person has no limit
+
+    def run(self, wanted: HandsOn) -> int:
+        """Run until the person or the command has finished, and return the exit status. Nothing is left behind.
+
+        Raises InputError without a terminal or a command, SessionFailed (also when the budget is spent), MachineError.
+        """
+        terminal = _terminal() if wanted.command is None else None
+        with scratch_guest_folder() as folder:
+            (folder / "hands-on.json").write_text(json.dumps(to_plain(wanted)))
+            command = [self.root.python, "-m", "lab.guest.interactive", "."]
+            budget = Budget(wall=None, stall=None) if terminal else self.budget
+            environment = {"TERM": os.environ.get("TERM", "dumb")} if terminal else {}
+            try:
+                with (
+                    _passed_on(folder / "stdout", sys.stdout.buffer),
+                    _passed_on(folder / "stderr", sys.stderr.buffer),
+                    Guest(
+                        self.kernel,
+                        folder,
+                        command,
+                        seed=wanted.seed,
+                        clock=wanted.clock,
+                        memory=memory_of(wanted.network),
+                        budget=budget,
+                        environment=environment,
+                        terminal=terminal,
+                        temporary=True,
+                        root=self.root,
+                    ) as guest,
+                ):
+                    status = guest.wait().status
+            except GuestError as error:
+                last = error.console.read_text(errors="replace").splitlines()[-KEPT_LINES:]
+                raise SessionFailed("\n".join([str(error.args[0]), *last])) from None
+            with suppress(FileNotFoundError):
+                failed = json.loads((folder / "error.json").read_text())
+                raise SessionFailed(failed["error"], failed["exit_code"])
+            return status
+
+
+def _terminal() -> str:
+    try:
+        return os.ttyname(0)
+    except OSError:
+        raise InputError("standard input is not a terminal: give a command with -c COMMAND") from None
+
+
+@contextmanager
+def _passed_on(file: Path, to: BinaryIO) -> Iterator[None]:
+    """Copy the data written to `file` within this context to `to`, at once."""
+    over = threading.Event()
+
+    def copy() -> None:
+        with file.open("rb") as source, suppress(BrokenPipeError):
+            last = False
+            while not last:
+                last = over.is_set()  # checked before the read, so that output just before the end is read, too
+                to.write(source.read())
+                to.flush()
+                over.wait(LOOK_SECONDS)
+
+    file.touch()
+    thread = threading.Thread(target=copy)
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()

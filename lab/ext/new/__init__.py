@@ -1,0 +1,9 @@
+"""Write an experiment to start from: `lab new`."""
+
+from lab.app.extension import Extension
+
+EXTENSION = Extension(
+    commands=("new",),
+    section="Start",
+    examples={"new": ("lab new mine/first", "lab new mine/two-flows --template flows")},
+)

@@ -1,0 +1,31 @@
+"""Define the command `lab new`."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from lab.cli import output
+from lab.cli.output import Json
+
+app = typer.Typer()
+
+
+@app.command()
+def new(
+    name: Annotated[str, typer.Argument(metavar="ARTICLE/CLAIM", help="Name of the new claim.")],
+    template: Annotated[
+        str, typer.Option(help="The template: transfer, flows, program, queue or change.")
+    ] = "transfer",
+    as_json: Json = False,
+) -> None:
+    """Write an experiment that runs as it is, with its topology and its test.
+
+    Then write your own claim into it.
+    """
+    from lab.ext.new import creating
+
+    claim, files = creating.create(name, template)
+    said = "\n".join([*files, f"next: lab run {claim}, then write your own claim into it"])
+    output.answer({"claim": claim, "files": files}, lambda: said, as_json)

@@ -1,0 +1,1 @@
+"""Run tests of others in guests: packetdrill's scripts, and the kernel's network tests."""

@@ -1,0 +1,72 @@
+"""Define the commands about packetdrill: `lab packetdrill ...`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from lab.cli import output, reports
+from lab.cli.options import STORE, Jobs, KernelName, Reports, Results, Seconds, Seed
+from lab.cli.output import Json
+
+app = typer.Typer(help="Test the kernel's TCP with packetdrill's scripts, in virtual time.", no_args_is_help=True)
+
+
+@app.command("build")
+def build_packetdrill(
+    source: Annotated[
+        Path | None,
+        typer.Option(help="Build this folder or tar file instead of the pinned commit.", metavar="DIR | TAR"),
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Build packetdrill with the locked compiler, or find it in the cache."""
+    from lab.base.building import shown
+    from lab.ext.suites.packetdrill import builder
+
+    with shown() as progress:
+        found = builder.build(source, progress)
+    plain = {"id": found.id, "path": str(found.path), "source": found.source, "sha256": found.sha256}
+    output.answer(plain, lambda: f"packetdrill {found.id}, of the source {found.source[:16]}", as_json)
+
+
+@app.command("run")
+def run_scripts(
+    wanted: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="SCRIPT | DIR | NAME",
+            help="Script files, folders of scripts, or names of the kernel's scripts. Default: all of those.",
+        ),
+    ] = None,
+    kernel: KernelName = None,
+    base: Annotated[
+        str | None, typer.Option(help="Also run on this kernel, and show what differs.", metavar="KERNEL")
+    ] = None,
+    tolerance: Annotated[
+        str | None,
+        typer.Option(
+            help="Judge every event with this tolerance, such as '1 us', instead of the script's own.", metavar="TIME"
+        ),
+    ] = None,
+    seed: Seed = 1,
+    jobs: Jobs = None,
+    budget: Seconds = 900.0,
+    report: Reports = None,
+    results: Results = STORE,
+    as_json: Json = False,
+) -> None:
+    """Run packetdrill scripts, one guest each, and judge them.
+
+    Finished scripts are reused from the store.
+    """
+    from lab.ext.suites.packetdrill import display as showing
+    from lab.ext.suites.packetdrill.api import packetdrill
+
+    asked = reports.asked(report)
+    options = {"kernel": kernel, "base": base, "tolerance": tolerance, "seed": seed, "jobs": jobs, "budget": budget}
+    found = packetdrill(*wanted or (), results=results, **options)  # type: ignore[arg-type]
+    output.answer(found.plain(), lambda: showing.render(found), as_json)
+    raise typer.Exit(reports.exit_code(asked, found.cases, found.exit_code))

@@ -1,0 +1,13 @@
+"""Run the kernel's own network tests, one guest each: `lab selftest`."""
+
+from lab.app.extension import Extension
+
+EXTENSION = Extension(
+    commands=("selftest",),
+    group="selftest",
+    section="Kernels",
+    examples={
+        "selftest list": ("lab selftest list 'mptcp/*'",),
+        "selftest run": ("lab selftest run 'mptcp/*' udpgso.sh",),
+    },
+)

@@ -1,0 +1,52 @@
+"""Define the commands about the kernel's own selftests: `lab selftest ...`."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from lab.cli import output, reports
+from lab.cli.options import STORE, Jobs, KernelName, Reports, Results, Seconds, Seed, Stall
+from lab.cli.output import Json
+
+app = typer.Typer(help="Run the kernel's own network selftests, in virtual time.", no_args_is_help=True)
+Names = Annotated[
+    list[str] | None,
+    typer.Argument(metavar="NAME", help="Name patterns, such as 'mptcp/*'. Default: all network selftests."),
+]
+
+
+@app.command("list")
+def list_selftests(wanted: Names = None, kernel: KernelName = None, as_json: Json = False) -> None:
+    """List the network selftests in the kernel's packaged source."""
+    from lab.ext.suites.selftest.api import find
+
+    names = [test.name for test in find(*wanted or (), kernel=kernel)]
+    output.answer({"tests": names}, lambda: "\n".join(names), as_json)
+
+
+@app.command("run")
+def run_selftests(
+    wanted: Names = None,
+    kernel: KernelName = None,
+    seed: Seed = 1,
+    jobs: Jobs = None,
+    budget: Seconds = 900.0,
+    stall: Stall = 60.0,
+    report: Reports = None,
+    results: Results = STORE,
+    as_json: Json = False,
+) -> None:
+    """Run network selftests, unchanged, one guest each, and judge them.
+
+    Finished tests are reused from the store.
+    """
+    from lab.ext.suites.selftest import display as showing
+    from lab.ext.suites.selftest.api import selftest
+
+    asked = reports.asked(report)
+    limits = {"budget": budget, "stall": stall}
+    found = selftest(*wanted or (), kernel=kernel, seed=seed, jobs=jobs, results=results, **limits)
+    output.answer(found.plain(), lambda: showing.render(found), as_json)
+    raise typer.Exit(reports.exit_code(asked, found.cases, found.exit_code))

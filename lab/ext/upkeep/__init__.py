@@ -1,0 +1,19 @@
+"""Keep a store in order: what takes its room, what can go, what is damaged: `lab store`."""
+
+from lab.app.extension import Extension
+
+EXTENSION = Extension(
+    commands=("store",),
+    group="store",
+    section="Advanced",
+    examples={
+        "store du": ("lab store du",),
+        "store gc": ("lab store gc --unplanned", "lab store gc --older-than 30 --yes"),
+        "store pack": ("lab store pack --older-than 30",),
+        "store unpack": ("lab store unpack tcp-bottleneck",),
+        "store fsck": ("lab store fsck", "lab store fsck --remove"),
+        "store clean": ("lab store clean",),
+        "store export": ("lab store export tcp-bottleneck/window-plateau packets.parquet",),
+    },
+    functions=("collect", "fsck", "pack", "unpack", "usage"),
+)

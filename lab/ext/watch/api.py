@@ -1,0 +1,38 @@
+"""Show the progress of one trial."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from lab.app.options import Folder, settings_of, writing_to
+from lab.errors import InputError
+
+if TYPE_CHECKING:
+    from lab.ext.watch.watching import Glimpse, Watched
+
+
+def watch(
+    claim: str | Path,
+    seen: Callable[[Glimpse], None],
+    *,
+    arm: str | None = None,
+    kernel: str | None = None,
+    seed: int = 1,
+    results: Folder = None,
+) -> Watched:
+    """Perform the first trial of a claim's arm (None: the first one), and pass its progress to `seen`.
+
+    That is ten times in each second of the trial's own time. The record is the one that `run` makes, and goes to the
+    same store; one that is there stays, and the bytes are compared. Raises InputError for an unknown claim or arm, or
+    where no probe writes as it goes; MachineError; and what running a trial raises.
+    """
+    from lab.ext.watch import watching
+    from lab.spec import find
+
+    experiments = find.find([str(claim)])
+    if len(experiments) != 1:
+        raise InputError(f"{claim} is an article: watch one of {', '.join(each.id for each in experiments)}")
+    settings = settings_of(kernel, "uml", None, seed, 1)
+    return watching.watch(experiments[0], arm, settings, writing_to(results), seen)

@@ -1,0 +1,27 @@
+"""Define which clock a trial runs on, and on which kind of machine. A guest imports this too, so keep it light."""
+
+from __future__ import annotations
+
+from typing import Literal, get_args
+
+from lab.errors import InputError
+
+__all__ = ["CLOCKS", "PLACES", "Clock", "Place", "clock_of", "cpu_takes_time"]
+
+Clock = Literal["virtual", "real"]
+Place = Literal["uml", "host", "vm"]
+CLOCKS: tuple[Clock, ...] = get_args(Clock)
+PLACES: tuple[Place, ...] = get_args(Place)
+
+
+def clock_of(text: str) -> Clock:
+    """Return the clock that the command line names. Raises InputError if there is no such clock."""
+    for clock in CLOCKS:
+        if clock == text:
+            return clock
+    raise InputError(f"--clock {text}: it is {' or '.join(CLOCKS)}")
+
+
+def cpu_takes_time(on: Place, clock: Clock) -> bool:
+    """Return whether computing takes time: on a user-mode kernel in virtual time, only waiting does."""
+    return (on, clock) != ("uml", "virtual")

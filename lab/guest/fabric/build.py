@@ -1,0 +1,180 @@
+"""Turn existing namespaces into a network, step by step. Removing the namespaces undoes every step.
+
+Call `prepare` for each node, `connect` for its links with the socket of `wiring`, `finish` for each node, and then
+`settle` once. Every step raises NetlinkError, NamespaceError, FabricError or OSError if the kernel refuses.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from lab.errors import LabError
+from lab.guest.fabric import device, offload, qdisc, stage
+from lab.guest.fabric.netlink import Netlink
+from lab.guest.fabric.shaper import ETHERNET_HEADER
+from lab.guest.fabric.spaces import WIRES, Spaces
+from lab.guest.network import WAYS, Direction, Interface, Kind, Link, Node, Offloads, Shaper
+from lab.units import Rate, Size
+
+SETTLE_SECONDS = 10
+NOTICED = 100  # carriers per second that the kernel notices: MAX_DO_DEV_WORK of net/core/link_watch.c
+
+# For nodes that only pass frames on. Otherwise they would look for IPv6 neighbours, routers and listeners in the middle
+# of a trial, and those frames would share the wires' queues with the hosts' frames.
+SILENT = {"net.ipv6.conf.default.disable_ipv6": "1"}
+
+# For hosts and routers. IPv6 repeats its listener reports after random parts of this time, in ms. With the default of a
+# second, the reports met the traffic. A kernel rounds the time up to its tick, so it is not read back.
+AT_ONCE = {"net.ipv6.conf.default.mldv2_unsolicited_report_interval": "1"}
+
+
+class FabricError(LabError):
+    """Raised when the kernel refuses a setting, or the network was built but its links got no carrier."""
+
+
+def prepare(spaces: Spaces, node: Node) -> None:
+    """Set the node's sysctls, then bring up lo and the bridge. Some sysctls are the defaults of later interfaces."""
+    own = {end.name for end in spaces.interfaces[node.name]}
+    with spaces.inside(node.name) as netlink:
+        _set({**AT_ONCE, **{name: value for name, value in node.sysctls.items() if _interface_of(name) not in own}})
+        if node.kind is Kind.SWITCH:
+            _set(SILENT)
+        device.up(netlink, "lo")
+        if node.kind is Kind.SWITCH:
+            device.bridge(netlink, _bridge(node))
+
+
+@contextmanager
+def wiring(spaces: Spaces) -> Iterator[Netlink]:
+    """Yield a socket in the wires' namespace, after settings that keep it from sending frames of its own."""
+    with spaces.of(WIRES).entered():
+        _set({**SILENT, f"net.ipv6.conf.{device.WITNESS}.disable_ipv6": "1"})
+        wires = Netlink()
+    with wires:
+        yield wires
+
+
+def connect(spaces: Spaces, wires: Netlink, number: int, link: Link) -> None:
+    """Make two veth pairs, joined through the wires' namespace. `number` is the link's number, from 0."""
+    inner = tuple(wire_end(number, side) for side in (0, 1))
+    for end, name in zip(link.ends, inner, strict=True):
+        device.veth(wires, name, end, spaces.of(end.node))
+        offload.write(wires, name, Offloads())
+    for end in link.ends:
+        with spaces.inside(end.node) as netlink:
+            _configure(spaces, netlink, end)
+    for side, (sender, direction, _) in enumerate(link.directions()):
+        longest = longest_frame(sender, direction)
+        if direction.queue:
+            stage.insert(wires, number, side, link.name, direction, inner[1 - side])
+            device.redirect(wires, inner[side], stage.ends(number, side)[0], orphan=True, longest=longest)
+        else:
+            device.redirect(wires, inner[side], inner[1 - side], longest=longest)
+        seed = qdisc.prng_seed(spaces.seed, link.name, WAYS[side])
+        device.add_qdisc(wires, inner[1 - side], qdisc.netem(direction, seed))
+        if card := nic(direction):
+            with spaces.inside(sender.node) as netlink:
+                device.add_qdisc(netlink, sender.name, qdisc.tbf(*card))
+    for name in inner:
+        device.up(wires, name)
+
+
+def finish(spaces: Spaces, node: Node) -> None:
+    """Add routes and the neighbours' hardware addresses. With these, ARP never takes part in a measurement."""
+    with spaces.inside(node.name) as netlink:
+        for route in node.routes:
+            device.add_route(netlink, route)
+        for end in spaces.interfaces[node.name]:
+            device.add_neighbours(netlink, end.name, spaces.neighbours(end))
+
+
+def settle(spaces: Spaces) -> None:
+    """Wait until the kernel has noticed every carrier. It looks only once a second, and drops frames until then."""
+    inner = [wire_end(number, side) for number in range(len(spaces.network.links)) for side in (0, 1)]
+    inner += [end for number, side, _, _ in stage.staged(spaces.network) for end in stage.ends(number, side)]
+    outer = {node: [end.name for end in ends] for node, ends in spaces.interfaces.items()}
+    seconds = SETTLE_SECONDS + 2 * len(inner) // NOTICED
+    deadline = time.monotonic() + seconds
+    for node, ends in {**outer, WIRES: inner}.items():
+        with spaces.inside(node) as netlink:
+            for name in ends if spaces.hurried else ():
+                device.notice(netlink, name)
+            while late := set(ends).difference(device.connected(netlink)):
+                if time.monotonic() > deadline:
+                    raise FabricError(f"{min(late)} of {node} has no carrier after {seconds} s")
+                time.sleep(0.01)
+
+
+def wire_end(number: int, side: int) -> str:
+    """Return the name of a wire's inner end: side 0 faces the link's first interface."""
+    return f"w{number}{'ab'[side]}"
+
+
+def longest_frame(sender: Interface, direction: Direction) -> Size | None:
+    """Return the length of the longest frame that may enter a wire: a frame with a packet of its MTU.
+
+    None means no limit, because the sending end may leave segments in super-packets (its `tso` or `gso` is on).
+    """
+    if sender.offloads.tso or sender.offloads.gso:
+        return None
+    return Size(direction.mtu.bytes + ETHERNET_HEADER.bytes)
+
+
+def nic(direction: Direction) -> tuple[Rate, Size, int] | None:
+    """Return (rate, MTU, limit) of the network card that shapes this direction, or None."""
+    if direction.shaper is Shaper.NIC and direction.rate:
+        return direction.rate, direction.mtu, direction.limit
+    return None
+
+
+def sysctl(name: str) -> Path:
+    """Return the file of a sysctl. It shows the value of the caller's namespace."""
+    return Path("/proc/sys") / name.replace(".", "/")
+
+
+def coalescing(end: Interface) -> dict[str, str]:
+    """Return the files in an interface's sysfs folder that set coalescing, with their contents; empty if it is off."""
+    if not end.gro_flush_timeout:
+        return {}
+    return {
+        "gro_flush_timeout": str(end.gro_flush_timeout.ns),
+        "napi_defer_hard_irqs": str(end.napi_defer_hard_irqs),
+    }
+
+
+def _bridge(node: Node) -> str:
+    """Return a switch's name, cut to the longest name of an interface (IFNAMSIZ)."""
+    return node.name[:15]
+
+
+def _configure(spaces: Spaces, netlink: Netlink, end: Interface) -> None:
+    node = spaces.nodes[end.node]
+    _set({name: value for name, value in node.sysctls.items() if _interface_of(name) == end.name})
+    offload.write(netlink, end.name, end.offloads)
+    if wanted := coalescing(end):
+        with spaces.of(end.node).sysfs() as sysfs:
+            for name, value in wanted.items():
+                (sysfs / "class" / "net" / end.name / name).write_text(value)
+    if node.kind is Kind.SWITCH:
+        device.enslave(netlink, end.name, _bridge(node))
+    device.up(netlink, end.name)
+    for address in end.addresses:
+        device.add_address(netlink, end.name, address)
+
+
+def _set(sysctls: dict[str, str]) -> None:
+    """Write sysctls in the caller's namespace. Raises FabricError, which names the sysctl that the kernel refuses."""
+    for name, value in sysctls.items():
+        try:
+            sysctl(name).write_text(value)
+        except OSError as error:
+            raise FabricError(f"sysctl {name} = {value}: {error.strerror}") from None
+
+
+def _interface_of(name: str) -> str | None:
+    """Return the interface in a name like net.ipv6.conf.eth0.accept_dad, or None if it has none."""
+    parts = name.split(".")
+    return parts[3] if len(parts) == 5 and parts[2] in ("conf", "neigh") else None

@@ -1,0 +1,95 @@
+"""Make a network of namespaces and veth pairs, with its wires in a namespace of their own.
+
+A wire's two inner ends meet there. A frame that arrives on one end is redirected to the other, through its netem.
+Offloads are off on all four ends by default, so frames enter the wire, not super-packets.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack, suppress
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self, TypeVar
+
+from lab.guest.fabric import build, readback
+from lab.guest.fabric.namespace import Namespace
+from lab.guest.fabric.overlong import Witness
+from lab.guest.fabric.spaces import WIRES, Spaces
+from lab.guest.network import Network
+
+_T = TypeVar("_T")
+
+
+class Fabric:
+    """Keeps the network up while the context lasts. `prefix` keeps two fabrics on one kernel apart.
+
+    `seed` decides which frames the wires lose, delay and duplicate at random. With `hurried`, the network is ready as
+    soon as the kernel can be made to notice its links (`build.settle`).
+
+    Raises NetlinkError, NamespaceError, FabricError or OSError if the kernel cannot build it. Finished parts are then
+    undone in reverse order.
+    """
+
+    def __init__(self, network: Network, prefix: str = "", seed: str = "", hurried: bool = False) -> None:
+        self.network = network
+        self.spaces = Spaces(network, prefix, seed, hurried)
+        self._undo = ExitStack()
+        self._witness: Witness
+
+    def namespace(self, node: str) -> Namespace:
+        """Return the namespace of `node`."""
+        return self.spaces.of(node)
+
+    def __enter__(self) -> Self:
+        with ExitStack() as undo:
+            self._build(undo)
+            self._witness = undo.enter_context(Witness(self.spaces))
+            self._undo = undo.pop_all()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._undo.close()
+
+    def _build(self, undo: ExitStack) -> None:
+        """Make the whole network. `undo` takes it down again."""
+        for name in (*self.spaces.nodes, WIRES):
+            undo.callback(Namespace.create(self.spaces.of(name).name).remove)
+        for node in _by_hundreds(self.network.nodes):
+            build.prepare(self.spaces, node)
+        with build.wiring(self.spaces) as wires:
+            for number, link in _by_hundreds([*enumerate(self.network.links)]):
+                build.connect(self.spaces, wires, number, link)
+        for node in self.network.nodes:
+            build.finish(self.spaces, node)
+        build.settle(self.spaces)
+
+    def qdiscs(self) -> list[dict[str, Any]]:
+        """Return every qdisc that shapes, with its counters (see `readback.qdiscs`)."""
+        return readback.qdiscs(self.spaces)
+
+    def queue(self, link: str, way: str) -> dict[str, Any]:
+        """Return the counters of one direction's queue, or of its wire if it has no queue. Raises FabricError."""
+        return readback.queue(self.spaces, link, way)
+
+    def differences(self) -> list[str]:
+        """Return the settings of the network that the kernel does not fulfil; empty if the network is exact.
+
+        The list also names super-packets that crossed a wire.
+        """
+        return [*readback.differences(self.spaces), *self._witness.reasons()]
+
+
+def _by_hundreds(parts: Iterable[_T]) -> Iterator[_T]:
+    """Yield parts of a network. After each hundred, make the kernel forget the names in /proc that it has looked up.
+
+    A sysctl has the same name in every namespace. The kernel keeps them in one chain of a hash table, and each lookup
+    goes through the whole chain. The host's kernel, which is not ours to change, refuses this request.
+    """
+    for number, part in enumerate(parts, start=1):
+        yield part
+        if number % 100 == 0:
+            with suppress(OSError):
+                Path("/proc/sys/vm/drop_caches").write_text("2")

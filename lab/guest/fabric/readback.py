@@ -1,0 +1,105 @@
+"""Compare the network that the kernel reports with the requested one, in the same way for every fabric."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from lab.guest.fabric import build, device, offload, qdisc, stage
+from lab.guest.fabric.netlink import Netlink
+from lab.guest.fabric.spaces import WIRES, Spaces
+from lab.guest.network import WAYS, Node
+
+
+def qdiscs(spaces: Spaces) -> list[dict[str, Any]]:
+    """Return every qdisc that shapes, with its counters: wires, then queues, then nodes.
+
+    See `qdisc.describe` for the fields.
+    """
+    found = []
+    with spaces.inside(WIRES) as netlink:
+        by_end = device.qdiscs(netlink)
+        queues = device.qdiscs(netlink, device.LEAF)
+    for number, link in enumerate(spaces.network.links):
+        for side, name in enumerate(WAYS):
+            end = build.wire_end(number, 1 - side)
+            found.append({"node": link.name, "interface": end, "direction": name, **by_end[end]})
+    for number, side, link, _ in stage.staged(spaces.network):
+        end, _ = stage.ends(number, side)
+        found.append({"node": link.name, "interface": end, "direction": WAYS[side], **queues[end]})
+    for node in spaces.network.nodes:
+        with spaces.inside(node.name) as netlink:
+            for interface, plain in device.qdiscs(netlink).items():
+                if plain["kind"] != "noqueue":
+                    found.append({"node": node.name, "interface": interface, "direction": "out", **plain})
+    return found
+
+
+def queue(spaces: Spaces, link: str, way: str) -> dict[str, Any]:
+    """Return the qdisc in which that direction's frames wait. Raises FabricError if there is no such direction."""
+    for number, each in enumerate(spaces.network.links):
+        for side, (name, (_, direction, _)) in enumerate(zip(WAYS, each.directions(), strict=True)):
+            if (each.name, name) == (link, way):
+                with spaces.inside(WIRES) as netlink:
+                    if direction.queue:
+                        return device.qdiscs(netlink, device.LEAF)[stage.ends(number, side)[0]]
+                    return device.qdiscs(netlink)[build.wire_end(number, 1 - side)]
+    raise build.FabricError(f"the network has no link {link}, {way}")
+
+
+def differences(spaces: Spaces) -> list[str]:
+    """Return the differences between the kernel's report and the requested network; empty if the network is exact."""
+    compared = [each for node in spaces.network.nodes for each in _of_node(spaces, node)]
+    compared += _of_wires(spaces)
+    return [f"{what} is {actual}, not {wanted}" for what, wanted, actual in compared if wanted != actual]
+
+
+def _of_node(spaces: Spaces, node: Node) -> Iterator[tuple[str, object, object]]:
+    """Yield (name, requested value, actual value) of every setting of a node."""
+    ends = spaces.interfaces[node.name]
+    with spaces.inside(node.name) as netlink:
+        for name, value in node.sysctls.items():
+            yield f"{node.name}: {name}", value.split(), build.sysctl(name).read_text().split()
+        for end in ends:
+            wanted_offloads = offload.wanted(netlink, end.name, end.offloads)
+            yield f"{node.name}: {end.name} offloads", wanted_offloads, offload.read(netlink, end.name)
+        links = device.links(netlink)
+    for end in ends:
+        where = f"{node.name}: {end.name}"
+        if wanted := build.coalescing(end):
+            with spaces.of(node.name).sysfs() as sysfs:
+                for name, value in wanted.items():
+                    yield f"{where} {name}", value, (sysfs / "class" / "net" / end.name / name).read_text().strip()
+        yield f"{where} MTU", end.mtu.bytes, links[end.name].mtu
+        yield f"{where} MAC", end.mac, links[end.name].mac
+        if end.gso_max_segs is not None:
+            yield f"{where} gso_max_segs", end.gso_max_segs, links[end.name].gso_max_segs
+
+
+def _of_wires(spaces: Spaces) -> Iterator[tuple[str, object, object]]:
+    found = {(each["node"], each["interface"]): each for each in qdiscs(spaces)}
+    with spaces.inside(WIRES) as netlink:
+        offloads = _offloads(netlink, len(spaces.network.links))
+        yield from stage.differences(netlink, found, spaces.network)
+    for number, link in enumerate(spaces.network.links):
+        for side, (sender, direction, _) in enumerate(link.directions()):
+            end = build.wire_end(number, 1 - side)
+            way = WAYS[side]
+            where = f"link {link.name}, {way}"
+            actual = found[link.name, end]
+            for key, wanted in qdisc.netem_wanted(direction).items():
+                yield f"{where}: {key}", wanted, actual["options"].get(key)
+            if "seed" in actual["options"]:  # kernels before 6.6 have none
+                seed = qdisc.described_seed(qdisc.prng_seed(spaces.seed, link.name, way))
+                yield f"{where}: seed", seed, actual["options"]["seed"]
+            yield f"{where}: the wire's offloads", [], offloads[end]
+            if card := build.nic(direction):
+                actual = found.get((sender.node, sender.name), {"options": {}})
+                for key, wanted in qdisc.tbf_wanted(*card).items():
+                    yield f"{where}: NIC {key}", wanted, actual["options"].get(key)
+
+
+def _offloads(netlink: Netlink, links: int) -> dict[str, list[str]]:
+    """Return the offloads that are on at both inner ends of every wire."""
+    ends = [build.wire_end(number, side) for number in range(links) for side in (0, 1)]
+    return {end: offload.read(netlink, end) for end in ends}

@@ -1,0 +1,79 @@
+"""Describe the places of a network: a namespace for each node, one for the wires, and the neighbours of each node."""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property
+
+from lab.guest.fabric.namespace import Namespace
+from lab.guest.fabric.netlink import Netlink
+from lab.guest.network import Interface, Network, Node
+
+WIRES = "wires"
+LARGEST = 254  # ends of a subnet that know one another from the start; n of them need n x n entries
+
+
+@dataclass(frozen=True)
+class Spaces:
+    """Names the namespaces of `network`, each from `prefix` and the node. The prefix keeps two fabrics apart.
+
+    `seed` decides the wires' random losses, delays and duplicates (`qdisc.prng_seed`). With `hurried`, the network must
+    not take a second of real time to begin. In virtual time that second costs nothing.
+    """
+
+    network: Network
+    prefix: str = ""
+    seed: str = ""
+    hurried: bool = False
+
+    def of(self, node: str) -> Namespace:
+        """Return the namespace of `node`, or of the wires (`WIRES`)."""
+        return Namespace(self.prefix + node)
+
+    @contextmanager
+    def inside(self, node: str) -> Iterator[Netlink]:
+        """Keep the calling thread there within this context, with a socket.
+
+        Raises NamespaceError if the thread cannot enter.
+        """
+        with self.of(node).entered(), Netlink() as netlink:
+            yield netlink
+
+    @cached_property
+    def nodes(self) -> Mapping[str, Node]:
+        """Every node by name."""
+        return {node.name: node for node in self.network.nodes}
+
+    @cached_property
+    def interfaces(self) -> Mapping[str, list[Interface]]:
+        """The interfaces of every node, in link order."""
+        found: dict[str, list[Interface]] = {node: [] for node in self.nodes}
+        for link in self.network.links:
+            for end in link.ends:
+                found[end.node].append(end)
+        return found
+
+    def neighbours(self, end: Interface) -> list[tuple[str, str]]:
+        """Return (address, MAC) of all others in the subnets of `end`. Subnets with more than `LARGEST` ends are left
+        out.
+
+        In those, ARP and neighbour discovery find the others, as on real networks.
+        """
+        found: dict[str, str] = {}
+        for address in end.addresses:
+            members = self._subnets[ipaddress.ip_interface(address).network]
+            if len(members) <= LARGEST:
+                found |= {text: other.mac for other in members if other.node != end.node for text in other.addresses}
+        return list(found.items())
+
+    @cached_property
+    def _subnets(self) -> Mapping[ipaddress.IPv4Network | ipaddress.IPv6Network, list[Interface]]:
+        found: dict[ipaddress.IPv4Network | ipaddress.IPv6Network, list[Interface]] = {}
+        for link in self.network.links:
+            for end in link.ends:
+                for address in end.addresses:
+                    found.setdefault(ipaddress.ip_interface(address).network, []).append(end)
+        return found

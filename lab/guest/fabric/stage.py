@@ -1,0 +1,93 @@
+"""Put a direction's queue in front of its wire: a veth pair in the wires' namespace, with shaper and queue on it.
+
+`shaper` explains how the frames go. Each arriving frame is copied there, so that it no longer belongs to its sender's
+socket. A path's queue neither pushes back on a sender nor learns about it (fq would read its pacing rate).
+"""
+
+from __future__ import annotations
+
+import errno
+from collections.abc import Iterator
+from typing import Any
+
+from lab.errors import MachineError
+from lab.guest.fabric import device, offload, queue, shaper
+from lab.guest.fabric.netlink import Netlink, NetlinkError
+from lab.guest.network import WAYS, Direction, Link, Network, Offloads, Queue
+from lab.units import Size
+
+
+def ends(number: int, side: int) -> tuple[str, str]:
+    """Return (in, out): the pair before the wire's end that faces interface 1 - `side` of link `number`."""
+    return f"q{number}{'ab'[1 - side]}", f"p{number}{'ab'[1 - side]}"
+
+
+def staged(network: Network) -> Iterator[tuple[int, int, Link, Direction]]:
+    """Yield (link's number, side, link, direction) of every direction that has a queue; side 0 is forward."""
+    for number, link in enumerate(network.links):
+        for side, (_, direction, _) in enumerate(link.directions()):
+            if direction.queue:
+                yield number, side, link, direction
+
+
+def insert(wires: Netlink, number: int, side: int, name: str, direction: Direction, target: str) -> None:
+    """Lead the frames that enter the first of `ends` through the direction's queue, and out through `target`.
+
+    Raises MachineError if the kernel does not have the queue, or refuses its parameters.
+    """
+    assert direction.queue is not None
+    inward, outward = ends(number, side)
+    mtu = shaper.GATE_MTU if direction.trace else Size(max(direction.mtu.bytes, 1500))
+    device.pair(wires, inward, outward, mtu)
+    for end in (inward, outward):
+        offload.write(wires, end, Offloads())
+    if direction.rate:
+        device.add_qdisc(wires, inward, shaper.htb(), handle=device.SHAPER)
+        device.set_class(wires, inward, shaper.htb_class(direction.rate), new=True)
+    else:
+        device.add_qdisc(wires, inward, shaper.gate(fifo_limit(direction.queue)), handle=device.SHAPER)
+    try:
+        device.add_qdisc(wires, inward, queue.told(direction.queue, direction.rate), parent=device.LEAF)
+    except NetlinkError as error:
+        where = f"link {name}, {WAYS[side]}: the queue {direction.queue.kind}"
+        if error.code == errno.ENOENT:
+            raise MachineError(f"{where} is not in this kernel: it needs sch_{direction.queue.kind}") from None
+        raise MachineError(f"{where} is refused by the kernel, with its parameters: {error}") from None
+    for end in (inward, outward):
+        device.up(wires, end)
+    device.redirect(wires, outward, target)
+
+
+def fifo_limit(found: Queue) -> int:
+    """Return the limit of a FIFO in its own unit, which a TBF sets together with its own limit; 0 for any other
+    queue.
+    """
+    limit = dict(found.parameters).get("limit", 0)
+    match found.kind:
+        case "pfifo":
+            return int(limit)
+        case "bfifo":
+            return Size.of(str(limit)).bytes
+        case _:
+            return 0
+
+
+def differences(
+    wires: Netlink, found: dict[tuple[str, str], dict[str, Any]], network: Network
+) -> Iterator[tuple[str, object, object]]:
+    """Yield (name, requested value, actual value) of every queue and its shaper.
+
+    `found` has qdiscs by link and interface.
+    """
+    for number, side, link, direction in staged(network):
+        assert direction.queue is not None
+        inward, _ = ends(number, side)
+        where = f"link {link.name}, {WAYS[side]}: queue"
+        actual = found.get((link.name, inward), {"kind": None, "options": {}})
+        yield f"{where} kind", direction.queue.kind, actual["kind"]
+        for key, wanted in queue.wanted(direction.queue).items():
+            yield f"{where} {key}", wanted, actual["options"].get(key)
+        if direction.rate:
+            shaped = shaper.htb_described(device.class_options(wires, inward))
+            for key, value in shaper.htb_wanted(direction.rate).items():
+                yield f"{where} {key}", value, shaped.get(key)

@@ -1,0 +1,234 @@
+"""Change links while a workload runs. A process of ours sleeps until each change is due, and then asks the kernel.
+
+In virtual time a request takes no time, so each change takes effect exactly on time. Every change is read back.
+"""
+
+from __future__ import annotations
+
+import errno
+import heapq
+import json
+import signal
+import socket
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from itertools import count
+from pathlib import Path
+from typing import Any, NoReturn
+
+from msgspec import structs
+
+from lab.guest import trace
+from lab.guest.alarm import Alarm
+from lab.guest.fabric import build, device, qdisc, shaper, stage
+from lab.guest.fabric.netlink import Netlink, Request
+from lab.guest.fabric.spaces import WIRES, Spaces
+from lab.guest.network import WAYS, Change, Direction, Link, Network
+from lab.units import Size
+
+MS = 10**6  # ns
+CARRIED_AT_ONCE = shaper.GATE_MTU.bytes // 1514  # opportunities: a frame that wakes the gate is longer than its bucket
+
+
+class Stopped(Exception):
+    """Raised when SIGTERM arrives while the process waits."""
+
+
+def changes(network: Network) -> bool:
+    """Return whether the network changes by itself."""
+    return any(way.changes or way.trace for link in network.links for _, way, _ in link.directions())
+
+
+def states(direction: Direction) -> Iterator[tuple[int, Direction]]:
+    """Yield (ns since the start, the direction's new state), for each change and each end of a downtime."""
+    turns: list[tuple[int, Change | None]] = [(change.at.ns, change) for change in direction.changes]
+    turns += [(change.at.ns + change.down.ns, None) for change in direction.changes if change.down]
+    asked, down_until = direction, 0
+    for at, change in sorted(turns, key=lambda turn: turn[0]):
+        if change is not None:
+            given = {key: getattr(change, key) for key in ("rate", "delay", "loss", "mtu")}
+            asked = structs.replace(asked, **{key: value for key, value in given.items() if value is not None})
+            down_until = at + change.down.ns if change.down else down_until
+        yield at, structs.replace(asked, loss=1.0, burst_loss=None) if at < down_until else asked
+
+
+def opportunities(direction: Direction) -> Iterator[tuple[int, int]]:
+    """Yield (ns since the start, number of opportunities to carry a frame), forever."""
+    if direction.trace is None:
+        return
+    *moments, (period, _) = trace.decoded(direction.trace)
+    for turn in count():
+        for at, many in moments:
+            yield (turn * period + at) * MS, many
+
+
+@dataclass
+class Player:
+    """Plays the changes of a network; `done` becomes the record of them."""
+
+    spaces: Spaces
+    start_ns: int
+    done: list[dict[str, Any]] = field(default_factory=list)
+    differences: list[str] = field(default_factory=list)
+
+    def play(self, target: Path) -> None:
+        """Play until SIGTERM, restore every link, and write the record to `target`."""
+        signal.signal(signal.SIGTERM, _stop)
+        with ExitStack() as held:
+            wires = held.enter_context(self.spaces.inside(WIRES))
+            alarm = held.enter_context(Alarm())
+            played = [
+                each
+                for number, link in enumerate(self.spaces.network.links)
+                for side, (_, direction, _) in enumerate(link.directions())
+                for each in (
+                    _Changed(self, wires, number, side, link, direction),
+                    _Gate(self, wires, number, side, link, direction, held),
+                )
+            ]
+            try:
+                for at, act in heapq.merge(*(each.turns() for each in played), key=lambda turn: turn[0]):
+                    alarm.wait(self.start_ns + at)
+                    act(time.monotonic_ns() - self.start_ns - at)
+                signal.pause()
+            except Stopped:
+                pass
+            for each in played:
+                each.restore()
+        text = json.dumps({"done": self.done, "differences": self.differences}, indent=1)
+        target.write_text(text + "\n")
+
+
+Turn = tuple[int, Callable[[int], None]]  # when, in ns since the start; what to do, given how late it is in ns
+
+
+@dataclass
+class _Changed:
+    """Makes one direction's changes."""
+
+    player: Player
+    wires: Netlink
+    number: int
+    side: int
+    link: Link
+    direction: Direction
+
+    def turns(self) -> Iterator[Turn]:
+        before = self.direction
+        for index, (at, now) in enumerate(states(self.direction), 1):
+            yield at, self._act(at, index, before, now)
+            before = now
+
+    def restore(self) -> None:
+        """Restore the direction, for the read-back after the workload."""
+        for _, last in list(states(self.direction))[-1:]:
+            self._apply(last, self.direction, self.player.spaces.seed)
+
+    def _act(self, at: int, index: int, before: Direction, now: Direction) -> Callable[[int], None]:
+        def act(late: int) -> None:
+            self._apply(before, now, f"{self.player.spaces.seed}.{index}")
+            self._read_back(at, now)
+            what = {key: str(getattr(now, key)) for key in ("rate", "delay", "loss", "mtu")}
+            entry = {"link": self.link.name, "direction": WAYS[self.side], "at_ns": at, "late_ns": late, **what}
+            self.player.done.append(entry)
+
+        return act
+
+    @property
+    def _end(self) -> str:
+        return build.wire_end(self.number, 1 - self.side)
+
+    def _apply(self, before: Direction, now: Direction, chance: str) -> None:
+        """Tell the kernel. Losses and jitter continue from a new seed, so that they do not repeat."""
+        seed = qdisc.prng_seed(chance, self.link.name, WAYS[self.side])
+        device.change_qdisc(self.wires, self._end, qdisc.netem(now, seed))
+        if now.rate and now.rate != before.rate:
+            device.set_class(self.wires, stage.ends(self.number, self.side)[0], shaper.htb_class(now.rate))
+        if now.mtu != before.mtu:
+            self._route(now.mtu)
+
+    def _route(self, mtu: Size) -> None:
+        """Have the sending end's node send packets of this MTU through this link."""
+        sender = self.link.ends[self.side]
+        with self.player.spaces.inside(sender.node) as netlink:
+            for route in self.player.spaces.nodes[sender.node].routes:
+                if route.interface == sender.name:
+                    changed = mtu if mtu != self.direction.mtu else route.mtu
+                    device.add_route(netlink, structs.replace(route, mtu=changed))
+
+    def _read_back(self, at: int, now: Direction) -> None:
+        where = f"link {self.link.name}, {WAYS[self.side]}, at {at / 1e9:g} s"
+        found = device.qdiscs(self.wires)[self._end]["options"]
+        compared = [(key, value, found.get(key)) for key, value in qdisc.netem_wanted(now).items()]
+        if now.queue and now.rate:
+            shaped = shaper.htb_described(device.class_options(self.wires, stage.ends(self.number, self.side)[0]))
+            compared += [(f"queue {key}", value, shaped[key]) for key, value in shaper.htb_wanted(now.rate).items()]
+        self.player.differences += [
+            f"{where}: {key} is {actual}, not {wanted}" for key, wanted, actual in compared if wanted != actual
+        ]
+
+
+@dataclass
+class _Gate:
+    """Opens one direction's gate at each opportunity of its trace, for as many frames as the opportunity carries."""
+
+    player: Player
+    wires: Netlink
+    number: int
+    side: int
+    link: Link
+    direction: Direction
+    held: ExitStack
+    opened: int = 0
+    latest_ns: int = 0
+
+    def turns(self) -> Iterator[Turn]:
+        if self.direction.trace is None or self.direction.queue is None:
+            return
+        inward, _ = stage.ends(self.number, self.side)
+        limit = stage.fifo_limit(self.direction.queue)
+        carried = self.direction.trace.opportunity.bytes + shaper.ETHERNET_HEADER.bytes
+        waker = self.held.enter_context(socket.socket(socket.AF_PACKET, socket.SOCK_RAW))
+        waker.bind((inward, 0))
+        closed = device.changed_qdisc(self.wires, inward, shaper.gate(limit))
+        opened = [
+            device.changed_qdisc(self.wires, inward, shaper.gate(limit, Size(many * carried)))
+            for many in range(CARRIED_AT_ONCE + 1)
+        ]
+
+        def open_for(many: int) -> Callable[[int], None]:
+            def act(late: int) -> None:
+                self.opened += many
+                self.latest_ns = max(self.latest_ns, late)
+                for some in [CARRIED_AT_ONCE] * (many // CARRIED_AT_ONCE) + [many % CARRIED_AT_ONCE]:
+                    self._let(some * carried, opened[some], closed, waker)
+
+            return act
+
+        for at, many in opportunities(self.direction):
+            yield at, open_for(many)
+
+    def _let(self, size: int, opened: Request, closed: Request, waker: socket.socket) -> None:
+        """Let frames of `size` bytes go.
+
+        A changed TBF looks at its queue only when a frame comes, and it drops this frame.
+        """
+        if size:
+            self.wires.do_all([opened])
+            try:
+                waker.send(bytes(size + 1))
+            except OSError as dropped:
+                if dropped.errno != errno.ENOBUFS:
+                    raise
+            self.wires.do_all([closed])
+
+    def restore(self) -> None:
+        if self.direction.trace:
+            entry = {"link": self.link.name, "direction": WAYS[self.side], "opportunities": self.opened}
+            self.player.done.append({**entry, "late_ns": self.latest_ns})
+
+
+def _stop(*_: object) -> NoReturn:
+    raise Stopped

@@ -1,0 +1,14 @@
+"""Define the key that connects a case with its trials and its result. A guest imports this too, so keep it light."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+__all__ = ["CaseKey"]
+
+
+class CaseKey(NamedTuple):
+    """Distinguishes the cases of one claim."""
+
+    arm: str
+    point: str = ""  # '' without a sweep

@@ -1,0 +1,202 @@
+"""Write BPF programs for tc as lists of instructions, and load them with bpf(2).
+
+A dozen instructions need neither clang nor libbpf. Codes, helpers and layouts are those of linux/bpf.h.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import struct
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from lab.errors import LabError
+
+R0, R1, R2, R3, R4, R5, R6 = range(7)
+PACKET = R6  # load_byte() and load_half() expect the packet's context there, and overwrite R0 to R5
+STACK = 10
+
+MAP_LOOKUP_ELEM, SKB_STORE_BYTES, L4_CSUM_REPLACE = 1, 9, 11  # helpers
+MAP_CREATE, MAP_LOOKUP, PROG_LOAD, OBJ_GET_INFO_BY_FD = 0, 1, 5, 15  # commands
+SCHED_CLS = 3  # type of program
+ARRAY = 2  # type of map
+TC_ACT_OK, TC_ACT_SHOT = 0, 2
+
+_SYSCALL = 321 if os.uname().machine == "x86_64" else 280  # 280 is the number in the generic table
+_INSTRUCTION = struct.Struct("=BBhi")
+_LOG_BYTES = 1 << 16
+_INFO_BYTES = 256
+
+_libc = ctypes.CDLL(None, use_errno=True)
+
+
+class BpfError(LabError):
+    """Raised when the kernel refuses a program, or does not report one."""
+
+
+class Line(NamedTuple):
+    """Holds one instruction. If it `leaves`, it jumps to the program's end, and the packet continues."""
+
+    code: int
+    to: int = 0
+    source: int = 0
+    offset: int = 0
+    value: int = 0
+    leaves: bool = False
+
+
+def move(to: int, source: int) -> Line:
+    """Copy register `source` to register `to`."""
+    return Line(0xBF, to, source)
+
+
+def put(to: int, value: int) -> Line:
+    """Set register `to` to a constant."""
+    return Line(0xB7, to, value=value)
+
+
+def add(to: int, value: int) -> Line:
+    """Add a constant to register `to`."""
+    return Line(0x07, to, value=value)
+
+
+def mask(value: int) -> Line:
+    """Mask R0 with a constant: R0 &= `value`."""
+    return Line(0x57, R0, value=value)
+
+
+def remainder(value: int) -> Line:
+    """Divide R0 by a constant, and keep the remainder: R0 %= `value`."""
+    return Line(0x97, R0, value=value)
+
+
+def load_byte(offset: int) -> Line:
+    """Load the frame's byte at `offset` into R0."""
+    return Line(0x30, value=offset)
+
+
+def load_half(offset: int) -> Line:
+    """Load the frame's 16 bits at `offset` into R0, in the machine's byte order."""
+    return Line(0x28, value=offset)
+
+
+def network_order(register: int) -> Line:
+    """Convert the lower 16 bits of a register to network byte order, as in a packet."""
+    return Line(0xDC, register, value=16)
+
+
+def store_half(below: int, source: int) -> Line:
+    """Store 16 bits of register `source` on the stack, `below` bytes under its top."""
+    return Line(0x6B, STACK, source, -below)
+
+
+def leave_unless(value: int) -> Line:
+    """End the program here unless R0 is `value`."""
+    return Line(0x55, R0, value=value, leaves=True)
+
+
+def leave_below(value: int) -> Line:
+    """End the program here if R0 is less than `value`."""
+    return Line(0xA5, R0, value=value, leaves=True)
+
+
+def count(counter: Counter) -> list[Line]:
+    """Set R0 to the number of earlier passes through this point, and count this one."""
+    key = 4  # bytes, under the stack's top
+    return [
+        Line(0x62, STACK, offset=-key, value=0),
+        *(Line(0x18, R1, 1, value=counter.fd), Line(0)),  # R1 = the map, in two slots
+        *(move(R2, STACK), add(R2, -key), call(MAP_LOOKUP_ELEM)),
+        Line(0x15, R0, value=0, leaves=True),  # the verifier requires a check that the element exists
+        *(put(R1, 1), Line(0xDB, R0, R1, value=1), move(R0, R1)),  # atomic: R1 = [R0], [R0] += 1
+    ]
+
+
+def drop() -> list[Line]:
+    """End the program here, and drop the packet."""
+    return [put(R0, TC_ACT_SHOT), Line(0x95)]
+
+
+def call(helper: int) -> Line:
+    """Call a helper: R0 = helper(R1, ... R5)."""
+    return Line(0x85, value=helper)
+
+
+def assembled(lines: Sequence[Line]) -> bytes:
+    """Return the program in the kernel's form, with an end that lets the packet continue."""
+    whole = [*lines, put(R0, TC_ACT_OK), Line(0x95)]
+    ends = [line._replace(offset=len(lines) - at - 1) if line.leaves else line for at, line in enumerate(whole)]
+    return b"".join(_INSTRUCTION.pack(it.code, it.source << 4 | it.to, it.offset, it.value) for it in ends)
+
+
+@dataclass(frozen=True, slots=True)
+class Counter:
+    """Reads a count that a program keeps in the kernel: an array map with one element."""
+
+    fd: int
+
+    @property
+    def value(self) -> int:
+        """The count so far. Raises BpfError if the kernel does not report it."""
+        key, value = ctypes.create_string_buffer(4), ctypes.create_string_buffer(8)
+        if _bpf(MAP_LOOKUP, struct.pack("=I4xQQQ", self.fd, ctypes.addressof(key), ctypes.addressof(value), 0)) < 0:
+            raise BpfError(f"the kernel does not tell a BPF counter: {os.strerror(ctypes.get_errno())}")
+        return int.from_bytes(value.raw, sys.byteorder)
+
+
+@contextmanager
+def counting() -> Iterator[Counter]:
+    """Keep a counter, zero at first, within this context. Raises BpfError if the kernel refuses it."""
+    fd = _bpf(MAP_CREATE, struct.pack("=IIIII", ARRAY, 4, 8, 1, 0))
+    if fd < 0:
+        raise BpfError(f"the kernel refuses a BPF map: {os.strerror(ctypes.get_errno())}")
+    try:
+        yield Counter(fd)
+    finally:
+        os.close(fd)
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """Identifies a program in the kernel."""
+
+    fd: int  # the descriptor that holds it
+    id: int  # the number by which the kernel knows it
+
+
+@contextmanager
+def loaded(name: str, lines: Sequence[Line]) -> Iterator[Program]:
+    """Keep a classifier for tc in the kernel within this context. Raises BpfError with the verifier's message."""
+    code = assembled(lines)
+    text, log = ctypes.create_string_buffer(code, len(code)), ctypes.create_string_buffer(_LOG_BYTES)
+    licence = ctypes.create_string_buffer(b"GPL")
+    request = struct.pack(
+        "=IIQQIIQII16s",
+        *(SCHED_CLS, len(code) // _INSTRUCTION.size, ctypes.addressof(text), ctypes.addressof(licence)),
+        *(1, _LOG_BYTES, ctypes.addressof(log), 0, 0, name.encode()),
+    )
+    fd = _bpf(PROG_LOAD, request)
+    if fd < 0:
+        said = [os.strerror(ctypes.get_errno()), *log.value.decode(errors="replace").splitlines()[-3:]]
+        raise BpfError(f"the kernel refuses BPF program {name}: {'; '.join(said)}")
+    try:
+        yield Program(fd, _id(fd))
+    finally:
+        os.close(fd)
+
+
+def _id(fd: int) -> int:
+    """Return a program's number: the second word of struct bpf_prog_info."""
+    info = ctypes.create_string_buffer(_INFO_BYTES)
+    if _bpf(OBJ_GET_INFO_BY_FD, struct.pack("=IIQ", fd, _INFO_BYTES, ctypes.addressof(info))) < 0:
+        raise BpfError(f"the kernel does not tell a BPF program's number: {os.strerror(ctypes.get_errno())}")
+    number: int = struct.unpack_from("=I", info, 4)[0]
+    return number
+
+
+def _bpf(command: int, request: bytes) -> int:
+    return int(_libc.syscall(_SYSCALL, command, ctypes.create_string_buffer(request, len(request)), len(request)))

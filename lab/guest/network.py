@@ -1,0 +1,221 @@
+"""Describe a resolved network, which a fabric builds. Every address, rate and limit is decided; no default is left.
+
+It is frozen and plain, so that a trial carries it into its guest and a record keeps it (`lab.units.to_plain`).
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import Annotated, Literal
+
+import msgspec
+from msgspec import Meta
+
+from lab.units import Duration, Rate, Size
+
+WAYS: tuple[Literal["forward"], Literal["back"]] = ("forward", "back")  # a link's directions, in this order everywhere
+
+# These patterns also hold for a network that is read from a file: no name leads out of a folder, or looks like an
+# option.
+Name = Annotated[str, Meta(pattern=r"\A[A-Za-z0-9][A-Za-z0-9_.-]*\Z", max_length=128)]
+Address = Annotated[str, Meta(pattern=r"\A[0-9a-fA-F.:]+(/[0-9]{1,3})?\Z", max_length=64)]
+Destination = Annotated[str, Meta(pattern=r"\A(default|[0-9a-fA-F.:]+(/[0-9]{1,3})?)\Z", max_length=64)]
+Sysctl = Annotated[str, Meta(pattern=r"\Anet\.(?!.*\.\.)[A-Za-z0-9_./-]+\Z", max_length=128)]
+SysctlValue = Annotated[str, Meta(pattern=r"\A[^\x00-\x08\x0a-\x1f\x7f]*\Z", max_length=1024)]
+Probability = Annotated[float, Meta(ge=0, le=1)]
+Count = Annotated[int, Meta(ge=0, lt=1 << 62)]
+
+
+class Kind(str, Enum):
+    """Names the kind of a node."""
+
+    HOST = "host"
+    ROUTER = "router"
+    SWITCH = "switch"
+
+
+class Shaper(str, Enum):
+    """Names the place where a direction's rate acts.
+
+    PATH: on the wire. Frames queue there, and the sender does not notice it until a packet is lost or an ACK is late.
+    NIC: in the sender's own interface, which pushes back on its TCP (TCP small queues), as a network card does.
+    """
+
+    PATH = "path"
+    NIC = "nic"
+
+
+class Offloads(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Switches one end's segmentation and receive offloads. With all off, a wire carries frames, not super-packets."""
+
+    tso: bool = False
+    gso: bool = False
+    gro: bool = False
+
+
+Setting = str | int | bool
+
+# CAKE's options that are words, in the order of their numbers in uapi linux/pkt_sched.h.
+DIFFSERV = ("diffserv3", "diffserv4", "diffserv8", "besteffort", "precedence")
+ISOLATION = ("flowblind", "srchost", "dsthost", "hosts", "flows", "dual-srchost", "dual-dsthost", "triple-isolate")
+ACK_FILTER = ("no-ack-filter", "ack-filter", "ack-filter-aggressive")
+
+
+class Queue(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Describes a qdisc that queues before a rate: its kind and its parameters, with tc's names."""
+
+    kind: Name
+    parameters: tuple[tuple[Name, Setting], ...] = ()  # sorted; quantities as text
+
+
+class BurstLoss(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Describes losses of the Gilbert-Elliott model. All fields are probabilities from 0 to 1."""
+
+    p: Probability  # from the good state to the bad one
+    r: Probability  # from the bad state to the good one
+    bad: Probability  # of a loss in the bad state
+    good: Probability  # of a loss in the good state
+
+
+class Slot(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Describes moments at which frames are released together, `min` to `max` apart."""
+
+    min: Duration
+    max: Duration
+    packets: Count | None = None  # at most; None: any number, also in the next field
+    bytes: Size | None = None
+
+
+class Change(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """Describes the new settings of a direction after `at`, counted from the workload's start. None means no change."""
+
+    at: Duration
+    rate: Rate | None = None
+    delay: Duration | None = None
+    loss: Probability | None = None
+    mtu: Size | None = None
+    down: Duration | None = None  # during this time it loses all frames that come in
+
+
+class Trace(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Describes when a link can carry data: the number of opportunities at each millisecond of a period, which
+    repeats.
+    """
+
+    file: str  # its name
+    counts: (
+        str  # opportunities at millisecond 0, 1, 2, ... of the period: "count" or "count*times", with spaces between
+    )
+    opportunity: Size = Size(1500)  # the IP packet that one opportunity carries
+
+
+class Direction(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """Describes one direction of a link. Records leave out defaults, so the record of a plain wire never changes."""
+
+    rate: Rate | None  # None: unlimited
+    delay: Duration
+    jitter: Duration
+    loss: Probability  # this and the next two are probabilities from 0 to 1
+    reorder: Probability
+    duplicate: Probability
+    mtu: Size
+    limit: Count  # frames that the wire holds, queued and in flight together, as netem counts them
+    shaper: Shaper
+    jitter_correlation: Probability = 0.0
+    burst_loss: BurstLoss | None = None  # in place of `loss`
+    corrupt: Probability = 0.0
+    slot: Slot | None = None
+    queue: Queue | None = None  # None: frames queue in the wire, first come, first served
+    changes: tuple[Change, ...] = ()  # in their order
+    trace: Trace | None = None  # in place of `rate`
+
+    @property
+    def is_left_to_chance(self) -> bool:
+        """Return whether the direction loses, delays, reorders, duplicates or corrupts frames at random."""
+        chances = (self.jitter.ns, self.loss, self.reorder, self.duplicate, self.burst_loss, self.corrupt)
+        return any(chances) or any(change.loss for change in self.changes)
+
+
+class Interface(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Describes one end of a link."""
+
+    node: Name
+    name: Name
+    mac: Annotated[str, Meta(pattern=r"\A[0-9a-f]{2}(:[0-9a-f]{2}){5}\Z")]
+    mtu: Size  # the device's
+    addresses: tuple[Address, ...]  # in CIDR form; empty for a switch's port
+    offloads: Offloads
+    gso_max_segs: Count | None = None  # the most segments in a super-packet of TCP; None: the kernel's default
+    gro_flush_timeout: Duration = Duration(0)  # this and the next are the interrupt coalescing that GRO needs
+    napi_defer_hard_irqs: Count = 0
+
+
+class Link(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Describes a wire between two interfaces."""
+
+    name: Name
+    ends: tuple[Interface, Interface]
+    forward: Direction  # carries what `ends[0]` sends
+    back: Direction  # carries what `ends[1]` sends
+
+    def directions(self) -> tuple[tuple[Interface, Direction, Interface], ...]:
+        """Return (sending end, direction, receiving end) for both ways."""
+        first, second = self.ends
+        return (first, self.forward, second), (second, self.back, first)
+
+
+class Route(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Describes a route of one node."""
+
+    to: Destination
+    interface: Name
+    via: Address | None = None  # None: on-link
+    mtu: Size | None = None  # None: the device's; the same holds for the next field
+    advmss: Size | None = None
+
+
+class Node(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Describes a host, router or switch with its own network namespace."""
+
+    name: Name
+    kind: Kind
+    sysctls: dict[Sysctl, SysctlValue]  # set in the node's namespace
+    routes: tuple[Route, ...]
+
+
+class Network(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Describes a whole network. Node and link names are unique; every interface's node is in `nodes`."""
+
+    name: str
+    nodes: Annotated[tuple[Node, ...], Meta(min_length=1)]
+    links: tuple[Link, ...]
+
+    @property
+    def is_left_to_chance(self) -> bool:
+        """Return whether any direction of a link is left to chance."""
+        return any(direction.is_left_to_chance for link in self.links for _, direction, _ in link.directions())
+
+    def node(self, name: str) -> Node:
+        """Return the node called `name`. Raises KeyError if there is none."""
+        for node in self.nodes:
+            if node.name == name:
+                return node
+        raise KeyError(name)
+
+    def interfaces(self, node: str) -> tuple[Interface, ...]:
+        """Return the interfaces of `node`, in link order."""
+        return tuple(end for link in self.links for end in link.ends if end.node == node)
+
+    def address(self, node: str, version: int = 4) -> str:
+        """Return a node's first address of that IP version, without prefix length. A node without links has the
+        loopback's.
+
+        Raises KeyError if the node has none.
+        """
+        if not self.links and any(each.name == node for each in self.nodes):
+            return "::1" if version == 6 else "127.0.0.1"
+        for interface in self.interfaces(node):
+            for address in interface.addresses:
+                if (":" in address) == (version == 6):
+                    return address.split("/")[0]
+        raise KeyError(f"{node} has no IPv{version} address")

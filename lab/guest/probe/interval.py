@@ -1,0 +1,29 @@
+"""Keep the moments at which a probe takes its samples."""
+
+from __future__ import annotations
+
+import signal
+import time
+from collections.abc import Iterator
+
+from lab.units import Duration
+
+__all__ = ["check_interval", "until_stopped"]
+
+
+def check_interval(interval: Duration) -> None:
+    """Raise ValueError for an interval of zero, with which a probe would sample forever at one instant."""
+    if not interval:
+        raise ValueError(f"an interval of {interval} never ends: write one such as '10 ms'")
+
+
+def until_stopped(interval: Duration) -> Iterator[None]:
+    """Yield at once and then once per `interval`, until SIGTERM comes. The signal also ends a wait."""
+    stop = {signal.SIGTERM}
+    signal.pthread_sigmask(signal.SIG_BLOCK, stop)
+    due = time.monotonic_ns()
+    while True:
+        yield
+        due += interval.ns
+        if signal.sigtimedwait(stop, max(0, due - time.monotonic_ns()) / 1e9):
+            return

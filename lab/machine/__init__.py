@@ -1,0 +1,1 @@
+"""The machines that trials run in: kernels, and the userlands that they boot from."""

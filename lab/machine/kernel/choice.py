@@ -1,0 +1,53 @@
+"""Choose the kernel for trials, by its name and by the place where it runs.
+
+The code for a place (uml, host or vm) is imported only when needed; the other two would take half of a start.
+"""
+
+from __future__ import annotations
+
+from lab.errors import InputError, LabError, MachineError
+from lab.guest.clock import PLACES, Clock
+from lab.machine.kernel.base import Kernel
+
+
+def choose(on: str, name: str | None = None, clock: Clock | None = None) -> Kernel:
+    """Return the kernel called `name` (None: the default) where trials run `on`.
+
+    "auto" picks a kernel that can run here. For real time it tries the running kernel first, else a user-mode kernel.
+    Raises InputError if `on` is not such a place, and MachineError if no kernel is available.
+    """
+    match on:
+        case "uml":
+            from lab.machine.kernel.uml import cache
+
+            return cache.find(name)
+        case "host":
+            from lab.machine.kernel.host import running
+
+            return running.find(name)
+        case "auto":
+            return _best(name, clock)
+        case "vm":
+            from lab.machine.kernel.vm import stock
+
+            return stock.find(name)
+    raise InputError(f"--on {on} is unknown; use {', '.join(PLACES)} or auto")
+
+
+def _best(name: str | None, clock: Clock | None) -> Kernel:
+    order = ("host", "uml") if clock == "real" else ("uml", "host")
+    blockers = []
+    for on in order:
+        try:
+            return choose(on, name)
+        except LabError as error:
+            blockers.append(f"--on {on}: {error}")
+    raise MachineError("; ".join(blockers))
+
+
+def installed_kernels() -> list[Kernel]:
+    """Return every kernel kept here: first those that were built, then the distribution's kernels that were fetched."""
+    from lab.machine.kernel.uml import cache
+    from lab.machine.kernel.vm import stock
+
+    return [*cache.installed(), *stock.installed()]

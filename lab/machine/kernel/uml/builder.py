@@ -1,0 +1,254 @@
+"""Build a kernel under test: a user-mode Linux with virtual time, once per recipe."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import shutil
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import IO
+
+from lab.base import foreign
+from lab.base.building import UNFINISHED, Progress, Silent, alone, dispose, terminable
+from lab.base.moving import move
+from lab.errors import InputError, MachineError
+from lab.machine.kernel import compilers, configuration
+from lab.machine.kernel.base import folder
+from lab.machine.kernel.uml import cache, compiling, fragment, pristine, recipe, source
+from lab.machine.kernel.uml.cache import UmlKernel
+from lab.machine.kernel.uml.checkout import Checkout
+from lab.machine.kernel.uml.compiling import BuildFailed
+from lab.machine.kernel.uml.fragment import Fragment
+from lab.machine.kernel.uml.recipe import Patch, Recipe
+from lab.machine.kernel.uml.source import Source
+from lab.machine.userland import builder as userland
+from lab.machine.userland.cache import Userland
+from lab.machine.userland.program import command
+from lab.spec.variant import ResolvedVariant
+
+ROOM = 3 << 30  # bytes that a build needs temporarily
+
+
+class MissingTool(MachineError):
+    """Raised when git is not installed; a build from a tree needs it."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Wanted:
+    """Describes a kernel to build."""
+
+    name: str
+    recipe: Recipe
+    base: str  # of a variant: the id of the plain kernel; else ""
+    extra: tuple[Patch, ...]  # the user's patches
+    fragments: tuple[Fragment, ...]  # the user's fragments
+    hz: int
+    trusted: bool  # whether the user trusts foreign parts
+
+    def objects(self, home: Path, found: Source) -> compiling.Objects:
+        """Return where ccache keeps its objects: a tree's apart from others, and none for foreign code."""
+        if found.checkout is not None:
+            return compiling.Objects(found.checkout.folder / "ccache", not self.is_foreign)
+        return compiling.Objects(home / "ccache", not self.is_foreign and found.path is None)
+
+    @property
+    def is_foreign(self) -> bool:
+        """Whether it has parts of a possible stranger.
+
+        Fragments count too, because an option's text ends up in makefiles.
+        """
+        return bool(self.extra or self.fragments)
+
+
+def build(
+    name: str | None = None,
+    patches: Sequence[Path] = (),
+    hz: int = recipe.HZ,
+    *,
+    config: Sequence[Path] = (),
+    source_file: Path | None = None,
+    tree: Path | None = None,
+    refresh: bool = False,
+    progress: Progress | None = None,
+    trust: bool = False,
+) -> UmlKernel:
+    """Return the kernel of this recipe, from the cache or built now (minutes, and the network the first time).
+
+    `name` is a series ("7.2"), or a variant's name that starts with one ("7.2-mss"); None means the newest series. A
+    variant without a name gets one from its patches, `config` and `hz` (ticks per second, 100 to 1000). `config` are
+    fragments: options that override the lab's. In place of a fetched source it builds `source_file` (a .deb or a tar
+    file) or `tree` (a folder in its present state). A kernel from a tree has the name of its folder. `refresh` looks
+    for a newer source; without it, the source found last is used, and a kernel that is already built needs no network.
+    With `trust`, patches and fragments are compiled even if this machine cannot confine them.
+
+    Raises MissingTool, BuildFailed, InputError (bad name, patch, tree or hz), SpecError (an option that the kernel does
+    not accept) and MachineError (no source, no room).
+    """
+    progress = progress or Silent()
+    series = cache.series(name) if name else None
+    if name and not series:
+        raise InputError(f"kernel '{name}': a name must start with a series, like '7.2' or '7.2-mine'")
+    extra, fragments = recipe.read_patches(patches), fragment.read(config)
+    home = folder()
+    if tree is not None:
+        _need_git()
+        found = source.of_tree(tree, home, progress)
+    elif source_file is not None:
+        found = source.from_file(source_file)
+    else:
+        found = source.resolve(home, series, refresh, progress)
+    if series not in (None, found.series):
+        raise InputError(f"{source_file or tree} is {found.version}, not {series}")
+    stem = f"{found.series}-{found.checkout.tree.name}" if found.checkout else found.series
+    marks = [patch.name for patch in extra] + [each.name for each in fragments]
+    marks += [f"hz{hz}"] if hz != recipe.HZ else []
+    full_name = name if name and name != found.series else "-".join([stem, *marks])
+    return _find_or_build(home, found, full_name, extra, fragments, hz, progress, trust)
+
+
+def variant(name: str, wanted: ResolvedVariant, progress: Progress, trust: bool = False) -> UmlKernel:
+    """Return the kernel that differs by `wanted` from the plain one of the series `name`.
+
+    Raises the errors of `build`.
+    """
+    series = None if wanted.tree else name
+    hz = wanted.hz or recipe.HZ
+    return build(series, wanted.patches, hz, config=wanted.config, tree=wanted.tree, progress=progress, trust=trust)
+
+
+def built(name: str | None = None) -> UmlKernel | None:
+    """Return the plain kernel of a series (None: of the newest) if `build` would return it without building, else
+    None.
+    """
+    home = folder()
+    found = source.remembered(home, name)
+    return cache.load(home / source.plain_recipe(found).id) if found else None
+
+
+def revision(checkout: Checkout, commit: str, home: Path, progress: Progress) -> UmlKernel:
+    """Return the kernel of a commit in a tree's history, built in `home` and kept there. Raises the errors of `build`.
+
+    Its content decides its name. A commit that reverts an earlier commit has the kernel from before it.
+    """
+    _need_git()
+    found = source.from_tree(checkout, checkout.revision(commit))
+    return _find_or_build(home, found, f"{found.series}-{found.sha256[:12]}", (), (), recipe.HZ, progress)
+
+
+def _find_or_build(
+    home: Path,
+    found: Source,
+    name: str,
+    extra: tuple[Patch, ...],
+    fragments: tuple[Fragment, ...],
+    hz: int,
+    progress: Progress,
+    trust: bool = False,
+) -> UmlKernel:
+    plain = source.plain_recipe(found)
+    config = fragment.laid_over(recipe.config(found.series, hz), fragments)
+    made = replace(plain, config=config, patches=plain.patches + extra)
+    base = "" if made.id == plain.id else plain.id
+    ready = cache.load(home / made.id)
+    if ready is None:
+        with alone(home, progress):
+            wanted = _Wanted(name, made, base, extra, fragments, hz, trust)
+            ready = cache.load(home / made.id) or _build(home, found, wanted, progress)
+    if ready.name != name:
+        raise InputError(f"this kernel is built already, as '{ready.name}'")
+    return ready
+
+
+def _need_git() -> None:
+    if shutil.which("git") is None:
+        raise MissingTool("a kernel build from a tree needs git: run `sudo apt-get install git`")
+
+
+def _build(home: Path, found: Source, wanted: _Wanted, progress: Progress) -> UmlKernel:
+    made, name, objects = wanted.recipe, wanted.name, wanted.objects(home, found)
+    if wanted.is_foreign and not wanted.trusted:
+        compilers.need_confinement(f"kernel {name}, with patches or options of its own,", runs_code=True)
+    if shutil.disk_usage(home).free < ROOM:
+        raise MachineError(f"a kernel build temporarily needs {ROOM >> 30} GiB, and {home} has less")
+    place = home / f"{UNFINISHED}{made.id}"
+    log = place / "build.log"
+    with terminable():
+        try:
+            place.mkdir()
+            compiler = userland.build("compiler", progress)
+            with log.open("wb") as output, _tree(home, place, found, made.patches, output, compiler, progress) as tree:
+                progress.say(f"configuring {name}")
+                compiling.configure(tree, made, output, compiler, wanted.fragments)
+                progress.say(f"compiling {name}")
+                compiling.precompile(tree, output, compiler, objects)
+                compiling.make(tree, ["linux"], output, compiler, progress.step, objects=objects)
+                _collect(place, tree, found, wanted, compiler)
+            shutil.rmtree(home / made.id, ignore_errors=True)
+            move(place, home / made.id)
+        except BuildFailed as error:
+            kept = home / f"failed-{made.id}.log"
+            log.replace(kept)
+            raise BuildFailed(f"kernel {name} ({found.version}): {error}", kept) from None
+        except OSError as error:
+            raise MachineError(f"cannot build kernel {name} in {home}: {error.strerror}") from None
+        finally:
+            foreign.remove(place)
+    (home / f"failed-{made.id}.log").unlink(missing_ok=True)
+    ready = cache.load(home / made.id)
+    if ready is None:
+        raise MachineError(f"{home / made.id} vanished while it was built")
+    return ready
+
+
+@contextlib.contextmanager
+def _tree(
+    home: Path,
+    place: Path,
+    found: Source,
+    patches: Sequence[Patch],
+    log: IO[bytes],
+    compiler: Userland,
+    progress: Progress,
+) -> Iterator[Path]:
+    """Yield the patched source to build in: a new tree in `place`, or a tree's copy with its compiled objects."""
+    if found.checkout is not None:
+        progress.say(f"copying what changed in {found.checkout.tree}")
+        with found.checkout.at(found.content, patches, log, compiler) as tree:
+            yield tree
+    else:
+        tree = place / "tree"
+        pristine.tree(home, found, patches, tree, compiler, progress)
+        compiling.patch(tree, patches, log, compiler)
+        yield tree
+        dispose(tree, home)
+
+
+def _collect(place: Path, tree: Path, found: Source, wanted: _Wanted, compiler: Userland) -> None:
+    """Keep the parts of a kernel (program, configuration, record), and read the facts that its boot needs."""
+    linux = place / "linux"
+    compiling.collect(tree, "linux", linux)  # a copy, because UML's "linux" is a hard link to vmlinux
+    linux.chmod(0o755)
+    compiling.collect(tree, ".config", place / "config")
+    symbols = compiling.said(tree, compiler, command(compiler.tree, "usr/bin/nm", str(tree / "linux")))
+    clock = re.search(r"^([0-9a-f]+) \w time_travel_time$", symbols, re.MULTILINE)
+    if clock is None:
+        raise BuildFailed("it has no virtual clock (time_travel_time)")
+    usage = compiling.said(tree, compiler, [str(tree / "linux"), "--help"])
+    kernel = UmlKernel(
+        name=wanted.name,
+        version=found.version,
+        id=wanted.recipe.id,
+        hz=wanted.hz,
+        patches=tuple(patch.name for patch in wanted.extra),
+        path=linux,
+        clock=int(clock.group(1), 16),
+        seccomp="seccomp=" in usage,
+        base=wanted.base,
+        digests=cache.digests([patch.text for patch in wanted.extra], [each.content for each in wanted.fragments]),
+        config=tuple(each.name for each in wanted.fragments),
+        tree=found.checkout.tree.name if found.checkout else "",
+        max_header=configuration.max_header((place / "config").read_text()) if wanted.fragments else None,
+    )
+    cache.save(kernel)

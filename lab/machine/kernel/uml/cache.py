@@ -1,0 +1,173 @@
+"""Keep the built kernels, each in a folder of its own, and find them by name or id."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any, ClassVar
+
+import msgspec
+
+from lab.base import version
+from lab.base.building import Silent
+from lab.errors import InputError
+from lab.guest.clock import Clock, Place
+from lab.machine.kernel.base import KernelMissing, Start, folder
+from lab.machine.kernel.root import Root
+from lab.machine.kernel.uml import intact
+from lab.machine.kernel.uml.recipe import HZ, changes
+from lab.machine.kernel.uml.start import start
+from lab.spec.variant import ResolvedVariant
+from lab.units import Size
+
+CONFIG = "config"  # beside the program, as built
+FIFOS = ("pfifo", "bfifo")  # every kernel has these
+
+
+@dataclass(frozen=True, slots=True)
+class UmlKernel:
+    """Describes a built user-mode kernel that is ready to boot. Trials use this kind by default."""
+
+    on: ClassVar[Place] = "uml"
+    clocks: ClassVar[tuple[Clock, ...]] = ("virtual", "real")
+
+    name: str  # the series, "7.2"; a variant has its own name, "7.2-hz250"
+    version: str  # of the source package, "7.2.13-1"
+    id: str  # hash of source, configuration, patches and compiler
+    hz: int  # ticks per second
+    patches: tuple[str, ...]  # names of the user's patches, in order; without the lab's own
+    path: Path  # the program to run
+    clock: int  # address of its virtual clock (u64, nanoseconds since boot)
+    seccomp: bool  # has the fast way to run processes (since 6.16)
+    base: str = ""  # of a variant: the id of the kernel without the user's patches and HZ
+    digests: tuple[str, ...] = ()  # SHA-256 of each of the user's patches, then of each fragment
+    config: tuple[str, ...] = ()  # names of the user's fragments of configuration, in order
+    tree: str = ""  # the name of the folder with its source; "" for a packaged source
+    max_header: int | None = None  # bytes that it keeps free for headers, if a fragment may have changed them
+
+    def describe(self) -> dict[str, Any]:
+        """Return its description in a trial: no paths, and the same on every machine.
+
+        `emulation` describes the other influences on a figure in real time: the way to run processes, and the lab's
+        changes.
+        """
+        processes, series = "seccomp" if self.seccomp else "ptrace", version.series(self.version)
+        return {**self.identity, "emulation": {"processes": processes, "changes": list(changes(series))}}
+
+    @property
+    def identity(self) -> dict[str, Any]:
+        """Return the facts that distinguish it from other kernels."""
+        plain = {
+            "name": self.name,
+            "version": self.version,
+            "id": self.id,
+            "hz": self.hz,
+            "patches": list(self.patches),
+        }
+        more = {"base": self.base, "config": list(self.config), "tree": self.tree, "max_header": self.max_header}
+        return plain | {name: value for name, value in more.items() if value}
+
+    def variant(self, wanted: ResolvedVariant) -> UmlKernel:
+        """Return the built kernel that differs by `wanted`. Raises KernelMissing with the fix."""
+        own = digests(*([file.read_bytes() for file in files] for files in (wanted.patches, wanted.config)))
+        home = self.path.parents[1]  # next to it: a bundle has its own kernels
+        base, hz = (_of_tree(wanted.tree, home), wanted.hz or HZ) if wanted.tree else (self.id, wanted.hz or self.hz)
+        for kernel in installed(home):
+            if (kernel.base or kernel.id, kernel.digests, kernel.hz) == (base, own, hz):
+                return kernel
+        what = f"{'a kernel' if wanted.tree else self.name} with {wanted}"
+        raise KernelMissing(f"{what} is not built here: run `lab kernel build --variants`")
+
+    @property
+    def configuration(self) -> str:
+        """Return its configuration as built; "" if it was not kept."""
+        file = self.path.with_name(CONFIG)
+        return file.read_text(encoding="utf-8") if file.exists() else ""
+
+    def lacks(self, queue: str) -> bool:
+        """Return whether its configuration has no queue of this kind."""
+        found = self.configuration
+        return queue not in FIFOS and bool(found) and f"CONFIG_NET_SCH_{queue.upper()}=y" not in found.splitlines()
+
+    def start(self, folder: Path, seed: int, clock: Clock, memory: Size, root: Root) -> Start:
+        """Return how a guest of it starts.
+
+        Raises KernelAltered, and MachineError if the host has no room for the guest's memory.
+        """
+        intact.check(self.path)
+        return start(self.path, self.clock, self.seccomp, folder, seed, clock, memory, root)
+
+
+def installed(home: Path | None = None) -> list[UmlKernel]:
+    """Return every kernel in the cache, or in `home`: the newest version first, and of equal versions the last
+    built.
+    """
+    found = []
+    for record in (home or folder()).glob("*/kernel.json"):
+        kernel = load(record.parent)
+        if kernel is not None:
+            found.append((version.order(kernel.version), record.stat().st_mtime_ns, kernel))
+    return [kernel for *_, kernel in sorted(found, key=lambda entry: entry[:2], reverse=True)]
+
+
+def find(name: str | None = None, kernels: Sequence[UmlKernel] | None = None) -> UmlKernel:
+    """Return the built kernel called `name`, or with that version or id (at least 8 characters of it).
+
+    None means the newest plain one. If `kernels` are given, it is one of them. Raises KernelMissing with the fix.
+    """
+    kernels = installed() if kernels is None else kernels
+    for kernel in kernels:
+        if name is None and kernel.name == series(kernel.name):
+            return kernel
+        if name is not None and (
+            name in (kernel.name, kernel.version) or (len(name) >= 8 and kernel.id.startswith(name))
+        ):
+            return kernel
+    known = f" (there are {', '.join(dict.fromkeys(kernel.name for kernel in kernels))})" if kernels else ""
+    what = f"kernel '{name}' is not built here" if name else "no kernel is built here"
+    raise KernelMissing(f"{what}{known}: run `lab kernel build{f' {name}' if name else ''}`")
+
+
+def digests(patches: Iterable[bytes], fragments: Iterable[bytes]) -> tuple[str, ...]:
+    """Return the hashes that distinguish the variants of one kernel, besides their HZ."""
+    return tuple(hashlib.sha256(content).hexdigest() for content in (*patches, *fragments))
+
+
+def load(place: Path) -> UmlKernel | None:
+    """Return the kernel in a folder of the cache, or None if it has no complete one."""
+    try:
+        plain = json.loads((place / "kernel.json").read_text(encoding="utf-8"))
+        if not plain.keys() <= {each.name for each in fields(UmlKernel)}:
+            return None
+        found = {**plain, "path": str(place.absolute() / "linux")}  # guests start in their trials' folders
+        return msgspec.convert(found, UmlKernel, dec_hook=lambda _, path: Path(path))
+    except (OSError, ValueError, AttributeError, RecursionError):
+        return None
+
+
+def save(kernel: UmlKernel) -> None:
+    """Write the record that makes a folder of the cache a kernel, and the hash of its program."""
+    intact.keep(kernel.path)
+    plain = {**kernel.identity, "clock": kernel.clock, "seccomp": kernel.seccomp}
+    if kernel.digests:
+        plain["digests"] = list(kernel.digests)
+    (kernel.path.parent / "kernel.json").write_text(json.dumps(plain, indent=1) + "\n", encoding="utf-8")
+
+
+def _of_tree(tree: Path, home: Path) -> str:
+    """Return the id of the plain kernel of a tree in its present state. Raises KernelMissing if there is no tree."""
+    from lab.machine.kernel.uml import source  # it imports a library that the start of a kernel does not need
+
+    try:
+        return source.plain_recipe(source.of_tree(tree, home, Silent())).id
+    except InputError as error:
+        raise KernelMissing(str(error)) from None
+
+
+def series(name: str) -> str:
+    """Return the X.Y at the start of a kernel's name, or '' if there is none."""
+    found = version.series(name)
+    return "" if name.startswith(f"{found}.") else found

@@ -1,0 +1,56 @@
+"""Keep the SHA-256 of a kernel's program beside it, and start no guest from different bytes."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from pathlib import Path
+from tempfile import NamedTemporaryFile
+from threading import Lock
+
+from lab.base import cache
+from lab.errors import MachineError
+
+_KEPT = "linux.sha256"
+_HASHING = Lock()  # guests start in threads, and the first of them reads the whole file
+
+
+class KernelAltered(MachineError):
+    """Raised when a kernel's program is not the one that was built."""
+
+
+def keep(program: Path) -> None:
+    """Write the hash of a program that has just been built. Raises OSError."""
+    with NamedTemporaryFile("w", dir=program.parent, delete=False) as fresh:
+        fresh.write(f"{cache.hash_of(program)} {_identity(program)}\n")
+    Path(fresh.name).chmod(0o644)  # other users may use this cache
+    Path(fresh.name).replace(program.with_name(_KEPT))
+
+
+def check(program: Path, every_byte: bool = False) -> None:
+    """Compare a program with its hash. A kernel without a hash, from an older lab, gets one now.
+
+    If the file system shows that the file has not changed since it was hashed, it is read only with `every_byte`, which
+    also finds a bit that the disk lost. A process reads a program once. Raises KernelAltered, and MachineError if the
+    program cannot be read.
+    """
+    try:
+        wanted, _, identity = program.with_name(_KEPT).read_text(encoding="ascii").strip().partition(" ")
+        if identity == _identity(program) and not every_byte:
+            return
+        with _HASHING:
+            found = cache.hash_of(program)
+    except FileNotFoundError:
+        with suppress(OSError):  # the folder may be read-only, for example
+            keep(program)
+        return
+    except (OSError, UnicodeDecodeError) as error:
+        raise MachineError(f"{program} cannot be compared with its hash: {error}") from error
+    if found != wanted:
+        anew = f"rm -r {program.parent}, then `lab kernel build`"
+        raise KernelAltered(f"{program} is not the kernel that was built: its SHA-256 is {found}: {anew}")
+
+
+def _identity(program: Path) -> str:
+    """Return values of a file that change with any write, whatever date the file is given afterwards."""
+    about = program.stat()
+    return f"{about.st_dev} {about.st_ino} {about.st_size} {about.st_mtime_ns} {about.st_ctime_ns}"

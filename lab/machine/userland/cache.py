@@ -1,0 +1,87 @@
+"""Keep userlands, each in a folder that has the hash of its contents as its name."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from lab.base import cache
+from lab.errors import LabError, MachineError
+from lab.machine.userland.lock import Name, locked
+from lab.machine.userland.manifest import differences, manifest
+
+TREE, MANIFEST = "root", "manifest"  # in a userland's folder
+
+
+class UserlandMissing(MachineError):
+    """Raised when no such userland is in the cache."""
+
+
+class UserlandAltered(LabError):
+    """Raised when a userland's bytes differ from those that its name promises."""
+
+
+@dataclass(frozen=True, slots=True)
+class Userland:
+    """Identifies a complete userland in the cache."""
+
+    id: str  # covers its bytes
+    tree: Path  # a guest's root folder
+
+    def has(self, program: str) -> bool:
+        """Return whether a guest finds this program."""
+        return any((self.tree / place / program).exists() for place in ("usr/sbin", "usr/bin"))
+
+    def altered(self) -> list[str]:
+        """Return the paths that have changed since the userland was made: [] for an intact one. Reads every byte."""
+        made = (self.tree.parent / MANIFEST).read_bytes()
+        if not hashlib.sha256(made).hexdigest().startswith(self.id):
+            return [MANIFEST]
+        return differences(made.decode(), manifest(self.tree))
+
+
+def folder() -> Path:
+    """Return the folder that keeps userlands."""
+    return cache.folder("userlands")
+
+
+def load(ident: str) -> Userland | None:
+    """Return the userland with this id, or None if it is not here."""
+    place = folder() / ident
+    return Userland(ident, (place / TREE).absolute()) if (place / MANIFEST).is_file() else None
+
+
+def find(name: Name) -> Userland:
+    """Return the userland that the lock file of this name describes. Raises UserlandMissing with the fix."""
+    ident = locked(name).id
+    found = load(ident)
+    if found is None:
+        raise UserlandMissing(f"the userland {name}, {ident}, is not here: run `lab userland build {name}`")
+    return found
+
+
+def adopt(fresh: Path, ident: str, hashes: Mapping[str, str] | None = None) -> None:
+    """Move a userland's folder, made elsewhere, into the cache, unless the cache has the userland already.
+
+    The folder must be in the cache's file system. `hashes` has the SHA-256 of files in it that were just written, by
+    path, so that they are not read again. Raises UserlandAltered unless every byte matches the id.
+    """
+    try:
+        said = (fresh / MANIFEST).read_bytes()
+    except OSError:
+        raise UserlandAltered(f"it has no {MANIFEST}") from None
+    prefix = f"{TREE}/"
+    below = {path[len(prefix) :]: sha256 for path, sha256 in (hashes or {}).items() if path.startswith(prefix)}
+    different = differences(said.decode("utf-8", "replace"), manifest(fresh / TREE, below))
+    if different:
+        raise UserlandAltered(f"{different[0]} differs")
+    if hashlib.sha256(said).hexdigest()[: len(ident)] != ident:
+        raise UserlandAltered("its id differs")
+    folder().mkdir(parents=True, exist_ok=True)
+    try:
+        fresh.rename(folder() / ident)
+    except OSError:
+        if load(ident) is None:
+            raise

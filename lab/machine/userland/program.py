@@ -1,0 +1,113 @@
+"""Run programs of a tree on any Linux with the tree's own loader and libraries."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from lab.errors import MachineError
+
+LOADER = "usr/lib64/ld-linux-x86-64.so.2"
+LIBRARIES = "usr/lib/x86_64-linux-gnu"
+PYTHON = "usr/bin/python3.13"
+# Prints the modules that an import of argv[2:] reads from files. json, which prints them, counts as one of them.
+IMPORT = """
+import importlib, json, sys
+sys.path[:0] = json.loads(sys.argv[1])
+for each in sys.argv[2:]:
+    importlib.import_module(each)
+specs = {each.__spec__.name: each.__spec__ for each in sys.modules.values() if getattr(each, "__spec__", None)}
+found = [(name, spec) for name, spec in sorted(specs.items()) if spec.has_location]
+print(json.dumps([(n, s.origin, s.cached, s.submodule_search_locations is not None) for n, s in found]))
+"""
+LAUNCHERS = "usr/launch"  # the folder of a tree with the launchers of its programs
+
+
+def command(tree: Path, program: str, *arguments: str) -> list[str]:
+    """Return the command that runs `program` (a path in the tree) with arguments."""
+    libraries = f"{tree}/{LIBRARIES}"
+    return [f"{tree}/{LOADER}", "--inhibit-cache", "--library-path", libraries, f"{tree}/{program}", *arguments]
+
+
+def launcher(program: str, arguments: str = "") -> str:
+    """Return a script, for the folder LAUNCHERS, that runs `program` with `arguments` before the script's own.
+
+    It works anywhere in the file system. The program treats the launcher as its own file: it looks for its other files
+    from there, and uses it to restart itself.
+    """
+    first = f"{arguments} " if arguments else ""
+    return (
+        "#!/bin/sh\ntree=${0%/*}/../..\n"
+        f'exec "$tree/{LOADER}" --inhibit-cache --library-path "$tree/{LIBRARIES}" --argv0 "$0" '
+        f'"$tree/{program}" {first}"$@"\n'
+    )
+
+
+def gcc(
+    compiler: Path, folder: Path, *arguments: str, confined: Sequence[str] = (), seconds: float | None = None
+) -> subprocess.CompletedProcess[str]:
+    """Run the gcc of the userland `compiler` in `folder`, where it keeps its temporary files.
+
+    `confined` is the command that confines it. Raises OSError, and subprocess.TimeoutExpired after `seconds`.
+    """
+    launchers = compiler / LAUNCHERS
+    environment = {"PATH": f"{launchers}:{os.defpath}", "HOME": str(folder), "TMPDIR": str(folder), "LC_ALL": "C"}
+    return subprocess.run(
+        [*confined, str(launchers / "gcc"), *arguments],
+        cwd=folder,
+        env=environment,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        errors="replace",
+        timeout=seconds,
+    )
+
+
+def compile_python(tree: Path, folders: Sequence[str], root: Path, prefix: str = "/") -> None:
+    """Write bytecode for the Python files in `folders` of `root`, with the userland's own Python.
+
+    The bytecode never makes Python check a source's date. `prefix` is the place of the files in a guest. Raises
+    MachineError.
+    """
+    script = ["-I", "-S", "-B", "-m", "compileall", "-q", "--invalidation-mode", "unchecked-hash"]
+    _python(tree, *script, "-s", str(root), "-p", prefix, *(str(root / each) for each in folders))
+
+
+class Module(NamedTuple):
+    """Describes where the userland's Python found a module: its file, its bytecode's file, and whether it is a
+    package.
+    """
+
+    name: str
+    file: Path
+    bytecode: Path | None  # None: the file is a library
+    is_package: bool
+
+
+def imported(tree: Path, search: Sequence[Path], names: Sequence[str]) -> list[Module]:
+    """Return all modules that Python reads from files when it imports these, from its own path and `search`.
+
+    Raises MachineError.
+    """
+    found = json.loads(
+        _python(tree, "-P", "-S", "-B", "-c", IMPORT, json.dumps([str(each) for each in search]), *names)
+    )
+    return [Module(name, Path(file), Path(code) if code else None, package) for name, file, code, package in found]
+
+
+def _python(tree: Path, *arguments: str) -> str:
+    """Run the userland's Python here, and return its output. Raises MachineError."""
+    environment = {"PYTHONHASHSEED": "0", "PYTHONHOME": f"{tree}/usr", "LC_ALL": "C.UTF-8"}
+    try:
+        done = subprocess.run(command(tree, PYTHON, *arguments), env=environment, capture_output=True, text=True)
+    except OSError as error:
+        raise MachineError(f"the userland's Python does not run here: {error}") from None
+    if done.returncode:
+        said = (done.stdout + done.stderr).strip().splitlines()
+        raise MachineError(f"the userland's Python cannot do its work: {said[-1] if said else done.returncode}")
+    return done.stdout

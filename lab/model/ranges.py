@@ -1,0 +1,53 @@
+"""Check whether a law covers a path. Each check raises ModelError with the reason if it does not."""
+
+from __future__ import annotations
+
+from lab.guest.network import Direction
+from lab.model.line import ModelError, base_rtt, frame
+from lab.model.scenario import Scenario
+
+_LEAST_WINDOW = 4  # segments: with fewer there are no three duplicate ACKs, and timeouts take over (RFC 5681, 3.2)
+_LEFT = {"reno": 0.5, "cubic": 0.7, "None": 0.7, "bbr": 1.0, "dctcp": 1.0}  # RFC 5681, 3.1; RFC 9438, 4.6
+
+
+def bulks(scenario: Scenario) -> list[Scenario]:
+    """Return the scenarios of the flows that send as much as they can, or the scenario itself without several flows."""
+    every = [flow.scenario for flow in scenario.flows] or [scenario]
+    return [each for each in every if each.writer.write_size and not (each.writer.interval or each.writer.messages)]
+
+
+def longest_rtt(scenario: Scenario) -> float:
+    """Return the longest round trip of the bulk flows on an idle path, in seconds."""
+    return max((base_rtt(each).number for each in bulks(scenario)), default=base_rtt(scenario).number)
+
+
+def left_by_a_cut(scenario: Scenario) -> float:
+    """Return the share of its window that this flow's congestion control keeps after a cut."""
+    return _LEFT.get(str(scenario.writer.congestion), _LEFT["reno"])
+
+
+def check_windows(scenario: Scenario, wait: float) -> None:
+    """Raise ModelError if each bulk flow's share of the path and of a queue of `wait` seconds is only a few segments.
+
+    Such flows cannot slow down. Their queue's controller saturates, and timeouts decide the goodput of each flow.
+    """
+    flows, rate = bulks(scenario), scenario.rate
+    if rate is None or not flows:
+        return
+    window = rate.bps * (longest_rtt(scenario) + wait) / (8 * frame(flows[0]).bytes * len(flows))
+    if window < _LEAST_WINDOW:
+        raise ModelError(f"each of {len(flows)} flows has a window of {window:.2g} segments: the law is for more")
+
+
+def check_no_empty_queue(scenario: Scenario, hop: Direction, wait: float) -> None:
+    """Raise ModelError if the queue of `wait` seconds runs empty after the flow with the deepest cut slows down.
+
+    Behind a FIFO, all flows may lose at once. A queue discipline that drops one frame slows down only one flow.
+    """
+    flows = bulks(scenario)
+    left = min((left_by_a_cut(each) for each in flows), default=1.0)
+    if hop.queue and hop.queue.kind not in ("pfifo", "bfifo"):
+        left = (len(flows) - 1 + left) / len(flows)
+    rtt = longest_rtt(scenario)
+    if left * (rtt + wait) < rtt:
+        raise ModelError(f"the queue of {1000 * wait:.3g} ms runs empty after a cut: the link is not full then")

@@ -1,1 +1,0 @@
-"""Build packetdrill, which tests TCP by scripts of packets and system calls, and find scripts for it."""

@@ -1,0 +1,52 @@
+"""Write the requested reports, each in its format."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from lab.errors import InputError, MachineError
+from lab.report.ci import junit, ktap, nipa, tap
+from lab.report.ci.case import Case
+
+FORMATS: Mapping[str, Callable[[Sequence[Case]], str]] = {
+    "tap": tap.write,
+    "ktap": ktap.write,
+    "junit": junit.write,
+    "nipa": nipa.write,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """Names the format and the file of a report."""
+
+    format: str
+    file: Path
+
+
+def asked(texts: Sequence[str]) -> tuple[Report, ...]:
+    """Return the reports of texts like `junit=FILE`. Raises InputError."""
+    found = []
+    for text in texts:
+        kind, equals, file = text.partition("=")
+        if kind not in FORMATS or not equals or not file:
+            raise InputError(f"--report {text}: write it as FORMAT=FILE, where FORMAT is {', '.join(FORMATS)}")
+        found.append(Report(kind, Path(file)))
+    return tuple(found)
+
+
+def write(reports: Sequence[Report], cases: Sequence[Case]) -> None:
+    """Write each report. Raises MachineError if a file cannot be written."""
+    for report in reports:
+        try:
+            report.file.parent.mkdir(parents=True, exist_ok=True)
+            report.file.write_text(FORMATS[report.format](cases), encoding="utf-8")
+        except OSError as error:
+            raise MachineError(f"cannot write {report.file}: {error.strerror}") from None
+
+
+def exit_code(reports: Sequence[Report], cases: Sequence[Case], usual: int) -> int:
+    """Return the `usual` exit code, or nipa's own if there is a report for nipa."""
+    return nipa.exit_code(cases) if usual in (0, 1) and any(each.format == "nipa" for each in reports) else usual

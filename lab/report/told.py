@@ -1,0 +1,55 @@
+"""Pass a page's properties to the process that executes its notebook, as an argument that children do not inherit."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+_SECTION = "Report"  # the section of IPython's configuration that a kernel's arguments set
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """Describes the two kernels of a comparing page."""
+
+    base: str | None = None  # the first kernel's id; None: any
+    new: str | None = None  # the second kernel's id; None: any
+    against: Path | None = None  # the store of the first kernel's records; None: the second's
+    interest: float | None = None  # the smallest relative change of a figure that matters; None: the default
+    claims: tuple[str, ...] = ()  # in the command's words; empty: all
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """Holds the properties that a notebook of a report gets."""
+
+    seconds: float  # the limit of a cell's CPU time
+    articles: tuple[str, ...] | None = None  # the articles with pages in the report; None: all
+    compared: Compared = Compared()
+
+
+def arguments(told: Told, extensions: Sequence[str]) -> list[str]:
+    """Return the arguments of the kernel that executes the notebook. It first loads these extensions of IPython."""
+    loaded = [f"--InteractiveShellApp.extensions={each}" for each in extensions]
+    return [*loaded, f"--{_SECTION}.told={json.dumps(asdict(told), default=_absolute)}"]
+
+
+def told() -> Told | None:
+    """Return the properties of the current notebook's page, or None in any other process."""
+    ipython: Any = sys.modules.get("IPython")
+    shell = ipython.get_ipython() if ipython else None
+    if shell is None or _SECTION not in shell.config:
+        return None
+    plain = json.loads(shell.config[_SECTION].told)
+    pair = plain["compared"]
+    against = pair["against"] and Path(pair["against"])
+    compared = Compared(**{**pair, "against": against, "claims": tuple(pair["claims"])})
+    return Told(plain["seconds"], None if plain["articles"] is None else tuple(plain["articles"]), compared)
+
+
+def _absolute(path: Path) -> str:
+    return str(path.resolve())

@@ -1,0 +1,60 @@
+"""Find the cases whose figure depends on chance, for which a single seed proves little."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from lab.guest.network import Direction, Network
+from lab.guest.task import Traffic
+from lab.spec.drawn import Drawn
+
+LEAST_SAMPLES = 10  # for a figure that depends on chance
+_DICE = ("pie", "fq_pie", "red")  # queues that drop or mark with a probability
+_TAIL_DROP = ("pfifo", "bfifo")
+_TOO_FEW = (
+    "samples={samples}, but {why} by chance, so each seed gives a different figure: use samples={least} or more, or "
+    "few_samples='why fewer do'"
+)
+_PHASE = (
+    "several flows that send all they can share a tail-drop queue, so that a hundredth of a millisecond decides "
+    "which flow loses: with drawn=Drawn() each seed draws delays, rates and buffers within a few per cent"
+)
+
+
+def mistakes(
+    network: Network, workload: Traffic, drawn: Drawn | None, samples: int, few: str, counts: bool
+) -> Iterator[str]:
+    """Yield the mistakes in a case's number of samples and in its draws.
+
+    `few` is the experiment's reason for fewer samples, or ''.
+    """
+    why = _why(network, workload, drawn)
+    if why and samples < LEAST_SAMPLES and not few:
+        yield _TOO_FEW.format(samples=samples, why=why, least=LEAST_SAMPLES)
+    if counts and not drawn and sum(part.workload.greedy for part in workload.parts()) > 1 and _drops_its_tail(network):
+        yield _PHASE
+
+
+def _why(network: Network, workload: Traffic, drawn: Drawn | None) -> str:
+    if network.is_left_to_chance:
+        return "its wires lose, delay, reorder or duplicate frames"
+    if kinds := [way.queue.kind for way in _ways(network) if way.queue and way.queue.kind in _DICE]:
+        return f"its queue, {kinds[0]}, drops or marks"
+    if drawn:
+        return "each seed draws its network"
+    spreads = [getattr(part, "spread", None) for part in workload.parts()]
+    return "its flows start" if len(spreads) > 1 and any(spreads) else ""
+
+
+def _drops_its_tail(network: Network) -> bool:
+    """Return whether the slowest link drops its tail: it has a FIFO, or no queue of its own."""
+    slowest = min((way for way in _ways(network) if way.rate), key=_rate, default=None)
+    return slowest is not None and (slowest.queue is None or slowest.queue.kind in _TAIL_DROP)
+
+
+def _ways(network: Network) -> Iterator[Direction]:
+    return (way for link in network.links for way in (link.forward, link.back))
+
+
+def _rate(way: Direction) -> int:
+    return way.rate.bps if way.rate else 0

@@ -1,0 +1,118 @@
+"""Declare metrics: each has a name, a unit, a sentence, and the arguments that it was made with."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from functools import wraps
+from typing import Any, Literal, ParamSpec, TypeAlias
+
+from lab.errors import LabError
+from lab.guest.typed import arguments
+from lab.spec.steady import OverTime, Steady
+from lab.units import Value
+
+Measure: TypeAlias = Callable[[Any], Value]  # of a record
+Statistic = Literal["mean", "median", "event"]
+_Decides = Callable[[Mapping[str, Any]], Statistic]
+_P = ParamSpec("_P")
+_PLAIN = (bool, int, float, str, type(None))
+
+
+class MetricError(LabError):
+    """Raised if a record does not hold the data that the metric needs."""
+
+
+@dataclass(frozen=True)
+class DeclaredMetric:
+    """Measures one figure of a record. Call it with the record.
+
+    Its unit is "" if an argument or the record decides it. `given` holds the arguments by name. `by` is the statistic
+    over several trials. The mean of minima, maxima or quantiles is not normally distributed, so these use the median. A
+    metric that is 1 if something happens, and else 0, is an event: its figure is the share of trials with the event.
+    """
+
+    name: str
+    unit: str
+    about: str
+    given: Mapping[str, Any]
+    measure: Measure
+    by: Statistic = "mean"
+
+    def __call__(self, record: Any) -> Value:
+        """Return the figure. Raises MetricError or RecordError if the record does not hold the data that it needs."""
+        value = self.measure(record)
+        if self.unit and value.unit != self.unit:
+            raise MetricError(f"{self.name} is declared in {self.unit}, but measured {value}")
+        return value
+
+    @property
+    def innermost(self) -> DeclaredMetric:
+        """Return the metric that this one applies to a part of a record (`of_flow` does that), else this metric."""
+        found = self.given.get("metric")
+        return described(found).innermost if found else self
+
+    @property
+    def statistic(self) -> Statistic:
+        """Return the statistic over several trials."""
+        return self.innermost.by
+
+    @property
+    def over_time(self) -> OverTime | None:
+        """Return the measure if it is a mean over time, else None."""
+        return self.measure if isinstance(self.measure, OverTime) else None
+
+    def cut_by(self, steady: Steady) -> DeclaredMetric:
+        """Return the metric over the long run, if it is a mean over time without start and end; else this metric."""
+        over = self.over_time
+        if over is None or over.is_timed:
+            return self
+        return replace(self, measure=over.cut_by(steady), given={**self.given, "steady": str(steady)})
+
+    def plain(self) -> dict[str, Any]:
+        """Return the plain arguments by name, including those of the inner metric, for a register."""
+        own = {key: value for key, value in self.given.items() if isinstance(value, _PLAIN)}
+        if self.over_time:
+            own = {key: value for key, value in own.items() if value is not None}
+        inner = self.innermost
+        return dict(sorted(((inner.plain() if inner is not self else {}) | own).items()))
+
+    def call(self) -> str:
+        """Return the call that makes the metric, as code, with its plain arguments that are not None."""
+        values = ", ".join(f"{key}={value!r}" for key, value in self.plain().items() if value is not None)
+        return f"{self.name}({values})"
+
+
+def measures(
+    unit: str = "", by: Statistic | _Decides = "mean"
+) -> Callable[[Callable[_P, Measure]], Callable[_P, DeclaredMetric]]:
+    """Return a decorator for a function that makes a metric. It sets the unit and the statistic over several trials.
+
+    The arguments may decide the statistic. The decorated function raises FieldError for a wrong argument.
+    """
+
+    def declare(make: Callable[_P, Measure]) -> Callable[_P, DeclaredMetric]:
+        checked, about = arguments(make), " ".join(inspect.getdoc(make).split()).split(". ")[0].rstrip(".")  # type: ignore[union-attr]
+
+        @wraps(make)
+        def made(*args: _P.args, **kwargs: _P.kwargs) -> DeclaredMetric:
+            measure = checked(*args, **kwargs)
+            bound = inspect.signature(make).bind(*args, **kwargs)
+            bound.apply_defaults()
+            given = bound.arguments
+            statistic = by(given) if callable(by) else by
+            return DeclaredMetric(make.__name__, unit, about, dict(given), measure, statistic)
+
+        return made
+
+    return declare
+
+
+def described(metric: Callable[..., Any]) -> DeclaredMetric:
+    """Return the declared metric. For an experiment's own function, make one from its name and first sentence."""
+    if isinstance(metric, DeclaredMetric):
+        return metric
+    name = getattr(metric, "__qualname__", type(metric).__name__).split(".")[0]
+    about = " ".join((inspect.getdoc(metric) or "").split()).split(". ")[0].rstrip(".")
+    return DeclaredMetric(name, "", about, {}, metric)

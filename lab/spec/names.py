@@ -1,0 +1,68 @@
+"""Check that the nodes, interfaces, links and congestion controls that a case's tasks name exist."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from lab.guest.network import Kind, Network
+from lab.spec.errors import suggestion
+
+NODES = ("client", "server", "node", "host")  # fields that name one
+INTERFACES = ("interface", "inside")
+SYSCTL = "net.ipv4.tcp_congestion_control"
+# The names of the `tcp_congestion_ops` in Linux's net/ipv4. A kernel may be built without some of them.
+CONGESTION_CONTROLS = (
+    *("bbr", "bic", "cdg", "cubic", "dctcp", "highspeed", "htcp", "hybla", "illinois", "lp", "nv", "reno", "scalable"),
+    *("vegas", "veno", "westwood", "yeah"),
+)
+
+
+def mistakes(network: Network, tasks: Iterable[object], any_control: bool) -> Iterator[str]:
+    """Yield a message for each name that the network does not have. `any_control`: accept any congestion control."""
+    for task in tasks:
+        where = type(task).__name__
+        for field, known in _known(network, task):
+            name = getattr(task, field)
+            if name not in known:
+                what = "host" if field in NODES else "link" if field == "link" else "interface"
+                yield f"{where}.{field}: unknown {what} '{name}'{_hint(name, known)}"
+        control = getattr(task, "congestion", None)
+        if isinstance(control, str) and not any_control:
+            yield from _unknown_control(f"{where}.congestion", control)
+    if not any_control:
+        for node in network.nodes:
+            if SYSCTL in node.sysctls:
+                yield from _unknown_control(f"hosts.{node.name}.sysctls.{SYSCTL}", node.sysctls[SYSCTL])
+
+
+def mistakes_in_path(network: Network, path: tuple[str, str]) -> Iterator[str]:
+    """Yield a message if the topology does not have both of a path's hosts."""
+    hosts = [node.name for node in network.nodes if node.kind is not Kind.SWITCH]
+    missing = [name for name in path if name not in hosts]
+    if missing:
+        names = " and ".join(f"'{name}'" for name in missing)
+        yield f"path: the topology has no host {names}; set path=(from, to) to two of {', '.join(hosts)}"
+
+
+def _known(network: Network, task: object) -> Iterator[tuple[str, list[str]]]:
+    """Yield each field of the task that names a part of the network, with the names that exist."""
+    nodes = [node.name for node in network.nodes if node.kind is not Kind.SWITCH]
+    for field in NODES:
+        if isinstance(getattr(task, field, None), str):
+            yield field, nodes
+    node = getattr(task, "node", None)
+    if node in nodes:
+        for field in INTERFACES:
+            if isinstance(getattr(task, field, None), str):
+                yield field, ["lo", *(interface.name for interface in network.interfaces(node))]
+    if isinstance(getattr(task, "link", None), str):
+        yield "link", [link.name for link in network.links]
+
+
+def _unknown_control(where: str, name: str) -> Iterator[str]:
+    if name not in CONGESTION_CONTROLS:
+        yield f"{where}: unknown congestion control '{name}'{_hint(name, CONGESTION_CONTROLS)}"
+
+
+def _hint(name: str, known: Iterable[str]) -> str:
+    return suggestion(name, known) or f": use {', '.join(known)}"

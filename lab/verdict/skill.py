@@ -1,0 +1,49 @@
+"""Compute the value of a prediction: how much nearer it is than one figure for all arms would be."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from math import fsum, log
+from typing import Protocol
+
+from lab.spec.prediction import Prediction
+from lab.units import Value
+
+_EQUAL = 0.01  # measured figures that differ by less leave nothing to explain
+
+
+class _Predicted(Protocol):
+    """A result: the predicted figure, its prediction, and the measured figure."""
+
+    @property
+    def prediction(self) -> Prediction | None: ...
+    @property
+    def predicted(self) -> Value | None: ...
+    @property
+    def measured(self) -> Value | None: ...
+
+
+def skills(results: Iterable[_Predicted]) -> Mapping[str, float]:
+    """Return name -> skill of each prediction that has several different measured figures in one unit.
+
+    It is 1 - the sum of ln(predicted / measured)^2 over the sum of ln(mean / measured)^2. It is 1 if each figure is
+    met, 0 if the geometric mean of the measured figures does as well for all of them, and negative if that mean does
+    better. The mean is known only afterwards, so it is the best of all naive laws.
+    """
+    held: dict[tuple[str, str], list[tuple[float, float]]] = {}
+    for result in results:
+        asked, predicted, measured = result.prediction, result.predicted, result.measured
+        if asked and predicted and measured and min(predicted.number, measured.number) > 0:
+            held.setdefault((asked.name, measured.unit), []).append((log(predicted.number), log(measured.number)))
+    found = {name: _skill(pairs) for (name, _), pairs in held.items()}
+    return {name: skill for name, skill in found.items() if skill is not None}
+
+
+def _skill(pairs: list[tuple[float, float]]) -> float | None:
+    """Return the skill of (ln predicted, ln measured); None if all measured figures are about the same."""
+    seen = [measured for _, measured in pairs]
+    if max(seen) - min(seen) < _EQUAL:
+        return None
+    mean = fsum(seen) / len(seen)
+    spread = fsum((measured - mean) ** 2 for measured in seen)
+    return 1 - fsum((predicted - measured) ** 2 for predicted, measured in pairs) / spread

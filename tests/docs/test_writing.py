@@ -1,0 +1,178 @@
+"""The project's text keeps the rules of docs/writing.md, as far as a pattern can tell."""
+
+from __future__ import annotations
+
+import ast
+import io
+import re
+import tokenize
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+import nbformat
+import pytest
+
+from tests.docs.blocks import PAGES, ROOT
+
+_LIFELESS = (
+    "answer|command|error|figure|file|kernel|lab|law|message|model|page|program|reason|record|report|table|test|trial"
+)
+# What a rule forbids -> patterns of it.
+BANNED = {
+    "a relative clause without a noun": (
+        r"\b(?:for|to|by|of|from|than|with|and) who\b|\bwho(?:m)?ever\b",
+        r"\b(?:[Ww]hat|who) lacks?\b|\b(?:that|which) lacks?\b(?:[.,;:]|$)|\bwhat (?:it|they) lacks?\b",
+    ),
+    "nobody": (r"\b[Nn]obody\b",),
+    "an old word": (
+        r"\b(?:lest|in vain|for ever|beforehand|spoilt|spoils?|cure[ds]?|mend(?:s|ed)?|without more ado|amid)\b",
+    ),
+    "unless for a default": (r"\bunless (?:(?:it|one) is )?(?:given|named|told|asked|said)\b",),
+    "another one for different": (
+        r"\b(?:is|are|makes?|gives?|was) (?:another|other) ones?\b|\banother one (?:in|on|than|here)\b",
+    ),
+    "something lifeless that speaks": (rf"\b(?:{_LIFELESS})s? (?:says?|said|asks?|asked|speaks?|hears?)\b",),
+    "inverted order": (
+        r"(?:^|[.:;] )Not \w+ed (?:at |for )?(?:is|are)\b",
+        r"(?:^|[.:;] )Of (?:a|an|what|that|those|all) [^.,]{3,60}, no ?(?:body|one)\b",
+        r"(?:^|\. )What (?:is|are|was|has|it|they|we|no|waits?|does) [^.?:,]*?,? (?:it|they) (?:says?|is|are)\b",
+    ),
+    "by for with": (
+        r"\b[Rr]un by Dask\b",
+        r"\bby (?:ptrace|seccomp|IPv[46]|Zstandard|xz|gcc|(?:a )?regular expressions?|its port)\b",
+    ),
+    "so many for that many": (r"\bso many (?:at|of|as)\b|\b(?:for so long|with so (?:many|much))\b",),
+}
+# What the rooms in CLEAN no longer have, besides.
+STRICT = {
+    "lie for be": (r"\b(?:lies?|lay) (?:in|on|below|beyond|beside|between|elsewhere|nowhere|there|here)\b",),
+    "where for if": (
+        r"\b[Ww]here (?:there (?:is|are)|nothing|none|one is|it (?:has|is|does|was)|that (?:is|was|does))\b",
+    ),
+    "but for except": (r"\bbut for\b",),
+    "somebody": (r"\b[Ss]omebody\b",),
+    "what for an error": (r"\bRaises (?:what(?:ever)?|as)\b",),
+    "what became of for result": (r"\bwhat (?:became|becomes|came) of\b",),
+    "an old phrase": (r"\b(?:without a word|last words|affair|meddles?|fares?)\b|, however (?:it|they|that|this)\b",),
+}
+CLEAN = (
+    *("base", "guest", "machine", "record", "runner", "verdict"),
+    *("ext/bundle", "ext/cluster", "ext/mptcp", "ext/suites"),
+)
+ALLOWED = (
+    "CHANGELOG.md",  # it is history
+    "docs/reference.md",  # it is made from docstrings
+    "docs/writing.md",  # it shows what not to write
+)
+# What is right although a pattern finds it.
+RIGHT = re.compile(r"as nobody|nobody'|\"nobody\"|`nobody`|user nobody|though it says|Unless asked|at the figure")
+
+_FENCE = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
+_CODE = re.compile(r"`[^`\n]+`")
+
+
+def prose(page: Path) -> str:
+    """A guide without its code, with as many lines."""
+    text = _FENCE.sub(lambda match: "\n" * match[0].count("\n"), page.read_text())
+    return _CODE.sub("`code`", text)
+
+
+def found(text: str, banned: Mapping[str, Sequence[str]] = BANNED) -> Iterator[tuple[int, str, str]]:
+    """(line, rule, what was found) of each banned pattern."""
+    for rule, pattern in ((rule, each) for rule, patterns in banned.items() for each in patterns):
+        for match in re.finditer(pattern, text, re.MULTILINE):
+            around = text[max(0, match.start() - 20) : match.end() + 20]
+            if not RIGHT.search(around):
+                yield text.count("\n", 0, match.start()) + 1, rule, match[0].replace("\n", " ")
+
+
+def problems(page: Path, text: str) -> list[str]:
+    name = page.relative_to(ROOT)
+    return [f"{name}:{line}: {rule}: '{what}'" for line, rule, what in found(text)]
+
+
+@pytest.mark.parametrize("page", [each for each in PAGES if str(each.relative_to(ROOT)) not in ALLOWED], ids=str)
+def test_a_guide_is_plain(page: Path) -> None:
+    assert problems(page, prose(page)) == []
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        "It serves anyone who has the token.",
+        "Default: the newest.",
+        "A page shows an answer.",
+        "The verdict is different.",
+        "Run it with Dask.",
+    ],
+)
+def test_a_plain_sentence_is_let_pass(sentence: str) -> None:
+    assert list(found(sentence)) == []
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        "Jupyter Lab answers to who has the token.",
+        "What lacks them is skipped, and named.",
+        "Nobody can tell; nobody speaks.",
+        "The newest, unless given.",
+        "The verdict is another one.",
+        "The page says so.",
+        "Run by Dask.",
+        "It waits for ever.",
+        "This cures it.",
+    ],
+)
+def test_a_sentence_of_the_review_is_found(sentence: str) -> None:
+    assert list(found(sentence)) != []
+
+
+def texts(file: Path) -> Iterator[tuple[int, str]]:
+    """(line, text) of the docstrings and comments of a file, and of its other strings of several words."""
+    source = file.read_text()
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and " " in node.value:
+            yield node.lineno, _CODE.sub("`code`", node.value)
+    for token in tokenize.generate_tokens(io.StringIO(source).readline):
+        if token.type == tokenize.COMMENT:
+            yield token.start[0], token.string
+
+
+# Strings of a guest's code and of recorded figures: another word would give each trial another address.
+KEPT = {"lab/guest/middlebox/queue.py", "lab/machine/kernel/containment.py", "lab/machine/kernel/host/running.py"}
+FILES = [each for each in sorted((ROOT / "lab").rglob("*.py")) if str(each.relative_to(ROOT)) not in KEPT]
+
+
+@pytest.mark.parametrize("folder", sorted({each.relative_to(ROOT).parts[1] for each in FILES}))
+def test_docstrings_comments_and_messages_are_plain(folder: str) -> None:
+    inside = [each for each in FILES if each.relative_to(ROOT).parts[1] == folder]
+    assert [
+        f"{file.relative_to(ROOT)}:{line + number - 1}: {rule}: '{what}'"
+        for file in inside
+        for line, text in texts(file)
+        for number, rule, what in found(text)
+    ] == []
+
+
+@pytest.mark.parametrize("room", CLEAN)
+def test_a_clean_room_stays_clean(room: str) -> None:
+    inside = [each for each in FILES if each.is_relative_to(ROOT / "lab" / room)]
+    assert inside
+    assert [
+        f"{file.relative_to(ROOT)}:{line + number - 1}: {rule}: '{what}'"
+        for file in inside
+        for line, text in texts(file)
+        for number, rule, what in found(text, STRICT)
+    ] == []
+
+
+NOTEBOOKS = [
+    each for pattern in ("notebooks", "packs/*/notebooks") for each in sorted(ROOT.glob(f"{pattern}/**/*.ipynb"))
+]
+
+
+@pytest.mark.parametrize("notebook", NOTEBOOKS, ids=str)
+def test_a_notebook_is_plain(notebook: Path) -> None:
+    cells = [cell.source for cell in nbformat.read(notebook, 4).cells if cell.cell_type == "markdown"]
+    assert [(rule, what) for cell in cells for _, rule, what in found(_CODE.sub("`code`", cell))] == []

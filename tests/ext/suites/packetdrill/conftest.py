@@ -1,0 +1,5 @@
+"""Articles with kept records, as the tests of pages make them."""
+
+from tests.report.conftest import here, keep, toy
+
+__all__ = ["here", "keep", "toy"]

@@ -1,0 +1,71 @@
+"""A page's script helps, where scripts run: sorting, copying, enlarging, and the formula's two sliders."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import nbformat
+import pytest
+
+from lab.ext.pagecheck.browser import _PROGRAMS, Browser, browser
+from lab.report import figures, html
+from lab.report.article import Article
+from lab.report.page import render
+
+pytestmark = pytest.mark.skipif(not any(map(shutil.which, _PROGRAMS)), reason="there is no Chromium here")
+
+ROWS = (("c", "30 ms"), ("a", "4 µs"), ("b", "—"))
+
+
+@pytest.fixture
+def screen(toy: Callable[[], Article], tmp_path: Path) -> Iterator[Browser]:
+    """A browser that shows a page with a table, a command, and the formula of a claim."""
+    cells = [
+        html.table(["arm", "measured"], ROWS, "results"),
+        '<p class="about"><code>lab run toy/header --results again</code></p>',
+        figures.formula(toy()["header"], "on").text,
+    ]
+    shown = [
+        nbformat.v4.new_code_cell("x", outputs=[nbformat.v4.new_output("display_data", {"text/html": cell})])
+        for cell in cells
+    ]
+    page = tmp_path / "page.html"
+    page.write_text(render(nbformat.v4.new_notebook(cells=shown), "page"))
+    with browser() as found:
+        found.show(page)
+        yield found
+
+
+def column(screen: Browser, number: int) -> list[str]:
+    found: list[str] = screen.evaluate(
+        f"[...document.querySelectorAll('.results tbody tr')].map((row) => row.cells[{number}].textContent)"
+    )
+    return found
+
+
+def test_a_column_sorts_up_down_and_back(screen: Browser) -> None:
+    expected = (["4 µs", "30 ms", "—"], ["—", "30 ms", "4 µs"], ["30 ms", "4 µs", "—"])
+    for order in expected:
+        screen.evaluate("document.querySelectorAll('.results th button')[1].click()")
+        assert column(screen, 1) == order
+
+
+def test_a_command_can_be_copied(screen: Browser) -> None:
+    assert screen.evaluate("document.querySelector('.about button').ariaLabel") == (
+        "Copy lab run toy/header --results again"
+    )
+
+
+def test_the_formula_follows_its_sliders(screen: Browser) -> None:
+    before = screen.evaluate("document.querySelector('.formula tbody').textContent")
+    screen.evaluate(
+        "const [buffer, trip] = document.querySelectorAll('.formula input'); buffer.value = 20; trip.value = 200;"
+        "buffer.dispatchEvent(new Event('input'))"
+    )
+    after = screen.evaluate("document.querySelector('.formula tbody').textContent")
+    assert before != after
+    assert "524,288 B21 Mbit/s" in after  # half of 1 MiB in each 200 ms
+    screen.evaluate("trip.value = 1; trip.dispatchEvent(new Event('input'))")
+    assert screen.evaluate("document.querySelector('.formula tbody').textContent").count(", the link") == 2

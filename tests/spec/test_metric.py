@@ -1,0 +1,64 @@
+"""A metric is declared: it has the name, unit and sentence of its maker, and what that was given."""
+
+from __future__ import annotations
+
+import inspect
+
+import pytest
+
+from lab import metric
+from lab.metric import DeclaredMetric, MetricError
+from lab.spec.metric import Measure, described, measures
+from lab.units import Value
+
+
+@pytest.mark.parametrize(
+    ("made", "call", "unit"),
+    [
+        (metric.bulk_goodput(), "bulk_goodput()", "bit/s"),
+        (metric.message_latency(0.05), "message_latency(quantile=0.05)", "s"),
+        (metric.any_drops("router"), "any_drops(link='router', way='forward')", "1"),
+        (metric.lone_acks("host"), "lone_acks(node='host')", "1"),
+        (metric.ack_delay("max", skip=16), "ack_delay(node='receiver', skip=16, which='max')", "s"),
+        (metric.of_flow("a", metric.flow_share("b", 1, 2)), "of_flow(end=2, name='a', start=1)", ""),
+    ],
+)
+def test_a_metric_has_its_makers_name_and_what_it_was_given(made: DeclaredMetric, call: str, unit: str) -> None:
+    assert made.call() == call
+    assert made.unit == unit
+    assert made.about
+
+
+def test_the_innermost_metric_is_the_one_that_measures() -> None:
+    assert metric.of_flow("a", metric.bulk_goodput()).innermost.name == "bulk_goodput"
+    assert metric.bulk_goodput().innermost.name == "bulk_goodput"
+
+
+def test_another_unit_than_the_declared_one_is_refused() -> None:
+    @measures("s")
+    def broken() -> Measure:
+        """Measure nothing."""
+        return lambda _: Value(1, "B")
+
+    with pytest.raises(MetricError, match="broken is declared in s, but measured 1 B"):
+        broken()(None)
+
+
+def test_an_experiments_own_function_is_described_too() -> None:
+    def mine(_: object) -> Value:
+        """Measure mine. And more."""
+        return Value(1, "1")
+
+    assert (described(mine).name, described(mine).about) == (
+        "test_an_experiments_own_function_is_described_too",
+        "Measure mine",
+    )
+
+
+def test_all_metrics_are_declared() -> None:
+    makers = [getattr(metric, name) for name in metric.__all__]
+    made = [
+        each for each in makers if inspect.isfunction(each) and "Measure" in str(each.__annotations__.get("return"))
+    ]
+    assert len(made) > 50
+    assert all(hasattr(each, "__wrapped__") for each in made)
