@@ -37,7 +37,6 @@ myst_heading_anchors = 4
 smartquotes = False
 default_role = "code"  # docstrings have `names` as Markdown has them
 autodoc_typehints_format = "short"
-autodoc_preserve_defaults = True
 python_use_unqualified_type_names = True
 python_maximum_signature_line_length = 100
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lab.app.answers import as_changes
-from lab.app.options import Folder, on_kernel, reading_from, settings_of, store_of, writing_to
+from lab.app.options import Folder, RunOptions, on_kernel, reading_from, spread, store_of
 from lab.errors import InputError
 
 if TYPE_CHECKING:
@@ -59,25 +60,19 @@ def compare(
     return Changes(changes([claim for claim in before if claim.declared.id in known], after, matters))
 
 
+@spread(RunOptions, without=["kernel"])
 def regress(
     base: str | None = None,
     new: str | None = None,
     *claims: str | Path,
-    on: str = "uml",
+    options: RunOptions,
     baseline: str | None = None,
-    clock: str | None = None,
-    userland: str = "sealed",
-    seed: int = 1,
-    repeat: int = 1,
-    jobs: int | None = None,
-    budget: float = 900.0,
     stored: bool = False,
     interest: float | None = None,
-    results: Folder = None,
 ) -> Changes:
     """Run claims (default: all) on two kernels, and return the changes. Finished trials are reused from the store.
 
-    Real-time trials run again, unless one command ran them on both kernels in mixed order. With `stored`, existing
+    Real-time trials run again, unless one command ran them on both kernels, interleaved. With `stored`, existing
     records are compared. A relative change of at most `interest` (default: 0.005) counts as the same. With a saved
     `baseline` instead of `base`, `new` (None: the default kernel) is compared with the baseline's records, and "all"
     means the claims in the baseline. A claim whose trials fail on one kernel is in the answer, with the reason. Raises
@@ -87,24 +82,23 @@ def regress(
     from lab.comparison.compare import INTEREST
     from lab.comparison.compare import compare as changes
     from lab.comparison.identity import require_whole
-    from lab.machine.kernel import Budget
     from lab.spec import find
 
     if (base is None) != (baseline is not None):
         raise InputError("regress compares two kernels, or a baseline and one kernel")
-    experiments, limits, store = find.find(map(str, claims)), Budget(wall=budget), writing_to(results)
+    experiments = find.find(map(str, claims))
     matters = INTEREST if interest is None else interest
     if baseline is not None:
-        settings = settings_of(new, on, clock, seed, repeat, userland=userland)
-        before = [claim for claim in baselines.judged(experiments, baseline, store) if claims or claim.records]
-        done = running.run([claim.declared for claim in before], settings, store, jobs, limits)
+        settings = replace(options, kernel=new).settings()
+        before = [claim for claim in baselines.judged(experiments, baseline, options.folder) if claims or claim.records]
+        done = running.run([claim.declared for claim in before], settings, options)
         require_whole(_records((*before, *done.judged)))
         return as_changes(changes(before, done.judged, matters), done)
-    pair = [settings_of(kernel, on, clock, seed, repeat, userland=userland) for kernel in (base, new)]
+    pair = [replace(options, kernel=each).settings() for each in (base, new)]
     if pair[0].kernel.id == pair[1].kernel.id:
         raise InputError(f"{base} and {new} are the same kernel, {pair[0].kernel.name}: name two different kernels")
     both = [(experiments, settings) for settings in pair]
-    then, now = running.run_beside(both, store, jobs, limits, together=not stored)
+    then, now = running.run_beside(both, options, together=not stored)
     require_whole(_records((*then.judged, *now.judged)))
     return as_changes(changes(then.judged, now.judged, matters), then, now)
 

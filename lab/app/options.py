@@ -1,73 +1,191 @@
-"""Turn the options of several functions into the arguments of use cases."""
+"""Declare the options that several functions and commands share, each once: its name, type, default and help."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Callable, Collection, Iterable
 from contextlib import suppress
+from dataclasses import Field, dataclass, fields
+from functools import wraps
+from inspect import Parameter, signature
+from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar, get_args, get_origin, get_type_hints
 
 from lab.errors import InputError
 
 if TYPE_CHECKING:
-    from distributed import Client
-
-    from lab.app.running import Elsewhere
+    from lab.machine.kernel import Budget
     from lab.record.record import Record
     from lab.record.store import Store
     from lab.runner.plan import Settings
 
 Folder = Path | str | None
 USUAL = Path("results")  # the default store, in the current directory
+_R = TypeVar("_R")
 
 
-def settings_of(
-    kernel: str | None,
-    on: str,
-    clock: str | None,
-    seed: int,
-    repeat: int,
-    fabric: str = "netlink",
-    userland: str = "sealed",
-    bundle: Folder = None,
-    trust: bool = False,
-) -> Settings:
-    """Return the settings of a run: kernel, clock and programs. With `bundle`, these come from that file.
+@dataclass(frozen=True)
+class OptionText:
+    """Describes an option to users. The command line shows it, and Python has a keyword argument of its name.
 
-    With `trust`, C sources of packs are compiled even if this machine cannot confine the compiler.
-
-    Raises InputError for a seed below 0, fewer than 1 repeat, and numbers that are not whole.
+    `shape` is the type of its value on the command line, where Python takes more. `completion` names a function of
+    `lab.cli.completion`.
     """
-    from lab.app import userlands
-    from lab.guest.clock import clock_of
-    from lab.machine.kernel import choose
-    from lab.runner.plan import Settings
 
-    numbers: tuple[tuple[str, object, int], ...] = (("seed", seed, 0), ("repeat", repeat, 1))
-    for what, number, least in numbers:
-        if not isinstance(number, int) or number < least:
-            raise InputError(f"{what} {number!r} is too small or not a whole number; use {least} or more")
-    asked = None if clock is None else clock_of(clock)
-    if bundle is not None:
-        from lab.app.extension import hook
-
-        if on != "uml":
-            raise InputError(f"--on {on}: a bundle's kernels are user-mode Linux; use --on uml")
-        found = hook("machines", str(bundle))(Path(bundle))
-        own = found.kernel(kernel)
-        return Settings(own, asked or own.clocks[0], seed, repeat, fabric, found.userland(userland), trust)
-    chosen = choose(on, kernel, asked)
-    programs = userlands.chosen(userland, chosen.on)
-    return Settings(chosen, asked or chosen.clocks[0], seed, repeat, fabric, programs, trust)
+    help: str
+    metavar: str | None = None
+    flag: str | None = None  # default: the name, with two dashes
+    least: int | None = None
+    shape: Any = None
+    completion: str | None = None
 
 
-def elsewhere(store: str | None, cluster: str | Client | None) -> Elsewhere:
-    """Return the other sources of records: the shared store, if it is named, and the cluster."""
-    from lab.app.extension import hook
-    from lab.app.running import Elsewhere
+@dataclass(frozen=True)
+class StoreOptions:
+    """Holds the options of commands that run guests and keep records."""
 
-    return Elsewhere(hook("store", "--store")(store) if store else None, cluster)
+    kernel: Annotated[
+        str | None, OptionText("A kernel's name, version or id. Default: the newest.", completion="kernels")
+    ] = None
+    seed: Annotated[int, OptionText("The seed of everything random.", "N", least=0)] = 1
+    jobs: Annotated[
+        int | None, OptionText("How many trials run at once in virtual time. Default: one for each core.", "N", least=1)
+    ] = None
+    results: Annotated[Folder, OptionText("The store: the folder of records.", "DIR", shape=Path)] = None
+
+    def given(self, without: Collection[str] = ()) -> dict[str, Any]:
+        """Return the options by name, as keyword arguments."""
+        return {name: each for name, each in vars(self).items() if name not in without}
+
+    @property
+    def folder(self) -> Path:
+        """Return the store that a run writes to (see `writing_to`)."""
+        return writing_to(self.results)
+
+
+@dataclass(frozen=True)
+class TrialLimits:
+    """Holds the limits of each trial."""
+
+    budget: Annotated[float, OptionText("End a trial after this wall-clock time.", "SECONDS", least=0)] = 900.0
+    stall: Annotated[
+        float, OptionText("End a trial after this much CPU time without progress in virtual time.", "SECONDS", least=0)
+    ] = 60.0
+
+    @property
+    def limits(self) -> Budget:
+        """Return the limits of each trial."""
+        from lab.machine.kernel import Budget
+
+        return Budget(wall=self.budget, stall=self.stall)
+
+
+@dataclass(frozen=True)
+class SuiteOptions(TrialLimits, StoreOptions):
+    """Holds the options of a run of a test suite."""
+
+
+@dataclass(frozen=True)
+class PlanOptions(StoreOptions):
+    """Holds the options that decide which trials a run has, and which of them its store lacks."""
+
+    on: Annotated[
+        str,
+        OptionText(
+            "The kernel under test: uml (built here), host (the running one), vm (a distribution's, under QEMU), "
+            "or auto (one that works here)."
+        ),
+    ] = "uml"
+    clock: Annotated[str | None, OptionText("virtual or real. Default: the kernel's usual clock.")] = None
+    fabric: Annotated[str, OptionText("What builds the network: netlink (the lab's own code) or mininet.")] = "netlink"
+    userland: Annotated[
+        str, OptionText("The programs that guests run: sealed (locked, the same everywhere) or host (this machine's).")
+    ] = "sealed"
+    repeat: Annotated[
+        int, OptionText("Run each trial N times. In virtual time all repeats give the same bytes.", "N", least=1)
+    ] = 1
+    bundle: Annotated[
+        Folder,
+        OptionText(
+            "Use this bundle's kernel and userland. Nothing is built.", "FILE", flag="--from", shape=Path | None
+        ),
+    ] = None
+    trust: Annotated[
+        bool, OptionText("Compile sources and kernel patches even if this machine cannot confine the compiler.")
+    ] = False
+
+    def settings(self) -> Settings:
+        """Return the kernel, clock and programs of a run. With a bundle, these come from it.
+
+        Raises InputError for a seed below 0, fewer than 1 repeat, and numbers that are not whole.
+        """
+        from lab.app import userlands
+        from lab.guest.clock import clock_of
+        from lab.machine.kernel import choose
+        from lab.runner.plan import Settings
+
+        numbers: tuple[tuple[str, object, int], ...] = (("seed", self.seed, 0), ("repeat", self.repeat, 1))
+        for what, number, least in numbers:
+            if not isinstance(number, int) or number < least:
+                raise InputError(f"{what} {number!r} is too small or not a whole number; use {least} or more")
+        asked = None if self.clock is None else clock_of(self.clock)
+        if self.bundle is not None:
+            from lab.app.extension import hook
+
+            if self.on != "uml":
+                raise InputError(f"kernels on '{self.on}' are in no bundle: a bundle's kernels are user-mode Linux")
+            found = hook("machines", str(self.bundle))(Path(self.bundle))
+            kernel, programs = found.kernel(self.kernel), found.userland(self.userland)
+        else:
+            kernel = choose(self.on, self.kernel, asked)
+            programs = userlands.chosen(self.userland, kernel.on)
+        clock = asked or kernel.clocks[0]
+        return Settings(kernel, clock, self.seed, self.repeat, self.fabric, programs, self.trust)
+
+
+@dataclass(frozen=True)
+class RunOptions(TrialLimits, PlanOptions):
+    """Holds the options of a run."""
+
+    store: Annotated[str | None, OptionText("First take missing records from this shared store.", "URL | DIR")] = None
+    cluster: Annotated[
+        Any,  # the command line's text, or the caller's own Dask client
+        OptionText("Run with Dask: local:N, tcp://HOST:PORT, slurm:N, or a scheduler file.", "WHERE", shape=str | None),
+    ] = None
+    anyway: Annotated[bool, OptionText("Start even if disk or memory looks insufficient.")] = False
+
+
+def python(each: Field[Any], hint: Any) -> Parameter:
+    """Return an option as a keyword argument of a Python function."""
+    plain = get_args(hint)[0] if get_origin(hint) is Annotated else hint
+    return Parameter(each.name, Parameter.KEYWORD_ONLY, default=each.default, annotation=plain)
+
+
+def spread(
+    kind: type[Any], without: Collection[str] = (), shown: Callable[[Field[Any], Any], Parameter] = python
+) -> Callable[[Callable[..., _R]], Callable[..., _R]]:
+    """Return a decorator for a function with a parameter `options`, which is of the dataclass `kind`.
+
+    The decorated function takes the fields of `kind` instead, as keyword arguments, and its signature shows them in the
+    form that `shown` returns. Fields `without` a place keep their defaults.
+    """
+    hints = get_type_hints(kind, include_extras=True)
+    shared = [shown(each, hints[each.name]) for each in fields(kind) if each.name not in without]
+
+    def decorate(function: Callable[..., _R]) -> Callable[..., _R]:
+        own = signature(function)
+        lists = [shared if name == "options" else [parameter] for name, parameter in own.parameters.items()]
+
+        @wraps(function)
+        def spreading(*args: Any, **kwargs: Any) -> _R:
+            given = {each.name: kwargs.pop(each.name) for each in shared if each.name in kwargs}
+            return function(*args, options=kind(**given), **kwargs)
+
+        spreading.__signature__ = own.replace(parameters=list(chain(*lists)))  # type: ignore[attr-defined] # see inspect
+        return spreading
+
+    return decorate
 
 
 def writing_to(results: Folder) -> Path:

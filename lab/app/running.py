@@ -16,7 +16,6 @@ from lab.app.extension import hook
 from lab.app.judging import Judging
 from lab.errors import LabError
 from lab.guest.trial import Trial
-from lab.machine.kernel import Budget
 from lab.record.record import Record
 from lab.record.store import Store
 from lab.runner.plan import PlannedCase, Settings, plan
@@ -28,7 +27,7 @@ from lab.verdict.judged import JudgedClaim, predict_case
 from lab.verdict.predictions import Predictions
 
 if TYPE_CHECKING:
-    from distributed import Client
+    from lab.app.options import RunOptions
 
 
 class Interrupted(LabError):
@@ -39,18 +38,6 @@ class Interrupted(LabError):
 
 Asked = tuple[Sequence[LoadedExperiment], Settings]
 Judged = Callable[[JudgedClaim], None]
-Fetch = Callable[[Sequence[Trial], Store, Callable[[str], None]], None]  # adds to the store what is missing; remarks
-
-
-@dataclass(frozen=True)
-class Elsewhere:
-    """Describes other sources of records. A shared store is read first, and a cluster runs the rest.
-
-    The cluster is a value of `lab run --cluster`, or the caller's own Dask client.
-    """
-
-    store: Fetch | None = None
-    cluster: str | Client | None = None
 
 
 @dataclass(frozen=True)
@@ -80,12 +67,8 @@ class Coming(Protocol):
 def run(
     experiments: Sequence[LoadedExperiment],
     settings: Settings,
-    results: Path,
-    jobs: int | None = None,
-    budget: Budget = Budget(),
-    elsewhere: Elsewhere = Elsewhere(),
+    options: RunOptions,
     judged: Judged | None = None,
-    anyway: bool = False,
     tells: bool = True,
     coming: Coming | None = None,
 ) -> Judgement:
@@ -95,7 +78,7 @@ def run(
     claim runs as soon as its kernels are built, and real-time trials run after all builds. Raises SpecError,
     MachineError, Interrupted, a build's errors, and NoRoom unless `anyway`.
     """
-    store = Store(results)
+    store = Store(options.folder)
     judging = Judging(experiments, (), settings, store.predictions)
     outcomes: dict[str, Record | LabError] = {}
     ran: set[str] = set()
@@ -106,10 +89,8 @@ def run(
     def performed(planned: Sequence[PlannedCase], now: Sequence[Trial], later: Sequence[Trial]) -> None:
         asked = [(experiments, settings)]
         found = perform(
-            *(asked, [planned], now, store, jobs, budget),
-            elsewhere=elsewhere,
+            *(asked, [planned], now, store, options),
             watched=watched,
-            anyway=anyway,
             coming=coming,
             later=later,
             meanwhile=_import_what_shows_claims,
@@ -135,24 +116,16 @@ def run(
         return Judgement(*judging.all_ended(outcomes))
 
 
-def run_beside(
-    asked: Sequence[Asked],
-    results: Path,
-    jobs: int | None = None,
-    budget: Budget = Budget(),
-    together: bool = False,
-    elsewhere: Elsewhere = Elsewhere(),
-    anyway: bool = False,
-) -> tuple[Judgement, ...]:
+def run_beside(asked: Sequence[Asked], options: RunOptions, together: bool = False) -> tuple[Judgement, ...]:
     """Return the judgements of several runs at once. Real-time trials are mixed, so that drift affects all equally.
 
     With `together`, trials whose records are from different times run again (see `Runner`).
     """
     plans = [plan(experiments, settings) for experiments, settings in asked]
     trials = [trial for planned in plans for each in planned for trial in each.trials]
-    store = Store(results)
+    store = Store(options.folder)
     with store.held():
-        outcomes = perform(asked, plans, trials, store, jobs, budget, together, elsewhere, anyway=anyway)
+        outcomes = perform(asked, plans, trials, store, options, together)
         return tuple(
             Judgement(*Judging(experiments, planned, settings, store.predictions).all_ended(outcomes))
             for planned, (experiments, settings) in zip(plans, asked, strict=True)
@@ -164,12 +137,9 @@ def perform(
     plans: Sequence[Sequence[PlannedCase]],
     trials: Sequence[Trial],
     store: Store,
-    jobs: int | None,
-    budget: Budget,
+    options: RunOptions,
     together: bool = False,
-    elsewhere: Elsewhere = Elsewhere(),
     watched: Callable[[Display], Progress] | None = None,
-    anyway: bool = False,
     coming: Coming | None = None,
     later: Sequence[Trial] = (),
     meanwhile: Callable[[], None] | None = None,
@@ -182,6 +152,8 @@ def perform(
     everything = [each for planned in plans for each in planned]
     kernels = {each.kernel.id: each.kernel for each in everything}
     costs = {trial.address: each.cost for each in everything for trial in each.trials}
+    jobs = options.jobs
+    fetch = hook("store", "a shared store")(options.store) if options.store else None
     with _interruptible(), ExitStack() as stack:
         lacks = any(store.get(trial.address) is None for trial in trials)
         cores = len(os.sched_getaffinity(0))  # a prediction keeps a core busy from its beginning to its end
@@ -191,19 +163,21 @@ def perform(
         display = stack.enter_context(shown(len(trials)))
         if coming:
             stack.enter_context(coming.shown(display))
-        if elsewhere.store:
-            elsewhere.store(trials, store, display.remark)
-        if not anyway:
+        if fetch:
+            fetch(trials, store, display.remark)
+        if not options.anyway:
             lacking = [trial for trial in (*trials, *later) if store.get(trial.address) is None]
             needs = room.needed([costs[first.address] for first, *_ in alike(lacking)], jobs)
-            room.check(replace(needs, memory=None) if elsewhere.cluster else needs, store.root)
+            room.check(replace(needs, memory=None) if options.cluster else needs, store.root)
         crew = None
-        if elsewhere.cluster and any(travels(trial) and not store.get(trial.address) for trial in trials):
+        if options.cluster and any(travels(trial) and not store.get(trial.address) for trial in trials):
             seconds = {address: cost.seconds for address, cost in costs.items()}
-            assembled = hook("workers", "--cluster")
-            joined = assembled(elsewhere.cluster, store, list(kernels.values()), budget, predict, seconds, display)
+            assembled = hook("workers", "a cluster")
+            joined = assembled(
+                options.cluster, store, list(kernels.values()), options.limits, predict, seconds, display
+            )
             crew = stack.enter_context(joined)
-        runner = Runner(store, list(kernels.values()), jobs, budget, together, predict, crew, meanwhile)
+        runner = Runner(store, list(kernels.values()), jobs, options.limits, together, predict, crew, meanwhile)
         return runner.run(trials, watched(display) if watched else display)
 
 

@@ -4,39 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lab.app.answers import as_claims
-from lab.app.options import Folder, elsewhere, settings_of, writing_to
+from lab.app.options import RunOptions, spread
 from lab.errors import InputError
 
 if TYPE_CHECKING:
-    from distributed import Client
-
     from lab.app.seeding import Seeds
     from lab.report.claims import Claims
     from lab.verdict.judged import JudgedClaim
 
 
+@spread(RunOptions)
 def run(
     *claims: str | Path,
-    on: str = "uml",
-    kernel: str | None = None,
-    clock: str | None = None,
-    fabric: str = "netlink",
-    userland: str = "sealed",
-    seed: int = 1,
-    repeat: int = 1,
-    jobs: int | None = None,
-    budget: float = 900.0,
-    stall: float = 60.0,
-    results: Folder = None,
-    bundle: Folder = None,
-    store: str | None = None,
-    cluster: str | Client | None = None,
-    anyway: bool = False,
-    trust: bool = False,
+    options: RunOptions,
     build: bool = False,
     judged: Callable[[JudgedClaim], None] | None = None,
 ) -> Claims:
@@ -54,98 +39,53 @@ def run(
     MachineError, and with `build` BuildFailed.
     """
     from lab.app import running
-    from lab.machine.kernel import Budget
     from lab.spec import find
 
     experiments = find.find(map(str, claims))
     if build:
         from lab.app import building
 
-        if on != "uml" or bundle is not None:
-            raise InputError("--build makes user-mode kernels: use it with --on uml and without --from")
-        kernel = building.ready(kernel, userland == "sealed").id
-    settings = settings_of(kernel, on, clock, seed, repeat, fabric, userland, bundle, trust)
-    limits, others = Budget(wall=budget, stall=stall), elsewhere(store, cluster)
+        if options.on != "uml" or options.bundle is not None:
+            raise InputError("build makes user-mode kernels: use it with uml and without a bundle")
+        options = replace(options, kernel=building.ready(options.kernel, options.userland == "sealed").id)
+    settings = options.settings()
     with ExitStack() as stack:
         coming = None
         if build:
             from lab.runner import variants
 
-            coming = stack.enter_context(variants.beside(experiments, settings.kernel, trust))
-        given = (experiments, settings, writing_to(results), jobs, limits, others)
-        done = running.run(*given, judged=judged, anyway=anyway, coming=coming)
+            coming = stack.enter_context(variants.beside(experiments, settings.kernel, options.trust))
+        done = running.run(experiments, settings, options, judged=judged, coming=coming)
     return as_claims(done.judged, done.errors)
 
 
-def run_kernels(
-    kernels: Sequence[str],
-    *claims: str | Path,
-    on: str = "uml",
-    clock: str | None = None,
-    fabric: str = "netlink",
-    userland: str = "sealed",
-    seed: int = 1,
-    repeat: int = 1,
-    jobs: int | None = None,
-    budget: float = 900.0,
-    stall: float = 60.0,
-    results: Folder = None,
-    bundle: Folder = None,
-    store: str | None = None,
-    cluster: str | Client | None = None,
-    anyway: bool = False,
-    trust: bool = False,
-) -> dict[str, Claims]:
+@spread(RunOptions, without=["kernel"])
+def run_kernels(kernels: Sequence[str], *claims: str | Path, options: RunOptions) -> dict[str, Claims]:
     """Run claims like `run`, on each of these kernels, and return kernel -> claims, judged.
 
-    Real-time trials are mixed, so that drift affects all kernels equally. Raises the errors of `run`, and InputError if
-    a kernel is named twice.
+    Real-time trials are interleaved, so that drift affects all kernels equally. Raises the errors of `run`, and
+    InputError if a kernel is named twice.
     """
     from lab.app import running
-    from lab.machine.kernel import Budget
     from lab.spec import find
 
     experiments = find.find(map(str, claims))
-    settings = [settings_of(each, on, clock, seed, repeat, fabric, userland, bundle, trust) for each in kernels]
+    settings = [replace(options, kernel=each).settings() for each in kernels]
     if len({each.kernel.id for each in settings}) < len(kernels):
-        raise InputError(f"--kernel {','.join(kernels)}: name each kernel once")
-    asked = [(experiments, each) for each in settings]
-    limits, others = Budget(wall=budget, stall=stall), elsewhere(store, cluster)
-    done = running.run_beside(asked, writing_to(results), jobs, limits, elsewhere=others, anyway=anyway)
+        raise InputError(f"kernels {','.join(kernels)}: name each kernel once")
+    done = running.run_beside([(experiments, each) for each in settings], options)
     return {
         kernel: as_claims(judgement.judged, judgement.errors) for kernel, judgement in zip(kernels, done, strict=True)
     }
 
 
-def run_seeds(
-    seeds: Sequence[int],
-    *claims: str | Path,
-    on: str = "uml",
-    kernel: str | None = None,
-    clock: str | None = None,
-    fabric: str = "netlink",
-    userland: str = "sealed",
-    repeat: int = 1,
-    jobs: int | None = None,
-    budget: float = 900.0,
-    stall: float = 60.0,
-    results: Folder = None,
-    bundle: Folder = None,
-    store: str | None = None,
-    cluster: str | Client | None = None,
-    anyway: bool = False,
-    trust: bool = False,
-) -> Seeds:
+@spread(RunOptions, without=["seed"])
+def run_seeds(seeds: Sequence[int], *claims: str | Path, options: RunOptions) -> Seeds:
     """Run claims like `run`, with each of these seeds, and return them with the verdicts that depend on the seed.
 
     A claim of several samples uses that many seeds for each. Raises the errors of `run`.
     """
     from lab.app import seeding
-    from lab.machine.kernel import Budget
     from lab.spec import find
 
-    experiments = find.find(map(str, claims))
-    settings = settings_of(kernel, on, clock, 1, repeat, fabric, userland, bundle, trust)
-    limits = Budget(wall=budget, stall=stall)
-    others = elsewhere(store, cluster)
-    return seeding.run(experiments, settings, seeds, writing_to(results), jobs, limits, others, anyway)
+    return seeding.run(find.find(map(str, claims)), options.settings(), seeds, options)

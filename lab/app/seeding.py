@@ -5,17 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import product
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from lab.app import running
-from lab.app.running import Asked, Elsewhere
+from lab.app.running import Asked
 from lab.errors import InputError, LabError
-from lab.machine.kernel import Budget
 from lab.runner.plan import Settings
 from lab.spec.loaded import LoadedExperiment
 from lab.verdict import Kind
 from lab.verdict.judged import JudgedClaim
+
+if TYPE_CHECKING:
+    from lab.app.options import RunOptions
 
 MOST, LAST = 10_000, 2**32  # the most seeds at once, and the highest; a trial's own seed has 64 bits
 
@@ -99,11 +100,7 @@ def run(
     experiments: Sequence[LoadedExperiment],
     settings: Settings,
     seeds: Sequence[int],
-    results: Path,
-    jobs: int | None = None,
-    budget: Budget = Budget(),
-    elsewhere: Elsewhere = Elsewhere(),
-    anyway: bool = False,
+    options: RunOptions,
 ) -> Seeds:
     """Run missing trials, and return all claims, judged with each seed.
 
@@ -111,7 +108,7 @@ def run(
     Raises SpecError, MachineError, Interrupted, and NoRoom unless `anyway`.
     """
     wanted = asked(experiments, settings, seeds)
-    done = running.run_beside(wanted, results, jobs, budget, elsewhere=elsewhere, anyway=anyway)
+    done = running.run_beside(wanted, options)
     judged: dict[str, dict[int, JudgedClaim]] = {loaded.id: {} for loaded in experiments}
     for (_, seed), judgement in zip(product(experiments, seeds), done, strict=True):
         for claim in judgement.judged:

@@ -2,17 +2,63 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import Field
+from inspect import Parameter
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any, get_args, get_type_hints
 
 import typer
 
-from lab.app.options import USUAL
+from lab.app.options import USUAL, OptionText, RunOptions, spread
 from lab.cli import completion
 
 STORE = USUAL
-Results = Annotated[Path, typer.Option("--results", help="The store: the folder of records.", metavar="DIR")]
+
+
+def with_options(
+    kind: type[Any], without: Collection[str] = ()
+) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Return a decorator that gives a command the options of the dataclass `kind`, for its parameter `options`."""
+
+    def decorate(function: Callable[..., None]) -> Callable[..., None]:
+        function.__annotations__ = get_type_hints(function, include_extras=True)  # Typer does not evaluate ours
+        return spread(kind, without, _parameter)(function)
+
+    return decorate
+
+
+def _parameter(each: Field[Any], hint: Any) -> Parameter:
+    plain, option = get_args(hint)
+    default = STORE if each.name == "results" else each.default
+    shape: Any = option.shape or plain
+    annotation = Annotated[shape, _shown(each.name, option)]
+    return Parameter(each.name, Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
+
+
+def _shown(name: str, option: OptionText) -> Any:
+    return typer.Option(
+        option.flag or f"--{name}",
+        help=option.help,
+        metavar=option.metavar,
+        min=option.least,
+        autocompletion=getattr(completion, option.completion) if option.completion else None,
+    )
+
+
+def _of_a_run(name: str) -> Any:
+    """Return one option of a run, for a command that has no others of them."""
+    return _shown(name, get_args(get_type_hints(RunOptions, include_extras=True)[name])[1])
+
+
+Results = Annotated[Path, _of_a_run("results")]
+KernelName = Annotated[str | None, _of_a_run("kernel")]
+On = Annotated[str, _of_a_run("on")]
+UserlandName = Annotated[str, _of_a_run("userland")]
+Seed = Annotated[int, _of_a_run("seed")]
+Jobs = Annotated[int | None, _of_a_run("jobs")]
+Seconds = Annotated[float, _of_a_run("budget")]
+Trust = Annotated[bool, _of_a_run("trust")]
 Claims = Annotated[
     list[str] | None,
     typer.Argument(
@@ -25,28 +71,6 @@ TopologyName = Annotated[
     str,
     typer.Argument(metavar="TOPOLOGY", help="A name in topologies/, or a file.", autocompletion=completion.topologies),
 ]
-On = Annotated[
-    str,
-    typer.Option(
-        "--on",
-        help="The kernel under test: uml (built here), host (the running one), vm (a distribution's, under QEMU), "
-        "or auto (one that works here).",
-    ),
-]
-UserlandName = Annotated[
-    str,
-    typer.Option(
-        "--userland",
-        help="The programs that guests run: sealed (locked, the same everywhere) or host (this machine's).",
-    ),
-]
-Seed = Annotated[int, typer.Option(help="The seed of everything random.", min=0, metavar="N")]
-KernelName = Annotated[
-    str | None,
-    typer.Option(
-        "--kernel", help="A kernel's name, version or id. Default: the newest.", autocompletion=completion.kernels
-    ),
-]
 KernelNames = Annotated[
     str | None,
     typer.Option(
@@ -54,16 +78,6 @@ KernelNames = Annotated[
         help="A kernel's name, version or id. Default: the newest. Several, such as 6.1,7.2: a verdict on each.",
         metavar="KERNEL[,KERNEL...]",
         autocompletion=completion.kernels,
-    ),
-]
-ClockName = Annotated[str | None, typer.Option("--clock", help="virtual or real. Default: the kernel's usual clock.")]
-FabricName = Annotated[
-    str, typer.Option("--fabric", help="What builds the network: netlink (the lab's own code) or mininet.")
-]
-Repeat = Annotated[
-    int,
-    typer.Option(
-        "--repeat", help="Run each trial N times. In virtual time all repeats give the same bytes.", min=1, metavar="N"
     ),
 ]
 Begun = Annotated[
@@ -83,24 +97,6 @@ Reports = Annotated[
     typer.Option(
         help="Write a report that CI systems read: tap=FILE, ktap=FILE, junit=FILE or nipa=FILE. Repeatable.",
         metavar="FORMAT=FILE",
-    ),
-]
-Jobs = Annotated[
-    int | None,
-    typer.Option(help="How many trials run at once in virtual time. Default: one for each core.", min=1, metavar="N"),
-]
-Seconds = Annotated[float, typer.Option(help="End a trial after this wall-clock time.", min=0, metavar="SECONDS")]
-Stall = Annotated[
-    float,
-    typer.Option(
-        help="End a trial after this much CPU time without progress in virtual time.", min=0, metavar="SECONDS"
-    ),
-]
-Trust = Annotated[
-    bool,
-    typer.Option(
-        "--trust",
-        help="Compile sources and kernel patches even if this machine cannot confine the compiler.",
     ),
 ]
 

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from lab.app import room, running
+from lab.app.options import RunOptions
 from lab.app.room import NoRoom, Room
 from lab.runner.cost import Cost
 from tests.ext.cluster.test_campaign_parts import CLAIMS, settings
@@ -68,10 +69,10 @@ def test_a_run_without_room_begins_nothing_unless_told_to(tmp_path: Path, monkey
     monkeypatch.setattr(room, "free", lambda _: Room(0, 0))
     some, given = CLAIMS[:1], settings()
     with pytest.raises(NoRoom):
-        running.run(some, given, tmp_path)
+        running.run(some, given, RunOptions(results=tmp_path))
     assert not list(tmp_path.glob("??"))
     with pytest.raises(AssertionError, match="nothing is run here"):  # the stub's, which is asked to start
-        running.run(some, given, tmp_path, anyway=True)
+        running.run(some, given, RunOptions(results=tmp_path, anyway=True))
 
 
 @pytest.mark.parametrize(

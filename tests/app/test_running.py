@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from lab.app import running
+from lab.app.options import RunOptions
 from lab.errors import LabError
 from lab.guest.trial import Trial
 from lab.runner import schedule, tools
@@ -55,9 +56,8 @@ def ran(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 def test_real_time_comes_when_all_is_built_and_all_claims_are_judged(tmp_path: Path, ran: list[str]) -> None:
     told: list[str] = []
     found = running.run(
-        *(CLAIMS, settings(), tmp_path),
+        *(CLAIMS, settings(), RunOptions(results=tmp_path, anyway=True)),
         judged=lambda claim: told.append(claim.declared.id),
-        anyway=True,
         coming=Come(ran, None),
     )
     places = {
@@ -69,7 +69,8 @@ def test_real_time_comes_when_all_is_built_and_all_claims_are_judged(tmp_path: P
 
 
 def test_without_its_kernels_all_else_runs_before_the_error_is_raised(tmp_path: Path, ran: list[str]) -> None:
+    options = RunOptions(results=tmp_path, anyway=True)
     with pytest.raises(LabError, match="does not compile"):
-        running.run(CLAIMS, settings(), tmp_path, anyway=True, coming=Come(ran, LabError("it does not compile")))
+        running.run(CLAIMS, settings(), options, coming=Come(ran, LabError("it does not compile")))
     assert ran[-1] == "real"
     assert ran.index("real") > ran.index("over")

@@ -43,7 +43,7 @@ def test_help_says_what_it_takes(name: str) -> None:
 
 def test_help_of_run_begins_with_its_signature() -> None:
     said = python("import lab; help(lab.run)").split("\n\n")[1]
-    assert said.startswith("run(*claims: 'str | Path', on: 'str' = 'uml', kernel:")
+    assert said.startswith("run(*claims: 'str | Path', kernel: str | None = None, seed: int = 1,")
 
 
 @pytest.mark.parametrize("call", [lab.run, lab.load])

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from lab.app.options import RunOptions
 from lab.cli import completion, output
-from lab.cli.options import STORE, Claims, ClockName, Jobs, On, Results, Seconds, Seed, UserlandName
+from lab.cli.options import Claims, with_options
 from lab.cli.output import Json
 from lab.errors import InputError
 
@@ -48,6 +49,7 @@ def compare(
 
 
 @comparing.command()
+@with_options(RunOptions, without=["kernel"])
 def regress(
     kernel: Annotated[
         list[str] | None,
@@ -56,22 +58,12 @@ def regress(
             autocompletion=completion.kernels,
         ),
     ] = None,
-    on: On = "uml",
     baseline: Annotated[
         str | None, typer.Option(help="Compare with this baseline instead of a base kernel.", metavar="NAME")
     ] = None,
     claims: Claims = None,
-    clock: ClockName = None,
-    userland: UserlandName = "sealed",
-    seed: Seed = 1,
-    repeat: Annotated[
-        int,
-        typer.Option(
-            help="Run each trial N times. In real time, the runs of the two kernels alternate.", min=1, metavar="N"
-        ),
-    ] = 1,
-    jobs: Jobs = None,
-    budget: Seconds = 900.0,
+    *,
+    options: RunOptions,
     stored: Annotated[
         bool,
         typer.Option(
@@ -79,7 +71,6 @@ def regress(
         ),
     ] = False,
     interest: _Interest = 0.5,
-    results: Results = STORE,
     junit: _Junit = None,
     page: _Page = None,
     as_json: Json = False,
@@ -99,28 +90,14 @@ def regress(
         raise InputError("regress compares two kernels; give --kernel A --kernel B, or --baseline NAME --kernel B")
     new = named[-1] if named else None
     base = None if baseline else named[0]
-    changes = api.regress(
-        base,
-        new,
-        *claims or (),
-        on=on,
-        baseline=baseline,
-        clock=clock,
-        userland=userland,
-        seed=seed,
-        repeat=repeat,
-        jobs=jobs,
-        budget=budget,
-        stored=stored,
-        interest=interest / 100,
-        results=results,
-    )
+    given = options.given(without=["kernel"])
+    changes = api.regress(base, new, *claims or (), baseline=baseline, stored=stored, interest=interest / 100, **given)
     compared = Compared()
     if page:
-        against = baselines.folder_of(results, baseline) if baseline else None
-        kernels = None if baseline else choose(on, base).id, choose(on, new).id
+        against = baselines.folder_of(options.folder, baseline) if baseline else None
+        kernels = None if baseline else choose(options.on, base).id, choose(options.on, new).id
         compared = Compared(*kernels, against, interest / 100, tuple(map(str, claims or ())))
-    _show_changes(changes, junit, page, results, compared, as_json)
+    _show_changes(changes, junit, page, options.folder, compared, as_json)
 
 
 def _show_changes(

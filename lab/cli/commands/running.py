@@ -3,32 +3,15 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from lab.app.options import RunOptions
 from lab.cli import output, reports
-from lab.cli.options import (
-    STORE,
-    Begun,
-    Claims,
-    ClockName,
-    FabricName,
-    Jobs,
-    KernelNames,
-    On,
-    Repeat,
-    Reports,
-    Results,
-    Seconds,
-    Seed,
-    SeedNumbers,
-    Stall,
-    Trust,
-    UserlandName,
-    named_seeds,
-)
+from lab.cli.options import Begun, Claims, KernelNames, Reports, SeedNumbers, named_seeds, with_options
 from lab.cli.output import Json
 from lab.cli.taking import Clocked
 from lab.errors import InputError
@@ -43,30 +26,13 @@ running = typer.Typer()
 
 
 @running.command()
+@with_options(RunOptions, without=["kernel"])
 def run(
     claims: Claims = None,
-    on: On = "uml",
+    *,
     kernel: KernelNames = None,
-    clock: ClockName = None,
-    fabric: FabricName = "netlink",
-    userland: UserlandName = "sealed",
-    seed: Seed = 1,
+    options: RunOptions,
     seeds: SeedNumbers = None,
-    repeat: Repeat = 1,
-    jobs: Jobs = None,
-    budget: Seconds = 900.0,
-    stall: Stall = 60.0,
-    store: Annotated[
-        str | None,
-        typer.Option(help="First take missing records from this shared store.", metavar="URL | DIR"),
-    ] = None,
-    cluster: Annotated[
-        str | None,
-        typer.Option(
-            help="Run with Dask: local:N, tcp://HOST:PORT, slurm:N, or a scheduler file.",
-            metavar="WHERE",
-        ),
-    ] = None,
     shard: Annotated[
         str | None,
         typer.Option(help="Run one part of the trials, such as 3/16, and judge nothing.", metavar="I/N"),
@@ -75,17 +41,10 @@ def run(
         Path | None,
         typer.Option("--plan", help="Balance shards with the output of `lab cluster plan --json`.", metavar="FILE"),
     ] = None,
-    anyway: Annotated[bool, typer.Option("--anyway", help="Start even if disk or memory looks insufficient.")] = False,
-    results: Results = STORE,
-    bundle: Annotated[
-        Path | None,
-        typer.Option("--from", help="Use this bundle's kernel and userland. Nothing is built.", metavar="FILE"),
-    ] = None,
     build: Annotated[
         bool,
         typer.Option("--build", help="Build missing kernels; claims start as soon as theirs are built."),
     ] = False,
-    trust: Trust = False,
     begun: Begun = None,
     report: Reports = None,
     as_json: Json = False,
@@ -97,23 +56,6 @@ def run(
     from lab import app as api
     from lab.cli import kernels
 
-    options: dict[str, Any] = {
-        "on": on,
-        "kernel": kernel,
-        "clock": clock,
-        "fabric": fabric,
-        "userland": userland,
-        "repeat": repeat,
-        "jobs": jobs,
-        "budget": budget,
-        "stall": stall,
-        "results": results,
-        "bundle": bundle,
-        "store": store,
-        "cluster": cluster,
-        "anyway": anyway,
-        "trust": trust,
-    }
     names = kernels.named(kernel)
     if len(names) > 1 and (shard or seeds or build):
         raise InputError("--kernel A,B does not go with --shard, --seeds or --build; name one kernel")
@@ -123,32 +65,31 @@ def run(
         raise InputError("--report is for one run and does not go with --shard or --seeds; leave one of them out")
     if balance and not shard:
         raise InputError("--plan balances shards; give --shard, too")
+    options = replace(options, kernel=kernel)
+    wanted = named_seeds(seeds, options.seed)
     if shard is not None:
         from lab.app.extension import hook
 
-        wanted = named_seeds(seeds, seed)
-        wanted = named_seeds(seeds, seed)
-        part = hook("shard", "--shard")(shard, *claims or (), seed=seed, seeds=wanted, plan=balance, **options)
+        part = hook("shard", "--shard")(shard, *claims or (), seeds=wanted, plan=balance, **options.given())
         output.answer(part.plain(), part.text, as_json)
         raise typer.Exit(part.exit_code)
-    if wanted := named_seeds(seeds, seed):
+    if wanted:
         from lab.cli import seeding
 
-        several = api.run_seeds(wanted, *claims or (), **options)
+        several = api.run_seeds(wanted, *claims or (), **options.given(without=["seed"]))
         output.answer(several.plain(), lambda: seeding.render(several), as_json)
         for said in seeding.remarks(several):
             output.say(said)
         raise typer.Exit(several.exit_code)
     asked = reports.asked(report)
     if len(names) > 1:
-        others = {name: value for name, value in options.items() if name != "kernel"}
-        beside = api.run_kernels(names, *claims or (), seed=seed, **others)
+        beside = api.run_kernels(names, *claims or (), **options.given(without=["kernel"]))
         output.answer(kernels.plain(beside), lambda: kernels.render(beside), as_json)
         for said in kernels.remarks(beside):
             output.say(said)
         raise typer.Exit(reports.exit_code(asked, lambda: kernels.cases(beside), kernels.exit_code(beside)))
     clocked = Clocked(begun or time.time())
-    found = api.run(*claims or (), seed=seed, build=build, judged=clocked.note, **options)
+    found = api.run(*claims or (), build=build, judged=clocked.note, **options.given())
     from lab.report import text  # imported late, so that a guest starts sooner
 
     judged = [claim.judged.result for claim in found]

@@ -6,23 +6,21 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from lab.app.options import Folder, reading_from, settings_of, writing_to
+from lab.app.options import PlanOptions, SuiteOptions, reading_from, spread
 
 if TYPE_CHECKING:
     from lab.ext.atlas.atlas import Atlas
 
 
+@spread(SuiteOptions, without=["kernel"])
 def atlas(
     folder: str | Path,
     *claims: str | Path,
+    options: SuiteOptions,
     kernels: Sequence[str] = (),
     scripts: Sequence[str] | None = ("*",),
     tree: str | Path | None = None,
-    seed: int = 1,
-    jobs: int | None = None,
-    budget: float = 900.0,
     stored: bool = False,
-    results: Folder = None,
 ) -> Atlas:
     """Write pages about TCP's changes from each kernel to the next to `folder`, and return the atlas.
 
@@ -37,12 +35,11 @@ def atlas(
     from lab.ext.atlas import making
     from lab.ext.suites.packetdrill import scripts as files
     from lab.machine import packetdrill as cache
-    from lab.machine.kernel import Budget
     from lab.machine.kernel.uml.cache import series
 
     names = kernels or [each.id for each in making.kernels()]
-    settings = [settings_of(name, "uml", None, seed, 1) for name in names]
-    experiments, store = making.wanted([*map(str, claims)]), writing_to(results)
+    settings = [PlanOptions(kernel=name, seed=options.seed).settings() for name in names]
+    experiments = making.wanted([*map(str, claims)])
     known = making.commits(Path(tree)) if tree else {}
     found: tuple[files.Script, ...] = ()
     if scripts is not None and settings:
@@ -50,9 +47,9 @@ def atlas(
         with shown() as progress:
             found = files.find(scripts, series(settings[-1].kernel.name), progress)
     if stored:
-        made = making.kept(experiments, found, settings, reading_from(results))
+        made = making.kept(experiments, found, settings, reading_from(options.results))
     else:
-        made = making.performed(experiments, found, settings, store, jobs, Budget(wall=budget))
+        made = making.performed(experiments, found, settings, options)
     made = replace(made, commits=known)
     making.write(made, Path(folder))
     return made

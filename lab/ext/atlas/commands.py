@@ -7,8 +7,9 @@ from typing import Annotated
 
 import typer
 
+from lab.app.options import SuiteOptions
 from lab.cli import completion, output
-from lab.cli.options import STORE, Claims, Jobs, Results, Seconds, Seed
+from lab.cli.options import Claims, with_options
 from lab.cli.output import Json
 from lab.errors import InputError
 
@@ -16,6 +17,7 @@ app = typer.Typer()
 
 
 @app.command("atlas")
+@with_options(SuiteOptions, without=["kernel"])
 def make_atlas(
     folder: Annotated[Path, typer.Argument(help="Where the pages go.", metavar="DIR")],
     claims: Claims = None,
@@ -39,13 +41,11 @@ def make_atlas(
         Path | None,
         typer.Option(help="A kernel's git tree, for the subjects and authors of known commits.", metavar="DIR"),
     ] = None,
-    seed: Seed = 1,
-    jobs: Jobs = None,
-    budget: Seconds = 900.0,
+    *,
+    options: SuiteOptions,
     stored: Annotated[
         bool, typer.Option("--stored", help="Make the pages from the store's records, and run nothing.")
     ] = False,
-    results: Results = STORE,
     as_json: Json = False,
 ) -> None:
     """Write pages that show what changed in TCP from one kernel to the next."""
@@ -54,16 +54,14 @@ def make_atlas(
 
     if script and no_scripts:
         raise InputError("--script and --no-scripts contradict each other; give one of them")
+    given = options.given(without=["kernel"])
     found = api.atlas(
         folder,
         *claims or (),
         kernels=kernels.named(kernel),
         scripts=None if no_scripts else script or ("*",),
         tree=tree,
-        seed=seed,
-        jobs=jobs,
-        budget=budget,
         stored=stored,
-        results=results,
+        **given,
     )
     output.answer({**found.plain(), "page": str(folder / "index.html")}, lambda: display.render(found, folder), as_json)

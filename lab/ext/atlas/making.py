@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from lab.app import running
+from lab.app.options import RunOptions, SuiteOptions
 from lab.base import version
 from lab.errors import InputError, MachineError
 from lab.ext.atlas.atlas import STYLE, Atlas, AtlasCommit
@@ -14,7 +15,7 @@ from lab.ext.atlas.known import KNOWN
 from lab.ext.suites.packetdrill import running as scripts
 from lab.ext.suites.packetdrill.scripts import Script
 from lab.ext.suites.script import judge
-from lab.machine.kernel import Budget, UmlKernel, installed
+from lab.machine.kernel import UmlKernel, installed
 from lab.machine.kernel.uml.cache import series
 from lab.machine.kernel.uml.history import History
 from lab.record.store import Store
@@ -47,14 +48,12 @@ def performed(
     experiments: Sequence[LoadedExperiment],
     found: Sequence[Script],
     settings: Sequence[Settings],
-    results: Path,
-    jobs: int | None = None,
-    budget: Budget = Budget(),
+    options: SuiteOptions,
 ) -> Atlas:
     """Return the atlas of these claims and scripts. Run missing trials on each kernel. Raises the errors of a run."""
     names = _names(settings)
-    done = running.run_beside([(experiments, each) for each in settings], results, jobs, budget)
-    ran = [scripts.run(found, each, results, jobs=jobs, budget=budget).scripts if found else () for each in settings]
+    done = running.run_beside([(experiments, each) for each in settings], RunOptions(**options.given()))
+    ran = [scripts.run(found, each, options).scripts if found else () for each in settings]
     judged = {name: judgement.judged for name, judgement in zip(names, done, strict=True)}
     return Atlas(names, judged, dict(zip(names, ran, strict=True)))
 

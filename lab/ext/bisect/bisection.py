@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from lab.app import running, userlands
+from lab.app.options import RunOptions
 from lab.base.building import Progress
 from lab.comparison.compare import ClaimChange, compare
 from lab.errors import InputError, MachineError
-from lab.machine.kernel import Budget, BuildFailed, Checkout, UmlKernel, revision
+from lab.machine.kernel import BuildFailed, Checkout, UmlKernel, revision
 from lab.machine.kernel.uml.history import Commit, History, Outcome
 from lab.record.store import Store
 from lab.runner.plan import Settings
@@ -57,28 +58,26 @@ class Search:
     """Holds the claim to run on every commit (in virtual time), and the display of progress."""
 
     declared: LoadedExperiment
-    seed: int
-    jobs: int | None
-    budget: Budget
+    options: RunOptions
     progress: Progress
 
     def judged(self, kernel: UmlKernel, results: Path) -> JudgedClaim:
         """Return the claim, judged on a kernel. Raises the errors of `running.run`."""
-        settings = Settings(kernel, seed=self.seed, userland=userlands.chosen("sealed", kernel.on))
-        found = running.run((self.declared,), settings, results, self.jobs, self.budget)
+        settings = Settings(kernel, seed=self.options.seed, userland=userlands.chosen("sealed", kernel.on))
+        found = running.run((self.declared,), settings, replace(self.options, results=results))
         for error in found.errors:
             if error.exit_code == MachineError.exit_code:  # an error of the machine shows nothing about the commit
                 raise error
         return found.judged[0]
 
 
-def bisect(asked: Search, tree: Path, good: str, bad: str, results: Path) -> Bisection:
+def bisect(asked: Search, tree: Path, good: str, bad: str) -> Bisection:
     """Return the commit between two revisions of `tree` that changed the claim.
 
-    It works in a scratch folder of `results`. Raises InputError if a revision is unknown or the claim is the same on
+    It works in a scratch folder of the store. Raises InputError if a revision is unknown or the claim is the same on
     both, BuildFailed if one of the two does not build.
     """
-    with Store(results).scratch() as scratch:
+    with Store(asked.options.folder).scratch() as scratch:
         history = History.of(tree, scratch / "history")
         ends = history.commit(good), history.commit(bad)
         checkout = Checkout.of(tree, scratch)

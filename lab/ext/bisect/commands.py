@@ -7,14 +7,16 @@ from typing import Annotated
 
 import typer
 
+from lab.app.options import SuiteOptions
 from lab.cli import completion, output
-from lab.cli.options import STORE, Jobs, Results, Seconds, Seed
+from lab.cli.options import with_options
 from lab.cli.output import Json
 
 app = typer.Typer()
 
 
 @app.command()
+@with_options(SuiteOptions, without=["kernel"])
 def bisect(
     claim: Annotated[
         str,
@@ -25,15 +27,14 @@ def bisect(
     tree: Annotated[Path, typer.Option(help="The kernel's source tree, in git.", metavar="DIR")],
     good: Annotated[str, typer.Option(help="A revision from before the change.", metavar="REV")],
     bad: Annotated[str, typer.Option(help="A later revision, from after the change.", metavar="REV")],
-    seed: Seed = 1,
-    jobs: Jobs = None,
-    budget: Seconds = 900.0,
-    results: Results = STORE,
+    *,
+    options: SuiteOptions,
     as_json: Json = False,
 ) -> None:
     """Find the commit in a kernel's git tree that changed a claim."""
     from lab.ext.bisect import api, display
 
-    found = api.bisect(claim, tree, good, bad, seed=seed, jobs=jobs, budget=budget, results=results)
+    given = options.given(without=["kernel"])
+    found = api.bisect(claim, tree, good, bad, **given)
     output.answer(found.plain(), lambda: display.render(found), as_json)
     raise typer.Exit(found.exit_code)

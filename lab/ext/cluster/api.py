@@ -6,32 +6,17 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from lab.app.options import Folder, elsewhere, reading_from, settings_of, writing_to
+from lab.app.options import Folder, PlanOptions, RunOptions, reading_from, spread, writing_to
 from lab.errors import InputError
 
 if TYPE_CHECKING:
-    from distributed import Client
-
     from lab.app.running import Asked
     from lab.ext.cluster.campaign import Campaign, ShardRun
     from lab.ext.cluster.sharing import Added
-    from lab.runner.plan import Settings
 
 
-def plan(
-    *claims: str | Path,
-    on: str = "uml",
-    kernel: str | None = None,
-    clock: str | None = None,
-    fabric: str = "netlink",
-    userland: str = "sealed",
-    seed: int = 1,
-    seeds: Sequence[int] | None = None,
-    repeat: int = 1,
-    jobs: int | None = None,
-    results: Folder = None,
-    bundle: Folder = None,
-) -> Campaign:
+@spread(PlanOptions)
+def plan(*claims: str | Path, options: PlanOptions, seeds: Sequence[int] | None = None) -> Campaign:
     """Return the trials that `run`, or `run_seeds` with `seeds`, would run, and their cost. Nothing runs.
 
     The cost is in seconds of one core, bytes of disk, and bytes of memory with `jobs` trials at once (default: one per
@@ -41,30 +26,15 @@ def plan(
     """
     from lab.ext.cluster import campaign
 
-    asked = _asked(claims, settings_of(kernel, on, clock, seed, repeat, fabric, userland, bundle), seeds)
-    return campaign.campaign(asked, writing_to(results), jobs)
+    return campaign.campaign(_asked(claims, options, seeds), options.folder, options.jobs)
 
 
+@spread(RunOptions)
 def run_shard(
     shard: str,
     *claims: str | Path,
-    on: str = "uml",
-    kernel: str | None = None,
-    clock: str | None = None,
-    fabric: str = "netlink",
-    userland: str = "sealed",
-    seed: int = 1,
+    options: RunOptions,
     seeds: Sequence[int] | None = None,
-    repeat: int = 1,
-    jobs: int | None = None,
-    budget: float = 900.0,
-    stall: float = 60.0,
-    results: Folder = None,
-    bundle: Folder = None,
-    store: str | None = None,
-    cluster: str | Client | None = None,
-    anyway: bool = False,
-    trust: bool = False,
     plan: Path | str | None = None,
 ) -> ShardRun:
     """Run one part, such as "3/16", of the trials that `run`, or `run_seeds` with `seeds`, would run. Nothing is
@@ -75,14 +45,11 @@ def run_shard(
     """
     from lab.ext.cluster import campaign
     from lab.ext.cluster.shard import Shard
-    from lab.machine.kernel import Budget
 
     part = Shard.parse(shard)
-    asked = _asked(claims, settings_of(kernel, on, clock, seed, repeat, fabric, userland, bundle, trust), seeds)
+    asked = _asked(claims, options, seeds)
     costs = campaign.read_costs(Path(plan)) if plan else {}
-    limits = Budget(wall=budget, stall=stall)
-    others = elsewhere(store, cluster)
-    return campaign.run_shard(asked, part, costs, writing_to(results), jobs, limits, others, anyway)
+    return campaign.run_shard(asked, part, costs, options)
 
 
 def merge(*folders: str | Path, results: Folder = None) -> Added:
@@ -107,9 +74,9 @@ def push(target: str | Path, results: Folder = None) -> Added:
     return sharing.push(reading_from(results), Path(target))
 
 
-def _asked(claims: Sequence[str | Path], settings: Settings, seeds: Sequence[int] | None) -> list[Asked]:
+def _asked(claims: Sequence[str | Path], options: PlanOptions, seeds: Sequence[int] | None) -> list[Asked]:
     from lab.app import seeding
     from lab.spec import find
 
-    experiments = find.find(map(str, claims))
+    experiments, settings = find.find(map(str, claims)), options.settings()
     return [(experiments, settings)] if seeds is None else seeding.asked(experiments, settings, seeds)

@@ -8,15 +8,14 @@ from dataclasses import dataclass, replace
 from math import isfinite
 from pathlib import Path
 from statistics import median, median_high
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from lab.app import room
 from lab.app.room import Room
-from lab.app.running import Asked, Elsewhere, perform
+from lab.app.running import Asked, perform
 from lab.errors import InputError, LabError
 from lab.ext.cluster.shard import Shard
 from lab.guest.trial import Trial, canonical
-from lab.machine.kernel import Budget
 from lab.record.record import Record, RecordError
 from lab.record.store import Store
 from lab.report.html import plural
@@ -26,6 +25,9 @@ from lab.runner.progress import name
 from lab.runner.schedule import alike
 from lab.units import to_plain
 from lab.verdict.judged import inputs_of
+
+if TYPE_CHECKING:
+    from lab.app.options import RunOptions
 
 _Slot = tuple[str, str, str, int, int]  # claim, arm, point, seed, repeat: a trial, on any machine
 _Costs = Mapping[_Slot, float]  # seconds of one core
@@ -149,28 +151,20 @@ def campaign(asked: Sequence[Asked], results: Path, jobs: int | None = None) -> 
     return Campaign(tuple(lacking), stored, _skipped(planned), needs, room.free(results))
 
 
-def run_shard(
-    asked: Sequence[Asked],
-    shard: Shard,
-    costs: _Costs,
-    results: Path,
-    jobs: int | None,
-    budget: Budget,
-    elsewhere: Elsewhere = Elsewhere(),
-    anyway: bool = False,
-) -> ShardRun:
+def run_shard(asked: Sequence[Asked], shard: Shard, costs: _Costs, options: RunOptions) -> ShardRun:
     """Run the trials of a shard that the store lacks. Nothing is judged, because other shards have the rest.
 
     Only the claims, the model of costs and `costs` decide the contents of a shard, not this machine or its store.
-    Trials in real time are in no shard. Raises SpecError, MachineError, Interrupted, and NoRoom unless `anyway` is set.
+    Trials in real time are in no shard. Raises SpecError, MachineError, Interrupted, and NoRoom (see
+    `options.anyway`).
     """
     plans = [plan(experiments, settings) for experiments, settings in asked]
     planned = [each for one in plans for each in one]
     own = _own(planned, shard, costs)
     trials = [trial for each in planned for trial in each.trials if _slot(trial) in own]
-    store = Store(results)
+    store = Store(options.folder)
     with store.held():
-        outcomes = perform(asked, plans, trials, store, jobs, budget, elsewhere=elsewhere, anyway=anyway)
+        outcomes = perform(asked, plans, trials, store, options)
     failed = [(trial, outcomes[trial.address]) for trial in trials]
     return ShardRun(
         shard,

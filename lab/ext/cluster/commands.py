@@ -9,22 +9,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from lab.app.options import PlanOptions
 from lab.cli import output
-from lab.cli.options import (
-    STORE,
-    Claims,
-    ClockName,
-    FabricName,
-    Jobs,
-    KernelName,
-    On,
-    Repeat,
-    Results,
-    Seed,
-    SeedNumbers,
-    UserlandName,
-    named_seeds,
-)
+from lab.cli.options import STORE, Claims, Results, SeedNumbers, named_seeds, with_options
 from lab.cli.output import Json
 from lab.report.html import plural
 
@@ -38,40 +25,15 @@ app = typer.Typer(help="Plan and merge work on several machines, and share recor
 
 
 @app.command()
-def plan(
-    claims: Claims = None,
-    on: On = "uml",
-    kernel: KernelName = None,
-    clock: ClockName = None,
-    fabric: FabricName = "netlink",
-    userland: UserlandName = "sealed",
-    seed: Seed = 1,
-    seeds: SeedNumbers = None,
-    repeat: Repeat = 1,
-    jobs: Jobs = None,
-    results: Results = STORE,
-    as_json: Json = False,
-) -> None:
+@with_options(PlanOptions)
+def plan(claims: Claims = None, *, options: PlanOptions, seeds: SeedNumbers = None, as_json: Json = False) -> None:
     """Show the trials that the store does not have, and the time, disk and memory that they need.
 
     Nothing runs.
     """
     from lab.ext.cluster import api
 
-    wanted = named_seeds(seeds, seed)
-    found = api.plan(
-        *claims or (),
-        on=on,
-        kernel=kernel,
-        clock=clock,
-        fabric=fabric,
-        userland=userland,
-        seed=seed,
-        seeds=wanted,
-        repeat=repeat,
-        jobs=jobs,
-        results=results,
-    )
+    found = api.plan(*claims or (), seeds=named_seeds(seeds, options.seed), **options.given())
     output.answer(found.plain(), lambda: _render_plan(found), as_json)
     if found.skipped:
         raise typer.Exit(3)

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from lab.app.running import Fetch
 from lab.base import archive
 from lab.base.archive import ArchiveError
 from lab.errors import InputError
@@ -80,8 +79,11 @@ def push(results: Path, target: Path) -> Added:
     return _added(target, outcomes)
 
 
-def source(where: str) -> Fetch:
-    """Return what adds records from the shared store at a URL or in a folder. Raises InputError without the folder."""
+def source(where: str) -> Callable[[Iterable[Trial], Store, Callable[[str], None]], None]:
+    """Return a function like `fetch` for the shared store at a URL or in a folder.
+
+    Raises InputError if there is no such folder.
+    """
     shared = shared_store(where)
     return lambda trials, store, remark: fetch(trials, shared, store, remark)
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Literal, get_args
 
 from lab.app import running, userlands
+from lab.app.options import RunOptions
 from lab.errors import MachineError
 from lab.ext.course.exercise import Answer, Choose, Predict, Reach
 from lab.ext.course.exercises import LoadedExercise
@@ -62,7 +63,9 @@ class Judge:
         return Outcome("right" if right else "wrong", f"{_began(right)} {say(judged)}".strip(), judged)
 
     def _run(self, exercise: LoadedExercise, step: Predict | Reach, answer: Answer) -> JudgedClaim:
-        done = running.run([exercise.experiment(step, answer)], self._settings, self.results, tells=False)
+        done = running.run(
+            [exercise.experiment(step, answer)], self._settings, RunOptions(results=self.results), tells=False
+        )
         if done.errors:
             raise done.errors[0]
         (judged,) = done.judged

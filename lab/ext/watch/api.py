@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from lab.app.options import Folder, settings_of, writing_to
+from lab.app.options import Folder, PlanOptions, writing_to
 from lab.errors import InputError
 
 if TYPE_CHECKING:
@@ -34,5 +34,5 @@ def watch(
     experiments = find.find([str(claim)])
     if len(experiments) != 1:
         raise InputError(f"{claim} is an article: watch one of {', '.join(each.id for each in experiments)}")
-    settings = settings_of(kernel, "uml", None, seed, 1)
+    settings = PlanOptions(kernel=kernel, seed=seed).settings()
     return watching.watch(experiments[0], arm, settings, writing_to(results), seen)

@@ -14,11 +14,12 @@ from typing import Any
 
 import pytest
 
+from lab.app.options import RunOptions
 from lab.app.running import Judgement
 from lab.base.building import Silent
 from lab.errors import InputError, LabError, MachineError
 from lab.ext.bisect.bisection import Search, search
-from lab.machine.kernel import Budget, BuildFailed
+from lab.machine.kernel import BuildFailed
 from lab.machine.kernel.uml.history import Commit, History
 from lab.runner import cleaning
 from lab.spec import find
@@ -125,7 +126,7 @@ def test_a_machine_that_fails_is_no_commits_fault(monkeypatch: pytest.MonkeyPatc
     kernel: Any = SimpleNamespace(on="host", clocks=("virtual",))
     failed = Judgement((), (LabError("a trial failed"), MachineError("the disk is full")))
     monkeypatch.setattr("lab.ext.bisect.bisection.running.run", lambda *_: failed)
-    asked = Search(find.find(["tcp-nodelay/piggyback"])[0], 1, 1, Budget(), Silent())
+    asked = Search(find.find(["tcp-nodelay/piggyback"])[0], RunOptions(jobs=1), Silent())
     with pytest.raises(MachineError, match="the disk is full"):
         asked.judged(kernel, tmp_path)
 

@@ -7,8 +7,9 @@ from typing import Annotated
 
 import typer
 
+from lab.app.options import SuiteOptions
 from lab.cli import output, reports
-from lab.cli.options import STORE, Jobs, KernelName, Reports, Results, Seconds, Seed
+from lab.cli.options import Reports, with_options
 from lab.cli.output import Json
 
 app = typer.Typer(help="Test the kernel's TCP with packetdrill's scripts, in virtual time.", no_args_is_help=True)
@@ -33,6 +34,7 @@ def build_packetdrill(
 
 
 @app.command("run")
+@with_options(SuiteOptions)
 def run_scripts(
     wanted: Annotated[
         list[str] | None,
@@ -41,7 +43,8 @@ def run_scripts(
             help="Script files, folders of scripts, or names of the kernel's scripts. Default: all of those.",
         ),
     ] = None,
-    kernel: KernelName = None,
+    *,
+    options: SuiteOptions,
     base: Annotated[
         str | None, typer.Option(help="Also run on this kernel, and show what differs.", metavar="KERNEL")
     ] = None,
@@ -51,11 +54,7 @@ def run_scripts(
             help="Judge every event with this tolerance, such as '1 us', instead of the script's own.", metavar="TIME"
         ),
     ] = None,
-    seed: Seed = 1,
-    jobs: Jobs = None,
-    budget: Seconds = 900.0,
     report: Reports = None,
-    results: Results = STORE,
     as_json: Json = False,
 ) -> None:
     """Run packetdrill scripts, one guest each, and judge them.
@@ -66,7 +65,6 @@ def run_scripts(
     from lab.ext.suites.packetdrill.api import packetdrill
 
     asked = reports.asked(report)
-    options = {"kernel": kernel, "base": base, "tolerance": tolerance, "seed": seed, "jobs": jobs, "budget": budget}
-    found = packetdrill(*wanted or (), results=results, **options)  # type: ignore[arg-type]
+    found = packetdrill(*wanted or (), base=base, tolerance=tolerance, **options.given())
     output.answer(found.plain(), lambda: showing.render(found), as_json)
     raise typer.Exit(reports.exit_code(asked, found.cases, found.exit_code))

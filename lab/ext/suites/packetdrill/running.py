@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, get_args
 
 from lab.app import alone
+from lab.app.options import SuiteOptions
 from lab.errors import InputError, LabError
 from lab.ext.suites.packetdrill.scripts import Script
 from lab.ext.suites.script import JudgedRun, JudgedScript, Shift, judge, shifts
 from lab.guest.trial import Trial
 from lab.guest.workload.packetdrill import IpVersion, Packetdrill
-from lab.machine.kernel import Budget
 from lab.record.record import Record
 from lab.record.store import Store
 from lab.report.ci.case import Case, Outcome
@@ -57,11 +56,9 @@ class ScriptRuns:
 def run(
     scripts: Sequence[Script],
     settings: Settings,
-    results: Path,
+    options: SuiteOptions,
     tolerance: Duration | None = None,
     base: Settings | None = None,
-    jobs: int | None = None,
-    budget: Budget = Budget(),
 ) -> ScriptRuns:
     """Run the scripts that the store lacks, on one kernel or on two, and judge all of them.
 
@@ -70,8 +67,8 @@ def run(
     asked = [settings] if base is None else [base, settings]
     planned = [[trial_of(script, each) for script in scripts] for each in asked]
     trials = [trial for some in planned for trial in some]
-    store = Store(results)
-    runner = Runner(store, [each.kernel for each in asked], jobs, budget)
+    store = Store(options.folder)
+    runner = Runner(store, [each.kernel for each in asked], options.jobs, options.limits)
     with store.held():
         outcomes = alone.outcomes(runner, trials, "scripts")
         *before, judged = [_judged(scripts, some, outcomes, tolerance) for some in planned]

@@ -6,8 +6,9 @@ from typing import Annotated
 
 import typer
 
+from lab.app.options import SuiteOptions
 from lab.cli import output, reports
-from lab.cli.options import STORE, Jobs, KernelName, Reports, Results, Seconds, Seed, Stall
+from lab.cli.options import KernelName, Reports, with_options
 from lab.cli.output import Json
 
 app = typer.Typer(help="Run the kernel's own network selftests, in virtual time.", no_args_is_help=True)
@@ -27,16 +28,9 @@ def list_selftests(wanted: Names = None, kernel: KernelName = None, as_json: Jso
 
 
 @app.command("run")
+@with_options(SuiteOptions)
 def run_selftests(
-    wanted: Names = None,
-    kernel: KernelName = None,
-    seed: Seed = 1,
-    jobs: Jobs = None,
-    budget: Seconds = 900.0,
-    stall: Stall = 60.0,
-    report: Reports = None,
-    results: Results = STORE,
-    as_json: Json = False,
+    wanted: Names = None, *, options: SuiteOptions, report: Reports = None, as_json: Json = False
 ) -> None:
     """Run network selftests, unchanged, one guest each, and judge them.
 
@@ -46,7 +40,6 @@ def run_selftests(
     from lab.ext.suites.selftest.api import selftest
 
     asked = reports.asked(report)
-    limits = {"budget": budget, "stall": stall}
-    found = selftest(*wanted or (), kernel=kernel, seed=seed, jobs=jobs, results=results, **limits)
+    found = selftest(*wanted or (), **options.given())
     output.answer(found.plain(), lambda: showing.render(found), as_json)
     raise typer.Exit(reports.exit_code(asked, found.cases, found.exit_code))

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from lab.app import alone
+from lab.app.options import SuiteOptions
 from lab.base.building import Progress
 from lab.errors import InputError, LabError
 from lab.ext.suites.selftest import inside
@@ -17,7 +18,7 @@ from lab.ext.suites.selftest.tree import Selftest
 from lab.ext.suites.selftest.verdict import JudgedSelftest, judge, skipped
 from lab.guest.trial import Trial
 from lab.guest.workload.program import Program
-from lab.machine.kernel import Budget, UmlKernel
+from lab.machine.kernel import UmlKernel
 from lab.machine.userland.cache import Userland
 from lab.record.record import Record
 from lab.record.store import Store
@@ -64,10 +65,8 @@ class _Planned:
 def run(
     tests: Sequence[Selftest],
     settings: Settings,
-    results: Path,
+    options: SuiteOptions,
     progress: Progress,
-    jobs: int | None = None,
-    budget: Budget = Budget(),
 ) -> SelftestRuns:
     """Run the tests that the store lacks, and judge them all. Raises InputError, MachineError, Interrupted."""
     planned = []
@@ -76,8 +75,8 @@ def run(
         planned.append(_planned(test, settings))
         progress.step(number, len(tests))
     trials = [each.trial for each in planned if each.trial]
-    store = Store(results)
-    runner = Runner(store, [settings.kernel], jobs, budget)
+    store = Store(options.folder)
+    runner = Runner(store, [settings.kernel], options.jobs, options.limits)
     with store.held():
         outcomes = alone.outcomes(runner, trials, "tests")
         return SelftestRuns(tuple(_judged(each, outcomes) for each in planned), settings.kernel.name)

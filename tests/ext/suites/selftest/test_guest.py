@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from lab.app.options import settings_of
+from lab.app.options import PlanOptions, SuiteOptions
 from lab.base.building import Silent
 from lab.ext.suites.selftest import running as selftests
 from lab.ext.suites.selftest.running import SelftestRuns
@@ -80,8 +80,8 @@ def tests(tmp_path_factory: pytest.TempPathFactory) -> tuple[Selftest, ...]:
 @pytest.fixture
 def run(tests: tuple[Selftest, ...], kernel: UmlKernel, tmp_path: Path) -> Callable[[str], SelftestRuns]:
     """Runs all of them into a store of that name."""
-    settings = settings_of(kernel.id, "uml", None, 1, 1)
-    return lambda store: selftests.run(tests, settings, tmp_path / store, Silent())
+    settings = PlanOptions(kernel=kernel.id).settings()
+    return lambda store: selftests.run(tests, settings, SuiteOptions(results=tmp_path / store), Silent())
 
 
 def test_each_has_its_verdict(run: Callable[[str], SelftestRuns]) -> None:
