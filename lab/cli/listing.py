@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from textwrap import shorten
 from typing import Any
 
 from rich.console import Group, RenderableType
@@ -53,9 +52,10 @@ def overview(plain: dict[str, Any]) -> RenderableType:
     packed = {article for articles in packs.values() for article in articles}
     counts = Counter(row["claim"].partition("/")[0] for row in plain["claims"])
     articles = _table("Articles")
+    articles.add_column(justify="right")
     for row in plain["articles"]:
         if row["article"] not in packed:
-            articles.add_row(row["article"], f"{_shorten(row['title'])} ({plural(counts[row['article']], 'claim')})")
+            articles.add_row(row["article"], plural(counts[row["article"]], "claim"), row["title"])
     sources = _table("Packs")
     for name, found in packs.items():
         sources.add_row(name, ", ".join(found))
@@ -65,7 +65,7 @@ def overview(plain: dict[str, Any]) -> RenderableType:
         or ["none; `lab kernel build` builds one"],
     }
     lists = [Text.assemble((f"{title}: ", "bold"), ", ".join(each)) for title, each in names.items()]
-    return Group(articles, sources, *lists, "`lab list ARTICLE` or `lab list WORD` shows the claims.")
+    return Group(articles, "", sources, "", *lists, "", "`lab list ARTICLE` or `lab list WORD` shows the claims.")
 
 
 def render(plain: dict[str, Any]) -> RenderableType:
@@ -119,10 +119,6 @@ def _has(row: dict[str, Any], words: Sequence[str], of_pack: Mapping[str, str]) 
     return all(word.casefold() in text for word in words)
 
 
-def _shorten(title: str) -> str:
-    return shorten(title, 50, placeholder=" ...")
-
-
 def _articles(pack: Path) -> list[str]:
     return [each.name for each in (pack / "experiments").iterdir() if each.is_dir() and not each.name.startswith("_")]
 
@@ -130,5 +126,4 @@ def _articles(pack: Path) -> list[str]:
 def _table(title: str) -> Table:
     table = Table(title=title, box=None, show_header=False, pad_edge=False, title_justify="left", title_style="bold")
     table.add_column(no_wrap=True)
-    table.add_column()
     return table

@@ -29,7 +29,9 @@ def _parts(claims: Claims) -> Iterator[RenderableType]:
     if len(claims) > 1 and article.headline:
         yield Text(article.headline, style="bold")
         yield Padding(text.marked(article.answer), (0, 0, 1, 0))
-    for claim in claims:
+    for number, claim in enumerate(claims):
+        if number:
+            yield Text("")
         yield from _claim(claim)
 
 
