@@ -257,8 +257,10 @@ def _watch(
         stats = {pid: _stat(pid) for pid in [guest, *_children(guest)]}  # also ended ones, not reaped yet
         if host:
             host.look(stats)
-        if ended in ready or 0 in ready or os.getppid() != parent:
-            return "exit" if ended in ready else "abandoned", clock, ""
+        if ended in ready:  # it may have written much since the last look
+            return _excess(job, 0) or "exit", clock, ""
+        if 0 in ready or os.getppid() != parent:
+            return "abandoned", clock, ""
         clock = _clock(guest, job["clock"])
         cpu = {pid: seconds for pid, (_, seconds) in stats.items()}
         looks.append(cpu)
