@@ -43,7 +43,7 @@ class OptionText:
 
 @dataclass(frozen=True)
 class StoreOptions:
-    """Holds the options of commands that run guests and keep records."""
+    """Holds the options of commands that run guests and keep records. Raises InputError if `results` is no folder."""
 
     kernel: Annotated[
         str | None, OptionText("A kernel's name, version or id. Default: the newest.", completion="kernels")
@@ -53,6 +53,9 @@ class StoreOptions:
         int | None, OptionText("How many trials run at once in virtual time. Default: one for each core.", "N", least=1)
     ] = None
     results: Annotated[Folder, OptionText("The store: the folder of records.", "DIR", shape=Path)] = None
+
+    def __post_init__(self) -> None:
+        writing_to(self.results)
 
     def given(self, without: Collection[str] = ()) -> dict[str, Any]:
         """Return the options by name, as keyword arguments."""

@@ -15,8 +15,8 @@ from lab.comparison.summary import causes, counts, sentence, tests
 from lab.comparison.words import absent, chance
 from lab.report.ci import junit
 from lab.report.ci.case import Case, Outcome
-from lab.report.html import counted
 from lab.report.text import measured
+from lab.report.wording import counted
 from lab.verdict import Result
 
 _PARTED = "first packets differ in"

@@ -13,7 +13,7 @@ from rich.text import Text
 
 from lab.errors import InputError
 from lab.machine.kernel import installed_kernels
-from lab.report.html import plural
+from lab.report.wording import plural
 from lab.spec import find, shipped
 from lab.spec.errors import suggestion
 

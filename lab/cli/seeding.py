@@ -10,8 +10,8 @@ from rich.text import Text
 
 from lab.app.seeding import Seeds
 from lab.report import text
-from lab.report.html import ranges
 from lab.report.text import COLOURS
+from lab.report.wording import ranges
 
 
 def render(found: Seeds) -> RenderableType:

@@ -11,7 +11,7 @@ from lab.comparison.compare import CaseChange, Change, ClaimChange
 from lab.comparison.summary import causes, sentence
 from lab.comparison.words import absent, chance
 from lab.errors import InputError
-from lab.report import html
+from lab.report import html, wording
 from lab.report.html import Html
 from lab.verdict import Result
 
@@ -83,7 +83,7 @@ def _row(change: ClaimChange) -> list[str]:
         html.badge(change.base.kind),
         html.badge(change.new.kind),
         escape(change.change),
-        html.percent(max(ratios, key=abs)) if ratios else html.DASH,
+        html.percent(max(ratios, key=abs)) if ratios else wording.DASH,
     ]
 
 
@@ -109,7 +109,7 @@ def _case(case: CaseChange) -> list[str]:
         html.code(f"{case.new.arm} {case.new.point}".strip()),
         html.measured(case.base),
         html.measured(case.new),
-        html.percent(case.ratio - 1) if case.ratio is not None else html.DASH,
+        html.percent(case.ratio - 1) if case.ratio is not None else wording.DASH,
         _predicted(case.base, case.new),
         case.change,
     ]
@@ -118,7 +118,7 @@ def _case(case: CaseChange) -> list[str]:
 def _predicted(base: Result, new: Result) -> str:
     """Return the change that the model predicts from both kernels' rules, or a dash without predictions."""
     if not (base.predicted and new.predicted and base.predicted.number):
-        return html.DASH
+        return wording.DASH
     return html.percent(new.predicted.number / base.predicted.number - 1)
 
 

@@ -12,7 +12,7 @@ from html import escape
 from typing import Self
 from urllib.parse import urlsplit
 
-from lab.report import html
+from lab.report import html, wording
 from lab.report.claim import Claim
 from lab.report.claims import Claims
 from lab.report.dots import dots
@@ -88,7 +88,7 @@ class Article(Claims):
         yield ["Seed", _listed(str(seed) for seed in sorted({trial.seed for trial in trials}))]
         yield ["Programs", _listed(f"userland {trial.userland}" for trial in trials)]
         days = sorted({record.started[:10] for record in self.records if record.started})
-        yield ["Run", " to ".join(dict.fromkeys([days[0], days[-1]])) if days else html.DASH]
+        yield ["Run", " to ".join(dict.fromkeys([days[0], days[-1]])) if days else wording.DASH]
 
     def _sysctl(self, key: str) -> str:
         """Return the most frequent value of the cases."""
@@ -136,7 +136,7 @@ def _cards(claims: Claims) -> str:
         for kind, count in tally(claims)
     ]
     error, trials = worst(claims), len({record.address for record in claims.records})
-    if error and not html.bound_holds(error):
+    if error and not wording.bound_holds(error):
         found.append(f"<strong>{html.model_error(error)}</strong> largest model error, {trials} trials")
     return '<ul class="counts">' + "".join(f"<li>{each}</li>" for each in found) + "</ul>"
 
@@ -150,4 +150,4 @@ def _explained(claims: Claims) -> str:
 
 
 def _listed(texts: Iterable[str]) -> str:
-    return escape("; ".join(dict.fromkeys(texts))) or html.DASH
+    return escape("; ".join(dict.fromkeys(texts))) or wording.DASH

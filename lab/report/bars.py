@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from lab.report import html
+from lab.report import wording
 from lab.report.tested import TestedCase, TestedClaim
 from lab.spec.metric import described
 
@@ -44,7 +44,7 @@ def bars(claim: TestedClaim) -> RenderableType:
             over = 1 if drawn.plain[place] != _ZERO else 0  # so that both marks show if both are zero
             drawn = Text.assemble(drawn[:place], (_CLAIMED, "magenta"), drawn[place + over :])
             drawn.truncate(_LENGTH)
-        shown.add_row(each.label, drawn, html.figure(measured))
+        shown.add_row(each.label, drawn, wording.figure(measured))
     return shown
 
 

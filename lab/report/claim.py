@@ -9,7 +9,7 @@ from html import escape
 from typing import Any
 
 from lab.errors import InputError
-from lab.report import evidence, html, text
+from lab.report import evidence, html, text, wording
 from lab.report.diagram import diagram
 from lab.report.html import Html
 from lab.report.settings import describe, traffic
@@ -124,7 +124,7 @@ class Claim(TestedClaim):
         """Return the figures of these cases beside the claimed figures."""
         if len({str(each.case.tolerance) for each in counted}) > 1:
             return "; ".join(_against(each) for each in counted)
-        measured = dict.fromkeys(html.figure(each.result.measured) for each in counted)
+        measured = dict.fromkeys(wording.figure(each.result.measured) for each in counted)
         claimed = dict.fromkeys(_plainly(each.result) for each in counted)
         words = " or ".join(dict.fromkeys(each.result.claimed.word for each in counted if each.result.claimed))
         if list(measured) == list(claimed):
@@ -160,7 +160,7 @@ class Claim(TestedClaim):
         yield (
             "Tested",
             html.scrolled(diagram(to_plain(case.network), case.path[0]), "Topology")
-            + f"<p>{html.typeset(escape(traffic(case.workload)))}</p>"
+            + f"<p>{wording.typeset(escape(traffic(case.workload)))}</p>"
             + self._changes()
             + self._swept(),
         )
@@ -223,7 +223,7 @@ class Claim(TestedClaim):
             return ""
         trial = self.judged.records[0].trial
         seeds = sorted({record.trial.seed for record in self.judged.records})
-        with_seeds = f"seed{'s' if len(seeds) > 1 else ''} {html.ranges(seeds)}"
+        with_seeds = f"seed{'s' if len(seeds) > 1 else ''} {wording.ranges(seeds)}"
         clocks = {record.trial.clock for record in self.judged.records}
         clock = " and ".join(each for each in ("virtual", "real") if each in clocks)
         return f" (kernel {escape(trial.kernel['version'])}, HZ {trial.kernel['hz']}, {with_seeds}, {clock} time)"
@@ -249,7 +249,7 @@ class Claim(TestedClaim):
                     _judged(result),
                     "<br>".join([self.trial_link(each.record), *evidence.capture(self, each)])
                     if each.record
-                    else html.DASH,
+                    else wording.DASH,
                 ]
             )
         shown = html.table(head, rows, "results")
@@ -282,7 +282,7 @@ class Claim(TestedClaim):
             figures = ""
             if not each.case.point and result.measured:
                 beside = f" for {html.claimed(result)}" if result.claimed else ""
-                figures = f", {html.figure(result.measured)} measured{beside}"
+                figures = f", {wording.figure(result.measured)} measured{beside}"
             setting = describe(arms[each.case.arm])
             setting = f" ({setting})" if setting else ""
             fails = " Its figure does not bear this out." if result.bears_out is False and not each.case.point else ""
@@ -300,12 +300,12 @@ def _judged(result: Result) -> str:
     """Return the verdict on an arm that counts, or the grade of a witness."""
     if result.explains:
         return html.witness(result)
-    return html.badge(result.verdict.kind) if result.verdict else html.DASH
+    return html.badge(result.verdict.kind) if result.verdict else wording.DASH
 
 
 def _plainly(result: Result) -> str:
     """Return the claim's figure as text, with the sign of a bound."""
-    return result.bound + html.quoted(result.claimed.value) if result.claimed else html.DASH
+    return result.bound + wording.quoted(result.claimed.value) if result.claimed else wording.DASH
 
 
 def _listed(texts: Iterable[str]) -> str:
@@ -327,7 +327,7 @@ def _against(tested: TestedCase) -> str:
     """Return one arm's measured figure, the claimed figure and the tolerance."""
     result = tested.result
     word = result.claimed.word if result.claimed else ""
-    figures = f"{html.figure(result.measured)} measured, {_plainly(result)} {word}"
+    figures = f"{wording.figure(result.measured)} measured, {_plainly(result)} {word}"
     agrees = _agrees(tested.case.tolerance, result.verdict.kind if result.verdict else "skipped")
     return f"{html.prose(f'{tested.label}: {figures}')} ({agrees})"
 

@@ -10,8 +10,9 @@ from typing import Any, get_args
 from lab.errors import InputError, LabError
 from lab.record.record import Record
 from lab.report.claim import Claim
-from lab.report.html import Html, listed
+from lab.report.html import Html
 from lab.report.summary import summary
+from lab.report.wording import listed
 from lab.verdict import Kind, Result
 
 __all__ = ["Claims"]

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from html import escape
 from math import inf, log
 
-from lab.report import html
+from lab.report import html, wording
 from lab.report.claim import Claim, quantity
 from lab.report.html import Html
 from lab.report.tested import TestedCase
@@ -126,7 +126,7 @@ def _place(ratio: float, limit: float) -> float:
 
 
 def _drawn(row: _Row, limit: float) -> str:
-    decides, figure = row.decides, html.figure(row.decides.result.measured)
+    decides, figure = row.decides, wording.figure(row.decides.result.measured)
     ratio, interval = _ratio(decides), _interval(decides, limit)
     marks = [f'<span class="{shape}" style="left:{at:.4g}%"></span>' for shape, at in _marks(row.witnesses, limit)]
     if ratio is not None:
@@ -190,7 +190,7 @@ def _quantity(each: TestedCase) -> str:
 def _beside(each: TestedCase, ratio: float | None) -> str:
     """Return how far a figure is from the claimed one, or its interval if the verdict is inconclusive."""
     kind = each.result.verdict.kind if each.result.verdict else "reproduced"
-    interval = html.interval(each.result.measured).partition(" (")[0]
+    interval = wording.interval(each.result.measured).partition(" (")[0]
     if kind == "inconclusive" and interval:
         return f" <small>({interval})</small>"
     has_times = ratio is not None and 0 < ratio < inf and kind != "reproduced"

@@ -19,8 +19,9 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
 from lab.errors import InputError, LabError
-from lab.report.html import Html, badge, folded, prose, ranges, typeset
+from lab.report.html import Html, badge, folded, prose
 from lab.report.tested import NotRun, TestedCase, TestedClaim
+from lab.report.wording import ranges, typeset
 from lab.spec.case import CaseKey
 
 _P = ParamSpec("_P")

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from html import escape
 from typing import get_args
 
-from lab.report import evidence, html, notebooks
+from lab.report import evidence, html, notebooks, wording
 from lab.report.article import Article
 from lab.report.claim import Claim
 from lab.report.claims import Claims
@@ -53,7 +53,7 @@ class Overview:
 def _found(articles: Sequence[Article], kind: str) -> list[str]:
     """Return the totals of articles, the finding of each, and the accuracy of the predictions."""
     claims = Claims(tuple(claim for article in articles for claim in article))
-    counts = f"{html.plural(len(claims), 'claim')} of {html.plural(len(articles), kind)}"
+    counts = f"{wording.plural(len(claims), 'claim')} of {wording.plural(len(articles), kind)}"
     return [
         f'<p class="sum">{counts}: {_counted(claims)}</p>',
         f'<div class="findings">{"".join(map(_finding, articles))}</div>',
@@ -111,7 +111,7 @@ def _row(claim: Claim) -> list[str]:
 
 def _error(claims: Iterable[Claim]) -> str:
     result = worst(claims)
-    return html.model_error(result) if result else html.DASH
+    return html.model_error(result) if result else wording.DASH
 
 
 def _link(article: Article, text: str = "") -> str:

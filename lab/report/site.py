@@ -18,7 +18,7 @@ from typing import Any
 
 from lab.errors import InputError, MachineError
 from lab.record.store import Store
-from lab.report import html, notebooks, page, trials
+from lab.report import notebooks, page, trials, wording
 from lab.report.evidence import source_file
 from lab.report.told import Compared
 from lab.spec import shipped
@@ -102,7 +102,7 @@ def _shown(found: Mapping[str, Path], store: Store, wanted: Sequence[str]) -> li
     known = {name: path for name, path in found.items() if name != notebooks.INDEX}
     for name in wanted:
         if name not in known:
-            raise InputError(f"no article is called '{name}' here: use one of {html.listed(sorted(known))}")
+            raise InputError(f"no article is called '{name}' here: use one of {wording.listed(sorted(known))}")
     here, run = Path.cwd() / "experiments", store.articles()
     names = wanted or [name for name in known if (here / name).is_dir() or name in run]
     if not names:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from html import escape
 
-from lab.report import evidence, html
+from lab.report import evidence, html, wording
 from lab.report.claim import Claim, quantity
 from lab.report.html import Html
 from lab.report.tested import TestedCase
@@ -25,7 +25,7 @@ def _rows(claim: Claim) -> Iterator[str]:
     shown = [*counted, *witnesses] if len(counted) + len(witnesses) <= _MANY else counted[:_MANY]
     left_out = len(claim.tested) - len(shown)
     if not shown:
-        row = _cells([_title(claim), *[html.DASH] * 4, html.badge(claim.verdict.kind)])
+        row = _cells([_title(claim), *[wording.DASH] * 4, html.badge(claim.verdict.kind)])
         yield f'<tr role="row" class="first">{row}{_why(claim, 1)}</tr>'
     for index, each in enumerate(shown):
         first = index == 0

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import get_args
 
-from lab.report import html
+from lab.report import wording
 from lab.report.claim import Claim
 from lab.verdict import Kind, Result
 
@@ -36,5 +36,5 @@ def worst(claims: Iterable[Claim]) -> Result | None:
 
 
 def _error(result: Result) -> float:
-    comparable = result.predicted and result.predicted.number and not html.bound_holds(result)
+    comparable = result.predicted and result.predicted.number and not wording.bound_holds(result)
     return abs(result.model_error or 0) if comparable or result.model_is_off else 0.0

@@ -12,8 +12,8 @@ from lab.errors import InputError, LabError
 from lab.guest import outputs
 from lab.model import Scenario
 from lab.record.record import TRIAL_FILE, Record
-from lab.report.html import listed, typeset
 from lab.report.traffic import DrawnTraffic, traffic_of
+from lab.report.wording import listed, typeset
 from lab.spec.case import Case, CaseKey
 from lab.units import Value
 from lab.verdict import Result, Verdict

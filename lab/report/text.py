@@ -12,7 +12,7 @@ from html import unescape
 from textwrap import fill
 from typing import TYPE_CHECKING
 
-from lab.report.html import DASH, counted, figure, foreseen, interval, off_by, percent
+from lab.report.wording import DASH, counted, figure, foreseen, interval, off_by, percent
 from lab.verdict import ClaimResult, Kind, Result
 
 if TYPE_CHECKING:
@@ -120,7 +120,7 @@ def _row(result: Result) -> tuple[str, ...]:
     name = f"{result.arm} {result.point}".strip()
     mark = _MARKS.get(result.standing or "holds", "")
     figures = _claimed(result), foreseen(result), measured(result)
-    return name, *figures, counted(result), unescape(off_by(result)).replace(DASH, "") + mark
+    return name, *figures, counted(result), off_by(result).replace(DASH, "") + mark
 
 
 def _claimed(result: Result) -> str:
@@ -130,7 +130,7 @@ def _claimed(result: Result) -> str:
 
 
 def _percent(ratio: float | None) -> str:
-    return "" if ratio is None else unescape(percent(ratio))
+    return "" if ratio is None else percent(ratio)
 
 
 def _gaps(claim: ClaimResult) -> Iterable[str]:

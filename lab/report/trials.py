@@ -18,7 +18,7 @@ from lab.errors import LabError
 from lab.guest import outputs
 from lab.metric.pcap import beginning
 from lab.record.record import Record
-from lab.report import html, page
+from lab.report import html, page, wording
 from lab.report.commands import commands
 from lab.report.diagram import diagram
 from lab.report.evidence import again, copy_of
@@ -71,7 +71,7 @@ def _beginning(capture: Path) -> bytes:
 def _page(record: Record, place: Path) -> str:
     trial = record.trial
     article, _, claim = trial.claim.partition("/")
-    title = f"{trial.claim}: {trial.arm}" + (f" at {html.typeset(trial.point)}" if trial.point else "")
+    title = f"{trial.claim}: {trial.arm}" + (f" at {wording.typeset(trial.point)}" if trial.point else "")
     ways = (
         '<a href="../../index.html">All articles</a>'
         f'<a href="../../{escape(article)}.html">{escape(article)}</a>'
@@ -144,9 +144,9 @@ def _inputs(record: Record) -> Iterator[str]:
 def _environment(record: Record) -> Iterator[str]:
     yield html.heading("environment", "Environment, as it was read back")
     found = record.environment
-    rows = [["Kernel", escape(str(found.get("kernel", html.DASH)))]]
+    rows = [["Kernel", escape(str(found.get("kernel", wording.DASH)))]]
     rows += [["Spun", _said(spin)] for spin in found.get("spins", ())]
-    rows += [["Run", escape(record.started[:10] or html.DASH) + _performed_for(record)]]
+    rows += [["Run", escape(record.started[:10] or wording.DASH) + _performed_for(record)]]
     yield html.table(["Part", "What the guest was"], rows, "bed")
     settings = found.get("sysctls", {})
     names = sorted({name for host in settings.values() for name in host})
@@ -176,4 +176,4 @@ def _outputs(record: Record, place: Path) -> Iterator[str]:
 
 def _said(plain: object) -> str:
     """Return settings in plain form, or any JSON, as text."""
-    return escape(html.typeset(told(plain) if isinstance(plain, dict) else json.dumps(plain)))
+    return escape(wording.typeset(told(plain) if isinstance(plain, dict) else json.dumps(plain)))

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from lab import metric
-from lab.report import claim, html
+from lab.report import claim, html, wording
 from lab.report.tally import worst
 from lab.spec.tolerance import Absolute, AtMost, Within
 from lab.units import Value
@@ -29,7 +29,7 @@ from lab.verdict import model_error
     ],
 )
 def test_a_figure_has_four_digits_and_no_exponent(number: float, unit: str, said: str) -> None:
-    assert html.figure(Value(number, unit)) == said
+    assert wording.figure(Value(number, unit)) == said
 
 
 def test_a_quantity_of_one_flow_is_called_as_by_itself() -> None:
@@ -78,30 +78,30 @@ def result(predicted: float, measured: float, unit: str = "s", off: bool = False
 
 
 def test_next_to_a_prediction_of_zero_the_difference_is_the_error() -> None:
-    assert html.off_by(result(0, 1e-6)) == "−1.000 µs"
-    assert html.off_by(result(1.01, 1)) == "+1.00 %"
-    assert html.off_by(result(0, 0)) == "0 %"
+    assert wording.off_by(result(0, 1e-6)) == "−1.000 µs"
+    assert wording.off_by(result(1.01, 1)) == "+1.00 %"
+    assert wording.off_by(result(0, 0)) == "0 %"
 
 
 def test_a_predicted_interval_is_shown_from_end_to_end() -> None:
     timed = result(131, 134.6)
     timed.predicted = Value(131, "s", 131, 137.1)
-    assert html.foreseen(timed) == "131.0 s to 137.1 s"
+    assert wording.foreseen(timed) == "131.0 s to 137.1 s"
 
 
 def test_what_a_bound_leaves_room_for_is_no_error() -> None:
     found = [result(1, 0.2), result(1.01, 1)]
     found[0].accuracy = AtMost(because="the law is a bound")
     assert worst([SimpleNamespace(results=found)]) is found[1]  # type: ignore[list-item]
-    assert html.off_by(found[0]) == "holds"
-    assert html.foreseen(found[0]) == "≤ 1.000 s"
+    assert wording.off_by(found[0]) == "holds"
+    assert wording.foreseen(found[0]) == "≤ 1.000 s"
 
 
 def test_a_bound_that_fails_is_off_by_as_much_as_any_prediction() -> None:
     failed = result(1, 1.25, off=True)
     failed.accuracy = AtMost(because="the law is a bound")
-    assert html.off_by(failed) == "−25.00 %"
-    assert html.foreseen(result(1, 1.25)) == "1.000 s"
+    assert wording.off_by(failed) == "−25.00 %"
+    assert wording.foreseen(result(1, 1.25)) == "1.000 s"
 
 
 def test_the_largest_error_is_not_that_of_a_prediction_of_zero() -> None:
@@ -122,7 +122,7 @@ def test_the_largest_error_is_not_that_of_a_prediction_of_zero() -> None:
     ],
 )
 def test_a_section_of_an_rfc_is_not_another_rfc(written: str, printed: str) -> None:
-    assert html.typeset(written) == printed
+    assert wording.typeset(written) == printed
 
 
 @pytest.mark.parametrize(

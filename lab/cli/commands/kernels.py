@@ -135,7 +135,7 @@ def save_baseline(
 ) -> None:
     """Keep a kernel's records as a baseline, to compare later kernels with."""
     from lab import app as api
-    from lab.report.html import plural
+    from lab.report.wording import plural
 
     kept = api.save_baseline(name, *claims or (), kernel=kernel, on=on, seed=seed, results=results)
     said = f"baseline {name}: {plural(kept.records, 'record')} in {kept.folder}"

@@ -17,7 +17,7 @@ from lab.comparison.summary import counts, sentence
 from lab.ext.atlas.known import KNOWN, Arms, Known
 from lab.ext.suites.script import JudgedScript, Shift, shifts
 from lab.record.record import Record
-from lab.report import html, page
+from lab.report import html, page, wording
 from lab.verdict import Result
 from lab.verdict.judged import JudgedClaim
 
@@ -112,7 +112,7 @@ class Atlas:
 
     def _verdicts(self, claim: str) -> list[str]:
         found = (self._judged(kernel, claim) for kernel in self.kernels)
-        return [escape(claim), *(html.sign(each.result.verdict.kind) if each else html.DASH for each in found)]
+        return [escape(claim), *(html.sign(each.result.verdict.kind) if each else wording.DASH for each in found)]
 
     def _shown(self, known: Known) -> str:
         """Return, in words, whether a known change shows on these kernels."""
@@ -185,7 +185,7 @@ class Atlas:
         kernel, judged, before, after = found
         yield f"<p>{escape(judged.declared.claim)}</p>"
         rows = [
-            [html.code(each.arm), html.measured(each), html.figure(each.predicted), _cause(each)]
+            [html.code(each.arm), html.measured(each), wording.figure(each.predicted), _cause(each)]
             for each in (before, after)
         ]
         yield html.table(["Arm", "Measured", "Predicted", "What it shows"], rows)
@@ -275,7 +275,7 @@ class _Step:
     def said(self) -> str:
         """Return how many scripts differ, in words."""
         differing = len({shift.script for shift in self.shifts})
-        return f"{differing} differ{'s' if differing == 1 else ''}" if differing else html.DASH
+        return f"{differing} differ{'s' if differing == 1 else ''}" if differing else wording.DASH
 
     @property
     def bisect(self) -> str:
@@ -298,17 +298,17 @@ def _since(known: Known) -> str:
 def _figures(kernel: str, judged: JudgedClaim) -> Iterator[list[str]]:
     for result in judged.result.results:
         name = html.code(f"{result.arm} {result.point}".strip())
-        yield [name, escape(kernel), html.measured(result), html.figure(result.predicted)]
+        yield [name, escape(kernel), html.measured(result), wording.figure(result.predicted)]
 
 
 def _cause(result: Result) -> str:
-    return f"{html.witness(result)} {html.prose(result.explains.says)}" if result.explains else html.DASH
+    return f"{html.witness(result)} {html.prose(result.explains.says)}" if result.explains else wording.DASH
 
 
 def _script(script: JudgedScript | None) -> str:
     """Return a script's result: that it holds, or packetdrill's first complaint."""
     if script is None:
-        return html.DASH
+        return wording.DASH
     if script.error:
         return escape(str(script.error))
     complaint = next((run.complaint for run in script.runs if run.complaint), None)

@@ -29,7 +29,7 @@ def bundle(
     `python3 OUT verify` runs them, with nothing installed.
     """
     from lab.ext.bundle import api
-    from lab.report.html import plural
+    from lab.report.wording import plural
 
     pages = report or (Path("report") if Path("report").is_dir() else None)
     made = api.bundle(out, *claims or (), results=results, report=pages)

@@ -18,7 +18,7 @@ from lab.ext.cluster.shard import Shard
 from lab.guest.trial import Trial, canonical
 from lab.record.record import Record, RecordError
 from lab.record.store import Store
-from lab.report.html import plural
+from lab.report.wording import plural
 from lab.runner.cost import Cost
 from lab.runner.plan import PlannedCase, plan
 from lab.runner.progress import name

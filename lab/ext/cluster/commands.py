@@ -13,7 +13,7 @@ from lab.app.options import PlanOptions
 from lab.cli import output
 from lab.cli.options import STORE, Claims, Results, SeedNumbers, named_seeds, with_options
 from lab.cli.output import Json
-from lab.report.html import plural
+from lab.report.wording import plural
 
 if TYPE_CHECKING:
     from rich.console import RenderableType

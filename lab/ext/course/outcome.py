@@ -13,7 +13,7 @@ from lab.errors import MachineError
 from lab.ext.course.exercise import Answer, Choose, Predict, Reach
 from lab.ext.course.exercises import LoadedExercise
 from lab.machine.kernel import choose
-from lab.report.html import figure, typeset
+from lab.report.wording import figure, typeset
 from lab.runner.plan import Settings
 from lab.units import Value
 from lab.verdict import Result

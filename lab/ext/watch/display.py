@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Protocol
 
 from lab.base import terminal
-from lab.report.html import figure
+from lab.report.wording import figure
 from lab.units import Value
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from lab.metric import Connection, capture_of
 from lab.metric.acks import ack_delays, full_segment, hole, segments_per_ack
 from lab.metric.arrays import Floats
 from lab.metric.flow import bulk
-from lab.report import html
+from lab.report import wording
 from lab.report.drawing import ARMS, IDLE, PREDICTED, REPORTED, SMALL, Label, axes, draw, labels, picture
 from lab.report.html import Html
 from lab.report.tested import NotRun, TestedCase, TestedClaim
@@ -80,8 +80,8 @@ def ack_delay_series(claim: TestedClaim, *arms: str) -> Html:
         panel.plot(np.arange(1, len(delays) + 1), delays, "o", color=ARMS[0], markersize=4, clip_on=False)
         ends = []
         for value, said_of_it, colour, style in (
-            (each.result.predicted, f"predicted {html.figure(each.result.predicted)}", PREDICTED, _DASHED),
-            (each.claimed, f"{each.whose} {each.result.bound}{html.quoted(each.claimed)}", REPORTED, _DOTTED),
+            (each.result.predicted, f"predicted {wording.figure(each.result.predicted)}", PREDICTED, _DASHED),
+            (each.claimed, f"{each.whose} {each.result.bound}{wording.quoted(each.claimed)}", REPORTED, _DOTTED),
         ):
             if value and value.unit == "s":
                 panel.axhline(1e3 * value.number, color=colour, linestyle=style, linewidth=1.4)
@@ -161,7 +161,7 @@ def _ratio_measured(each: TestedCase) -> str:
     if metric.name != segments_per_ack.__name__ or each.result.measured is None:
         return ""
     span = f"{1e3 * metric.given['start']:g} to {1e3 * metric.given['end']:g} ms"
-    return f"1 ACK for {html.figure(each.result.measured)} measured, from {span}"
+    return f"1 ACK for {wording.figure(each.result.measured)} measured, from {span}"
 
 
 def _typical(counts: Floats) -> float:

@@ -14,7 +14,7 @@ from lab.metric import drops
 from lab.metric.tools import expert_repeats, expert_summaries
 from lab.model import frames_in_flight, goodput_window_over_rtt
 from lab.record.record import Record
-from lab.report import html
+from lab.report import html, wording
 from lab.report.drawing import ARMS, MUTED, PAPER, PREDICTED, REPORTED, axes, draw, picture
 from lab.report.figures.scale import scale_of
 from lab.report.html import Html
@@ -138,14 +138,14 @@ def _bars(claim: TestedClaim, each: TestedCase, formula: bool) -> Iterator[_Bar]
     """Yield a bar for each figure of the case, in the order of the page."""
     result = each.result
     if each.claimed:
-        yield _Bar(each.whose, each.claimed, result.bound + html.quoted(each.claimed), REPORTED, each)
+        yield _Bar(each.whose, each.claimed, result.bound + wording.quoted(each.claimed), REPORTED, each)
     if formula:
         simple = goodput_window_over_rtt(claim.scenario_of(each))
-        yield _Bar("window / RTT", simple, html.figure(simple), MUTED, each)
+        yield _Bar("window / RTT", simple, wording.figure(simple), MUTED, each)
     if result.predicted:
-        yield _Bar("predicted", result.predicted, html.foreseen(result), PREDICTED, each)
+        yield _Bar("predicted", result.predicted, wording.foreseen(result), PREDICTED, each)
     if result.measured:
-        yield _Bar("measured", result.measured, html.figure(result.measured), ARMS[0], each)
+        yield _Bar("measured", result.measured, wording.figure(result.measured), ARMS[0], each)
 
 
 def _heading(panel: Axes, place: float, text: str) -> None:

@@ -12,7 +12,7 @@ import numpy as np
 from matplotlib.ticker import FuncFormatter, NullLocator
 
 from lab.errors import LabError
-from lab.report import html
+from lab.report import wording
 from lab.report.drawing import ARMS, MUTED, PAPER, REPORTED, Label, axes, draw, labels, picture
 from lab.report.figures.scale import NotBetween, between, scale_of
 from lab.report.html import Html
@@ -104,7 +104,7 @@ def sweep(
     panel.margins(x=0.04)
     panel.set(xlabel=_named(claim.judged.declared.experiment.axis, across[1]), ylabel=_named(of, up[1]))
     labels(panel, ends)
-    alt = f"{of}: " + "; ".join(f"{each.label}: {html.figure(each.result.measured)}" for each in shown)
+    alt = f"{of}: " + "; ".join(f"{each.label}: {wording.figure(each.result.measured)}" for each in shown)
     caption = f"Points: measured. Dashed: predicted.{' Crosses: claimed.' if said else ''}"
     return picture(claim, "sweep", figure, alt, caption, shown)
 
@@ -142,7 +142,7 @@ def _columns(points: Sequence[tuple[float, float]]) -> tuple[list[float], list[f
 
 
 def _named(text: str, unit: str) -> str:
-    return f"{text}, {html.typeset(f'1 {unit}')[2:]}" if unit else text
+    return f"{text}, {wording.typeset(f'1 {unit}')[2:]}" if unit else text
 
 
 def _curve(claim: TestedClaim, mine: Sequence[TestedCase], steps: int, logarithmic: bool) -> list[tuple[float, float]]:

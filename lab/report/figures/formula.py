@@ -7,7 +7,7 @@ from math import log2
 
 from lab.model import base_rtt, goodput_line_rate
 from lab.model.window import scaling_ratio
-from lab.report import html
+from lab.report import html, wording
 from lab.report.drawing import draw
 from lab.report.html import Html
 from lab.report.tested import TestedClaim
@@ -32,7 +32,7 @@ def formula(claim: TestedClaim, arm: str) -> Html:
     for rule, share in (("before Linux 6.6: half", _HALF), ("since then: measured", scaling_ratio(scenario) / 256)):
         window = share * buffer
         goodput = min(8 * window / trip, line)
-        cells = (f"{rule} ({share:.3g})", f"{window:,.0f} B", html.figure(Value(goodput, "bit/s")))
+        cells = (f"{rule} ({share:.3g})", f"{window:,.0f} B", wording.figure(Value(goodput, "bit/s")))
         row = html.cells(_HEAD, cells)
         rows.append(f'<tr role="row" data-share="{share}">{row}</tr>')
     sliders = (
@@ -43,7 +43,7 @@ def formula(claim: TestedClaim, arm: str) -> Html:
     )
     said = (
         "Window / RTT, once slow start is over: what a receive buffer gives over this link, "
-        f"which carries {escape(html.figure(Value(line, 'bit/s')))} of payload."
+        f"which carries {escape(wording.figure(Value(line, 'bit/s')))} of payload."
     )
     return Html(
         f'<figure class="formula" data-line="{line}"><form hidden>{sliders}</form>',

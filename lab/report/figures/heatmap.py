@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from html import unescape
-
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.collections import QuadMesh
 from matplotlib.patches import Rectangle
 
-from lab.report import html
+from lab.report import wording
 from lab.report.drawing import MUTED, REPORTED, SMALL, axes, draw, picture
 from lab.report.figures.scale import scale_of
 from lab.report.html import Html
@@ -49,7 +47,7 @@ def heatmap(claim: TestedClaim, *arms: str, rows: str = "arm", of: str = "measur
     panel.set(xlabel=axis, ylabel=rows)
     drawing.colorbar(mesh, ax=panel, label=", ".join(filter(None, (of, unit))), aspect=30).outline.set_visible(False)
     alt = f"{of} by {rows} and {axis}: " + "; ".join(
-        f"{each.label}: {html.figure(each.result.measured)}" for each in shown
+        f"{each.label}: {wording.figure(each.result.measured)}" for each in shown
     )
     caption = "Measured with every pair of settings; below it, the model's error."
     if any(each.claimed for each in shown):
@@ -65,7 +63,7 @@ def _say(panel: Axes, mesh: QuadMesh, corner: tuple[int, int], each: TestedCase,
         return
     result = each.result
     luma = float(np.dot(_LUMA, mesh.to_rgba(np.array([number]))[0, :3]))
-    small = [unescape(html.percent(result.model_error))] if result.model_error is not None else []
+    small = [wording.percent(result.model_error)] if result.model_error is not None else []
     if each.claimed:
         small.append(f"{each.whose} {each.claimed.number / factor:.4g}")
         panel.add_patch(

@@ -9,7 +9,7 @@ from matplotlib.ticker import FixedLocator, MaxNLocator, NullLocator
 
 from lab.errors import LabError
 from lab.metric import counted
-from lab.report import html
+from lab.report import html, wording
 from lab.report.drawing import ARMS, INK, MUTED, PAPER, PREDICTED, SMALL, axes, draw, picture
 from lab.report.html import Html
 from lab.report.tested import TestedCase, TestedClaim
@@ -65,7 +65,7 @@ def _panel(panel: Axes, shown: Sequence[TestedCase], titles: Mapping[str, str]) 
         if predicted:
             panel.plot([predicted.number] * 2, [row - 0.3, row + 0.3], color=PREDICTED, linestyle=(0, (3, 1.5)))
         place, over = (1.0, row), ("axes fraction", "data")
-        panel.annotate(f" {html.figure(measured)}{_sure(measured)}", place, xycoords=over, va="center", color=INK)
+        panel.annotate(f" {wording.figure(measured)}{_sure(measured)}", place, xycoords=over, va="center", color=INK)
         # Do not repeat the base arm if the title already names it.
         name = each.label if " over " in each.label else f"{each.label} / {titles[each.case.relative_to]}"
         behind = {"facecolor": PAPER, "edgecolor": "none", "pad": 1.0}  # so that no line crosses it
@@ -103,6 +103,6 @@ def kernel_counts(claim: TestedClaim, names: Mapping[str, str]) -> Html:
     rows = []
     for each in claim.run:
         counts = [counted(name, each.case.path[0])(each.record).number for name in names] if each.record else []
-        trial = claim.trial_link(each.record) if each.record else html.DASH
+        trial = claim.trial_link(each.record) if each.record else wording.DASH
         rows.append([html.code(each.label), *(f"{count:,.0f}" for count in counts), trial])
     return Html(html.table(["Arm", *names.values(), "Trial"], rows))

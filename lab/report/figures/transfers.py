@@ -11,7 +11,7 @@ from matplotlib.ticker import FuncFormatter
 
 from lab.metric import Segments, connection_of
 from lab.model import base_rtt, largest_payload, largest_payload_back
-from lab.report import html
+from lab.report import wording
 from lab.report.drawing import ARMS, MUTED, PREDICTED, REPORTED, SMALL, Label, axes, draw, labels, picture
 from lab.report.html import Html
 from lab.report.tested import NotRun, TestedCase, TestedClaim
@@ -78,7 +78,7 @@ def transfer_times(claim: TestedClaim) -> Html:
     """Draw the claimed, the predicted and the measured time, one group per arm."""
     shown = tuple(each for each in claim.run if each.result.unit == "s")
     rows = [
-        (name, value.number, colour, each, html.quoted(value) if name == each.whose else html.figure(value))
+        (name, value.number, colour, each, wording.quoted(value) if name == each.whose else wording.figure(value))
         for each in shown
         for name, value, colour in (
             (each.whose, each.claimed, REPORTED),

@@ -10,7 +10,7 @@ from rich.text import Text
 
 from lab.ext.suites.packetdrill.running import ScriptRuns
 from lab.ext.suites.script import JudgedRun, JudgedScript, Shift
-from lab.report.html import plural
+from lab.report.wording import plural
 
 LAST = 6  # packets that are shown before the wrong one
 

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, get_args
 
-from lab.app import alone
 from lab.app.options import SuiteOptions
 from lab.errors import InputError, LabError
+from lab.ext import alone
 from lab.ext.suites.packetdrill.scripts import Script
 from lab.ext.suites.script import JudgedRun, JudgedScript, Shift, judge, shifts
 from lab.guest.trial import Trial

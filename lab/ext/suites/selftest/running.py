@@ -7,17 +7,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from lab.app import alone
 from lab.app.options import SuiteOptions
 from lab.base.building import Progress
 from lab.errors import InputError, LabError
-from lab.ext.suites.selftest import inside
+from lab.ext import alone
 from lab.ext.suites.selftest.needs import lacking
 from lab.ext.suites.selftest.packing import PackedTests, pack
 from lab.ext.suites.selftest.tree import Selftest
 from lab.ext.suites.selftest.verdict import JudgedSelftest, judge, skipped
 from lab.guest.trial import Trial
-from lab.guest.workload.program import Program
 from lab.machine.kernel import UmlKernel
 from lab.machine.userland.cache import Userland
 from lab.record.record import Record
@@ -25,10 +23,9 @@ from lab.record.store import Store
 from lab.report.ci.case import Case
 from lab.runner.plan import Settings
 from lab.runner.schedule import Runner
-from lab.units import Duration
 
-INSIDE, ARCHIVE = "inside.py", "selftest.tar.xz"  # the files for a guest
-MARGIN_SECONDS = 30.0  # of the trial's clock, in which the test's remaining processes are ended
+INSIDE, ARCHIVE = Path(__file__).with_name("inside.py"), "selftest.tar.xz"  # the files for a guest
+PLACE = "/tmp/own"
 
 
 @dataclass(frozen=True)
@@ -95,15 +92,9 @@ def _planned(test: Selftest, settings: Settings) -> _Planned:
 
 def _trial(test: Selftest, packed: PackedTests, settings: Settings, userland: Userland) -> Trial:
     seconds = test.collection.seconds
-    contents = {INSIDE: Path(inside.__file__).read_bytes(), ARCHIVE: packed.archive}
-    program = Program(
-        argv=("python3", f"{{files}}/{INSIDE}", f"{{files}}/{ARCHIVE}", test.path, f"{seconds:g}"),
-        client=alone.HOST,
-        server=alone.HOST,
-        files=tuple(contents),
-        limit=Duration(round((seconds + MARGIN_SECONDS) * 1e9)),
-    )
-    workload = program.with_files(contents.__getitem__)
+    contents = {INSIDE.name: INSIDE.read_bytes(), ARCHIVE: packed.archive}
+    command = (f"{{files}}/{INSIDE.name}", f"{{files}}/{ARCHIVE}", test.path, f"{seconds:g}")
+    workload = alone.program(PLACE, command, contents, seconds)
     return alone.trial(f"selftest/{test.name.replace('/', '-')}", "test", packed.archive, workload, settings, userland)
 
 

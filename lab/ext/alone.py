@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from types import MappingProxyType
 
 from lab.app.running import Interrupted
@@ -11,15 +12,18 @@ from lab.errors import LabError
 from lab.guest.network import Kind, Network, Node
 from lab.guest.task import Traffic
 from lab.guest.trial import Trial
+from lab.guest.workload.program import Program
 from lab.machine.userland.cache import Userland
 from lab.record.record import Record
 from lab.runner import tools
 from lab.runner.plan import Settings
 from lab.runner.progress import shown
 from lab.runner.schedule import Runner
-from lab.units import to_plain
+from lab.units import Duration, to_plain
 
 HOST = "host"
+OWN_MACHINE = Path(__file__).with_name("own_machine.py")
+MARGIN_SECONDS = 30.0  # of the trial's clock, in which the remaining processes are ended
 NETWORK = Network("alone", (Node(HOST, Kind.HOST, {}, ()),), ())
 _NONE: Mapping[str, str] = MappingProxyType({})
 
@@ -52,6 +56,21 @@ def trial(
         fabric=settings.fabric,
         userland=userland.id,
     )
+
+
+def program(place: str, command: Sequence[str], files: Mapping[str, bytes], seconds: float) -> Program:
+    """Return a workload that runs a command with these `files`, for so many seconds of the trial's clock at most.
+
+    Its machine is its own (see `own_machine`); `place` is a folder for that. Python is its interpreter.
+    """
+    contents = {OWN_MACHINE.name: OWN_MACHINE.read_bytes(), **files}
+    return Program(
+        argv=("python3", f"{{files}}/{OWN_MACHINE.name}", place, "python3", *command),
+        client=HOST,
+        server=HOST,
+        files=tuple(contents),
+        limit=Duration(round((seconds + MARGIN_SECONDS) * 1e9)),
+    ).with_files(contents.__getitem__)
 
 
 def outcomes(runner: Runner, trials: Sequence[Trial], what: str) -> Mapping[str, Record | LabError]:

@@ -1,0 +1,138 @@
+"""Write figures, shares and counts as text, the same for pages and for the terminal."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Sequence
+from itertools import groupby
+
+from lab.units import SCALES, Value
+from lab.verdict import Result
+
+DASH = "—"  # stands for a missing figure
+_SIGNS_OF_PRINT: tuple[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]], ...] = (
+    (re.compile(r"(?<=\d )us\b"), "µs"),
+    (re.compile(r"\b(\d+(?:\.\d+)?)e-0*(\d+)\b"), lambda found: _small(found[1], found[2])),
+    (re.compile(r"(?<=[\w)]) x (?=[\w(])"), " × "),
+    (re.compile(r"(?<=RFC )(\d{3,4}),? (?:section )?(\d{1,2}(?:\.\d+)*)(?=[^\d]|$)"), r"\1 §\2"),
+)
+_RAISED = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
+_GROUPED = 10_000  # from this number on, digits are in groups of three; for counts from 1,000 on
+_TOO_SMALL = ("bit/s", "ns")  # smaller values than the next larger unit get an exponent
+
+
+def _small(digits: str, exponent: str) -> str:
+    """Return 1e-09 as 10⁻⁹, and 2e-09 as 2 × 10⁻⁹."""
+    power = f"10⁻{exponent.translate(_RAISED)}"
+    return power if digits == "1" else f"{digits} × {power}"
+
+
+def typeset(text: str) -> str:
+    """Return the text with typographic signs: 40 µs, 3 × 4, RFC 7323 §5."""
+    for written, printed in _SIGNS_OF_PRINT:
+        text = written.sub(printed, text)
+    return text
+
+
+def figure(value: Value | None) -> str:
+    """Return a figure with four digits, or a count or size with all digits, or a dash for None."""
+    if value is None:
+        return DASH
+    number, unit = value.number, value.unit
+    if unit in ("1", "B"):
+        text = f"{number:,.0f}" if float(number).is_integer() else _four_digits(number)
+        return text if unit == "1" else f"{text} B"
+    for name, scale in SCALES[unit].items():
+        if abs(number) >= scale and name not in _TOO_SMALL:
+            scaled = number / scale
+            text = f"{scaled:#.4g}".rstrip(".") if abs(scaled) < _GROUPED else _four_digits(scaled)
+            return typeset(f"{text} {name}")
+    return f"{number:.4g} {unit}"
+
+
+def _four_digits(number: float) -> str:
+    """Return a number with four digits. A large number has zeros for the other digits, and no exponent."""
+    return f"{float(f'{number:.4g}'):,.0f}" if abs(number) >= 1000 else f"{number:.4g}"
+
+
+def interval(value: Value | None) -> str:
+    """Return a figure's bounds with their true coverage, like '1.02 to 1.04 (75 %)', with a unit if the units differ.
+
+    Return "" without bounds.
+    """
+    if value is None or value.low is None or value.high is None or value.low == value.high:
+        return ""
+    texts = [figure(Value(number, value.unit)) for number in (value.low, value.high, value.number)]
+    if len({text.partition(" ")[2] for text in texts}) == 1:
+        texts = [text.partition(" ")[0] for text in texts]
+    return f"{texts[0]} to {texts[1]}" + (f" ({100 * value.coverage:.3g} %)" if value.coverage else "")
+
+
+def counted(result: Result) -> str:
+    """Return how many of the requested repeats count, like '5/6', or "" if none was run."""
+    return f"{result.valid}/{result.repeats}" if result.repeats else ""
+
+
+def quoted(value: Value | None) -> str:
+    """Return an article's figure with its own digits, or a dash for None."""
+    return figure(value) if value is None or value.unit == "1" else typeset(str(value))
+
+
+def percent(ratio: float | None) -> str:
+    """Return a ratio in per cent with its sign, from 100 % on as a factor, or a dash for None."""
+    if ratio is None:
+        return DASH
+    if abs(ratio) >= 1:
+        return f"{'×' if ratio > 0 else '÷'} {1 + abs(ratio):.3g}"
+    if ratio == 0:
+        return "0 %"
+    return f"{100 * ratio:+.2f} %".replace("-", "−") if abs(ratio) >= 0.00005 else "< 0.01 %"
+
+
+def off_by(result: Result) -> str:
+    """Return the model's error in per cent.
+
+    For a prediction of zero, any figure would be 100 % off, so the difference is shown instead. A figure within a
+    predicted bound is not an error.
+    """
+    predicted, measured = result.predicted, result.measured
+    if bound_holds(result):
+        return "holds"
+    if predicted and measured and measured.number and not predicted.number:
+        return figure(Value(-measured.number, measured.unit)).replace("-", "−")
+    return percent(result.model_error)
+
+
+def foreseen(result: Result) -> str:
+    """Return the predicted figure or its interval, with the sign of a bound if it is one."""
+    value = result.predicted
+    if value is not None and value.low != value.high:
+        return " to ".join(figure(Value(end, value.unit)) for end in value.bounds)
+    return (_predicted_bound(result) if value else "") + figure(value)
+
+
+def _predicted_bound(result: Result) -> str:
+    """Return the sign before a predicted bound, like '≤ ', or "" for other predictions."""
+    return result.accuracy.sign if result.accuracy else ""
+
+
+def bound_holds(result: Result) -> bool:
+    """Return whether the prediction is a bound and the measured figure is within it."""
+    known = bool(result.predicted and result.measured)
+    return known and bool(_predicted_bound(result)) and result.standing == "holds"
+
+
+def ranges(numbers: Sequence[int]) -> str:
+    """Return ascending numbers as text, like '1-4, 6'."""
+    runs = [[number for _, number in run] for _, run in groupby(enumerate(numbers), lambda each: each[1] - each[0])]
+    return ", ".join(f"{run[0]}-{run[-1]}" if len(run) > 1 else str(run[0]) for run in runs)
+
+
+def plural(number: int, what: str) -> str:
+    """Return a number with its noun: '1 claim', '2 claims'."""
+    return f"{number} {what}{'' if number == 1 else 's'}"
+
+
+def listed(names: Iterable[str]) -> str:
+    """Return names as text, each once, like 'a, b', or 'none' without any."""
+    return ", ".join(dict.fromkeys(names)) or "none"
