@@ -1,8 +1,9 @@
-"""Run a network lab whose results anyone can reproduce to the byte. This is the interface of notebooks and experiments.
+"""Run a network lab whose results anyone can reproduce to the byte. This package is the interface for notebooks and
+experiments.
 
-An experiment has its words from here (`from lab import Arm, Bulk, Experiment, metric`). A notebook has its functions
-(`lab.run`), those of extensions too (`lab.bundle`). Nothing is imported before it is used: guests import this package
-as a trial starts.
+Experiments import their words from here (`from lab import Arm, Bulk, Experiment, metric`). Notebooks use its functions
+(`lab.run`), including those of extensions (`lab.bundle`). Names are imported on first use, because guests import this
+package when a trial starts.
 """
 
 from __future__ import annotations

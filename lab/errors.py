@@ -1,4 +1,6 @@
-"""These errors end a command with one clear message instead of a traceback; `exit_code` is the command line's."""
+"""Define errors that end a command with one clear message instead of a traceback. `exit_code` is the command's exit
+code.
+"""
 
 from __future__ import annotations
 
@@ -6,22 +8,22 @@ __all__ = ["InputError", "LabError", "MachineError"]
 
 
 class LabError(Exception):
-    """Raised when the work could not be done; `str()` is one message for the user. Exit code 1."""
+    """Raised if the work failed. `str()` returns one message for the user. Exit code 1."""
 
     exit_code = 1
 
     def _render_traceback_(self) -> list[str]:
-        """Return what IPython shows: only the message, which needs no stack to be understood."""
+        """Return what IPython shows: only the message, because a user can understand it without a stack trace."""
         return [f"{type(self).__name__}: {self}"]
 
 
 class InputError(LabError):
-    """Raised when the user's request is wrong. Exit code 2."""
+    """Raised if the user's request is wrong. Exit code 2."""
 
     exit_code = 2
 
 
 class MachineError(LabError):
-    """Raised when this machine cannot do it: something is missing or exhausted. Exit code 3."""
+    """Raised if this machine cannot do the work, because something is missing or exhausted. Exit code 3."""
 
     exit_code = 3

@@ -1,8 +1,8 @@
-"""Parse, print, compare and compute with the quantities that a network is made of, all of it exactly.
+"""Parse, print, compare and compute with the quantities of a network, without rounding.
 
-A `Rate` is whole bits per second, a `Duration` whole nanoseconds, a `Size` whole bytes. `str()` and `of()` are inverse
-to each other, so a quantity survives YAML, JSON and the command line unchanged. A `Value` is a measured or predicted
-figure: a number in an SI base unit.
+A `Rate` counts whole bits per second, a `Duration` whole nanoseconds, and a `Size` whole bytes. `str()` and `of()` are
+inverses, so a quantity survives YAML, JSON and the command line unchanged. A `Value` is a measured or predicted figure:
+a number in an SI base unit.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _NUMBER = re.compile(r"\s*([+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d{1,2})?)\s*
 
 
 class UnitError(ValueError):
-    """Raised when a text is not a quantity of the kind wanted; the message lists the units that are."""
+    """Raised if a text is not a quantity of the wanted kind. The message lists the valid units."""
 
 
 @total_ordering
@@ -68,8 +68,8 @@ class Quantity:
     def of(cls, text: str | Self) -> Self:
         """Return the quantity that `text` ("1 Gbit/s", "10ms", "1.5 KiB") means.
 
-        Raises UnitError for an unknown or missing unit, a negative value, one finer than the base unit, or one that the
-        kernel cannot count.
+        Raises UnitError for an unknown or missing unit, a negative value, a value that is not a whole number of base
+        units, or a value that the kernel cannot count.
         """
         if isinstance(text, cls):
             return text
@@ -117,7 +117,9 @@ class Rate(Quantity):
         return self.base
 
     def time_for(self, size: Size) -> Fraction:
-        """Return the exact seconds that `size` takes at this rate. Raises ZeroDivisionError when the rate is zero."""
+        """Return the exact time, in seconds, that `size` takes at this rate. Raises ZeroDivisionError if the rate is
+        zero.
+        """
         return Fraction(8 * size.bytes, self.base)
 
 
@@ -165,7 +167,7 @@ class Size(Quantity):
         return self.base
 
     def __str__(self) -> str:
-        """Return the text in KiB or a larger unit only when it is whole there: '1500 B', never '1.5 kB'."""
+        """Return the text in KiB or a larger unit only if the number stays whole: '1500 B', never '1.5 kB'."""
         for unit in ("GiB", "MiB", "KiB"):
             if self.base and self.base % self.units[unit] == 0:
                 return f"{self.base // self.units[unit]} {unit}"
@@ -174,7 +176,7 @@ class Size(Quantity):
 
 @dataclass(frozen=True, slots=True)
 class Value:
-    """Holds a measured, predicted or reported figure, with bounds where it is uncertain."""
+    """Holds a measured, predicted or reported figure, with bounds if the figure is uncertain."""
 
     number: float
     unit: str  # one of 'bit/s', 's', 'B', '1'
@@ -190,7 +192,7 @@ class Value:
     def of(cls, figure: Self | Quantity | float | str) -> Self:
         """Read a figure as an experiment writes it: '927 Mbit/s', '32 B', 0, or a quantity.
 
-        Raises UnitError when a text is no quantity at all.
+        Raises UnitError if a text is not a quantity.
         """
         if isinstance(figure, cls):
             return figure
@@ -210,16 +212,16 @@ class Value:
         raise UnitError(f"'{str(figure)[:_LONGEST]}' is not a rate, a duration or a size{_as_number(match)}")
 
     def within(self, share: float) -> Value:
-        """Return the figure with bounds, for a cause that could be less or more by `share` (0 to 1)."""
+        """Return the figure with bounds, if its cause may be smaller or larger by up to `share` (0 to 1)."""
         if not share:
             return self
         ends = sorted((self.number * (1 - share), self.number / (1 - share)))
         return Value(self.number, self.unit, *ends)
 
     def over(self, other: Value) -> Value | None:
-        """Return the ratio to another figure, between the least and the most that both bounds allow; None over zero.
+        """Return the ratio to another figure, with the bounds that follow from both. Return None if the other is zero.
 
-        Raises UnitError when the units differ.
+        Raises UnitError if the units differ.
         """
         if self.unit != other.unit:
             raise UnitError(f"no ratio of {self.unit} and {other.unit}")
@@ -233,7 +235,7 @@ class Value:
 
     @property
     def bounds(self) -> tuple[float, float]:
-        """Return its lower and its upper bound: the figure itself where it is exact."""
+        """Return the lower and the upper bound. Both are the figure itself if it is exact."""
         return (self.number if self.low is None else self.low, self.number if self.high is None else self.high)
 
     def __str__(self) -> str:
@@ -247,7 +249,7 @@ class Value:
 
 
 def _as_number(match: re.Match[str] | None) -> str:
-    """Tell what to write for a text that is a plain number, or a share in percent."""
+    """Return advice on what to write instead of a text that is a plain number or a percentage."""
     if match is None or match.group(2) not in ("", "%"):
         return ""
     exact = Fraction(match.group(1)) / (100 if match.group(2) else 1)
@@ -263,23 +265,27 @@ SCALES: Mapping[str, Mapping[str, float]] = {  # base unit -> the units that peo
 
 
 def to_plain(value: Any) -> Any:
-    """Turn frozen structs and quantities into JSON's own types; a quantity becomes its text."""
+    """Convert frozen structs and quantities to JSON's own types. A quantity becomes its text."""
     return msgspec.to_builtins(value, enc_hook=_encode)
 
 
 def from_plain(plain: Any, kind: type[_T]) -> _T:
-    """Turn what `to_plain` made back into a struct. Raises msgspec.ValidationError, which names the place."""
+    """Convert the result of `to_plain` back to a struct. Raises msgspec.ValidationError, which names the wrong
+    field.
+    """
     found: _T = msgspec.convert(plain, _meant(plain, kind), dec_hook=_decode)
     return found
 
 
 def _number(text: str) -> re.Match[str] | None:
-    """Return the number and the unit in a text; None where it is no quantity's, or is longer than any would be."""
+    """Return the number and the unit in a text, or None if the text is not a quantity or is too long for one."""
     return _NUMBER.fullmatch(text) if len(text) <= _LONGEST else None
 
 
 def _meant(plain: Any, kind: Any) -> Any:
-    """Return the one of a union's structs that its tag tells: msgspec would look at the types of all others too."""
+    """Return the struct of a union that the tag selects. Without this, msgspec would inspect the types of all
+    structs.
+    """
     for each in get_args(kind) if isinstance(kind, UnionType) and isinstance(plain, dict) else ():
         told = getattr(each, "__struct_config__", None)
         if told is not None and told.tag is not None and plain.get(told.tag_field) == told.tag:
@@ -288,7 +294,7 @@ def _meant(plain: Any, kind: Any) -> Any:
 
 
 def typed(text: bytes, kind: Any) -> Any:
-    """Read JSON text straight into a struct with quantities. Raises msgspec.MsgspecError, RecursionError."""
+    """Read JSON text directly into a struct with quantities. Raises msgspec.MsgspecError and RecursionError."""
     return msgspec.json.decode(text, type=kind, dec_hook=_decode)
 
 

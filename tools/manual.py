@@ -1,4 +1,4 @@
-"""Write the manual page, lab(1), from the commands as they are: `python -m tools.manual`, which `make man` does."""
+"""Write the manual page, lab(1), from the present commands: `make man` runs `python -m tools.manual`."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _EXIT = """\
 .SH EXIT STATUS
 .TP
 0
-Done, and nothing contradicted what the experiments expect.
+Success: all results are as the experiments expect.
 .TP
 1
 A verdict is not the expected one, a trial failed, or bytes differ.
@@ -27,22 +27,21 @@ A verdict is not the expected one, a trial failed, or bytes differ.
 The input or the usage is wrong.
 .TP
 3
-This machine cannot do it: something is missing or full.
+This machine cannot run the command, because something is missing or full.
 .TP
 130
-Interrupted; finished trials are kept.
+The command was interrupted. Finished trials stay in the store.
 .SH FILES
 .TP
 .I results/
-The store: the folder of records, below the current directory.
+The store: a folder of records in the current directory.
 .TP
 .I experiments/, topologies/, notebooks/
-What the current directory has of these comes before what is installed.
+Files in these folders of the current directory take precedence over installed ones.
 .TP
 .I $XDG_CACHE_HOME/replab
-Kernels and downloads; below
-.I ~/.cache
-unless that variable is set.
+Kernels and downloads. If the variable is not set, they are in
+.IR ~/.cache/replab .
 """
 
 

@@ -22,7 +22,7 @@ _NONE: Mapping[str, Html] = MappingProxyType({})
 def as_claims(
     judged: Iterable[JudgedClaim], errors: tuple[LabError, ...] = (), strips: Mapping[str, Html] = _NONE
 ) -> Claims:
-    """Return judged claims as notebooks show them, with the errors of failed trials.
+    """Return judged claims in the form that notebooks show, with the errors of failed trials.
 
     `strips` maps a claim's id to its strip: the verdict on each kernel.
     """

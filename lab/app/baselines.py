@@ -1,4 +1,4 @@
-"""Keep the records on a kernel as a baseline for comparisons with later kernels."""
+"""Save the records on a kernel as a baseline for comparisons with later kernels."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ class Baseline:
     exit_code = 0
 
     def plain(self) -> dict[str, Any]:
-        """Return this for JSON."""
+        """Return this as plain data for JSON."""
         return {"baseline": str(self.folder), "records": self.records}
 
 
 def save(experiments: Iterable[LoadedExperiment], kernel: Kernel, seed: int, results: Path, name: str) -> Baseline:
-    """Keep the store's records of these claims on `kernel`, from `seed` on, as the baseline `name`.
+    """Save the store's records of these claims on `kernel`, from `seed` on, as the baseline `name`.
 
-    Raises InputError if a baseline already has that name, or if there is no record to keep.
+    Raises InputError if a baseline already has that name, or if there is no record to save.
     """
     folder = folder_of(results, name)
     if folder.exists():
@@ -50,7 +50,9 @@ def save(experiments: Iterable[LoadedExperiment], kernel: Kernel, seed: int, res
 
 
 def judged(experiments: Sequence[LoadedExperiment], name: str, results: Path) -> tuple[JudgedClaim, ...]:
-    """Return the claims, judged from the records of the baseline `name`. Raises InputError if there is none."""
+    """Return the claims, judged from the records of the baseline `name`. Raises InputError if the baseline does not
+    exist.
+    """
     folder = folder_of(results, name)
     if not folder.is_dir():
         known = sorted(other.name for other in folder.parent.glob("*")) if folder.parent.is_dir() else []

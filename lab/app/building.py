@@ -25,9 +25,9 @@ TRIALS = 20.0  # seconds for a first claim
 def ready(name: str | None, sealed: bool = True) -> UmlKernel:
     """Return the plain kernel of the series `name` (None: the newest). Build it if it is missing.
 
-    Downloads run beside other work. The lab finds and fetches the source while it makes the compiler. For `sealed`
-    trials it then makes the guests' userland. It first prints an estimate of the time to a verdict. Raises the errors
-    of a build, and InputError if `name` is not a series.
+    First print an estimate of the time to the first verdict. Downloads run in parallel with other work: the lab finds
+    and fetches the source while it builds the compiler. For `sealed` trials, it then builds the guest userland. Raises
+    build errors, and InputError if `name` is not a series.
     """
     if name is not None and name != series(name):
         raise InputError(f"--build makes the kernel of a series, like 7.2, and its variants: '{name}' is not a series")
@@ -48,7 +48,7 @@ def ready(name: str | None, sealed: bool = True) -> UmlKernel:
 
 
 def _fetch(name: str | None) -> None:
-    """Find the source of a series, and put its file into the cache."""
+    """Find the source of a series, and store it in the cache."""
     found = source.resolve(folder(), name, False, Silent())
     with alone(folder(), Silent()):
         source.fetch(folder(), found, Silent())

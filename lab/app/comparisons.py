@@ -1,4 +1,4 @@
-"""Show the changes of claims from one kernel to another, and find the commits that caused them."""
+"""Show how claims change from one kernel to another, and find the commits that caused the changes."""
 
 from __future__ import annotations
 
@@ -26,13 +26,14 @@ def compare(
     against: Folder = None,
     interest: float | None = None,
 ) -> Changes:
-    """Return the changes of claims (default: all) from the kernel `base` to `new` (name, version or id).
+    """Return how claims (default: all) change from the kernel `base` to `new` (name, version or id).
 
-    The records are those of `load`, or for `base` those of the store `against` if it is given. `compare` first hashes
-    every file of them. A relative change of at most `interest` (default: 0.005) counts as the same. In a page that `lab
-    compare` or `lab regress` writes, the defaults for claims, kernels, stores and interest are the command's. A claim
-    with records on only one side cannot be compared. Raises InputError for an unknown claim, kernel or store, and for
-    records with altered files, which it names; SpecError; and Incomparable if an experiment changed in between.
+    The records are those that `load` uses; with `against`, the records on `base` come from that store. `compare` first
+    hashes every file of the records. A relative change of at most `interest` (default: 0.005) counts as no change. In a
+    page that `lab compare` or `lab regress` writes, the defaults for claims, kernels, stores and interest come from the
+    command. A claim with records on only one side cannot be compared. Raises InputError for an unknown claim, kernel or
+    store, and for records with altered files, which the message lists. Raises SpecError, and Incomparable if an
+    experiment changed in between.
     """
     from lab.comparison.compare import INTEREST
     from lab.comparison.compare import compare as changes
@@ -70,7 +71,7 @@ def regress(
     stored: bool = False,
     interest: float | None = None,
 ) -> Changes:
-    """Run claims (default: all) on two kernels, and return the changes. Finished trials are reused from the store.
+    """Run claims (default: all) on two kernels, and return the changes. Trials with a record in the store do not run.
 
     Real-time trials run again, unless one command ran them on both kernels, interleaved. With `stored`, existing
     records are compared. A relative change of at most `interest` (default: 0.005) counts as the same. With a saved
@@ -111,9 +112,9 @@ def save_baseline(
     seed: int = 1,
     results: Folder = None,
 ) -> Baseline:
-    """Keep the store's records of claims (default: all) on a kernel as the baseline `name`, for `regress`.
+    """Save the store's records of claims (default: all) on a kernel as the baseline `name`, for `regress`.
 
-    Raises InputError when a baseline has that name already, or when there is nothing to keep.
+    Raises InputError if a baseline already has that name, or if there is no record to save.
     """
     from lab.app import baselines
     from lab.machine.kernel import choose
@@ -127,7 +128,7 @@ def _records(judged: Iterable[JudgedClaim]) -> list[Record]:
 
 
 def _is_unreadable(record: Record) -> bool:
-    """Return whether a record does not even show its trial, so that no claim counts it."""
+    """Return whether a record is so damaged that its trial is unknown, so that no claim counts the record."""
     from lab.record.record import RecordError
 
     try:

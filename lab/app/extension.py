@@ -1,4 +1,6 @@
-"""Find the commands, functions and hooks of extensions. The core names no extension, only the hook that it needs."""
+"""Find the commands, functions and hooks of extensions. The core names only the hooks that it needs, never an
+extension.
+"""
 
 from __future__ import annotations
 
@@ -13,12 +15,12 @@ from lab.ext import EXTENSIONS
 
 @dataclass(frozen=True)
 class Extension:
-    """Describes what an extension offers. Its package has one as EXTENSION.
+    """Describes what an extension offers. Each extension package defines one as EXTENSION.
 
-    Its module `commands` has a Typer app `app` with these `commands`. With `group`, they form a group of that name. Its
-    module `api` has these `functions`, which `import lab` also offers. `hooks` maps the name of a hook to its function,
-    "module:function". The core calls hooks for options of its own commands. Help
-    lists the commands in the `section`, each with its `examples`.
+    The package's module `commands` has a Typer app `app` with these `commands`. With `group`, the commands form a group
+    of that name. The package's module `api` has these `functions`, which `import lab` also offers. `hooks` maps the
+    name of each hook to its function, "module:function". The core calls hooks for options of its own commands. The help
+    lists the commands in this `section`, each with its `examples`.
     """
 
     commands: tuple[str, ...] = ()
@@ -30,7 +32,7 @@ class Extension:
 
 
 def extensions() -> Iterator[tuple[str, Extension]]:
-    """Yield each extension with its package's name."""
+    """Yield each extension with its package name."""
     for name in EXTENSIONS:
         package = f"lab.ext.{name}"
         yield package, import_module(package).EXTENSION
@@ -50,7 +52,7 @@ def function(name: str) -> Callable[..., Any] | None:
 def hook(name: str, asked: str) -> Callable[..., Any]:
     """Return the extension's function for a hook of the core, such as an option.
 
-    Raises InputError if no extension here has the hook.
+    Raises InputError if no installed extension has the hook.
     """
     for package, each in extensions():
         if name in each.hooks:

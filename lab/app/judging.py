@@ -1,4 +1,4 @@
-"""Judge claims from their trials' outcomes: each claim once, as soon as the last of its trials has ended."""
+"""Judge claims from the outcomes of their trials: each claim once, as soon as its last trial has ended."""
 
 from __future__ import annotations
 
@@ -37,19 +37,19 @@ class Judging:
         self.expect(planned)
 
     def expect(self, planned: Sequence[PlannedCase]) -> None:
-        """Expect more trials, of claims that could not be planned before."""
+        """Expect more trials, from claims that could not be planned earlier."""
         for each in planned:
             self._planned[each.case.claim].append(each)
             self._missing[each.case.claim].update(map(_address, each.trials))
 
     def ended(self, trial: Trial, outcome: _Outcome) -> JudgedClaim | None:
-        """Record how a trial ended. Return its claim, judged, if none of the claim's trials is missing now."""
+        """Record how a trial ended. If it was the claim's last missing trial, return the claim, judged."""
         self._note(trial.address, outcome)
         self._missing[trial.claim].discard(trial.address)
         return None if self._missing[trial.claim] else self._claim(trial.claim)
 
     def all_ended(self, outcomes: Mapping[str, _Outcome]) -> tuple[tuple[JudgedClaim, ...], tuple[LabError, ...]]:
-        """Return all claims, judged, and the errors of failed trials. `outcomes` maps addresses to outcomes."""
+        """Return all judged claims, and the errors of failed trials. `outcomes` maps addresses to outcomes."""
         for address, outcome in outcomes.items():
             self._note(address, outcome)
         ended = [outcomes[trial.address] for cases in self._planned.values() for trial in _trials(cases)]
@@ -57,7 +57,9 @@ class Judging:
         return tuple(map(self._claim, self._experiments)), errors
 
     def _note(self, address: str, outcome: _Outcome) -> None:
-        """Keep an outcome with a record's data: after the store is released, the record may go before the answer."""
+        """Store an outcome, and load its record now, because others may remove the record once the store is
+        released.
+        """
         if isinstance(outcome, Record):
             with suppress(RecordError):  # the reader of the damaged part will report it
                 outcome.load()

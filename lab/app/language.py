@@ -1,4 +1,4 @@
-"""List the words of experiments, as in `from lab import Arm, Bulk`. `metric` and `model` are packages beside it."""
+"""List the names that experiments import: `from lab import Arm, Bulk`. `metric` and `model` are separate packages."""
 
 from __future__ import annotations
 

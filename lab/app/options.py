@@ -46,13 +46,14 @@ class StoreOptions:
     """Holds the options of commands that run guests and keep records. Raises InputError if `results` is no folder."""
 
     kernel: Annotated[
-        str | None, OptionText("A kernel's name, version or id. Default: the newest.", completion="kernels")
+        str | None, OptionText("A kernel name, version or id. Default: the newest kernel.", completion="kernels")
     ] = None
-    seed: Annotated[int, OptionText("The seed of everything random.", "N", least=0)] = 1
+    seed: Annotated[int, OptionText("The seed for all random numbers.", "N", least=0)] = 1
     jobs: Annotated[
-        int | None, OptionText("How many trials run at once in virtual time. Default: one for each core.", "N", least=1)
+        int | None,
+        OptionText("The number of virtual-time trials that run in parallel. Default: one per core.", "N", least=1),
     ] = None
-    results: Annotated[Folder, OptionText("The store: the folder of records.", "DIR", shape=Path)] = None
+    results: Annotated[Folder, OptionText("The store: a folder of records.", "DIR", shape=Path)] = None
 
     def __post_init__(self) -> None:
         writing_to(self.results)
@@ -71,9 +72,10 @@ class StoreOptions:
 class TrialLimits:
     """Holds the limits of each trial."""
 
-    budget: Annotated[float, OptionText("End a trial after this wall-clock time.", "SECONDS", least=0)] = 900.0
+    budget: Annotated[float, OptionText("Stop a trial after this much wall-clock time.", "SECONDS", least=0)] = 900.0
     stall: Annotated[
-        float, OptionText("End a trial after this much CPU time without progress in virtual time.", "SECONDS", least=0)
+        float,
+        OptionText("Stop a trial that uses this much CPU time without progress in virtual time.", "SECONDS", least=0),
     ] = 60.0
 
     @property
@@ -96,22 +98,27 @@ class PlanOptions(StoreOptions):
     on: Annotated[
         str,
         OptionText(
-            "The kernel under test: uml (built here), host (the running one), vm (a distribution's, under QEMU), "
+            "The kernel under test: uml (built here), host (the running kernel), vm (a distribution kernel under QEMU), "
             "or auto (one that works here)."
         ),
     ] = "uml"
-    clock: Annotated[str | None, OptionText("virtual or real. Default: the kernel's usual clock.")] = None
-    fabric: Annotated[str, OptionText("What builds the network: netlink (the lab's own code) or mininet.")] = "netlink"
+    clock: Annotated[str | None, OptionText("The clock: virtual or real. Default: depends on the kernel.")] = None
+    fabric: Annotated[str, OptionText("The tool that builds the network: netlink (the lab's own code) or mininet.")] = (
+        "netlink"
+    )
     userland: Annotated[
-        str, OptionText("The programs that guests run: sealed (locked, the same everywhere) or host (this machine's).")
+        str,
+        OptionText(
+            "The programs that guests run: sealed (locked, the same everywhere) or host (those of this machine)."
+        ),
     ] = "sealed"
     repeat: Annotated[
-        int, OptionText("Run each trial N times. In virtual time all repeats give the same bytes.", "N", least=1)
+        int, OptionText("Run each trial N times. In virtual time, all repeats give the same bytes.", "N", least=1)
     ] = 1
     bundle: Annotated[
         Folder,
         OptionText(
-            "Use this bundle's kernel and userland. Nothing is built.", "FILE", flag="--from", shape=Path | None
+            "Use the kernel and userland of this bundle, and build nothing.", "FILE", flag="--from", shape=Path | None
         ),
     ] = None
     trust: Annotated[
@@ -151,12 +158,18 @@ class PlanOptions(StoreOptions):
 class RunOptions(TrialLimits, PlanOptions):
     """Holds the options of a run."""
 
-    store: Annotated[str | None, OptionText("First take missing records from this shared store.", "URL | DIR")] = None
+    store: Annotated[
+        str | None, OptionText("Before the run, copy missing records from this shared store.", "URL | DIR")
+    ] = None
     cluster: Annotated[
         Any,  # the command line's text, or the caller's own Dask client
-        OptionText("Run with Dask: local:N, tcp://HOST:PORT, slurm:N, or a scheduler file.", "WHERE", shape=str | None),
+        OptionText(
+            "Run the trials with Dask: local:N, tcp://HOST:PORT, slurm:N, or a scheduler file.",
+            "WHERE",
+            shape=str | None,
+        ),
     ] = None
-    anyway: Annotated[bool, OptionText("Start even if disk or memory looks insufficient.")] = False
+    anyway: Annotated[bool, OptionText("Start even if disk space or memory seems insufficient.")] = False
 
 
 def python(each: Field[Any], hint: Any) -> Parameter:
@@ -192,9 +205,9 @@ def spread(
 
 
 def writing_to(results: Folder) -> Path:
-    """Return the store that a run writes to. It need not exist yet.
+    """Return the store that a run writes to. The store need not exist yet.
 
-    Raises InputError for the path of a file, or one below a file.
+    Raises InputError if the path is that of a file, or is below a file.
     """
     from lab.report.notebooks import RESULTS
 
@@ -206,7 +219,7 @@ def writing_to(results: Folder) -> Path:
 
 
 def reading_from(results: Folder) -> Path:
-    """Return the store to read. Default: the current directory's, else the project's.
+    """Return the store to read. Default: the store in the current directory, else the project's store.
 
     The default store, results/, need not exist yet. Raises InputError if a named store does not exist.
     """

@@ -1,4 +1,4 @@
-"""Estimate the disk space and memory that trials need, and refuse to start if the free room is too small."""
+"""Estimate the disk space and memory that trials need, and refuse to start if there is not enough."""
 
 from __future__ import annotations
 
@@ -20,26 +20,26 @@ _STEP = 1000
 
 
 class NoRoom(MachineError):
-    """Raised before anything runs if the disk or the memory is too small."""
+    """Raised before anything runs if there is too little disk space or memory."""
 
 
 @dataclass(frozen=True)
 class Room:
-    """Holds bytes of disk and of memory; None if the machine does not report them."""
+    """Holds amounts of disk space and memory in bytes; None if the machine does not report the amount."""
 
     disk: int
     memory: int | None
 
     def plain(self) -> dict[str, int | None]:
-        """Return this for JSON."""
+        """Return this as plain data for JSON."""
         return {"disk": self.disk, "memory": self.memory}
 
 
 def needed(costs: Iterable[Cost], jobs: int | None) -> Room:
-    """Return the room that these trials need with `jobs` at once.
+    """Return the disk space and memory that these trials need if `jobs` of them run in parallel.
 
-    That is the disk space of all records, and the memory of the largest guests and of reading the largest record.
-    Raises InputError if `jobs` is below 1.
+    The disk space is that of all records. The memory is that of the largest guests, plus what reading the largest
+    record takes. Raises InputError if `jobs` is below 1.
     """
     at_once(jobs)
     found = list(costs)
@@ -85,7 +85,7 @@ def _machine() -> int | None:
 
 
 def _group() -> int | None:
-    """Return the free memory within the limits of our control group and those above it, or None without a limit."""
+    """Return the free memory within the limits of our control group and its ancestors, or None without a limit."""
     try:
         own = CGROUP / Path("/proc/self/cgroup").read_text().strip().partition("::")[2].lstrip("/")
     except OSError:

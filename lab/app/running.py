@@ -52,9 +52,9 @@ class Coming(Protocol):
     """Describes kernels that are being built while trials run."""
 
     def parts(self, experiments: Sequence[LoadedExperiment]) -> Iterator[Sequence[LoadedExperiment]]:
-        """Yield claims as soon as all their kernels are built. Wait for a kernel only if no other claim is left.
+        """Yield claims as soon as all their kernels are built. Wait for a kernel only if no other claims are left.
 
-        Claims whose kernel's build fails are never yielded. After the last one, no build is running.
+        Claims whose kernel build fails are never yielded. After the last claim, no build is still running.
         """
 
     def shown(self, display: Display) -> AbstractContextManager[None]:
@@ -72,11 +72,11 @@ def run(
     tells: bool = True,
     coming: Coming | None = None,
 ) -> Judgement:
-    """Run missing trials, and return all claims, judged. Pass each to `judged` as soon as its last trial has ended.
+    """Run missing trials, and return all judged claims. Pass each claim to `judged` when its last trial has ended.
 
-    With `tells`, print each verdict at that time; otherwise the caller prints it. With kernels that are `coming`, a
-    claim runs as soon as its kernels are built, and real-time trials run after all builds. Raises SpecError,
-    MachineError, Interrupted, a build's errors, and NoRoom unless `anyway`.
+    With `tells`, also print the verdict at that time; otherwise, the caller prints the verdicts. With kernels that are
+    `coming`, a claim runs as soon as its kernels are built, and real-time trials run after all builds. Raises
+    SpecError, MachineError, Interrupted, build errors, and NoRoom unless `anyway`.
     """
     store = Store(options.folder)
     judging = Judging(experiments, (), settings, store.predictions)
@@ -119,7 +119,8 @@ def run(
 def run_beside(asked: Sequence[Asked], options: RunOptions, together: bool = False) -> tuple[Judgement, ...]:
     """Return the judgements of several runs at once. Real-time trials are mixed, so that drift affects all equally.
 
-    With `together`, trials whose records are from different times run again (see `Runner`).
+    Real-time trials are interleaved, so that drift affects all runs equally. With `together`, trials whose records are
+    from different times run again (see `Runner`).
     """
     plans = [plan(experiments, settings) for experiments, settings in asked]
     trials = [trial for planned in plans for each in planned for trial in each.trials]
@@ -144,10 +145,11 @@ def perform(
     later: Sequence[Trial] = (),
     meanwhile: Callable[[], None] | None = None,
 ) -> dict[str, Record | LabError]:
-    """Run the planned `trials` that neither `store` nor a shared store has. Return address -> outcome.
+    """Run the planned `trials` that neither `store` nor a shared store has. Return the outcomes by address.
 
-    `watched` wraps the display, which also shows the kernels that are `coming`. The `later` trials need room, too.
-    `meanwhile` is called while guests run. Raises MachineError, Interrupted, and NoRoom unless `anyway`.
+    `watched` wraps the display, which also shows the kernels that are `coming`. The check for disk space and memory
+    includes the `later` trials. `meanwhile` is called while guests run. Raises MachineError, Interrupted, and NoRoom
+    unless `anyway`.
     """
     everything = [each for planned in plans for each in planned]
     kernels = {each.kernel.id: each.kernel for each in everything}
@@ -194,7 +196,7 @@ def _trials(planned: Sequence[PlannedCase]) -> list[Trial]:
 
 
 def _import_what_shows_claims() -> None:
-    """Import the module now, while a core is free: it takes as long as a short guest."""
+    """Import the module now, while a core is free, because the import takes as long as a short guest."""
     with suppress(ImportError):  # the display reports it
         import_module("lab.report.claims")
 
@@ -202,7 +204,7 @@ def _import_what_shows_claims() -> None:
 def _predictions(
     asked: Sequence[Asked], plans: Sequence[Sequence[PlannedCase]], folder: Path
 ) -> dict[str, list[Callable[[], None]]]:
-    """Return a trial's run -> the functions that compute and keep the predictions for the trial's cases."""
+    """Return, for each trial, the functions that compute and store the predictions for its cases."""
     tasks: dict[str, list[Callable[[], None]]] = {}
     for (experiments, settings), planned in zip(asked, plans, strict=True):
         kernel = settings.kernel.describe()
@@ -216,7 +218,7 @@ def _predictions(
 
 @dataclass(frozen=True)
 class _Verdicts:
-    """Shows the trials, and the verdict of each judged claim, except claims whose records were all in the store."""
+    """Shows the trials, and the verdicts of all claims except those whose records were all in the store."""
 
     display: Display
     judging: Judging
@@ -225,11 +227,11 @@ class _Verdicts:
     ran: set[str]  # the claims with a trial that ran
 
     def started(self, trial: Trial) -> None:
-        """Pass the start to the display."""
+        """Report the start of the trial to the display."""
         self.display.started(trial)
 
     def ended(self, trial: Trial, outcome: Record | LabError, stored: bool) -> None:
-        """Pass the end to the display, and show the verdict of the trial's claim if it was the claim's last trial."""
+        """Report the end of the trial to the display. If it was its claim's last trial, show the claim's verdict."""
         self.display.ended(trial, outcome, stored)
         if not stored:
             self.ran.add(trial.claim)

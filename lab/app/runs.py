@@ -25,18 +25,18 @@ def run(
     build: bool = False,
     judged: Callable[[JudgedClaim], None] | None = None,
 ) -> Claims:
-    """Run claims (ids, articles or FILE.py; default: all), and return them, judged.
+    """Run and judge claims (ids, articles or FILE.py; default: all), and return them.
 
-    Finished trials are reused from the store. The options are those of `lab run`; `bundle` is its --from, a file with
-    the kernel and userland to use. Records go to the store `results` (default: LAB_RESULTS, else results/ of the
-    current directory). The shared `store` (a URL or a folder) provides the records that it has, and the `cluster` runs
-    the rest. The cluster is a value of `lab run --cluster`, or your own Dask `Client`, which stays open. `build` builds
-    missing kernels: first the plain kernel, then variants while other claims run. Real-time trials come after that.
-    `judged` is called with each claim that had a trial to run, as soon as its last trial has ended. A failed trial
-    makes its claim `invalid`, and a trial that cannot run here makes it `skipped`. Nothing starts if the estimate of
-    disk or memory is too high (NoRoom), unless `anyway` is set. With `trust`, C sources and kernel patches are compiled
-    even if this machine cannot confine the compiler. Raises InputError, SpecError (with every mistake in the files),
-    MachineError, and with `build` BuildFailed.
+    A trial whose record is already in the store does not run again. The options are those of `lab run`; `bundle` is the
+    file of --from, which holds the kernel and userland to use. Records go to the store `results` (default: LAB_RESULTS,
+    else results/ in the current directory). The shared `store` (a URL or a folder) provides the records that it has,
+    and the `cluster` runs the rest. The cluster is a value of `lab run --cluster`, or your own Dask `Client`, which
+    stays open. `build` builds missing kernels: first the plain kernel, then variants while other claims run. Real-time
+    trials run after all builds. `judged` is called with each claim that had a trial to run, as soon as its last trial
+    has ended. A failed trial makes its claim `invalid`, and a trial that cannot run here makes its claim `skipped`.
+    Nothing starts if there seems to be too little disk space or memory (NoRoom), unless `anyway` is set. With `trust`,
+    C sources and kernel patches are compiled even if this machine cannot confine the compiler. Raises InputError,
+    SpecError (with every mistake in the files), MachineError, and with `build` BuildFailed.
     """
     from lab.app import running
     from lab.spec import find
@@ -83,7 +83,7 @@ def run_kernels(kernels: Sequence[str], *claims: str | Path, options: RunOptions
 def run_seeds(seeds: Sequence[int], *claims: str | Path, options: RunOptions) -> Seeds:
     """Run claims like `run`, with each of these seeds, and return them with the verdicts that depend on the seed.
 
-    A claim of several samples uses that many seeds for each. Raises the errors of `run`.
+    A claim with several samples uses that many seeds for each judgement. Raises the errors of `run`.
     """
     from lab.app import seeding
     from lab.spec import find

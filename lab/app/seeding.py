@@ -30,7 +30,7 @@ class SeededClaim:
 
     @property
     def verdicts(self) -> dict[Kind, tuple[int, ...]]:
-        """Return verdict -> the seeds that gave it, the most frequent verdict first."""
+        """Return the seeds that gave each verdict, the most frequent verdict first."""
         found: dict[Kind, tuple[int, ...]] = {}
         for seed, judged in self.judged.items():
             kind = judged.result.verdict.kind
@@ -43,7 +43,7 @@ class SeededClaim:
         return len(self.verdicts) > 1
 
     def plain(self) -> dict[str, Any]:
-        """Return this for JSON."""
+        """Return this as plain data for JSON."""
         return {
             "claim": self.id,
             "depends": self.depends,
@@ -69,7 +69,7 @@ class Seeds:
     def exit_code(self) -> int:
         """Return 3 if the machine could not run a trial, 1 if a verdict or a model is not as expected, else 0.
 
-        A verdict that depends on the seed is not the expected one with at least one seed.
+        If a verdict depends on the seed, it differs from the expected verdict with at least one seed.
         """
         judged = [each for claim in self.claims for each in claim.judged.values()]
         skipped = any(each.result.verdict.kind == "skipped" for each in judged)
@@ -78,7 +78,7 @@ class Seeds:
         return int(not all(each.passed for each in judged))
 
     def plain(self) -> dict[str, Any]:
-        """Return this for JSON."""
+        """Return this as plain data for JSON."""
         return {"seeds": list(self.seeds), "claims": [claim.plain() for claim in self.claims]}
 
 
@@ -102,7 +102,7 @@ def run(
     seeds: Sequence[int],
     options: RunOptions,
 ) -> Seeds:
-    """Run missing trials, and return all claims, judged with each seed.
+    """Run missing trials, and return all claims judged with each seed.
 
     A claim of ten samples uses the next ten seeds for each judgement, so that no two verdicts depend on the same trial.
     Raises SpecError, MachineError, Interrupted, and NoRoom unless `anyway`.

@@ -1,4 +1,4 @@
-"""Judge claims, show articles and verify trials from the records of a store."""
+"""Judge claims, show articles and verify trials from the records in a store."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ if TYPE_CHECKING:
 def load(*claims: str | Path, kernel: str | None = None, clock: str | None = None, results: Folder = None) -> Claims:
     """Return claims (ids, articles or FILE.py; default: all), judged from the records in `results`. Run nothing.
 
-    With records on several kernels, `kernel` (name, version or id; default: the newest) counts. With records of both
-    clocks, `clock` (default: virtual) counts. The default store is LAB_RESULTS, else results/ of the current directory
-    or of the project. Raises InputError if a claim, the kernel, the clock or the store is unknown, SpecError for
-    mistakes in a claim's files.
+    If there are records on several kernels, those on `kernel` (name, version or id; default: the newest) count. If
+    there are records of both clocks, those of `clock` (default: virtual) count. The default store is LAB_RESULTS, else
+    results/ in the current directory or in the project. Raises InputError if a claim, the kernel, the clock or the
+    store is unknown, and SpecError for mistakes in a claim's files.
     """
     from lab.guest.clock import clock_of
     from lab.spec import find
@@ -39,7 +39,7 @@ def load(*claims: str | Path, kernel: str | None = None, clock: str | None = Non
 
 
 def capture(claim: str, arm: str | None = None, results: Folder = None) -> metric.Capture:
-    """Return the capture of an arm. Default: the first arm that has one.
+    """Return the capture of an arm. Default: the first arm that has a capture.
 
     Raises InputError if no trial of the arm left a capture, and the errors of `load`.
     """
@@ -64,7 +64,7 @@ def capture_file(claim: str, arm: str | None = None, results: Folder = None) -> 
 
 
 def follow(*claims: str | Path, results: Folder = None) -> Claims:
-    """Return `load(*claims)`, each claim with its verdicts on every kernel in the store's records.
+    """Return `load(*claims)`, with each claim's verdicts on all kernels that have records in the store.
 
     Raises the errors of `load`, and RecordError or CaptureError for a damaged record.
     """
@@ -82,7 +82,7 @@ def follow(*claims: str | Path, results: Folder = None) -> Claims:
 def article(name: str, results: Folder = None) -> Article:
     """Return an article for its page: `follow(name)` with the title and the author.
 
-    Raises InputError if the article is unknown, SpecError for mistakes in its files.
+    Raises InputError if the article is unknown, and SpecError for mistakes in its files.
     """
     from lab.report.article import Article
 
@@ -92,7 +92,7 @@ def article(name: str, results: Folder = None) -> Article:
 def articles(results: Folder = None) -> Overview:
     """Return all articles for the index, and the sources in packs for which the store has records.
 
-    In a page of a report, return the articles with a page in that report.
+    When a report page calls this function, return the articles that have a page in that report.
     """
     from lab.report.article import Article
     from lab.report.notebooks import articles_there
@@ -116,12 +116,12 @@ def verify(
     sample: float = 1.0,
     trust: bool = False,
 ) -> Verification:
-    """Run the recorded trials of a store, or of a bundle's file, again on this machine, and return which bytes differ.
+    """Rerun the recorded trials of a store or a bundle file on this machine, and return which bytes differ.
 
-    `sample` is the share of trials to run, chosen at random on each call. Every record is hashed again in any case.
-    With `trust`, C sources of records are compiled even if this machine cannot confine the compiler. Raises InputError
-    if there is no record, MachineError if the machine cannot run any trial, BundleError for a file that is not a bundle
-    or is damaged.
+    `sample` is the share of trials to run, chosen at random on each call. Every record is rehashed, regardless of the
+    sample. With `trust`, C sources in records are compiled even if this machine cannot confine the compiler. Raises
+    InputError if there is no record, MachineError if the machine cannot run any trial, and BundleError for a file that
+    is not a bundle or is damaged.
     """
     from lab.app import verification
     from lab.machine.kernel import Budget

@@ -1,4 +1,6 @@
-"""Choose the programs of guests: a sealed userland's, made here if it is missing, or the host's own."""
+"""Choose the programs for guests: those of a sealed userland, which is built here if it is missing, or the host's
+own.
+"""
 
 from __future__ import annotations
 
@@ -16,8 +18,8 @@ FOR_HANDS = ("sealed", "programs", "host")  # an experiment names `programs` its
 def chosen(name: str, on: Place, choices: Sequence[str] = CHOICES) -> Userland | None:
     """Return the userland `name` for guests that run `on`, or None for the host's own programs.
 
-    Only guests of user-mode kernels have their own files. Raises InputError for an unknown name, MachineError if the
-    userland cannot be made.
+    Only guests with user-mode kernels have their own files. Raises InputError for an unknown name, and MachineError if
+    the userland cannot be built.
     """
     if name not in choices:
         raise InputError(f"--userland {name} is unknown; use {' or '.join(choices)}")

@@ -1,4 +1,4 @@
-"""Run every recorded trial again on this machine, and compare the outputs byte by byte."""
+"""Rerun every recorded trial on this machine, and compare the outputs byte by byte."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Verification:
     def exit_code(self) -> int:
         """Return 1 if a byte differs or a record is damaged, 3 if this machine could not repeat a trial, else 0.
 
-        Real-time trials do not promise equal bytes, so they do not count. A store with only such trials gives 3.
+        Real-time trials need not give equal bytes, so they do not count. A store with only real-time trials gives 3.
         """
         outcomes = {each.outcome for each in self.checked}
         if outcomes & {"differs", "damaged"}:
@@ -46,7 +46,7 @@ class Verification:
         return 3 if "not repeated" in outcomes or "identical" not in outcomes else 0
 
     def plain(self) -> dict[str, Any]:
-        """Return this for JSON."""
+        """Return this as plain data for JSON."""
         return {
             "trials": [
                 {"address": each.address, "trial": each.trial, "outcome": each.outcome, "detail": each.detail}
@@ -63,12 +63,12 @@ def verify(
     kernels: Sequence[Kernel] = (),
     trust: bool = False,
 ) -> Verification:
-    """Run trials of the store again, and return the outcomes. They run in a scratch store that is removed afterwards.
+    """Rerun trials of the store, and return the outcomes. The trials use a scratch store, which is removed afterwards.
 
-    `sample` is the share of repeatable trials to run, at least one. The choice is random, so that the records' author
-    cannot know it. `kernels` override the kernels installed here. With `trust`, C sources are compiled even if the
-    machine cannot confine the compiler. Raises InputError if there is no record, MachineError if the machine cannot run
-    any trial.
+    `sample` is the share of repeatable trials to run; at least one runs. The choice is random, so that the author of
+    the records cannot predict it. `kernels` override the kernels installed here. With `trust`, C sources are compiled
+    even if the machine cannot confine the compiler. Raises InputError if there is no record, and MachineError if the
+    machine cannot run any trial.
     """
     store = Store(results)
     records = tuple(store)

@@ -1,1 +1,1 @@
-"""The base of all other rooms: caches, locks, files, archives, text of others, versions of kernels."""
+"""Provide the base of all other packages: caches, locks, files, archives, foreign text, kernel versions."""

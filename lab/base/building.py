@@ -1,4 +1,6 @@
-"""Build what the cache keeps, one build at a time. An interrupted build leaves nothing. Also remove old entries."""
+"""Build entries of the cache, one build at a time, and remove old entries. An interrupted build leaves nothing
+behind.
+"""
 
 from __future__ import annotations
 
@@ -32,20 +34,20 @@ WEEK = 7 * 24 * 3600  # seconds after which unused files are removed
 
 
 class Progress(Protocol):
-    """A build reports its progress here."""
+    """Receives reports on a build's progress."""
 
     def say(self, message: str) -> None:
         """Begin a new stage."""
 
     def step(self, done: int, total: int) -> None:
-        """Report that `done` parts of about `total` are done in this stage."""
+        """Report that `done` of about `total` parts of this stage are done."""
 
     def remark(self, text: str) -> None:
         """Print a remark that stays on the screen."""
 
 
 class Silent:
-    """Show no progress."""
+    """Shows no progress."""
 
     def say(self, message: str) -> None:
         """Do nothing."""
@@ -59,7 +61,7 @@ class Silent:
 
 @contextmanager
 def shown(stream: TextIO | None = None) -> Iterator[Progress]:
-    """Yield a progress that writes to `stream` (default: standard error): bars on a terminal, lines elsewhere."""
+    """Yield a progress display on `stream` (default: standard error): bars on a terminal, lines elsewhere."""
     stream = stream or sys.stderr
     if not stream.isatty():
         yield Lines(stream)
@@ -86,7 +88,7 @@ def shown(stream: TextIO | None = None) -> Iterator[Progress]:
 
 @contextmanager
 def alone(home: Path, progress: Progress) -> Iterator[None]:
-    """Allow only one build in the folder `home` at a time, and remove the unfinished files of earlier crashes."""
+    """Allow only one build in the folder `home` at a time, and remove unfinished files from earlier crashes."""
     home.mkdir(parents=True, exist_ok=True)
     with (home / "lock").open("w") as file:
         try:
@@ -100,19 +102,19 @@ def alone(home: Path, progress: Progress) -> Iterator[None]:
 
 
 def dispose(folder: Path, home: Path) -> None:
-    """Remove a folder in the background, because a source tree takes half a minute. The program waits for it at its
-    end.
+    """Remove a folder in the background, because a source tree takes half a minute. The program waits for this at exit.
 
-    The folder first moves into `home`, which `alone` clears: the next build completes an interrupted removal.
+    The folder first moves into `home`, which `alone` clears, so that the next build completes an interrupted removal.
     """
     aside = folder.rename(home / f"{UNFINISHED}gone-{os.getpid()}-{time.monotonic_ns()}")
     threading.Thread(target=foreign.remove, args=(aside,), name="dispose").start()
 
 
 def hold(kept: Path) -> bool:
-    """Keep a file or a folder of a cache for as long as this process lives. Return whether it is there.
+    """Keep a file or a folder in a cache as long as this process lives. Return whether it exists.
 
-    The descriptor stays open. Another process may have just removed the file, so use it only if this returns True.
+    The descriptor stays open. Another process may have just removed the file, so use the file only if this returns
+    True.
     """
     with suppress(OSError):  # it is missing, or its file system has no locks
         handle = os.open(kept, os.O_RDONLY)
@@ -122,7 +124,7 @@ def hold(kept: Path) -> bool:
 
 
 def forget(kept: Iterable[Path]) -> None:
-    """Remove the files and folders that no process holds and that were not used in the last week."""
+    """Remove the files and folders that no process holds and that no process used in the last week."""
     for old in kept:
         with suppress(OSError):  # it is being removed, or it is held: a run takes that long, or the date has jumped
             if time.time() - old.stat().st_mtime > WEEK:
@@ -143,7 +145,7 @@ def _remove(old: Path) -> None:
 
 @contextmanager
 def terminable() -> Iterator[None]:
-    """Clean up on SIGTERM as on Ctrl-C. This works only in the main thread."""
+    """Clean up on SIGTERM as on Ctrl-C. The context works only in the main thread."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -159,7 +161,9 @@ def terminable() -> Iterator[None]:
 
 
 def forked(work: Callable[[], None]) -> ForkProcess:
-    """Start a process that does `work` in parallel. It cleans up on SIGTERM and when this process ends in any way."""
+    """Start a process that does `work` in parallel. The process cleans up on SIGTERM and when this process ends in any
+    way.
+    """
     from multiprocessing import get_context
 
     context = get_context("fork")  # the process has all that this one has read
@@ -178,9 +182,9 @@ def _forked(work: Callable[[], None], parent: int) -> None:
 
 @contextmanager
 def aside(work: Callable[[], object]) -> Iterator[ForkProcess]:
-    """Let a process do `work` during this context, and wait for its end.
+    """Run `work` in a process during this context, and wait for its end.
 
-    If the work fails, its users report the reason.
+    If the work fails, the code that needs the result reports the reason.
     """
     process = forked(partial(_tried, work))
     try:
@@ -197,7 +201,7 @@ def _tried(work: Callable[[], object]) -> None:
 
 
 class Lines:
-    """Writes a line per stage, and a line per tenth of its parts."""
+    """Writes a line per stage, and a line per tenth of a stage's parts."""
 
     def __init__(self, stream: TextIO) -> None:
         self.stream = stream
@@ -212,7 +216,7 @@ class Lines:
         self._write(message)
 
     def step(self, done: int, total: int) -> None:
-        """Write how much is done, and the remaining time at the stage's pace so far."""
+        """Write how much is done, and the remaining time at the present pace of the stage."""
         self.before = done - 1 if self.before is None else self.before
         if 10 * done // total > self.tenths:
             self.tenths = 10 * done // total
@@ -230,14 +234,14 @@ class Lines:
 
 
 class Bar:
-    """Shows the stage as a bar of its parts: a task of `bars`."""
+    """Shows the stage's parts as a bar, which is a task in `bars`."""
 
     def __init__(self, bars: Bars) -> None:
         self.bars = bars
         self.task = bars.add_task("", total=None)
 
     def say(self, message: str) -> None:
-        """Start the bar again."""
+        """Restart the bar."""
         self.bars.reset(self.task, total=None, description=message)
 
     def step(self, done: int, total: int) -> None:

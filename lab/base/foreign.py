@@ -1,7 +1,7 @@
-"""Handle files and text of others: a guest, a foreign build, a server. Standard library only, for `supervise.py`.
+"""Handle files and text from a guest, a foreign build or a server. Standard library only, for `supervise.py`.
 
-Folders are walked with descriptors, without recursion and within bounds, so that no depth, length, number or link leads
-out of them. Terminal control characters are removed from text.
+The module walks folders with descriptors, without recursion and within bounds, so that no depth, length, number or link
+leads out of them. It removes terminal control characters from text.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ _PLAIN = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXE
 
 
 class Unfit(Exception):
-    """Raised when a folder or a file does not have the required form. The message can follow "left ..."."""
+    """Raised if a folder or a file does not have the required form. The message can follow "left ..."."""
 
 
 class TooLarge(Unfit):
-    """Raised when all files below a folder together are too large."""
+    """Raised if all files below a folder together are too large."""
 
 
 class FileBounds(NamedTuple):
-    """Limit the contents of a folder."""
+    """Limits the contents of a folder."""
 
     depth: int = 32  # folders within each other
     path: int = 1024  # bytes of a path, from the folder
@@ -41,14 +41,14 @@ class FileBounds(NamedTuple):
 
 
 class FolderEntry(NamedTuple):
-    """Identifies a folder or a regular file below the folder that is walked."""
+    """Identifies a folder or a regular file below the walked folder."""
 
     path: str  # from the walked folder
     kind: Literal["folder", "file", "other"]  # "other": a link, for example
 
 
 class _Open(NamedTuple):
-    """Hold a folder that is being walked."""
+    """Holds a folder during the walk."""
 
     handle: int
     prefix: str
@@ -56,7 +56,7 @@ class _Open(NamedTuple):
 
 
 def walk(top: Path | str, bounds: FileBounds) -> Iterator[FolderEntry]:
-    """Yield everything below a folder, sorted within each folder, a folder before its contents.
+    """Yield everything below a folder, sorted within each folder, with a folder before its contents.
 
     Files that disappear during the walk are skipped. Raises Unfit beyond the bounds and for names that are not UTF-8,
     and OSError if a folder cannot be read.
@@ -136,9 +136,9 @@ def read(file: Path | str, most: int) -> bytes:
 
 
 def remove(top: Path | str) -> None:
-    """Remove a folder with its contents, or a link with its name, as far as the disk allows. No error is raised.
+    """Remove a folder with its contents, or a link with this name, as far as possible. The function raises no error.
 
-    Folders below are first moved up to the top, so neither a depth nor a path's length matters.
+    Subfolders are first moved up to the top, so neither the depth nor the length of a path matters.
     """
     with contextlib.suppress(OSError):
         if os.path.islink(top):
@@ -177,7 +177,7 @@ def _empty(top: int) -> None:
 
 
 def _entered(name: str, top: int) -> int:
-    """Open a folder with the right to change it, which its maker may have removed."""
+    """Open a folder with the permission to change it, which its creator may have removed."""
     try:
         handle = os.open(name, _FOLDER, dir_fd=top)
     except PermissionError:
@@ -192,7 +192,7 @@ def _entered(name: str, top: int) -> int:
 def _folders(handle: int) -> list[str]:
     """Remove everything except folders from the folder that is open as `handle`.
 
-    Return the names of the folders in it.
+    Return the names of the subfolders.
     """
     folders = []
     for name in os.listdir(handle):
@@ -206,8 +206,8 @@ def _folders(handle: int) -> list[str]:
 
 
 def printable(text: str) -> str:
-    """Return the text with a replacement for each terminal control character, and each that changes its direction.
+    """Return the text with a replacement for each terminal control character, and for each that changes text direction.
 
-    Line ends and tabs stay. Surrogates, from file names that are not UTF-8, are replaced, too.
+    Line ends and tabs stay. Surrogates, from file names that are not UTF-8, are also replaced.
     """
     return _ACTS.sub("\N{REPLACEMENT CHARACTER}", text)

@@ -1,8 +1,7 @@
-"""Reduce Python source to its meaning. Sources that do the same give the same bytes, whatever their layout and
-comments.
+"""Reduce Python source to its meaning. Sources that do the same give the same bytes, regardless of layout and comments.
 
 The address of a trial, or of a prediction, covers the code that decides it. A comment, a docstring, a line break or an
-arm's display name decides nothing, and must not make trials run again. Any other change may.
+arm's display name decides nothing, and must not make trials run again. Any other change may make trials run again.
 """
 
 from __future__ import annotations
@@ -27,8 +26,8 @@ def meaning(source: bytes) -> bytes:
     """Return the syntax tree of `source`, without docstrings and other strings that are statements, and without arms'
     titles.
 
-    This does not use `ast.dump`, whose form differs between versions of Python. Raises SyntaxError if `source` is not
-    Python, or is nested too deeply for Python's own parser.
+    The function does not use `ast.dump`, whose form differs between Python versions. Raises SyntaxError if `source` is
+    not Python, or is nested too deeply for Python's own parser.
     """
     parts: list[str] = []
     try:
@@ -42,7 +41,7 @@ def meaning(source: bytes) -> bytes:
 def fingerprint(files: Mapping[str, bytes]) -> str:
     """Return the SHA-256, in hex, of the meanings of these files, with their names.
 
-    The user's cache keeps it, because parsing takes a tenth of a short trial's time. Raises SyntaxError.
+    The user's cache stores the result, because parsing takes a tenth of a short trial's time. Raises SyntaxError.
     """
     exact = [(name, hashlib.sha256(source).hexdigest()) for name, source in files.items()]
     rule = hashlib.sha256(Path(__file__).read_bytes()).hexdigest()
@@ -97,7 +96,7 @@ def _piece(value: object) -> _Piece:
 
 
 def _is_title(part: ast.AST, argument: ast.keyword) -> bool:
-    """Return whether the argument is an arm's title. A page shows the title, but it decides no packet."""
+    """Return whether the argument is an arm's title. A page shows the title, but the title affects no packet."""
     is_arm = isinstance(part, ast.Call) and isinstance(part.func, ast.Name) and part.func.id == "Arm"
     return is_arm and argument.arg == "title" and isinstance(argument.value, ast.Constant)
 

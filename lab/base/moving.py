@@ -1,8 +1,8 @@
-"""Move and link files and make folders on file servers that may perform a request and lose the reply, as NFS can.
+"""Move and link files and create folders on file servers that may perform a request but lose the reply, as NFS can.
 
-The client then repeats the request, and gets an error that the source is missing or the target exists. So the request
-counts as failed, although it was performed. A file keeps its inode number wherever it is moved, so this module looks
-for that number before it believes the error.
+In that case, the client repeats the request, and gets an error that the source is missing or the target exists. So the
+request counts as failed, although it was performed. A file keeps its inode number when it is moved, so this module
+checks for that number before it believes the error.
 
 `entries` lists a folder, and raises an error if `Path.glob` would silently find nothing.
 """
@@ -32,7 +32,7 @@ def entries(folder: Path) -> list[Path]:
 def move(source: Path, target: Path) -> None:
     """Rename a file or a folder.
 
-    It replaces a file or an empty folder at the target. Raises OSError if it did not move.
+    The function replaces a file or an empty folder at the target. Raises OSError if the source did not move.
     """
     before = source.lstat()
     try:
@@ -43,7 +43,7 @@ def move(source: Path, target: Path) -> None:
 
 
 def link(source: Path, target: Path) -> None:
-    """Give a file an additional name. Raises OSError if it did not get one."""
+    """Give a file an additional name. Raises OSError if the file did not get the name."""
     try:
         os.link(source, target)
     except OSError:
@@ -52,7 +52,7 @@ def link(source: Path, target: Path) -> None:
 
 
 def make(folder: Path) -> None:
-    """Make a folder. An existing empty folder counts as made. Raises OSError if anything else has that name."""
+    """Create a folder. An existing empty folder counts as created. Raises OSError if anything else has the name."""
     try:
         folder.mkdir()
     except FileExistsError:

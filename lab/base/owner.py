@@ -1,4 +1,4 @@
-"""Name the owner of a file, so that a dead process's files can be distinguished from a living one's."""
+"""Name the owner of a file, so that files of dead processes can be distinguished from those of live processes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ TRIES, TRY_SECONDS = 20, 0.1  # a supervisor checks its parent every fifth of a 
 
 
 def owner() -> str:
-    """Return a name of this process: its node, boot, process id and start time. No other process ever has all four."""
+    """Return a name for this process: its node, boot, process id and start time. No other process ever has all four."""
     return "~".join((os.uname().nodename, _boot(), str(os.getpid()), str(_started(os.getpid()))))
 
 
@@ -25,7 +25,7 @@ def is_dead(name: str) -> bool:
     """Return whether the owner in `WHAT~OWNER~ANY` is gone. Return False for another node, which may share the file
     system.
 
-    Any user can give a temporary file any name. A name that this module never makes has no owner.
+    Any user can give a temporary file any name. A name that this module never creates has no owner.
     """
     match name.split("~"):
         case [_, node, boot, pid, started, _] if node == os.uname().nodename and _PID.fullmatch(pid):
@@ -34,12 +34,14 @@ def is_dead(name: str) -> bool:
 
 
 def is_private(path: Path) -> bool:
-    """Return whether the path is in a folder that this process made for itself alone, and will remove."""
+    """Return whether the path is in a folder that this process created for itself alone and will remove."""
     return any(f"~{owner()}~" in part for part in path.absolute().parts)
 
 
 def own(home: Path, what: str) -> Path:
-    """Make a folder in `home` for this process alone. The process removes it, or else the next `sweep` does."""
+    """Create a folder in `home` for this process alone. The process removes the folder, or else the next `sweep`
+    does.
+    """
     home.mkdir(parents=True, exist_ok=True)
     path = home / f"{what}~{owner()}~{secrets.token_hex(8)}"
     path.mkdir(exist_ok=True)  # no other process uses this name; a file server may make it and lose its reply
@@ -49,9 +51,9 @@ def own(home: Path, what: str) -> Path:
 
 @contextmanager
 def private(home: Path, what: str) -> Iterator[Path]:
-    """Make a folder in `home` for this process alone, within this context.
+    """Create a folder in `home` for this process alone, within this context.
 
-    After a crash, the next `sweep` removes it.
+    After a crash, the next `sweep` removes the folder.
     """
     path = own(home, what)
     try:
@@ -74,7 +76,7 @@ def living(home: Path, what: str = "*") -> tuple[Path, ...]:
 def remove(folder: Path) -> bool:
     """Remove a dead owner's folder, and return whether it is gone. Anything that is not a folder stays, such as a link.
 
-    It retries, because a guest may outlive its owner by a moment and write until then.
+    The function retries, because a guest may briefly outlive its owner, and continue to write.
     """
     if folder.is_symlink() or not folder.is_dir():
         return False

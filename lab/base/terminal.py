@@ -1,4 +1,4 @@
-"""Print to a terminal or a substitute. Text from others is cleaned on the way."""
+"""Print to a terminal or a substitute, and clean foreign text on the way."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ if TYPE_CHECKING:
 
 
 def write(text: object, stream: TextIO | None = None) -> None:
-    """Print a text and a line end to `stream` (default: standard output), in one piece."""
+    """Print a text and a newline to `stream` (default: standard output), in one piece."""
     (stream or sys.stdout).write(f"{printable(str(text))}\n")
 
 
 def console(**options: Any) -> Console:
-    """Return a rich console with these options. It cleans text from others before printing."""
+    """Return a rich console with these options. The console cleans foreign text before printing."""
     from collections.abc import Iterable  # this takes a twelfth of a start, and JSON does not need it
 
     from rich.console import Console, ConsoleOptions, RenderableType

@@ -1,4 +1,4 @@
-"""Read kernel versions: those of packages ("7.2.13-1"), and those in a tree's Makefile."""
+"""Read kernel versions from packages ("7.2.13-1") and from a tree's Makefile."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 
 
 def series(version: str) -> str:
-    """Return the X.Y at the start of a version, or '' if there is none."""
+    """Return the X.Y at the start of a version, or '' if the version has no X.Y."""
     found = re.match(r"\d+\.\d+", version)
     return found.group() if found else ""
 

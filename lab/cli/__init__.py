@@ -30,7 +30,7 @@ PLUGINS = (
 
 
 def main() -> None:
-    """Run the command line. It prints every error as one message. A traceback is a bug of the lab."""
+    """Run the command line. Every error is printed as one message. A traceback is a bug in the lab."""
     os.environ.setdefault(BLAS, "1")
     os.environ.setdefault(PLUGINS, "__all__")
     _open_streams()
@@ -76,9 +76,10 @@ def main() -> None:
 
 
 def _open_streams() -> None:
-    """Discard output to a closed stream, and print a character that the encoding does not have as its number.
+    """Discard output to closed streams, and print characters that the encoding does not have as numbers.
 
-    Otherwise a file that is opened later would get a closed stream's number, and child programs would write to it.
+    Otherwise, a file opened later would get the descriptor of a closed stream, and child programs would write to the
+    file.
     """
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:
@@ -90,12 +91,14 @@ def _open_streams() -> None:
 
 
 def _is_path(error: OSError | MemoryError) -> TypeGuard[OSError]:
-    """Return whether the error is about a path, and names it."""
+    """Return whether the error is about a path and names the path."""
     return isinstance(error, OSError) and error.errno in _PATHS and bool(error.filename)
 
 
 def _misuse() -> type[Exception]:
-    """Return the error class of a wrong command line. Typer before 0.29, as in a bundle's userland, uses click's."""
+    """Return the exception class for a wrong command line. Typer before 0.29, as in bundle userlands, uses click's
+    class.
+    """
     try:
         from typer.exceptions import TyperException
     except ImportError:
@@ -106,7 +109,7 @@ def _misuse() -> type[Exception]:
 
 
 def _misused(error: Any) -> int:
-    """Report a wrong command line in one line, or show the help if only a command's name was given."""
+    """Report a wrong command line in one line, or show the help if the user typed only a command name."""
     message, context = error.format_message(), getattr(error, "ctx", None)
     if context and message == context.get_help():
         print(message, file=sys.stderr)
@@ -119,12 +122,12 @@ def _misused(error: Any) -> int:
 
 
 def _silence() -> None:
-    """Discard all further output, including the rest that Python writes at its end."""
+    """Discard all further output, including the output that Python flushes at exit."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _lacking(error: ImportError) -> str:
-    """Return a message about the missing package, with the command that installs it, or about an unreadable one."""
+    """Return a message about a missing package, with its install command, or about an unreadable package."""
     if isinstance(error, ModuleNotFoundError):
         return f"{sys.executable} needs the package {error.name} for this{_installs(error.name or '')}"
     first = error.__cause__ or error  # numpy's own message has a page of advice
@@ -132,7 +135,9 @@ def _lacking(error: ImportError) -> str:
 
 
 def _installs(module: str) -> str:
-    """Return the command that installs a package of the lab, or "" for others, or if pip did not install the lab."""
+    """Return the command that installs a dependency of the lab. Return "" for other packages, or if pip did not install
+    the lab.
+    """
     import re
     from importlib.metadata import PackageNotFoundError, requires
 
@@ -147,7 +152,7 @@ def _installs(module: str) -> str:
 
 
 def _failed(error: OSError | MemoryError) -> str:
-    """Return a message about what the machine could not do."""
+    """Return a message that says what the machine could not do."""
     if isinstance(error, MemoryError):
         return "this machine has no memory left"
     where = f"{error.filename}: " if error.filename else ""

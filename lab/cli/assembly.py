@@ -28,7 +28,9 @@ _GROUPS = ("kernels", "userlands")
 
 @dataclass(frozen=True)
 class CommandPart:
-    """Describes the commands of one module. The app of this name in it is either a group, or has these commands."""
+    """Describes the commands of one module. In the module, `app` names either a command group or an app with these
+    commands.
+    """
 
     module: str
     app: str
@@ -37,7 +39,7 @@ class CommandPart:
 
 
 def parts() -> list[CommandPart]:
-    """Return the parts of the core, then those of the extensions."""
+    """Return the core's command parts, then those of the extensions."""
     own = [
         CommandPart(f"lab.cli.commands.{name}", name, commands, commands[0] if name in _GROUPS else "")
         for name, commands in PARTS.items()
@@ -47,12 +49,14 @@ def parts() -> list[CommandPart]:
 
 
 def examples() -> Mapping[str, tuple[str, ...]]:
-    """Return what a user may type, for each command."""
+    """Return example command lines for each command."""
     return {**EXAMPLES, **{name: typed for _, each in extensions() for name, typed in each.examples.items()}}
 
 
 def assembled(first: str = "") -> typer.Typer:
-    """Return the command line. If `first` is a command's name, leave out all others, whose import takes time."""
+    """Return the command line. If `first` is a command name, leave out all other commands, because importing them takes
+    time.
+    """
     app = typer.Typer(
         name="lab",
         cls=HelpfulGroup,
@@ -86,7 +90,7 @@ def _say_version(asked: bool) -> None:
 def _root(
     _version: Annotated[
         bool,
-        typer.Option("--version", callback=_say_version, is_eager=True, help="Print the version, and nothing else."),
+        typer.Option("--version", callback=_say_version, is_eager=True, help="Print the version and exit."),
     ] = False,
 ) -> None:
     """A network lab whose results anyone can reproduce to the byte."""

@@ -44,7 +44,7 @@ class Answer:
         return int(any(each.has_changed for each in self.changes))
 
     def plain(self) -> dict[str, Any]:
-        """Return the answer for JSON."""
+        """Return the result as plain data for JSON."""
         return {
             "claims": [each.plain() for each in self.changes],
             "counts": counts(self.changes),
@@ -53,7 +53,7 @@ class Answer:
         }
 
     def render(self) -> RenderableType:
-        """Return a block per claim that is not identical, the fields of first packets, and a sentence on all claims."""
+        """Return a block for each claim that is not identical, the fields of first differing packets, and a summary."""
         blocks = [block(each) for each in self.changes if each.change != "identical"]
         table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2))
         for what, names in causes(self.changes).items():
@@ -111,12 +111,12 @@ def _lines(change: ClaimChange) -> list[str]:
 
 
 def _side(result: Result) -> str:
-    """Return one side's figure with its interval, and how many repeats count."""
+    """Return one side's figure with its interval, and the number of repeats that count."""
     return "\n".join(filter(None, [measured(result), counted(result)]))
 
 
 def _parting(case: CaseChange) -> list[str]:
-    """Return the first packet of a case that differs, else the files. In real time, where all differ, return []."""
+    """Return the first packet that differs in a case, else the files. In real time, all packets differ: return []."""
     if where := case.packets.divergence:
         return [
             f"{_name(case)}: packet {where.number} of {case.packets.capture} differs in {where.what}",

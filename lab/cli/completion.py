@@ -1,4 +1,4 @@
-"""Complete names at a shell's prompt (`lab --install-completion`). It searches for files, and loads none of them."""
+"""Complete names at a shell prompt (`lab --install-completion`). The module searches for files, but loads none."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def topologies(incomplete: str) -> list[str]:
 
 
 def kernels(incomplete: str) -> list[str]:
-    """Return the names of the kernels here that start with `incomplete`."""
+    """Return the names of local kernels that start with `incomplete`."""
     from lab.machine.kernel import installed_kernels
 
     return _starting(incomplete, dict.fromkeys(kernel.name for kernel in installed_kernels()))

@@ -1,4 +1,4 @@
-"""List one or more examples of each command for its help."""
+"""List the examples in the help of each command."""
 
 from __future__ import annotations
 

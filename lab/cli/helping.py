@@ -1,4 +1,4 @@
-"""Format help for 80 columns: commands in sections, whole sentences, and no Python types beside arguments."""
+"""Format help for 80 columns: commands in sections, whole sentences, and no Python types next to arguments."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ _TYPE = re.compile(r" <[^>]*>$")
 
 
 class HelpfulCommand(TyperCommand):
-    """Lists arguments and options in the form in which a user types them."""
+    """Lists arguments and options as a user types them."""
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
-        """Write both lists."""
+        """Write the list of arguments and the list of options."""
         parameters = self.get_params(ctx)
         for title, kind in (("Arguments", "argument"), ("Options", "option")):
             _write(formatter, title, (_row(each, ctx) for each in parameters if each.param_type_name == kind))
@@ -51,13 +51,13 @@ class HelpfulGroup(TyperGroup):
 
 
 def sections() -> Mapping[str, tuple[str, ...]]:
-    """Return the sections of the lab's help with their commands: the core's, then those of extensions."""
+    """Return the sections of the lab's help with their commands: first those of the core, then those of extensions."""
     others = [(each.section, name) for _, each in extensions() for name in each.commands]
     return {title: (*own, *(name for of, name in others if of == title)) for title, own in _SECTIONS.items()}
 
 
 def example(*commands: str) -> str:
-    """Return the end of a command's help, with its examples."""
+    """Return the examples at the end of a command's help."""
     return "\b\n" + "\n".join(["Example:" if len(commands) == 1 else "Examples:", *(f"  {each}" for each in commands)])
 
 

@@ -26,7 +26,7 @@ def named(kernels: str | None) -> Sequence[str]:
 
 
 def render(found: _Found) -> RenderableType:
-    """Return each claim's verdict on each kernel, and how many claims have several verdicts."""
+    """Return each claim's verdict on each kernel, and the number of claims whose verdicts differ."""
     from rich.console import Group
     from rich.table import Table
     from rich.text import Text
@@ -52,7 +52,7 @@ def plain(found: _Found) -> dict[str, Any]:
 
 
 def remarks(found: _Found) -> Iterator[str]:
-    """Yield remarks beside the verdicts: a kernel on which a prediction misses its accuracy."""
+    """Yield remarks about kernels on which a prediction misses its accuracy."""
     from lab.report import text
 
     for kernel, claims in found.items():

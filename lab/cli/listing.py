@@ -19,7 +19,7 @@ from lab.spec.errors import suggestion
 
 
 def everything() -> dict[str, Any]:
-    """Return the answer of `lab list --json`. Raises SpecError for mistakes in an experiment or topology."""
+    """Return the output of `lab list --json`. Raises SpecError for mistakes in an experiment or topology."""
     loaded = find.find(find.experiments())
     articles = {each.article.name: each.article for each in loaded}
     return {
@@ -34,7 +34,7 @@ def everything() -> dict[str, Any]:
 
 
 def matching(plain: dict[str, Any], words: Sequence[str]) -> dict[str, Any]:
-    """Return the entries with all words in their names or texts. An article's name finds its claims.
+    """Return the entries whose names or texts contain all words. An article name finds the article's claims.
 
     Raises InputError if there is no such entry.
     """
@@ -47,7 +47,7 @@ def matching(plain: dict[str, Any], words: Sequence[str]) -> dict[str, Any]:
 
 
 def overview(plain: dict[str, Any]) -> RenderableType:
-    """Return a list that fits on a screen: articles with their numbers of claims, packs, topologies and kernels."""
+    """Return a list that fits on a screen: articles with the number of claims, packs, topologies and kernels."""
     packs = {name: sorted(_articles(folder)) for name, folder in shipped.packs().items()}
     packed = {article for articles in packs.values() for article in articles}
     counts = Counter(row["claim"].partition("/")[0] for row in plain["claims"])
@@ -87,7 +87,7 @@ def render(plain: dict[str, Any]) -> RenderableType:
 
 
 def kernels() -> list[dict[str, Any]]:
-    """Return the kernels that are ready here."""
+    """Return the kernels that are ready on this machine."""
     return [{"on": kernel.on, **kernel.describe()} for kernel in installed_kernels()]
 
 

@@ -1,4 +1,4 @@
-"""Define the arguments and options that several modules' commands take."""
+"""Define the arguments and options that commands in several modules share."""
 
 from __future__ import annotations
 
@@ -63,19 +63,19 @@ Claims = Annotated[
     list[str] | None,
     typer.Argument(
         metavar="CLAIM | ARTICLE | FILE.py | PACK",
-        help="Claims, articles, files, packs or packs' folders. Default: all claims of the project.",
+        help="Claims, articles, experiment files, packs or pack folders. Default: all claims of the project.",
         autocompletion=completion.claims,
     ),
 ]
 TopologyName = Annotated[
     str,
-    typer.Argument(metavar="TOPOLOGY", help="A name in topologies/, or a file.", autocompletion=completion.topologies),
+    typer.Argument(metavar="TOPOLOGY", help="A topology name or file.", autocompletion=completion.topologies),
 ]
 KernelNames = Annotated[
     str | None,
     typer.Option(
         "--kernel",
-        help="A kernel's name, version or id. Default: the newest. Several, such as 6.1,7.2: a verdict on each.",
+        help="A kernel name, version or id, or several, such as 6.1,7.2, to judge claims on each. Default: the newest.",
         metavar="KERNEL[,KERNEL...]",
         autocompletion=completion.kernels,
     ),
@@ -88,14 +88,14 @@ SeedNumbers = Annotated[
     str | None,
     typer.Option(
         "--seeds",
-        help="Run with several seeds and show which verdicts depend on them: 10 (ten seeds, from --seed on), or 1-5.",
+        help="Show which verdicts depend on the seed, with ten seeds from --seed on (10) or a range of seeds (1-5).",
         metavar="N | FIRST-LAST",
     ),
 ]
 Reports = Annotated[
     list[str] | None,
     typer.Option(
-        help="Write a report that CI systems read: tap=FILE, ktap=FILE, junit=FILE or nipa=FILE. Repeatable.",
+        help="Write a report for CI systems: tap=FILE, ktap=FILE, junit=FILE or nipa=FILE. Repeatable.",
         metavar="FORMAT=FILE",
     ),
 ]

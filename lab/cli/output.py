@@ -1,4 +1,4 @@
-"""Print answers as one JSON document, or as a table of 80 columns."""
+"""Print results as one JSON document, or as a table of 80 columns."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from lab.base import terminal
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-Json = Annotated[bool, typer.Option("--json", help="Print the answer as one JSON document.")]
+Json = Annotated[bool, typer.Option("--json", help="Print the result as one JSON document.")]
 
 
 def answer(plain: Any, shown: Callable[[], RenderableType], as_json: bool) -> None:
-    """Print a command's answer: `plain` as JSON, or the result of `shown` for a person. A text is printed unchanged."""
+    """Print a command's result: `plain` as JSON, or for a person what `shown` returns. Text is printed unchanged."""
     if as_json:
         emit(plain)
     elif isinstance(found := shown(), str):
@@ -35,7 +35,9 @@ def emit(plain: Any) -> None:
 
 
 def _finite(plain: Any) -> Any:
-    """Return `plain` with None for infinite numbers, which JSON does not have, like a bound of a ratio to zero."""
+    """Return `plain` with None for infinite numbers, such as a bound of a ratio to zero, because JSON has no
+    infinity.
+    """
     if isinstance(plain, dict):
         return {key: _finite(value) for key, value in plain.items()}
     if isinstance(plain, list | tuple):
@@ -44,7 +46,7 @@ def _finite(plain: Any) -> Any:
 
 
 def show(what: RenderableType) -> None:
-    """Print `what` on standard output, with the terminal's width, or 80 columns elsewhere."""
+    """Print `what` on standard output, as wide as the terminal, or in 80 columns if there is no terminal."""
     terminal.console(width=None if sys.stdout.isatty() else 80, highlight=False).print(what)
 
 

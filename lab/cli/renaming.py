@@ -1,4 +1,4 @@
-"""Accept old names of commands: they work for one more release, with a hint."""
+"""Accept old command names for one more release, and print a hint."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ OLD_NAMES: Mapping[tuple[str, ...], tuple[str, ...]] = {
 
 
 def renamed(arguments: Sequence[str]) -> list[str]:
-    """Return a command line with the present name of its command. Print a hint if it has an old name."""
+    """Return the command line with the command's current name. If the user typed an old name, print a hint."""
     for old, new in OLD_NAMES.items():
         if tuple(arguments[: len(old)]) == old:
             output.say(f"lab: `lab {' '.join(old)}` is now `lab {' '.join(new)}`; the next release drops the old name")

@@ -20,7 +20,7 @@ def asked(texts: Sequence[str] | None) -> tuple[Report, ...]:
 
 
 def exit_code(reports: Sequence[Report], cases: Callable[[], Sequence[Case]], usual: int) -> int:
-    """Write each report on the result of `cases`, and return the command's exit code. nipa has its own exit codes.
+    """Write each report from the result of `cases`, and return the command's exit code. nipa has its own exit codes.
 
     Raises MachineError if a file cannot be written.
     """

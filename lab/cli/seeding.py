@@ -15,7 +15,7 @@ from lab.report.wording import ranges
 
 
 def render(found: Seeds) -> RenderableType:
-    """Return each claim's verdicts with the seeds that gave them, and how many claims depend on the seed."""
+    """Return each claim's verdicts with the seeds that gave them, and the number of claims that depend on the seed."""
     table = Table(box=None, pad_edge=False)
     for name in ("claim", "verdict", "seeds"):
         table.add_column(name)
@@ -30,7 +30,7 @@ def render(found: Seeds) -> RenderableType:
 
 
 def remarks(found: Seeds) -> Iterator[str]:
-    """Yield remarks beside the verdicts: a seed with which a prediction misses its accuracy."""
+    """Yield remarks about seeds with which a prediction misses its accuracy."""
     for claim in found.claims:
         for seed, judged in claim.judged.items():
             yield from (f"seed {seed}: {remark}" for remark in text.remarks(judged.result))

@@ -18,7 +18,7 @@ class Clocked:
         self.times.append(time.time())
 
     def said(self, what: str) -> str:
-        """Return a sentence with both times. It needs at least one event."""
+        """Return a sentence with both times. Call it after at least one event."""
         first, last = since(self.begun, self.times[0]), since(self.begun, self.times[-1])
         return f"first {what} after {first}, last one after {last}"
 

@@ -1,4 +1,4 @@
-"""Show a capture in the reader's own program: Wireshark if there is a screen, else tshark in the terminal."""
+"""Show a capture in the user's own viewer: Wireshark if there is a screen, else tshark in the terminal."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from lab.errors import MachineError
 
 
 def show_packets(capture: Path) -> int:
-    """Show the packets of a file, and return the program's exit status after it has ended.
+    """Show the packets of a file, wait until the viewer ends, and return its exit status.
 
-    Raises MachineError if there is no program for it.
+    Raises MachineError if no viewer is installed.
     """
     screen = os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")
     programs = ("wireshark", "tshark") if screen else ("tshark",)

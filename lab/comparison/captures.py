@@ -15,10 +15,10 @@ Sameness = Literal["identical", "same", "differ"]
 
 @dataclass(frozen=True, slots=True)
 class PacketChange:
-    """Describe how the packets of two records compare.
+    """Describes how the packets of two records compare.
 
-    `said` is "identical" if every capture is the same to the byte, "same" if captures differ only in random values,
-    which `first_packet_difference` ignores, "differ" if packets differ, and None without a capture of packets.
+    `said` is "identical" if all captures have the same bytes, "same" if captures differ only in random values, which
+    `first_packet_difference` ignores, "differ" if packets differ, and None without a packet capture.
     """
 
     said: Sameness | None
@@ -27,10 +27,10 @@ class PacketChange:
 
 
 def captured(base: Record, new: Record) -> PacketChange:
-    """Return how the packets of two records of one trial compare. If several captures differ, report the first by name.
+    """Return how the packets in two records of one trial compare. If several captures differ, report the first by name.
 
     In real time, no two runs have the same packets, so packets show nothing about a kernel. The same holds for a
-    capture without TCP that differs in bytes, and for a capture that only one side has. Raises RecordError,
+    capture without TCP that differs in bytes, and for a capture that only one side has. Raises RecordError and
     CaptureError.
     """
     if new.trial.clock != "virtual":
@@ -50,7 +50,7 @@ def captured(base: Record, new: Record) -> PacketChange:
 
 
 def together(trials: Iterable[PacketChange]) -> PacketChange:
-    """Return the summary of all of a case's trials: the first that differs, else what holds for all of them."""
+    """Return the summary of all trials of a case: the first that differs, else the result that holds for all trials."""
     found = {each.said: each for each in reversed([*trials])}
     order: tuple[Sameness | None, ...] = ("differ", None, "same", "identical")
     return next((found[said] for said in order if said in found), PacketChange(None))

@@ -55,7 +55,7 @@ class CaseChange:
 
     @property
     def change(self) -> Change:
-        """Return the change of this case in a few words. The change of a claim's verdict is not part of it."""
+        """Return the change of this case in a few words. A change of the claim's verdict is not part of it."""
         if self.identical:
             return "identical"
         if self.is_disturbed:
@@ -79,7 +79,7 @@ class CaseChange:
 
     @property
     def has_same_packets(self) -> bool:
-        """Return whether a capture has the same packets, and the figure is exactly the same."""
+        """Return whether the captures have the same packets and the figures are exactly the same."""
         return self.packets.said in ("identical", "same") and self.base.measured == self.new.measured
 
     @property
@@ -89,13 +89,13 @@ class CaseChange:
 
     @property
     def is_skipped(self) -> bool:
-        """Return whether neither side ran it, for example because the kernel's variant is missing."""
+        """Return whether neither side ran the case, for example because the kernel variant is missing."""
         verdicts = [result.verdict for result in (self.base, self.new)]
         return not self.was_compared and all(verdict and verdict.kind == "skipped" for verdict in verdicts)
 
     @property
     def ratio(self) -> float | None:
-        """Return the figures' ratio, new over base, with the estimator for random or for exact figures.
+        """Return the ratio of the figures, new over base, with the estimator for random or for exact figures.
 
         Return None if a side has no figure, or if the figures cannot be compared.
         """
@@ -112,13 +112,15 @@ class CaseChange:
 
     @property
     def is_disturbed(self) -> bool:
-        """Return whether the machine was too slow on either side. In real time, that shows nothing about a kernel."""
+        """Return whether the machine was too slow on either side. In real time, such a result shows nothing about a
+        kernel.
+        """
         verdicts = [result.verdict for result in (self.base, self.new)]
         return self.real_time and any(verdict and verdict.kind == "invalid" for verdict in verdicts)
 
     @property
     def is_judged_anew(self) -> bool:
-        """Return whether the case's own verdict differs, and not by chance. A small step may cross a bound."""
+        """Return whether the case's own verdict differs, and not by chance. Even a small change may cross a bound."""
         then, now = self.base.verdict, self.new.verdict
         if then is None or now is None or then.kind == now.kind or "skipped" in (then.kind, now.kind):
             return False
@@ -130,7 +132,7 @@ class CaseChange:
         return self.base.measured != self.new.measured and (self.ratio is None or abs(self.ratio - 1) > self.interest)
 
     def plain(self) -> dict[str, Any]:
-        """Return the fields for JSON."""
+        """Return this as plain data for JSON."""
         sides = {"base": self.base, "new": self.new}
         where = self.packets.divergence
         divergence = (
@@ -177,8 +179,8 @@ class ClaimChange:
     def change(self) -> Change:
         """Return the claim's change in a few words: a changed verdict, else the most important change of its cases.
 
-        A verdict that may differ by chance is undecided. So is a claim without a record on one side, unless its trials
-        failed only there. Cases that neither side ran do not count.
+        A verdict that may differ by chance is undecided. A claim without a record on one side is also undecided, unless
+        its trials failed only there. Cases that neither side ran do not count.
         """
         another = self.base.kind != self.new.kind and "skipped" not in (self.base.kind, self.new.kind)
         if another and any(case.is_judged_anew for case in self.cases):
@@ -214,7 +216,7 @@ class ClaimChange:
         return self.change in ("undecided", "cannot tell")
 
     def plain(self) -> dict[str, Any]:
-        """Return the fields for JSON."""
+        """Return this as plain data for JSON."""
         return {
             "claim": self.claim,
             "change": self.change,
@@ -230,7 +232,7 @@ def compare(
     """Return the comparison of every claim that both sides should have run.
 
     A side may have no record of some claims, for example because its trials failed. `interest` is the smallest relative
-    change of a figure that matters. The tests are corrected for their number. Raises Incomparable, RecordError,
+    change of a figure that matters. The tests are corrected for their number. Raises Incomparable, RecordError and
     CaptureError.
     """
     then = {judged.declared.id: judged for judged in base}
@@ -303,12 +305,12 @@ def _varies(result: Result) -> bool:
 
 
 def _interval(result: Result) -> dict[str, Any]:
-    """Return the uncertainty of a side's figure, for JSON."""
+    """Return the uncertainty of one side's figure, for JSON."""
     return {name: result.plain()[name] for name in ("low", "high", "coverage", "valid", "repeats")}
 
 
 def _files(pairs: Iterable[tuple[Record, Record]]) -> tuple[ByteDifference, ...]:
-    """Return every output that differs in one of the trials, by name, with its difference in the first of them."""
+    """Return every output that differs in any trial, by name, with its difference in the first such trial."""
     found: dict[str, ByteDifference] = {}
     for pair in pairs:
         for each in byte_differences(*pair):

@@ -1,4 +1,4 @@
-"""Separate the emulator's cost from the kernel's, since a real-time figure includes both."""
+"""Separate the emulator's cost from the kernel's cost, since a real-time figure includes both."""
 
 from __future__ import annotations
 
@@ -11,8 +11,9 @@ from lab.guest.trial import Trial
 def difference(base: Trial, new: Trial) -> str:
     """Return why the real-time figures of two trials cannot be compared, or "" if they can.
 
-    They can if both trials ran in the same place with the same emulator: with the same method to run processes, the
-    same ticks, and the same changes that the lab itself makes. The user's own changes to a kernel are under test.
+    They can be compared if both trials ran in the same place with the same emulator: with the same method to run
+    processes, the same ticks, and the same changes by the lab itself. The user's own changes to a kernel are under
+    test.
     """
     if base.kernel.get("id") == new.kernel.get("id"):
         return ""

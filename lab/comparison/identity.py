@@ -1,6 +1,6 @@
 """Compare two records of one trial byte by byte, and find their first difference.
 
-The comparison uses the records' hashes. `require_whole` checks that the files still have these hashes.
+The comparison uses the hashes in the records. `require_whole` checks that the files still have these hashes.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class ByteDifference:
         return f"{self.output} is missing on one side" if self.offset is None else f"{self.output}, byte {self.offset}"
 
     def plain(self) -> dict[str, Any]:
-        """Return this for JSON."""
+        """Return this as plain data for JSON."""
         return {"file": self.output, "byte": self.offset}
 
 
@@ -52,9 +52,9 @@ def require_whole(records: Iterable[Record]) -> None:
 
 
 def first_difference(first: Record, second: Record) -> str:
-    """Return the first difference of two records of one trial: in their outputs, their environment or their validity.
+    """Return the first difference between two records of one trial: in outputs, environment or validity.
 
-    Return "" if all of that is the same. Raises RecordError.
+    Return "" if all three are the same. Raises RecordError.
     """
     for difference in byte_differences(first, second):
         return str(difference)

@@ -1,4 +1,6 @@
-"""Follow claims over all kernels of a store's records: the verdict on each kernel, and the changes between them."""
+"""Follow claims over all kernels with records in a store: the verdict on each kernel, and the changes between
+kernels.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,7 @@ from lab.verdict.judged import JudgedClaim, judge_stored
 
 @dataclass(frozen=True)
 class LineageStep:
-    """Describes the changes from one kernel to the next, in the cases that count, or in all cases if none counts."""
+    """Describes the changes from one kernel to the next, in the cases that count, or in all cases if no case counts."""
 
     change: ClaimChange | None  # None: the two kernels cannot be compared
     commits: tuple[Commit, ...]  # the commits between the two that are known to have changed the claim
@@ -30,9 +32,9 @@ class Lineage:
 
 
 def follow(judged: Iterable[JudgedClaim], records: Iterable[Record], folder: Path | None) -> dict[str, Lineage]:
-    """Return id -> lineage of these claims, for the claims that also have records on other kernels.
+    """Return the lineage of each claim that also has records on other kernels, by claim id.
 
-    It keeps predictions in `folder`. Raises RecordError, CaptureError.
+    The function stores predictions in `folder`. Raises RecordError and CaptureError.
     """
     known = {claim.declared.id: claim for claim in judged}
     others = _by_kernel(known, records)
@@ -47,7 +49,7 @@ def follow(judged: Iterable[JudgedClaim], records: Iterable[Record], folder: Pat
 
 
 def _by_kernel(known: Mapping[str, JudgedClaim], records: Iterable[Record]) -> dict[str, list[Record]]:
-    """Return kernel -> the records of these claims on it and its variants, for kernels other than the claims' own."""
+    """Return, for each kernel but the claims' own, the records of these claims on the kernel and its variants."""
     found: dict[str, list[Record]] = {}
     for record in records:
         try:

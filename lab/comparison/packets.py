@@ -29,7 +29,7 @@ class PacketDifference:
     """Describes the first packet that differs, on both sides.
 
     `what` names the fields that differ, like "window, time": flags, seq, ack, window, payload, header, options, time.
-    It is "flow" if one side has a packet of the other direction or of a different connection here, because two such
+    It is "flow" if one side has a packet in the other direction or from a different connection here, because two such
     packets have no fields to compare. It is "end" if one side has no more packets.
     """
 
@@ -62,9 +62,9 @@ class _Segments:
 
 
 def first_packet_difference(base: Capture, new: Capture) -> PacketDifference | None:
-    """Return the first packet that differs, in content or in time, or None if none does.
+    """Return the first packet that differs, in content or in time, or None if all packets are the same.
 
-    A packet's content is its direction, flags, payload length, window, options and its relative numbers. Its time
+    A packet's content is its direction, flags, payload length, window, options and relative numbers. Its time
     counts from the first packet, and is compared to the nanosecond, or to the file's resolution.
     """
     ours, theirs = _segments(base), _segments(new)
@@ -111,9 +111,9 @@ def _segments(capture: Capture) -> _Segments:
 
 
 def _acknowledged(flows: Sequence[Flow], first: _Ints, flow: _Ints, ack: _Ints) -> _Ints:
-    """Return for each flow the number from which its ACKs count. In `ack`, -1 means no ACK.
+    """Return, for each flow, the number from which its ACKs count. In `ack`, -1 means no ACK.
 
-    That is the first number of the other direction, or of the flow's own ACKs if the capture has no other direction.
+    This is the first number of the other direction, or of the flow's own ACKs if the capture has no other direction.
     """
     known = {each: number for number, each in enumerate(flows)}
     reverse = np.array([known.get(each.reverse, -1) for each in flows], np.int64)

@@ -48,8 +48,8 @@ class Shift:
     def decide(self, interest: float) -> Decision:
         """Decide with `interest`, the smallest relative change that matters.
 
-        The figure moved if the test finds a difference and the ratio matters. It is the same if no value in the
-        interval, of at least 95 %, matters. Otherwise there is too little data to tell.
+        The figure moved if the test finds a difference and the ratio matters. The figure is the same if no value in the
+        interval, which covers at least 95 %, matters. Otherwise, there is too little data to tell.
         """
         found = self.ratio
         if found is None or found.low is None or found.high is None:
@@ -62,7 +62,7 @@ class Shift:
         return "same figures" if sure and 1 - interest <= found.low <= found.high <= 1 + interest else "cannot tell"
 
     def plain(self) -> dict[str, Any]:
-        """Return this for JSON."""
+        """Return this as plain data for JSON."""
         return {
             "samples": list(self.sizes),
             "ratio": self.ratio.number if self.ratio else None,

@@ -1,6 +1,6 @@
 """Test whether two samples of a random figure differ by more than chance, and estimate by how much.
 
-The test assumes no distribution and is exact. The interval of the ratio inverts the test: it holds every factor that
+The test assumes no distribution and is exact. The interval of the ratio inverts the test: it contains every factor that
 the test, at its level, would not distinguish from the estimate.
 """
 
@@ -21,7 +21,8 @@ class MannWhitney:
 
     `p` is the chance of a difference at least as large, up or down, if nothing changed. `least` is the smallest p that
     these figures can give in any order: 0.1 for three against three. `effect` is the rank-biserial correlation: -1 if
-    every new figure is below every old one, 1 if every new figure is above, and 0 if neither is more likely.
+    every new figure is below every old one, 1 if every new figure is above every old one, and 0 if neither is more
+    likely.
     """
 
     p: float
@@ -30,10 +31,10 @@ class MannWhitney:
 
 
 def mann_whitney(base: Sequence[float], new: Sequence[float]) -> MannWhitney:
-    """Return the exact two-sided test of Mann and Whitney (1947), with mean ranks for ties.
+    """Return the result of the exact two-sided test of Mann and Whitney (1947), with mean ranks for ties.
 
-    Both samples need at least one value. The test counts all ways to distribute the ranks, so it is exact with ties,
-    too. Source of the effect: Kerby (2014).
+    Each sample needs at least one value. The test counts all ways to distribute the ranks, so it is exact even with
+    ties. Source of the effect: Kerby (2014).
     """
     ranks = _doubled_ranks([*base, *new])
     observed = sum(ranks[len(base) :])
@@ -49,7 +50,9 @@ def mann_whitney(base: Sequence[float], new: Sequence[float]) -> MannWhitney:
 
 
 def attainable(base: int, new: int) -> float:
-    """Return the smallest p that samples of these sizes can give without ties: all new figures are below, or above."""
+    """Return the smallest p that samples of these sizes can give without ties: all new figures are below all old, or
+    above.
+    """
     return min(1.0, 2 / comb(base + new, new))
 
 
@@ -75,8 +78,8 @@ def ratio(base: Sequence[float], new: Sequence[float]) -> Value | None:
 def detectable(found: Value) -> float | None:
     """Return the smallest relative change that samples with this scatter show in half of all cases.
 
-    It is the distance from the estimated ratio to the interval's farther end. Return None if the figures are too few to
-    show any change.
+    This change is the distance from the estimated ratio to the farther end of the interval. Return None if the figures
+    are too few to show any change.
     """
     if found.low is None or found.high is None or found.coverage is None or found.coverage < 1 - LEVEL:
         return None
@@ -91,7 +94,7 @@ def _doubled_ranks(values: Sequence[float]) -> list[int]:
 
 
 def _sums(ranks: Sequence[int], size: int) -> dict[int, int]:
-    """Return sum -> the number of ways in which `size` of the ranks add up to it."""
+    """Return, for each sum, the number of ways in which `size` of the ranks add up to it."""
     ways: list[dict[int, int]] = [{0: 1}, *({} for _ in range(size))]
     for rank in ranks:
         for chosen in range(size, 0, -1):

@@ -1,4 +1,6 @@
-"""Show a claim on several kernels as one strip: the verdict on each, the changes between them, and the commits."""
+"""Show a claim on several kernels as one strip: the verdict on each kernel, the changes between kernels, and the
+commits.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,7 @@ def strip(lineage: Lineage) -> Html:
 
 
 def _next(step: LineageStep, claim: JudgedClaim) -> str:
-    """Return the changes since the kernel before, and the claim's verdict on this kernel."""
+    """Return the changes since the previous kernel, and the claim's verdict on this kernel."""
     kind = "moved" if step.change and step.change.has_changed else "same"
     return f'<span class="step {kind}">{"; ".join(_changes(step))} →</span> {_kernel(claim)}'
 

@@ -1,4 +1,4 @@
-"""Sum up the changes of all claims: their number of each kind, the number of tests, and where first packets differ."""
+"""Sum up the changes of all claims: the number of each kind, the number of tests, and how first packets differ."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from lab.verdict.correction import LEVEL
 
 @dataclass(frozen=True)
 class Tests:
-    """Counts the tests of random figures. The `too_few` tests have too few figures to show anything."""
+    """Counts the tests of random figures. `too_few` of these tests have too few figures to show anything."""
 
     tested: int
     too_few: int
@@ -25,7 +25,7 @@ class Tests:
         return said + (f"; {self.too_few} of too few repeats to test" if self.too_few else "")
 
     def plain(self) -> dict[str, Any]:
-        """Return this for JSON."""
+        """Return this as plain data for JSON."""
         return {"tested": self.tested, "too_few": self.too_few, "level": LEVEL, "correction": "Holm"}
 
 
@@ -37,7 +37,7 @@ def tests(changes: Sequence[ClaimChange]) -> Tests:
 
 
 def counts(changes: Sequence[ClaimChange]) -> dict[Change, int]:
-    """Return kind of change -> number of claims, with zeros, from a changed verdict to identical."""
+    """Return the number of claims for each kind of change, with zeros, from a changed verdict to identical."""
     kinds = [each.change for each in changes]
     return {kind: kinds.count(kind) for kind in get_args(Change)}
 
@@ -50,7 +50,8 @@ def sentence(changes: Sequence[ClaimChange]) -> str:
 
 
 def causes(changes: Sequence[ClaimChange]) -> dict[str, tuple[str, ...]]:
-    """Return the fields in which first packets differ (`PacketDifference.what`) -> the claims, most claims first.
+    """Return the claims for each set of fields in which first packets differ (`PacketDifference.what`), most claims
+    first.
 
     A claim appears several times if its cases differ in several ways.
     """

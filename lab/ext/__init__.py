@@ -1,6 +1,6 @@
-"""Extensions of the lab. Each is a folder here, with its own core, functions (`api`), commands and display.
+"""Hold the lab's extensions. Each is a folder here, with its own core, functions (`api`), commands and display.
 
-To remove one, delete its folder, its folder of tests, and its line here.
+To remove an extension, delete its folder, its test folder, and its line here.
 """
 
 EXTENSIONS = (

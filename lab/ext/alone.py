@@ -1,4 +1,4 @@
-"""Make and run trials of a workload on one host without wires, which sets up its own network or needs none."""
+"""Create and run trials on one host without wires, for workloads that set up their own network or need none."""
 
 from __future__ import annotations
 
@@ -37,7 +37,9 @@ def trial(
     userland: Userland,
     versions: Mapping[str, str] = _NONE,
 ) -> Trial:
-    """Return the trial of `workload`, whose description is `source`. `versions` lists programs beyond the userland."""
+    """Return the trial of `workload`, as described in `source`. `versions` lists programs that are not in the
+    userland.
+    """
     return Trial(
         claim=claim,
         arm=arm,
@@ -74,7 +76,7 @@ def program(place: str, command: Sequence[str], files: Mapping[str, bytes], seco
 
 
 def outcomes(runner: Runner, trials: Sequence[Trial], what: str) -> Mapping[str, Record | LabError]:
-    """Return address -> record or error of the trials. It runs those that are missing in the store.
+    """Return the record or the error of each trial, by address. Run the trials that are missing in the store.
 
     Raises MachineError and Interrupted. The message of Interrupted calls the trials `what`.
     """

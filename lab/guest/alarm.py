@@ -1,4 +1,4 @@
-"""Wait until a moment, to the nanosecond. A sleep has a timer slack of 50 us; a timerfd has none."""
+"""Wait until a given time, to the nanosecond. A sleep has a timer slack of 50 us; a timerfd has no slack."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ TFD_TIMER_ABSTIME = 1
 
 
 class Alarm:
-    """Holds a timerfd. Raises OSError when the kernel refuses it."""
+    """Holds a timerfd. Raises OSError if the kernel refuses it."""
 
     def __init__(self) -> None:
         self._libc = ctypes.CDLL(None, use_errno=True)
@@ -29,7 +29,7 @@ class Alarm:
         os.close(self._timer)
 
     def wait(self, moment_ns: int) -> None:
-        """Sleep until CLOCK_MONOTONIC shows `moment_ns`; return at once if that moment has passed. Raises OSError."""
+        """Sleep until CLOCK_MONOTONIC shows `moment_ns`. Return at once if this time has passed. Raises OSError."""
         times = (ctypes.c_long * 4)(0, 0, *divmod(max(moment_ns, 1), 10**9))
         if self._libc.timerfd_settime(self._timer, TFD_TIMER_ABSTIME, times, None):
             raise OSError(ctypes.get_errno(), "cannot wait for a moment")

@@ -1,4 +1,4 @@
-"""Define which clock a trial runs on, and on which kind of machine. A guest imports this too, so keep it light."""
+"""Define a trial's clock and the kind of its machine. Guests import this module too, so keep it light."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ PLACES: tuple[Place, ...] = get_args(Place)
 
 
 def clock_of(text: str) -> Clock:
-    """Return the clock that the command line names. Raises InputError if there is no such clock."""
+    """Return the clock named on the command line. Raises InputError if there is no such clock."""
     for clock in CLOCKS:
         if clock == text:
             return clock
@@ -23,5 +23,5 @@ def clock_of(text: str) -> Clock:
 
 
 def cpu_takes_time(on: Place, clock: Clock) -> bool:
-    """Return whether computing takes time: on a user-mode kernel in virtual time, only waiting does."""
+    """Return whether computing takes time. On a user-mode kernel in virtual time, only waiting takes time."""
     return (on, clock) != ("uml", "virtual")

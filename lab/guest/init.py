@@ -1,8 +1,8 @@
 """Run as process 1 of a guest: set up a small machine, run one command in it, and power off.
 
 The file is run directly and isolated (`python -I -S`). It imports little, and forks only for the command, because every
-trial pays for the start of a guest. The guest sees the host's files read-only. Files written to /run/lab, the trial's
-folder, are kept.
+trial pays for the start of a guest. The guest sees the host's files read-only. Only files in /run/lab, the trial's
+folder, outlive the guest.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ libc = ctypes.CDLL(None, use_errno=True)
 
 
 def main() -> None:
-    """Build the machine, run the job's command, leave its exit status, power off."""
+    """Build the machine, run the job's command, write its exit status, and power off."""
     # A guest's own files have no way to the trial's folder. The host's kernel has one, and /run exists before we hide
     # it.
     mount("lab", "/run", "hostfs", 0, f"{TRIAL}/.")
@@ -66,7 +66,7 @@ def main() -> None:
 
 
 class Job:
-    """Holds what `lab.machine.kernel.guest` left in boot/ of the folder `trial`: strings that end with 0, as in
+    """Holds the job from `lab.machine.kernel.guest` in boot/ of the folder `trial`: NUL-terminated strings, as in
     /proc/PID.
     """
 
@@ -86,7 +86,7 @@ def _strings(file: str) -> list[str]:
 
 
 def build(keep: list[str]) -> None:
-    """Mount everything except the trial's folder. The folders `keep` of the host stay visible."""
+    """Mount everything except the trial's folder. The host folders in `keep` stay visible."""
     held = {folder: os.open(folder, os.O_PATH | os.O_DIRECTORY) for folder in keep}
     for source, target, kind, options in MOUNTS:
         if target.startswith(("/dev/", "/run/")):
@@ -142,9 +142,9 @@ def _plain_console() -> None:
 
 
 def run(job: Job) -> int:
-    """Run the command and return its exit status as a shell would. Meanwhile, reap every orphan.
+    """Run the command, and return its exit status as a shell would. Meanwhile, reap every orphan.
 
-    On a terminal the command gets a session of its own, so that Ctrl-C reaches its programs.
+    On a terminal, the command gets its own session, so that Ctrl-C reaches its programs.
     """
     os.chdir(LAB)
     streams: list[tuple[int, ...] | tuple[int, int, str, int, int]] = [
@@ -172,8 +172,8 @@ def run(job: Job) -> int:
 def leave(status: int, place: str = LAB, error: int = 0) -> None:
     """Write `place`/boot/status, after all data written to `place` has reached the host's disk cache.
 
-    The status holds the command's exit status and an errno: `error` if it is set, else that of an error on the way,
-    else 0.
+    The status holds the command's exit status and an errno: `error` if it is set, else the errno of an error during the
+    write, else 0.
     """
     folder = os.open(place, os.O_RDONLY)
     error = error or (ctypes.get_errno() if libc.syncfs(folder) else 0)

@@ -1,8 +1,8 @@
-"""Bring up a network in a guest for a person or a command: a shell in one of its hosts, or Mininet's command line.
+"""Bring up a network in a guest for a person or a command: a shell on one of its hosts, or Mininet's command line.
 
-Run it as `python -m lab.guest.interactive FOLDER`. FOLDER holds hands-on.json, a `HandsOn` in plain form. The exit
-status is the command's. The output goes to the terminal or, if a command was given, to FOLDER/stdout and FOLDER/stderr.
-If the network cannot be built, FOLDER/error.json holds the reason: `{"error": message, "exit_code": n}`.
+Run this module as `python -m lab.guest.interactive FOLDER`. FOLDER holds hands-on.json, a `HandsOn` in plain form. The
+exit status is that of the command. The output goes to the terminal or, if there is a command, to FOLDER/stdout and
+FOLDER/stderr. If the network cannot be built, FOLDER/error.json holds the reason: `{"error": message, "exit_code": n}`.
 """
 
 from __future__ import annotations
@@ -47,11 +47,11 @@ exec -a iperf {iperf} "$@" > >(trap '' INT; exec sed -u "s|^(null)local .*|&\n$R
 
 
 class HandsOn(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Describes the network to bring up and its user: a shell in `host`, or Mininet. Without a command, a person uses
+    """Describes the network to bring up and its user: a shell on `host`, or Mininet. Without a command, a person uses
     it.
 
-    A person needs the real clock; a command can also run on the virtual one. `shown` is the name, below /tmp, of a
-    folder of the host that the guest may read; "" means none.
+    A person needs the real clock; a command can also run on the virtual clock. `shown` is the name, below /tmp, of a
+    host folder that the guest may read; "" means no folder.
     """
 
     network: Network
@@ -64,12 +64,12 @@ class HandsOn(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     @property
     def fabric(self) -> str:
-        """Return the name of the fabric that makes the network."""
+        """Return the name of the fabric that builds the network."""
         return "mininet" if self.tool == "mininet" else "netlink"
 
 
 def main(folder: Path) -> int:
-    """Bring the network up, hand it over, and take it down. Return the command's exit status, or the error's."""
+    """Bring the network up, hand it over, and take it down. Return the exit status of the command or of the error."""
     wanted = from_plain(json.loads((folder / "hands-on.json").read_text()), HandsOn)
     try:
         with ExitStack() as undo:
@@ -123,7 +123,7 @@ def _mininet(fabric: Fabric, wanted: HandsOn) -> int:
 
 
 def _provide(wanted: HandsOn) -> None:
-    """Provide the folder that is shown, and the lab's own programs."""
+    """Provide the shown folder and the lab's own programs."""
     if wanted.shown:
         (PLACE / wanted.shown).mkdir()
         mount("lab", str(PLACE / wanted.shown), "hostfs", MS_RDONLY, f"{SHOWN}/.")

@@ -1,4 +1,6 @@
-"""Define the key that connects a case with its trials and its result. A guest imports this too, so keep it light."""
+"""Define the key that connects a case with its trials and its result. Guests import this module too, so keep it
+light.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Make Mininet importable. Debian installs it for the system's Python, and a virtual environment does not find it."""
+"""Make Mininet importable. Debian installs it for the system's Python, so a virtual environment does not find it."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """Watch the machine while a workload runs in real time, and record everything that could have disturbed the trial.
 
 `watching` leaves out/fidelity.json, and `measure_again` adds a measurement of the wires afterwards. `lab.runner.guest`
-adds the time that the host's scheduler withheld from the guest. This module judges nothing; `lab.verdict.fidelity` does
-so, using the record.
+adds the time that the host's scheduler withheld from the guest. This module judges nothing; `lab.verdict.fidelity`
+judges the record.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ PR_SET_TIMERSLACK, PR_GET_TIMERSLACK = 29, 30
 def watching(testbed: Testbed, fabric: Fabric, wires: list[dict[str, Any]], greedy: bool) -> Iterator[None]:
     """Watch within this context.
 
-    `wires` is the measurement before it. `greedy` tells whether the workload fills the wires.
+    `wires` is the measurement before the workload. `greedy` tells whether the workload fills the wires.
     """
     monitor = _Monitor(fabric, _counters(fabric))
     child = testbed.spawn(
@@ -98,9 +98,10 @@ class _Monitor:
         target.write_text(json.dumps(plain) + "\n")
 
     def in_use(self) -> list[int]:
-        """Return how late the wake-ups were from the first frame to the last.
+        """Return how late the wake-ups between the first frame and the last were.
 
-        Before and after, a workload starts and ends its processes, which may hold up a user-mode kernel for 10 ms.
+        Before and after this time, a workload starts and ends its processes, which may delay a user-mode kernel by 10
+        ms.
         """
         return self.late_ns[self.moved[0] : self.moved[-1] + 1] if self.moved else []
 
@@ -117,10 +118,10 @@ class _Monitor:
             self.samples.append(self._sample(rated))
 
     def _wait(self, start: int, end: int) -> None:
-        """Sleep until each moment of the grid, and note how late each wake-up is.
+        """Sleep until each time on the grid, and record how late each wake-up is.
 
-        The moments are fixed before the trial, one at a random place in each period. So a stall makes every moment that
-        it covers late, and no periodic disturbance can keep in step with them.
+        The times are fixed before the trial, one at a random place in each period. So a stall makes every wake-up that
+        it covers late, and no periodic disturbance can stay in step with them.
         """
         chance = random.Random(start)
         seen = os.pread(self.counters, COUNTERS_BYTES, 0)
@@ -138,8 +139,8 @@ class _Monitor:
     def _sample(self, rated: dict[tuple[str, str, str], dict[str, Any]]) -> dict[str, Any]:
         """Read the counters since boot.
 
-        CPU ticks are those of the trial's CPUs, by kind of work. The ticks of its own processes are separate. Each wire
-        has the moment at which its counters were read.
+        CPU ticks are those of the trial's CPUs, by kind of work. The ticks of the monitor's own processes are separate.
+        Each wire has the time at which its counters were read.
         """
         cpus = os.sched_getaffinity(0)
         now = time.monotonic_ns()
@@ -159,16 +160,16 @@ class _Monitor:
 
 
 def _counters(fabric: Fabric) -> int:
-    """Open the kernel's counters of frames: those of the wires or, in a network without links, of the only host."""
+    """Open the kernel's frame counters: those of the wires or, in a network without links, those of the only host."""
     space = fabric.spaces.of(WIRES) if fabric.network.links else fabric.namespace(fabric.network.nodes[0].name)
     with space.entered():
         return os.open("/proc/thread-self/net/dev", os.O_RDONLY)
 
 
 def _rated(fabric: Fabric) -> dict[tuple[str, str, str], dict[str, Any]]:
-    """Return the qdiscs that give a wire its rate (a path's netem, or a card's tbf), by their place.
+    """Return the qdiscs that give a wire its rate (the netem of a path, or the tbf of a card), by their place.
 
-    `delay_ns` is how long a frame is in that qdisc before the rate applies to it; None if frames move at random.
+    `delay_ns` is how long a frame is in the qdisc before the rate applies to it; None if frames move at random.
     `frame_bytes` is the size of the longest frame, as the rate counts it.
     """
     found = {}
@@ -194,7 +195,7 @@ def _rated(fabric: Fabric) -> dict[tuple[str, str, str], dict[str, Any]]:
 def _clock() -> dict[str, Any]:
     """Return the source and the resolution of the clock, and the timer slack of the trial's processes.
 
-    Call this before this process is made urgent, which changes its slack.
+    Call this function before `_urgent`, which changes the slack of this process.
     """
     source = Path("/sys/devices/system/clocksource/clocksource0/current_clocksource")
     return {
@@ -205,7 +206,7 @@ def _clock() -> dict[str, Any]:
 
 
 def _urgent() -> str:
-    """Run at real-time priority, so that the monitor is delayed only when the wires are delayed, too.
+    """Run at real-time priority, so that the monitor is delayed only if the wires are also delayed.
 
     Return the policy: "fifo", or "other" if real-time priority is forbidden.
     """
@@ -218,10 +219,11 @@ def _urgent() -> str:
 
 
 def _own() -> dict[str, int | None]:
-    """Account for the processes of this PID namespace: how many, and the ticks used by them and their ended children.
+    """Account for the processes in this PID namespace: their number, and the ticks that they and their ended children
+    used.
 
-    If the kernel counts them, also return how often the other processes got the CPU (`turns`) and how long they waited
-    for it when they were ready to run (`waited_ns`). Both are None on a user-mode kernel, which does not count them.
+    Also return how often the other processes got the CPU (`turns`), and how long they waited for the CPU while they
+    were ready to run (`waited_ns`). Both are None on a user-mode kernel, which does not count them.
     """
     count = ticks = waited = turns = 0
     for process in Path("/proc").glob("[0-9]*"):

@@ -1,6 +1,7 @@
-"""Describe a resolved network, which a fabric builds. Every address, rate and limit is decided; no default is left.
+"""Describe a resolved network, which a fabric builds. Every address, rate and limit is set; no default is left.
 
-It is frozen and plain, so that a trial carries it into its guest and a record keeps it (`lab.units.to_plain`).
+The description is frozen and plain, so that a trial can carry it into its guest, and a record can store it
+(`lab.units.to_plain`).
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ Count = Annotated[int, Meta(ge=0, lt=1 << 62)]
 
 
 class Kind(str, Enum):
-    """Names the kind of a node."""
+    """Names the kinds of nodes."""
 
     HOST = "host"
     ROUTER = "router"
@@ -35,10 +36,10 @@ class Kind(str, Enum):
 
 
 class Shaper(str, Enum):
-    """Names the place where a direction's rate acts.
+    """Names the places where a direction's rate can act.
 
-    PATH: on the wire. Frames queue there, and the sender does not notice it until a packet is lost or an ACK is late.
-    NIC: in the sender's own interface, which pushes back on its TCP (TCP small queues), as a network card does.
+    PATH: on the wire. Frames queue there, and the sender does not notice until a packet is lost or an ACK is late. NIC:
+    in the sender's own interface, with back-pressure on its TCP (TCP small queues), as in a network card.
     """
 
     PATH = "path"
@@ -46,7 +47,9 @@ class Shaper(str, Enum):
 
 
 class Offloads(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Switches one end's segmentation and receive offloads. With all off, a wire carries frames, not super-packets."""
+    """Switches the segmentation and receive offloads of one end. With all offloads off, a wire carries frames, not
+    super-packets.
+    """
 
     tso: bool = False
     gso: bool = False
@@ -62,14 +65,14 @@ ACK_FILTER = ("no-ack-filter", "ack-filter", "ack-filter-aggressive")
 
 
 class Queue(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Describes a qdisc that queues before a rate: its kind and its parameters, with tc's names."""
+    """Describes a qdisc that queues in front of a rate: its kind and its parameters, with tc's names."""
 
     kind: Name
     parameters: tuple[tuple[Name, Setting], ...] = ()  # sorted; quantities as text
 
 
 class BurstLoss(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Describes losses of the Gilbert-Elliott model. All fields are probabilities from 0 to 1."""
+    """Describes losses in the Gilbert-Elliott model. All fields are probabilities from 0 to 1."""
 
     p: Probability  # from the good state to the bad one
     r: Probability  # from the bad state to the good one
@@ -78,7 +81,7 @@ class BurstLoss(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Slot(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Describes moments at which frames are released together, `min` to `max` apart."""
+    """Describes times at which frames are released together, `min` to `max` apart."""
 
     min: Duration
     max: Duration
@@ -87,7 +90,7 @@ class Slot(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Change(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """Describes the new settings of a direction after `at`, counted from the workload's start. None means no change."""
+    """Describes a direction's new settings after `at`, counted from the workload's start. None means no change."""
 
     at: Duration
     rate: Rate | None = None
@@ -98,9 +101,7 @@ class Change(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defau
 
 
 class Trace(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Describes when a link can carry data: the number of opportunities at each millisecond of a period, which
-    repeats.
-    """
+    """Describes when a link can carry data: the number of opportunities in each millisecond of a repeating period."""
 
     file: str  # its name
     counts: (
@@ -159,7 +160,7 @@ class Link(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     back: Direction  # carries what `ends[1]` sends
 
     def directions(self) -> tuple[tuple[Interface, Direction, Interface], ...]:
-        """Return (sending end, direction, receiving end) for both ways."""
+        """Return (sending end, direction, receiving end) for both directions."""
         first, second = self.ends
         return (first, self.forward, second), (second, self.back, first)
 
@@ -184,7 +185,7 @@ class Node(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Network(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Describes a whole network. Node and link names are unique; every interface's node is in `nodes`."""
+    """Describes a whole network. Node and link names are unique, and the node of every interface is in `nodes`."""
 
     name: str
     nodes: Annotated[tuple[Node, ...], Meta(min_length=1)]
@@ -196,7 +197,7 @@ class Network(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return any(direction.is_left_to_chance for link in self.links for _, direction, _ in link.directions())
 
     def node(self, name: str) -> Node:
-        """Return the node called `name`. Raises KeyError if there is none."""
+        """Return the node called `name`. Raises KeyError if there is no such node."""
         for node in self.nodes:
             if node.name == name:
                 return node
@@ -207,10 +208,10 @@ class Network(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return tuple(end for link in self.links for end in link.ends if end.node == node)
 
     def address(self, node: str, version: int = 4) -> str:
-        """Return a node's first address of that IP version, without prefix length. A node without links has the
-        loopback's.
+        """Return a node's first address of this IP version, without prefix length. Without links, it is the loopback
+        address.
 
-        Raises KeyError if the node has none.
+        Raises KeyError if the node has no such address.
         """
         if not self.links and any(each.name == node for each in self.nodes):
             return "::1" if version == 6 else "127.0.0.1"

@@ -1,4 +1,4 @@
-"""Name the files that a trial leaves in its out/ folder, and find a tool's error message in them.
+"""Name the files that a trial leaves behind in its out/ folder, and find a tool's error message in them.
 
 Both the writers and the readers of these files use this module.
 """
@@ -83,13 +83,13 @@ def capture(node: str, interface: str) -> str:
 
 
 def captures(names: Iterable[str], node: str | None = None) -> list[str]:
-    """Return the names that are captures; only those of `node` if it is given."""
+    """Return the names that are captures. With `node`, return only the captures of that node."""
     start = _CAPTURE if node is None else f"{_CAPTURE}{node}."
     return [name for name in names if name.startswith(start) and name.endswith(_PCAP)]
 
 
 def expert(node: str, interface: str) -> str:
-    """Return the name of the file with tshark's Expert Info on the packets of an interface."""
+    """Return the name of the file with tshark's Expert Info about the packets on an interface."""
     return f"{_EXPERT}{node}.{interface}{_TEXT}"
 
 
@@ -104,7 +104,7 @@ def netstat(node: str, when: str) -> str:
 
 
 def packetdrill(version: str, stream: str) -> str:
-    """Return the name of the file with packetdrill's output on the stream "out" or "err", for a version of IP."""
+    """Return the name of the file with packetdrill's output on the stream "out" or "err", for an IP version."""
     return f"packetdrill.{version}.{stream}"
 
 
@@ -114,17 +114,17 @@ def queue(link: str, way: str) -> str:
 
 
 def tcp_info(node: str) -> str:
-    """Return the name of the file with the samples of a node's connections."""
+    """Return the name of the file with the tcp_info samples of a node's connections."""
     return f"{_TCP_INFO}{node}{_BINARY}"
 
 
 def is_tcp_info(name: str) -> bool:
-    """Return whether the file holds samples of connections."""
+    """Return whether the file holds tcp_info samples of connections."""
     return name.startswith(_TCP_INFO) and name.endswith(_BINARY)
 
 
 def report(text: str) -> Any:
-    """Return the JSON object in a tool's output, whatever warnings surround it; None if it has none."""
+    """Return the JSON object in a tool's output, whatever warnings surround it; None if there is no object."""
     start = re.search(r"^\{", text, re.MULTILINE)
     with suppress(ValueError, RecursionError):
         return json.JSONDecoder().raw_decode(text, start.start())[0] if start else None
@@ -134,7 +134,7 @@ def report(text: str) -> Any:
 def sentence(tool: str, text: str) -> str:
     """Return a tool's reason for its failure.
 
-    This is the "error" of its JSON, else a line with its name or one that begins with "error", else the last line.
+    This is the "error" in its JSON, else a line with its name, or a line that begins with "error", else the last line.
     """
     if isinstance(found := report(text), dict) and "error" in found:
         return str(found["error"])

@@ -1,6 +1,6 @@
 """Find a guest's Python modules in one file. A search of the path takes ten system calls for each module.
 
-In the copy of the lab's code, this file is `sitecustomize`, which Python imports as it starts. Beside it is the file
+In the copy of the lab's code, this file is `sitecustomize`, which Python imports when it starts. Next to it is the file
 PACK, which lab.runner.code writes with the userland's own Python. Modules that are not in PACK are found as usual.
 """
 
@@ -18,7 +18,9 @@ Entry = tuple[str, bool, int, int]  # of a module: its file, whether it is a pac
 
 
 def pack(index: dict[str, Entry], code: bytes) -> bytes:
-    """Return the contents of PACK: the size of its head, the head, the code of all modules. A library has no code."""
+    """Return the contents of PACK: the size of its head, the head, and the code of all modules. A library has no
+    code.
+    """
     head = marshal.dumps(index, 4)  # every Python since 3.4 reads this version
     return len(head).to_bytes(8, "little") + head + code
 

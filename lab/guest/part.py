@@ -1,7 +1,7 @@
-"""Run one guest's part of a network whose hosts have kernels of their own: `python -m lab.guest.part FOLDER`.
+"""Run one guest's part of a network whose hosts have their own kernels: `python -m lab.guest.part FOLDER`.
 
-FOLDER holds part.json. The part leaves FOLDER/out and finally FOLDER/result.json: a `PartResult`, or `{"error":
-message, "exit_code": n}`. One guest, the hub, has all wires and every node without a kernel of its own. In the hub, the
+FOLDER holds part.json. The part writes FOLDER/out and finally FOLDER/result.json: a `PartResult`, or `{"error":
+message, "exit_code": n}`. One guest, the hub, has all wires and every node without its own kernel. In the hub, the
 interface of a host with its own kernel only passes frames to and from that host's guest.
 """
 
@@ -48,7 +48,7 @@ _IFINFO = struct.Struct("=BxHiII")  # struct ifinfomsg: family, type, index, fla
 
 
 class Command(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Describes a command of bash, run on a host."""
+    """Describes a bash command to run on a host."""
 
     host: str
     line: str
@@ -65,7 +65,7 @@ class Part(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     host: str = ""  # "": the hub
 
     def links(self) -> tuple[Interface, ...]:
-        """Return the interface of each link between the hub and another guest, in the links' order."""
+        """Return the interface of each link between the hub and another guest, in link order."""
         return tuple(end for host in self.own for end in self.network.interfaces(host))
 
     def here(self) -> tuple[str, ...]:
@@ -83,7 +83,7 @@ class PartResult(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def main(folder: Path) -> int:
-    """Run the part; return the error's exit code, or 0."""
+    """Run the part, and return 0 or the exit code of the error."""
     status = 0
     try:
         part = from_plain(json.loads((folder / "part.json").read_text()), Part)
@@ -134,13 +134,13 @@ def _perform(part: Part, out: Path) -> PartResult:
 
 
 def _draw_afresh() -> None:
-    """Make the kernel take its next key for random numbers. The key does not depend on earlier draws."""
+    """Make the kernel switch to its next key for random numbers. The key does not depend on earlier draws."""
     with open("/dev/urandom", "rb") as random:
         fcntl.ioctl(random, RNDRESEEDCRNG)
 
 
 def _run(part: Part, testbed: Testbed, alarm: Alarm) -> tuple[tuple[int, int | None], ...]:
-    """Start the commands of this guest, each at its moment, and end commands that run for too long."""
+    """Start the commands of this guest, each at its time, and end commands that run for too long."""
     running: dict[int, subprocess.Popen[bytes]] = {}
     for number, command in enumerate(part.commands):
         if command.host in part.here():
@@ -163,7 +163,7 @@ def _status(process: subprocess.Popen[bytes]) -> int | None:
 
 
 def _join_all(part: Part, spaces: Spaces) -> None:
-    """Let the interfaces of hosts with their own kernel pass frames on, without sending frames themselves."""
+    """Let the interfaces of hosts with their own kernel forward frames, without sending frames themselves."""
     for number, end in enumerate(part.links()):
         name = f"link{number}a"
         with spaces.inside(end.node):
@@ -178,7 +178,7 @@ def _join_all(part: Part, spaces: Spaces) -> None:
 
 @contextmanager
 def _own_host(part: Part) -> Iterator[Namespace]:
-    """Make this guest's host as the fabric makes the other nodes, but without wires."""
+    """Set up this guest's host as the fabric sets up the other nodes, but without wires."""
     spaces = Spaces(part.network)
     node = part.network.node(part.host)
     namespace = Namespace.create(spaces.of(node.name).name)

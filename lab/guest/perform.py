@@ -1,6 +1,6 @@
 """Run one trial in the machine with the kernel under test: `python -m lab.guest.perform FOLDER`.
 
-FOLDER holds trial.json. The trial leaves FOLDER/out and finally FOLDER/result.json: `{"environment": {...}, "invalid":
+FOLDER holds trial.json. The trial writes FOLDER/out and finally FOLDER/result.json: `{"environment": {...}, "invalid":
 [reason, ...]}` or `{"error": message, "exit_code": n}`. All imports here are light, because a guest boots in a tenth of
 a second.
 """
@@ -59,7 +59,7 @@ RNDRESEEDCRNG = 0x5207  # linux/random.h
 
 
 def main(folder: Path) -> int:
-    """Run the trial in `folder`; return the error's exit code, or 0 if the trial ran."""
+    """Run the trial in `folder`, and return 0 or the exit code of the error."""
     try:
         trial = msgspec.json.decode((folder / "trial.json").read_bytes(), type=Trial)
         if trial.clock == "virtual":
@@ -82,9 +82,9 @@ def main(folder: Path) -> int:
 
 
 def _start(start_ns: int) -> None:
-    """Wait for a fixed moment, so that the uptime does not depend on how long the guest took to start.
+    """Wait for a fixed time, so that the uptime does not depend on how long the guest took to start.
 
-    Raises LabError if the moment has passed.
+    Raises LabError if this time has passed.
     """
     with Alarm() as alarm:
         alarm.wait(start_ns)
@@ -94,9 +94,9 @@ def _start(start_ns: int) -> None:
 
 
 def _draw_afresh() -> None:
-    """Make the kernel take its next key for random numbers. A seeded key does not depend on earlier draws.
+    """Make the kernel switch to its next key for random numbers. A seeded key does not depend on earlier draws.
 
-    The number of draws until now varies: each folder that is made in memory draws one, for example.
+    The number of draws until now varies: for example, each folder that is created in memory draws one number.
     """
     random = os.open("/dev/urandom", os.O_RDONLY)
     try:
@@ -106,7 +106,7 @@ def _draw_afresh() -> None:
 
 
 def perform(trial: Trial, folder: Path) -> dict[str, Any]:
-    """Build the network, run the workload under the probes, and read the network back. Return the result's plain form.
+    """Build the network, run the workload with the probes, and read the network back. Return the result in plain form.
 
     Raises LabError or OSError.
     """
@@ -161,9 +161,9 @@ def perform(trial: Trial, folder: Path) -> dict[str, Any]:
 
 
 def _chance(trial: Trial) -> str:
-    """Return the seed of the wires' chance: the trial's seed in virtual time.
+    """Return the seed for the wires' random draws: the trial's seed in virtual time.
 
-    In real time each repeat is a new sample.
+    In real time, each repeat is a new sample.
     """
     return f"{trial.seed}.{trial.repeat}" if trial.clock == "real" else str(trial.seed)
 
@@ -180,7 +180,7 @@ def _addresses(network: Network) -> dict[tuple[str, int], str]:
 
 
 def _environment(fabric: Fabric) -> dict[str, Any]:
-    """Return the kernel's report about itself and each host, without anything about the machine around it."""
+    """Return the kernel's report about itself and each host, without anything about the surrounding machine."""
     hosts = {}
     for node in fabric.network.nodes:
         if node.kind is Kind.SWITCH:
@@ -195,8 +195,8 @@ def _environment(fabric: Fabric) -> dict[str, Any]:
 def spins() -> list[dict[str, Any]]:
     """Return the programs for which virtual time passed although they did not wait.
 
-    Each entry holds the program, its system call (None: it made none), the number of times, and the seconds in all. The
-    kernel patch "only waiting takes time" writes them.
+    Each entry holds the program, its system call (None if it made no call), the number of times, and the total in
+    seconds. The kernel patch "only waiting takes time" writes the entries.
     """
     file = Path("/proc/spins")
     found = []

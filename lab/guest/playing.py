@@ -17,7 +17,7 @@ from lab.guest.testbed import Child
 def playing(fabric: Fabric, target: Path) -> Iterator[None]:
     """Play the changes of the links from now on, within this context, in a separate process.
 
-    Leaves `target` if the links can change. Raises WorkloadError if the process fails.
+    The process writes `target` if the links can change. Raises WorkloadError if the process fails.
     """
     if not timeline.changes(fabric.network):
         yield
@@ -32,7 +32,7 @@ def playing(fabric: Fabric, target: Path) -> Iterator[None]:
 
 
 def missed(played: Path, tolerated_ns: int) -> list[str]:
-    """Return the changes of the links that were late, and the results that differ from the requested ones."""
+    """Return late changes of links, and results that differ from the requested values."""
     if not played.exists():
         return []
     found = json.loads(played.read_text())

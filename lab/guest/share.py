@@ -1,4 +1,4 @@
-"""Read a share in a topology's form: in percent."""
+"""Read a share as topologies write it: in percent."""
 
 from __future__ import annotations
 

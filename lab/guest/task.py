@@ -1,6 +1,6 @@
-"""Define the tasks of a trial. Each describes itself, so that models need not know any of them by name.
+"""Define the tasks of a trial. Each task describes itself, so that models need not know any task by name.
 
-A guest imports this too, so keep it light.
+Guests import this module too, so keep it light.
 """
 
 from __future__ import annotations
@@ -40,9 +40,9 @@ def _snake_case(name: str) -> str:
 
 
 class Checked(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Checks its fields when it is made, and raises ValueError.
+    """Checks its fields when it is created, and raises ValueError.
 
-    It converts a text to a quantity if a field needs one.
+    If a field needs a quantity, a text is converted.
     """
 
     def __post_init__(self) -> None:
@@ -50,18 +50,20 @@ class Checked(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Task(Checked, frozen=True, tag_field="kind", tag=_snake_case):
-    """Declares a workload, a probe or a middlebox. In plain form its `kind` is the name of its class, in snake_case."""
+    """Declares a workload, a probe or a middlebox. In plain form, its `kind` is the name of its class, in
+    snake_case.
+    """
 
     tools: ClassVar[tuple[str, ...]] = ()  # the programs that it runs
     programs: ClassVar[tuple[str, ...]] = ()  # programs that the experiment chose: their bytes count, not a version
     server_sends: ClassVar[bool] = False  # whether a workload's data goes from its server to its client
 
     def parts(self) -> tuple[Named, ...]:
-        """Return the workloads that a workload consists of; none unless it runs several side by side."""
+        """Return the workloads that a workload consists of; empty unless it runs several side by side."""
         return ()
 
     def with_files(self, _: Callable[[str], bytes], /) -> Self:
-        """Return it with the contents of its files, which the function reads. By default a task has no files."""
+        """Return the task with the contents of its files, which the function reads. By default, a task has no files."""
         return self
 
 
@@ -113,7 +115,7 @@ class Reader(msgspec.Struct, frozen=True):
 
 @runtime_checkable
 class Traffic(Protocol):
-    """Every workload describes itself with this."""
+    """Describes a workload. Every workload has these members."""
 
     @property
     def client(self) -> str:
@@ -129,47 +131,47 @@ class Traffic(Protocol):
 
     @property
     def greedy(self) -> bool:
-        """Return whether it sends as fast as the network takes it."""
+        """Return whether the workload sends as fast as the network accepts data."""
 
     @property
     def tools(self) -> tuple[str, ...]:
-        """Name the programs that it runs."""
+        """Name the programs that the task runs."""
 
     @property
     def programs(self) -> tuple[str, ...]:
-        """Name the programs that the experiment chose."""
+        """Name the programs that the experiment chooses."""
 
     @property
     def server_sends(self) -> bool:
-        """Return whether its data goes from the server to the client."""
+        """Return whether the data goes from the server to the client."""
 
     def writer(self) -> Writer:
-        """Return how it writes."""
+        """Return how the sender writes."""
 
     def reader(self) -> Reader:
-        """Return how it reads."""
+        """Return how the receiver reads."""
 
     def parts(self) -> tuple[Named, ...]:
-        """Return the workloads that it consists of; () if it is only one."""
+        """Return the workloads that this one consists of; () if it is a single workload."""
 
     def with_files(self, read: Callable[[str], bytes], /) -> Self:
-        """Return it with the contents of its files."""
+        """Return the workload with the contents of its files."""
 
 
 @runtime_checkable
 class Observer(Protocol):
-    """Every probe describes itself with this."""
+    """Describes a probe. Every probe has these members."""
 
     @property
     def tools(self) -> tuple[str, ...]:
-        """Name the programs that it runs."""
+        """Name the programs that the task runs."""
 
     def watch(self, testbed: Any, /) -> AbstractContextManager[None]:
         """Watch the trial within this context."""
 
 
 class Named(Protocol):
-    """Every part of a workload of several describes itself with this."""
+    """Describes one of several workloads. Every such part has these members."""
 
     @property
     def name(self) -> str:
@@ -181,22 +183,24 @@ class Named(Protocol):
 
     @property
     def start(self) -> Duration:
-        """The earliest time at which it starts."""
+        """The earliest time at which the part starts."""
 
 
 @runtime_checkable
 class Interference(Protocol):
-    """Every middlebox describes itself with this."""
+    """Describes a middlebox. Every middlebox has these members."""
 
     @property
     def tools(self) -> tuple[str, ...]:
-        """Name the programs that it runs."""
+        """Name the programs that the task runs."""
 
     def mss_of_syn(self, announced: int, sender: str, receiver: str, patches: Collection[str]) -> int:
         """Return the MSS of a SYN between these nodes after this middlebox, on a kernel with these patches."""
 
     def dropped(self) -> int | None:
-        """Return the number of the data segment that it drops; None: it drops none."""
+        """Return the number of the data segment that the middlebox drops; None means that it drops no single
+        segment.
+        """
 
     def loss(self) -> float:
-        """Return the share of data segments that it drops regularly."""
+        """Return the share of data segments that the middlebox drops regularly."""

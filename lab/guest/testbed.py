@@ -1,4 +1,4 @@
-"""Give workloads and probes the hosts of one trial, and the folder for its outputs."""
+"""Give workloads and probes access to the hosts of one trial, and to the folder for its outputs."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ MESSAGE_BYTES = 4096  # of an error message: less than a pipe holds
 
 
 class WorkloadError(LabError):
-    """Raised when a measuring tool fails, or does not end in time."""
+    """Raised if a measuring tool fails, or does not end in time."""
 
 
 def _no_queues(link: str, way: str) -> Mapping[str, Any]:
@@ -44,10 +44,10 @@ class Joinable(Protocol):
     """Stands for a network namespace, which a thread can enter."""
 
     def join(self) -> None:
-        """Move the calling thread inside."""
+        """Move the calling thread into the namespace."""
 
     def entered(self) -> AbstractContextManager[None]:
-        """Keep the calling thread inside within this context."""
+        """Keep the calling thread in the namespace within this context."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,14 +65,16 @@ class Testbed:
     queue: Callable[[str, str], Mapping[str, Any]] = _no_queues  # (link, way) -> the state of its queue
 
     def part(self, name: str, port: int, undo: ExitStack) -> Testbed:
-        """Return the testbed of one of several workloads: with its own folder for outputs, port and random draws."""
+        """Return the testbed of one of several workloads, with its own output folder, port and random draws."""
         out = self.out / name
         out.mkdir()
         chance, compiled = f"{self.chance}.{name}", self.compiled / name
         return replace(self, out=out, undo=undo, chance=chance, own_port=port, compiled=compiled)
 
     def port(self, usual: int) -> int:
-        """Return the port that the workload's server listens on: the usual one unless other workloads run beside it."""
+        """Return the port that the workload's server listens on: the usual port, unless other workloads run side by
+        side.
+        """
         return usual if self.own_port is None else self.own_port
 
     def draws(self) -> Random:
@@ -96,7 +98,8 @@ class Testbed:
         errors: str | None = None,
         stdin: int = subprocess.DEVNULL,
     ) -> subprocess.Popen[bytes]:
-        """Start a tool on `node`. Its output goes to the file `output`; its errors go to `errors`, or also to `output`.
+        """Start a tool on `node`. Its output goes to the file `output`. Its standard error goes to the file `errors` if
+        given, else also to `output`.
 
         Raises MachineError if the tool is not installed.
         """
@@ -112,7 +115,7 @@ class Testbed:
         return process
 
     def run(self, node: str, argv: Sequence[str], output: str) -> str:
-        """Run a short-lived tool on `node` and return its output. The file `output` keeps it.
+        """Run a short-lived tool on `node`, and return its output, which is also written to the file `output`.
 
         Raises MachineError if the tool is not installed, and WorkloadError if it fails.
         """
@@ -126,7 +129,9 @@ class Testbed:
         return child
 
     def wait(self, process: subprocess.Popen[bytes], seconds: float, output: str | None = None) -> None:
-        """Wait for a tool to succeed. Raises WorkloadError if it is late, or with its own message if it fails."""
+        """Wait for a tool to succeed. Raises WorkloadError if the tool is late, or, with the tool's own message, if it
+        fails.
+        """
         tool = _name(process.args)  # type: ignore[arg-type]  # always started with a list
         if process.poll() is None and not ended(process.pid, seconds):
             raise WorkloadError(f"{tool} did not end within {seconds:g} s of the trial's clock")
@@ -137,11 +142,11 @@ class Testbed:
     def wait_for_listener(
         self, process: subprocess.Popen[bytes] | Child, port: int, protocol: Literal["tcp", "udp"] = "tcp"
     ) -> None:
-        """Wait for a listener on `port` in the process's namespace. Raises WorkloadError if none comes.
+        """Wait for a listener on `port` in the process's namespace. Raises WorkloadError if no listener appears.
 
-        It returns on the testbed's beat. In virtual time, that is when the kernel's clock ticks and probes take
+        The method returns on the testbed's beat. In virtual time, this is when the kernel's clock ticks and probes take
         samples. TCP's timers expire on ticks, so the phase of a connection's start decides when each of its delayed
-        ACKs goes.
+        ACKs is sent.
         """
         deadline = time.monotonic() + READY_SECONDS
         with Alarm() as alarm:
@@ -221,7 +226,8 @@ class Child:
     def wait(self, what: str, seconds: float) -> None:
         """Wait until the process has succeeded.
 
-        Raises WorkloadError if it fails or is late. The error calls it `what`, or is the process's own message.
+        Raises WorkloadError if the process fails or is late. The error calls the process `what`, or is the process's
+        own message.
         """
         if self._status is None and not ended(self.pid, seconds):
             raise WorkloadError(f"{what} did not end within {seconds:g} s of the trial's clock")
@@ -232,7 +238,9 @@ class Child:
             raise WorkloadError(f"{what} failed with status {self._status}: see the console log")
 
     def stop(self, what: str) -> None:
-        """Ask the process to finish (SIGTERM), and wait for its end. Raises WorkloadError if it fails or is late."""
+        """Ask the process to finish (SIGTERM), and wait for its end. Raises WorkloadError if the process fails or is
+        late.
+        """
         os.kill(self.pid, signal.SIGTERM)
         self.wait(what, STOP_SECONDS)
 
@@ -254,7 +262,7 @@ class Child:
 def ended(pid: int, seconds: float) -> bool:
     """Return whether the child `pid` ends within `seconds`.
 
-    It sleeps meanwhile, since polling would cost the guest time.
+    The function sleeps until then, because polling would cost the guest time.
     """
     handle = os.pidfd_open(pid)
     try:

@@ -1,7 +1,7 @@
-"""Read a trace: a file with the moments when a link can carry a frame.
+"""Read a trace: a file with the times at which a link can carry a frame.
 
 Mahimahi's format has one line for each opportunity to carry 1500 bytes: its millisecond, counted from the start. CSV
-has the columns duration and rate, such as `500 ms,12 Mbit/s`; a rate may be zero there. After its end a trace starts
+has the columns duration and rate, such as `500 ms,12 Mbit/s`, and allows a rate of zero. After its end, a trace starts
 again.
 """
 
@@ -21,7 +21,9 @@ HEADER = ["duration", "rate"]
 
 
 def read(name: str, folder: Path) -> Trace:
-    """Return the trace `name`, a file beside the topology in `folder`. Raises ValueError with the file and the line."""
+    """Return the trace `name`, a file next to the topology in `folder`. Raises ValueError with the file and the
+    line.
+    """
     path = folder / name
     try:
         lines = path.read_text(encoding="utf-8").splitlines()
@@ -35,13 +37,15 @@ def read(name: str, folder: Path) -> Trace:
 
 
 def encoded(counts: Iterable[int]) -> str:
-    """Return the counts of each millisecond in the form of `Trace.counts`."""
+    """Return the count for each millisecond in the form of `Trace.counts`."""
     runs = ((count, len(list(same))) for count, same in groupby(counts))
     return " ".join(str(count) if times == 1 else f"{count}*{times}" for count, times in runs)
 
 
 def decoded(trace: Trace) -> Iterator[tuple[int, int]]:
-    """Yield (ms, opportunities) for each moment of one period that has any, and finally (the period's length, 0)."""
+    """Yield (ms, opportunities) for each millisecond of one period that has any, and finally (the period's length,
+    0).
+    """
     at = 0
     for run in trace.counts.split():
         count, _, times = run.partition("*")
@@ -53,7 +57,7 @@ def decoded(trace: Trace) -> Iterator[tuple[int, int]]:
 
 
 def _mahimahi(name: str, lines: list[str]) -> list[int]:
-    """Return the opportunities at each millisecond, including the last one, at which the trace begins again."""
+    """Return the opportunities in each millisecond, including the last one, at which the trace begins again."""
     times: list[int] = []
     for number, line in enumerate(lines, 1):
         text = line.strip()
@@ -73,7 +77,7 @@ def _mahimahi(name: str, lines: list[str]) -> list[int]:
 
 
 def _csv(name: str, lines: list[str]) -> list[int]:
-    """Return the opportunities: each comes at the first millisecond by which the rate has added up to a whole frame."""
+    """Return the opportunities. Each comes in the first millisecond by which the rate has added up to a whole frame."""
     if not lines or [word.strip() for word in lines[0].split(",")] != HEADER:
         raise ValueError(f"{name}:1: the first line should be '{','.join(HEADER)}'")
     counts = [0]

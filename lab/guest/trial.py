@@ -57,10 +57,9 @@ class Trial(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaul
 
     @property
     def run_address(self) -> str:
-        """The SHA-256 of the run's inputs: those of the trial, without the names of claim, arm and point, and without
-        the file.
+        """The SHA-256 of the run's inputs: those of the trial, without the file and the names of claim, arm and point.
 
-        In virtual time, trials with the same run address leave the same bytes.
+        In virtual time, trials with the same run address produce the same bytes.
         """
         return msgspec.structs.replace(self, claim="", arm="", point="", source_sha256="").address
 

@@ -1,7 +1,7 @@
 """Check values against the types of a declaration's fields, or of a function's arguments.
 
-One rule holds for all of them: a text becomes a quantity if a quantity is needed, and a list becomes a tuple. No other
-value is converted. Guests import this too, so keep it light.
+One rule holds for all types: a text becomes a quantity if a quantity is needed, and a list becomes a tuple. No other
+value is converted. Guests import this module too, so keep it light.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class FieldError(ValueError):
 
 
 class Declared:
-    """A frozen dataclass that derives from this checks its fields when it is made, and raises FieldError."""
+    """A frozen dataclass that derives from this class checks its fields when it is created, and raises FieldError."""
 
     def __post_init__(self) -> None:
         settle(self)
@@ -181,7 +181,7 @@ def _tuple(value: Any, kinds: tuple[Any, ...]) -> tuple[Any, ...]:
 def _function(value: Any, given: Any, _: Any) -> Any:
     """Return the value if it is a function for these arguments.
 
-    Raises ValueError, also if it returns such a function.
+    Raises ValueError, even if it returns such a function.
     """
     if not callable(value):
         raise ValueError(f"should be a function, not {_shown(value)}")

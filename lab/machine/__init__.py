@@ -1,1 +1,1 @@
-"""The machines that trials run in: kernels, and the userlands that they boot from."""
+"""Provide the machines that trials run in: kernels, and the userlands that they boot from."""

@@ -1,4 +1,4 @@
-"""Keep built packetdrills, each in a folder whose name covers everything that decides it."""
+"""Store packetdrill builds, each in a folder whose name covers everything that decides the build."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ RECORD = "packetdrill.json"
 
 
 class PacketdrillMissing(MachineError):
-    """Raised when no such packetdrill is in the cache."""
+    """Raised if the requested packetdrill is not in the cache."""
 
 
 @dataclass(frozen=True, slots=True)
 class Packetdrill:
-    """Identifies a built packetdrill."""
+    """Identifies a packetdrill build."""
 
     id: str  # covers everything that decides it
     source: str  # SHA-256 of its source
@@ -32,7 +32,7 @@ class Packetdrill:
 
 
 def find(ident: str | None = None) -> Packetdrill:
-    """Return the packetdrill with this id, or the last one that `build` made.
+    """Return the packetdrill with this id, or the last one that `build` built.
 
     Raises PacketdrillMissing with the fix.
     """
@@ -44,7 +44,7 @@ def find(ident: str | None = None) -> Packetdrill:
 
 
 def home() -> Path:
-    """Return the folder that keeps them."""
+    """Return the folder that holds packetdrill builds."""
     return caches.folder(PROGRAM)
 
 

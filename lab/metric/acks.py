@@ -1,6 +1,6 @@
 """Measure how often and how soon a receiver acknowledges, and which segments, from a capture at its interface.
 
-Segments are counted as payload over MSS, because with GRO a capture shows super-packets of many segments.
+The number of segments is payload / MSS, because with GRO, a capture shows super-packets of many segments.
 """
 
 from __future__ import annotations
@@ -71,7 +71,8 @@ def ack_delay(
 ) -> Measure:
     """Measure the shortest, mean or longest of `ack_delays`, without the first `skip` segments.
 
-    The result is in seconds, rounded to the microsecond. The guest's clock has a resolution of a quarter of that.
+    The result is in seconds, rounded to the microsecond. The guest's clock has a resolution of a quarter of a
+    microsecond.
     """
 
     def measure(record: Record) -> Value:
@@ -119,10 +120,10 @@ def ack_delays(connection: Connection) -> Ints:
 
 
 def hole(connection: Connection) -> tuple[Ints, Ints]:
-    """Return (data segments, ACKs) of the first hole, as rows of `forward` and `back`.
+    """Return (data segments, ACKs) at the first hole, as rows of `forward` and `back`.
 
-    The data segments arrived behind the hole before it was filled. The ACKs requested the missing bytes meanwhile.
-    Raises MetricError when everything came in order, or the hole was never filled.
+    The data segments arrived behind the hole before it was filled. In the meantime, the ACKs requested the missing
+    bytes. Raises MetricError if everything arrived in order, or the hole was never filled.
     """
     ahead, back = connection.forward, connection.back
     rows = np.flatnonzero(ahead.data)
@@ -140,9 +141,9 @@ def hole(connection: Connection) -> tuple[Ints, Ints]:
 
 
 def full_segment(capture: Capture, connection: Connection) -> int:
-    """Return the payload of a full segment: the smaller MSS of the two SYNs, less the options of data segments.
+    """Return the payload of a full segment: the smaller MSS of the two SYNs minus the options of data segments.
 
-    Raises MetricError when a SYN was not captured.
+    Raises MetricError if a SYN was not captured.
     """
     syns = [capture.census.syn(flow) for flow in (connection.flow, connection.flow.reverse)]
     sizes = [syn.mss for syn in syns if syn and syn.mss is not None]
@@ -152,16 +153,18 @@ def full_segment(capture: Capture, connection: Connection) -> int:
 
 
 def _within(connection: Connection, way: Segments, start: float, end: float) -> Bools:
-    """Return which segments of one direction came from `start` to `end`, in seconds since the first data segment."""
+    """Return which segments of one direction came between `start` and `end`, in seconds since the first data
+    segment.
+    """
     since = (way.time_ns - connection.start_ns) / 1e9
     inside: Bools = (since >= start) & (since < end)
     return inside
 
 
 def _by_opener(connection: Connection) -> tuple[Segments, Segments]:
-    """Return (what the opening side sent, what the other side sent).
+    """Return (segments from the opening side, segments from the other side).
 
-    Raises MetricError when the opening SYN was not captured.
+    Raises MetricError if the opening SYN was not captured.
     """
     for way, other in ((connection.forward, connection.back), (connection.back, connection.forward)):
         if (way.flags & (SYN | ACK) == SYN).any():

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 else:
 
     class _Numpy:
-        """Stands in for the module until its first use."""
+        """Stands in for the numpy module until its first use."""
 
         def __getattr__(self, name: str) -> Any:
             found = getattr(import_module("numpy"), name)

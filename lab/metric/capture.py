@@ -1,4 +1,4 @@
-"""Read a pcap file into numpy columns, whole or in pieces, at millions of packets per second."""
+"""Read a pcap file into numpy columns, as a whole or in pieces, at millions of packets per second."""
 
 from __future__ import annotations
 
@@ -47,8 +47,8 @@ class _Column(Generic[_T]):
 class Capture:
     """Holds the packets of an Ethernet pcap file in columns, in file order.
 
-    A column has one entry per packet: 0 if the packet has no such field, or the snap length cut it off. If the file
-    ends within the last packet, that packet is left out. Whole columns take memory; `blocks` takes hardly any.
+    A column has one entry per packet: 0 if the packet does not have the field, or the snap length cut it off. If the
+    file ends within the last packet, that packet is left out. Whole columns need memory; `blocks` needs hardly any.
 
     Raises CaptureError if the file is not an Ethernet pcap.
     """
@@ -121,7 +121,7 @@ class Capture:
         return Census.of(self.blocks())
 
     def columns(self, *names: str) -> tuple[Ints, ...]:
-        """Return these columns of the whole capture. Columns that were not read before are read in one pass."""
+        """Return these columns of the whole capture. All columns that are not yet in memory are read in one pass."""
         lacking = [name for name in names if name not in self._columns]
         if lacking:
             census = self.census if "flow" in lacking else None

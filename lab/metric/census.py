@@ -1,4 +1,4 @@
-"""List the flows of a capture in one pass, with the first sequence numbers of each."""
+"""List the flows of a capture in one pass, with the first sequence numbers of each flow."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ from lab.units import Value
 def cpu_per_gb() -> Measure:
     """Measure CPU seconds per GB of the lab's own bulk transfer, summed over both hosts and the wires.
 
-    The metric raises MetricError in virtual time, where computing takes no time.
+    The metric raises MetricError in virtual time, because computing takes no time there.
     """
 
     def measure(record: Record) -> Value:

@@ -26,9 +26,9 @@ _DAMAGED = (
 
 
 def flent_file(record: Record) -> Path:
-    """Return the path of the data file that Flent left.
+    """Return the path of the data file that Flent left behind.
 
-    Raises MetricError if there is none, or more than one.
+    Raises MetricError if there is no data file, or more than one.
     """
     names = [name for name in record.outputs if name.endswith(outputs.FLENT_SUFFIX)]
     if len(names) != 1:
@@ -77,7 +77,7 @@ def _unpacked(file: Path) -> bytes:
 
 
 def _contents(record: Record) -> tuple[Any, str]:
-    """Return the file's contents, and the name of the series that loads the path.
+    """Return the contents of the data file, and the name of the series that loads the path.
 
     Raises MetricError if Flent does not write such a file after a transfer.
     """
@@ -91,7 +91,7 @@ def _contents(record: Record) -> tuple[Any, str]:
 
 
 def _reason(record: Record) -> str:
-    """Return ': ' and the reason in Flent's log why a program that it ran, or Flent itself, failed. Default: ''."""
+    """Return ': ' and the reason, from Flent's log, why Flent or a program that it ran failed. Default: ''."""
     if outputs.FLENT_LOG not in record.outputs:
         return ""
     log = record.text(outputs.FLENT_LOG)

@@ -1,7 +1,7 @@
 """Extract one TCP connection from a capture: data sent, acknowledged and in flight, over time.
 
-Sequence numbers are unwrapped to 64 bits, relative to the first one seen, so that 10 s at 10 Gbit/s stay in order. A
-connection may be larger than the memory: code that reads its parts one by one uses constant memory.
+Sequence numbers are unwrapped to 64 bits, relative to the first captured number, so that 10 s at 10 Gbit/s stay in
+order. A connection may be larger than the memory: code that reads it part by part uses constant memory.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class Segments:
 
     @cached_property
     def retransmitted(self) -> Bools:
-        """Return whether each segment repeats payload of an earlier segment, in part or whole."""
+        """Return whether each segment repeats payload of an earlier segment, in part or as a whole."""
         before = np.concatenate(([self.reached], self.highest[:-1]))
         again: Bools = self.data & (self.seq < before[: len(self)])
         return again
@@ -88,7 +88,9 @@ class ConnectionPart:
 
     @cached_property
     def inflight(self) -> Ints:
-        """Return the bytes in flight after each segment of `forward`. They are right in the sender's own capture."""
+        """Return the bytes in flight after each segment of `forward`. The numbers are correct only in the sender's own
+        capture.
+        """
         last = np.searchsorted(self.back.packet, self.forward.packet)
         known = np.concatenate(([self.acked_before or 0], self.acked))[last]
         return np.where(known >= 0, self.forward.highest - np.maximum(known, 0), 0)
@@ -125,7 +127,7 @@ class Connection:
 
     @cached_property
     def inflight(self) -> Ints:
-        """Return `Part.inflight` of all parts."""
+        """Return `ConnectionPart.inflight` of all parts."""
         return np.concatenate([part.inflight for part in self.parts()])
 
     @cached_property
@@ -140,7 +142,7 @@ class Connection:
 
     @property
     def start_ns(self) -> int:
-        """Return the time of capture of the first segment with payload.
+        """Return the capture time of the first segment with payload.
 
         Raises MetricError if there is none.
         """
@@ -150,7 +152,7 @@ class Connection:
 
     @cached_property
     def end_ns(self) -> tuple[int | None, int | None]:
-        """Return the times of capture of the last segments of `forward` and `back`, or None for a direction."""
+        """Return the capture times of the last segments of `forward` and `back`, or None for an empty direction."""
         last: list[int | None] = [None, None]
         for part in self.parts():
             for way, segments in enumerate((part.forward, part.back)):
@@ -159,7 +161,7 @@ class Connection:
 
     @cached_property
     def acked_ns(self) -> tuple[int, int] | None:
-        """Return the times of capture of the last ACK, and of the first ACK with the highest acknowledged number.
+        """Return the capture times of the last ACK, and of the first ACK with the highest acknowledged number.
 
         Return None if there is no ACK.
         """
@@ -208,7 +210,7 @@ class Connection:
         return float(idle / (end_ns - start_ns))
 
     def handshake_ns(self) -> int:
-        """Return the time from SYN to SYN-ACK, in ns. At the side that opens the connection it is the RTT.
+        """Return the time from SYN to SYN-ACK, in ns. On the side that opens the connection, this time is the RTT.
 
         Raises MetricError if the handshake was not captured.
         """
@@ -226,7 +228,7 @@ class Connection:
 
     @cached_property
     def _first_data(self) -> tuple[int, int] | None:
-        """Return the time of capture and the sequence number of the first segment with payload."""
+        """Return the capture time and the sequence number of the first segment with payload."""
         for part in self.parts():
             for row in np.flatnonzero(part.forward.data)[:1].tolist():
                 return int(part.forward.time_ns[row]), int(part.forward.seq[row])
@@ -249,7 +251,8 @@ class Connection:
 
 
 def bulk(capture: Capture, port: int | None = None) -> Connection:
-    """Return the connection that carries the most payload, of those with a server on `port` if it is given.
+    """Return the connection that carries the most payload. With `port`, only connections to a server on that port
+    count.
 
     Raises MetricError if the capture holds no such TCP connection.
     """
@@ -285,7 +288,7 @@ class _Reader:
         self._acked: int | None = None
 
     def part(self, packets: Packets) -> ConnectionPart:
-        """Return the connection's part of the capture's next packets."""
+        """Return the part of the connection in the next packets of the capture."""
         forward, back = (way.segments(packets, self.packets) for way in self._ways)
         self.packets += len(packets)
         part = ConnectionPart(forward, back, self._acked)
@@ -294,14 +297,14 @@ class _Reader:
 
 
 def _origin(census: Census, way: int | None, other: int | None) -> int:
-    """Return a direction's first sequence number, or the first acknowledged one if no segment was captured."""
+    """Return a direction's first sequence number, or the first acknowledged number if no segment was captured."""
     if way is not None and way in census.first_seq:
         return census.first_seq[way]
     return census.first_ack.get(other, 0) if other is not None else 0
 
 
 class _Unwrapped:
-    """Unwraps numbers modulo 2^32 to distances from `origin`. Each number is within 2^31 of the one before."""
+    """Unwraps numbers modulo 2^32 to distances from `origin`. Each number is within 2^31 of the previous one."""
 
     def __init__(self, origin: int) -> None:
         self._last, self._distance = origin, 0
@@ -317,7 +320,7 @@ class _Unwrapped:
 
 @dataclass(slots=True)
 class _Way:
-    """Reads one direction."""
+    """Reads one direction of a connection."""
 
     key: int | None  # of its packets; None without any
     seq: _Unwrapped
@@ -326,7 +329,7 @@ class _Way:
     reached: int = _NOTHING
 
     def segments(self, packets: Packets, first: int) -> Segments:
-        """Return the connection's segments among packets. The first packet has number `first` in the capture."""
+        """Return the connection's segments among these packets. The first packet has number `first` in the capture."""
         own = (
             packets.tcp & (packets.key == np.uint64(self.key)) if self.key is not None else np.zeros(len(packets), bool)
         )

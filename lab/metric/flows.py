@@ -1,7 +1,8 @@
-"""Measure workloads that ran side by side (`Flows`): each on its own, and how they shared the network.
+"""Measure workloads that ran side by side (`Flows`): each workload on its own, and how all shared the network.
 
 Times are in seconds since the first flow started. Without times, a figure is about the long run (`lab.spec.steady`).
-A flow's goodput counts what its receiver took, from samples of tcp_info (`lab.guest.probe.TcpInfo`) at either end.
+A flow's goodput counts the bytes that its receiver got, from samples of tcp_info (`lab.guest.probe.TcpInfo`) at either
+end.
 """
 
 from __future__ import annotations
@@ -27,7 +28,8 @@ from lab.units import Duration, Rate, Value
 class _Part(Record):
     """Shows one of a trial's workloads as if it had run alone.
 
-    The workload's own outputs have their usual names, beside the outputs that all share. `port` identifies its packets.
+    The workload's own outputs have their usual names, next to the outputs that all workloads share. `port` identifies
+    the workload's packets.
     """
 
     def __init__(self, whole: Record, name: str) -> None:
@@ -44,20 +46,22 @@ class _Part(Record):
 
     @property
     def outputs(self) -> dict[str, Output]:
-        """The files that the workload left, and those that all share."""
+        """The files that the workload left behind, and those that all workloads share."""
         start, found = f"{self._name}/", self._whole.outputs
         shared = {name: output for name, output in found.items() if "/" not in name}
         return shared | {name.removeprefix(start): each for name, each in found.items() if name.startswith(start)}
 
     def path(self, name: str) -> Path:
-        """Return the path of the output `name`: the workload's own, else the shared one. Raises RecordError if none."""
+        """Return the path of the output `name`: the workload's own, else the shared one. Raises RecordError if there is
+        none.
+        """
         own = f"{self._name}/{name}"
         return self._whole.path(own if own in self._whole.outputs else name)
 
 
 @dataclass(frozen=True)
 class Shares:
-    """Holds the bytes that each flow's receiver had taken, over time, by the flow's name."""
+    """Holds the bytes that each flow's receiver had got, over time, by flow name."""
 
     starts: Mapping[str, float]  # in seconds, like all times here
     taken: Mapping[str, tuple[Floats, Ints]]  # (times, bytes)
@@ -90,13 +94,13 @@ class Shares:
 
     @property
     def all_end(self) -> float:
-        """Return the time of the earliest of all flows' last samples: until then, all flows ran."""
+        """Return the earliest time of a flow's last sample: until then, all flows ran."""
         return min(float(times[-1]) for times, _ in self.taken.values())
 
 
 @measures()
 def of_flow(name: str, metric: Measure) -> Measure:
-    """Measure one of several workloads with the metric that it would have alone."""
+    """Measure one of several workloads with a metric for a workload that runs alone."""
     return lambda record: metric(part_of(record, name))
 
 
@@ -127,7 +131,9 @@ def total_goodput(start: float | None = None, end: float | None = None) -> Measu
 
 @measures("1")
 def utilisation(link: str, start: float | None = None, end: float | None = None, way: Way = "forward") -> Measure:
-    """Measure the goodput of all flows as a share of a link's rate. A full link has 0.941: headers take the rest."""
+    """Measure the goodput of all flows as a share of a link's rate. A full link gives 0.941, because headers take the
+    rest.
+    """
 
     def course(record: Record) -> Course:
         rate = _rate(record, link, way)
@@ -149,9 +155,10 @@ def jain_index(start: float | None = None, end: float | None = None) -> Measure:
 
 @measures("s")
 def convergence_time(index: float = 0.95, window: float = 1.0) -> Measure:
-    """Measure the seconds from the last flow's start until Jain's index over `window` seconds first reaches `index`.
+    """Measure the time, in seconds, from the last flow's start until Jain's index over `window` seconds first reaches
+    `index`.
 
-    The metric raises MetricError if the index does not reach it while all flows run.
+    The metric raises MetricError if Jain's index does not reach `index` while all flows run.
     """
 
     def measure(record: Record) -> Value:
@@ -166,7 +173,9 @@ def convergence_time(index: float = 0.95, window: float = 1.0) -> Measure:
 
 
 def part_of(record: Record, name: str) -> Record:
-    """Return the record of one of several workloads, as if it had run alone. Raises MetricError if it did not run."""
+    """Return the record of one of several workloads, as if the workload had run alone. Raises MetricError if it did not
+    run.
+    """
     if name not in flows_of(record):
         raise MetricError(f"no flow '{name}': use one of {', '.join(flows_of(record))}")
     return _Part(record, name)
@@ -184,7 +193,9 @@ def flows_of(record: Record) -> dict[str, dict[str, int]]:
 
 
 def busy_ns(record: Record) -> tuple[int, int] | None:
-    """Return (start, end), in ns, of the time in which all flows with a duration ran; None without such flows."""
+    """Return (start, end), in ns, of the time in which all flows with a duration ran; None if no flow has a
+    duration.
+    """
     if record.trial.workload["kind"] != "flows":
         return None
     begun = flows_of(record)
@@ -212,7 +223,7 @@ def shares_of(record: Record) -> Shares:
 
 
 def _course(record: Record, unit: str, figure: Callable[[Shares, float, float], float]) -> Course:
-    """Return a figure of the flows' shares over the time in which all of them ran."""
+    """Return a figure of the flows' shares over the time in which all flows ran."""
     shares = shares_of(record)
     begin, end = max(shares.starts.values()), shares.all_end
     return Course(begin, end, unit, lambda low, high: figure(shares, low, high))

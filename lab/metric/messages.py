@@ -1,6 +1,6 @@
-"""Measure an exchange of small writes (`lab.guest.workload.SmallWrites`): its time, and its packets per message.
+"""Measure an exchange of small writes (`lab.guest.workload.SmallWrites`): its duration and its packets per message.
 
-Metrics raise MetricError or RecordError if the record does not hold the data that they need.
+Metrics raise MetricError or RecordError if the record does not hold the necessary data.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from lab.units import Value
 class Counts:
     """Holds packet counts, with one entry per message.
 
-    An ACK belongs to the message of the last byte that it acknowledges. The handshake and the end belong to none.
+    An ACK belongs to the message of the last byte that it acknowledges. The handshake and the end belong to no message.
     """
 
     client_data: Ints  # the client's data packets
@@ -32,7 +32,7 @@ class Counts:
 
 
 def latencies(record: Record) -> Floats:
-    """Return the seconds from each message's first write to the answer."""
+    """Return the time, in seconds, from each message's first write to the answer."""
     return np.diff(np.array(_output(record, "stamps_ns"), np.int64)).astype(np.float64) / 1e9
 
 
@@ -88,7 +88,7 @@ def counts_of(record: Record, node: str, interface: str | None = None) -> Counts
         raise MetricError(f"the capture holds {carried:,} bytes, which are not {messages:,} messages of {message} B")
 
     def count(positions: Ints, size: int, where: Bools) -> Ints:
-        """Count positions per message. They are sequence numbers past a SYN: message n starts at n x size + 1."""
+        """Count positions per message. Positions are sequence numbers after a SYN: message n starts at n x size + 1."""
         wanted = positions[where]
         return np.bincount((wanted[(wanted > 0) & (wanted <= messages * size)] - 1) // size, minlength=messages)
 

@@ -1,6 +1,6 @@
 """Define the metrics that experiments name. Each function returns a metric, which turns a record into a value.
 
-Metrics raise MetricError or RecordError if the record does not hold the data that they need.
+Metrics raise MetricError or RecordError if the record does not hold the necessary data.
 """
 
 from __future__ import annotations
@@ -34,13 +34,13 @@ NO_GROWTH = 1e-3  # of a window: the kernel recomputes and rounds its ratio of p
 
 @measures("bit/s")
 def iperf3_goodput(side: Side = "received") -> Measure:
-    """Measure the mean rate that iperf3's receiver or sender reports. The sender's includes data still buffered."""
+    """Measure the mean rate that iperf3's receiver or sender reports. The sender's rate includes buffered data."""
     return lambda record: Value(iperf3_bits_per_second(record.text(outputs.IPERF3), side), "bit/s")
 
 
 @measures("bit/s")
 def iperf_goodput() -> Measure:
-    """Measure the mean rate that iperf 2's server reports. The client's would include data still buffered."""
+    """Measure the mean rate that iperf 2's server reports. The client's rate would include buffered data."""
     return lambda record: Value(iperf_bits_per_second(record.text(outputs.IPERF_SERVER)), "bit/s")
 
 
@@ -104,7 +104,7 @@ def any_drops(link: str = "path", way: Way = "forward") -> Measure:
 
 @measures("1")
 def counted(name: str, node: str = "sender") -> Measure:
-    """Measure by how much a kernel's counter rose during the trial: 'TcpExt.TCPDSACKUndo', 'Tcp.RetransSegs'."""
+    """Measure how much a kernel counter rose during the trial: 'TcpExt.TCPDSACKUndo', 'Tcp.RetransSegs'."""
 
     def measure(record: Record) -> Value:
         before, after = (
@@ -145,7 +145,7 @@ def expert_retransmits(node: str = "sender", interface: str = "eth0") -> Measure
 def header_length(node: str = "sender", interface: str | None = None) -> Measure:
     """Measure the TCP header of the data segments, in bytes.
 
-    The metric raises MetricError if lengths differ.
+    The metric raises MetricError if the lengths differ.
     """
 
     def measure(record: Record) -> Value:
@@ -223,9 +223,9 @@ def capture_goodput(start: float, end: float, node: str = "sender", interface: s
 def idle_share(
     start: float, end: float, gap: float = 0.001, node: str = "sender", interface: str | None = None
 ) -> Measure:
-    """Measure the share of the time from `start` to `end` that passes in gaps of more than `gap` without data.
+    """Measure the share of the time from `start` to `end` that consists of gaps longer than `gap` without data.
 
-    All three are in seconds; `start` and `end` count from the first data segment.
+    All three arguments are in seconds; `start` and `end` count from the first data segment.
     """
 
     def measure(record: Record) -> Value:
@@ -257,7 +257,7 @@ def acked_goodput(start: float, end: float, node: str = "sender") -> Measure:
 def capture_of(record: Record, node: str, interface: str | None = None) -> Capture:
     """Return the capture of an interface of `node`. Default: the only capture of `node`.
 
-    Raises MetricError if there is none, or if there are several and no interface is given.
+    Raises MetricError if there is no capture, or if there are several captures and no interface is given.
     """
     if interface is not None:
         return Capture(record.path(outputs.capture(node, interface)))
@@ -274,7 +274,7 @@ def connection_of(record: Record, node: str, interface: str | None = None) -> Co
 
 
 def header_lengths(connection: Connection) -> dict[int, int]:
-    """Return length of the TCP header -> number of data segments, the shortest header first."""
+    """Return the number of data segments for each TCP header length, the shortest header first."""
     found: Counter[int] = Counter()
     for part in connection.parts():
         lengths, counts = np.unique(part.forward.header_length[part.forward.data], return_counts=True)
@@ -287,7 +287,7 @@ def _largest_window(connection: Connection) -> int | None:
 
 
 def tcp_info_of(record: Record, node: str) -> tcp_info.Samples:
-    """Return the samples of the connection that sent the most at `node`.
+    """Return the samples of the connection that sent the most data at `node`.
 
     Raises MetricError if the probe saw no connection.
     """

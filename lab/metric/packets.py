@@ -1,6 +1,7 @@
-"""Read packets into columns. The first use of a column reads it, with one indexing of a view of the file's bytes.
+"""Read packets into columns. The first use of a column reads it, with one index operation on a view of the file's
+bytes.
 
-Sizes come from the headers, so they hold at any snap length.
+Sizes come from the headers, so they are correct at any snap length.
 """
 
 from __future__ import annotations
@@ -67,8 +68,9 @@ class _Layers(NamedTuple):
 class Packets:
     """Gives columns of the packets whose records start at `records` in a pcap file's bytes.
 
-    The file's headers are in byte order `order`, and the second word of their times counts units of `fraction`
-    nanoseconds. A column has one entry per packet: 0 if the packet has no such field, or the snap length cut it off.
+    The file's headers have the byte order `order`, and the second word of their times counts units of `fraction`
+    nanoseconds. A column has one entry per packet: 0 if the packet does not have the field, or the snap length cut it
+    off.
     """
 
     def __init__(self, data: mmap, order: str, fraction: int, records: Ints) -> None:
@@ -79,7 +81,7 @@ class Packets:
 
     @cached_property
     def time_ns(self) -> Ints:
-        """Return the time of capture in nanoseconds since the epoch."""
+        """Return the capture time in nanoseconds since the epoch."""
         seconds, fraction = (self._head[name].astype(np.int64) for name in ("seconds", "fraction"))
         return seconds * 10**9 + fraction * self._fraction
 
@@ -90,17 +92,17 @@ class Packets:
 
     @cached_property
     def frame(self) -> Ints:
-        """Return the packet's bytes on the interface: Ethernet header included, FCS not."""
+        """Return the packet's number of bytes on the interface, with the Ethernet header and without the FCS."""
         return _native(self._head["frame"])
 
     @cached_property
     def version(self) -> Ints:
-        """Return the version of IP: 4 or 6."""
+        """Return the IP version: 4 or 6."""
         return self._layers.version
 
     @cached_property
     def protocol(self) -> Ints:
-        """Return the number of the protocol above IP, past IPv6's extension headers; -1 without IP."""
+        """Return the number of the protocol above IP, after any IPv6 extension headers; -1 without IP."""
         return self._layers.protocol
 
     @cached_property
@@ -125,32 +127,32 @@ class Packets:
 
     @cached_property
     def seq(self) -> Ints:
-        """Return TCP's sequence number as sent, 32 bits."""
+        """Return the TCP sequence number as sent, 32 bits."""
         return self._field("seq", self.tcp)
 
     @cached_property
     def ack(self) -> Ints:
-        """Return TCP's acknowledgement number as sent, 32 bits."""
+        """Return the TCP acknowledgement number as sent, 32 bits."""
         return self._field("ack", self.tcp)
 
     @cached_property
     def header_length(self) -> Ints:
-        """Return the bytes of the TCP header, options included."""
+        """Return the length of the TCP header in bytes, including options."""
         return self._field("offset", self.tcp) // 16 * 4
 
     @cached_property
     def flags(self) -> Ints:
-        """Return TCP's flags: FIN, SYN, RST, PSH, ACK and up."""
+        """Return the TCP flags: FIN, SYN, RST, PSH, ACK and higher bits."""
         return self._field("flags", self.tcp)
 
     @cached_property
     def window(self) -> Ints:
-        """Return TCP's window as sent, unscaled."""
+        """Return the TCP window as sent, unscaled."""
         return self._field("window", self.tcp)
 
     @cached_property
     def payload(self) -> Ints:
-        """Return the bytes of payload of TCP or UDP, computed from the IP length."""
+        """Return the payload length of TCP or UDP in bytes, computed from the IP length."""
         header = np.where(self.tcp, self.header_length, 8).astype(np.int32)
         return np.where(self.tcp | self.udp, np.maximum(self._layers.length - header, 0), 0)
 
@@ -271,7 +273,9 @@ class Packets:
         return self._gather(_STAMPS, self._layers.transport + 20)
 
     def _gather(self, kind: DType, at: Ints) -> Ints:
-        """Return values of numpy type `kind` at these positions. Equal offsets read from the records' copied starts."""
+        """Return values of numpy type `kind` at these positions. Equal offsets are read from the copied record
+        starts.
+        """
         wire = np.dtype(kind)
         offset = int(at[0] - self._records[0]) if len(at) else 0
         if offset + wire.itemsize <= _START and (at - self._records == offset).all():
@@ -281,7 +285,9 @@ class Packets:
 
     @cached_property
     def _starts(self) -> Ints:
-        """Copy the first `_START` bytes of every record side by side: one pass over the file for all common fields."""
+        """Copy the first `_START` bytes of every record side by side, in one pass over the file for all common
+        fields.
+        """
         whole = int(np.searchsorted(self._records, len(self._bytes) - _START, "right"))
         starts = gather(self._bytes, f"V{_START}", self._records[:whole]).view(np.uint8).reshape(-1, _START)
         if whole == len(self):
@@ -301,7 +307,7 @@ def _where(condition: Bools, column: Ints) -> Ints:
 
 
 def _mixed(key: Ints, word: Ints) -> Ints:
-    """Mix `word` into `key` with Fibonacci hashing. At 64 bits, the few flows of a file will not collide."""
+    """Mix `word` into `key` with Fibonacci hashing. With 64 bits, the few flows of a file will not collide."""
     key = (key ^ word.astype(np.uint64)) * np.uint64(0x9E3779B97F4A7C15)
     mixed: Ints = key ^ key >> np.uint64(32)
     return mixed

@@ -20,7 +20,7 @@ _KEPT = 8  # windows
 
 
 def gather(data: mmap, kind: DType, at: Ints) -> Ints:
-    """Return values of numpy type `kind` at these positions, aligned or not. Past the end they are arbitrary."""
+    """Return values of numpy type `kind` at these positions, aligned or not. Values past the end are arbitrary."""
     wire = np.dtype(kind)
     view: Ints = np.ndarray((max(len(data) - wire.itemsize + 1, 0),), wire, data, strides=(1,))
     if len(view) == 0:
@@ -33,7 +33,8 @@ def gather(data: mmap, kind: DType, at: Ints) -> Ints:
 class Records:
     """Holds the positions of the record headers in a file of byte order `order` ("<" or ">").
 
-    It finds them window by window, and keeps those of the first few windows, so memory does not grow with the file.
+    It finds the positions window by window, and keeps those of the first few windows, so that memory usage does not
+    grow with the file.
     """
 
     def __init__(self, data: mmap, order: str) -> None:
@@ -84,10 +85,10 @@ class Records:
 def _positions(data: mmap, order: str, start: int) -> tuple[Ints, int]:
     """Return the positions of the records in the window that begins at `start`, and the start of the next window.
 
-    Each header gives the position of the next. So that numpy can follow them, many walks go side by side. Each walk
-    starts at a guessed record, and ends at the first header at or past the next walk's guess. The first guess is the
-    first record. If every walk ends exactly on the next guess, all guesses were right. Otherwise, or if the window is
-    too short for guesses, a single walk covers the window.
+    Each header gives the position of the next header. Many walks run side by side, so that numpy can follow the
+    headers. Each walk starts at a guessed record, and ends at the first header at or after the next walk's guess. The
+    first guess is the first record. If every walk ends exactly at the next guess, all guesses were right. Otherwise, or
+    if the window is too short for guesses, a single walk covers the window.
     """
 
     def field(at: Ints, offset: int) -> Ints:

@@ -1,6 +1,6 @@
 """Measure a figure in the output of an experiment's `Program`, from JSON or with a regular expression.
 
-To measure a file that the program wrote, write a function in the experiment. It takes the record, and
+To measure a file that the program wrote, write a function in the experiment. The function takes the record, and
 `record.path("program/NAME")` is the file's path.
 """
 
@@ -19,7 +19,7 @@ OUTPUT = f"{outputs.PROGRAM}.out"
 
 @measures()
 def program_json(*keys: str | int, unit: str = "1", file: str = OUTPUT) -> Measure:
-    """Measure the number at the path `keys` in a program's JSON, in this unit: "Mbit/s", "ms" or "1".
+    """Measure the number at the path `keys` in a program's JSON output, in this unit: "Mbit/s", "ms" or "1".
 
     Raises UnitError for an unknown unit.
     """
@@ -43,7 +43,7 @@ def program_json(*keys: str | int, unit: str = "1", file: str = OUTPUT) -> Measu
 def program_match(pattern: str, unit: str = "1", file: str = OUTPUT) -> Measure:
     """Measure the number in the last match of the pattern's group in a program's output.
 
-    Raises UnitError for an unknown unit, ValueError unless the pattern has exactly one group.
+    Raises UnitError for an unknown unit, and ValueError unless the pattern has exactly one group.
     """
     scale, base = _unit(unit)
     wanted = re.compile(pattern, re.MULTILINE)

@@ -28,7 +28,7 @@ def queue_drops(link: str, way: Way = "forward") -> Measure:
 def queue_drops_since_first(link: str, seconds: float, way: Way = "forward") -> Measure:
     """Count the packets that the link's queue dropped from its first drop until `seconds` later, including the first.
 
-    It needs the probe `QueueState`. The probe's interval limits the precision of both moments.
+    The metric needs the probe `QueueState`. The probe's interval limits the precision of both times.
     """
 
     def measure(record: Record) -> Value:
@@ -47,9 +47,9 @@ def queue_drops_since_first(link: str, seconds: float, way: Way = "forward") -> 
 
 @measures("1")
 def queue_dropped_share(link: str, way: Way = "forward") -> Measure:
-    """Measure the share of packets that the link's queue dropped, of all that arrived there.
+    """Measure the share of packets that the link's queue dropped, out of all that arrived at the queue.
 
-    It needs the probe `QueueState`.
+    The metric needs the probe `QueueState`.
     """
 
     def dropped(part: list[_Sample]) -> float:
@@ -79,7 +79,9 @@ def queue_marks(link: str, way: Way = "forward") -> Measure:
 
 @measures("1")
 def queue_marked_share(link: str, way: Way = "forward") -> Measure:
-    """Measure the share of packets leaving the link's queue that were marked. It needs the probe `QueueState`."""
+    """Measure the share of packets leaving the link's queue that were marked. The metric needs the probe
+    `QueueState`.
+    """
 
     def marked(part: list[_Sample]) -> float:
         if "marks" not in part[0]:
@@ -94,9 +96,9 @@ def queue_marked_share(link: str, way: Way = "forward") -> Measure:
 
 @measures("s")
 def mean_queue_delay(link: str, way: Way = "forward") -> Measure:
-    """Measure the mean wait in the link's queue with Little's law: packets in the queue over packets a second.
+    """Measure the mean wait in the link's queue with Little's law: packets in the queue over packets per second.
 
-    It needs the probe `QueueState`. Packets that were dropped do not count.
+    The metric needs the probe `QueueState`. Packets that were dropped do not count.
     """
 
     def delay(part: list[_Sample]) -> float:
@@ -109,7 +111,7 @@ def mean_queue_delay(link: str, way: Way = "forward") -> Measure:
 
 
 def _course(record: Record, link: str, way: Way, unit: str, figure: Callable[[list[_Sample]], float]) -> Course:
-    """Return a figure of the samples of a queue, over the time in which all flows send."""
+    """Return a figure of a queue's samples, over the time in which all flows send."""
     samples: list[_Sample] = record.json(outputs.queue(link, way))
     if len(samples) < 2:
         raise MetricError(f"the queue of link {link}, {way}, was sampled fewer than two times")
@@ -130,7 +132,7 @@ def _during(record: Record, link: str, way: Way, key: str) -> float:
 
 
 def _queue(record: Record, when: str, link: str, way: Way) -> dict[str, Any]:
-    """Return the entry of the queue, not that of the wire's netem."""
+    """Return the entry of the queue, not the entry of the wire's netem."""
     for each in record.json(when):
         if (each["node"], each["direction"]) == (link, way) and each["kind"] != "netem":
             return dict(each)

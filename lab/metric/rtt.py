@@ -1,10 +1,10 @@
 """Replay a capture to find the RTT samples that ACKs give its sender, with the rules of the RFCs and of Linux.
 
-RFC 7323 4.1: an ACK that acknowledges something new gives a sample through its timestamp echo. RFC 6298 3 (Karn):
-without timestamps, an ACK that covers a retransmission gives none. Linux prefers the time since a segment was sent to
-the echo (tcp_clean_rtx_queue(), tcp_ack_update_rtt()). It uses the first segment acknowledged, unless the ACK covers a
-retransmission. Else it uses the first segment that SACK reports. Else it uses the echo, in ticks of its clock and at
-least one.
+RFC 7323 4.1: an ACK of new data gives a sample through its timestamp echo. RFC 6298 3 (Karn): without timestamps, an
+ACK that covers a retransmission gives no sample. Linux prefers the time since a segment was sent to the echo
+(tcp_clean_rtx_queue(), tcp_ack_update_rtt()). It uses the first acknowledged segment, unless the ACK covers a
+retransmission. Otherwise, it uses the first segment that SACK reports, or else the echo, in ticks of its clock and at
+least one tick.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ TICK_NS = 1_000_000  # of Linux's timestamp clock: TCP_TS_HZ is 1000
 
 @dataclass(frozen=True)
 class RoundTrips:
-    """Holds the round trips that each pure ACK gives the sender, one row per ACK. They are in ns; -1 means none."""
+    """Holds the round trips that each pure ACK gives the sender, in ns, with one row per ACK; -1 means no sample."""
 
     time_ns: Ints
     new: Bools  # whether the ACK acknowledges something
@@ -66,9 +66,9 @@ def rtt_samples(
 ) -> Measure:
     """Measure the share of ACKs that give the sender an RTT sample.
 
-    `of` chooses the ACKs: all, those that acknowledge something new ("new"), or only those of them that cover a
-    retransmission ("again"). `by` chooses the source of a sample: the timestamp ("echo"), the acknowledged segment or
-    else the timestamp ("data"), or Linux's choice, which includes segments that SACK selects ("linux").
+    `of` chooses the ACKs: all ACKs, ACKs of new data ("new"), or ACKs of new data that also cover a retransmission
+    ("again"). `by` chooses the source of a sample: the timestamp ("echo"), the acknowledged segment or else the
+    timestamp ("data"), or Linux's choice, which includes segments that SACK selects ("linux").
     """
 
     def measure(record: Record) -> Value:
@@ -150,7 +150,7 @@ class _Sent:
 
 
 class _Sender:
-    """Keeps the sender's outstanding segments, in the order of sequence numbers."""
+    """Tracks the sender's outstanding segments, in the order of sequence numbers."""
 
     def __init__(self, blocks: Mapping[int, Blocks], ahead: Segments) -> None:
         self.blocks, self.una = blocks, 1  # the handshake acknowledged the SYN
@@ -161,7 +161,9 @@ class _Sender:
         self.next = next(self.coming, None)
 
     def acknowledged(self, back: Segments, row: int) -> tuple[int, int, int, int]:
-        """Process an ACK. Return (new data, retransmitted data, round trip from segment, from SACK); -1 for none."""
+        """Process an ACK. Return (new data, retransmitted data, round trip from the segment, from SACK); -1 means no
+        round trip.
+        """
         self._send(int(back.packet[row]))
         now, ack = int(back.time_ns[row]), int(back.ack[row])
         sacked = self._select(now, ack, self.blocks.get(row, ()))
@@ -175,7 +177,7 @@ class _Sender:
         return int(new), int(again), now - first.sent if first and not again else -1, sacked
 
     def _send(self, packet: int) -> None:
-        """Add the segments that were captured before that packet."""
+        """Add the segments that were captured before this packet."""
         while self.next and self.next[0] < packet:
             _, seq, end, time = self.next
             if self.outstanding and seq < self.outstanding[-1].end:
@@ -187,7 +189,9 @@ class _Sender:
             self.next = next(self.coming, None)
 
     def _select(self, now: int, ack: int, blocks: Blocks) -> int:
-        """Mark the segments in these blocks. Return the round trip of the first not retransmitted one, or -1."""
+        """Mark the segments in these blocks. Return the round trip of the first segment that was not retransmitted, or
+        -1.
+        """
         first = -1
         for left, right in sorted(blocks):
             for each in self.outstanding if right > ack else ():
@@ -199,7 +203,7 @@ class _Sender:
 
 
 def _echoed(capture: Capture, ahead: Segments, acks: Ints) -> Ints:
-    """Return the sender's timestamp clock at each ACK's arrival less the echoed value, in ns; -1 without an echo."""
+    """Return the sender's timestamp clock at each ACK's arrival minus the echoed value, in ns; -1 without an echo."""
     timestamped, time, value_of, echo_of = capture.columns("timestamped", "time_ns", "ts_value", "ts_echo")
     stamped = ahead.packet[timestamped[ahead.packet]]
     if not len(stamped):

@@ -12,7 +12,7 @@ Blocks = tuple[tuple[int, int], ...]
 
 
 def sack_blocks(capture: Capture, segments: Segments) -> Mapping[int, Blocks]:
-    """Return row of `segments` -> its blocks as (left, right) edges, in the order sent, unwrapped like `ack`."""
+    """Return the blocks of each row of `segments`, as (left, right) edges in the order sent, unwrapped like `ack`."""
     found: dict[int, Blocks] = {}
     sack, raw = capture.columns("sack", "ack")
     for row in np.flatnonzero(sack[segments.packet]).tolist():

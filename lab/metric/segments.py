@@ -96,7 +96,7 @@ def transfer_time() -> Measure:
 
 
 def _packets(capture: Path) -> PcapReader:
-    """Return scapy's reader of a capture, without its warning about a truncated last packet. Raises CaptureError."""
+    """Return scapy's reader for a capture, without its warning about a truncated last packet. Raises CaptureError."""
     from scapy.utils import PcapReader
 
     Capture(capture)  # raises if the file is not a capture of Ethernet

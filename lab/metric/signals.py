@@ -22,7 +22,7 @@ def marked_share(node: str = "sender") -> Measure:
 
 @measures("1", by="median")
 def most_in_flight(node: str, start: float, end: float) -> Measure:
-    """Measure the most segments that a connection had in flight, between two times.
+    """Measure the largest number of segments that a connection had in flight between two times.
 
     Times are in seconds since the first sample. The kernel counts segments that are neither acknowledged, nor
     selected, nor lost, and adds retransmitted segments.

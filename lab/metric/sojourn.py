@@ -1,7 +1,7 @@
 """Measure how long packets wait in a link's queue, from captures on both sides of the link.
 
 A packet is recognised by its flow, sequence number, length and timestamp. A retransmission has a different timestamp,
-unless it is sent within the same tick of the timestamp clock. Then the first of the two counts.
+unless it is sent within the same tick of the timestamp clock. In that case, the first of the two packets counts.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _ROW_OF = {"key": "key", "seq": "seq", "stamp": "ts_value", "payload": "payload"
 
 @measures("s")
 def queue_delay(link: str = "path", quantile: float = 0.5, way: Way = "forward") -> Measure:
-    """Measure the seconds that data waits in a link's queue: the median, or a different quantile."""
+    """Measure the time that data waits in a link's queue, in seconds: the median, or a different quantile."""
 
     def course(record: Record) -> Course:
         sent, waited = sojourns(record, link, way)
@@ -64,7 +64,7 @@ def sojourns(record: Record, link: str = "path", way: Way = "forward") -> tuple[
 
 
 def _rows(capture: Capture) -> tuple[Any, Ints]:
-    """Return the identity of each data segment and its index in the capture. Of equal segments, the first counts."""
+    """Return the identity of each data segment and its index in the capture. Among equal segments, the first counts."""
     found, at, before = [], [], 0
     for packets in capture.blocks():
         data = np.flatnonzero(packets.tcp & (packets.payload > 0))

@@ -1,6 +1,6 @@
-"""Turn a capture's packets into an Arrow table, batch by batch, for polars, pandas and other readers of Arrow.
+"""Convert a capture's packets to an Arrow table, batch by batch, for polars, pandas and other readers of Arrow.
 
-It needs pyarrow: `pip install 'replab[tables]'`.
+This module needs pyarrow: `pip install 'replab[tables]'`.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ def reader(capture: TableSource) -> Any:
 def write(capture: TableSource, path: Path) -> int:
     """Write the packets as Parquet or Arrow, depending on the file's suffix. Return the number of packets.
 
-    Raises InputError for a different suffix, MachineError if pyarrow is missing, OSError if the file cannot be written.
+    Raises InputError for a different suffix, MachineError if pyarrow is missing, and OSError if the write fails.
     """
     if path.suffix not in FORMATS:
         raise InputError(f"{path}: write a file that ends in {' or '.join(FORMATS)}")

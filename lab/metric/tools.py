@@ -1,6 +1,6 @@
 """Parse the output of measuring tools.
 
-Each parser takes the raw text or JSON. It raises MetricError if that is not the tool's output of a successful run.
+Each parser takes the raw text or JSON. It raises MetricError if the text is not the output of a successful run.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _PING = re.compile(r"\btime=([\d.]+) ms")
 
 
 def iperf3_bits_per_second(text: str, side: Side) -> float:
-    """Return the mean rate of the whole test that `iperf3 -J` reports for its receiver or its sender, in bit/s.
+    """Return the mean rate of the whole test that `iperf3 -J` reports for the receiver or the sender, in bit/s.
 
     The text may begin with warnings.
     """
@@ -79,7 +79,7 @@ def ping_rtts(text: str) -> list[float]:
 
 
 def expert_summaries(text: str) -> dict[str, int]:
-    """Return summary -> number of frames in tshark's Expert Info (`-z expert`), over all severities."""
+    """Return the number of frames for each summary in tshark's Expert Info (`-z expert`), over all severities."""
     if not re.search(r"^(Errors|Warns|Notes|Chats) \(\d+\)$", text, re.MULTILINE):
         raise MetricError("tshark's Expert Info is empty: not even the connection's SYN is in it")
     found: dict[str, int] = {}
@@ -89,7 +89,7 @@ def expert_summaries(text: str) -> dict[str, int]:
 
 
 def expert_repeats(text: str) -> tuple[int, dict[str, int]]:
-    """Return how many frames tshark's Expert Info suspects of being retransmissions, and kind -> how many of them.
+    """Return how many frames tshark's Expert Info suspects of being retransmissions, in total and for each kind.
 
     A fast or spurious retransmission has a second line for the same frame, which does not count twice.
     """

@@ -27,7 +27,9 @@ _COMP_SACK_DELAY, _COMP_SACK_RTT = 0.001, 0.33  # tcp_comp_sack_delay_ns, tcp_co
 
 @law(formula="2 segments per ACK", source="RFC 1122, 4.2.3.2; __tcp_ack_snd_check()")
 def segments_per_ack(scenario: Scenario) -> Value:
-    """An ACK is for 2 segments while the reader keeps up: __tcp_ack_snd_check() sends it for more than one segment."""
+    """An ACK covers 2 segments while the reader keeps up: __tcp_ack_snd_check() sends an ACK for more than one
+    segment.
+    """
     if scenario.receiver.interface.offloads.gro:
         raise ModelError("GRO merges many segments into one batch, and each ACK is for a batch: use segments_per_batch")
     return Value(_EVERY, "1")
@@ -38,26 +40,27 @@ def segments_per_ack(scenario: Scenario) -> Value:
     source="__tcp_transmit_skb(), napi_complete_done(), __tcp_ack_snd_check()",
 )
 def segments_per_batch(scenario: Scenario) -> Value:
-    """With GRO, an ACK is for the full segments of a batch. It is for 2 if frames are further apart than polls.
+    """With GRO, an ACK covers the full segments of a batch. It covers 2 segments if frames are further apart than
+    polls.
 
-    A batch ends with the sender's super-packet, because its last segment has PSH (__tcp_transmit_skb(), since 5.4). It
-    also ends at the first poll after a tick, which passes up older segments (napi_complete_done()). A tick cuts a
-    super-packet of n segments under two conditions. The super-packet began before the last poll ahead of the tick, and
-    at least two segments arrive after the first poll behind it, since a single segment causes no ACK. The average
-    number of cuts per super-packet is the time of n - 2 frames less the time between two polls, over the time between
-    two ticks.
+    A batch ends with the sender's super-packet, because the last segment of a super-packet has PSH
+    (__tcp_transmit_skb(), since 5.4). A batch also ends at the first poll after a tick, which passes up older segments
+    (napi_complete_done()). A tick cuts a super-packet of n segments if the super-packet began before the last poll
+    ahead of the tick, and at least two segments arrive after the first poll behind the tick, since a single segment
+    causes no ACK. The average number of cuts per super-packet is the time of n - 2 frames minus the time between two
+    polls, over the time between two ticks.
     """
     return Value(_gathered(scenario, _EVERY) if _merges(scenario) else _EVERY, "1")
 
 
 @law(formula="bytes of a read / MSS", source="__tcp_ack_snd_check(), tcp_cleanup_rbuf()")
 def segments_per_read(scenario: Scenario) -> Value:
-    """With a reader slower than the link, each ACK is for as many full segments as one read takes.
+    """With a reader slower than the link, each ACK covers as many full segments as one read takes.
 
     While the buffer fills, the window that __tcp_ack_snd_check() could offer is below the last offer, so it sends no
-    ACK. tcp_cleanup_rbuf() sends one after the next read, if the read frees a 16th of the buffer or more. With less,
-    __tcp_select_window() offers nothing. A full buffer holds two reads, so that each read is complete. An incomplete
-    read would cause an ACK for the available data, and a second ACK for the rest.
+    ACK. tcp_cleanup_rbuf() sends an ACK after the next read, if the read frees at least a 16th of the buffer.
+    Otherwise, __tcp_select_window() offers nothing. A full buffer holds two reads, so that each read is complete. An
+    incomplete read would cause an ACK for the available data, and a second ACK for the rest.
     """
     reader, window = scenario.reader, scenario.rcvbuf_max * scaling_ratio(scenario) >> 8
     if reader.rate is None or not _fills(scenario, reader.rate):
@@ -71,7 +74,7 @@ def segments_per_read(scenario: Scenario) -> Value:
 
 @law(formula="1 segment per ACK", source="tcp_grow_window()")
 def segments_per_ack_growing(scenario: Scenario) -> Value:
-    """Each ACK is for 1 segment while the receive window grows: a segment that widens the window gets a quick ACK.
+    """Each ACK covers 1 segment while the receive window grows: a segment that widens the window gets a quick ACK.
 
     tcp_grow_window() requests this ACK each time.
     """
@@ -102,11 +105,11 @@ def quick_acks(scenario: Scenario) -> Value:
 
 @law(formula="the time to the answer", source="RFC 1122, 4.2.3.2; tcp_in_quickack_mode()")
 def ack_after_answer(scenario: Scenario) -> Value:
-    """The ACK takes as long as the answer that carries it: an end that has just answered is in ping-pong mode.
+    """The ACK takes as long as the answer that carries the ACK: an end that has just answered is in ping-pong mode.
 
-    tcp_in_quickack_mode() and tcp_cleanup_rbuf() send no ACK in that mode. It begins with the first answer within the
-    ATO, HZ / 25, of a request (tcp_event_data_sent()), unless tcp_pingpong_thresh requires more answers. Outside that
-    mode, reading a short segment acknowledges it at once. Raises ModelError for a later answer.
+    tcp_in_quickack_mode() and tcp_cleanup_rbuf() send no ACK in that mode. The mode begins with the first answer within
+    the ATO, HZ / 25, of a request (tcp_event_data_sent()), unless tcp_pingpong_thresh requires more answers. Outside
+    that mode, reading a short segment acknowledges it at once. Raises ModelError for a later answer.
     """
     if scenario.receiver.sysctl("tcp_pingpong_thresh") > 1:
         return Value(0, "s")
@@ -118,10 +121,10 @@ def ack_after_answer(scenario: Scenario) -> Value:
 
 @law(formula="1 / 25 s + 1 / (2 × HZ)", source="TCP_DELACK_MIN; tcp_send_delayed_ack()")
 def ack_delayed_mean(scenario: Scenario) -> Value:
-    """The ACK of a segment that is neither read nor answered waits HZ / 25 on a short path, and half a jiffy more.
+    """The ACK of a segment that is neither read nor answered waits HZ / 25 plus half a jiffy on a short path.
 
-    tcp_send_delayed_ack() waits for the RTT if that is longer. The timer wheel fires in the tick after the requested
-    one, and the request comes at any time within a jiffy. After a pause longer than the RTO, the ACK goes at once.
+    tcp_send_delayed_ack() waits for the RTT if the RTT is longer. The timer wheel fires in the tick after the requested
+    one, and the request comes at any time within a jiffy. After a pause longer than the RTO, the ACK is sent at once.
     """
     _unread(scenario)
     if _pauses(scenario):
@@ -136,11 +139,11 @@ def ack_delayed_mean(scenario: Scenario) -> Value:
     source="TCP_DELACK_MIN, TCP_DELACK_MAX; tcp_send_delayed_ack(), calc_wheel_index()",
 )
 def ack_delayed_longest(scenario: Scenario) -> Value:
-    """An ACK of unread data waits for at most the RTT, bounded by HZ / 25 and HZ / 5, and the timer's grain.
+    """An ACK of unread data waits at most for the RTT, bounded by HZ / 25 and HZ / 5, plus the timer's granularity.
 
     Each ACK that the timer sends doubles the next delay (tcp_delack_timer_handler()). The delay is rounded up to whole
     jiffies. From 63 jiffies on (LVL_START(1)), the timer wheel fires up to 8 jiffies late. Messages at all phases of
-    the wheel see all of that lateness, less half a jiffy on average. After a pause longer than the RTO, an ACK goes at
+    the wheel see all of that delay, minus half a jiffy on average. After a pause longer than the RTO, an ACK is sent at
     once.
     """
     _unread(scenario)
@@ -163,9 +166,9 @@ def acks_after_hole_at_once(scenario: Scenario) -> Value:
     law=acks_after_hole_at_once,
 )
 def acks_after_hole(scenario: Scenario) -> Value:
-    """Each segment behind the dropped one causes one ACK. With SACK, since 4.18, most of them wait.
+    """Each segment behind the dropped one causes one ACK. With SACK, since 4.18, most of these ACKs wait.
 
-    __tcp_ack_snd_check() sends the first three at once (since 4.20). It holds the others until the 45th
+    __tcp_ack_snd_check() sends the first three at once (since 4.20). It delays the others until the 45th
     (tcp_comp_sack_nr = 44), or for a third of the RTT, at most 1 ms. The rest of the transfer must be in flight when
     the receiver notices the hole, so that nothing else arrives.
     """
@@ -187,7 +190,7 @@ def acks_after_hole(scenario: Scenario) -> Value:
 def _behind(scenario: Scenario) -> int:
     """Return the number of the transfer's segments after the dropped one.
 
-    Raises ModelError unless exactly one is dropped and a size is given.
+    Raises ModelError unless exactly one segment is dropped and a size is given.
     """
     dropped = [number for box in scenario.middleboxes if (number := box.dropped())]
     if len(dropped) != 1 or not scenario.writer.size:
@@ -206,8 +209,8 @@ def _unread(scenario: Scenario) -> None:
 def _pauses(scenario: Scenario) -> bool:
     """Return whether every pause is longer than the receiver's RTO, after which ACKs are quick (tcp_event_data_recv()).
 
-    The receiver's only RTT sample is the handshake's. The RTO is this RTT plus TCP_RTO_MIN, or three times the RTT if
-    that is more (tcp_rtt_estimator(), __tcp_set_rto()). Both count in jiffies.
+    The receiver's only RTT sample comes from the handshake. The RTO is this RTT plus TCP_RTO_MIN, or three times the
+    RTT if that is longer (tcp_rtt_estimator(), __tcp_set_rto()). Both times are in jiffies.
     """
     if scenario.writer.interval is None:
         return False
@@ -219,7 +222,7 @@ def _pauses(scenario: Scenario) -> bool:
 
 
 def _fills(scenario: Scenario, rate: Rate) -> bool:
-    """Return whether the path can bring more than a reader takes at that rate."""
+    """Return whether the path can deliver more than a reader takes at that rate."""
     return scenario.rate is None or goodput_window_over_rtt(scenario).number > rate.bps
 
 
@@ -230,7 +233,7 @@ def _merges(scenario: Scenario) -> bool:
 
 
 def _gathered(scenario: Scenario, least: int) -> float:
-    """Return the average number of segments in a batch of `least` or more."""
+    """Return the average number of segments in a batch of at least `least` segments."""
     segments, wire, jiffy = gso_segments(scenario), _frame_seconds(scenario), 1 / scenario.kernel.hz
     poll = scenario.receiver.interface.gro_flush_timeout.seconds
     if scenario.sender.interface.gso_max_segs is not None or poll >= min(segments * wire, jiffy):

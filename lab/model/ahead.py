@@ -1,7 +1,7 @@
-"""Simulate a receiver ahead of time: process many segments at once if no event in between can affect it.
+"""Simulate a receiver ahead of time: process many segments at once if no event in between can affect the receiver.
 
-A receiver's reaction to a segment depends on the segments before, and not on the effects of its ACKs. Most segments
-change little. One loop processes a stretch of them, with the same result as one by one.
+A receiver's reaction to a segment depends on the earlier segments, but not on the effects of its ACKs. Most segments
+change little. One loop processes a stretch of them, with the same result as processing them one by one.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class Ahead(Receiver):
 
     @property
     def knows_clones(self) -> bool:
-        """Return whether ACKs on their way cannot affect what the next segment may join: skb_cloned()."""
+        """Return whether ACKs in flight cannot affect which skb the next segment may join: skb_cloned()."""
         return not self.receive_queue or self.receive_queue[-1].cloned_until <= self.snd_una
 
     def stretch(
@@ -34,7 +34,7 @@ class Ahead(Receiver):
         """Receive, from the first on, the full segments that change only positions: each is read at once, and every
         second one is acknowledged, with the same window.
 
-        The effect is that of `receive` and `read`. `psh` applies to the last of the arrivals. Return the number of
+        The effect is that of `receive` and `read`. `psh` applies to the last arrival. Return the number of
         segments received, the times of ACKs, and the acknowledged positions.
         """
         icsk_ack, tuning, rcv_nxt = self.icsk_ack, self.tuning, self.rcv_nxt

@@ -21,7 +21,7 @@ _ETHERNET_HEADER = 14
 def rtt_through_full_queue(scenario: Scenario) -> Value:
     """A frame that arrives at a full FIFO waits until the whole queue has left at the link's rate.
 
-    It holds if something fills the queue: greedy flows whose windows may become larger than the path and the queue.
+    The law holds if greedy flows fill the queue, with windows that may become larger than the path and the queue.
     """
     hop = _queued(scenario)
     queue = _queue(hop, "bfifo", "pfifo")
@@ -38,11 +38,11 @@ def rtt_through_full_queue(scenario: Scenario) -> Value:
 
 @law(formula="the target, at most", source="RFC 8289, 3.2 and 4.2", long_run=True)
 def codel_target(scenario: Scenario) -> Value:
-    """CoDel lets no queue stand above its target: responsive senders keep the median wait at or below the target.
+    """CoDel lets no queue stand above the target: responsive senders keep the median wait at or below the target.
 
-    It is a bound. It is valid for responsive senders with windows of several segments, and for a target at least as
-    long as two and a half frames take. The queue drops nothing while it holds at most one frame (RFC 8289, 5), which
-    waits behind the rest of the frame on the wire.
+    The figure is a bound. The bound is valid for responsive senders with windows of several segments, and for a target
+    of at least the time of two and a half frames. The queue drops nothing while it holds at most one frame (RFC 8289,
+    5), which waits behind the rest of the frame on the wire.
     """
     hop = _queued(scenario)
     target = _time(_queue(hop, "codel", "fq_codel"), "target", codel.TARGET)
@@ -56,14 +56,14 @@ def codel_target(scenario: Scenario) -> Value:
 
 
 def codel_drops(seconds: float) -> Prediction:
-    """Return the law for the number of packets that CoDel drops in this many seconds from its first drop on."""
+    """Return the law for the number of packets that CoDel drops within this many seconds from the first drop on."""
 
     @replay(formula="n with interval × Σ 1/√k ≤ t for k < n", source="RFC 8289, 5.4 and 5.5; codel_Newton_step()")
     def drops(scenario: Scenario) -> Value:
         """CoDel's drops follow its control law, and the first drop counts.
 
-        It holds for traffic that does not respond to drops, while the queue stays above the target. The queue stays
-        there while the law needs fewer drops than the frames that arrived in excess of the rate.
+        The law holds for traffic that does not respond to drops, while the queue stays above the target. The queue
+        stays above it while the law drops fewer frames than arrived in excess of the rate.
         """
         hop = _queued(scenario)
         interval = _time(_queue(hop, "codel"), "interval", codel.INTERVAL)
@@ -86,7 +86,7 @@ def codel_drops(seconds: float) -> Prediction:
 def pie_target(scenario: Scenario) -> Value:
     """PIE's controller keeps the mean delay at its target after settling, while senders always have more to send.
 
-    It saturates if the senders cannot slow down because each has a window of only a few segments.
+    The controller saturates if the senders cannot slow down because each has a window of only a few segments.
     """
     hop = _queued(scenario)
     target = _time(_queue(hop, "pie", "fq_pie"), "target", pie.TARGET).seconds
@@ -100,8 +100,8 @@ def pie_target(scenario: Scenario) -> Value:
 def rtt_of_sparse_flow(scenario: Scenario) -> Value:
     """A flow that sends less than its share waits only for frames that have left the queue, however long the queue is.
 
-    These are a frame on the wire, and one that the wire took from the queue before that frame had left. The figure is
-    the longest wait of a flow that is alone in its queue and sends a packet now and then.
+    These are a frame on the wire, and another frame that the wire took from the queue before the first had left. The
+    figure is the longest wait of a flow that is alone in its queue and sends a packet now and then.
     """
     hop = _queued(scenario)
     _queue(hop, *_FAIR)
@@ -114,8 +114,8 @@ def rtt_of_sparse_flow(scenario: Scenario) -> Value:
 def fair_queue_share(scenario: Scenario) -> Value:
     """Each of n greedy flows gets an equal share of the link, with any congestion control and any round trip.
 
-    It holds if each flow has its own queue and fills it. A flow whose window falls below its share of the path after a
-    cut leaves its turns to the others. With equal round trips, that evens out.
+    The law holds if each flow has its own queue and fills it. If a flow's window falls below its share of the path
+    after a cut, the flow gives up its turns to the others. With equal round trips, this evens out.
     """
     if len(scenario.flows) < 2:
         raise ModelError("a single flow shares nothing")
@@ -144,7 +144,7 @@ def nothing_lost(scenario: Scenario) -> Value:
 
 
 def _excess(scenario: Scenario, hop: Direction) -> float:
-    """Return how many frames a second arrive in excess of the rate, for traffic that does not respond to drops."""
+    """Return how many frames per second arrive in excess of the rate, for traffic that does not respond to drops."""
     offered = scenario.writer.offered
     assert hop.rate is not None
     if offered is None or offered.bps <= hop.rate.bps:

@@ -1,4 +1,4 @@
-"""Predict how much BBR has in flight: its own bound, which does not depend on the queue."""
+"""Predict how much data BBR has in flight: its own bound, which does not depend on the queue."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ _PROBING, _DELAYED = 2, 2  # extra segments in the cycle's first phase, and for 
 def bbr_inflight_bound(scenario: Scenario) -> Value:
     """BBR has at most twice the path's capacity in flight, plus three bursts of the sender's offload, in segments.
 
-    It holds for a single flow after its start, in which the gain is 2.89. The flow must know the rate from the last
-    ten round trips, and the idle path's round trip from the last ten seconds. Beside a flow that keeps the queue
-    filled, BBR takes the queue for a part of the path.
+    The bound holds for a single flow after its start, in which the gain is 2.89. The flow must know the rate from the
+    last ten round trips, and the idle path's round trip from the last ten seconds. If another flow keeps the queue
+    filled, BBR mistakes the queue for a part of the path.
     """
     flows = [flow.scenario for flow in scenario.flows] or [scenario]
     if len(flows) > 1 or flows[0].writer.congestion != "bbr":

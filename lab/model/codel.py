@@ -1,7 +1,7 @@
 """Compute CoDel's control law: while a queue stands, the time between two drops becomes shorter and shorter.
 
-It is valid for traffic that does not react, while the sojourn time stays above the target. For traffic that reacts, it
-gives the first drops.
+The law is valid for traffic that does not react, while the sojourn time stays above the target. For traffic that
+reacts, the law gives the first drops.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ def drop_times(interval: Duration = INTERVAL) -> Iterator[float]:
 
 
 def inverse_roots() -> Iterator[float]:
-    """Yield 1 / sqrt(n) for n = 1, 2, ... as the kernel computes it, with one Newton step from the value before.
+    """Yield 1 / sqrt(n) for n = 1, 2, ... as the kernel computes it, with one Newton step from the previous value.
 
-    That is codel_Newton_step() of net/codel_impl.h: 0.5 for n = 2, and within 3 % of the root from n = 3 on.
+    This is codel_Newton_step() in net/codel_impl.h: 0.5 for n = 2, and within 3 % of the root from n = 3 on.
     """
     root = 1.0
     for number in count(2):
@@ -38,5 +38,5 @@ def inverse_roots() -> Iterator[float]:
 
 
 def drops_within(seconds: float, interval: Duration = INTERVAL) -> int:
-    """Return how many packets are dropped in the first `seconds` in which the sojourn time exceeds the target."""
+    """Return how many packets CoDel drops in the first `seconds` in which the sojourn time exceeds the target."""
     return sum(1 for _ in takewhile(lambda at: at <= seconds, drop_times(interval)))

@@ -1,4 +1,4 @@
-"""Check whether the simulations cover a path: nothing may happen by chance, and frames must stay the same."""
+"""Check whether the simulations cover a path: nothing may happen by chance, and nothing may change the frames."""
 
 from __future__ import annotations
 

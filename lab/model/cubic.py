@@ -102,7 +102,9 @@ class Cubic:
         self.cwnd = max(self.cwnd >> rounds, min(TCP_INIT_CWND, self.cwnd))
 
     def start(self, now: int, pause: int) -> None:
-        """Exclude a pause without packets in flight from the curve: cubictcp_cwnd_event_tx_start(). Both in jiffies."""
+        """Exclude a pause without packets in flight from the curve: cubictcp_cwnd_event_tx_start(). Both times are in
+        jiffies.
+        """
         if self.epoch_start and pause > 0:
             self.epoch_start = min(self.epoch_start + pause, now)
 

@@ -33,7 +33,9 @@ class _Marking(NamedTuple):
     long_run=True,
 )
 def dctcp_queue_delay(scenario: Scenario) -> Value:
-    """The queue oscillates between its maximum, the threshold plus a segment per flow, and that less the amplitude."""
+    """The queue oscillates between its maximum (the threshold plus a segment per flow) and the maximum minus the
+    amplitude.
+    """
     found = _marking(scenario)
     _check_threshold(scenario, found)
     amplitude = sqrt(2 * found.flows * (found.product + found.threshold)) / 2
@@ -44,7 +46,7 @@ def dctcp_queue_delay(scenario: Scenario) -> Value:
 def dctcp_marked_share(scenario: Scenario) -> Value:
     """In each sawtooth, the segments of one round trip are marked.
 
-    A burst crosses the threshold on its own. For windows of few segments, the equation omits terms that matter.
+    A single burst crosses the threshold. For windows of few segments, the equation omits terms that matter.
     """
     found = _marking(scenario)
     if (window := (found.product + found.threshold) / found.flows) < _MANY:

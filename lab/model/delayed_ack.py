@@ -1,4 +1,4 @@
-"""Decide when a socket acknowledges: at once, with the data that it sends, or when a timer fires.
+"""Decide when a socket acknowledges: at once, with its own data, or when a timer fires.
 
 Source: net/ipv4/tcp_input.c, tcp_output.c, tcp.c, tcp_timer.c and kernel/time/timer.c of Linux 7.2, with the kernel's
 names. Times are whole nanoseconds, or jiffies: ticks of 1/HZ.
@@ -61,7 +61,7 @@ class Timers:
 
 @dataclass(slots=True)
 class DelayedAck:
-    """Holds the icsk_ack of a socket that loses nothing, and makes the kernel's decisions with it."""
+    """Holds the icsk_ack of a socket that loses nothing, and uses it to make the kernel's decisions."""
 
     timers: Timers
     advmss: int  # payload of a full segment, as announced
@@ -78,7 +78,7 @@ class DelayedAck:
     due: int = NEVER  # when the timer fires, ns
 
     def measure_rcv_mss(self, length: int, psh: bool) -> None:
-        """Learn the size of a full segment, and whether this one ends a write: tcp_measure_rcv_mss()."""
+        """Learn the size of a full segment, and whether this segment ends a write: tcp_measure_rcv_mss()."""
         last_seg_size, self.last_seg_size = self.last_seg_size, 0
         if length >= self.rcv_mss:
             self.rcv_mss = min(length, self.advmss)
@@ -93,7 +93,7 @@ class DelayedAck:
         self.pushed = min(self.pushed + 1, 2)
 
     def event_data_recv(self, now: int, rcv_wnd: int) -> None:
-        """Adapt the longest wait of an ACK to the pace of the segments: tcp_event_data_recv()."""
+        """Adapt the longest wait of an ACK to the rate of the segments: tcp_event_data_recv()."""
         jiffies, ato_min = self.timers.jiffies(now), self.timers.ato_min
         gap, self.lrcvtime, self.scheduled = jiffies - self.lrcvtime, jiffies, True
         if not self.ato:
@@ -104,24 +104,24 @@ class DelayedAck:
             self.ato = min(self.ato // 2 + gap, self.timers.delack_max)
 
     def incr_quickack(self, rcv_wnd: int) -> None:
-        """Let a number of ACKs go undelayed at a connection's start: tcp_incr_quickack()."""
+        """Send a number of ACKs without delay at a connection's start: tcp_incr_quickack()."""
         self.quick = min(rcv_wnd // (2 * self.rcv_mss) or 2, TCP_MAX_QUICKACKS)
         self.ato = self.timers.ato_min
 
     @property
     def quickack_mode(self) -> bool:
-        """Return whether ACKs go at once: tcp_in_quickack_mode()."""
+        """Return whether ACKs are sent at once: tcp_in_quickack_mode()."""
         return self.quick > 0 and not self.pingpong
 
     def must_follow_read(self, unacked: int, emptied: bool) -> bool:
-        """Return whether an ACK goes after a read: the first half of __tcp_cleanup_rbuf()."""
+        """Return whether an ACK must follow a read: the first half of __tcp_cleanup_rbuf()."""
         pushed = self.pushed == 2 or (self.pushed == 1 and not self.pingpong)
         return self.scheduled and (unacked > self.rcv_mss or (pushed and emptied))
 
     def delay(self, now: int) -> bool:
         """Set the timer, or keep an earlier one: tcp_send_delayed_ack().
 
-        Return True if the earlier expiry is near enough for the ACK to go at once.
+        Return True if the earlier timer expires so soon that the ACK is sent at once.
         """
         timers, jiffies = self.timers, self.timers.jiffies(now)
         ato = self.ato
@@ -138,7 +138,7 @@ class DelayedAck:
         return False
 
     def expire(self) -> None:
-        """Update the state when the timer has fired, before the ACK goes: tcp_delack_timer_handler()."""
+        """Update the state when the timer has fired, before the ACK is sent: tcp_delack_timer_handler()."""
         self.ato = self.timers.ato_min if self.pingpong else min(2 * self.ato, self.timers.delack_max)
         self.pingpong = False
 

@@ -1,4 +1,4 @@
-"""Predict how long a transfer of some size takes, from the first SYN to the last byte read."""
+"""Predict how long a transfer of a given size takes, from the first SYN to the last byte read."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _INITIAL_WINDOW = 10  # segments: RFC 6928
 def transfer_time_by_rounds(scenario: Scenario) -> Value:
     """The handshake takes a round trip, and so does each round of slow start until the window allows the full goodput.
 
-    The window starts at ten segments and doubles per round. The rest is sent at the goodput of window over round trip.
+    The window starts at ten segments and doubles every round. The rest is sent at a goodput of window / RTT.
     """
     if scenario.writer.size is None:
         raise ModelError("the workload has no size")
@@ -33,10 +33,11 @@ def transfer_time_by_rounds(scenario: Scenario) -> Value:
 
 @law(formula="RTT × (1 + ⌈log2(segments / 10 + 1)⌉) + last burst / rate", source="RFC 6928; RFC 5681, 3.1")
 def completion_time_by_rounds(scenario: Scenario) -> Value:
-    """A short transfer takes its handshake, and a round trip per round of slow start until all segments are sent.
+    """A short transfer takes its handshake plus a round trip per round of slow start, until all segments are sent.
 
-    The window starts at ten segments and doubles per round. The client fetches, so its first segments arrive a round
-    trip after its ACK has left. It holds while the link is idle between bursts, and only the congestion window counts.
+    The window starts at ten segments and doubles every round. The client fetches, so the first segments arrive a round
+    trip after the client's ACK has left. The law holds while the link is idle between bursts, and only the congestion
+    window limits the sender.
     """
     if scenario.writer.size is None or scenario.client != "receiver":
         raise ModelError("the law is for a client that fetches a known size")
@@ -52,7 +53,9 @@ def completion_time_by_rounds(scenario: Scenario) -> Value:
 
 @simulation(of=REPLAYED, law=transfer_time_by_rounds)
 def transfer_time(scenario: Scenario) -> Value:
-    """The time is that of handshake, slow start and the rest, on a path without loss or with an always busy link."""
+    """The time is that of the handshake, slow start and the rest, on a path without loss or with an always busy
+    link.
+    """
     done = transfer(scenario)
     if not stays_busy(scenario, done):
         done = undropped(scenario)

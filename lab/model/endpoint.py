@@ -1,4 +1,4 @@
-"""Join both halves of a socket: received packets may let it send, and sent packets acknowledge.
+"""Join both halves of a socket: received packets may allow it to send, and sent packets acknowledge.
 
 Source: net/ipv4/tcp_input.c (tcp_rcv_established()) and tcp_output.c (__tcp_transmit_skb()) of Linux 7.2.
 """
@@ -31,14 +31,16 @@ class Endpoint:
     """Simulates a socket whose process writes, and reads all available data. Its packets go to `transmit(packet)`."""
 
     def __init__(self, scenario: Scenario, transmit: Callable[[Packet], None], nodelay: bool = False) -> None:
-        """Make the socket at the sender's end of the path. `nodelay` is TCP_NODELAY."""
+        """Create the socket at the sender's end of the path. `nodelay` is TCP_NODELAY."""
         self.transmit = transmit
         self.sender = Sender(scenario, self._transmit_skb)
         self.receiver = Receiver(scenario.reversed(), self._transmit_ack)
         self.sender.nonagle = TCP_NAGLE_OFF if nodelay else 0
 
     def write(self, size: int, now: Callable[[], int]) -> Iterator[None]:
-        """Simulate one write, which reads the time whenever it continues. It yields to sleep until there is room."""
+        """Simulate one write, which reads the time whenever it continues. The write yields to sleep until there is
+        room.
+        """
         self.sender.clock_cache = now()
         for _ in self.sender.sendmsg(size):
             yield

@@ -1,4 +1,6 @@
-"""Predict a bulk transfer's goodput as each tool counts it, and the room that it needs at the bottleneck."""
+"""Predict a bulk transfer's goodput as each tool counts it, and the queue space that the transfer needs at the
+bottleneck.
+"""
 
 from __future__ import annotations
 
@@ -18,9 +20,9 @@ _BLOCKS = 100  # with this many blocks of iperf3 or more, a part of a block does
 
 @law(formula="min(rwnd, sndbuf) × 8 / RTT, at most rate × payload / frame", source="RFC 6349, 3.3.1; IEEE 802.3")
 def goodput_window_over_rtt(scenario: Scenario) -> Value:
-    """The smaller of receive window and send buffer is sent once per round trip, unless the link is slower.
+    """The sender sends the smaller of receive window and send buffer once per round trip, unless the link is slower.
 
-    The law ignores slow start, bursts and a buffer's share for headers.
+    The law ignores slow start, bursts and the share of a buffer that headers take.
     """
     _lossless(scenario)
     full = goodput_line_rate(scenario).number
@@ -53,8 +55,8 @@ def goodput_iperf3(scenario: Scenario) -> Value:
     """The receiver of iperf3 divides the data sent in time by its own time.
 
     The message that ends the test follows the data through the queue, and takes a round trip. The receiver's clock runs
-    longer than the sender's by these times. The receiver counts a block after reading all of it, so it does not count a
-    partial last block. The model ignores that if there are many blocks.
+    longer than the sender's by these times. The receiver counts a block after reading the whole block, so it does not
+    count a partial last block. The model ignores this if there are many blocks.
     """
     done, block = undropped(scenario), scenario.writer.write_size or 0
     if _BLOCKS * block > done.sent:
@@ -66,7 +68,8 @@ def goodput_iperf3(scenario: Scenario) -> Value:
 def goodput_iperf(scenario: Scenario) -> Value:
     """The server of iperf 2 counts all written data, from the first arrival to the last.
 
-    The client ends a write after half of the test's duration (SO_SNDTIMEO). Then only the data sent by then counts.
+    The client ends a write after half of the test's duration (SO_SNDTIMEO). In that case, only the data sent by then
+    counts.
     """
     done, writer = undropped(scenario), scenario.writer
     goodput = 8 * done.total / (done.drained - scenario.delay.seconds)
@@ -88,7 +91,7 @@ def goodput_bulk(scenario: Scenario) -> Value:
 def goodput_despite_reordering(scenario: Scenario) -> Value:
     """The transfer reaches the line rate in the long run: D-SACK tells the sender that a segment was late, not lost.
 
-    The sender undoes its cut (tcp_try_undo_dsack()), and waits longer before the next one (tcp_rack_reo_wnd()).
+    The sender undoes its cut (tcp_try_undo_dsack()), and waits longer before the next cut (tcp_rack_reo_wnd()).
     """
     if scenario.loss or not scenario.receiver.sysctl("tcp_dsack"):
         raise ModelError("chance decides how often a window is cut: the model covers D-SACK without loss")
@@ -103,7 +106,7 @@ def frames_in_flight(scenario: Scenario) -> Value:
 
 @simulation(of=REPLAYED, law=any_drops_of_window)
 def any_drops(scenario: Scenario) -> Value:
-    """The figure is 1 if the bottleneck must drop frames, because more arrive than its limit holds; else 0."""
+    """The figure is 1 if the bottleneck must drop frames, because more frames arrive than its limit allows, else 0."""
     done = transfer(scenario)
     drops = max(_of_bottleneck(scenario, done)) > scenario.limit
     if not drops and _dropping(scenario, done):
@@ -115,7 +118,7 @@ def any_drops(scenario: Scenario) -> Value:
 
 @simulation(of=REPLAYED, law=lost_frames_of_window)
 def lost_frames(scenario: Scenario) -> Value:
-    """No frame is lost if neither the wire nor its limit loses any. Raises ModelError if one of them does."""
+    """No frame is lost if neither the wire nor its limit loses any. Raises ModelError if either loses frames."""
     undropped(scenario)
     return Value(0, "1")
 
@@ -129,9 +132,9 @@ def undropped(scenario: Scenario) -> Transfer:
 
 
 def stays_busy(scenario: Scenario, done: Transfer) -> bool:
-    """Return whether only the bottleneck's queue drops frames, and the link is still always busy.
+    """Return whether only the bottleneck's queue drops frames, while the link is always busy.
 
-    Frames that its queue drops take none of the link's time. CUBIC keeps 70 % of the window (RFC 9438, 4.6), and the
+    Frames that the queue drops take no time on the link. CUBIC keeps 70 % of the window (RFC 9438, 4.6), and the
     window was as large as the limit, which counts queued frames and frames in flight.
     """
     bottlenecks = [hop for hop in overflowing(scenario.forward, done.peaks) if hop.rate == scenario.rate]

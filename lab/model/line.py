@@ -39,7 +39,7 @@ def goodput_line_rate(scenario: Scenario) -> Value:
 
 @law(formula="1 − payload / frame", source="IEEE 802.3; RFC 791, 8200, 9293, 7323")
 def header_share(scenario: Scenario) -> Value:
-    """Headers take the rest of a frame beside the payload: Ethernet's 38 bytes, and the headers of IP and TCP."""
+    """Headers are the rest of a frame besides the payload: Ethernet's 38 bytes, and the IP and TCP headers."""
     return Value(float(1 - Fraction(mss(scenario), frame(scenario).bytes)), "1")
 
 
@@ -53,6 +53,6 @@ def base_rtt(scenario: Scenario, there: Size | None = None, back: Size | None = 
 
 
 def one_way(hops: Iterable[Direction], packet: Size) -> float:
-    """Return the seconds that an IP packet takes over these hops when they are idle."""
+    """Return the time, in seconds, that an IP packet takes over these hops when they are idle."""
     whole = Size(packet.bytes + ETHERNET)
     return float(sum(Fraction(hop.delay.ns, 10**9) + (hop.rate.time_for(whole) if hop.rate else 0) for hop in hops))

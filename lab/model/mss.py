@@ -1,8 +1,9 @@
 """Compute the MSS: the value that each end announces, and the segments that the other end then sends.
 
-The ends do not negotiate. Each announces what it can receive, from its own route (ipv4_default_advmss(), or `advmss`).
-It sends what its own path carries, but no more than the other end announced (tcp_sync_mss()). `TCP_MAXSEG` bounds both.
-Source: RFC 9293, 3.7.1. Statements about the sender hold for the receiver of the reversed scenario.
+The ends do not negotiate. Each end announces what it can receive, from its own route (ipv4_default_advmss(), or
+`advmss`). Each end sends what its own path carries, but no more than the other end announced (tcp_sync_mss()).
+`TCP_MAXSEG` bounds both. Source: RFC 9293, 3.7.1. Statements about the sender hold for the receiver of the reversed
+scenario.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ def tcp_header_length(scenario: Scenario) -> Value:
 
 
 def header_bytes(scenario: Scenario) -> int:
-    """Return the bytes of a data segment's headers: IP's 20 or 40 (RFC 791, 8200), TCP's 20, and the timestamps' 12."""
+    """Return the header bytes of a data segment: 20 or 40 for IP (RFC 791, 8200), 20 for TCP, and 12 for timestamps."""
     return ip_header(scenario) + _TCP + _timestamps(scenario)
 
 
@@ -35,7 +36,7 @@ def mss(scenario: Scenario) -> int:
 
 
 def narrows(scenario: Scenario) -> bool:
-    """Return whether a later hop's MTU is too small for the first segments, whose size the sender's link decides."""
+    """Return whether a later hop's MTU is too small for the first segments, whose size depends on the sender's link."""
     hops = scenario.forward
     return bool(hops) and mss(scenario) < _segment(scenario, hops[0].mtu.bytes)
 
@@ -52,7 +53,7 @@ def own_segment(scenario: Scenario) -> int:
 
 
 def heard(scenario: Scenario) -> int:
-    """Return the sender's MSS that reaches the receiver, after changes by middleboxes."""
+    """Return the sender's MSS as it reaches the receiver, after changes by middleboxes."""
     value, ends = announced(scenario), (scenario.sender.node.name, scenario.receiver.node.name)
     for box in scenario.middleboxes:
         value = box.mss_of_syn(value, *ends, scenario.kernel.patches)
@@ -91,9 +92,9 @@ def no_fragments(scenario: Scenario) -> Value:
 
 
 def announced(scenario: Scenario) -> int:
-    """Return the MSS that the sender announces: its route's `advmss`, or its MTU less the headers without options.
+    """Return the MSS that the sender announces: its route's `advmss`, or its MTU minus the headers without options.
 
-    The sender's program may lower it.
+    The sender's program may lower the MSS.
     """
     mtu = scenario.forward[0].mtu if scenario.forward else scenario.sender.interface.mtu
     advmss = scenario.sender.advmss
@@ -107,7 +108,7 @@ def _asked(scenario: Scenario) -> int:
 
 
 def ip_header(scenario: Scenario) -> int:
-    """Return the bytes of a packet's IP header: RFC 791, 8200."""
+    """Return the length of a packet's IP header in bytes: RFC 791, 8200."""
     return 20 if scenario.ip == 4 else 40
 
 

@@ -11,15 +11,17 @@ from lab.units import Duration, Rate, Size, Value
 def queue_delay(backlog: Size, rate: Rate) -> float:
     """Return the seconds that a frame waits behind a `backlog` of bytes on the wire: Little's law, W = L / lambda.
 
-    Source: J. D. C. Little, "A Proof for the Queuing Formula: L = lambda W", 1961. It holds for averages of any queue,
-    and for each frame of a FIFO.
+    Source: J. D. C. Little, "A Proof for the Queuing Formula: L = lambda W", 1961. The law holds for averages of any
+    queue, and for each frame in a FIFO.
     """
     return float(rate.time_for(backlog))
 
 
 @law(formula="R × (delay there + delay back)", source="RFC 7323, 1.1: the bandwidth-delay product")
 def bdp(scenario: Scenario) -> Value:
-    """This many bytes are in flight when the path is full and its queue is empty. It is valid for a constant rate."""
+    """This many bytes are in flight when the path is full and its queue is empty. The law is valid for a constant
+    rate.
+    """
     if scenario.rate is None:
         raise ModelError("no link of the path has a rate: there is no bandwidth-delay product")
     delay = Duration(scenario.delay.ns + scenario.reversed().delay.ns)
@@ -30,13 +32,13 @@ def bdp(scenario: Scenario) -> Value:
 def dctcp_threshold(scenario: Scenario) -> Value:
     """A threshold of more than a seventh of the BDP keeps a link full under DCTCP.
 
-    It is valid for synchronised senders with windows of many segments.
+    The law is valid for synchronised senders with windows of many segments.
     """
     return Value(bdp(scenario).number / 7, "B")
 
 
 def mean_wait(load: float) -> Prediction:
-    """Return the law for the mean wait of frames that arrive at random, at this load of the link's rate.
+    """Return the law for the mean wait of frames that arrive at random, at this load on the link.
 
     Raises ValueError unless the load is above 0 and below 1.
     """
@@ -49,9 +51,9 @@ def mean_wait(load: float) -> Prediction:
         long_run=True,
     )
     def wait(scenario: Scenario) -> Value:
-        """In M/D/1, a frame waits for half of a frame on the wire, if there is one, and for all earlier frames.
+        """In M/D/1, a frame waits for half of the frame on the wire, if there is one, and for all earlier frames.
 
-        It holds for full frames of one size; for independent arrivals (Poisson); if nothing is dropped; and for the
+        The law holds for full frames of one size and independent arrivals (Poisson), if nothing is dropped, and for the
         mean over a time much longer than frame / rate / (1 − load)².
         """
         if scenario.rate is None:

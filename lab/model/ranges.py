@@ -1,4 +1,4 @@
-"""Check whether a law covers a path. Each check raises ModelError with the reason if it does not."""
+"""Check whether a law covers a path. Each check raises ModelError with the reason if the law does not."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ def longest_rtt(scenario: Scenario) -> float:
 
 
 def left_by_a_cut(scenario: Scenario) -> float:
-    """Return the share of its window that this flow's congestion control keeps after a cut."""
+    """Return the share of the window that this flow's congestion control keeps after a cut."""
     return _LEFT.get(str(scenario.writer.congestion), _LEFT["reno"])
 
 
 def check_windows(scenario: Scenario, wait: float) -> None:
-    """Raise ModelError if each bulk flow's share of the path and of a queue of `wait` seconds is only a few segments.
+    """Raise ModelError if each bulk flow's share of the path plus a queue of `wait` seconds is only a few segments.
 
-    Such flows cannot slow down. Their queue's controller saturates, and timeouts decide the goodput of each flow.
+    Such flows cannot slow down. The queue's controller saturates, and timeouts decide each flow's goodput.
     """
     flows, rate = bulks(scenario), scenario.rate
     if rate is None or not flows:
@@ -40,9 +40,9 @@ def check_windows(scenario: Scenario, wait: float) -> None:
 
 
 def check_no_empty_queue(scenario: Scenario, hop: Direction, wait: float) -> None:
-    """Raise ModelError if the queue of `wait` seconds runs empty after the flow with the deepest cut slows down.
+    """Raise ModelError if a queue of `wait` seconds runs empty after the flow with the deepest cut slows down.
 
-    Behind a FIFO, all flows may lose at once. A queue discipline that drops one frame slows down only one flow.
+    Behind a FIFO, all flows may lose packets at once. A queue discipline that drops one frame slows down only one flow.
     """
     flows = bulks(scenario)
     left = min((left_by_a_cut(each) for each in flows), default=1.0)

@@ -1,7 +1,7 @@
 """Simulate the receiving end of a connection: its unread data, its offered window, and its acknowledgements.
 
 Source: net/ipv4/tcp_input.c, tcp_output.c and tcp.c of Linux 7.2, with the kernel's names. The module covers a path
-without loss, and a process that reads all available data as soon as it wakes. Positions are bytes of payload since the
+without loss, and a process that reads all available data as soon as it wakes. Positions are payload bytes since the
 start. Times are whole nanoseconds.
 """
 
@@ -48,7 +48,7 @@ class Receiver:
     """Simulates the scenario's receiving socket and its reader. Its ACKs go to `transmit(now, ack)`."""
 
     def __init__(self, scenario: Scenario, transmit: Callable[[int, Ack], None]) -> None:
-        """Start with the state after tcp_init_buffer_space()."""
+        """Begin in the state after tcp_init_buffer_space()."""
         rtt, advmss = int(base_rtt(scenario, SYN).number * 1e9), own_segment(scenario.reversed())
         self.reader, self.transmit = scenario.reader, transmit
         self.icsk_ack = DelayedAck(Timers.of(scenario.kernel), advmss, initial_rcv_mss(scenario), rtt)
@@ -80,7 +80,7 @@ class Receiver:
         self.icsk_ack.event_ack_sent()
 
     def receive(self, now: int, segment: Segment) -> None:
-        """Process a segment that acknowledges nothing new: tcp_rcv_established(). It may wake the reader."""
+        """Process a segment that acknowledges nothing new, and wake the reader if necessary: tcp_rcv_established()."""
         self.queue(now, segment)
         self.ack_snd_check()
 
@@ -99,7 +99,7 @@ class Receiver:
         self._grow_window(segment.len)
 
     def ack_snd_check(self) -> None:
-        """Send an ACK or let it wait, and wake the reader if due: __tcp_ack_snd_check(), tcp_data_ready()."""
+        """Send or delay an ACK, and wake the reader if due: __tcp_ack_snd_check(), tcp_data_ready()."""
         wider = self._unacked() > self.icsk_ack.rcv_mss and (
             self.rcv_nxt - self.copied_seq < self.reader.rcvlowat or self._select_window() >= self.rcv_wnd
         )
@@ -125,7 +125,7 @@ class Receiver:
         self.send_ack()
 
     def _recvmsg(self) -> None:
-        """Simulate one call, or its part until it sleeps: tcp_recvmsg_locked()."""
+        """Simulate one call, or its part until the call sleeps: tcp_recvmsg_locked()."""
         while self.receive_queue and self.wanted:
             skb = self.receive_queue[0]
             used = min(skb.end_seq - self.copied_seq, self.wanted)
@@ -145,8 +145,8 @@ class Receiver:
     def _queue_rcv(self, segment: Segment) -> None:
         """Queue a segment: tcp_queue_rcv().
 
-        An skb that joins the one before it costs only its payload. Otherwise it costs its head, too. skb_try_coalesce()
-        joins at most as many fragments as an skb holds, and nothing to a cloned skb (skb_cloned()).
+        An skb that joins the previous skb costs only its payload; any other skb also costs its head. skb_try_coalesce()
+        joins at most as many fragments as an skb holds, and joins nothing to a cloned skb (skb_cloned()).
         """
         self.rcv_nxt += segment.len
         self.rmem_alloc += segment.len
@@ -169,7 +169,9 @@ class Receiver:
             self.tuning.space = min(self.tuning.space, self.window_clamp)
 
     def _ratio(self, length: int) -> int:
-        """Return the share of a segment's skb that is payload. Before 6.6, no kernel measured it: it stays as it is."""
+        """Return the share of a segment's skb that is payload. Kernels before 6.6 did not measure it, so it stays as it
+        is.
+        """
         if self.adv_win_scale is not None:
             return self.scaling_ratio
         return (length << TCP_RMEM_TO_WIN_SCALE) // (length + self.skb_overhead)
@@ -188,7 +190,9 @@ class Receiver:
         return space * self.scaling_ratio >> TCP_RMEM_TO_WIN_SCALE
 
     def _space_from_win(self, window: int) -> int:
-        """Return the buffer for a window: tcp_space_from_win(). Before 6.6, it was room for the window's segments."""
+        """Return the buffer for a window: tcp_space_from_win(). Before 6.6, the buffer had room for the window's
+        segments.
+        """
         if self.adv_win_scale is None:
             return (window << TCP_RMEM_TO_WIN_SCALE) // self.scaling_ratio
         advmss = self.icsk_ack.advmss
@@ -225,7 +229,7 @@ class Receiver:
         return -(-window >> self.rcv_wscale) << self.rcv_wscale
 
     def send_ack(self, length: int = 0) -> None:
-        """Send an ACK, bare or with `length` bytes of data."""
+        """Send an ACK, pure or with `length` bytes of data."""
         self.transmit(self.now, self.acknowledge(self.now, length))
 
     def acknowledge(self, now: int, length: int) -> Ack:

@@ -15,12 +15,14 @@ MOST_LOSS = 0.0201  # above this, timeouts matter, which neither law covers (Pad
 
 
 def window_reno(loss: float) -> float:
-    """Return Reno's mean window in segments: the square root of 3 / 2p, with one ACK per segment, or counting bytes."""
+    """Return Reno's mean window in segments: the square root of 3 / 2p, with one ACK per segment or with byte
+    counting.
+    """
     return sqrt(1.5 / loss)
 
 
 def window_cubic(loss: float, rtt: float) -> float:
-    """Return CUBIC's mean window in segments: 1.054 (RTT / p)^(3/4), or Reno's if that is larger (RFC 9438, 5)."""
+    """Return CUBIC's mean window in segments: 1.054 (RTT / p)^(3/4), or Reno's window if it is larger (RFC 9438, 5)."""
     return max(1.054 * float((rtt / loss) ** 0.75), window_reno(loss))
 
 
@@ -32,7 +34,9 @@ def goodput_response_reno(scenario: Scenario) -> Value:
 
 @law(formula="MSS × 1.054 (RTT / p)^¾ / RTT, or as Reno if that is more", source="RFC 9438, section 5", long_run=True)
 def goodput_response_cubic(scenario: Scenario) -> Value:
-    """A window that loses every 1/p-th segment grows with the cube of the time since, and falls to 0.7 of itself."""
+    """A window that loses every 1/p-th segment grows with the cube of the time since a loss, and falls to 0.7 of its
+    size.
+    """
     return _goodput(scenario, window_cubic(_loss(scenario, "cubic"), _rtt(scenario)))
 
 

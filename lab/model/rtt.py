@@ -1,4 +1,4 @@
-"""Predict round trips: how many samples a sender gets, how exact they are, and how long a full window makes them."""
+"""Predict round trips: how many samples a sender gets, how exact they are, and how long they are with a full window."""
 
 from __future__ import annotations
 
@@ -24,7 +24,9 @@ def rtt_for_new_data(scenario: Scenario) -> Value:
 
 @definition(because="the metric counts an echoed timestamp as a sample, and without loss every ACK echoes one")
 def rtt_per_ack(scenario: Scenario) -> Value:
-    """The figure is 1 without loss: every ACK acknowledges new data. With loss, duplicates do not (RFC 7323 4.1)."""
+    """The figure is 1 without loss: every ACK acknowledges new data. With loss, duplicate ACKs do not (RFC 7323
+    4.1).
+    """
     if scenario.loss:
         raise ModelError("a loss causes as many duplicate ACKs as its window has: the figure is for no loss")
     return rtt_for_new_data(scenario)
@@ -56,7 +58,7 @@ def third_of_tick(scenario: Scenario) -> Value:
 
 @law(formula="delays + frame / rate of each hop, both ways", source="ping(8); RFC 792, 4443; IEEE 802.3")
 def rtt_of_ping(scenario: Scenario) -> Value:
-    """An echo request and its reply have the same size, and are alone on the path."""
+    """An echo request and its reply have the same size, and no other packets are on the path."""
     asked = scenario.writer.write_size
     data = _ECHO_DATA if asked is None else asked
     return base_rtt(scenario, Size(data + _ICMP + ip_header(scenario)))
@@ -67,8 +69,8 @@ def rtt_of_full_window(scenario: Scenario) -> Value:
     """The RTT is window / rate: the window's excess over the path's capacity is in the queue (Little's law).
 
     A sender waits until the window has room for a burst (tcp_tso_should_defer()), so on average half a burst of the
-    window is unused. A burst takes at most a millisecond (tcp_tso_autosize()). This holds while the send buffer is
-    never the limit: a writer sleeps until a third of it is free.
+    window is unused. A burst takes at most a millisecond (tcp_tso_autosize()). The law holds while the send buffer is
+    never the limit: a writer sleeps until a third of the buffer is free.
     """
     paced = _PACING * goodput_line_rate(scenario).number / 8 / _PACING_SHARE // mss(scenario)
     window, burst = rcv_window(scenario), min(gso_segments(scenario), max(paced, _MIN_TSO_SEGS)) * mss(scenario)

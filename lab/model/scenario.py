@@ -1,4 +1,6 @@
-"""Hold the inputs of a prediction, all known before a run: path, hosts, kernel and programs, but no record."""
+"""Hold the inputs of a prediction, which are all known before a run: path, hosts, kernel and programs, but no
+record.
+"""
 
 from __future__ import annotations
 
@@ -49,13 +51,13 @@ class KernelTraits:
 
 @dataclass(frozen=True, slots=True)
 class Host:
-    """Describes a host at an end of the path, and its interface there."""
+    """Describes a host at an end of the path, and the host's interface on the path."""
 
     node: Node = field(hash=False)
     interface: Interface
 
     def sysctl(self, name: str, index: int = 0) -> int:
-        """Return a number of a net.ipv4 sysctl: the trial's, or Linux's default."""
+        """Return a number in a net.ipv4 sysctl: the trial's value, or Linux's default."""
         return int(self.node.sysctls.get(f"net.ipv4.{name}", _SYSCTLS[name]).split()[index])
 
     @property
@@ -118,7 +120,7 @@ class Scenario:
         )
 
     def reversed(self) -> Self:
-        """Return the scenario with the path from the receiver to the sender. The programs' work stays the same."""
+        """Return the scenario with the path from the receiver to the sender. The programs still do the same work."""
         return replace(
             self,
             forward=self.reverse,

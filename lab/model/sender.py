@@ -1,8 +1,8 @@
-"""Simulate the sending end of a connection: the skbs in its buffer, and when each leaves.
+"""Simulate the sending end of a connection: the skbs in its buffer, and when each skb leaves.
 
 Source: net/ipv4/tcp.c (tcp_sendmsg_locked()), tcp_output.c (tcp_write_xmit()), tcp_input.c (tcp_ack()) and
-net/core/stream.c of Linux 7.2, with the kernel's names. The module covers a path without loss. Positions are bytes of
-payload since the start. Times are whole nanoseconds.
+net/core/stream.c of Linux 7.2, with the kernel's names. The module covers a path without loss. Positions are payload
+bytes since the start. Times are whole nanoseconds.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ class Sender:
         self._expand_sndbuf()  # tcp_init_buffer_space()
 
     def wmem_queued(self) -> int:
-        """Return sk_wmem_queued, which also counts the heads of skbs."""
+        """Return sk_wmem_queued, which includes the heads of skbs."""
         heads = len(self.write_queue) + len(self.rtx_queue)
         return self.write_seq - self.snd_una + self.skb_overhead * heads
 
@@ -85,10 +85,10 @@ class Sender:
     def sendmsg(
         self, size: int, more: bool = False, wait: bool = True, push: bool = True
     ) -> Generator[None, None, int]:
-        """Simulate one call, and return how many bytes it took: tcp_sendmsg_locked().
+        """Simulate one call, and return how many bytes it accepted: tcp_sendmsg_locked().
 
-        `more` is MSG_MORE. `wait` is False for MSG_DONTWAIT, and `push` is False for MSG_SENDPAGE_NOTLAST. It yields
-        when its process sleeps until it is woken: sk_stream_wait_memory(). No ACK arrives before that.
+        `more` is MSG_MORE. `wait` is False for MSG_DONTWAIT, and `push` is False for MSG_SENDPAGE_NOTLAST. The call
+        yields when its process sleeps until it is woken: sk_stream_wait_memory(). No ACK arrives before that.
         """
         left, size_goal = size, self._xmit_size_goal()
         while left:
@@ -134,9 +134,10 @@ class Sender:
         self._write_xmit(TCP_NAGLE_PUSH)
 
     def ack(self, now: int, ack: Ack) -> bool:
-        """Process an ACK, and send the data that it permits: tcp_ack(). Return whether it wakes the writer.
+        """Process an ACK, and send the data that it permits: tcp_ack(). Return whether the ACK wakes the writer.
 
-        Received data wakes the writer, too, with or without room: it waits on the socket, not only for room.
+        Received data also wakes the writer, even without room, because the writer waits on the socket, not only for
+        room.
         """
         waiting, self.clock_cache = self.nospace, now
         ack_seq, window, tsval, length = ack
@@ -218,7 +219,7 @@ class Sender:
         return ratio * max(cwnd, self.packets_out) * self.mss_cache * 80_000 // self.srtt_us
 
     def _tso_segs(self) -> int:
-        """Return the most segments that one skb takes: tcp_tso_segs(), tcp_tso_autosize()."""
+        """Return the largest number of segments in one skb: tcp_tso_segs(), tcp_tso_autosize()."""
         size = min((self._pacing_rate() >> SK_PACING_SHIFT) + self.min_rtt_burst, self.gso_max_size)
         return min(max(size // self.mss_cache, TCP_MIN_TSO_SEGS), self.gso_max_segs)
 
@@ -263,11 +264,11 @@ class Sender:
         return self.snd_una + self.snd_wnd - self.snd_nxt
 
     def packets_in_flight(self) -> int:
-        """Return the number of segments in the network: tcp_packets_in_flight(). None is lost here."""
+        """Return the number of segments in the network: tcp_packets_in_flight(). No segment is lost here."""
         return self.packets_out
 
     def _grow_skb(self, skb: Skb, wanted: int) -> None:
-        """Fill an skb from the next one: tcp_grow_skb()."""
+        """Fill an skb from the next skb: tcp_grow_skb()."""
         missing_bytes = self.snd_nxt + wanted - skb.end_seq
         if missing_bytes > 0 and len(self.write_queue) > 1:
             next_skb = self.write_queue[1]
@@ -296,8 +297,8 @@ class Sender:
     def _tso_should_defer(self, length: int, max_segs: int, last: bool, send_win: int, cong_win: int) -> bool:
         """Return whether the first skb waits for room for a whole burst: tcp_tso_should_defer().
 
-        It does not wait if there is that room, or room for the whole of a full skb, or for a third of the window. Nor
-        does it wait after 1 ms without a segment, or if the next ACK is more than 1 ms or half the RTT away.
+        The skb does not wait if there is room for a burst, for the whole of a full skb, or for a third of the window.
+        Neither does it wait after 1 ms without a segment, or if the next ACK is more than 1 ms or half the RTT away.
         """
         now, mss_now = self.clock_cache, self.mss_cache
         if now - self.wstamp_ns > NSEC_PER_MSEC:
@@ -332,7 +333,7 @@ class Sender:
         self.rtx_queue.append(skb)
 
     def _check_space(self) -> None:
-        """Let the buffer grow with cwnd, and wake the writer if a third of it is free: tcp_check_space()."""
+        """Let the buffer grow with cwnd, and wake the writer if a third of the buffer is free: tcp_check_space()."""
         if not self.nospace:
             return
         self._new_space()

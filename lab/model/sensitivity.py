@@ -36,9 +36,10 @@ _INPUTS: Mapping[str, _Change] = {"rate": _rate, "delay": _delay, "loss": _loss}
 
 
 def sensitivities(prediction: Prediction, scenario: Scenario) -> dict[str, float]:
-    """Return input -> by how many per cent the figure changes if the input changes by one per cent on all links.
+    """Return, for each input, by how many per cent the figure changes if the input changes by one per cent on all
+    links.
 
-    Inputs that do not affect the figure are left out, and so are inputs for which a step to either side leaves the
+    The result leaves out inputs that do not affect the figure, and inputs for which a step to either side leaves the
     law's range. A simulation takes too long, so only closed forms are evaluated.
     """
     found = {}

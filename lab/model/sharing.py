@@ -21,7 +21,7 @@ _TARGET = 0.005  # seconds, for CoDel and the queues that use it; PIE's is longe
 def fair_share(scenario: Scenario) -> Value:
     """Each of n flows gets an equal share if all have the same congestion control and equal round trips.
 
-    It holds in the long run, over times much longer than a flow needs to grow back after a cut.
+    The law holds in the long run, over times much longer than a flow needs to grow back after a cut.
     """
     _equal(scenario)
     return Value(1 / len(scenario.flows), "1")
@@ -51,9 +51,9 @@ def total_goodput(scenario: Scenario) -> Value:
 def share_by_rtt(scenario: Scenario) -> Value:
     """The first flow's share follows from goodputs that are proportional to the inverse squares of round trips.
 
-    Flows that lose together, when a tail-drop queue is full, have windows that grow with 1 / RTT between their losses.
-    Their rates are windows over RTT. The law holds for additive increase (Reno), and windows of several segments. Round
-    trips are those of the idle path plus half of the bottleneck's queue. A queue of one bandwidth-delay product
+    Flows that lose together, when a tail-drop queue is full, have windows that grow with 1 / RTT between losses. The
+    rate of each flow is window / RTT. The law holds for additive increase (Reno), and windows of several segments.
+    Round trips are those of the idle path plus half of the bottleneck's queue. A queue of one bandwidth-delay product
     oscillates between empty and full.
     """
     _several(scenario)
@@ -78,7 +78,7 @@ def _bottleneck(scenario: Scenario) -> Direction:
 
 
 def _wait(scenario: Scenario, hop: Direction) -> float:
-    """Return the seconds of wait in the hop's full queue, or the longest wait that its controller permits."""
+    """Return the wait, in seconds, in the hop's full queue, or the longest wait that its controller permits."""
     assert hop.rate is not None
     given = dict(hop.queue.parameters) if hop.queue else {}
     if hop.queue and hop.queue.kind not in ("pfifo", "bfifo"):

@@ -1,7 +1,7 @@
 """Simulate a bulk transfer event by event on a path without loss, with its sender, wires and receiver.
 
-Only waiting takes time (docs/virtual-time.md): a process does all its work between two waits at the instant at which
-it wakes. Positions are bytes of payload since the start. Times are whole nanoseconds since a tick of the kernel.
+Only waiting takes time (docs/virtual-time.md): a process does all its work between two waits at the instant at which it
+wakes. Positions are payload bytes since the start. Times are whole nanoseconds since a kernel tick.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ PAGE_SIZE, SKB_FRAG_PAGE_SIZE = 4096, 32768  # bytes: a page, as sendfile() send
 
 @dataclass(slots=True)
 class Burst:
-    """Describes segments of one length that leave at one moment."""
+    """Describes segments of one length that leave at the same time."""
 
     arrivals: Sequence[int]  # when each arrives
     seq: int  # where the first segment begins
@@ -55,7 +55,7 @@ class Burst:
 class Simulation:
     """Simulates a transfer of the writer's size, or one whose writer stops after its duration.
 
-    The first write is at `start`, in ns since a tick of the kernel. Default: the connection begins on a tick.
+    The first write is at `start`, in ns since a kernel tick. Default: the connection begins on a tick.
     """
 
     def __init__(self, scenario: Scenario, start: int | None = None) -> None:
@@ -142,14 +142,14 @@ class Simulation:
             self.spared.popleft()
 
     def _tick(self) -> int:
-        """Return the time of the kernel's next tick. A tick is also an interrupt."""
+        """Return the time of the next kernel tick. A tick is also an interrupt."""
         timers = self.receiver.icsk_ack.timers
         return timers.time_of(timers.jiffies(self.now) + 1)
 
     def _waits(self, now: int) -> bool:
         """Return whether a writer that may wake continues to sleep.
 
-        An interrupt checks timers only up to the first that must not expire yet (__hrtimer_run_queues()).
+        An interrupt checks timers only up to the first timer that must not expire yet (__hrtimer_run_queues()).
         """
         return any(now < due < self.ready for due in (*self._timers(), self._tick()))
 
@@ -222,7 +222,8 @@ class Simulation:
     def _transmit(self, now: int, seq: int, skb: Skb) -> None:
         """Put an skb onto the wire, cut into segments.
 
-        Their effect on the receiver does not matter until its ACKs arrive, so it is simulated at once if possible.
+        The segments' effect on the receiver does not matter until its ACKs arrive, so it is simulated at once if
+        possible.
         """
         full, rest = divmod(skb.end_seq - seq, self.mss)
         cloned = full + (rest > 0) == 1
@@ -235,9 +236,9 @@ class Simulation:
             self._segments((self.last,), skb.end_seq - rest, rest, skb.psh, cloned)
 
     def _segments(self, arrivals: Sequence[int], seq: int, length: int, psh: bool, cloned: bool) -> None:
-        """Schedule segments of one length for the receiver, from position `seq` on, at their arrivals.
+        """Schedule segments of one length for the receiver, from position `seq` on, at their arrival times.
 
-        `psh` applies to the last of them.
+        `psh` applies to the last segment.
         """
         self.bursts.append(Burst(arrivals, seq, length, psh, self.sender.ts_recent, cloned))
         if len(self.bursts) == 1:
@@ -267,7 +268,9 @@ class Simulation:
         self.order = 0
 
     def _stretch(self, burst: Burst) -> int:
-        """Let the receiver process several segments at once, and return how many; 0 if each has to be simulated."""
+        """Let the receiver process several segments at once, and return how many, or 0 if each needs its own simulation
+        step.
+        """
         receiver, arrivals, at, length = self.receiver, burst.arrivals, burst.at, burst.length
         taken = 0
         times: Sequence[int] = ()
@@ -286,7 +289,7 @@ class Simulation:
         return taken
 
     def _expire(self, now: int) -> None:
-        """Let the delayed ACK's timer fire before a segment that arrives then, if it is due."""
+        """Let the delayed ACK's timer fire, if it is due, before a segment that arrives at the same time."""
         icsk_ack = self.receiver.icsk_ack
         while icsk_ack.due <= now:
             if self.sleeps:

@@ -2,8 +2,8 @@
 
 The sizes are those of 64-bit kernels with 64-byte cache lines: sk_buff has at most 232 bytes, aligned to 256, and
 skb_shared_info has 320. Since 6.3, small heads have their own cache (SKB_SMALL_HEAD_CACHE_SIZE, net/core/skbuff.c),
-whose size depends on the kernel's configuration (`KernelTraits.max_header`). Before, kmalloc() rounded the head up to a
-power of two.
+whose size depends on the kernel's configuration (`KernelTraits.max_header`). In older kernels, kmalloc() rounded the
+head up to a power of two.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def tcp_header(kernel: KernelTraits) -> int:
 def overhead(kernel: KernelTraits) -> int:
     """Return SKB_TRUESIZE of an empty skb with a small head.
 
-    The head has room for TCP's headers, or for those that GRO pulls in (GRO_MAX_HEAD).
+    The head has room for TCP's headers, or for the headers that GRO pulls in (GRO_MAX_HEAD).
     """
     if kernel.version < _SMALL_HEADS_SINCE:
         return kmalloc(tcp_header(kernel) + SHARED_INFO) + SK_BUFF
@@ -41,7 +41,7 @@ def kmalloc(size: int) -> int:
 
 
 def gso_bytes(kernel: KernelTraits) -> int:
-    """Return the size of the largest skb that a sender makes, in bytes: sk_gso_max_size after sk_setup_caps()."""
+    """Return the size of the largest skb that a sender builds, in bytes: sk_gso_max_size after sk_setup_caps()."""
     return _GSO_MAX_SIZE - tcp_header(kernel) - 1
 
 

@@ -1,7 +1,7 @@
-"""Simulate messages in small pieces, each answered before the next (`SmallWrites`), with the kernel's rules.
+"""Simulate messages in small pieces (`SmallWrites`), each answered before the next message, with the kernel's rules.
 
 Computing takes no time: a reader that wakes runs after everything else that is due at that instant. After the first
-messages, all are alike, so the rest is not simulated.
+messages, all messages are alike, so the rest is not simulated.
 """
 
 from __future__ import annotations
@@ -43,7 +43,9 @@ class Exchange:
 
 @lru_cache(maxsize=64)
 def exchange(scenario: Scenario) -> Exchange:
-    """Return the simulated exchange. Raises ModelError for a workload without small writes, and for uncovered paths."""
+    """Return the simulated exchange. Raises ModelError for a workload without small writes, or a path that is not
+    covered.
+    """
     check(scenario)
     simulation = _Simulation(scenario)
     result = simulation.result()
@@ -58,9 +60,9 @@ def exchange(scenario: Scenario) -> Exchange:
     source="RFC 896; RFC 1122, 4.2.3",
 )
 def message_latency_by_stall(scenario: Scenario) -> Value:
-    """A message takes a round trip, and a second one if its end is a partial segment, which must wait for an ACK.
+    """A message takes a round trip, and another one if it ends with a partial segment, which must wait for an ACK.
 
-    That ACK is delayed by 40 ms if no full segment went before it.
+    That ACK is delayed by 40 ms if no full segment came before the partial one.
     """
     rest = 0 if messages_of(scenario).nodelay else sum(_writes(scenario)[1:])
     held, stalls = rest % mss(scenario) > 0, 0 < rest < mss(scenario)
@@ -69,7 +71,7 @@ def message_latency_by_stall(scenario: Scenario) -> Value:
 
 @law(formula="messages × the time for one", source="message_latency_by_stall")
 def exchange_time_by_stalls(scenario: Scenario) -> Value:
-    """The messages follow one another, each with its stall."""
+    """The messages follow one another, each with its own stall."""
     return Value(messages_of(scenario).count * message_latency_by_stall(scenario).number, "s")
 
 
@@ -83,7 +85,7 @@ def data_packets_by_writes(scenario: Scenario) -> Value:
 
 @law(formula="0, as each ACK rides on an answer", source="RFC 1122, 4.2.3.2")
 def lone_acks_piggybacked(scenario: Scenario) -> Value:
-    """Each delayed ACK goes with an answer, so no ACK goes alone."""
+    """Each delayed ACK travels with an answer, so no ACK is sent alone."""
     messages_of(scenario)
     return Value(0, "1")
 
@@ -96,7 +98,7 @@ def first_segment_by_writes(scenario: Scenario) -> Value:
 
 @law(formula="1 with a cork, else 0", source="tcp(7)")
 def file_in_first_corked(scenario: Scenario) -> Value:
-    """A cork joins the data written before the file with the file."""
+    """A cork joins the data written before the file to the file."""
     return Value(int(messages_of(scenario).cork), "1")
 
 
@@ -105,7 +107,7 @@ def exchange_time(scenario: Scenario) -> Value:
     """The exchange takes the sum of all messages' times.
 
     If Nagle's rule applies, it holds back all pieces after the first until the first piece's delayed ACK. That ACK
-    comes HZ/25 ticks after the piece (TCP_ATO_MIN), and since Linux 4.8 one tick later.
+    comes HZ/25 ticks after the piece (TCP_ATO_MIN), or, since Linux 4.8, one tick later.
     """
     return Value(sum(exchange(scenario).latency), "s")
 
@@ -118,7 +120,7 @@ def message_latency(scenario: Scenario) -> Value:
 
 @simulation(of=_REPLAYED, law=data_packets_by_writes)
 def data_packets(scenario: Scenario) -> Value:
-    """The median message takes one data packet for each write that neither Nagle's rule nor a cork holds back."""
+    """The median message needs one data packet for each write that neither Nagle's rule nor a cork holds back."""
     return Value(median(exchange(scenario).data), "1")
 
 
@@ -152,7 +154,7 @@ def messages_of(scenario: Scenario) -> Messages:
 
 
 def _writes(scenario: Scenario) -> tuple[int, ...]:
-    """Return the bytes of each write of a message. A cork makes one write of all."""
+    """Return the bytes of each write of a message. With a cork, all writes become one."""
     messages = messages_of(scenario)
     return (messages.size,) if messages.cork else tuple(size for size in (*messages.pieces, messages.file) if size)
 
@@ -174,7 +176,7 @@ class _Simulation:
         self.data, self.first, self.acks = [0] * played, [0] * played, [0] * played
 
     def result(self) -> Exchange:
-        """Return the exchange. The first messages are simulated. The rest repeat the second last of them."""
+        """Return the exchange. The first messages are simulated. The rest repeat the second-last simulated message."""
         for number in range(len(self.data)):
             self._write()
             while self.client.receiver.rcv_nxt < (number + 1) * self.messages.reply:
@@ -224,7 +226,9 @@ class _Simulation:
         self._arrive()
 
     def _arrive(self) -> None:
-        """Process the packets that have arrived by now, and their effects if they arrive at once."""
+        """Process the packets that have arrived by now, and also the packets that they cause, if those arrive at
+        once.
+        """
         while self.arriving and self.arriving[0][0] <= self.now:
             _, _, target, packet = heapq.heappop(self.arriving)
             target.receive(self.now, packet)

@@ -16,7 +16,7 @@ from lab.units import Size, Value
 def goodput_steady(scenario: Scenario) -> Value:
     """In the second half of the transfer, the ends' windows and the link bound how much is acknowledged.
 
-    A send buffer passes two thirds of its size per round trip. Its writer sleeps until a third is free
+    A send buffer passes two thirds of its size per round trip. The writer sleeps until a third is free
     (sk_stream_write_space), and the last third becomes free only after the ACKs of a round trip.
     """
     done = undropped(scenario)
@@ -34,16 +34,16 @@ def idle_share_of_window(scenario: Scenario) -> Value:
 
 @simulation(of=REPLAYED, law=idle_share_of_window)
 def idle_share(scenario: Scenario) -> Value:
-    """The idle share is what the steady goodput leaves of a full link.
+    """The idle share is the part of a full link that the steady goodput does not use.
 
-    A sender that waits for room for a burst makes the round trip a little longer than the path's.
+    A sender that waits for room for a burst makes the round trip a little longer than that of the path.
     """
     return Value(max(0.0, 1 - goodput_steady(scenario).number / goodput_line_rate(scenario).number), "1")
 
 
 @simulation(of=REPLAYED, law=window_plateau)
 def window_reached(scenario: Scenario) -> Value:
-    """The advertised window follows the reader's bytes per round trip, up to the plateau."""
+    """The advertised window follows the bytes that the reader takes per round trip, up to the plateau."""
     done = undropped(scenario)
     if done.grows():
         raise ModelError("the advertised window still grows in the second half of the transfer: it has no plateau")

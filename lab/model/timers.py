@@ -1,4 +1,4 @@
-"""Predict what TCP's timers do if an answer takes longer than they wait: minutes instead of milliseconds.
+"""Predict what TCP's timers do if an answer takes longer than they wait, such as minutes instead of milliseconds.
 
 In the kernel's timer wheel, a timer may be late by a step of its level, up to an eighth of its time, but never early.
 So these laws predict an interval that begins at the formula's figure.
@@ -34,9 +34,9 @@ def _syn_times(linear: int) -> Iterator[int]:
 
 
 def _late(scenario: Scenario, seconds: float) -> float:
-    """Return by how many seconds a timer of `seconds` may be _late: calc_wheel_index() of kernel/time/timer.c.
+    """Return by how many seconds a timer of `seconds` may be late: calc_wheel_index() in kernel/time/timer.c.
 
-    A level has 2^LVL_BITS buckets, of eight times as many ticks as the level below.
+    A level has 2^LVL_BITS buckets, each of eight times as many ticks as in the level below.
     """
     ticks, step = seconds * scenario.kernel.hz, 1
     buckets = _FINE_BUCKETS if "fine-timer-wheel" in scenario.kernel.patches else _BUCKETS
@@ -46,7 +46,7 @@ def _late(scenario: Scenario, seconds: float) -> float:
 
 
 def timed(scenario: Scenario, timers: Iterable[float]) -> Value:
-    """Return the interval, in seconds, of timers one after another: from all on time to each as late as possible."""
+    """Return the interval, in seconds, that successive timers take: from all on time to all as late as possible."""
     each = list(timers)
     total = float(sum(each))
     return Value(total, "s", total, total + sum(_late(scenario, seconds) for seconds in each))
@@ -59,9 +59,10 @@ def _linear(scenario: Scenario) -> int:
 
 @replay(formula="times of 1, 2, 3, 4, 5, 7, 11, 19, ... s before RTT", source="RFC 6298, 2.1; tcp_syn_linear_timeouts")
 def syn_retransmissions(scenario: Scenario) -> Value:
-    """The first five retransmissions of a SYN come a second apart, and each later one after twice the time before.
+    """The first five retransmissions of a SYN come a second apart, and each later one after twice the previous time.
 
-    It holds if the peer answers within the time of all retries. Before Linux 6.5, each time was twice the one before.
+    The law holds if the peer answers within the time of all retries. Before Linux 6.5, each time was twice the previous
+    one.
     """
     rtt = base_rtt(scenario, SYN).number
     if rtt > _last_syn(scenario):
@@ -82,8 +83,8 @@ def connect_timeout(scenario: Scenario) -> Value:
 def needless_retransmissions(scenario: Scenario) -> Value:
     """A segment is retransmitted every two minutes, the longest RTO, until its acknowledgement arrives.
 
-    It holds if the sender measures round trips from timestamps, which the kernel counts in signed 32 bits of us (up to
-    35 minutes), and if its sysctls let it try for this time.
+    The law holds if the sender measures round trips from timestamps, which the kernel counts in signed 32 bits of us
+    (up to 35 minutes), and if the sender's sysctls allow retries for this time.
     """
     rtt = base_rtt(scenario, packet(scenario), SYN).number
     longest = _RTO_MAX + _late(scenario, _RTO_MAX)
@@ -97,9 +98,9 @@ def needless_retransmissions(scenario: Scenario) -> Value:
 
 @replay(formula="tcp_keepalive_time + tcp_keepalive_probes × tcp_keepalive_intvl", source="RFC 9293, 3.8.4; tcp(7)")
 def keepalive_timeout(scenario: Scenario) -> Value:
-    """An idle connection ends when none of the keepalive probes was answered in time.
+    """An idle connection ends when the peer answers none of the keepalive probes in time.
 
-    It holds if the first answer takes longer than all the probes' intervals.
+    The law holds if the first answer takes longer than the intervals of all probes.
     """
     unanswered = _KEEPALIVE_INTERVAL * _KEEPALIVE_PROBES
     if base_rtt(scenario, SYN).number < unanswered:
@@ -113,7 +114,7 @@ def _last_syn(scenario: Scenario) -> int:
 
 
 def _all_syns(scenario: Scenario) -> list[int]:
-    """Return the expiry of each SYN's timer, in seconds. The linear retries come on top of tcp_syn_retries."""
+    """Return the expiry of each SYN's timer, in seconds. The linear retries come in addition to tcp_syn_retries."""
     retries = int(scenario.sender.node.sysctls.get("net.ipv4.tcp_syn_retries", _SYN_RETRIES)) + _linear(scenario)
     times = _syn_times(_linear(scenario))
     return [next(times) for _ in range(retries + 1)]

@@ -1,10 +1,10 @@
-"""Compute how much data a bulk transfer moves in a finite time: first in slow start, then at the two windows' rate.
+"""Compute how much data a bulk transfer moves in a finite time: first in slow start, then at the rate of both windows.
 
-The kernel's rules together have no closed form. A sender without free buffer sends a third of it at a time, because its
-writer sleeps until a third is free. A sender without free window waits until it has room for a burst. So
+The kernel's rules together have no closed form. A sender without free buffer sends a third of the buffer at a time,
+because its writer sleeps until a third is free. A sender without free window waits until it has room for a burst. So
 `lab.model.simulation` simulates the transfer, on a path without loss.
 
-It simulates only the first part of a large transfer, up to a steady state, and extrapolates the rest.
+The module simulates only the first part of a large transfer, up to a steady state, and extrapolates the rest.
 """
 
 from __future__ import annotations
@@ -98,7 +98,9 @@ def _pace(whole: Transfer, first: int, last: int) -> float:
 
 @lru_cache(maxsize=64)
 def _played(scenario: Scenario) -> Transfer:
-    """Return the transfer of a scenario without irrelevant fields, so that a sweep over these is simulated once."""
+    """Return the transfer of a scenario without irrelevant fields, so that a sweep over such fields is simulated only
+    once.
+    """
     writer = scenario.writer
     if writer.size is None and writer.writes_per_poll is None and writer.write_size is None:
         raise ModelError("the model needs the size of its writer's writes")

@@ -1,8 +1,8 @@
 """Compute how a receive buffer grows with the data that its reader takes per round trip: dynamic right-sizing.
 
-Source: net/ipv4/tcp_input.c of Linux 7.2.13, 6.12.117 and 6.1.192, with the kernel's names. A kernel between two of
-these versions follows the older one's rules here, although stable releases also brought some of the changes. Times are
-whole microseconds.
+Source: net/ipv4/tcp_input.c of Linux 7.2.13, 6.12.117 and 6.1.192, with the kernel's names. Here, a kernel between two
+of these versions follows the rules of the older version, although stable releases also got some of the changes. Times
+are whole microseconds.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class Tuning:
         self.rtt_seq, self.rtt_time = rcv_nxt + rcv_wnd, now
 
     def rcvbuf_grow(self, now: int, copied_seq: int, inq: int) -> int | None:
-        """Return the new window after a round trip with more data than any before: tcp_rcvbuf_grow().
+        """Return the new window after a round trip with more data than any earlier one: tcp_rcvbuf_grow().
 
         Return None if the buffer does not change: tcp_rcv_space_adjust().
         """

@@ -18,7 +18,8 @@ _MEASURED_SINCE = (6, 6)  # "tcp: get rid of sysctl_tcp_adv_win_scale", dfa2f048
 
 
 def segment_truesize(scenario: Scenario) -> int:
-    """Return the bytes of memory of a full segment that arrives in its own frame: payload and an skb with a small head.
+    """Return the memory, in bytes, of a full segment that arrives in its own frame: payload and an skb with a small
+    head.
 
     skb_segment() gives each frame a head for its headers, and leaves the payload in page fragments.
     """
@@ -54,7 +55,9 @@ def adv_win_scale(scenario: Scenario) -> int | None:
 
 
 def win_by_scale(space: int, scale: int) -> int:
-    """Return the part of a buffer that tcp_adv_win_scale offers: tcp_win_from_space(). It subtracts whole numbers."""
+    """Return the part of a buffer that tcp_adv_win_scale offers: tcp_win_from_space(). The kernel computes with whole
+    numbers.
+    """
     return space >> -scale if scale <= 0 else space - (space >> scale)
 
 
@@ -79,7 +82,7 @@ def rcv_window(scenario: Scenario) -> int:
 
 
 def smaller_window(scenario: Scenario) -> int:
-    """Return the smaller of receive window and send buffer (tcp_wmem[2]), in bytes: the window of textbooks."""
+    """Return the smaller of receive window and send buffer (tcp_wmem[2]), in bytes: the window in textbooks."""
     return min(rcv_window(scenario), scenario.sndbuf_max)
 
 
@@ -93,7 +96,7 @@ def window_scale(scenario: Scenario) -> int:
 
 
 def gso_segments(scenario: Scenario) -> int:
-    """Return the most segments in one skb: those of the largest GSO packet, or the interface's limit."""
+    """Return the largest number of segments in one skb: those of the largest GSO packet, or the interface's limit."""
     most = max(gso_bytes(scenario.kernel) // mss(scenario), 1)
     return min(most, scenario.sender.interface.gso_max_segs or most)
 

@@ -12,12 +12,12 @@ from lab.guest.network import Direction
 
 
 def overflowing(hops: Iterable[Direction], peaks: Iterable[int]) -> list[Direction]:
-    """Return the hops that would have to hold more frames than their limit, and so drop some: netem_enqueue()."""
+    """Return the hops that drop frames because they would have to hold more than their limit: netem_enqueue()."""
     return [hop for hop, peak in zip(hops, peaks, strict=True) if peak > hop.limit]
 
 
 class Wire:
-    """Simulates hops in a row. Each is busy until it has sent all its frames.
+    """Simulates hops in a row. Each hop is busy until it has sent all its frames.
 
     A frame is `overhead` bytes longer than its payload.
     """

@@ -1,7 +1,7 @@
-"""Simulate the process that writes: its system calls, their sizes, and when it polls first.
+"""Simulate the process that writes: its system calls, their sizes, and when the process polls first.
 
-A writer is a generator over its socket that yields when it sleeps. It yields None to sleep until the socket has room,
-or a time in ns to sleep until then or a little longer.
+A writer is a generator that yields when it sleeps. It yields None to sleep until its socket has room, or a time in ns
+to sleep until that time or a little longer.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ Sleeps = Iterator[int | None]
 
 
 def writes(writer: Writer, socket: Sender, end: int) -> Sleeps:
-    """Return the simulated writer. It begins no write after `end` (ns)."""
+    """Return the simulated writer, which begins no write after `end` (ns)."""
     return _asking(writer, socket) if writer.writes_per_poll else _sleeping(writer, socket, end)
 
 
@@ -35,7 +35,9 @@ def _sleeping(writer: Writer, socket: Sender, end: int) -> Sleeps:
 
 
 def _asking(writer: Writer, socket: Sender) -> Sleeps:
-    """Write several times whenever select() or poll() reports room. Data that did not fit goes with the next writes."""
+    """Write several times whenever select() or poll() reports room. Data that did not fit is sent with the next
+    writes.
+    """
     assert writer.writes_per_poll is not None
     left, rest = ALL if writer.size is None else writer.size, 0
     while True:
@@ -51,7 +53,7 @@ def _asking(writer: Writer, socket: Sender) -> Sleeps:
 
 
 def _insist(socket: Sender, size: int) -> Generator[None, None, int]:
-    """Write again until everything is taken or a call fails: a push may have let the buffer grow."""
+    """Write again until the socket has taken everything or a call fails: a push may have let the buffer grow."""
     left = size
     while left:
         taken = yield from socket.sendmsg(left, wait=False)
@@ -64,7 +66,7 @@ def _insist(socket: Sender, size: int) -> Generator[None, None, int]:
 def _sendfile(socket: Sender, size: int) -> Generator[None, None, None]:
     """Send a full pipe at a time, with MSG_MORE for all but the last: splice_direct_to_actor().
 
-    Before 6.5, the kernel sent it page by page, and pushed the last page: pipe_to_sendpage(), do_tcp_sendpages().
+    Before 6.5, the kernel sent the pipe page by page, and pushed the last page: pipe_to_sendpage(), do_tcp_sendpages().
     """
     pipe = PIPE_DEF_BUFFERS * PAGE_SIZE
     for at in range(0, size, pipe):

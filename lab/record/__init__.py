@@ -1,1 +1,1 @@
-"""Keep trials and their records: inputs and outputs, at an address that is the hash of the inputs."""
+"""Store the records of trials: inputs and outputs, at an address that is the hash of the inputs."""

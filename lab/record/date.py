@@ -1,4 +1,4 @@
-"""Write dates as texts that sort in the order of time."""
+"""Write dates as texts that sort in chronological order."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ _AHEAD = timedelta(days=1)  # the most that another machine's clock may be ahead
 
 
 def now() -> str:
-    """Return the date in UTC, ISO 8601, to the microsecond."""
+    """Return the current time in UTC, in ISO 8601 form, to the microsecond."""
     return datetime.now(UTC).isoformat(timespec="microseconds")
 
 
 def is_possible(text: str) -> bool:
-    """Return whether a text (a day, or a date in the form of `now`) is a possible date: not in the future, nor
-    before the lab.
+    """Return whether a text (a day, or a date in the form of `now`) is a possible date: after the lab began, and not in
+    the future.
     """
     if not _FORM.fullmatch(text) or text < _FIRST:
         return False

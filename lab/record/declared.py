@@ -24,11 +24,11 @@ _SEED_BITS = 64
 
 
 class Undeclared(ValueError):
-    """Raised when no experiment could declare the trial."""
+    """Raised if no experiment could declare the trial."""
 
 
 class _Kernel(msgspec.Struct, frozen=True):
-    """Holds what every place's kernel reports. Any further facts are only shown."""
+    """Holds the facts that every kind of kernel reports. Any further facts are only displayed."""
 
     name: Text
     version: Text
@@ -62,8 +62,8 @@ def trial_in(text: bytes) -> Trial:
 
     Raises Undeclared, msgspec.MsgspecError or RecursionError if it is not a valid trial.
 
-    A valid trial's plain data has the right types, every node that it names is in its network, and it runs every tool
-    that it names.
+    In a valid trial, the plain data has the right types, every named node is in the network, and the trial runs every
+    named tool.
     """
     declared: _Declared = typed(text, _Declared)
     trial: Trial = typed(text, Trial)
@@ -99,7 +99,7 @@ def _of_files(workload: Workload) -> Iterator[str]:
 
 
 def _of_tools(trial: Trial, declared: _Declared) -> Iterator[str]:
-    """Yield the tools that no part of the trial runs, and those with an impossible version."""
+    """Yield the tools that no part of the trial runs, and the tools with an impossible version."""
     tasks: list[Any] = [declared.workload, *declared.probes, *declared.middleboxes]
     run = {
         *_OWN,

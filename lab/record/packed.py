@@ -1,7 +1,7 @@
 """Pack an output into `NAME.zst`, which replaces `NAME`, and unpack it for its readers.
 
-A record's hashes and sizes are those of the trial's own bytes, in either form. `Record.path` unpacks a packed output
-into the folder for temporary files, where it stays while this process runs.
+In either form, a record's hashes and sizes are those of the trial's own bytes. `Record.path` unpacks a packed output
+into the folder for temporary files, where the unpacked file stays while this process runs.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ _BLOCK = 1 << 20
 
 
 class PackedError(Exception):
-    """Raised when a packed output is not the trial's. The message can follow the output's name."""
+    """Raised if a packed output does not match the trial's output. The message can follow the name of the output."""
 
 
 class Output(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Describes one file that the trial left in out/."""
+    """Describes one file that the trial left behind in out/."""
 
     sha256: str
     bytes: int
@@ -73,7 +73,7 @@ def check(packed: Path, wanted: Output, take: Callable[[bytes], object] = len) -
 def own_copy(packed: Path, wanted: Output) -> Path:
     """Return the packed output as a file, unpacked once and kept until this process ends.
 
-    Raises PackedError if it does not match `wanted`, and MachineError if there is no room for it.
+    Raises PackedError if the file does not match `wanted`, and MachineError if there is no room for it.
     """
     key = hashlib.sha256(repr(wanted).encode()).hexdigest()  # a damaged record's text may not be a valid folder name
     with room():
@@ -92,7 +92,7 @@ def own_copy(packed: Path, wanted: Output) -> Path:
 
 @contextmanager
 def room() -> Iterator[None]:
-    """Turn the error of a full folder for temporary files into a MachineError with the fix."""
+    """Convert the error of a full folder for temporary files to a MachineError with the fix."""
     try:
         yield
     except OSError as error:
@@ -104,12 +104,12 @@ def room() -> Iterator[None]:
 
 
 def scratch() -> AbstractContextManager[Path]:
-    """Make a folder for unpacked files. It is removed afterwards, or by the next `sweep`. Raises OSError."""
+    """Create a folder for unpacked files, which is removed afterwards or by the next `sweep`. Raises OSError."""
     return owner.private(Path(tempfile.gettempdir()), _what())
 
 
 def sweep() -> tuple[Path, ...]:
-    """Remove the unpacked files of this user's dead processes, and return their former places."""
+    """Remove the unpacked files of this user's dead processes, and return their former paths."""
     return owner.sweep(Path(tempfile.gettempdir()), _what())
 
 
@@ -119,7 +119,7 @@ def _what() -> str:
 
 @cache
 def _home(process: int) -> Path:
-    """Return this process's folder, which is removed when it ends."""
+    """Return this process's folder, which is removed when the process ends."""
     sweep()
     folder = owner.own(Path(tempfile.gettempdir()), _what())
     atexit.register(_leave, folder, process)

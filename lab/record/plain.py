@@ -11,10 +11,10 @@ from lab.units import from_plain
 
 
 def ready(*kinds: type[Any]) -> None:
-    """Let msgspec build its descriptions of these types and of their parts before any thread converts to them.
+    """Make msgspec build its descriptions of these types and their parts before any thread converts to them.
 
-    Otherwise it does so at the first conversion. A second thread that converts meanwhile reads an unfinished
-    description, and the process ends with a segmentation fault (msgspec 0.22).
+    Otherwise, msgspec builds them during the first conversion. A second thread that converts at the same time reads an
+    unfinished description, and the process ends with a segmentation fault (msgspec 0.22).
     """
     for kind in kinds:
         with suppress(msgspec.ValidationError):

@@ -38,15 +38,15 @@ def is_regular(folder: Path, name: str) -> bool:
 
 
 def is_inside(name: str) -> bool:
-    """Return whether a name leads to something inside its folder, and is the only name that does."""
+    """Return whether a name leads to something inside its folder, and is the only name for it."""
     path = PurePosixPath(name)
     return bool(path.parts) and str(path) == name and name[0] != "/" and ".." not in path.parts and "\0" not in name
 
 
 def files_below(folder: Path) -> Iterator[str]:
-    """Yield the files below a folder, including links but not folders, as paths from there.
+    """Yield the files below a folder, including links but not folders, as paths relative to the folder.
 
-    A folder that is too deep, or unreadable, is yielded itself.
+    For a folder that is too deep or unreadable, yield the folder itself.
     """
     left = [(folder, "", 0)]
     while left:

@@ -1,4 +1,4 @@
-"""Read a finished trial from its folder. Each part is read only when it is needed."""
+"""Read a finished trial from its folder. Each part is read only when needed."""
 
 from __future__ import annotations
 
@@ -37,11 +37,11 @@ _T = TypeVar("_T")
 
 
 class RecordError(LabError):
-    """Raised when a record lacks a part, is damaged, or has a format that this version does not read."""
+    """Raised if a record lacks a part, is damaged, or has a format that this version does not read."""
 
 
 class Fault(msgspec.Struct, frozen=True):
-    """Describes the fault of one file of a record."""
+    """Describes the fault in one file of a record."""
 
     file: str  # from the record's folder
     what: str
@@ -89,18 +89,20 @@ class Record:
         return self.folder.name
 
     def load(self) -> None:
-        """Read all its own data, so that it stays known after the record is removed. Raises RecordError."""
+        """Read all data of the record itself, so that the data survives the record's removal. Raises RecordError."""
         _ = self.trial, self._contents, self.host
 
     def read_back(self) -> None:
-        """Read its own files while its folder has no address yet. Raises RecordError if they would be unreadable."""
+        """Read the record's own files while its folder has no address yet. Raises RecordError if they would be
+        unreadable.
+        """
         with self._readable(TRIAL_FILE):
             self._bytes(TRIAL_FILE)
         _ = self._contents, self.host
 
     @cached_property
     def trial(self) -> Trial:
-        """The trial's inputs. Their hash is the address, so another trial's inputs are refused."""
+        """The trial's inputs. Their hash is the address, so the inputs of another trial are refused."""
         with self._readable(TRIAL_FILE):
             trial = trial_in(self._bytes(TRIAL_FILE))
         if trial.address != self.address:
@@ -109,7 +111,9 @@ class Record:
 
     @property
     def network(self) -> dict[str, Any]:
-        """The trial's network in plain form, including the fields that its file leaves to their defaults."""
+        """The trial's network in plain form, including the fields that the file omits because they have default
+        values.
+        """
         plain: dict[str, Any] = to_plain(from_plain(self.trial.network, Network))
         return plain
 
@@ -143,29 +147,34 @@ class Record:
 
     @cached_property
     def host(self) -> dict[str, Any]:
-        """The place and time of the run. They differ between identical trials, so no figure may come from them."""
+        """The place and time of the run. These differ between identical trials, so no figure may depend on them."""
         return self._load(HOST_FILE, dict[str, Any])
 
     @property
     def started(self) -> str:
-        """The date on which the trial started, in the form of `lab.record.date`; "" if the record does not have it."""
+        """The date on which the trial started, in the form of `lab.record.date`; "" if the record does not have the
+        date.
+        """
         return str(self.host.get("started", ""))
 
     @property
     def run_of(self) -> str:
-        """The address of the trial that ran in place of this one (see `Store.share`); "" if it ran itself."""
+        """The address of the trial that ran instead of this one (see `Store.share`); "" if this trial itself ran."""
         return str(self.host.get(RUN_OF, ""))
 
     @property
     def batch(self) -> str:
-        """Its batch of real-time trials, which ran one after another in random order; "" if it was in no batch."""
+        """The trial's batch: real-time trials that ran one after another in random order; "" if the trial was in no
+        batch.
+        """
         return str(self.host.get("batch", ""))
 
     def path(self, name: str) -> Path:
-        """Return the path of the output `name`. A packed output is unpacked into a file that lasts as long as this
+        """Return the path of the output `name`. A packed output is unpacked into a file that exists as long as this
         process.
 
-        Raises RecordError if the trial left none or a packed one is damaged, and MachineError if there is no room.
+        Raises RecordError if there is no such output or a packed output is damaged, and MachineError if there is no
+        room.
         """
         if name not in self.outputs:
             raise RecordError(f"{self.folder}: no output '{name}'; it has {', '.join(self.outputs) or 'none'}")
@@ -178,13 +187,13 @@ class Record:
             return packed.own_copy(place, self.outputs[name])
 
     def forms(self, name: str) -> tuple[Path | None, Path | None]:
-        """Return the paths of the output `name` in plain form and packed; None for a missing form."""
+        """Return the paths of the output `name` in plain and in packed form, or None for a missing form."""
         packed_name = f"{name}{packed.SUFFIX}"
         place = None if packed_name in self.outputs else self._output(packed_name)  # it may be another output
         return self._output(name), place
 
     def _output(self, name: str) -> Path | None:
-        """Return the path of a regular file in out/, without links on the way; None if there is no such file."""
+        """Return the path of a regular file in out/ whose path has no links, or None if there is no such file."""
         return self.folder / OUT / name if is_regular(self.folder, f"{OUT}/{name}") else None
 
     @contextmanager
@@ -229,13 +238,13 @@ class Record:
     def verify(self, hashes: Mapping[str, str] | None = None) -> None:
         """Compare every hash. Raises RecordError with all files that are missing, altered or unexpected.
 
-        `hashes` has the SHA-256 of files that were just written, by path, so that they are not read again.
+        `hashes` holds the SHA-256, by path, of files that were just written, so that they are not read again.
         """
         if faults := self.faults(hashes):
             raise RecordError(f"{self.folder} is damaged: {'; '.join(map(str, faults))}")
 
     def faults(self, hashes: Mapping[str, str] | None = None) -> tuple[Fault, ...]:
-        """Compare every hash, and return the faults of the files; empty if the record is intact.
+        """Compare every hash, and return the faults in the files; empty if the record is intact.
 
         `hashes` is as in `verify`.
         """
@@ -294,7 +303,7 @@ class Record:
 
     @contextmanager
     def _damaged(self, place: Path) -> Iterator[None]:
-        """Turn the error of a packed output into a RecordError."""
+        """Convert the error of a packed output to a RecordError."""
         try:
             yield
         except PackedError as error:
@@ -309,7 +318,7 @@ class Record:
 
     @contextmanager
     def _readable(self, name: str) -> Iterator[None]:
-        """Turn the error of one of its own files into a RecordError."""
+        """Convert the error of one of the record's own files to a RecordError."""
         try:
             yield
         except (OSError, Undeclared, msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
@@ -317,12 +326,12 @@ class Record:
 
 
 def written(value: Any) -> bytes:
-    """Return the JSON text of `value` in the form of a record's own files."""
+    """Return the JSON text of `value` in the form that a record's own files use."""
     return msgspec.json.format(canonical(value), indent=1) + b"\n"
 
 
 def digest(path: Path, known: str | None = None) -> Output:
-    """Return the hash and size of one file. If its hash is `known`, it is not read."""
+    """Return the hash and size of one file. If the hash is `known`, the file is not read."""
     with path.open("rb") as file:
         return Output(known or hashlib.file_digest(file, "sha256").hexdigest(), path.stat().st_size)
 

@@ -1,4 +1,4 @@
-"""Store records by address in `root/<first two digits>/<address>/`, each written completely or not at all."""
+"""Store records by address in `root/<first two digits>/<address>/`, each written atomically."""
 
 from __future__ import annotations
 
@@ -44,11 +44,11 @@ _WAIT_SECONDS, _LOOK_SECONDS = 60.0, 0.1
 
 
 class StoreInUse(MachineError):
-    """Raised when records are to be removed or packed while another process uses the store, or the other way round."""
+    """Raised if records are to be removed or packed while another process uses the store, or the other way round."""
 
 
 class StageUnfit(LabError):
-    """Raised when a trial left files that no record holds: a file beside its outputs, a link, a name that is not
+    """Raised if a trial left files that no record holds: files outside its outputs, links, or names that are not
     UTF-8.
     """
 
@@ -67,10 +67,10 @@ class Stage:
     def commit(
         self, environment: Mapping[str, Any], invalid: Sequence[str] = (), host: Mapping[str, Any] | None = None
     ) -> Record:
-        """Turn the folder into the trial's record. If the trial has got one meanwhile, that one stays.
+        """Turn the folder into the trial's record. If the trial has got a record in the meantime, that record stays.
 
-        `environment` and `invalid` must depend only on the trial. Facts that do not (time, user, paths) go in `host`.
-        Raises StageUnfit if the files left there cannot be a record.
+        `environment` and `invalid` must depend only on the trial. Other facts (time, user, paths) belong in `host`.
+        Raises StageUnfit if the files in the folder cannot be a record.
         """
         folders, files = self._left()
         try:
@@ -95,9 +95,9 @@ class Stage:
         return Record(self._final)
 
     def _left(self) -> tuple[list[Path], list[Path]]:
-        """Return the folders and files of the outputs.
+        """Return the folders and files among the outputs.
 
-        The trial's programs may have left anything. Raises StageUnfit.
+        The trial's programs may have left anything there. Raises StageUnfit.
         """
         folders: list[Path] = []
         files: list[Path] = []
@@ -118,10 +118,10 @@ class Stage:
 
 
 class Store:
-    """Keeps records under `root`.
+    """Stores records below `root`.
 
-    Opening it removes only the files of crashed processes of this machine; `swept` lists them. Its files are flushed to
-    disk, unless the store is not `durable`: such a store is read once and removed.
+    Opening a store removes only files from crashed processes on this machine; `swept` lists these files. A store
+    flushes its files to disk unless it is not `durable`: such a store is read once and removed.
     """
 
     def __init__(self, root: Path, durable: bool = True) -> None:
@@ -130,7 +130,7 @@ class Store:
         self.swept = sweep(self._staging)
 
     def get(self, address: str) -> Record | None:
-        """Return the record at `address`, or None. It may be damaged; reading it then raises an error."""
+        """Return the record at `address`, or None. Reading a damaged record raises an error later."""
         path = self._place(address)
         return Record(path) if path.is_dir() else None
 
@@ -150,23 +150,26 @@ class Store:
         return found
 
     def remove(self, address: str) -> None:
-        """Remove a record, for example a damaged one, so that its trial runs again. If it is missing, do nothing."""
+        """Remove a record, for example a damaged one, so that its trial runs again. If the record is missing, do
+        nothing.
+        """
         path = self._place(address)
         if path.is_dir():
             with self._private(address) as doomed, suppress(FileNotFoundError):  # another process removes it, too
                 move(path, doomed / "record")
 
     def adopt(self, record: Record) -> Record:
-        """Add another store's record to this one: linked if the file system allows it, else copied.
+        """Add a record from another store to this one: linked if the file system allows it, else copied.
 
         Raises MachineError if the disk is full.
         """
         return self._take(record, record.address, {})
 
     def share(self, record: Record, trial: Trial) -> Record:
-        """Give `trial` the outputs of a record that differs only in names. Its host.json names that record.
+        """Give `trial` the outputs of a record that differs only in names. The host.json of the new record names that
+        record.
 
-        Raises ValueError if they differ in more, and MachineError if the disk is full.
+        Raises ValueError if they differ in more than names, and MachineError if the disk is full.
         """
         if record.trial.run_address != trial.run_address:
             raise ValueError(f"{trial.address} differs in more than names from {record.address}")
@@ -176,8 +179,8 @@ class Store:
     def receive(self, address: str, packed: BinaryIO, origin: str) -> Record:
         """Add the record at `address` from an archive, which comes from `origin`. An existing record stays.
 
-        Every byte is checked before anything is kept. Raises RecordError with the origin, and MachineError if the disk
-        is full.
+        Every byte is checked before anything is stored. Raises RecordError with the origin, and MachineError if the
+        disk is full.
         """
         final = self._place(address)
         with self._room(), self._private(address) as path:
@@ -196,7 +199,7 @@ class Store:
     def exchange(self, fresh: Path, places: Mapping[Path, Path]) -> None:
         """Put `fresh`, or a link to it, at each of the new `places`, and then remove the old file that each replaces.
 
-        At every moment one of both exists. Raises MachineError if the disk is full.
+        One of the two exists at any time. Raises MachineError if the disk is full.
         """
         with self._room(), self._private("exchange") as path:
             for number, new in enumerate(places.values()):
@@ -210,7 +213,7 @@ class Store:
 
     @contextmanager
     def scratch(self) -> Iterator[Path]:
-        """Make a private folder next to the records. It is removed afterwards, or when the store is next opened.
+        """Create a private folder next to the records, which is removed afterwards or when the store is next opened.
 
         Raises MachineError if the disk is full.
         """
@@ -219,20 +222,20 @@ class Store:
 
     @contextmanager
     def stage(self, trial: Trial) -> Iterator[Stage]:
-        """Make a private folder for `trial`. It is removed afterwards unless it was committed.
+        """Create a private folder for `trial`, which is removed afterwards unless it was committed.
 
-        Raises MachineError if the disk is full, and then leaves nothing behind.
+        Raises MachineError if the disk is full, and leaves nothing behind in this case.
         """
         with self._room(), self._private(trial.address) as path:
             yield Stage(trial, path, self._place(trial.address), self._flush)
 
     @contextmanager
     def held(self) -> Iterator[None]:
-        """Keep all records in their places. Meanwhile, commands that need to be `alone` are refused.
+        """Keep all records in their places within this context, in which commands that need to be `alone` are refused.
 
-        This waits at most a minute for a command that needs the store alone; then it raises StoreInUse. In a read-only
-        store no command does any of that. Both sides leave their mark before they look for the other's, so that one of
-        them sees it.
+        The method waits at most a minute for a command that needs the store alone, and then raises StoreInUse. In a
+        read-only store, no command needs this. Each side leaves a mark before it looks for the other's mark, so that at
+        least one side sees the other.
         """
         with ExitStack() as stack:
             try:
@@ -251,7 +254,9 @@ class Store:
 
     @contextmanager
     def alone(self) -> Iterator[None]:
-        """Be the only user of the store, as commands that remove or pack records must be. Raises StoreInUse."""
+        """Be the only user of the store within this context, as removing or packing records requires. Raises
+        StoreInUse.
+        """
         with self._private(_ALONE) as own:
             if others := [path for path in living(self._staging) if path != own]:
                 raise StoreInUse(f"{self.root} is in use ({others[0]}): nothing was changed; run again afterwards")
@@ -259,7 +264,7 @@ class Store:
 
     @contextmanager
     def beside(self) -> Iterator[Store]:
-        """Make a store for this process alone, in the same file system. It is removed like a stage."""
+        """Create a store for this process alone, in the same file system. The store is removed like a stage."""
         with self._room(), self._private("beside") as path:
             yield Store(path)
 
@@ -274,7 +279,7 @@ class Store:
 
     @contextmanager
     def _room(self) -> Iterator[None]:
-        """Turn the error of a full disk into a MachineError with the fix."""
+        """Convert the error of a full disk to a MachineError with the fix."""
         try:
             yield
         except OSError as error:
@@ -314,7 +319,7 @@ class Store:
 
 
 def _put(fresh: Path, final: Path, flush: Callable[[Path], None]) -> None:
-    """Move a complete record to its place, unless there is one already."""
+    """Move a complete record to its place, unless there is already a record."""
     final.parent.mkdir(parents=True, exist_ok=True)
     try:
         move(fresh, final)
@@ -344,4 +349,4 @@ def _fsync(path: Path) -> None:
 
 
 def _leave(path: Path) -> None:
-    """Do not wait until the file is on disk."""
+    """Do nothing: do not wait until the file is on disk."""

@@ -1,1 +1,1 @@
-"""Make pages: notebooks of prose and figures, executed on the records of earlier runs and rendered to HTML."""
+"""Generate pages: notebooks of prose and figures, executed on the records of earlier runs and rendered to HTML."""

@@ -37,7 +37,7 @@ class Article(Claims):
 
     @classmethod
     def told(cls, claims: Iterable[Claim]) -> Self:
-        """Return the article of these claims, in the order of its story. Claims outside the story come last."""
+        """Return the article with these claims, in the order of its story. Claims outside the story come last."""
         found = list(claims)
         order = [name for claim in found[:1] for name in claim.judged.declared.article.story]
         places = {name: place for place, name in enumerate(order)}
@@ -45,12 +45,12 @@ class Article(Claims):
 
     @property
     def source(self) -> Source:
-        """Return title, author, date and address, and the answer, which is empty without records."""
+        """Return the title, author, date and address, and the answer, which is empty without records."""
         source = self.claims[0].judged.declared.article
         return source if self.records else replace(source, headline="", answer="")
 
     def _repr_html_(self) -> str:
-        """Return the headline, the answer, the counts and the dot plot, which a reader should see first."""
+        """Return what a reader should see first: the headline, the answer, the counts and the dot plot."""
         source = self.source
         return "\n".join(
             [
@@ -63,7 +63,7 @@ class Article(Claims):
         )
 
     def test_bed(self) -> html.Html:
-        """Return the settings that the trials share. Each claim shows its own differences."""
+        """Return the settings that the trials share. Each claim shows how its own settings differ."""
         shown = html.table(["Part", "What trials have"], self._bed(), "bed")
         return html.Html(html.folded("Test bed, where a claim says nothing else", shown), self._data())
 
@@ -91,13 +91,13 @@ class Article(Claims):
         yield ["Run", " to ".join(dict.fromkeys([days[0], days[-1]])) if days else wording.DASH]
 
     def _sysctl(self, key: str) -> str:
-        """Return the most frequent value of the cases."""
+        """Return the most frequent value among the cases."""
         values = [case.network.node(case.path[0]).sysctls.get(key) for claim in self for case in claim.judged.cases]
         counted = Counter(value for value in values if value is not None)
         return str(counted.most_common(1)[0][0]) if counted else "as the kernel has it"
 
     def _data(self) -> str:
-        """Return all results as a table to download, every figure in its base unit."""
+        """Return all results as a table for download, with every figure in its base unit."""
         rows = []
         for row in ({"claim": claim.id, **result.plain()} for claim in self for result in claim.results):
             del row[
@@ -130,7 +130,7 @@ def _known(text: str) -> bool:
 
 
 def _cards(claims: Claims) -> str:
-    """Return one card per verdict, and one for the model's largest error."""
+    """Return one card per verdict, and a card for the model's largest error."""
     found = [
         f"<strong>{count}</strong> {html.badge(kind)}{_explained(claims.filter(verdict=kind))}"
         for kind, count in tally(claims)

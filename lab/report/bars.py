@@ -21,8 +21,8 @@ _ZERO = "○"  # where a bar has no length
 def bars(claim: TestedClaim) -> RenderableType:
     """Return a bar for each case with a figure. A stroke marks the claim's figure.
 
-    Figures of different metrics or units have separate groups with their own scale. A figure that is alone in its group
-    has no bar.
+    Figures of different metrics or units form separate groups, each with its own scale. A figure that is alone in its
+    group has no bar.
     """
     from rich.table import Table
     from rich.text import Text

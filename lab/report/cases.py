@@ -1,4 +1,4 @@
-"""Turn judged claims into the test cases that CI systems read."""
+"""Convert judged claims to the test cases that CI systems read."""
 
 from __future__ import annotations
 
@@ -10,7 +10,9 @@ from lab.report.claim import Claim
 
 
 def cases(claims: Iterable[Claim]) -> tuple[Case, ...]:
-    """Return a case for each claim. It fails if the verdict is not the expected one, or a model misses its accuracy."""
+    """Return a case for each claim. The case fails if the verdict is not the expected one, or if a model misses its
+    accuracy.
+    """
     return tuple(map(_case, claims))
 
 

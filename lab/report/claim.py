@@ -37,7 +37,7 @@ _MANY = 6  # a table with more rows is folded
 
 @dataclass(frozen=True, repr=False)
 class Claim(TestedClaim):
-    """Shows a judged claim: as a section of the page in a notebook, as text in a terminal."""
+    """Shows a judged claim: as a section of the page in a notebook, or as text in a terminal."""
 
     kernels: Html | None = None  # its verdict on each kernel, if there are records on several
 
@@ -62,10 +62,11 @@ class Claim(TestedClaim):
 
     @property
     def why(self) -> str:
-        """Return one sentence, as HTML, with the reason for the verdict, or the explanation if it is not a plain yes.
+        """Return one sentence, as HTML: the reason for the verdict, or the explanation if the verdict is not a plain
+        yes.
 
         A cause is shown with its grade, and a demonstrated cause has priority. If the experiment declares the cause
-        open, a consistent cause does not replace that. A witness whose figure contradicts its cause explains nothing.
+        open, a consistent cause does not replace this. A witness whose figure contradicts its cause explains nothing.
         """
         if self.verdict.kind not in ("partly", "not reproduced"):
             return self.reason
@@ -84,7 +85,7 @@ class Claim(TestedClaim):
 
     @property
     def _cause(self) -> Cause | None:
-        """Return the first cause that its figure supports: a demonstrated one, else a consistent one."""
+        """Return the first cause that its own figure supports: a demonstrated cause, else a consistent cause."""
         causes = [each.result.explains for each in self.tested if each.result.explains and each.result.bears_out]
         found = {cause.grade: cause for cause in reversed(causes)}
         return found.get("demonstrated") or found.get("consistent")
@@ -121,7 +122,7 @@ class Claim(TestedClaim):
         return f"{html.prose(name)}: {html.badge(verdict.kind)} {said}"
 
     def _figures(self, counted: Sequence[TestedCase], verdict: Verdict) -> str:
-        """Return the figures of these cases beside the claimed figures."""
+        """Return the figures of these cases next to the claimed figures."""
         if len({str(each.case.tolerance) for each in counted}) > 1:
             return "; ".join(_against(each) for each in counted)
         measured = dict.fromkeys(wording.figure(each.result.measured) for each in counted)
@@ -178,7 +179,7 @@ class Claim(TestedClaim):
         yield "Verify", f"{evidence.again(self.id)} · {evidence.source(self)}{self._provenance()}"
 
     def _sources(self) -> Iterator[str]:
-        """Yield the source of each of the claim's figures: the article's words, or how it follows from them."""
+        """Yield the source of each figure of the claim: the article's words, or how the figure follows from them."""
         arms: dict[tuple[str, str, str], list[str]] = {}
         for each in self.tested:
             if each.result.claimed:
@@ -258,9 +259,10 @@ class Claim(TestedClaim):
         return shown if any(each.capture for each in self.tested) else self._evidence() + shown
 
     def _evidence(self) -> str:
-        """Return the links to captures and trials of the deciding cases, which a folded table would hide.
+        """Return links to the captures and trials of the deciding cases, because a folded table would hide them.
 
-        If none of them has a capture, the links to witnesses with a capture follow. If nothing has one, a remark tells.
+        If no deciding case has a capture, links to witnesses with a capture follow. If there is no capture, a remark
+        follows.
         """
         cases = ([each for each in self.tested if each.result.counts] or list(self.tested))[:_MANY]
         if not any(each.capture for each in cases):
@@ -272,7 +274,9 @@ class Claim(TestedClaim):
         return f'<p class="about">{without}{"; ".join(said)}</p>'
 
     def because(self) -> Html:
-        """Return the explanation: what each witness sets, its figure, what that means, and the explanation's grade."""
+        """Return the explanation: what each witness sets, its figure, what the figure means, and the explanation's
+        grade.
+        """
         said: dict[str, str] = {}
         arms = {arm.name: arm for arm in self.judged.declared.experiment.arms}
         for each in self.tested:
@@ -315,7 +319,9 @@ def _listed(texts: Iterable[str]) -> str:
 
 
 def quantity(measure: Any) -> str:
-    """Return the name of a metric's quantity, as HTML, with the first sentence of its function's docstring."""
+    """Return the name of a metric's quantity, as HTML, with the first sentence of the docstring of the metric's
+    function.
+    """
     inner = described(measure).innermost
     called = "_".join(map(str, inner.given.get("keys", ()))) or inner.name  # a program's own name is clearer
     written = {word.lower(): word for word in _CAPITALS}
@@ -343,7 +349,7 @@ def _agrees(tolerance: Any, kind: Kind) -> str:
 
 
 def _measured(measures: Iterable[Any]) -> str:
-    """Return the metrics' calls, and once the first sentence of each docstring."""
+    """Return the metrics' calls, with the first sentence of each docstring only once."""
     found: dict[str, list[str]] = {}
     for measure in measures:
         metric = described(measure)

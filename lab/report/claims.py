@@ -22,9 +22,9 @@ _TEXTS = ("prediction", "standing", "kind", "why_not_predicted", "why_no_law", "
 
 @dataclass(frozen=True, repr=False)
 class Claims:
-    """Holds judged claims in order, and the errors of failed trials if they were run just now.
+    """Holds judged claims in order, and the errors of failed trials if the claims have just run.
 
-    They are shown as a table in a notebook, and as text in a terminal.
+    A notebook shows them as a table, and a terminal as text.
     """
 
     claims: tuple[Claim, ...]
@@ -37,9 +37,9 @@ class Claims:
         return len(self.claims)
 
     def __getitem__(self, name: str | int) -> Claim:
-        """Return a claim by its place, its id, or the second part of its id.
+        """Return a claim by its index, its id, or the second part of its id.
 
-        Raises InputError with a list of the claims if no claim or several claims match.
+        Raises InputError with a list of the claims if no claim matches, or several do.
         """
         if isinstance(name, int):
             return self.claims[name]
@@ -86,9 +86,9 @@ class Claims:
     ) -> Claims:
         """Return the claims that match all conditions: article, verdict, kernel (its name), and `where`.
 
-        With `arm` or `point`, return the claims that have it, with only its results. The verdict stays that of the
-        whole claim. Without claims, the answer is empty. Raises InputError for an article, arm, point or kernel that no
-        claim has, and for a word that is not a verdict.
+        With `arm` or `point`, return the claims that have this arm or point, with only its results. The verdict is
+        still that of the whole claim. Without claims, the result is empty. Raises InputError for an article, arm, point
+        or kernel that no claim has, and for a word that is not a verdict.
         """
         cases = [case for claim in self for case in claim.judged.cases]
         for what, name, known in (
@@ -115,8 +115,8 @@ class Claims:
     def rows(self) -> list[dict[str, Any]]:
         """Return one mapping per result for a data frame, with figures as numbers in the base unit `unit`.
 
-        Each column has values of one type, because a data frame takes its types from the first rows. A missing figure
-        is NaN, a missing text is "", and a cause is its grade.
+        Each column has values of one type, because a data frame infers its types from the first rows. A missing figure
+        is NaN, a missing text is "", and a cause appears as its grade.
         """
         return [{"claim": claim.id, **_row(result)} for claim in self for result in claim.results]
 
@@ -125,7 +125,7 @@ class Claims:
         return Html(*(claim.plot(kind, **options).text for claim in self))
 
     def table(self) -> Html:
-        """Return quantity, tolerance, figures, verdict, reason and evidence of each claim."""
+        """Return the quantity, tolerance, figures, verdict, reason and evidence of each claim."""
         return summary(self)
 
     def _repr_html_(self) -> str:
@@ -136,7 +136,7 @@ class Claims:
 
 
 def _row(result: Result) -> dict[str, Any]:
-    """Return a result in plain form, each value with its column's type."""
+    """Return a result in plain form, each value with the type of its column."""
     plain = result.plain()
     plain["cause"] = plain["cause"] and plain["cause"]["grade"]
     plain["sensitivities"] = ", ".join(f"{name} {size:+.2g}" for name, size in result.sensitivities)

@@ -1,4 +1,4 @@
-"""Turn a trial's network into shell commands that make a similar one, with iproute2, tc, ethtool and sysctl."""
+"""Convert a trial's network to shell commands that build a similar one with iproute2, tc, ethtool and sysctl."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _CHANCES = ("loss", "duplicate", "reorder")
 
 
 def commands(network: _Plain, qdiscs: Sequence[_Plain]) -> str:
-    """Return the commands for a network in plain form. `qdiscs` are the wires', as the trial read them back."""
+    """Return the commands for a network in plain form. `qdiscs` are those of the wires, as the trial read them back."""
     return "\n".join([*_hosts(network), *_links(network), *_wires(network, qdiscs), *_settings(network)])
 
 
@@ -44,7 +44,9 @@ def _links(network: _Plain) -> Iterator[str]:
 
 
 def _wires(network: _Plain, qdiscs: Sequence[_Plain]) -> Iterator[str]:
-    """Yield the commands of each direction: frames that enter on one side leave on the other, through its qdiscs."""
+    """Yield the commands for each direction: frames that enter on one side leave on the other, through the wire's
+    qdiscs.
+    """
     staged = {(each["node"], each["interface"]) for each in qdiscs if each["interface"].startswith("q")}
     for each in qdiscs:
         way, leaves = each["node"], each["interface"]
@@ -71,7 +73,9 @@ def _redirect(node: str, enters: str, leaves: str) -> Iterator[str]:
 
 
 def _queue(network: _Plain, link: str, interface: str, way: str) -> Iterator[str]:
-    """Yield the commands of the queue in front of a direction's wire, below a class that releases frames one by one."""
+    """Yield the commands for the queue in front of a direction's wire, below a class that releases frames one by
+    one.
+    """
     direction = next(each[way] for each in network["links"] if each["name"] == link)
     tc = f"tc -n {link}"
     place = "root"
@@ -101,7 +105,7 @@ def _mtu(network: _Plain, node: str, interface: str) -> int:
 
 
 def _tbf(options: _Plain, mtu: int) -> str:
-    """Return tbf's options of a network card, with a burst of two frames."""
+    """Return the tbf options for a network card, with a burst of two frames."""
     overhead = _bytes(options["overhead"])
     burst = 2 * (mtu + _ETHERNET + overhead)
     return f"rate {_tight(options['rate'])} burst {burst} limit {_bytes(options['limit'])} overhead {overhead}"

@@ -22,9 +22,9 @@ _LINE = 'fill="#fff" stroke="#1a1a1a" stroke-width="1.4"'
 
 
 def diagram(network: Mapping[str, Any], start: str) -> str:
-    """Return an SVG of a network in plain form, with `start` at the left and the other nodes by their distance.
+    """Return an SVG of a network in plain form, with `start` on the left and the other nodes by their distance from it.
 
-    It works within a page, and as a separate file.
+    The SVG works within a page and as a separate file.
     """
     found = columns(network, start)
     box = max(_BOX, *(round(_LETTER * len(node["name"])) + 14 for node in network["nodes"]))
@@ -59,7 +59,7 @@ def _node(name: str, x: float, y: float, box: float) -> str:
 
 
 def _row(links: Sequence[Mapping[str, Any]], room: float) -> float:
-    """Return the distance between rows at which the labels of links that fan out do not meet."""
+    """Return the distance between rows at which the labels of links that fan out do not overlap."""
     texts = [f"{direction(link[way])} →" for link in links for way in ("forward", "back")]
     lines = max((len(_lines(text, room)) for text in texts), default=1)
     return max(_ROW, (2 * _LEADING * lines + _AROUND) / _FAN)

@@ -1,6 +1,6 @@
-"""Draw a page's claims as one dot plot: measured over claimed, a row for each claim.
+"""Draw a page's claims as one dot plot of measured over claimed figures, with a row for each claim.
 
-It consists of the page's own text and boxes, so it fits every width, works with screen readers, and prints.
+The plot consists of the page's own text and boxes, so it fits every width, works with screen readers, and prints.
 """
 
 from __future__ import annotations
@@ -31,13 +31,17 @@ class _Row:
     witnesses: tuple[TestedCase, ...]
 
     def ratios(self, bounds: bool = False) -> list[float]:
-        """Return measured over claimed for case and witnesses, for `bounds` only or for all other figures."""
+        """Return measured over claimed figures for case and witnesses, either for `bounds` only or for all other
+        figures.
+        """
         shown = (each for each in (self.decides, *self.witnesses) if bool(each.result.bound) == bounds)
         return [ratio for each in shown if (ratio := _ratio(each)) is not None]
 
 
 def dots(claims: Iterable[Claim]) -> Html:
-    """Return the plot. A claim without a figure has a row with its verdict and the reason, a claim not run has none."""
+    """Return the plot. A claim without a figure has a row with its verdict and the reason; a claim not run has no
+    row.
+    """
     shown = list(claims)
     drawn = {row.claim.name: row for row in _rows(shown)}
     rows = list(drawn.values())
@@ -80,7 +84,7 @@ def _rows(claims: Iterable[Claim]) -> Iterator[_Row]:
 
 
 def _weight(claim: Claim, each: TestedCase) -> tuple[bool, bool]:
-    """Return a rank: whether the case's verdict decides the claim's, and whether it has a ratio."""
+    """Return a rank: whether the case's verdict decides the claim's verdict, and whether the case has a ratio."""
     kind = each.result.verdict.kind if each.result.verdict else "skipped"
     wanted = "not reproduced" if claim.verdict.kind == "partly" else claim.verdict.kind
     return kind == wanted, _ratio(each) is not None
@@ -96,7 +100,9 @@ def _same_figure(each: TestedCase, other: TestedCase) -> bool:
 
 
 def _ratio(each: TestedCase) -> float | None:
-    """Return measured over claimed: 0 if nothing was measured, infinity if zero was claimed and more measured."""
+    """Return measured over claimed: 0 if nothing was measured, infinity if the claim is zero and the measurement is
+    more.
+    """
     measured, claimed = each.result.measured, each.claimed
     if measured is None or claimed is None or min(measured.number, claimed.number) < 0:
         return None
@@ -120,7 +126,7 @@ def _ticks(limit: float) -> dict[float, str]:
 
 
 def _place(ratio: float, limit: float) -> float:
-    """Return a ratio's place on the axis, in per cent of the row. Ratios beyond the axis are at its end."""
+    """Return a ratio's place on the axis, in per cent of the row. Ratios beyond the axis are placed at its end."""
     share = -inf if ratio <= 0 else inf if ratio == inf else log(ratio) / log(limit)
     return _MIDDLE + _HALF * max(-1.1, min(1.1, share))
 
@@ -163,7 +169,7 @@ def _label(claim: Claim, of: str = "") -> str:
 def _of(row: _Row) -> str:
     """Return the part or the quantity of a figure, if the claim's name and the unit do not show it.
 
-    If that part holds, but a different part keeps the claim from being reproduced, the other part is named, too.
+    If this part holds, but another part keeps the claim from being reproduced, the text also names the other part.
     """
     result, kind = row.decides.result, row.claim.verdict.kind
     part = result.claimed.part if result.claimed else ""
@@ -188,7 +194,7 @@ def _quantity(each: TestedCase) -> str:
 
 
 def _beside(each: TestedCase, ratio: float | None) -> str:
-    """Return how far a figure is from the claimed one, or its interval if the verdict is inconclusive."""
+    """Return how far a figure is from the claimed figure, or its interval if the verdict is inconclusive."""
     kind = each.result.verdict.kind if each.result.verdict else "reproduced"
     interval = wording.interval(each.result.measured).partition(" (")[0]
     if kind == "inconclusive" and interval:
@@ -212,7 +218,7 @@ def _marks(witnesses: Sequence[TestedCase], limit: float) -> list[tuple[str, flo
 
 
 def _band(each: TestedCase, limit: float) -> str:
-    """Return the box over all ratios that agree with the claim, which is a line if only the figure itself agrees."""
+    """Return a box over all ratios that agree with the claim. The box is a line if only the figure itself agrees."""
     claimed = each.claimed
     if claimed is None or claimed.number <= 0:
         return ""

@@ -1,4 +1,4 @@
-"""Set the style of figures, and put them into a page, as an SVG that is the same on every run, and as a PNG."""
+"""Set the style of figures, and put them into a page as an SVG that is the same on every run, and as a PNG."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ _RC: Any = {
 
 @dataclass(frozen=True)
 class Label:
-    """Describes a text at the right of a line that ends at `y`."""
+    """Describes a text to the right of a line that ends at `y`."""
 
     y: float
     text: str
@@ -89,10 +89,10 @@ class Label:
 
 
 class Picture(Html):
-    """Holds a figure with its caption. A notebook gets it as HTML, and as PNG with its name in the metadata."""
+    """Holds a figure with its caption. A notebook gets the figure as HTML, and as PNG with its name in the metadata."""
 
     def __init__(self, name: str, svg: bytes, png: bytes, alt: str, caption: str, foreign: bool = False) -> None:
-        """Make the figure from its two forms. A `foreign` figure, from a different program, keeps its own colours."""
+        """Create the figure from its two forms. A `foreign` figure, from a different program, keeps its own colours."""
         self.name = name
         self.svg = svg
         self.png = png
@@ -116,8 +116,8 @@ class Picture(Html):
 class LivePicture(Picture):
     """Holds a picture outside a report. Jupyter gets the PNG, and the caption separately.
 
-    Jupyter shows an HTML drawing as a heap of words in a notebook that it does not trust, for example one from another
-    person. The drawing would also be dark on the dark theme.
+    In an untrusted notebook, for example one from another person, Jupyter shows an HTML drawing as a jumble of words.
+    The drawing would also be dark on the dark theme.
     """
 
     def _ipython_display_(self) -> None:
@@ -176,7 +176,9 @@ def draw(
 def axes(
     panels: int = 1, size: tuple[float, float] = _SIZE, share: bool = True, **settings: Any
 ) -> tuple[Figure, Sequence[Axes]]:
-    """Return a figure of one or more panels, one above the other. With `share`, they share the horizontal axis."""
+    """Return a figure of one or more panels, one above the other. With `share`, the panels share the horizontal
+    axis.
+    """
     figure = Figure(figsize=size, layout="constrained")
     FigureCanvasAgg(figure)
     made = figure.subplots(panels, 1, squeeze=False, sharex=share and panels > 1, **settings)
@@ -184,7 +186,7 @@ def axes(
 
 
 def labels(target: Axes, wanted: Iterable[Label], room: float = 0.075) -> None:
-    """Write texts at the right end of lines, kept `room` (of the axes' height) apart for each line of text."""
+    """Write texts at the right ends of lines, `room` (as a share of the axes' height) apart for each line of text."""
     low, high = target.get_ylim()
     ordered = sorted(wanted, key=lambda label: label.y)
     texts = [fill(_UNIT.sub("\N{NO-BREAK SPACE}", label.text), _LABEL) for label in ordered]
@@ -211,7 +213,8 @@ def picture(
     shown: Sequence[TestedCase],
     foreign: bool = False,
 ) -> Picture:
-    """Return a page's figure. `alt` is the alternative text, `caption` is HTML, and `shown` are the cases in it.
+    """Return a page's figure. `alt` is the alternative text, `caption` is HTML, and `shown` holds the cases in the
+    figure.
 
     A `foreign` figure comes from a different program, with its own colours.
     """
@@ -226,7 +229,7 @@ def picture(
 
 
 def _trace(claim: TestedClaim, shown: Sequence[TestedCase]) -> str:
-    """Return the trials, the kernel and the seeds of a figure. Several seeds are written like 'seeds 1-10, n = 10'."""
+    """Return the trials, the kernel and the seeds of a figure, with several seeds as 'seeds 1-10, n = 10'."""
     records = {each.record.address: each.record for each in shown if each.record}
     links = ", ".join(claim.trial_link(record) for record in records.values())
     trial = next(iter(records.values())).trial

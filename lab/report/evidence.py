@@ -1,4 +1,4 @@
-"""Link a figure to its evidence: the trial's page, its capture, the experiment's file and the command for it."""
+"""Link a figure to its evidence: the trial's page and capture, the experiment file, and the command that runs it."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ NO_CAPTURE = "No packets were captured: the figures are from what programs and t
 
 
 def copy_of(capture: str) -> str:
-    """Return the name of a report's copy of a capture. Wireshark can open it directly."""
+    """Return the name of a report's copy of a capture. Wireshark can open the copy directly."""
     return f"{capture}.gz"
 
 
 def source_file(claim: str) -> str:
-    """Return the place of an experiment's file in a report. It is a text file, which every browser shows."""
+    """Return the place of an experiment file in a report. The file is a text file, which every browser shows."""
     return f"experiments/{claim}.py.txt"
 
 
 def source(claim: TestedClaim) -> str:
-    """Return a link to the experiment's file."""
+    """Return a link to the experiment file."""
     target = source_file(claim.id) if claim.in_report else claim.judged.declared.path.as_uri()
     return f'<a href="{escape(target)}">experiment</a>'
 
 
 def again(claim: str) -> str:
-    """Return the command that runs a claim again, with a new store."""
+    """Return the command that reruns a claim with a new store."""
     return f'<code>lab run {escape(claim)} <span class="whole">--results again</span></code>'
 
 

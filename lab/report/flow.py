@@ -39,7 +39,7 @@ class DrawnFlow:
 
     @property
     def is_bulk(self) -> bool:
-        """Return whether it carries enough data to show what bounds it."""
+        """Return whether the connection carries enough data to show what bounds it."""
         return int(self.connection.forward.data.sum()) > _SEGMENTS
 
     def sequence(self) -> str:
@@ -87,15 +87,15 @@ class DrawnFlow:
 
     @property
     def said(self) -> str:
-        """Return a description of its panels."""
+        """Return a description of the panels."""
         return f"Goodput, windows and round-trip time over {self.seconds:.3g} s"
 
     def bounds(self) -> str:
-        """Return a drawing of its panels."""
+        """Return a drawing of the panels."""
         return chart(self.panels(), SINCE, self.said, (0.0, self.seconds))
 
     def panels(self) -> list[Panel]:
-        """Return panels of the goodput, of what bounds the flow in bytes, and of its round-trip time."""
+        """Return panels of the goodput, the bytes that bound the flow, and the round-trip time."""
         panels = [Panel("goodput, bit/s", (Line("", _BLUE, points=self._goodput()),)), self._bytes()]
         if trips := self._round_trips():
             least = min(trip for _, trip in trips)
@@ -104,7 +104,9 @@ class DrawnFlow:
         return [panel for panel in panels if panel.lines]
 
     def _goodput(self) -> _Points:
-        """Return (s, bit/s) from burst to burst, at most a hundred. Bins of a fixed width would cut some bursts."""
+        """Return (s, bit/s) from burst to burst, at most a hundred points. Bins of a fixed width would cut some
+        bursts.
+        """
         start, ends = self.connection.start_ns, [(part.back.time_ns, part.acked) for part in self.connection.parts()]
         times, acked = (np.concatenate(each) for each in zip(*ends, strict=True))
         fresh = np.flatnonzero(np.diff(np.maximum(acked, 0), prepend=0) > 0)
@@ -141,11 +143,11 @@ class DrawnFlow:
 
 
 def whole_bursts(times: Any, total: Any, least: float) -> _Points:
-    """Return (s, bit/s) from the start of a burst to the start of one at least `least` s later, until the last burst.
+    """Return (s, bit/s) from the start of a burst to that of a burst at least `least` s later, until the last burst.
 
     `total` is the bytes that had arrived at each of `times` (s). A burst starts after a silence about as long as the
-    longest one within `least` of it. Without silences, each arrival is a burst. The mean over whole bursts is the rate,
-    for any period of the bursts. An unfinished burst at the end does not count.
+    longest silence within `least` of the burst. Without silences, each arrival is a burst. The mean over whole bursts
+    is the rate, for any period of the bursts. An unfinished burst at the end does not count.
     """
     if len(times) < 2:
         return []

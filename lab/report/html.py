@@ -1,4 +1,4 @@
-"""Make pieces of a page: the output of a notebook's cell. Only this module escapes texts."""
+"""Build pieces of a page: the output of a notebook cell. Only this module escapes texts."""
 
 from __future__ import annotations
 
@@ -52,13 +52,13 @@ class Html:
 
 
 def badge(kind: Kind) -> str:
-    """Return a verdict as colour, sign and word."""
+    """Return a verdict as a colour, a sign and a word."""
     words = f"{_SIGNS[kind]}\N{NO-BREAK SPACE}{kind}"  # so that the sign is never alone in a line
     return f'<span class="verdict {kind.replace(" ", "-")}">{words}</span>'
 
 
 def sign(kind: Kind) -> str:
-    """Return a verdict as its sign only, with the word as a tooltip and for screen readers."""
+    """Return a verdict as a sign only, with the word as a tooltip and for screen readers."""
     name = kind.replace(" ", "-")
     return f'<span class="sign {name}" role="img" aria-label="{kind}" title="{kind}">{_SIGNS[kind]}</span>'
 
@@ -71,7 +71,7 @@ def heading(anchor: str, text: str, short: str = "") -> str:
 
 
 def scrolled(inner: str, name: str) -> str:
-    """Return content that scrolls sideways on a narrow screen, also with the keyboard."""
+    """Return content that scrolls sideways on a narrow screen, including with the keyboard."""
     return f'<div class="scroll" role="region" aria-label="{escape(name)}" tabindex="0">{inner}</div>'
 
 
@@ -113,7 +113,7 @@ def commit(digits: str) -> str:
 
 
 def measured(result: Result) -> str:
-    """Return the measured figure and, below it, the interval with its coverage and how many repeats count."""
+    """Return the measured figure and, below it, the interval with its coverage and the number of repeats that count."""
     bounds = interval(result.measured).replace(" %)", "\N{NO-BREAK SPACE}%)")
     below = ", ".join(filter(None, [bounds, counted(result) if result.repeats > 1 else ""]))
     return f"<strong>{figure(result.measured)}</strong>" + (f"<br><small>{below}</small>" if below else "")
@@ -130,7 +130,7 @@ def claimed(result: Result) -> str:
 
 
 def allowed(tolerance: object) -> str:
-    """Return in a few words, as HTML, how far a figure may be from the claimed one."""
+    """Return in a few words, as HTML, how far a figure may be from the claimed figure."""
     said = str(tolerance)
     return _ALLOWED.get(said, prose(said))
 
@@ -152,19 +152,19 @@ def model_error(result: Result) -> str:
 
 
 def model_errors(result: Result) -> str:
-    """Return the model's error and, below a simulation's, that of its law."""
+    """Return the model's error and, for a simulation, the error of its law below."""
     return model_error(result) + (_beside(percent(result.law_error)) if result.law else "")
 
 
 def predicted(result: Result) -> str:
-    """Return the predicted figure and, below a simulation's, that of its law, or the reasons for missing figures."""
+    """Return the predicted figure and, for a simulation, that of its law below, or the reasons for missing figures."""
     why, no_law = (prose(each) for each in (result.why_not_predicted, result.why_no_law))
     law = _law(result) or _beside(no_law and f"no law: {no_law}", "why")
     return foreseen(result) + _beside(why, "why") + _late(result) + law
 
 
 def predicted_briefly(result: Result) -> str:
-    """Return the predicted figure and its law's, with the reasons for missing figures as tooltips."""
+    """Return the predicted figure and that of the law, with the reasons for missing figures as tooltips."""
     said = foreseen(result)
     if result.why_not_predicted:
         said = f'<span title="{escape(result.why_not_predicted)}">{said}</span>'
@@ -192,10 +192,10 @@ def _beside(said: str, kind: str = "") -> str:
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str]], kind: str = "") -> str:
-    """Return a table of cells that are already HTML. The first cell of a row is its head.
+    """Return a table with cells that are already HTML. The first cell of a row is its head.
 
-    On a narrow screen each row is a block, with `head` as the labels of its cells. The roles keep it a table for screen
-    readers.
+    On a narrow screen, each row is a block, with `head` as the labels of its cells. The ARIA roles keep it a table for
+    screen readers.
     """
     return rowed(head, (f"<tr{_ROW}>{cells(head, row)}</tr>" for row in rows), kind)
 
@@ -208,7 +208,7 @@ def cells(head: Sequence[str], row: Sequence[str]) -> str:
 
 
 def rowed(head: Sequence[str], rows: Iterable[str], kind: str = "") -> str:
-    """Return a table of rows that are already HTML."""
+    """Return a table with rows that are already HTML."""
     top = "".join(f'<th role="columnheader" scope="col">{escape(name)}</th>' for name in head)
     body = "\n".join(rows)
     return (

@@ -14,7 +14,7 @@ _FRAME_AROUND = 38  # bytes that a frame adds to its IP packet: header 14, FCS 4
 
 
 def columns(network: Mapping[str, Any], start: str) -> list[list[str]]:
-    """Return node names by hops from `start`. Unreachable nodes come last."""
+    """Return node names by the number of hops from `start`. Unreachable nodes come last."""
     names = [node["name"] for node in network["nodes"]]
     near = {name: {other for other, _ in neighbours(network, name)} for name in names}
     found, seen = [[start]], {start}
@@ -52,7 +52,7 @@ def direction(way: Mapping[str, Any]) -> str:
 
 
 def _limit(way: Mapping[str, Any]) -> str:
-    """Return how many frames a plain wire holds, and the time that this many full frames take at its rate."""
+    """Return how many frames a plain wire holds, and the time that full frames of that number take at its rate."""
     if not way["rate"]:
         return f"limit {way['limit']:,}"
     frame = Size(Size.of(way["mtu"]).bytes + _FRAME_AROUND)

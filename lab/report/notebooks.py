@@ -28,19 +28,19 @@ _FOR_EVER = 10**8  # seconds: nbclient's own limit would count wall-clock time
 
 
 class NotebookFailed(LabError):
-    """Raised if a cell raised an error. The message names both."""
+    """Raised if a notebook cell raised an error. The message names the cell and the error."""
 
 
 def found() -> dict[str, Path]:
-    """Return name -> notebook of the index and of every article. The current directory's override the project's.
+    """Return the index notebook and the article notebooks, by name. The current directory overrides the project.
 
-    An article's notebook has the name of the folder of experiments beside it. Other notebooks are ignored.
+    An article's notebook has the same name as the article's experiment folder next to it. Other notebooks are ignored.
     """
     return _found(lambda root, name: name == INDEX or (root / "experiments" / name).is_dir())
 
 
 def bare() -> dict[str, list[str]]:
-    """Return article -> its claims, for articles in the current directory's experiments without a notebook."""
+    """Return the claims, by article, of the current directory's articles that have no notebook."""
     having, claims = found(), dict[str, list[str]]()
     for folder in entries(Path.cwd() / "experiments"):
         files = [path for path in entries(folder) if path.suffix == ".py" and not path.name.startswith(("_", "."))]
@@ -50,7 +50,7 @@ def bare() -> dict[str, list[str]]:
 
 
 def write_default(path: Path, article: str, claims: Sequence[str]) -> None:
-    """Write a notebook that shows an article and each of its claims with its figure, as a start for the user."""
+    """Write a notebook that shows an article and each claim with its figure, as a starting point for the user."""
     import nbformat
 
     cells = [f'import lab\n\narticle = lab.article("{article}")\narticle', "article.table()"]
@@ -71,9 +71,9 @@ def articles_there() -> tuple[str, ...] | None:
 
 
 def kernels() -> Path:
-    """Return the notebook of two kernels.
+    """Return the notebook that compares two kernels.
 
-    Raises InputError if there is none.
+    Raises InputError if the notebook does not exist.
     """
     found = _found(lambda _, name: name == KERNELS)
     if not found:
@@ -104,9 +104,9 @@ def execute(
 ) -> list[Any]:
     """Execute the notebooks in parallel, each in its own kernel, and return them with their outputs.
 
-    Cells' output on standard error goes to `say`, not into the notebooks. The index lists `articles` (default: all). A
-    cell may wait without a limit, and compute for ten minutes. Raises NotebookFailed for the first cell that fails,
-    InputError for a file that is not a notebook, MachineError if no kernel starts.
+    Output of cells on standard error goes to `say`, not into the notebooks. The index lists `articles` (default: all).
+    A cell may wait without a limit, and compute for ten minutes. Raises NotebookFailed for the first cell that fails,
+    InputError for a file that is not a notebook, and MachineError if no kernel starts.
     """
     environment = {**os.environ, RESULTS: str(results.resolve())}
     about = Told(_SECONDS, None if articles is None else tuple(articles), compared)
@@ -137,7 +137,7 @@ def execute(
 
 
 class _Kernels:
-    """Holds the running kernels, which a different thread can end."""
+    """Holds the running kernels, so that another thread can end them."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -215,7 +215,7 @@ def _execute(path: Path, environment: Mapping[str, str], about: Told, kernels: _
 
 
 def _cell(notebook: Any) -> str:
-    """Return the number and the first line of the last executed cell."""
+    """Return the number and the first line of the cell that ran last."""
     code = [(number, cell) for number, cell in enumerate(notebook.cells, 1) if cell.cell_type == "code"]
     number, cell = max(code, key=lambda each: each[1].execution_count or 0)
     return f"cell {number} `{cell.source.splitlines()[0] if cell.source else ''}`"

@@ -1,4 +1,4 @@
-"""Show all articles and the packs' sources on the index: the answer of each, then every claim in one line."""
+"""Show all articles and the packs' sources on the index: the answer of each source, then every claim in one line."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _HEAD = ("Claim", "Verdict", "Why", "Model error")
 class Overview:
     """Shows all articles: the answer of each, the totals, then the claims of each article.
 
-    `others` are the sources of packs. They come after the articles, with their own totals.
+    `others` are the sources in packs. They come after the articles, with their own totals.
     """
 
     articles: tuple[Article, ...]

@@ -18,7 +18,8 @@ _ATTRIBUTE = re.compile(r'([\w-]+)="([^"]*)"')
 def render(notebook: Any, name: str, around: Mapping[str, str] | None = None, index: str = "") -> str:
     """Return the page as HTML.
 
-    `around` maps the names of the report's pages to titles, in order. `index` is the name of the page that lists them.
+    `around` maps the names of the report's pages to titles, in order. `index` is the name of the page that lists all
+    pages.
     """
     from nbconvert import HTMLExporter
 
@@ -40,7 +41,9 @@ def render(notebook: Any, name: str, around: Mapping[str, str] | None = None, in
 
 
 def document(title: str, ways: str, body: str, sheet: str) -> str:
-    """Return a page without a notebook. `ways` are links to other pages, and `sheet` is the style sheet's address."""
+    """Return a page without a notebook. `ways` holds links to other pages, and `sheet` is the address of the style
+    sheet.
+    """
     return "\n".join(
         [
             "<!DOCTYPE html>",
@@ -66,7 +69,7 @@ def title_of(notebook: Any, name: str) -> str:
 
 
 def _ways(name: str, title: str, around: Mapping[str, str], index: str, label: str = "Pages") -> str:
-    """Return the links to the index, and to the pages before and after. Screen readers announce the `label`."""
+    """Return the links to the index, and to the previous and next page. Screen readers announce the `label`."""
     if not around:
         return ""
     order = [each for each in around if each != index]  # all pages link to the index anyway

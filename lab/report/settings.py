@@ -37,7 +37,7 @@ def describe(changes: Any) -> str:
 
 
 def traffic(workload: Traffic) -> str:
-    """Return the workload's ends and settings as text. Each of several workloads has its name."""
+    """Return the workload's ends and settings as text. If there are several workloads, each has its name."""
     if parts := workload.parts():
         equals: dict[str, list[str]] = {}
         for part in parts:
@@ -53,19 +53,19 @@ def traffic(workload: Traffic) -> str:
 
 
 def _together(names: Sequence[str]) -> str:
-    """Return a few names, or for many names the first two, the last one and their number."""
+    """Return a few names as they are, or for many names the first two, the last one and their number."""
     return f"{names[0]}, {names[1]} … {names[-1]} ({len(names)})" if len(names) > _MANY else ", ".join(names)
 
 
 def told(plain: Mapping[str, Any]) -> str:
-    """Return settings in plain form as text: their kind, then key and value of each setting."""
+    """Return settings in plain form as text: their kind, then the key and value of each setting."""
     kind = [str(plain["kind"])] if "kind" in plain else []
     given = {name: value for name, value in plain.items() if name not in _UNTOLD and value not in (None, "", [], {})}
     return ", ".join([*kind, *(_setting(name, value) for name, value in given.items())])
 
 
 def _settings(fields: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the settings of each place."""
+    """Yield the settings at each place in the topology."""
     places: dict[str, list[str]] = {}
     for where, setting in _leaves(fields):
         places.setdefault(where, []).append(setting)
@@ -100,7 +100,9 @@ def _task(task: Any) -> str:
 
 
 def _amount(value: Any) -> str:
-    """Return a quantity unchanged, a number of bytes or frames in groups of three digits, and a list as words."""
+    """Return a quantity unchanged, a number of bytes or frames with its digits in groups of three, and a list as
+    words.
+    """
     if isinstance(value, Mapping):
         return f"({told(value)})"
     if isinstance(value, list | tuple):

@@ -1,4 +1,4 @@
-"""Draw a network as text for a terminal: a tree from one host. `lab.report.diagram` draws the same as SVG."""
+"""Draw a network as text for a terminal: a tree from one host. `lab.report.diagram` draws the network as SVG."""
 
 from __future__ import annotations
 

@@ -15,11 +15,11 @@ _AGAIN = 5.0  # seconds of CPU time after which the error is raised again, if th
 
 
 class ComputesTooLong(BaseException):
-    """Raised if a cell computes for longer than its limit. The cell's own `except Exception` does not catch it."""
+    """Raised if a cell computes for longer than its limit. An `except Exception` in the cell does not catch this."""
 
 
 def load_ipython_extension(shell: Any) -> None:
-    """Make every cell of this shell raise ComputesTooLong at its limit. Without a limit, do nothing."""
+    """Make every cell of this shell raise ComputesTooLong at the limit. Without a limit, do nothing."""
     there = told()
     if there is None:
         return

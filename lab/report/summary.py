@@ -43,7 +43,7 @@ def _rows(claim: Claim) -> Iterator[str]:
 
 
 def _title(claim: Claim) -> str:
-    """Return the sentence, and the command that runs it again."""
+    """Return the claim's sentence, and the command that reruns the claim."""
     link = f'<a href="#{escape(claim.name)}">{html.prose(claim.judged.declared.claim)}</a>'
     return f'{link}<div class="about">{evidence.again(claim.id)} · {evidence.source(claim)}</div>'
 

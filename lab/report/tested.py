@@ -44,7 +44,7 @@ class TestedCase:
 
     @property
     def claimed(self) -> Value | None:
-        """Return the claim's figure, reported or implied."""
+        """Return the claimed figure, which is reported or implied."""
         return self.result.claimed.value if self.result.claimed else None
 
     @property
@@ -62,7 +62,7 @@ class TestedCase:
     def traffic(self) -> DrawnTraffic:
         """Return the data of the sender's capture, else of the receiver's.
 
-        Raises NotRun if there is no record, MetricError if it has no capture with a connection.
+        Raises NotRun if there is no record, and MetricError if the record has no capture with a connection.
         """
         if self.record is None:
             raise NotRun(f"{self.label} was not run")
@@ -84,12 +84,12 @@ class TestedClaim:
 
     @property
     def article(self) -> str:
-        """Return the article's part of the id."""
+        """Return the article part of the id."""
         return self.id.split("/")[0]
 
     @property
     def name(self) -> str:
-        """Return the claim's part of the id, which is its section's anchor."""
+        """Return the claim part of the id, which is the anchor of the claim's section."""
         return self.id.split("/")[1]
 
     @property
@@ -104,7 +104,7 @@ class TestedClaim:
 
     @property
     def results(self) -> tuple[Result, ...]:
-        """Return claimed, predicted and measured for every arm at every point, in the experiment's order."""
+        """Return the claimed, predicted and measured figure of every arm at every point, in the experiment's order."""
         return self.judged.result.results
 
     @property
@@ -113,11 +113,11 @@ class TestedClaim:
         return self.judged.records
 
     def has(self, arm: str | None = None, point: str | None = None) -> bool:
-        """Return whether it has a case with that arm and that point."""
+        """Return whether the claim has a case with this arm and this point."""
         return any(arm in (None, case.arm) and point in (None, case.point) for case in self.judged.cases)
 
     def only(self, arm: str | None = None, point: str | None = None) -> Self:
-        """Return this claim with only the results of that arm, that point, or both.
+        """Return this claim with only the results of this arm, this point, or both.
 
         Raises InputError with the possible names if there is no such arm or point.
         """
@@ -151,7 +151,9 @@ class TestedClaim:
                 first[which] = record
 
         def record_of(result: Result) -> Record | None:
-            """Return a record of the case itself: its trials may include those of the arm that it is relative to."""
+            """Return a record of the case itself, because its trials may include those of the arm that the case is
+            relative to.
+            """
             return next((first[result.key, trial] for trial in result.trials if (result.key, trial) in first), None)
 
         pairs = zip(self.judged.cases, self.results, strict=True)
@@ -179,12 +181,14 @@ class TestedClaim:
         return having
 
     def scenario_of(self, tested: TestedCase) -> Scenario:
-        """Return the scenario of the case's prediction."""
+        """Return the scenario for the case's prediction."""
         kernel = tested.record.trial.kernel if tested.record else self.judged.kernel
         return scenario_of(tested.case, kernel)
 
     def folder_of(self, record: Record) -> str:
-        """Return the folder of the trial's page and files in a report, or of the record itself outside a report."""
+        """Return the folder of the trial's page and files in a report, or, outside a report, the folder of the
+        record.
+        """
         return f"trials/{record.address}/" if self.in_report else f"{os.path.relpath(record.folder.resolve())}/"
 
     def trial_link(self, record: Record, text: str = "") -> str:

@@ -1,6 +1,6 @@
 """Print claims in a terminal: one block per claim, in 80 columns.
 
-The library that draws them takes long to import, so it is imported only if a claim is drawn.
+The library that draws the blocks takes long to import, so it is imported only if a claim is drawn.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ def marked(said: str, style: str = "") -> RenderableType:
 
 
 def unmarked(page: str) -> str:
-    """Return the text of a piece of a page, without tags."""
+    """Return the text in a piece of a page, without tags."""
     text = _INLINE.sub("", page.replace("<q>", "“").replace("</q>", "”"))
     return " ".join(unescape(re.sub(r"<[^>]*>", " ", text)).split())
 
@@ -79,7 +79,7 @@ def blocks(claims: Iterable[ClaimResult]) -> RenderableType:
 
 
 def remarks(claim: ClaimResult) -> Iterable[str]:
-    """Yield remarks beside the verdict: predictions that miss their accuracy, and causes that fail."""
+    """Yield remarks about predictions that miss their accuracy, and about causes that fail."""
     for result in claim.results:
         if result.standing in ("off", "undecided"):
             name = f"{result.arm} at {result.point}" if result.point else result.arm
@@ -124,7 +124,7 @@ def _row(result: Result) -> tuple[str, ...]:
 
 
 def _claimed(result: Result) -> str:
-    """Return the claim's figure with the sign of a bound, in brackets if the article only implies it."""
+    """Return the claim's figure with the sign of a bound, in brackets if the article only implies the figure."""
     said = result.bound + figure(result.claimed.value) if result.claimed else figure(None)
     return f"({said})" if result.implied else said
 
@@ -154,7 +154,7 @@ def _gaps(claim: ClaimResult) -> Iterable[str]:
 
 
 def _bases(claim: ClaimResult) -> Iterable[str]:
-    """Yield the kind and basis of each prediction, once for arms whose predictions differ only in a number."""
+    """Yield the kind and basis of each prediction, only once for arms whose predictions differ only in a number."""
     worth = {name: f"; skill {skill:.2f} over one figure for all arms" for name, skill in claim.skills.items()}
     for each in dict.fromkeys(f"{each.name}, {each.kind}: {each.basis}" for each in claim.predictions):
         yield each + worth.get(each.partition(",")[0], "")

@@ -1,4 +1,6 @@
-"""Pass a page's properties to the process that executes its notebook, as an argument that children do not inherit."""
+"""Pass a page's properties to the process that executes its notebook, as an argument that child processes do not
+inherit.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,7 @@ _SECTION = "Report"  # the section of IPython's configuration that a kernel's ar
 
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """Describes the two kernels of a comparing page."""
+    """Describes the two kernels on a page that compares them."""
 
     base: str | None = None  # the first kernel's id; None: any
     new: str | None = None  # the second kernel's id; None: any
@@ -25,7 +27,7 @@ class Compared:
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """Holds the properties that a notebook of a report gets."""
+    """Holds the properties that a notebook in a report gets."""
 
     seconds: float  # the limit of a cell's CPU time
     articles: tuple[str, ...] | None = None  # the articles with pages in the report; None: all
@@ -33,7 +35,9 @@ class Told:
 
 
 def arguments(told: Told, extensions: Sequence[str]) -> list[str]:
-    """Return the arguments of the kernel that executes the notebook. It first loads these extensions of IPython."""
+    """Return the arguments for the kernel that executes the notebook. The kernel first loads these IPython
+    extensions.
+    """
     loaded = [f"--InteractiveShellApp.extensions={each}" for each in extensions]
     return [*loaded, f"--{_SECTION}.told={json.dumps(asdict(told), default=_absolute)}"]
 

@@ -1,4 +1,4 @@
-"""Reduce a capture or tcp_info samples to the data of a figure: a few hundred numbers from a million packets."""
+"""Reduce a capture or tcp_info samples to the data for a figure: a few hundred numbers from a million packets."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ BIN, TICK = 0.1, 0.01  # seconds: a bin of goodput, a tick of the IO graph
 
 @dataclass(frozen=True)
 class Series:
-    """Holds values over time, in seconds since the first data segment. A bin's time is its start."""
+    """Holds values over time, in seconds since the first data segment. The time of a bin is its start."""
 
     time: _Numbers
     value: _Numbers
@@ -30,7 +30,7 @@ class Series:
         return Series(self.time[inside], self.value[inside])
 
     def means(self, bins: int) -> Series:
-        """Return the means over `bins` bins each. A rest of less than half of that belongs to the last mean."""
+        """Return the means over `bins` bins each. A remainder of less than half of `bins` belongs to the last mean."""
         if not len(self.time):
             return self
         starts = np.arange(0, max(1, len(self.time) - bins // 2 + 1), bins)
@@ -73,7 +73,7 @@ def traffic_of(record: Record, node: str = "sender") -> DrawnTraffic:
 
 
 def goodput_of_samples(record: Record, node: str = "sender") -> Series:
-    """Return goodput in bit/s in bins, from the kernel's own count of acknowledged bytes. It needs no capture.
+    """Return the goodput of each bin, in bit/s, from the kernel's own count of acknowledged bytes, without a capture.
 
     Raises MetricError if no byte was acknowledged, or the transfer is shorter than a bin.
     """
@@ -98,7 +98,7 @@ def _goodput(connection: Connection) -> Series:
 
 
 def _peaks(parts: Iterable[tuple[_Numbers, _Numbers]]) -> Series:
-    """Return the largest value of every tick with values, over parts in order of time."""
+    """Return the largest value in every tick that has values, over parts in the order of time."""
     found = [_peaks_of(time_ns // round(TICK * 1e9), value) for time_ns, value in parts if len(time_ns)]
     if not found:
         return Series(np.zeros(0), np.zeros(0))

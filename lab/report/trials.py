@@ -94,7 +94,7 @@ def _body(record: Record, place: Path) -> Iterator[str]:
 
 
 def _capture(record: Record, name: str, place: Path) -> Iterator[str]:
-    """Yield the figures of a capture, and the link to its copy."""
+    """Yield the figures drawn from a capture, and the link to the capture's copy."""
     yield html.heading(name, escape(name))
     flow = flow_of(record, name)
     packets = (
@@ -159,7 +159,7 @@ def _environment(record: Record) -> Iterator[str]:
 
 
 def _performed_for(record: Record) -> str:
-    """Return which trial's run the record shares, or ""."""
+    """Return the trial whose run this record shares, or ""."""
     return f", one run for this trial and <code>{escape(record.run_of)}</code>" if record.run_of else ""
 
 

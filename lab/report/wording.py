@@ -69,17 +69,17 @@ def interval(value: Value | None) -> str:
 
 
 def counted(result: Result) -> str:
-    """Return how many of the requested repeats count, like '5/6', or "" if none was run."""
+    """Return how many of the requested repeats count, like '5/6', or "" if no repeat ran."""
     return f"{result.valid}/{result.repeats}" if result.repeats else ""
 
 
 def quoted(value: Value | None) -> str:
-    """Return an article's figure with its own digits, or a dash for None."""
+    """Return an article's figure with the article's own digits, or a dash for None."""
     return figure(value) if value is None or value.unit == "1" else typeset(str(value))
 
 
 def percent(ratio: float | None) -> str:
-    """Return a ratio in per cent with its sign, from 100 % on as a factor, or a dash for None."""
+    """Return a ratio in per cent with its sign, or as a factor from 100 % on, or a dash for None."""
     if ratio is None:
         return DASH
     if abs(ratio) >= 1:
@@ -92,7 +92,7 @@ def percent(ratio: float | None) -> str:
 def off_by(result: Result) -> str:
     """Return the model's error in per cent.
 
-    For a prediction of zero, any figure would be 100 % off, so the difference is shown instead. A figure within a
+    For a prediction of zero, any figure would be 100 % off, so the result is the difference instead. A figure within a
     predicted bound is not an error.
     """
     predicted, measured = result.predicted, result.measured
@@ -104,7 +104,7 @@ def off_by(result: Result) -> str:
 
 
 def foreseen(result: Result) -> str:
-    """Return the predicted figure or its interval, with the sign of a bound if it is one."""
+    """Return the predicted figure or its interval, with a sign if the figure is a bound."""
     value = result.predicted
     if value is not None and value.low != value.high:
         return " to ".join(figure(Value(end, value.unit)) for end in value.bounds)
@@ -134,5 +134,5 @@ def plural(number: int, what: str) -> str:
 
 
 def listed(names: Iterable[str]) -> str:
-    """Return names as text, each once, like 'a, b', or 'none' without any."""
+    """Return names as text, each once, like 'a, b', or 'none' without names."""
     return ", ".join(dict.fromkeys(names)) or "none"

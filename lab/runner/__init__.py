@@ -1,1 +1,1 @@
-"""Plan the trials of claims, run each in its own guest, and keep their records. Guests import this package too."""
+"""Plan the trials of claims, run each trial in its own guest, and store the records. Guests import this package too."""

@@ -1,4 +1,4 @@
-"""Remove the remains of crashed or failed runs, in a store and among temporary files."""
+"""Remove leftovers of crashed or failed runs, in a store and among temporary files."""
 
 from __future__ import annotations
 
@@ -18,7 +18,9 @@ CONSOLE = re.compile(r".+\..+\.[0-9a-f]{12}\.log")  # ARTICLE.CLAIM.ARM.ADDRESS.
 
 
 def sweep() -> Iterator[Path]:
-    """Remove the scratch folders of dead processes, including guests' memory and unpacked files. Yield each."""
+    """Remove the scratch folders of dead processes, including guest memory and unpacked files. Yield each removed
+    path.
+    """
     yield from packed.sweep()
     for place in {Path(tempfile.gettempdir()), HOST_MEMORY}:
         for folder in place.glob(f"{SCRATCH_PREFIX}~*"):
@@ -27,10 +29,11 @@ def sweep() -> Iterator[Path]:
 
 
 def clean(results: Path) -> Iterator[str]:
-    """Remove folders of dead runs and the consoles of failed trials. Yield each. Records stay.
+    """Remove folders of dead runs and the consoles of failed trials, but no records. Yield each removed path.
 
-    From the folder `failed` it removes the files that `lab.runner.guest.keep` names, and the folder itself if it is
-    then empty. Nothing else needs cleaning: namespaces, wires, mounts and processes end with their trial in any case.
+    In the folder `failed`, the function removes the files that `lab.runner.guest.keep` names, and then the folder
+    itself if it is empty. Nothing else needs cleaning, because namespaces, wires, mounts and processes always end with
+    their trial.
     """
     yield from map(str, Store(results).swept)
     yield from map(str, sweep())

@@ -1,6 +1,6 @@
-"""Keep a copy of the lab's code for guests, with its bytecode, apart from the installed lab.
+"""Keep a copy of the lab's code for guests, with bytecode, separate from the installed lab.
 
-A guest sees this copy, always at the same place. So it does not see the lab's folder, the Python that runs the lab, or
+A guest sees this copy, always at the same path. So it does not see the lab's folder, the Python that runs the lab, or
 an edit while trials run.
 """
 
@@ -43,7 +43,9 @@ def sources(root: Path) -> list[Path]:
 
 
 def sealed(userland: str) -> Root:
-    """Return the files of a guest that boots from the userland with this id. Raises UserlandMissing, MachineError."""
+    """Return the files of a guest that boots from the userland with this id. Raises UserlandMissing and
+    MachineError.
+    """
     found = load(userland)
     if found is None:
         raise UserlandMissing(f"the userland {userland} is not here: `lab userland build` makes the lab's default one")
@@ -72,7 +74,7 @@ def _copied(userland: Userland) -> Path:
 
 
 def _needed() -> Iterator[Path]:
-    """Yield every file that guests run, and the files that make packages of their folders."""
+    """Yield every file that guests run, and the files that turn their folders into packages."""
     found = sources(PACKAGE)
     folders = {file.parent for file in found}  # few folders: comparing paths takes as long as reading files
     packages = {each for folder in folders for each in (folder, *folder.parents) if each.is_relative_to(PACKAGE)}
@@ -96,7 +98,9 @@ def _write(files: dict[str, bytes], userland: Userland, place: Path, ready: Path
 
 
 def _pack(tree: Path, copy: Path) -> bytes:
-    """Return the file PACK: the bytecode of all modules that the lab's programs import when they start in a guest."""
+    """Return the contents of PACK: the bytecode of all modules that the lab's programs import when they start in a
+    guest.
+    """
     index: dict[str, Entry] = {}
     codes: list[bytes] = []
     offset = 0

@@ -32,7 +32,7 @@ from lab.units import from_plain
 
 
 class _Result(msgspec.Struct, frozen=True):
-    """Holds a trial's report at its end: the settings that it read back, or the reason for its failure."""
+    """Holds a trial's final report: the settings that the trial read back, or the reason for its failure."""
 
     environment: dict[str, Any] | None = None
     invalid: list[str] = []
@@ -47,7 +47,7 @@ ready(Network, _Result)  # a run has several threads
 
 
 class TrialFailed(LabError):
-    """Raised when the trial ran without a result: a tool failed, or the network could not be built."""
+    """Raised if the trial ended without a result: a tool failed, or the network could not be built."""
 
     def __init__(self, message: str, exit_code: int) -> None:
         super().__init__(message)
@@ -63,11 +63,11 @@ def run(
     started: Callable[[Guest], None],
     place: Mapping[str, Any],
 ) -> Record:
-    """Run `trial` in a guest on host CPU `cpu` and keep its record. `started` is called with the guest.
+    """Run `trial` in a guest on host CPU `cpu`, and store its record. `started` is called with the guest.
 
-    `place` is the trial's place among others, for the record's host.json.
+    `place` is the trial's position among other trials, for the record's host.json.
 
-    Raises TrialFailed, GuestError (its console is kept, or quoted if the store is temporary), and MachineError.
+    Raises TrialFailed, MachineError, and GuestError, whose console is stored, or quoted if the store is temporary.
     """
     with store.stage(trial) as stage:
         (stage.path / "trial.json").write_bytes(canonical(trial))
@@ -118,7 +118,7 @@ def run(
 
 
 def _result(folder: Path) -> _Result | None:
-    """Return the guest's result. Any program in the guest may have written it. Raises TrialFailed, MachineError."""
+    """Return the guest's result. Any program in the guest may have written it. Raises TrialFailed and MachineError."""
     try:
         written = foreign.read(folder / RESULT, LONGEST)
     except FileNotFoundError:
@@ -137,7 +137,7 @@ def _result(folder: Path) -> _Result | None:
 
 
 def _last_exception(console: Path) -> str:
-    """Return ': ' and the last line of a console that names an exception, or ''."""
+    """Return ': ' and the last console line that names an exception, or ''."""
     with suppress(OSError, foreign.Unfit), foreign.opened(console) as file:
         file.seek(max(0, file.seek(0, os.SEEK_END) - LONGEST))  # the guest decides its length
         if found := _EXCEPTION.findall(file.read().decode(errors="replace")):
@@ -146,9 +146,9 @@ def _last_exception(console: Path) -> str:
 
 
 def _add_looks(evidence: Path, looks: Sequence[Mapping[str, Any]] | None) -> None:
-    """Add the host's observations to the evidence; None if the trial made them itself. Other files stay unchanged.
+    """Add the host's observations to the evidence, unless they are None because the trial made them itself.
 
-    Evidence without them does not count.
+    Evidence without observations does not count. Other files stay unchanged.
     """
     with suppress(foreign.Unfit, FileNotFoundError, ValueError, RecursionError):
         seen = msgspec.json.decode(foreign.read(evidence, LONGEST_TEXT))
@@ -158,7 +158,7 @@ def _add_looks(evidence: Path, looks: Sequence[Mapping[str, Any]] | None) -> Non
 
 
 def keep(console: Path, store: Store, trial: Trial) -> Path:
-    """Copy the console of a failed trial out of its folder, which is about to be removed."""
+    """Copy the console of a failed trial out of the trial's folder, which is about to be removed."""
     kept = store.root / KEPT / f"{trial.claim.replace('/', '.')}.{trial.arm}.{trial.address[:12]}.log"
     with suppress(OSError, foreign.Unfit):  # for example on a full disk: then only the message is left
         kept.parent.mkdir(parents=True, exist_ok=True)

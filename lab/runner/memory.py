@@ -1,4 +1,6 @@
-"""Compute a guest's memory. It is the same on every machine, because the kernel sizes tables and limits with it."""
+"""Compute a guest's memory size, which is the same on every machine because the kernel derives tables and limits from
+it.
+"""
 
 from __future__ import annotations
 
@@ -11,5 +13,5 @@ FURTHER = Size.of("320 KiB")  # for each further node with its links: 290 KiB we
 
 
 def memory_of(network: Network) -> Size:
-    """Return the memory of a guest with this network."""
+    """Return the memory size of a guest with this network."""
     return Size(MEMORY.bytes + max(0, len(network.nodes) - NODES) * FURTHER.bytes)

@@ -27,7 +27,7 @@ from lab.units import to_plain
 
 @dataclass(frozen=True)
 class Settings:
-    """Holds the command line's settings for all trials of a run. Raises InputError."""
+    """Holds the command-line settings for all trials of a run. Raises InputError."""
 
     kernel: Kernel
     clock: Clock = "virtual"
@@ -51,7 +51,7 @@ class Settings:
 
 @dataclass(frozen=True)
 class PlannedCase:
-    """Holds one case of an experiment and its trials on `kernel`: one for each (seed, repeat).
+    """Holds one case of an experiment and its trials on `kernel`, one for each (seed, repeat).
 
     If the case cannot run here, there are no trials; `skipped` has the reason.
     """
@@ -65,12 +65,12 @@ class PlannedCase:
 
     @property
     def travels(self) -> bool:
-        """Whether another machine may run it. Its bytes are then the same there."""
+        """Whether another machine may run the case, because its bytes are the same there."""
         return not cpu_takes_time(self.kernel.on, self.clock)
 
     @property
     def cost(self) -> Cost:
-        """The estimated cost of each of its trials."""
+        """The estimated cost of each trial of the case."""
         return estimate(self.case.network, self.case.workload, self.case.probes)
 
 
@@ -82,9 +82,9 @@ def plan(experiments: Iterable[LoadedExperiment], settings: Settings) -> list[Pl
 
 
 def _variant(kernel: Kernel, wanted: ResolvedVariant | None) -> Kernel | MachineError:
-    """Return the kernel that a case wants, or the error why there is none.
+    """Return the kernel for a case, or the error that explains why there is none.
 
-    It is cached: reading a tree takes a second.
+    The result is cached, because reading a tree takes a second.
     """
     try:
         return kernel.variant(wanted) if wanted else kernel
@@ -116,14 +116,16 @@ def _planned(loaded: LoadedExperiment, case: Case, settings: Settings, kernel: K
 
 
 def _userland(case: Case, settings: Settings) -> Userland | None:
-    """Return the userland of the case's guests. If it differs from the run's and is not here, it is made now."""
+    """Return the userland of the case's guests. If it differs from the run's userland and is missing, build it now."""
     if settings.userland is None or case.userland == "guest":
         return settings.userland
     return ready(case.userland)
 
 
 def _check_programs(loaded: LoadedExperiment, case: Case, userland: Userland | None, trust: bool) -> None:
-    """Raise SpecError if a program that the case starts is missing, or one that it brings does not compile."""
+    """Raise SpecError if a program that the case starts is missing, or a program that it brings along does not
+    compile.
+    """
     if lacking := programs.missing(case.workload, userland):
         names = " and ".join(f"'{name}'" for name in lacking)
         where = "on this machine" if userland is None else f"in the userland '{case.userland}'"
@@ -145,7 +147,7 @@ def trial_of(
     fabric: str = FABRICS[0],
     userland: Userland | None = None,
 ) -> Trial:
-    """Return the case's trial with that seed, in a userland or with the host's own programs.
+    """Return the case's trial with this seed, in a userland or with the host's own programs.
 
     Raises MachineError if a tool is missing.
     """
@@ -172,9 +174,9 @@ def trial_of(
 
 
 def _clock(case: Case, settings: Settings) -> Clock:
-    """Return the clock that the experiment asks for, if the kernel has it, else the kernel's default.
+    """Return the clock that the experiment requests, if the kernel has that clock, else the kernel's default clock.
 
-    With counted instructions, computing takes virtual time, too.
+    With counted instructions, computing also takes virtual time.
     """
     asked = "real" if settings.clock == "real" else case.clock
     return asked if asked in settings.kernel.clocks else settings.kernel.clocks[0]

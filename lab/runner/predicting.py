@@ -1,7 +1,7 @@
-"""Make predictions on all cores, while trials wait for them. A prediction that replays a transfer takes seconds.
+"""Compute predictions on all cores while trials wait for them. A prediction that replays a transfer takes seconds.
 
-Python runs only one thread at a time, so processes make them. They are forked before this process has threads, with
-their work in their memory.
+Python runs only one thread at a time, so separate processes compute the predictions. These processes are forked before
+this process has threads, with their work in memory.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ _Tasks = Mapping[str, Sequence[Callable[[], None]]]  # by the run that they conc
 
 @contextmanager
 def predicting(tasks: _Tasks, processes: int) -> Iterator[Callable[[Trial], None]]:
-    """Yield a function that makes and keeps the predictions of a trial's run, and returns when they are done.
+    """Yield a function that computes and stores the predictions for a trial's run, and returns when they are done.
 
-    Several threads may call it. At most `processes` predictions are made at a time.
+    Several threads may call the function. At most `processes` predictions are computed at a time.
     """
     if processes < 2 or not tasks:
         yield lambda trial: _make(tasks, trial.run_address)
@@ -68,7 +68,7 @@ def predicting(tasks: _Tasks, processes: int) -> Iterator[Callable[[Trial], None
 
 
 def _work(connection: Connection, tasks: _Tasks, parent: int) -> None:
-    """Make the requested predictions until this process is killed, at the latest when its parent ends."""
+    """Compute the requested predictions until this process is killed, at the latest when its parent ends."""
     ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent, which then ends this process
     signal.signal(signal.SIGTERM, signal.SIG_DFL)

@@ -1,6 +1,6 @@
-"""Find the host's programs that an experiment's own programs need: those that it names, a compiler, and packetdrill.
+"""Find the host programs that an experiment's own programs need: named programs, a compiler, and packetdrill.
 
-The compiler is the locked one that also compiles kernels, so that a source gives the same bytes on any machine.
+The compiler is the locked one that also compiles kernels, so that a source compiles to the same bytes on any machine.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ FLAGS = ("-O2", "-static", "-Wall")
 
 
 class CompileError(LabError):
-    """Raised when a C source does not compile."""
+    """Raised if a C source does not compile."""
 
     def __init__(self, name: str, line: int, message: str) -> None:
         super().__init__(f"{name}:{line}: {message}")
@@ -39,14 +39,14 @@ class CompileError(LabError):
 
 
 def missing(workload: Traffic, userland: Userland | None) -> list[str]:
-    """Return the programs that the workload starts and that a guest does not have."""
+    """Return the programs that the workload starts but that a guest does not have."""
     return [name for name in workload.programs if _find(name, userland) is None]
 
 
 def versions(workload: Traffic, userland: Userland | None) -> dict[str, str]:
-    """Return name -> version (or hash) of each program that the userland's id does not cover.
+    """Return the version (or hash), by name, of each program that the userland's id does not cover.
 
-    Raises UserlandMissing if the workload has sources and the compiler is not here.
+    Raises UserlandMissing if the workload has sources and the compiler is missing.
     """
     found = {}
     if userland is None:
@@ -62,10 +62,10 @@ def versions(workload: Traffic, userland: Userland | None) -> dict[str, str]:
 
 
 def compile_all(workload: Mapping[str, Any], trust: bool = False) -> None:
-    """Compile each source of a workload, in plain form, unless it is already compiled. `place` finds the results.
+    """Compile each source of a workload in plain form, unless it is already compiled. `place` finds the results.
 
-    Compilation is confined if the machine can do that. Otherwise the user has to `trust` the sources. Raises
-    CompileError, UserlandMissing, MachineError.
+    Compilation is confined if the machine supports this. Otherwise, the user has to `trust` the sources. Raises
+    CompileError, UserlandMissing and MachineError.
     """
     for _, plain in _programs(workload):
         for name in plain.get("sources", ()):
@@ -73,11 +73,11 @@ def compile_all(workload: Mapping[str, Any], trust: bool = False) -> None:
 
 
 def place(workload: Mapping[str, Any], tools: Mapping[str, str], folder: Path) -> None:
-    """Put the compiled programs of a trial's workload, in plain form, into `folder`; packetdrill is the one in `tools`.
+    """Put the compiled programs of a trial's workload (in plain form) into `folder`, with the packetdrill in `tools`.
 
-    For one of several flows, the programs go to the folder with its name. Raises the errors of `compile_all`. This
-    converts no plain form: trials start in threads, and msgspec may crash when two threads convert to a new type at
-    once.
+    For one of several flows, the programs go to the folder with the flow's name. Raises the errors of `compile_all`.
+    The function does not convert the plain form, because trials start in threads, and msgspec may crash if two threads
+    convert to a new type at once.
     """
     if _is_packetdrill(workload):
         folder.mkdir()

@@ -24,7 +24,7 @@ _PASSING = {"progress": True}  # marks output that a stored notebook does not ke
 
 
 def name(trial: Trial) -> str:
-    """Return the trial's name for a person: claim, arm, point."""
+    """Return the trial's display name: claim, arm, point."""
     return " ".join(part for part in (trial.claim, trial.arm, trial.point) if part)
 
 
@@ -32,13 +32,13 @@ class Display(Progress, Protocol):
     """Shows the trials, and the messages of the executors that run them."""
 
     def remark(self, text: str) -> None:
-        """Show a sentence about the run, such as a lost worker."""
+        """Show a sentence about the run, such as the loss of a worker."""
 
     def status(self, text: str) -> None:
-        """Show the state of the run: workers, time left. It replaces the state before."""
+        """Show the state of the run (workers, time left) in place of the previous state."""
 
     def beside(self) -> AbstractContextManager[building.Progress]:
-        """Yield a display for a build beside the trials, within this context."""
+        """Yield a display for a build that runs alongside the trials, within this context."""
 
 
 class ProgressLines:
@@ -48,7 +48,7 @@ class ProgressLines:
         self._total, self._done, self._stream, self._status = total, 0, stream, ""
 
     def started(self, trial: Trial) -> None:
-        """Write nothing: a log needs only results."""
+        """Write nothing, because a log needs only results."""
 
     def ended(self, trial: Trial, outcome: Record | LabError, stored: bool) -> None:
         """Write `[3/14] claim arm point: 4.1 s`."""
@@ -56,12 +56,12 @@ class ProgressLines:
         self.remark(f"[{self._done}/{self._total}{self._status}] {name(trial)}: {_said(outcome, stored)}")
 
     def remark(self, text: str) -> None:
-        """Write the text in one piece, because a build may write, too."""
+        """Write the text in one piece, because a build may also write."""
         terminal.write(text, self._stream)
         self._stream.flush()
 
     def status(self, text: str) -> None:
-        """Write the text before the next trials."""
+        """Write the text in front of the next trials."""
         self._status = f"; {text}"
 
     @contextmanager
@@ -95,7 +95,7 @@ class Bars:
         self._running[trial.address] = self._bars.add_task(name(trial), total=1)
 
     def ended(self, trial: Trial, outcome: Record | LabError, stored: bool) -> None:
-        """Remove the trial's spinner; write a line if the trial failed."""
+        """Remove the trial's spinner. Write a line if the trial failed."""
         if trial.address in self._running:
             self._bars.remove_task(self._running.pop(trial.address))
         if isinstance(outcome, LabError):
@@ -107,7 +107,7 @@ class Bars:
         self._bars.console.print(text, markup=False)
 
     def status(self, text: str) -> None:
-        """Show the text before the bar of all trials."""
+        """Show the text in front of the bar of all trials."""
         self._bars.update(self._all, description=f"trials: {text}")
 
     @contextmanager
@@ -121,7 +121,7 @@ class Bars:
 
 
 class Cell:
-    """Shows a bar in the output of a notebook's cell, and remarks below it."""
+    """Shows a bar in the output of a notebook cell, with remarks below it."""
 
     def __init__(self, total: int) -> None:
         from IPython.display import HTML, display
@@ -132,10 +132,10 @@ class Cell:
         self._handle: Any = display(HTML(self._page()), display_id=True, metadata=_PASSING)
 
     def started(self, trial: Trial) -> None:
-        """Show nothing: the bar moves when a trial ends."""
+        """Show nothing, because the bar moves when a trial ends."""
 
     def ended(self, trial: Trial, outcome: Record | LabError, stored: bool) -> None:
-        """Move the bar; add a line if the trial failed."""
+        """Move the bar. Add a line if the trial failed."""
         self._done += 1
         if isinstance(outcome, LabError):
             self._remarks.append(f"{name(trial)}: {_said(outcome, stored)}")
@@ -147,13 +147,13 @@ class Cell:
         self._update()
 
     def status(self, text: str) -> None:
-        """Show the text beside the bar."""
+        """Show the text next to the bar."""
         self._status = text
         self._update()
 
     @contextmanager
     def beside(self) -> Iterator[building.Progress]:
-        """Yield a display that shows the build's stage beside the bar."""
+        """Yield a display that shows the build's stage next to the bar."""
         yield _Stage(self)
         self.status("")
 
@@ -167,7 +167,7 @@ class Cell:
 
 
 class _Stage:
-    """Shows the progress of a build as the status of a notebook's cell."""
+    """Shows the progress of a build as the status of a notebook cell."""
 
     def __init__(self, cell: Cell) -> None:
         self._cell, self._stage, self._percent = cell, "", 0
@@ -198,13 +198,13 @@ def shown(total: int) -> Iterator[Display]:
 
 
 def _in_notebook() -> bool:
-    """Return whether a Jupyter kernel runs this code. IPython in a terminal has none."""
+    """Return whether a Jupyter kernel runs this code. IPython in a terminal has no Jupyter kernel."""
     shell = sys.modules["IPython"].get_ipython() if "IPython" in sys.modules else None
     return getattr(shell, "kernel", None) is not None
 
 
 def _linked(text: str) -> str:
-    """Return the text as HTML, with links for its web addresses."""
+    """Return the text as HTML, with its web addresses as links."""
     return re.sub(r"https?://[^\s,]+", r'<a href="\g<0>">\g<0></a>', escape(text))
 
 

@@ -1,4 +1,4 @@
-"""Report before a trial that its kernel lacks a queue of the network, with the line that requested it."""
+"""Report before a trial that the kernel lacks a queue in the network, with the line that requested the queue."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _Blame = Callable[[str], Problem]  # turns a message into a problem of the file 
 
 
 def check(kernel: Kernel, network: Network, topology: Topology, blame: _Blame | None = None) -> None:
-    """Raise MachineError, with file and line, if the kernel is known to lack a queue of the network.
+    """Raise MachineError, with file and line, if the kernel is known to lack a queue in the network.
 
     `blame` is for a queue that does not come from the topology.
     """

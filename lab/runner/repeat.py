@@ -1,4 +1,4 @@
-"""Run trials of a store again on this machine, from their recorded inputs only, without their experiments."""
+"""Rerun trials from a store on this machine, from their recorded inputs only, without their experiments."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from lab.runner.tools import ToolMissing
 
 
 class CannotRepeat(MachineError):
-    """Raised when this machine lacks the kernel or a tool of the trial."""
+    """Raised if this machine lacks the kernel or a tool of the trial."""
 
 
 def repeatable(trial: Trial) -> bool:
-    """Return whether another run must give the same bytes; true only in virtual time."""
+    """Return whether another run must give the same bytes, which holds only in virtual time."""
     return trial.clock == "virtual"
 
 
@@ -38,12 +38,12 @@ def repeat(
     given: Iterable[Kernel] = (),
     trust: bool = False,
 ) -> dict[str, Record | LabError]:
-    """Run `repeatable` trials again. Return address -> the new record in a store at `scratch`, or the error.
+    """Rerun `repeatable` trials. Return, by address, the new records in a store at `scratch`, or the errors.
 
     First, every byte of their kernels and userlands is compared with the hashes; a userland is not read again if the
-    file system shows no change since it was read. `given` kernels come before those that are installed here. C sources
-    are compiled before any trial runs. They are confined, unless the machine cannot do that and the user does `trust`
-    them. Raises RecordError.
+    file system shows no change since the last read. `given` kernels take precedence over those installed here. C
+    sources are compiled before any trial runs. Compilation is confined, unless the machine does not support this and
+    the user does `trust` the sources. Raises RecordError.
     """
     kernels = {kernel.id: kernel for kernel in (*installed_kernels(), *given)}
     userlands = cache(_userland)
@@ -89,7 +89,7 @@ def _check(record: Record, kernels: dict[str, Kernel], userlands: Callable[[str]
 
 
 def _userland(ident: str) -> str:
-    """Return why nothing can run in this userland; "" if it is here and intact."""
+    """Return why nothing can run in this userland, or "" if it is present and intact."""
     found = load(ident)
     if found is None:
         ours = [name for name in NAMES if locked(name).id == ident]

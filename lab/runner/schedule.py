@@ -24,13 +24,13 @@ POLL_SECONDS = 0.2  # the longest delay of a Ctrl-C
 
 
 class Progress(Protocol):
-    """The runner reports each trial here when it starts and when it ends."""
+    """Receives a report from the runner when each trial starts and when it ends."""
 
     def started(self, trial: Trial) -> None:
         """Note that `trial` has started on a core."""
 
     def ended(self, trial: Trial, outcome: Record | LabError, stored: bool) -> None:
-        """Note that `trial` has its outcome. `stored`: the store had it already."""
+        """Note that `trial` has its outcome. `stored` means that it was already in the store."""
 
 
 class Crew(Protocol):
@@ -39,28 +39,29 @@ class Crew(Protocol):
     def perform(
         self, trials: Sequence[Trial], started: Callable[[Trial], None]
     ) -> Iterator[tuple[Trial, Record | LabError]]:
-        """Yield each trial with its record or its error, as it ends. Call `started` with each trial that starts."""
+        """Yield each trial with its record or its error when it ends. Call `started` with each trial that starts."""
 
 
 def at_once(jobs: int | None) -> None:
-    """Check the number of trials that run at once. Raises InputError if it is less than one."""
+    """Check the number of trials that run in parallel. Raises InputError if it is less than one."""
     if jobs is not None and jobs < 1:
         raise InputError(f"jobs {jobs}: use 1 or more")
 
 
 @dataclass(frozen=True)
 class Runner:
-    """Runs trials into `store`, each on the one of `kernels` that it names. Raises InputError if `jobs` is less than
-    one.
+    """Runs trials, each on the kernel in `kernels` that it names, and puts their records into `store`.
 
-    `jobs` trials in virtual time run at once, or `crew` runs those that may run elsewhere. Real-time trials run here,
-    one at a time, after the virtual ones. Their repeats are interleaved in shuffled blocks, so that drift affects all
-    arms equally. This is a batch; each record keeps its name and the order in host.json. With `together`, all real-time
-    trials run again and replace their records, unless all have records of one batch: the machine's work differs between
-    times. Trials that leave the same bytes run once, and share the outputs.
+    `jobs` virtual-time trials run in parallel, or `crew` runs those that may run elsewhere. Real-time trials run here,
+    one at a time, after the virtual-time trials. Their repeats are interleaved in shuffled blocks, so that drift
+    affects all arms equally. Together, they are a batch; each record stores the batch's name and the order in
+    host.json. With `together`, all real-time trials run again and replace their records, unless all records belong to
+    one batch, because the machine's other work varies over time. Trials that produce the same bytes run once, and share
+    the outputs.
 
-    `before` is called with each trial that runs here, before it starts. `meanwhile` is called while a guest in virtual
-    time runs; nothing may run beside a guest in real time. Neither should raise an error.
+    `before` is called with each trial that runs here, before the trial starts. `meanwhile` is called while a
+    virtual-time guest runs; nothing may run alongside a real-time guest. Neither function should raise an error. Raises
+    InputError if `jobs` is less than one.
     """
 
     store: Store
@@ -76,9 +77,9 @@ class Runner:
         at_once(self.jobs)
 
     def run(self, trials: Sequence[Trial], progress: Progress) -> dict[str, Record | LabError]:
-        """Return address -> record, or the error of a trial without one.
+        """Return the record of each trial, by address, or the error of a trial without a record.
 
-        On KeyboardInterrupt every guest is ended, and finished trials stay in the store.
+        On KeyboardInterrupt, every guest is ended, and finished trials stay in the store.
         """
         outcomes: dict[str, Record | LabError] = {}
         todo: dict[str, Trial] = {}
@@ -99,7 +100,9 @@ class Runner:
         return outcomes
 
     def _shared(self, outcome: Record | LabError, trial: Trial) -> Record | LabError:
-        """Return the outcome of a run as that of `trial`, which may have a different name from the trial that ran."""
+        """Return the outcome of a run as the outcome of `trial`, which may have a different name from the trial that
+        ran.
+        """
         if isinstance(outcome, LabError) or outcome.address == trial.address:
             return outcome
         try:
@@ -130,7 +133,7 @@ class Runner:
         return Cores(self.store, self.kernels, jobs, self.budget, self.before, places or {}, again, self.meanwhile)
 
     def _scattered(self, trials: Sequence[Trial]) -> set[str]:
-        """Return the addresses of all real-time trials, or none if all have records of one batch."""
+        """Return the addresses of all real-time trials, or no addresses if all records belong to one batch."""
         real = {trial.address for trial in trials if trial.clock != "virtual"}
         stored = [self.store.get(address) for address in real]
         batches = {record.batch if record else "" for record in stored}
@@ -141,7 +144,7 @@ class Runner:
 class Cores:
     """Runs trials on this machine's cores, one guest on each.
 
-    `places` holds when a trial ran among others. `again` holds the addresses of records to be replaced.
+    `places` holds each trial's position in the running order. `again` holds the addresses of records to be replaced.
     """
 
     store: Store
@@ -156,7 +159,7 @@ class Cores:
     def perform(
         self, trials: Sequence[Trial], started: Callable[[Trial], None]
     ) -> Iterator[tuple[Trial, Record | LabError]]:
-        """Run each trial on a free core. If the iteration ends early, so do all guests."""
+        """Run each trial on a free core. If the iteration ends early, all guests end."""
         cores = sorted(os.sched_getaffinity(0))
         free: queue.SimpleQueue[int] = queue.SimpleQueue()
         jobs = max(1, min(self.jobs or len(cores), len(trials)))
@@ -199,14 +202,14 @@ class Cores:
 
 
 def travels(trial: Trial) -> bool:
-    """Return whether another machine may run the trial. Its bytes are then the same there."""
+    """Return whether another machine may run the trial, because its bytes are the same there."""
     return not cpu_takes_time(trial.on, trial.clock)
 
 
 def alike(trials: Iterable[Trial]) -> tuple[tuple[Trial, ...], ...]:
-    """Return groups of trials that leave the same bytes, in the order of their first trials.
+    """Return groups of trials that produce the same bytes, in the order of their first trials.
 
-    Real-time trials are alone.
+    Each real-time trial is alone in its group.
     """
     groups: dict[str, list[Trial]] = {}
     for trial in trials:

@@ -1,4 +1,6 @@
-"""Find the versions of all programs that touch a trial's packets, except the kernel. They are part of its address."""
+"""Find the versions of all programs that touch a trial's packets, except the kernel. The versions are part of the
+trial's address.
+"""
 
 from __future__ import annotations
 
@@ -32,15 +34,15 @@ _BUILT = {"cc", "packetdrill"}  # their version is the id of a product of the la
 
 
 class Tooled(Protocol):
-    """A workload, a probe or a middlebox declares its tools like this."""
+    """Describes how a workload, a probe or a middlebox declares its tools."""
 
     @property
     def tools(self) -> tuple[str, ...]:
-        """The programs that it runs."""
+        """The programs that the task runs."""
 
 
 class ToolMissing(MachineError):
-    """Raised when a tool that an experiment needs is not installed."""
+    """Raised if a tool that an experiment needs is not installed."""
 
 
 def versions(tools: Iterable[str]) -> dict[str, str]:
@@ -58,7 +60,7 @@ def versions(tools: Iterable[str]) -> dict[str, str]:
 
 
 def sealed(tools: Iterable[str], userland: Userland) -> dict[str, str]:
-    """Return name -> version of the lab's own code in a guest. The userland's id covers all other tools.
+    """Return the version, by name, of the lab's own code in a guest. The userland's id covers all other tools.
 
     Raises ToolMissing if the userland lacks one of `tools`.
     """
@@ -72,8 +74,8 @@ def sealed(tools: Iterable[str], userland: Userland) -> dict[str, str]:
 def differing(wanted: Mapping[str, str]) -> tuple[str, ...]:
     """Return the names of the `wanted` tools with a different version here, including the lab's own code.
 
-    Programs that the experiment chose are hashed and not run, because a trial may come from a stranger. Programs that
-    the lab built have an id, which `repeat` checks. Raises ToolMissing.
+    Programs that the experiment chose are hashed and not run, because a trial may come from an untrusted source.
+    Programs that the lab built have an id, which `repeat` checks. Raises ToolMissing.
     """
     chosen = {name for name, version in wanted.items() if version.startswith(_HASHED)}
     here = versions(wanted.keys() - {"lab", "python", *_BUILT} - chosen) | {name: _hash_of(name) for name in chosen}
@@ -98,7 +100,9 @@ def _hash_of(name: str) -> str:
 
 @cache
 def own_code(root: Path = PACKAGE) -> str:
-    """Return a hash of the lab's code in `root` that a guest runs. It covers each file's meaning, not its comments."""
+    """Return a hash of the lab's code in `root` that a guest runs. The hash covers each file's meaning, not its
+    comments.
+    """
     return fingerprint({str(file.relative_to(root)): file.read_bytes() for file in sources(root)})[:16]
 
 
@@ -112,14 +116,14 @@ def _installed(tool: str) -> bool:
 def find_program(tool: str) -> str | None:
     """Return the path of a tool, or None.
 
-    An ordinary user's PATH lacks the folders of ethtool, iptables and nft, but a guest's has them.
+    An ordinary user's PATH lacks the folders of ethtool, iptables and nft, but a guest's PATH has them.
     """
     return shutil.which(tool, path=f"{os.environ.get('PATH', os.defpath)}:/usr/sbin:/sbin")
 
 
 @cache
 def _version(tool: str) -> str:
-    """Return the first number with a dot in the tool's version text. Raises MachineError if there is none."""
+    """Return the first number with a dot in the tool's version text. Raises MachineError if there is no such number."""
     try:
         said = subprocess.run(
             _asked(tool),

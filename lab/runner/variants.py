@@ -1,6 +1,7 @@
-"""Build the variants that claims need while trials run, in a separate process with the lowest priority.
+"""Build the kernel variants that claims need while trials run, in a separate process with the lowest priority.
 
-It is a process so that it can be ended from outside, as Ctrl-C ends a build. It leaves nothing half done.
+The builder is a process so that it can be ended from outside, as Ctrl-C ends a build, without leaving unfinished files
+behind.
 """
 
 from __future__ import annotations
@@ -30,10 +31,10 @@ POLL_SECONDS = 0.1  # the longest delay at the end of a display
 
 @contextmanager
 def beside(experiments: Sequence[LoadedExperiment], kernel: Kernel, trust: bool = False) -> Iterator[Variants | None]:
-    """Yield a builder of the missing variants of `kernel` that the claims need, while other work goes on here.
+    """Yield a builder for the missing variants of `kernel` that the claims need, while other work continues here.
 
-    It yields None if no variant is missing. A separate process builds the variants, one after another, with the lowest
-    priority. Whatever ends this context also ends the build and removes unfinished files. `trust` is as for
+    Yield None if no variant is missing. A separate process builds the variants, one after another, with the lowest
+    priority. The end of this context also ends the build and removes unfinished files. `trust` is as for
     `builder.build`.
     """
     named = dict.fromkeys(case.kernel for each in experiments for case in each.cases() if case.kernel)
@@ -62,9 +63,9 @@ class Variants:
         self._failed: Exception | None = None
 
     def parts(self, experiments: Sequence[LoadedExperiment]) -> Iterator[Sequence[LoadedExperiment]]:
-        """Yield claims as soon as all their kernels are ready; wait only when no other claim is left.
+        """Yield claims as soon as all their kernels are ready. Wait only if no other claim is left.
 
-        Claims whose kernel cannot be built are never yielded. At the end the builder has ended.
+        Claims whose kernel cannot be built are never yielded. After the last claim, the builder has ended.
         """
         waiting = list(experiments)
         while True:
@@ -81,7 +82,7 @@ class Variants:
 
     @contextmanager
     def shown(self, display: Display) -> Iterator[None]:
-        """Let `display` show the progress of the builds, within this context."""
+        """Make `display` show the progress of the builds within this context."""
         enough = threading.Event()
 
         def show() -> None:
@@ -105,12 +106,12 @@ class Variants:
                 thread.join()
 
     def check(self) -> None:
-        """Raise the error of a build, if one failed."""
+        """Raise the error of a failed build, if there is one."""
         if self._failed:
             raise self._failed
 
     def _wait(self) -> None:
-        """Return when one more kernel is ready, or none will be. Standard error shows the progress."""
+        """Return when one more kernel is ready, or no more will be. Standard error shows the progress."""
         lacking = len(self._lacking)
         with shown() as progress:
             self._resume(progress)
@@ -118,7 +119,7 @@ class Variants:
                 self._hear(progress)
 
     def _resume(self, progress: Progress) -> None:
-        """Show the present state, which another display has shown before."""
+        """Show the present state, which another display has shown until now."""
         if self._stage:
             progress.say(self._stage)
         if self._steps[0]:
@@ -152,7 +153,7 @@ class Variants:
 
 
 class _Told:
-    """Sends the progress of a build to those who wait for it."""
+    """Sends the progress of a build to the waiting process."""
 
     def __init__(self, to: Connection) -> None:
         self._to = to
@@ -179,7 +180,9 @@ def _build(to: Connection, name: str, lacking: Sequence[ResolvedVariant], trust:
 
 
 def _go_last() -> None:
-    """Give all other processes priority, in this session and, if the host's kernel groups by sessions, in others."""
+    """Give all other processes priority in this session and, if the host's kernel groups by session, in other
+    sessions.
+    """
     os.setsid()
     os.nice(LAST)
     with suppress(OSError):

@@ -1,1 +1,1 @@
-"""Topologies and experiments, from files to frozen objects, with every mistake at its line."""
+"""Read topologies and experiments from files into frozen objects, and report every mistake with its line."""

@@ -1,4 +1,4 @@
-"""Find which links form a subnet, and give out every address and MAC in it."""
+"""Find which links form a subnet, and assign all IP and MAC addresses in it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ MTU = Size(1500)  # IEEE 802.3's largest payload
 
 @dataclass(frozen=True)
 class Subnet:
-    """Holds the links that switches join to one subnet, or a single link."""
+    """Holds the links that switches join into one subnet, or a single link."""
 
     links: tuple[str, ...]
     members: tuple[End, ...]  # the ends on hosts and routers
@@ -34,15 +34,15 @@ def mtu(topology: TopologyPart, link: str, way: Literal["forward", "back"]) -> S
 
 
 def mac(link: int, end: int) -> str:
-    """Return a locally administered MAC address, made from the link's number and the end's number in the link."""
+    """Return a locally administered MAC address, computed from the link's number and the end's number in the link."""
     return f"02:00:00:{link >> 8:02x}:{link & 255:02x}:{end:02x}"
 
 
 def subnets(topology: TopologyPart) -> tuple[Subnet, ...]:
     """Return the addressed subnets in the order of their first links.
 
-    The first has 10.0.1.0/24 and fd00:1::/64, the second 10.0.2.0/24 and fd00:2::/64, and so on. An address given in
-    the file decides its subnet's prefix. Raises Mistakes if addresses or MTUs do not fit.
+    The first subnet has 10.0.1.0/24 and fd00:1::/64, the second 10.0.2.0/24 and fd00:2::/64, and so on. An address in
+    the file decides the prefix of its subnet. Raises Mistakes if addresses or MTUs do not fit.
     """
     found = tuple(_subnet(topology, links) for links in _joined(topology))
     mistakes = [mistake for subnet in found for mistake in _switched(topology, subnet)]
@@ -79,7 +79,7 @@ def _subnet(topology: TopologyPart, links: tuple[str, ...]) -> Subnet:
 
 
 def _switched(topology: TopologyPart, subnet: Subnet) -> Iterator[tuple[Place, str]]:
-    """Yield the links whose MTU differs from their subnet's: a switch neither fragments nor answers 'too big'."""
+    """Yield the links whose MTU differs from the subnet's MTU: a switch neither fragments nor answers 'too big'."""
     if len(subnet.links) > 1:
         wanted = mtu(topology, subnet.links[0], "forward")
         for link in subnet.links:

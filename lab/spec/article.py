@@ -70,7 +70,7 @@ def _mistakes_in_commits(read: Document, claims: Sequence[str]) -> Iterator[Prob
 
 
 def _mistakes_in_story(read: Document, known: Sequence[str]) -> Iterator[Problem]:
-    """Yield the mistakes in the order of the claims: not a mapping, unknown claims, names that are not text."""
+    """Yield the mistakes in the claim order: not a mapping, unknown claims, names that are not text."""
     story = read.data.get("story", {})
     if not isinstance(story, dict):
         yield read.problem(("story",), "story: should be a mapping of claims to short names")

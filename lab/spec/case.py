@@ -1,4 +1,4 @@
-"""Define a case: one arm at one point of the sweep, with all that running and judging it need."""
+"""Define a case: one arm at one point of the sweep, with everything needed to run and judge it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = ["Case", "CaseKey", "Cause", "Claimed", "Untestable"]
 
 @dataclass(frozen=True)
 class Case:
-    """Holds one arm at one point of the sweep, with nothing left to inherit."""
+    """Holds one arm at one point of the sweep, with every field set."""
 
     claim: str
     arm: str
@@ -55,5 +55,5 @@ class Case:
 
     @property
     def key(self) -> CaseKey:
-        """The key that distinguishes this case from the others of its claim."""
+        """The key that distinguishes this case from the claim's other cases."""
         return CaseKey(self.arm, self.point)

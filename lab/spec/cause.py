@@ -1,7 +1,7 @@
 """Grade an explanation that an arm gives, depending on whether anything was fitted or assumed.
 
-An arm with a cause is a witness and does not count for the verdict. A witness's figure must agree with the article's,
-but agreement alone does not prove the cause. So the inputs decide the grade.
+An arm with a cause is a witness and does not count for the verdict. The figure of a witness must agree with the
+article's figure. Because agreement alone does not prove the cause, the inputs decide the grade.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from lab.guest.typed import Declared
 
 @dataclass(frozen=True)
 class Demonstrated(Declared):
-    """Explains with nothing fitted: the arm changes what the sentence names, and so gives the article's figure."""
+    """Explains with nothing fitted: the arm changes what the sentence names, and then gives the article's figure."""
 
     says: str
     grade: ClassVar[str] = "demonstrated"
@@ -58,7 +58,7 @@ class Consistent(Declared):
 
 @dataclass(frozen=True)
 class Refutes(Declared):
-    """Refutes a different explanation with nothing fitted: if it held, the arm would give the figure, but does not."""
+    """Refutes another explanation with nothing fitted: if it held, the arm would give the figure, but it does not."""
 
     says: str
     grade: ClassVar[str] = "refutes"

@@ -1,4 +1,4 @@
-"""Check and resolve a direction's settings that a plain wire does not have: queue, trace, changes, bursts of loss."""
+"""Check and resolve a direction's settings that a plain wire does not have: queue, trace, changes and loss bursts."""
 
 from __future__ import annotations
 
@@ -19,7 +19,9 @@ ORDINARY = Size(1500)  # the MTU of a link without `mtu`
 
 
 def contradictions(way: ChangedWay, place: Callable[[str], Place]) -> Iterator[tuple[Place, str]]:
-    """Yield (place, message) for contradictory settings of a direction. `place` returns where a key was given."""
+    """Yield (place, message) for contradictory settings of a direction. `place` returns the place of a key in the
+    file.
+    """
     changes = way("changes") or ()
     queued = next((key for key in ("queue", "trace") if way(key) is not None), None)
     if queued is None and any(change.rate for change in changes):
@@ -97,7 +99,9 @@ def waits_outside(found: dict[str, Any]) -> bool:
 
 
 def with_queue(found: dict[str, Any], limit: int) -> dict[str, Any]:
-    """Return `found` with a FIFO added if frames wait before the wire, whose rate may change before they leave."""
+    """Return `found` with a FIFO added if frames wait before the wire, because its rate may change before they
+    leave.
+    """
     if "queue" not in found and waits_outside(found):
         return {**found, "queue": Queue("pfifo", (("limit", limit),))}
     return found

@@ -12,7 +12,7 @@ from lab.units import Value
 
 @dataclass(frozen=True)
 class Reported(Declared):
-    """Holds a figure that the article prints, and the words around it, so that a reader can find it there."""
+    """Holds a figure that the article prints, and the words around it, so that a reader can find it in the article."""
 
     figure: Figure
     quote: str

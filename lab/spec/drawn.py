@@ -1,4 +1,4 @@
-"""Let each seed draw the network within a few per cent of the declared one, so that no figure depends on one phase.
+"""Let each seed vary the declared network by a few per cent, so that no figure depends on a single phase.
 
 On a deterministic wire with tail drop and frames of one size, a hundredth of a millisecond of round-trip time decides
 which flow's frames are dropped. Source: Floyd and Jacobson (1992), "On Traffic Phase Effects in Packet-Switched
@@ -25,7 +25,7 @@ _Share = Annotated[float, Meta(ge=0, le=0.2)]
 class Drawn(Declared):
     """Declares how far each seed's network may differ from the declared one, as shares of the declared values.
 
-    Each link has its own draw, which both its directions share. The trial records the resulting network.
+    Each link has its own draw, which both directions share. The trial records the resulting network.
     Raises ValueError if all shares are zero.
     """
 
@@ -44,7 +44,7 @@ class Drawn(Declared):
         return f"each seed draws {', '.join(said)}"
 
     def of(self, network: Network, seed: int) -> Network:
-        """Return the network that this seed draws. It is the same for every arm and on every machine."""
+        """Return the network that this seed draws. The network is the same for every arm and on every machine."""
         longest = max((way.delay.ns for link in network.links for way in (link.forward, link.back)), default=0)
         return structs.replace(network, links=tuple(self._link(link, seed, longest) for link in network.links))
 
@@ -66,7 +66,7 @@ class Drawn(Declared):
 
 
 def _whole(number: float, step: int) -> int:
-    """Return the nearest multiple of `step`. The kernel keeps rates in whole bytes a second."""
+    """Return the nearest multiple of `step`. The kernel stores rates in whole bytes per second."""
     return step * round(number / step)
 
 

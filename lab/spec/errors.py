@@ -23,7 +23,7 @@ class Problem:
 
 
 class SpecError(InputError):
-    """Raised for mistakes in topologies and experiments. It holds all of them, sorted by file and line."""
+    """Raised for mistakes in topologies and experiments. The error holds all mistakes, sorted by file and line."""
 
     def __init__(self, problems: Iterable[Problem]) -> None:
         self.problems = tuple(sorted(set(problems)))

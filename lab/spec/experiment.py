@@ -1,6 +1,6 @@
 """Provide the words in which an experiment declares a claim: what to build, run, measure, predict and expect.
 
-An experiment file has its claim in its docstring and defines one `EXPERIMENT`. Nothing here runs anything.
+An experiment file states its claim in its docstring and defines one `EXPERIMENT`. This module runs nothing.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ Middlebox = Annotated[Interference, Meta(title="a middlebox of lab.guest.middleb
 
 @dataclass(frozen=True)
 class Variant(Declared):
-    """Describes a kernel that differs from the run's in patches, configuration or HZ, or is built from its own tree.
+    """Describes a kernel that differs from the run's kernel in patches, configuration, HZ or the source tree.
 
     File names are relative to the experiment's folder.
     """
@@ -83,7 +83,7 @@ class Variant(Declared):
 class Arm(Changes):
     """Describes one variant of the experiment: its changes to the topology, and the claim's figure for it.
 
-    From `workload` on, a field that is None takes the experiment's value.
+    The fields from `workload` on take the experiment's value if they are None.
     """
 
     name: str
@@ -131,7 +131,7 @@ class Point(Changes):
 
     @property
     def label(self) -> str:
-        """The value as the experiment wrote it. It names the point."""
+        """The value as written in the experiment, which names the point."""
         return str(self.value)
 
 
@@ -160,8 +160,8 @@ class Experiment(Changes):
     """Declares a claim in a form that trials can test. Every arm runs at every point of the sweep.
 
     The experiment's own changes to the topology hold for every arm. Raises ValueError if there is no arm, two arms
-    share a name, an arm is relative to one that does not exist, no arm that counts has a figure of the claim, only some
-    of them name their part of the sentence, or the expected verdict is impossible.
+    share a name, an arm is relative to a missing arm, no arm that counts has a claimed figure, only some of these arms
+    name their part of the sentence, or the expected verdict is impossible.
     """
 
     # a file of topologies/, a path from the experiment's own folder, or Mininet's Topo class (or a function making one)
@@ -243,7 +243,7 @@ class Experiment(Changes):
 
     @property
     def axis(self) -> str:
-        """The sweep's axis, as its plot names it; '' without a sweep."""
+        """The label of the sweep's axis in plots; '' without a sweep."""
         return self.sweep.axis if self.sweep else ""
 
     def claimed(self, arm: Arm, point: Point | None) -> Claimed | None:

@@ -1,4 +1,4 @@
-"""Find topologies and experiments: first the current directory's, then the lab's own, then those of packs.
+"""Find topologies and experiments: first in the current directory, then in the lab, then in packs.
 
 A topology has the name of its file. An experiment's id is article/claim: the names of its folder and its file.
 """
@@ -25,7 +25,7 @@ TOPOLOGY_SUFFIXES = (".yaml", ".yml")
 
 
 def topologies(near: Iterable[Path] = ()) -> dict[str, Path]:
-    """Return name -> file of every topology, sorted. The directories `near` come before all others."""
+    """Return the files of all topologies by name, sorted. The directories in `near` come before all others."""
     found: dict[str, Path] = {}
     for root in (*near, *shipped.places()):
         for path in entries(root / "topologies"):
@@ -35,7 +35,7 @@ def topologies(near: Iterable[Path] = ()) -> dict[str, Path]:
 
 
 def experiments() -> dict[str, Path]:
-    """Return id -> file of every experiment, sorted with numbers in order: delay-10ms before delay-100ms."""
+    """Return the files of all experiments by id, sorted with numbers in order: delay-10ms before delay-100ms."""
     return _found(shipped.places())
 
 
@@ -64,7 +64,7 @@ def _natural(text: str) -> list[tuple[int, str]]:
 def topology(name: str) -> Topology:
     """Return the topology with that name or file: YAML, or Mininet's Python (FILE.py or FILE.py:ENTRY).
 
-    Raises InputError if there is none, SpecError for mistakes in it.
+    Raises InputError if there is none, and SpecError for mistakes in it.
     """
     if found := _in_file(name, Path()):
         return found
@@ -77,8 +77,8 @@ def topology(name: str) -> Topology:
 def find(selectors: Iterable[str] = ()) -> tuple[LoadedExperiment, ...]:
     """Return the experiments that `selectors` name. Default: all except those of packs.
 
-    A selector is an id, an article, a FILE.py, a pack, or the folder of a pack anywhere. Each experiment comes once, in
-    the order of the selectors. Raises InputError for an unknown selector, SpecError for mistakes in files.
+    A selector is an id, an article, a FILE.py, a pack, or any pack folder. Each experiment appears once, in the order
+    of the selectors. Raises InputError for an unknown selector, and SpecError for mistakes in files.
     """
     known = experiments()
     articles: dict[str, list[Path]] = {}
@@ -146,7 +146,7 @@ def _load(path: Path) -> LoadedExperiment:
 
 
 def _in_file(name: str, folder: Path) -> Topology | None:
-    """Return the topology in the file `name`, relative to `folder`; None if `name` is not a file's name."""
+    """Return the topology in the file `name`, relative to `folder`; None if `name` is not a file name."""
     if Path(name).suffix in TOPOLOGY_SUFFIXES:
         return topology_files.load(folder / name)
     file, _, entry = name.partition(":")

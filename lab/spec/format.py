@@ -36,7 +36,7 @@ MOST_SLOT = Duration(2**31)  # from min to max: kernels before 7.0 multiply it b
 
 
 class Mistakes(ValueError):
-    """Raised for mistakes in one part. It holds all of them, each with its place relative to the part."""
+    """Raised for mistakes in one part. The error holds all mistakes, each with its place relative to the part."""
 
     def __init__(self, found: Iterable[tuple[Place, str]]) -> None:
         self.found = tuple(dict.fromkeys(found))
@@ -194,65 +194,67 @@ class OffloadsPart(Part):
     gso: bool | None = None
     """Generic segmentation offload."""
     gro: bool | None = None
-    """Generic receive offload; it merges what arrives within `coalescing`."""
+    """Generic receive offload, which merges packets that arrive within `coalescing`."""
 
 
 class EndPart(Part):
-    """The settings of one end of a link; they override those of its node."""
+    """The settings of one end of a link, which override those of its node."""
 
     addresses: Addresses = ()
     """At most one IPv4 and one IPv6 address, with prefix lengths. Default: automatic."""
     offloads: OffloadsPart = OffloadsPart()
     """The offloads of this end."""
     gso_max_segs: SegmentsText | None = None
-    """The most segments in one super-packet that TCP builds for this end."""
+    """The maximum number of segments in a super-packet that TCP builds for this end."""
     coalescing: DurationText | None = None
     """How long received packets wait for others to merge with before GRO passes them up (gro_flush_timeout)."""
     advmss: SizeText | None = None
-    """The MSS that this end advertises, whatever its MTU (a route's advmss)."""
+    """The MSS that this end advertises, regardless of its MTU (the advmss of a route)."""
 
 
 class NodePart(Part):
     """A host or a router, with the settings that all its ends share."""
 
     sysctls: Sysctls = {}
-    """Its own sysctls, which override those of all nodes."""
+    """The sysctls of this node, which override those of all nodes."""
     offloads: OffloadsPart = OffloadsPart()
-    """The offloads of all its ends."""
+    """The offloads of all ends of this node."""
     gso_max_segs: SegmentsText | None = None
-    """The most segments in one super-packet that TCP builds."""
+    """The maximum number of segments in a super-packet that TCP builds."""
     coalescing: DurationText | None = None
     """How long received packets wait for others to merge with before GRO passes them up (gro_flush_timeout)."""
 
 
 class SwitchPart(Part):
-    """A switch: its links are one subnet."""
+    """A switch, whose links form one subnet."""
 
 
 class BurstLossPart(Part):
-    """The Gilbert-Elliott model: a good and a bad state, each with its loss; after each frame the state may change."""
+    """The Gilbert-Elliott model: a good and a bad state, each with its own loss. The state may change after each
+    frame.
+    """
 
     p: PercentText
     """The chance, after a frame in the good state, that the state turns bad."""
     r: PercentText
     """The chance, after a frame in the bad state, that the state turns good."""
     bad: PercentText | None = None
-    """Share of frames lost in the bad state. Default: all."""
+    """The share of frames lost in the bad state. Default: all."""
     good: PercentText | None = None
-    """Share of frames lost in the good state. Default: none."""
+    """The share of frames lost in the good state. Default: none."""
 
 
 class SlotPart(Part):
-    """Moments at which frames are released together, like those of a radio that takes turns with others."""
+    """Times at which frames are released together, as on a radio that takes turns with others."""
 
     min: DurationText
-    """The shortest time from one moment to the next."""
+    """The shortest time between two releases."""
     max: DurationText
-    """The longest time. If it differs from `min`, each time is drawn evenly between both."""
+    """The longest time between two releases. If it differs from `min`, each time is drawn uniformly from the range."""
     packets: Annotated[int, Field(ge=1, lt=2**31)] | None = None
-    """The most frames that are released at once."""
+    """The maximum number of frames released at once."""
     bytes: SizeText | None = None
-    """The most bytes that are released at once. A frame that begins within the limit is released whole."""
+    """The maximum number of bytes released at once. A frame that begins within the limit is released whole."""
 
     @model_validator(mode="after")
     def _ordered(self) -> Self:
@@ -268,12 +270,12 @@ class SlotPart(Part):
 
 
 class ChangePart(Part):
-    """A direction's new settings from a moment on. Settings that are left out stay as they are."""
+    """New settings of a direction from some time on. Settings that are left out do not change."""
 
     at: DurationText
     """When the settings change, counted from the workload's start."""
     rate: RateText | None = None
-    """The rate from then on. The frame on the wire at that moment keeps the old rate."""
+    """The rate from then on. A frame that is already on the wire keeps the old rate."""
     delay: DurationText | None = None
     """The delay of frames sent from then on."""
     loss: PercentText | None = None
@@ -298,39 +300,40 @@ class DirectionPart(Part):
     delay: DurationText | None = None
     """The one-way delay, without the time that a frame takes at the rate."""
     jitter: DurationText | None = None
-    """The delay varies by up to this much, plus or minus."""
+    """The maximum variation of the delay, plus or minus."""
     loss: PercentText | None = None
-    """Share of frames lost at random."""
+    """The share of frames lost at random."""
     reorder: PercentText | None = None
-    """Share of frames that overtake others because they are sent without the delay."""
+    """The share of frames that overtake others because they are sent without the delay."""
     duplicate: PercentText | None = None
-    """Share of frames delivered twice."""
+    """The share of frames delivered twice."""
     mtu: MtuText | None = None
     """The largest IP packet. Default: 1500 B. Below 1280 B the link carries IPv4 only."""
     limit: LimitText | None = None
-    """Frames that the wire holds, queued and in flight together. Default: the frames in flight, plus a queue of 100 ms
-    of full frames at its rate (at least 20 frames, at most one receive window). `ample`: the frames in flight, plus a
-    queue of one receive window, so that a single flow loses nothing."""
+    """The number of frames that the wire holds, queued and in flight. Default: the frames in flight, plus a queue of
+    100 ms of full frames at the link's rate (at least 20 frames, at most one receive window). `ample`: the frames in
+    flight, plus a queue of one receive window, so that a single flow loses nothing.
+    """
     shaper: Annotated[Shaper, Strict(False)] | None = None
     """Where the rate acts: `path` (on the wire, with no back-pressure on the sender) or `nic` (with back-pressure)."""
     jitter_correlation: PercentText | None = None
-    """How much a frame's delay depends on the delay of the frame before, for a jitter of 2144 ms or more."""
+    """How much a frame's delay depends on the delay of the previous frame, for a jitter of 2144 ms or more."""
     burst_loss: BurstLossPart | None = None
-    """Losses in bursts, after the Gilbert-Elliott model. Use it instead of `loss`."""
+    """Loss in bursts, with the Gilbert-Elliott model. Use it instead of `loss`."""
     corrupt: PercentText | None = None
-    """Share of frames in which one bit is flipped."""
+    """The share of frames in which one bit is flipped."""
     slot: SlotPart | None = None
-    """Frames are held, and released together at separate moments."""
+    """Times at which the wire releases the frames that it has held until then."""
     queue: QueueText | None = None
-    """The queue in front of the rate: a kind, or a mapping of the kind and its parameters, with tc's names."""
+    """The queue in front of the rate: a kind, or a mapping with the kind and its parameters, with tc's names."""
     changes: Annotated[tuple[ChangePart, ...], Strict(False)] | None = None
     """The link's changes while the workload runs, in order."""
     trace: TraceText | None = None
-    """A file beside this one that lists when the link can carry a frame, in Mahimahi's format or as CSV."""
+    """A file next to the topology file that lists when the link can carry a frame, in Mahimahi's format or as CSV."""
 
 
 class LinkPart(DirectionPart):
-    """A wire between two nodes. Its settings apply to both directions; `forward` and `back` override them."""
+    """A wire between two nodes. The settings apply to both directions; `forward` and `back` override them."""
 
     ends: Annotated[
         dict[Name, EndPart],
@@ -340,7 +343,7 @@ class LinkPart(DirectionPart):
             | Annotated[dict[Name, EndPart | None], Field(min_length=2, max_length=2)],
         ),
     ]
-    """The two nodes: [first, second], or a mapping of each to the settings of its end."""
+    """The two nodes: [first, second], or a mapping from each node to the settings of its end."""
     forward: DirectionPart = DirectionPart()
     """The direction from the first end to the second."""
     back: DirectionPart = DirectionPart()
@@ -382,18 +385,18 @@ class TopologyPart(Part):
         dict[Name, NodePart],
         BeforeValidator(_by_name, json_schema_input_type=list[Name] | dict[Name, NodePart | None]),
     ]
-    """The nodes that run programs: names, or names with their settings."""
+    """The nodes that run programs: names, or names with settings."""
     routers: Annotated[
         dict[Name, NodePart],
         BeforeValidator(_by_name, json_schema_input_type=list[Name] | dict[Name, NodePart | None]),
     ] = {}
-    """The nodes that forward between subnets."""
+    """The nodes that forward packets between subnets."""
     switches: Annotated[
         dict[Name, SwitchPart],
         BeforeValidator(_by_name, json_schema_input_type=list[Name] | dict[Name, SwitchPart | None]),
     ] = {}
-    """The nodes that join links to one subnet."""
+    """The nodes that join links into one subnet."""
     sysctls: Sysctls = {}
-    """Sysctls of every host and router."""
+    """The sysctls of every host and router."""
     links: dict[Name, LinkPart] = {}
-    """The wires, by name. Each node's interfaces are eth0, eth1 and so on in this order."""
+    """The wires, by name. In this order, the interfaces of each node are eth0, eth1 and so on."""

@@ -1,7 +1,8 @@
-"""Read history.yaml, the history of an article's claims: every later change of what counts, with date and reason.
+"""Read history.yaml, the history of an article's claims: every later change of what counts, with the date and the
+reason.
 
 What counts is frozen with the article. A person who changes a reading, a figure, a metric or a tolerance later may
-have seen a measurement, so the page shows the change beside the verdict.
+have seen a measurement, so the page shows the change next to the verdict.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ _ENTRY, _MOVE = ("date", "change", "why", "moves"), ("what", "was", "now")
 
 @dataclass(frozen=True)
 class Move:
-    """Records that a registered item changed from one value to another. None stands for no value."""
+    """Records that a registered item changed from one value to another. None means that there was no value."""
 
     what: str  # its name in the register: 'arm defaults: tolerance'
     was: str | None
@@ -38,7 +39,9 @@ class Entry:
 
 
 def load(folder: Path) -> Mapping[str, tuple[Entry, ...]]:
-    """Return claim -> its changes, the earliest first, or {} without the file. Raises SpecError for mistakes in it."""
+    """Return the changes of each claim, the earliest first, or {} if there is no file. Raises SpecError for mistakes in
+    it.
+    """
     path = folder / FILE
     if not path.exists():
         return {}

@@ -49,8 +49,8 @@ def load(path: Path, topology: Callable[[str | Callable[[], Any], Path], Topolog
 def _digest(source: bytes, path: Path, experiment: Experiment) -> str:
     """Return the SHA-256 of the file's meaning, and of the bytes of every patch and fragment that it names.
 
-    The docstring states the claim and, like a comment, cannot affect a packet, so it is left out. Raises SpecError if
-    a file cannot be read.
+    The docstring states the claim. Like a comment, it cannot affect a packet, so the digest leaves it out. Raises
+    SpecError if a file cannot be read.
     """
     with python.blamed(path):
         total = hashlib.sha256(meaning(source))

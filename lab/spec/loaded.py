@@ -1,4 +1,4 @@
-"""Represent an experiment file as it was read, and derive the cases that it stands for."""
+"""Represent an experiment file as it was read, and derive its cases."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ class LoadedExperiment:
 
     @property
     def history(self) -> tuple[Entry, ...]:
-        """Later changes of what counts, read from their file on each use. Raises SpecError for mistakes in it."""
+        """Later changes of what counts, read from the history file on each use. Raises SpecError for mistakes in it."""
         return history.load(self.path.parent).get(self.path.stem, ())
 
     def cases(self) -> tuple[Case, ...]:
@@ -89,7 +89,7 @@ class LoadedExperiment:
         return tuple(cases)
 
     def problem(self, case: Case, message: str) -> Problem:
-        """Return a problem of a case, at the line that declares the case."""
+        """Return a problem with a case, at the line that declares the case."""
         arm = next(each for each in self.experiment.arms if each.name == case.arm)
         point = next((each for each in self.experiment.points if each and each.label == case.point), None)
         return self._problem(arm, point, message)
@@ -162,7 +162,9 @@ class LoadedExperiment:
         )
 
     def _metric(self, arm: Arm, predict: Predictor | None, blame: Callable[[str], Problem]) -> Metric:
-        """Return the case's metric, with its cut at the start. Raises SpecError if a cut is needed but not declared."""
+        """Return the case's metric, with the cut at the start of the run. Raises SpecError if a cut is needed but not
+        declared.
+        """
         metric, steady = arm.metric or self.experiment.metric, arm.steady or self.experiment.steady
         found = described(metric)
         is_long = found.over_time is not None and not found.over_time.is_timed

@@ -1,4 +1,4 @@
-"""Declare metrics: each has a name, a unit, a sentence, and the arguments that it was made with."""
+"""Declare metrics: each has a name, a unit, a sentence, and the arguments that it was created with."""
 
 from __future__ import annotations
 
@@ -28,9 +28,10 @@ class MetricError(LabError):
 class DeclaredMetric:
     """Measures one figure of a record. Call it with the record.
 
-    Its unit is "" if an argument or the record decides it. `given` holds the arguments by name. `by` is the statistic
-    over several trials. The mean of minima, maxima or quantiles is not normally distributed, so these use the median. A
-    metric that is 1 if something happens, and else 0, is an event: its figure is the share of trials with the event.
+    The unit is "" if an argument or the record decides it. `given` holds the arguments by name. `by` is the statistic
+    over several trials. The mean of minima, maxima or quantiles is not normally distributed, so metrics of these use
+    the median. A metric that is 1 if something happens, and 0 otherwise, is an event: its figure is the share of trials
+    with the event.
     """
 
     name: str
@@ -41,7 +42,7 @@ class DeclaredMetric:
     by: Statistic = "mean"
 
     def __call__(self, record: Any) -> Value:
-        """Return the figure. Raises MetricError or RecordError if the record does not hold the data that it needs."""
+        """Return the figure. Raises MetricError or RecordError if the record does not hold the necessary data."""
         value = self.measure(record)
         if self.unit and value.unit != self.unit:
             raise MetricError(f"{self.name} is declared in {self.unit}, but measured {value}")
@@ -79,7 +80,7 @@ class DeclaredMetric:
         return dict(sorted(((inner.plain() if inner is not self else {}) | own).items()))
 
     def call(self) -> str:
-        """Return the call that makes the metric, as code, with its plain arguments that are not None."""
+        """Return the call that creates the metric, as code, with the plain arguments that are not None."""
         values = ", ".join(f"{key}={value!r}" for key, value in self.plain().items() if value is not None)
         return f"{self.name}({values})"
 
@@ -87,7 +88,7 @@ class DeclaredMetric:
 def measures(
     unit: str = "", by: Statistic | _Decides = "mean"
 ) -> Callable[[Callable[_P, Measure]], Callable[_P, DeclaredMetric]]:
-    """Return a decorator for a function that makes a metric. It sets the unit and the statistic over several trials.
+    """Return a decorator for a function that creates a metric. It sets the unit and the statistic over several trials.
 
     The arguments may decide the statistic. The decorated function raises FieldError for a wrong argument.
     """
@@ -110,7 +111,9 @@ def measures(
 
 
 def described(metric: Callable[..., Any]) -> DeclaredMetric:
-    """Return the declared metric. For an experiment's own function, make one from its name and first sentence."""
+    """Return the declared metric. For an experiment's own function, create a metric from its name and first
+    sentence.
+    """
     if isinstance(metric, DeclaredMetric):
         return metric
     name = getattr(metric, "__qualname__", type(metric).__name__).split(".")[0]

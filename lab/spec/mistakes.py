@@ -78,7 +78,7 @@ def _within(kind: Any, step: str) -> Any:
 
 
 def _given(annotation: Any) -> Any:
-    """Return the type of a value that is given: Part for `Part | None`, and for `Annotated[Part, ...]`."""
+    """Return the type of a value that is present: Part for `Part | None`, and for `Annotated[Part, ...]`."""
     match get_origin(annotation):
         case typing.Annotated:
             return _given(get_args(annotation)[0])

@@ -18,7 +18,9 @@ CONGESTION_CONTROLS = (
 
 
 def mistakes(network: Network, tasks: Iterable[object], any_control: bool) -> Iterator[str]:
-    """Yield a message for each name that the network does not have. `any_control`: accept any congestion control."""
+    """Yield a message for each name that the network does not have. With `any_control`, accept any congestion
+    control.
+    """
     for task in tasks:
         where = type(task).__name__
         for field, known in _known(network, task):
@@ -36,7 +38,7 @@ def mistakes(network: Network, tasks: Iterable[object], any_control: bool) -> It
 
 
 def mistakes_in_path(network: Network, path: tuple[str, str]) -> Iterator[str]:
-    """Yield a message if the topology does not have both of a path's hosts."""
+    """Yield a message if the topology does not have both hosts of a path."""
     hosts = [node.name for node in network.nodes if node.kind is not Kind.SWITCH]
     missing = [name for name in path if name not in hosts]
     if missing:

@@ -1,9 +1,9 @@
 """Declare what kind of prediction a function makes: a law, a replay, a simulation or a definition.
 
 A *law* is a closed form from a textbook or an RFC. A *replay* is a closed form with a kernel's own constants or
-roundings, so it describes what that kernel is written to do. A *simulation* replays a kernel's rules event by event,
-and names the law for the same figure. A replay or a simulation agrees with the kernel as far as it copies the kernel. A
-*definition* cannot fail, because the metric counts with the same rule. A function without a declaration is also a
+rounding, so it describes what that kernel is written to do. A *simulation* replays a kernel's rules event by event, and
+names the law for the same figure. A replay or a simulation agrees with the kernel only as far as it copies the kernel.
+A *definition* cannot fail, because the metric counts with the same rule. A function without a declaration is also a
 prediction, but its kind is unknown.
 """
 
@@ -38,7 +38,9 @@ class Prediction:
                 vars(self)[name] = getattr(self.function, name)
 
     def __call__(self, about: Any) -> Value:
-        """Return the figure. Raises ModelError if the model does not cover the path, TypeError for no figure."""
+        """Return the figure. Raises ModelError if the model does not cover the path, and TypeError if the result is not
+        a figure.
+        """
         found: Any = self.function(about)
         if not isinstance(found, Value):
             raise TypeError(f"{self.name} returned {found!r}, which is not a Value")
@@ -66,19 +68,21 @@ class Prediction:
                 return "a function that declares neither formula nor source"
 
     def plain(self) -> dict[str, str | None]:
-        """Return the prediction for JSON. Fields that its kind does not have are None, and its law is a name."""
+        """Return the prediction as plain data for JSON. Fields that its kind does not have are None, and its law is a
+        name.
+        """
         said = {"formula": self.formula, "source": self.source, "because": self.because}
         law = self.law.name if self.law else None
         return {"name": self.name, "kind": self.kind, **{key: text or None for key, text in said.items()}, "law": law}
 
 
 def law(*, formula: str, source: str, long_run: bool = False) -> Callable[[Predictor], Prediction]:
-    """Return a decorator that declares a closed form, its source, and whether it is about the long run."""
+    """Return a decorator that declares a closed form, its source, and whether its figure is about the long run."""
     return lambda function: Prediction(function, "law", formula=formula, source=source, long_run=long_run)
 
 
 def replay(*, formula: str, source: str) -> Callable[[Predictor], Prediction]:
-    """Return a decorator that declares a closed form with a kernel's own constants or roundings, and their source."""
+    """Return a decorator that declares a closed form with a kernel's own constants or rounding, and their source."""
     return lambda function: Prediction(function, "replay", formula=formula, source=source)
 
 
@@ -98,5 +102,5 @@ def definition(*, because: str) -> Callable[[Predictor], Prediction]:
 
 
 def declared(function: Predictor) -> Prediction:
-    """Return the function if it is a declared prediction, else a prediction of undeclared kind."""
+    """Return the function if it is a declared prediction, else a prediction of unknown kind."""
     return function if isinstance(function, Prediction) else Prediction(function, "undeclared")

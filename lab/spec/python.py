@@ -23,7 +23,8 @@ INSTALL = {"mininet": "`sudo apt-get install mininet` installs it, as does `make
 
 
 def run(source: bytes, path: Path) -> ModuleType:
-    """Run `source` and return its module. Compiling it here runs exactly the hashed text, and writes no bytecode file.
+    """Run `source` and return its module. Compiling `source` directly runs exactly the hashed text, and writes no
+    bytecode.
 
     Raises SpecError for any exception of the source.
     """
@@ -37,7 +38,7 @@ def run(source: bytes, path: Path) -> ModuleType:
 
 @contextmanager
 def blamed(path: Path) -> Iterator[None]:
-    """Turn any exception within this context into a SpecError, at the line of `path` that led to it."""
+    """Convert any exception within this context to a SpecError, at the line of `path` that led to the exception."""
     try:
         yield
     except SyntaxError as error:
@@ -72,7 +73,7 @@ class _Call:
                     self.keywords = {each.arg: each.value.lineno for each in node.keywords if each.arg} | self.keywords
 
     def accepts(self, keyword: str) -> list[str]:
-        """Return the keywords that the functions called on the line accept."""
+        """Return the keyword arguments that the functions called on the line accept."""
         found: list[str] = []
         if self.frame is None:
             return found
@@ -91,7 +92,7 @@ def _place(trace: TracebackType | None, path: Path) -> tuple[FrameType | None, i
 
 
 def _message(error: BaseException, call: _Call) -> str:
-    """Return a message with the mistake, and what was probably meant."""
+    """Return a message with the mistake, and with what the user probably meant."""
     text = str(error)
     if isinstance(error, ValueError):
         return text

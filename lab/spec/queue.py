@@ -1,4 +1,4 @@
-"""List the queues that a link can have and their parameters, with tc's names, and read them from a topology.
+"""List the queues that a link can have, and their parameters with tc's names, and read queues from a topology.
 
 Missing parameters keep the kernel's defaults. `lab.guest.fabric.queue` passes each parameter to the kernel.
 """
@@ -177,7 +177,9 @@ NEEDED: Mapping[str, tuple[str, ...]] = {"pfifo": ("limit",), "bfifo": ("limit",
 
 
 def read(value: object) -> tuple[Queue | None, list[tuple[Place, str]]]:
-    """Return the queue of `value`, a kind or a mapping with a kind, and the mistakes in it (then the queue is None)."""
+    """Return the queue of `value` (a kind, or a mapping with a kind) and the mistakes in it. With mistakes, the queue
+    is None.
+    """
     given: Mapping[Any, Any] = value if isinstance(value, Mapping) else {"kind": value}
     kind = given.get("kind")
     if kind is None:

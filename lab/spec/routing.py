@@ -1,4 +1,4 @@
-"""Compute the routes of every host and router to every subnet, over the fewest routers."""
+"""Compute the routes of every host and router to every subnet, through the fewest routers."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Routing:
         return tuple(chain.from_iterable(both))
 
     def _local(self, node: str, version: int) -> Iterator[Route]:
-        """Yield the on-link routes that need their own MTU or MSS. The kernel makes all other on-link routes itself."""
+        """Yield the on-link routes that need their own MTU or MSS. The kernel adds all other on-link routes itself."""
         for subnet, end in self._attached(node, version):
             sends, advertises = self._metrics(end)
             if sends or advertises:
@@ -63,7 +63,7 @@ class Routing:
 
     @cached_property
     def _ends(self) -> Mapping[str, list[tuple[Subnet, End]]]:
-        """Return node -> the subnets and ends where it is attached, in the order of the subnets."""
+        """Return, for each node, the subnets and ends where it is attached, in the order of the subnets."""
         found: dict[str, list[tuple[Subnet, End]]] = {}
         for subnet in self.subnets:
             for end in subnet.members:
@@ -72,7 +72,7 @@ class Routing:
 
     @cached_property
     def _routers(self) -> Mapping[tuple[str, ...], list[End]]:
-        """Return a subnet's links -> the ends of its routers."""
+        """Return the ends of the routers in each subnet, by the subnet's links."""
         return {
             subnet.links: [end for end in subnet.members if end[1] in self.topology.routers] for subnet in self.subnets
         }

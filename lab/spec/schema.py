@@ -1,7 +1,8 @@
-"""Make the JSON schema of topology files, with a sentence on every key.
+"""Generate the JSON schema of topology files, with a sentence about every key.
 
-The sentences are the docstrings under the keys in format.py. This module reads them, so that pydantic need not read
-them when it makes the classes. Reading source takes a tenth of `lab`'s start-up time, and only an editor needs them.
+The sentences are the docstrings under the keys in format.py. This module reads them, so that pydantic need not do so
+when it creates the classes. Reading the source would take a tenth of `lab`'s start-up time, and only an editor needs
+the sentences.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ def json_schema() -> dict[str, Any]:
 
 
 def _sentences() -> dict[str, dict[str, str]]:
-    """Return class -> key -> the docstring under the key, including the keys of base classes."""
+    """Return the docstring under each key, by class and key, including the keys of base classes."""
     found: dict[str, dict[str, str]] = {}
     for part in ast.parse(inspect.getsource(files)).body:
         if isinstance(part, ast.ClassDef):

@@ -1,4 +1,4 @@
-"""Find claims, topologies and notebooks: the user's own, those that the lab ships, and those of packs.
+"""Find claims, topologies and notebooks: the user's own, those shipped with the lab, and those of packs.
 
 A pack is a folder with its own experiments/, topologies/ and notebooks/, below packs/ or anywhere else.
 """
@@ -24,7 +24,7 @@ def roots() -> tuple[Path, ...]:
 
 
 def packs() -> dict[str, Path]:
-    """Return name -> folder of every pack, sorted. The current directory's packs override the lab's own."""
+    """Return the folders of all packs by name, sorted. The current directory's packs override the lab's own."""
     found: dict[str, Path] = {}
     for root in roots():
         for path in entries(root / "packs"):
@@ -34,5 +34,5 @@ def packs() -> dict[str, Path]:
 
 
 def places() -> tuple[Path, ...]:
-    """Return every folder that may hold experiments/, topologies/ and notebooks/, nearest first and packs last."""
+    """Return every folder that may hold experiments/, topologies/ and notebooks/, the nearest first and packs last."""
     return (*roots(), *packs().values())

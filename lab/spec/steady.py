@@ -88,7 +88,7 @@ class OverTime:
 
     @property
     def is_timed(self) -> bool:
-        """Return whether it has a start or an end, so that it is not a long-run figure."""
+        """Return whether the measure has a start or an end, so that it is not a long-run figure."""
         return self.start is not None or self.end is not None
 
     def cut_by(self, steady: Steady) -> OverTime:
@@ -104,10 +104,10 @@ class OverTime:
 
 
 def mser(values: Sequence[float]) -> int:
-    """Return how many batches of five MSER-5 cuts: the number with which the mean has the least standard error.
+    """Return how many batches of five MSER-5 cuts: the number that gives the mean the smallest standard error.
 
-    At most half of them are cut, since a minimum in the second half shows that the run is too short. Source: White,
-    Cobb and Spratt (2000), "A comparison of five steady-state truncation heuristics for simulation".
+    At most half of the batches are cut, since a minimum in the second half shows that the run is too short. Source:
+    White, Cobb and Spratt (2000), "A comparison of five steady-state truncation heuristics for simulation".
     """
     means = [fmean(values[at : at + BATCH]) for at in range(0, len(values) - BATCH + 1, BATCH)]
 

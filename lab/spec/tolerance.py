@@ -16,7 +16,7 @@ Figure = Value | Quantity | float | str  # as an experiment writes it; `Value.of
 class Within(Declared):
     """Accepts values from the figure divided by 1 + `ratio` to the figure times 1 + `ratio`. Use 0.05 for 5 %.
 
-    That is a bound on the size of ln(measured / figure), which is symmetric in the two values.
+    This bounds the size of ln(measured / figure), which is symmetric in the two values.
     """
 
     ratio: float
@@ -30,7 +30,7 @@ class Within(Declared):
             raise ValueError(f"a tolerance within {self.ratio} should be a ratio above 0 and below 1")
 
     def bounds(self, figure: Value) -> tuple[float, float]:
-        """Return the least and the most number that agree with `figure`, in its unit."""
+        """Return the smallest and the largest number that agree with `figure`, in its unit."""
         least, most = sorted((figure.number / (1 + self.ratio), figure.number * (1 + self.ratio)))
         return least, most
 
@@ -56,7 +56,9 @@ class Odds(Declared):
             raise ValueError(f"odds need a factor above 1, not {self.factor}")
 
     def bounds(self, figure: Value) -> tuple[float, float]:
-        """Return the least and the most number that agree with `figure`. Raises ValueError if it is not a share."""
+        """Return the smallest and the largest number that agree with `figure`. Raises ValueError if it is not a
+        share.
+        """
         if figure.unit != "1" or not 0 < figure.number < 1:
             raise ValueError(f"{figure} has no odds: it is not a share between 0 and 1")
         odds = figure.number / (1 - figure.number)
@@ -101,7 +103,9 @@ class Absolute(Declared):
             raise ValueError(f"a tolerance of {self.room} should be above zero")
 
     def bounds(self, figure: Value) -> tuple[float, float]:
-        """Return the least and the most number that agree with `figure`. Raises ValueError if the units differ."""
+        """Return the smallest and the largest number that agree with `figure`. Raises ValueError if the units
+        differ.
+        """
         room = _room(self.room, figure)
         return figure.number - room, figure.number + room
 
@@ -151,7 +155,7 @@ class AtMost(Declared):
 class Above(Declared):
     """Accepts only values above the figure by a margin, for a claim of "more" that does not state how much.
 
-    The margin is a quantity of the figure's unit: the least difference that the claim's words can mean.
+    The margin is a quantity in the figure's unit: the smallest difference that the claim's words can mean.
     """
 
     margin: Figure
@@ -164,7 +168,7 @@ class Above(Declared):
         _margin(self.margin)
 
     def bounds(self, figure: Value) -> tuple[float, float]:
-        """Return the next number above figure + margin, and inf. Raises ValueError when the units differ."""
+        """Return the next number above figure + margin, and inf. Raises ValueError if the units differ."""
         return nextafter(figure.number + _room(self.margin, figure), inf), inf
 
     def __str__(self) -> str:
@@ -185,7 +189,7 @@ class Below(Declared):
         _margin(self.margin)
 
     def bounds(self, figure: Value) -> tuple[float, float]:
-        """Return -inf and the next number below figure - margin. Raises ValueError when the units differ."""
+        """Return -inf and the next number below figure - margin. Raises ValueError if the units differ."""
         return -inf, nextafter(figure.number - _room(self.margin, figure), -inf)
 
     def __str__(self) -> str:

@@ -42,7 +42,9 @@ IGNORED = {"node1", "node2", "port1", "port2", "port", "isSwitch", "dpid", "prot
 
 
 def load(path: Path, entry: str = "") -> Topology:
-    """Return an entry of `topos` (default: its only one) in a file for `mn --custom`. Raises SpecError for mistakes."""
+    """Return an entry of `topos` (default: the only entry) in a file for `mn --custom`. Raises SpecError for
+    mistakes.
+    """
     path = path.absolute()
     try:
         source = path.read_bytes()
@@ -63,7 +65,8 @@ def load(path: Path, entry: str = "") -> Topology:
 
 
 def convert(make: Callable[[], Any], path: Path) -> Topology:
-    """Return the topology that `make` builds. `make` is a Topo class or a function that returns one, from file `path`.
+    """Return the topology that `make` builds. `make` is a Topo class, or a function that returns a Topo, from file
+    `path`.
 
     Raises SpecError with every setting that has no equivalent.
     """
@@ -80,7 +83,7 @@ def convert(make: Callable[[], Any], path: Path) -> Topology:
 
 @contextmanager
 def _noted(path: Path) -> Iterator[dict[object, int]]:
-    """Record, in order, the line of `path` that adds each node, and each link's (node, node, key)."""
+    """Record, in order, the line of `path` that adds each node or link. A link is noted as (node, node, key)."""
     lines: dict[object, int] = {}
     base = getattr(sys.modules.get("mininet.topo"), "Topo", None)
     if base is None:  # Mininet was not imported: `convert` reports that

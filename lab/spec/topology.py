@@ -49,7 +49,7 @@ class Topology:
         raise SpecError(self.document.problem(place, _at(place, message)) for place, message in mistakes)
 
     def problem(self, link: str, way: str, key: str, message: str) -> Problem:
-        """Return a problem of a setting of a link's direction, at the line of the setting."""
+        """Return a problem with a direction's setting, at the line of the setting."""
         both = ("links", link, key)
         place = both if both in self.document.lines else ("links", link, way, key)
         return self.document.problem(place, f"links.{link}.{way}.{key}: {message}")
@@ -66,7 +66,7 @@ def parse(text: str, path: Path) -> Topology:
 
 
 def checked(read: Document) -> Topology:
-    """Return the topology in a document, checked. Raises SpecError with every mistake in it."""
+    """Return the checked topology of a document. Raises SpecError with every mistake in it."""
     name = read.path.stem
     try:
         part = _validate(read.data, read.path)

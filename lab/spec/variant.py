@@ -1,4 +1,4 @@
-"""Find and read the files that define how a case's kernel differs from the run's."""
+"""Find and read the files that define how a case's kernel differs from the run's kernel."""
 
 from __future__ import annotations
 

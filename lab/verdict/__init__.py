@@ -1,4 +1,4 @@
-"""Compare a claim's figure with a measurement and a tolerance, and return a verdict. Other rooms measure."""
+"""Compare a claim's figure with a measurement and a tolerance, and return a verdict. Other packages measure."""
 
 from lab.verdict.judge import Kind, Verdict, combine, judge, model_error
 from lab.verdict.result import ClaimResult, Result, evaluate

@@ -1,4 +1,4 @@
-"""Bound the probability of an event from how often it happened: the exact interval of Clopper and Pearson (1934)."""
+"""Bound the probability of an event, given how often it happened: the exact interval of Clopper and Pearson (1934)."""
 
 from __future__ import annotations
 
@@ -11,18 +11,14 @@ _STEPS = 50  # halvings of the interval: to 1e-15
 
 @lru_cache
 def at_most(hits: int, count: int, doubt: float) -> float:
-    """Return the highest probability of an event for which `hits` or fewer of `count` still have the probability
-    `doubt`.
-    """
+    """Return the highest probability of an event at which `hits` or fewer of `count` still have probability `doubt`."""
     if hits >= count:
         return 1.0
     return _root(lambda chance: _below(hits + 1, count, chance) > doubt)
 
 
 def at_least(hits: int, count: int, doubt: float) -> float:
-    """Return the lowest probability of an event for which `hits` or more of `count` still have the probability
-    `doubt`.
-    """
+    """Return the lowest probability of an event at which `hits` or more of `count` still have probability `doubt`."""
     return 1 - at_most(count - hits, count, doubt)
 
 
@@ -33,7 +29,7 @@ def interval(hits: int, count: int, confidence: float = 0.95) -> tuple[float, fl
 
 
 def _root(is_below: Callable[[float], bool]) -> float:
-    """Return the point where `is_below` changes; it is true at 0 and false at 1."""
+    """Return the point at which `is_below` changes. `is_below` is true at 0 and false at 1."""
     low, high = 0.0, 1.0
     for _ in range(_STEPS):
         middle = (low + high) / 2

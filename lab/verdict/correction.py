@@ -11,7 +11,7 @@ def holm(tests: Sequence[float]) -> list[float]:
     """Return the p-values of several tests with the correction of Holm (1979), in their order.
 
     A corrected p is the probability of any error among the tests. The smallest p is multiplied by the number of tests,
-    the next one by one less, and so on, and none is less than the one before.
+    the next by that number minus one, and so on, and no corrected p is less than the previous one.
     """
     corrected, least = [1.0] * len(tests), 0.0
     for done, which in enumerate(sorted(range(len(tests)), key=tests.__getitem__)):

@@ -1,30 +1,30 @@
 """Judge from a monitor's record whether the machine kept the promise of real time during a trial.
 
-A trial counts if the evidence shows that `lab.verdict.promise.PROMISE` was kept. It is not enough that the evidence
-shows no fault. A real network keeps the following invariants with any workload (Heller, "Reproducible Network Research
-with High-Fidelity Emulation", 2013):
+A trial counts if the evidence shows that the machine kept `lab.verdict.promise.PROMISE`. Evidence without a fault is
+not enough. A real network keeps the following invariants with any workload (Heller, "Reproducible Network Research with
+High-Fidelity Emulation", 2013):
 
 - An idle link takes its delay and its frame times in both directions, and a burst takes its time at the link's rate.
   This holds before and after the workload. The RTT may differ by the promise. The burst may differ by the promised
-  share, and by the precision of the times of its ends.
-- Time passes. The monitor's wake-ups are a sample of the trial's moments. The share of late ones estimates the share of
-  the time in which the machine was away. The upper bound of that share (Clopper-Pearson) must keep the promise, so few
-  wake-ups show nothing. A wake-up is late if it is later than usual by more than the promised RTT.
-- A link with a queue sends at its rate, and no frame waits longer than the frames before it take.
+  share plus the precision of its start and end times.
+- Time passes. The monitor's wake-ups sample the trial's time. The share of late wake-ups estimates the share of the
+  time in which the machine was busy elsewhere. The upper bound of that share (Clopper-Pearson) must keep the promise,
+  so a few wake-ups show nothing. A wake-up is late if it is later than usual by more than the promised RTT.
+- A link with a queue sends at its rate, and no frame waits longer than the frames ahead of it take.
 - A process that is ready runs, usually within the promised RTT, unless the trial itself fills the CPU.
 - Other programs, interrupts, the host or a hypervisor take no more than the promised share of the trial's CPU.
 - Neither the CPU nor too long an RTT delays a workload that fills a wire.
 - Frames are lost only through the network's settings, and not in a CPU's backlog.
 
-A squeezed softirq, a queue on a wire, or a wire's tail drops disturb nothing by themselves. They are only evidence.
+A squeezed softirq, a queue on a wire, or a wire's tail drops disturb nothing on their own. They are only evidence.
 
-A network whose links have neither a rate nor a delay costs only CPU time. There a stall adds at most its own length to
-a workload's time, because each process waits for the last event that it needs. So a busy machine does not invalidate
-such a trial. It makes its figures uncertain by that share of the time (`uncertainty`), up to a limit.
+A network whose links have neither a rate nor a delay costs only CPU time. In such a network, a stall adds at most its
+own length to a workload's time, because each process waits for the last event that it needs. So a busy machine does not
+invalidate the trial, but makes the trial's figures uncertain by that share of the time (`uncertainty`), up to a limit.
 
-There the shortest stalls count, too, and no timer sees them. The guest's supervisor reads on the host how long its
-processes were ready and waited, and how long their CPU was neither idle nor theirs. Either value bounds the withheld
-time (`_withheld`).
+In such a network, even the shortest stalls count, which no timer sees. On the host, the guest's supervisor reads how
+long the guest's processes were ready and waited, and how long their CPU was neither idle nor used by the guest. Either
+value bounds the withheld time (`_withheld`).
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ _Evidence = Mapping[str, Any]
 
 
 def faults(evidence: _Evidence) -> tuple[str, ...]:
-    """Return why the trial does not count, with figures in each reason; empty if it counts."""
+    """Return the reasons why the trial does not count, each with figures; empty if it counts."""
     if not _is_readable(evidence):
         return ("the machine was not watched closely enough: run the trial again",)
     samples, tick, greedy = evidence["samples"], evidence["tick"], evidence["greedy"]
@@ -79,9 +79,9 @@ def faults(evidence: _Evidence) -> tuple[str, ...]:
 
 
 def uncertainty(evidence: _Evidence) -> float:
-    """Return the share of the time for which the machine may have been busy elsewhere. The figures are uncertain by it.
+    """Return the share of the time in which the machine may have been busy elsewhere: the uncertainty of the figures.
 
-    It is 0 for networks with rates or delays, because their trials keep the promise or do not count.
+    The share is 0 for networks with rates or delays, because their trials keep the promise or do not count.
     """
     if not _is_readable(evidence) or not _costs_cpu_alone(evidence):
         return 0.0
@@ -97,10 +97,10 @@ def _is_readable(evidence: _Evidence) -> bool:
 
 
 def _withheld(evidence: _Evidence) -> float:
-    """Return a bound of the share of time in which the guest was ready but its CPU did other work; 1 if there is none.
+    """Return a bound on the share of time in which the guest was ready but its CPU did other work; 1 if unknown.
 
-    The counts run from the look before the trial's first moment to the look after its last. Their sum is divided by the
-    time in which frames passed.
+    The counts cover the time from the last look before the trial to the first look after it. Their sum is divided by
+    the time in which frames passed.
     """
     looks: Sequence[_Evidence] | None = evidence.get("looks", ())
     if looks is None:  # the trial ran on the host's own kernel, and its monitor has the account
@@ -131,7 +131,7 @@ def _not_idle(first: _Evidence, last: _Evidence) -> Iterator[float]:
 def _was_ready(looks: Sequence[_Evidence], end: float) -> Iterator[float]:
     """Yield the seconds during which the guest's processes were ready and waited, if the host counts that.
 
-    The last wait of an ended process, after the last look at it, is unknown. It may have waited all that time.
+    The wait of an ended process after the last look at it is unknown. The process may have waited all that time.
     """
     if looks[0]["waited_ns"] is None or looks[-1]["waited_ns"] is None:
         return
@@ -178,7 +178,7 @@ def _after(wires: Sequence[_Evidence] | None, greedy: bool) -> Iterator[str]:
 
 
 def _wires(when: str, wires: Sequence[_Evidence], greedy: bool) -> Iterator[str]:
-    """Check idle delays per link, because both directions together make its RTT, and rates per direction."""
+    """Check idle delays per link, because both directions together form its RTT, and rates per direction."""
     for link, ways in _by_link(wires).items():
         if any(way["delay_wanted"] is None for way in ways):
             continue
@@ -220,16 +220,17 @@ def _away(late_ns: Sequence[int], tolerated: float) -> Iterator[str]:
 
 
 def _excess(late_ns: Sequence[int], tolerated: float) -> list[float]:
-    """Return the seconds by which timers were later than usual and tolerated, for those that were."""
+    """Return by how many seconds timers were later than usual and tolerated, for the timers that were."""
     usual = median(late_ns) / 1e9
     return [over for each in late_ns if (over := each / 1e9 - usual - tolerated) > 0]
 
 
 def _most_away(late_ns: Sequence[int], tolerated: float, doubt: float, scale: float) -> float:
-    """Return a bound of the share of time in which a timer waits longer than usual by more than `tolerated`.
+    """Return a bound on the share of time in which a timer waits longer than usual by more than `tolerated`.
 
-    Only the part of a stall beyond that is seen, so the result is scaled up to whole stalls, by at most `scale`. On
-    average, a moment in a stall is half the stall away from its end. Without a timer the bound is 1: nothing is known.
+    A timer sees only the part of a stall beyond `tolerated`, so the result is scaled up to whole stalls, by at most
+    `scale`. On average, a point in a stall is half the stall away from its end. Without a timer, nothing is known, and
+    the bound is 1.
     """
     if not late_ns:
         return 1.0
@@ -239,12 +240,13 @@ def _most_away(late_ns: Sequence[int], tolerated: float, doubt: float, scale: fl
 
 
 def _takers(samples: Sequence[_Evidence], tick: float) -> Iterator[tuple[str, float, float]]:
-    """Yield (name, share, error) of each taker of CPU time: other programs and interrupts, and the host or a
+    """Yield (name, share, error) of each consumer of CPU time: other programs and interrupts, and the host or a
     hypervisor.
 
-    `share` is its share of the trial's time. `error` is the resolution of that, because CPU time is counted in ticks. A
-    hypervisor may report the time that it took (steal). A user-mode kernel gets no such report, so its account lacks
-    that time. Time in softirqs is not counted here, because it belongs to the trial's own network.
+    `share` is the consumer's share of the trial's time. `error` is the resolution of `share`, because the kernel counts
+    CPU time in ticks. A hypervisor may report the time that it took (steal). A user-mode kernel gets no such report, so
+    its account does not include that time. Time in softirqs is not counted here, because it belongs to the trial's own
+    network.
     """
     first, last = samples[0], samples[-1]
     seconds = (last["ns"] - first["ns"]) / 1e9
@@ -260,8 +262,8 @@ def _takers(samples: Sequence[_Evidence], tick: float) -> Iterator[tuple[str, fl
 def _waited(samples: Sequence[_Evidence]) -> Iterator[str]:
     """Report that processes were ready and did not run in most windows between samples, if the kernel counts it.
 
-    In some windows they may wait: processes that start and end wait for each other, and the promise is about the median
-    RTT.
+    In some windows, processes may wait: processes that start and end wait for each other, and the promise is about the
+    median RTT.
     """
     if samples[0]["turns"] is None:
         return
@@ -302,8 +304,8 @@ def _histories(samples: Sequence[_Evidence]) -> Iterator[list[tuple[float, _Evid
 def _with_queue(history: Sequence[tuple[float, _Evidence]]) -> tuple[float, float]:
     """Return (seconds, bits) of the windows between samples in which the link had a queue throughout.
 
-    It had one if a frame that had arrived and had passed its delay at the window's start is still there at its end.
-    Frames leave in the order of their arrival.
+    The link had a queue if a frame that had arrived and passed its delay at the start of the window is still there at
+    the end. Frames leave in the order in which they arrived.
     """
     seconds = bits = 0.0
     for number, ((start, before), (end, after)) in enumerate(pairwise(history)):
@@ -316,7 +318,7 @@ def _with_queue(history: Sequence[tuple[float, _Evidence]]) -> tuple[float, floa
 
 
 def _overdue(history: Sequence[tuple[float, _Evidence]], frame: float) -> Iterator[float]:
-    """Yield the seconds by which frames are late, even if each frame before them had the greatest length."""
+    """Yield by how many seconds frames are late, even if each frame ahead of them had the maximum length."""
     for number, (start, before) in enumerate(history):
         gone = start + before["delay_ns"] / 1e9 + before["backlog"] * frame * (1 + SHARE)
         for end, after in history[number + 1 :]:
@@ -355,7 +357,7 @@ def _full(before: _Evidence, after: _Evidence) -> bool:
 def _paced(samples: Sequence[_Evidence], wires: Sequence[_Evidence]) -> Iterator[str]:
     """Report an RTT that holds up a sender. If no wire is full or has a queue, goodput is one window per RTT.
 
-    The goodput of that time has the same relative error as the RTT.
+    The goodput in that time has the same relative error as the RTT.
     """
     ways = [way for way in wires if way["delay"] is not None and way["delay_wanted"]]
     found, wanted = (sum(way[key] for way in ways) for key in ("delay", "delay_wanted"))

@@ -1,4 +1,4 @@
-"""Get a prediction, and that of the law beside it, for a case."""
+"""Compute a case's prediction, and that of the law for the same figure."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from lab.verdict.mistake import told
 
 @dataclass(frozen=True)
 class Forecast:
-    """A forecast is a figure, or the reason why there is none. Without a prediction it has neither."""
+    """A forecast is a figure, or the reason why there is no figure. Without a prediction, a forecast has neither."""
 
     value: Value | None = None
     why_not: str = ""
@@ -24,7 +24,7 @@ class Forecast:
     sensitivities: tuple[tuple[str, float], ...] = ()  # input -> d ln figure / d ln input
 
     def over(self, base: Forecast) -> Forecast:
-        """Return the ratio of this figure to `base`'s. Raises UnitError for different units."""
+        """Return the ratio of this figure to the figure of `base`. Raises UnitError for different units."""
         ratio = self.value.over(base.value) if self.value and base.value else None
         why_not, instead = self.why_not or base.why_not, self.instead or base.instead
         return Forecast(ratio, why_not, instead, self.failed or base.failed, max(self.made, base.made))
@@ -39,7 +39,7 @@ def forecast(case: Case, predict: PredictCase) -> Forecast:
 
 
 def forecast_by_law(case: Case, predict: PredictCase) -> Forecast:
-    """Return the forecast of the law beside a simulation, or the declared reason why there is none."""
+    """Return the forecast of a simulation's law, or the declared reason why there is no law."""
     asked = case.prediction
     if asked and asked.kind == "simulation" and not asked.law:
         return Forecast(None, asked.because)

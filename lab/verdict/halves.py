@@ -1,4 +1,4 @@
-"""Check a figure of the long run: whether both halves of the time after the cut give the same figure."""
+"""Check whether both halves of the time after the cut give the same long-run figure."""
 
 from __future__ import annotations
 
@@ -15,11 +15,13 @@ MARGIN = 0.05  # of the figure: the most by which the halves may differ; less if
 
 
 def disagreement(case: Case, records: Sequence[Record]) -> str:
-    """Return how far the halves of a figure of the long run differ; "" if they agree, or if it is no such figure.
+    """Return how far the halves of a long-run figure differ; "" if they agree, or if the figure is not a long-run
+    figure.
 
-    For each seed, the difference of the second half and the first is taken as a share of the mean of all. The halves
-    disagree if the whole interval of its mean is beyond the margin; with one seed, if the difference is. A difference
-    does not matter if both halves are out of the tolerance, or within a bound, by more than they differ.
+    For each seed, the difference between the second half and the first is a share of the mean of all figures. The
+    halves disagree if the whole interval of the mean difference is beyond the margin; with one seed, if the difference
+    is beyond the margin. A difference does not matter if both halves are out of the tolerance, or within a bound, by
+    more than they differ.
     """
     over = described(case.metric).over_time
     if over is None or over.steady is None:
@@ -50,7 +52,7 @@ def _decided(case: Case, first: float, second: float) -> bool:
 
 
 def _room(case: Case) -> float:
-    """Return the tolerance on either side as a share of the claim's figure; 1 if it is a bound."""
+    """Return the tolerance on either side as a share of the claim's figure, or 1 if the tolerance is a bound."""
     if case.claimed is None or not case.claimed.value.number:
         return 1.0
     least, most = case.tolerance.bounds(case.claimed.value)

@@ -1,7 +1,7 @@
-"""Compute intervals: of means with the bootstrap, of medians with order statistics, of events with the binomial.
+"""Compute intervals: for means with the bootstrap, for medians with order statistics, for events with the binomial.
 
-Each interval has a least coverage. For a mean, this depends on the distribution: `covers` is the least of the ten that
-docs/statistics.md lists, and tests/verdict/test_interval.py measures it.
+Each interval has a minimum coverage. For a mean, the coverage depends on the distribution: `covers` is the lowest of
+the ten that docs/statistics.md lists, and tests/verdict/test_interval.py measures them.
 """
 
 from __future__ import annotations
@@ -28,8 +28,9 @@ _Bounds = tuple[float, float]
 def mean(figures: Sequence[float], bases: Sequence[float]) -> _Bounds:
     """Return the interval of the mean of figures over the mean of their bases, which are 1 for a plain mean.
 
-    Each end is the wider one of Student's (1908) and the bootstrap-t's (Efron 1979; Hall 1988). Student's is too short
-    for skewed figures, and the bootstrap's is too short for a few figures with far outliers.
+    Each end is the wider one of Student's interval (1908) and the bootstrap-t interval (Efron 1979; Hall 1988).
+    Student's interval is too short for skewed figures, and the bootstrap's is too short for a few figures with far
+    outliers.
     """
     centre, error, draws = _studentised(tuple(figures), tuple(bases))
     doubt = (1 - NOMINAL) / 2
@@ -58,8 +59,8 @@ def median(count: int) -> tuple[int, float]:
     """Return (k, coverage) of the interval from the k-th lowest figure to the k-th highest, counted from 0.
 
     Of n figures, the k-th from below and the k-th from above (from 1) hold the median between them in 1 - 2 P(B(n, 1/2)
-    < k) of cases, for any distribution. The choice is the shortest interval with at least 95 %, or the most that so few
-    figures can have: 75 % for three.
+    < k) of cases, for any distribution. The result is the shortest interval with at least 95 %, or with the most that
+    so few figures can have: 75 % for three.
     """
     skipped, outside = 0, 2 / 2**count
     while (further := outside + 2 * comb(count, skipped + 1) / 2**count) <= 1 - NOMINAL:
@@ -68,7 +69,7 @@ def median(count: int) -> tuple[int, float]:
 
 
 def median_beyond(figures: Sequence[float], bound: float) -> float:
-    """Return the probability of this many figures on one side of `bound`, if it were the median: the sign test."""
+    """Return the probability of this many figures on one side of `bound`, if `bound` were the median: the sign test."""
     above = sum(figure > bound for figure in figures)
     most = above if middle(figures) > bound else sum(figure < bound for figure in figures)
     return sum(comb(len(figures), each) for each in range(most, len(figures) + 1)) * 0.5 ** len(figures)
@@ -90,13 +91,15 @@ def event_beyond(hits: int, count: int, bound: float) -> float:
 
 
 def covers(count: int) -> float:
-    """Return the least coverage of the interval of a mean of `count` figures, for any distribution."""
+    """Return the minimum coverage of the interval of a mean of `count` figures, for any distribution."""
     return _COVERS[max(least for least in _COVERS if least <= count)]
 
 
 @lru_cache
 def student(freedom: int) -> float:
-    """Return the value that Student's t with this freedom exceeds, up or down, in one case of twenty."""
+    """Return the value that Student's t with these degrees of freedom exceeds, up or down, in one case out of
+    twenty.
+    """
     low, high = 0.0, 20.0
     for _ in range(_HALVINGS):
         centre = (low + high) / 2
@@ -117,8 +120,7 @@ def _central(distance: float, freedom: int) -> float:
 
 @lru_cache(maxsize=512)
 def _studentised(figures: Sequence[float], bases: Sequence[float]) -> tuple[float, float, Sequence[float]]:
-    """Return the ratio of the means, its standard error, and the errors of the resamples, in standard errors and in
-    order.
+    """Return the ratio of the means, its standard error, and the sorted errors of the resamples, in standard errors.
 
     A resample of one repeated figure has no error, and is left out.
     """
@@ -131,7 +133,7 @@ def _studentised(figures: Sequence[float], bases: Sequence[float]) -> tuple[floa
 
 
 def _ratio(figures: Sequence[float], bases: Sequence[float]) -> _Bounds:
-    """Return sum over sum, and its standard error from the residuals (Cochran 1977, 2.30)."""
+    """Return the ratio of the sums, and its standard error from the residuals (Cochran 1977, 2.30)."""
     total = fsum(bases)
     ratio = fsum(figures) / total if total else 0.0
     squares = fsum((figure - ratio * base) ** 2 for figure, base in zip(figures, bases, strict=True))
@@ -141,7 +143,9 @@ def _ratio(figures: Sequence[float], bases: Sequence[float]) -> _Bounds:
 
 @lru_cache(maxsize=8)
 def _places(count: int) -> Sequence[Sequence[int]]:
-    """Return which figures each resample has. They are always the same, so that a verdict is always the same."""
+    """Return which figures each resample has. The resamples are always the same, so that a verdict is always the
+    same.
+    """
     chance = Random(_SEED)
     return [[int(chance.random() * count) for _ in range(count)] for _ in range(_RESAMPLES)]
 

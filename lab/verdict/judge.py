@@ -23,13 +23,13 @@ class JudgedTolerance(Protocol):
         ...
 
     def bounds(self, figure: Value) -> tuple[float, float]:
-        """Return the least and the greatest figure that agree with `figure`."""
+        """Return the smallest and the largest figure that agree with `figure`."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """A verdict is the answer of trials to a claim, with the reason."""
+    """A verdict is the trials' answer to a claim, with the reason."""
 
     kind: Kind
     reason: str
@@ -39,10 +39,10 @@ class Verdict:
 def judge(
     claimed: Value, measured: Value, tolerance: JudgedTolerance, word: str = "reported", beyond: _Beyond | None = None
 ) -> Verdict:
-    """Return whether the measurement agrees with the claim: its whole interval does, none of it does, or only a part.
+    """Return whether all of the measurement's interval, none of it, or only a part agrees with the claim.
 
     `word` is the kind of the claimed figure: reported or implied. `beyond(bound)` is the probability of such figures if
-    the true one were that bound; None if the figure is exact. Raises UnitError if the two have different units.
+    the true figure were `bound`; None if the figure is exact. Raises UnitError if the two have different units.
     """
     if claimed.unit != measured.unit:
         raise UnitError(f"a measurement in {measured.unit} cannot be compared with a figure in {claimed.unit}")
@@ -60,8 +60,9 @@ def judge(
 def combine(verdicts: Sequence[tuple[str, Verdict]]) -> Verdict:
     """Combine the verdicts on the (named) arms of a claim into one. An untested arm prevents "reproduced".
 
-    The first of these decides: not reproduced, inconclusive, invalid, skipped, reproduced. If a claim has several arms,
-    an arm contradicts it only if it is further out than chance explains for any of them (Holm's correction).
+    The first of these verdicts decides: not reproduced, inconclusive, invalid, skipped, reproduced. If a claim has
+    several arms, an arm contradicts it only if the arm's figure is further out than chance explains for any arm (Holm's
+    correction).
     """
     verdicts = _corrected(verdicts)
     order: tuple[Kind, ...] = ("not reproduced", "inconclusive", "invalid", "skipped", "reproduced")
@@ -79,8 +80,8 @@ def combine(verdicts: Sequence[tuple[str, Verdict]]) -> Verdict:
 def sum_up(parts: Sequence[tuple[str, Verdict]]) -> Verdict:
     """Sum up the verdicts on the named parts of a sentence.
 
-    If some part held and a different one did not, or no trial can test one, the sentence held partly. Otherwise the
-    worst part decides: if a part was not tested, the others cannot stand for the whole.
+    If one part held, and another part did not or cannot be tested by any trial, the sentence held partly. Otherwise,
+    the worst part decides: if a part was not tested, the others cannot stand for the whole sentence.
     """
     kinds = {verdict.kind for _, verdict in parts}
     said = "; ".join(
@@ -99,11 +100,11 @@ def sum_up(parts: Sequence[tuple[str, Verdict]]) -> Verdict:
 
 
 def model_error(predicted: Value | None, measured: Value | None) -> float | None:
-    """Return the ratio of the larger figure to the smaller one, less 1; negative if the prediction is the smaller one.
+    """Return the ratio of the larger figure to the smaller one, minus 1; negative if the prediction is the smaller one.
 
-    This is ln(predicted / measured), written as a share, so that neither side is favoured. A prediction is within 5 %
-    (`Within`) if it is at most 0.05. For a prediction with bounds, the nearest figure between them counts. It is 0 if
-    both are equal, and None if there is no such ratio.
+    This is ln(predicted / measured), expressed as a share, so that neither side is favoured. A prediction is within 5 %
+    (`Within`) if this error is at most 0.05. For a prediction with bounds, the nearest figure between them counts. The
+    result is 0 if both are equal, and None if there is no such ratio.
     """
     if predicted is None or measured is None or predicted.unit != measured.unit:
         return None
@@ -119,15 +120,17 @@ def model_error(predicted: Value | None, measured: Value | None) -> float | None
 
 
 def _accepted(claimed: Value, tolerance: JudgedTolerance) -> tuple[float, float]:
-    """Return the least and the greatest figure that agree with any figure between the claimed one's bounds."""
+    """Return the smallest and the largest figure that agree with any figure between the bounds of the claimed
+    figure.
+    """
     ends = [tolerance.bounds(Value(end, claimed.unit)) for end in claimed.bounds]
     return min(least for least, _ in ends), max(most for _, most in ends)
 
 
 def _corrected(verdicts: Sequence[tuple[str, Verdict]]) -> list[tuple[str, Verdict]]:
-    """Return the verdicts.
+    """Return the verdicts, corrected for the number of arms.
 
-    An arm that is no further out than chance explains for this many arms leaves the claim open.
+    An arm whose figure is no further out than chance explains for this many arms leaves the claim open.
     """
     tests = [verdict.chance for _, verdict in verdicts if verdict.chance is not None]
     found = iter(holm(tests))

@@ -1,4 +1,4 @@
-"""Judge claims with records: those of a run that has just ended, or those in a store."""
+"""Judge claims with records from a run that has just ended, or from a store."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class JudgedClaim:
         """Whether nothing contradicts the expectation, and no prediction failed or misses its accuracy.
 
         In real time, a figure whose interval straddles a bound contradicts nothing, because this machine cannot measure
-        it well enough. In virtual time no figure is uncertain, and the verdict must be the expected one.
+        the figure well enough. In virtual time, no figure is uncertain, so the verdict must be the expected one.
         """
         as_expected = self.result.verdict.kind == self.declared.experiment.expect
         failed = any(each.prediction_failed for each in self.result.results)
@@ -67,8 +67,8 @@ def judge_records(
 ) -> ClaimResult:
     """Return the result of one claim on one kernel, which is described as in a trial.
 
-    `without` has the verdicts of cases without a record. `untestable` are parts of the sentence that no trial can test.
-    In virtual time the repeats of a trial must be identical to the byte; otherwise the case is invalid.
+    `without` holds the verdicts of cases without a record. `untestable` lists parts of the sentence that no trial can
+    test. In virtual time, all repeats of a trial must be identical byte for byte; otherwise, the case is invalid.
     """
     by_case: dict[CaseKey, list[Record]] = {}
     for record in records:
@@ -89,7 +89,7 @@ def judge_records(
 def _predicted(
     case: Case, prediction: Prediction, kernel: Mapping[str, Any] | None, predictions: Predictions
 ) -> Forecast:
-    """Return the kept forecast of a prediction, with its sensitivity to each input."""
+    """Return the stored forecast of a prediction, with its sensitivity to each input."""
     from lab.model.sensitivity import sensitivities
 
     scenario = scenario_of(case, kernel)
@@ -98,9 +98,9 @@ def _predicted(
 
 
 def predict_case(case: Case, kernel: Mapping[str, Any], predictions: Predictions) -> None:
-    """Make the predictions for a case, unless they are kept already, so that they are older than its trial.
+    """Compute the predictions for a case, unless they are already stored, so that they are older than the trial.
 
-    Errors are ignored here; judging reports them.
+    This function ignores errors, because judging reports them.
     """
     if case.prediction is None:
         return
@@ -113,7 +113,7 @@ def predict_case(case: Case, kernel: Mapping[str, Any], predictions: Predictions
 def scenario_of(case: Case, kernel: Mapping[str, Any] | None) -> Scenario:
     """Return the scenario of a case's prediction.
 
-    Raises ModelError without a kernel, InputError without a path.
+    Raises ModelError without a kernel, and InputError without a path.
     """
     from lab.model import KernelTraits, ModelError, Scenario
 
@@ -139,12 +139,12 @@ def judge_stored(
     kernel: str | None = None,
     clock: str | None = None,
 ) -> tuple[JudgedClaim, ...]:
-    """Judge claims with those of these records that belong to the current experiments.
+    """Judge claims with those records that belong to the current experiments.
 
     A run for `kernel` (name, version or id) on `clock` counts, including its trials on variants of the kernel.
     Defaults: the newest of several kernels, the lowest of several seeds (1 is the first), and the last of several
-    records of one trial. Records are in the order of the cases, then of seeds and repeats. `folder` keeps the
-    predictions.
+    records of one trial. Records are in the order of the cases, then of seeds and repeats. The predictions are stored
+    in `folder`.
     """
     by_claim: dict[str, list[Record]] = {}
     for record in records:
@@ -180,7 +180,9 @@ def _current(declared: LoadedExperiment, cases: Mapping[CaseKey, Case], records:
 
 
 def asked_for(declared: LoadedExperiment, cases: Mapping[CaseKey, Case]) -> Callable[[Trial], bool]:
-    """Return a function that tells whether a trial is one of the claim's present cases, on any kernel and seed."""
+    """Return a function that tells whether a trial belongs to one of the claim's present cases, on any kernel and
+    seed.
+    """
 
     @cache
     def wanted(key: CaseKey, seed: int) -> bytes | None:
@@ -199,8 +201,7 @@ def _has_its_variant(cases: Mapping[CaseKey, Case], trial: Trial) -> bool:
 
 
 def inputs_of(run: Case | Trial, seed: int = 0) -> bytes:
-    """Return the inputs of a run without kernel, clock and seed. They distinguish a case from one with a changed
-    topology.
+    """Return a run's inputs except kernel, clock and seed. They distinguish a case from a case with a changed topology.
 
     A case may draw its network from the seed.
     """
@@ -209,9 +210,9 @@ def inputs_of(run: Case | Trial, seed: int = 0) -> bytes:
 
 
 def _chosen(cases: Mapping[CaseKey, Case], records: Sequence[Record], asked: str | None) -> tuple[Record, ...]:
-    """Return the records of the run for one kernel, on one clock, with one fabric and seed: the last one of each trial.
+    """Return the last record of each trial in the run for one kernel, on one clock, with one fabric and seed.
 
-    The trials on the kernel itself decide which kernel the run was for. Those on its variants belong to the same run.
+    The trials on the kernel itself decide which kernel the run was for. Trials on its variants belong to the same run.
     """
 
     def is_plain(record: Record) -> bool:
@@ -257,9 +258,9 @@ def _names(case: Case, trial: Trial) -> list[str | None]:
 
 
 def _plainness(case: Case, trial: Trial) -> tuple[bool, bool, bool]:
-    """Return a sort key: how well a trial shows the kernel and the clock that the run was for.
+    """Return a sort key: how well a trial shows the kernel and the clock of the run.
 
-    A trial on its own tree does not show the kernel. In a run in virtual time, some arms may use real time.
+    A trial on its own tree does not show the kernel. In a virtual-time run, some arms may use real time.
     """
     return bool(case.kernel and case.kernel.tree), case.kernel is not None, trial.clock != "virtual"
 
@@ -276,8 +277,8 @@ def _kernel(case: Case, trial: Trial) -> Mapping[str, Any]:
 def _rank(record: Record) -> tuple[bool, bool, bool, bool, tuple[int, ...], int, tuple[float, str]]:
     """Return a sort key: how likely a reader means this record.
 
-    It prefers virtual time, our own fabric, a kernel without patches that is not a variant, the newest version, and the
-    lowest seed.
+    The key prefers virtual time, our own fabric, a kernel without patches that is not a variant, the newest version,
+    and the lowest seed.
     """
     kernel = record.trial.kernel
     virtual, ours = record.trial.clock == "virtual", record.trial.fabric == FABRIC

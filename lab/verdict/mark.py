@@ -1,4 +1,4 @@
-"""Mark this user's predictions with a secret key, so that predictions from others are made again before they count."""
+"""Mark this user's predictions with a secret key, so that predictions from others are recomputed before they count."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ _MARK = "mark"
 
 
 def mark(file: Path, kept: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the contents to keep in this file, with our mark of its text and place."""
+    """Return the contents to store in this file, with our mark, which covers the text and the path."""
     return {**kept, _MARK: f"{_name(_key(_place()))}:{_sum(file, kept)}"}
 
 
 def is_ours(file: Path, kept: Mapping[str, Any]) -> bool:
-    """Return whether the contents of this file are ours."""
+    """Return whether this user wrote the contents of this file."""
     return hmac.compare_digest(str(kept.get(_MARK, "")), str(mark(file, kept)[_MARK]))
 
 
 def is_altered(file: Path, kept: Mapping[str, Any]) -> bool:
-    """Return whether it has our mark, but its contents have changed."""
+    """Return whether the file has our mark, but its contents have changed."""
     return str(kept.get(_MARK, "")).startswith(f"{_name(_key(_place()))}:") and not is_ours(file, kept)
 
 
@@ -50,9 +50,9 @@ def _place() -> Path:
 
 @cache
 def _key(place: Path) -> bytes:
-    """Return this user's key, and make it if there is none.
+    """Return this user's key, and create it if it does not exist.
 
-    If it cannot be stored, the key is for this process only.
+    If the key cannot be stored, it is for this process only.
     """
     fresh = place.with_name(secrets.token_hex(8))
     with suppress(OSError):

@@ -1,4 +1,4 @@
-"""Describe the failure of an experiment's own function, with the line of its file."""
+"""Describe the failure of an experiment's own function, with its line in the file."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from typing import Any
 
 
 def told(what: str, function: Callable[..., Any], error: BaseException) -> str:
-    """Return 'metric failed at dsl.py:17: KeyError: ...'. `what` names the function; the line is in the function's
-    own file.
+    """Return 'metric failed at dsl.py:17: KeyError: ...'. `what` names the function. The line is in the function's own
+    file.
     """
     code = getattr(inspect.unwrap(function), "__code__", None)
     if code is None:

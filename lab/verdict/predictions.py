@@ -1,4 +1,4 @@
-"""Make each prediction once, before its trial, and keep it with the date, so that a result cannot decide it."""
+"""Compute each prediction once, before its trial, and store it with the date, so that a result cannot affect it."""
 
 from __future__ import annotations
 
@@ -38,12 +38,13 @@ _SHOWN = 100  # characters of a shown reason
 
 @dataclass(frozen=True)
 class Predictions:
-    """Keeps the predictions of one experiment file for one kernel in `folder`, one file for each that was ever made.
+    """Stores the predictions of one experiment file for one kernel in `folder`, one file for each computed prediction.
 
     The experiment's code, the arm, the point, the function's name, the kernel's id and the scenario together decide a
-    prediction's folder. In it each model has a file, named by the hash of its code, with its figure and the date.
-    Nothing is kept if `folder` is None or read-only. Predictions of another machine, and altered ones, are made again:
-    if the figure is the model's it keeps its date, else it is dated today, and the forecast holds the old one.
+    prediction's folder. In the folder, each model has a file, named by the hash of its code, with its figure and the
+    date. Nothing is stored if `folder` is None or read-only. Predictions from another machine, and altered predictions,
+    are recomputed. If the model gives the same figure, the prediction keeps its date; otherwise, it gets today's date,
+    and the forecast holds the old prediction.
     """
 
     folder: Path | None
@@ -51,7 +52,7 @@ class Predictions:
     kernel: str
 
     def of(self, case: Case, prediction: Prediction, scenario: Scenario) -> Forecast:
-        """Return the prediction of the case, or of the law beside it, for this scenario, and its date.
+        """Return the prediction of the case, or of the law for the same figure, for this scenario, and its date.
 
         The date is that of the earliest model with the same figure, because an unchanged figure was not chosen later.
         Raises the errors of the prediction, except ModelError.
@@ -80,7 +81,7 @@ class Predictions:
 
 
 class _Kept(msgspec.Struct, frozen=True):
-    """Holds the required contents of a file. The rest is only for a reader."""
+    """Holds the required contents of a file. The rest is only for human readers."""
 
     made: str
     figure: _Figure | None
@@ -101,9 +102,9 @@ class _Figure(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def merge(theirs: Path, ours: Path, trials: Iterable[Trial]) -> None:
-    """Add the predictions for these trials in the folder `theirs` to those in `ours`, with a limit for each.
+    """Add the predictions for these trials in the folder `theirs` to those in `ours`, up to a limit for each case.
 
-    Of the same prediction, the older date stands, unless ours comes from this machine and theirs does not.
+    If both folders have the same prediction, the older date stands, unless only ours comes from this machine.
     """
     left = {(trial.claim, trial.arm, trial.point): _MOST for trial in trials}
     for source in _kept_in(theirs):
@@ -133,14 +134,14 @@ def faults(folder: Path) -> Iterator[Fault]:
 
 
 def _kept_in(folder: Path) -> list[Path]:
-    """Return the files with the names of predictions, in order."""
+    """Return the files that have the names of predictions, in order."""
     places = [place for place in folder.glob("*") if _HASH.fullmatch(place.name) and not place.is_symlink()]
     return sorted(file for place in places for file in place.glob("*.json") if _HASH.fullmatch(file.stem))
 
 
 @dataclass(frozen=True)
 class Kept:
-    """Identifies the kept predictions of one case."""
+    """Identifies the stored predictions of one case."""
 
     folder: Path
     files: frozenset[str]  # those that can be read
@@ -148,7 +149,7 @@ class Kept:
 
 
 def kept_for(folder: Path, claims: Collection[str]) -> Iterator[Kept]:
-    """Yield the predictions in `folder` for these claims; damaged ones are left out and made again."""
+    """Yield the predictions in `folder` for these claims, except damaged predictions, which are recomputed later."""
     for place in sorted(folder.glob("*")):
         found = {file.name: kept for file in sorted(place.glob("*.json")) if (kept := _read(file))}
         for kept in found.values():
@@ -177,7 +178,7 @@ def _figure(kept: dict[str, Any]) -> dict[str, Any]:
 def _compared(kept: dict[str, Any] | None, fresh: dict[str, Any]) -> dict[str, Any]:
     """Return the fresh prediction.
 
-    It has the kept one's date if they are equal; otherwise it also holds the kept one.
+    If it equals the stored prediction, it has the stored date; otherwise, it also holds the stored prediction.
     """
     if kept is None:
         return fresh
@@ -200,7 +201,9 @@ def _sources() -> Iterator[Path]:
 
 
 def _read(file: Path) -> dict[str, Any] | None:
-    """Return the contents of a file, or None if it is unreadable or invalid. The prediction is then made again."""
+    """Return the contents of a file, or None if it is unreadable or invalid, in which case the prediction is
+    recomputed.
+    """
     try:
         kept: dict[str, Any] = msgspec.json.decode(regular(file, _MOST_BYTES))  # msgspec accepts no infinite numbers
         msgspec.convert(kept, _Kept)
@@ -213,7 +216,7 @@ def _read(file: Path) -> dict[str, Any] | None:
 
 
 def _write(file: Path, kept: dict[str, Any]) -> None:
-    """Write the file, completely or not at all."""
+    """Write the file atomically."""
     with suppress(OSError):
         file.parent.mkdir(parents=True, exist_ok=True)
         with NamedTemporaryFile("w", dir=file.parent, delete=False) as fresh:

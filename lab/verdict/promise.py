@@ -1,4 +1,4 @@
-"""Define the promise of real time in one place. The thresholds of `lab.verdict.fidelity` follow from it."""
+"""Define the promise of real time in one place. The thresholds of `lab.verdict.fidelity` follow from the promise."""
 
 from __future__ import annotations
 
@@ -7,10 +7,11 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Promise:
-    """A trial that counts kept this promise: its goodput is within a share of itself, and its median RTT within some
-    time.
+    """A trial that counts kept this promise: it moved the goodput by at most `share`, and the median RTT by at most
+    `rtt`.
 
-    The trial has to show it. A trial that breaks the promise passes with a probability of at most `doubt`.
+    The trial must show that it kept the promise. A trial that breaks the promise passes with a probability of at most
+    `doubt`.
     """
 
     share: float = 0.01  # of goodput, and so of the time in which the machine was busy elsewhere

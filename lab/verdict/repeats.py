@@ -1,4 +1,4 @@
-"""Decide which repeats of a trial count, and how many of them are enough. Judging and comparing share the rule."""
+"""Decide which repeats of a trial count, and how many are enough. Judging and comparing share the rule."""
 
 from __future__ import annotations
 
@@ -19,9 +19,7 @@ def faults(record: Record) -> tuple[str, ...]:
 
 
 def uncertainty(record: Record) -> float:
-    """Return the share by which a record's figures may be off, because its machine did other work; 0 in virtual
-    time.
-    """
+    """Return by which share a record's figures may be off because the machine did other work; 0 in virtual time."""
     if record.trial.clock != "real" or outputs.FIDELITY not in record.outputs:
         return 0.0
     return fidelity.uncertainty(record.json(outputs.FIDELITY))
@@ -30,7 +28,7 @@ def uncertainty(record: Record) -> float:
 def is_enough(valid: int, asked: int) -> bool:
     """Return whether at least half of the requested repeats count, and at least two unless only one was requested.
 
-    A smaller number would select the lucky ones, and one repeat shows no spread.
+    A smaller number would select the lucky repeats, and a single repeat shows no spread.
     """
     return valid >= max(min(asked, 2), (asked + 1) // 2)
 
@@ -52,11 +50,13 @@ class Repeats:
 
     @property
     def are_enough(self) -> bool:
-        """Return whether enough of them count."""
+        """Return whether enough repeats count."""
         return is_enough(len(self.valid), self.asked)
 
     def __str__(self) -> str:
-        """Return how many count, with the full reasons of the first that does not: each has its own figures."""
+        """Return how many repeats count, with the full reasons for the first that does not, since each has its own
+        figures.
+        """
         if len(self.valid) == self.asked:
             return ""
         count = f"{len(self.valid)} of {self.asked} repeats count" if self.asked > 1 else ""

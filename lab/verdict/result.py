@@ -62,15 +62,15 @@ class Result:
 
     @property
     def key(self) -> CaseKey:
-        """The case of its claim that the result is about."""
+        """The case of the claim that the result is about."""
         return CaseKey(self.arm, self.point)
 
     @property
     def standing(self) -> _Standing | None:
         """The state of the prediction: it "holds" if the whole measured interval is within its declared accuracy.
 
-        It is "off" if no part of the interval is, and else "undecided", so that noise protects no prediction. None if
-        the prediction has no accuracy to meet.
+        The prediction is "off" if no part of the interval is within the accuracy, and otherwise "undecided", so that
+        noise protects no prediction. None if the prediction has no accuracy to meet.
         """
         if self.accuracy is None or self.predicted is None or self.measured is None:
             return None
@@ -90,27 +90,27 @@ class Result:
 
     @property
     def law_error(self) -> float | None:
-        """The error of the law beside a simulation, with the same definition."""
+        """The error of a simulation's law, with the same definition."""
         return model_error(self.law, self.measured)
 
     @property
     def reported(self) -> Value | None:
-        """The figure that the article prints; None if it prints none."""
+        """The figure that the article prints; None if it prints no figure."""
         return self.claimed.value if self.claimed and self.claimed.word == "reported" else None
 
     @property
     def implied(self) -> Value | None:
-        """The figure that follows from the article's text; None if there is none, or the article prints it."""
+        """The figure that follows from the article's text; None if no figure follows, or the article prints it."""
         return self.claimed.value if self.claimed and self.claimed.word == "implied" else None
 
     @property
     def unit(self) -> str | None:
-        """The base unit of its figures: bit/s, s, B or 1; None if there are none."""
+        """The base unit of the result's figures: bit/s, s, B or 1; None without figures."""
         figures = (self.measured, self.predicted, self.reported, self.implied)
         return next((each.unit for each in figures if each), None)
 
     def plain(self) -> dict[str, Any]:
-        """Return it in the form of `lab run --json`: figures are numbers in the base unit, or null."""
+        """Return the result in the form of `lab run --json`: figures are numbers in the base unit, or null."""
         figures = {name: getattr(self, name) for name in ("reported", "implied", "predicted", "law", "measured")}
         return {
             "arm": self.arm,
@@ -151,7 +151,7 @@ class Result:
 
 @dataclass(frozen=True)
 class ClaimResult:
-    """A claim's result is the answer of one kernel."""
+    """A claim's result is the answer from one kernel."""
 
     claim: str
     verdict: Verdict
@@ -167,17 +167,17 @@ class ClaimResult:
 
     @property
     def predictions(self) -> tuple[Prediction, ...]:
-        """The predictions of its figures, and the laws beside them."""
+        """The predictions of the claim's figures, and their laws."""
         asked = dict.fromkeys(result.prediction for result in self.results if result.prediction)
         return tuple(dict.fromkeys(each for asked in asked for each in (asked, asked.law) if each))
 
     @property
     def skills(self) -> Mapping[str, float]:
-        """The skill of each prediction compared with one figure for all arms, by its name."""
+        """The skill of each prediction compared with a single figure for all arms, by the prediction's name."""
         return skills(self.results)
 
     def plain(self) -> dict[str, Any]:
-        """Return it in the form of `lab run --json`."""
+        """Return the claim's result in the form of `lab run --json`."""
         return {
             "claim": self.claim,
             "verdict": self.verdict.kind,
@@ -203,9 +203,9 @@ def evaluate(
 ) -> ClaimResult:
     """Judge the cases of one claim with the records of their trials, all with that kernel and clock.
 
-    `predict(case, prediction)` returns the forecast for the case, of its own prediction or of the law beside it. A case
-    without a record has the verdict that `without` has for its key (for example "invalid", because its trial failed),
-    or else it is skipped. `untestable` are the parts of the sentence that no trial can test.
+    `predict(case, prediction)` returns the forecast for the case, from its own prediction or from the law. A case
+    without a record has the verdict that `without` holds for its key (for example "invalid", because its trial failed),
+    or else is skipped. `untestable` are the parts of the sentence that no trial can test.
     """
     by_case: dict[CaseKey, list[Record]] = {}
     for record in records:
@@ -237,8 +237,8 @@ def _parts(results: Sequence[Result], untestable: Sequence[Untestable]) -> dict[
 def _borne_out(result: Result, results: Mapping[CaseKey, Result]) -> Result:
     """Return the result of a witness, with whether its figure supports its explanation.
 
-    A refutation is supported if the figure is not reproduced. A cause between two other arms is supported if the figure
-    is between theirs. Any other cause is supported if the figure is reproduced.
+    A figure supports a refutation if it is not reproduced. It supports a cause between two other arms if it is between
+    their figures. It supports any other cause if it is reproduced.
     """
     cause = result.explains
     if cause is None or result.claimed is None or result.measured is None or result.verdict is None:
@@ -269,7 +269,7 @@ class _Figures:
     unsteady: str = ""  # how the halves of a long run differ
 
     def relative_to(self, base: _Figures) -> _Figures:
-        """Return the ratios of these figures to `base`'s. Raises UnitError if the units differ."""
+        """Return the ratios of these figures to those of `base`. Raises UnitError if the units differ."""
         sample, repeats, missing = self.sample.over(base.sample), min(self.repeats, base.repeats), None
         if not is_enough(len(sample.figures), repeats):
             missing = Verdict("invalid", f"{len(sample.figures)} of {repeats} repeats count in both arms")

@@ -1,4 +1,6 @@
-"""Take a sample: the figure of every trial of a case that counts. Judging and comparing share this, and its ratios."""
+"""Take a sample: the figures of all trials of a case that count. Judging and comparing share samples and their
+ratios.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,7 @@ _Statistic = Literal["mean", "median", "event"]
 
 @dataclass(frozen=True)
 class Sample:
-    """Holds (seed, repeat) -> the figure of that trial. `real`: in real time.
+    """Holds the figure of each trial by (seed, repeat). `real` means that the trials ran in real time.
 
     `by` is the statistic that sums up the figures. For a sample of ratios, `base` has the other arm's figures.
     """
@@ -32,10 +34,10 @@ class Sample:
 
     @classmethod
     def of(cls, metric: Callable[[Record], Value], records: Iterable[Record], real: bool) -> Sample:
-        """Return the figures of records that count, each with the uncertainty of its machine.
+        """Return the figures of records that count, each with the uncertainty from its machine.
 
-        A metric whose figure is an event, or the greatest of many, has an attribute `statistic`. Other figures have a
-        mean, or a median in real time. Raises the errors of the metric.
+        A metric whose figure is an event, or the largest of many, has an attribute `statistic`. Other figures have a
+        mean, or a median in real time. Raises the metric's errors.
         """
         figures = {_which(record): _measured(metric, record).within(uncertainty(record)) for record in records}
         by: _Statistic = getattr(metric, "statistic", "mean")
@@ -44,8 +46,8 @@ class Sample:
     def over(self, base: Sample) -> Sample:
         """Return the ratios to another arm's figures, each of the same seed and repeat.
 
-        The figures of a pair share an influence that neither arm decides: in real time the moment of the run (a block
-        holds one repeat of each arm), in virtual time the draws of a seed. So the ratios are again a sample of
+        The figures of a pair share an influence that neither arm decides: in real time, the time of the run (a block
+        holds one repeat of each arm); in virtual time, the draws of a seed. So the ratios are again a sample of
         independent figures, with the same median, interval and test. For means, the ratio is that of both means, and
         uses every pair. Raises UnitError if the units differ.
         """
@@ -66,14 +68,14 @@ class Sample:
 
     @property
     def numbers(self) -> list[float]:
-        """Return them as numbers in the base unit."""
+        """Return the figures as numbers in the base unit."""
         return [value.number for value in self.values]
 
     @property
     def without_ratio(self) -> str:
-        """Why the figures have no ratio to another arm's, or "".
+        """Why the figures have no ratio to another arm's figures, or "".
 
-        Medians need each pair's ratio, means that of both means.
+        Medians need the ratio of each pair; means need the ratio of both means.
         """
         lost = len(self.figures) - len(self.values)
         if self._by == "median" and lost:
@@ -97,10 +99,10 @@ class Sample:
 
     @property
     def is_alone(self) -> bool:
-        """Whether this is the figure of only one trial that costs only CPU time.
+        """Whether the sample is the figure of a single trial that costs only CPU time.
 
-        Such figures differ by more than the time in which a machine was busy elsewhere, because memory and caches
-        matter, too. Repeats show by how much.
+        Such figures differ by more than the time in which a machine was busy elsewhere, because memory and caches also
+        matter. Repeats show by how much.
         """
         return self.real and len(self.figures) == 1 and bool(self.uncertain)
 
@@ -126,8 +128,8 @@ class Sample:
 
     @property
     def beyond(self) -> Callable[[float], float] | None:
-        """A function that returns the probability of such figures if the true one were a bound; None if they are
-        exact.
+        """A function that returns the probability of such figures if the true figure were a bound; None for exact
+        figures.
         """
         if len(self.figures) < 2:
             return None
@@ -143,7 +145,7 @@ class Sample:
     def _by(self) -> _Statistic:
         """The statistic that sums up the figures.
 
-        In real time it is a median, because one moment may be far from the others.
+        In real time, it is the median, because one moment may be far from the others.
         """
         return "median" if self.real and self.by == "mean" else self.by
 
@@ -157,7 +159,7 @@ class Sample:
 
 
 def median_of(values: Sequence[Value]) -> Value:
-    """Return the median, with its interval from order statistics. None of the figures is dropped.
+    """Return the median, with its interval from order statistics. No figure is dropped.
 
     If the figures have bounds of their own, the interval goes from the low end of the lower bounds to the high end of
     the upper bounds. Equal figures give an interval of one point, with the same coverage of the median.
@@ -176,7 +178,7 @@ def _measured(metric: Callable[[Record], Value], record: Record) -> Value:
 
 
 def independent(records: Iterable[Record]) -> list[Record]:
-    """Return one record of each draw. In virtual time the repeats of a seed have the same bytes, and count once."""
+    """Return one record of each draw. In virtual time, the repeats of a seed have the same bytes, and count once."""
     return list({_which(record): record for record in records}.values())
 
 

@@ -1,4 +1,4 @@
-"""Compute the value of a prediction: how much nearer it is than one figure for all arms would be."""
+"""Compute the value of a prediction: how much nearer it is than a single figure for all arms would be."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _EQUAL = 0.01  # measured figures that differ by less leave nothing to explain
 
 
 class _Predicted(Protocol):
-    """A result: the predicted figure, its prediction, and the measured figure."""
+    """Holds a predicted figure, its prediction, and the measured figure."""
 
     @property
     def prediction(self) -> Prediction | None: ...
@@ -24,11 +24,11 @@ class _Predicted(Protocol):
 
 
 def skills(results: Iterable[_Predicted]) -> Mapping[str, float]:
-    """Return name -> skill of each prediction that has several different measured figures in one unit.
+    """Return the skill, by name, of each prediction that has several different measured figures in one unit.
 
-    It is 1 - the sum of ln(predicted / measured)^2 over the sum of ln(mean / measured)^2. It is 1 if each figure is
-    met, 0 if the geometric mean of the measured figures does as well for all of them, and negative if that mean does
-    better. The mean is known only afterwards, so it is the best of all naive laws.
+    The skill is 1 minus the sum of ln(predicted / measured)^2 over the sum of ln(mean / measured)^2. It is 1 if every
+    prediction equals its measured figure, 0 if the geometric mean of the measured figures does as well for all of them,
+    and negative if that mean does better. The mean is known only afterwards, so it is the best of all naive laws.
     """
     held: dict[tuple[str, str], list[tuple[float, float]]] = {}
     for result in results:

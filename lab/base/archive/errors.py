@@ -1,4 +1,4 @@
-"""Define the error about an archive."""
+"""Define the error for archives."""
 
 from __future__ import annotations
 
@@ -6,4 +6,4 @@ from lab.errors import LabError
 
 
 class ArchiveError(LabError):
-    """Raised when an archive is damaged, or holds something that the lab's folders never hold."""
+    """Raised if an archive is damaged, or holds something that the lab's folders never hold."""

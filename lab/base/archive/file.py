@@ -1,9 +1,9 @@
-"""Pack a folder into one file and unpack it again: a tar with zstd compression, with its own SHA-256 at the start.
+"""Pack a folder into one file and unpack it again: a tar with zstd compression that begins with its own SHA-256.
 
-The digest is in a skippable frame, which zstd's readers pass over, so `tar --zstd -xf` unpacks the file, too. The tar
-of a folder is the same on every machine, without owners. Its compressed form depends on the version of zstd. For most
-folders only the files count: their contents, and whether they are programs. For a sealed folder (a userland), every
-folder, link, permission and date counts.
+The digest is in a skippable frame, which zstd readers ignore, so `tar --zstd -xf` also unpacks the file. The tar of a
+folder is the same on every machine, without owners. The compressed form depends on the zstd version. For most folders,
+only the files count: their contents, and whether they are executable. For a sealed folder (a userland), every folder,
+link, permission and date counts.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ _HEADER = _SKIPPABLE.size + hashlib.sha256().digest_size
 def pack(folder: Path, target: BinaryIO, *, sealed: bool = False, quick: bool = False) -> None:
     """Write the contents of `folder` to `target`, an empty file that is open for reading and writing.
 
-    A `quick` archive takes half the time, but is larger: by a tenth for a userland, by two thirds for a record.
+    A `quick` archive takes half the time, but is larger, by a tenth for a userland and by two thirds for a record.
 
-    Raises OSError, and ArchiveError for things that no archive holds, such as a device.
+    Raises OSError, and ArchiveError for file types that no archive holds, such as a device.
     """
     target.write(bytes(_HEADER))
     with (
@@ -56,11 +56,12 @@ def pack(folder: Path, target: BinaryIO, *, sealed: bool = False, quick: bool = 
 
 
 def unpack(source: BinaryIO, folder: Path, *, sealed: bool = False) -> dict[str, str]:
-    """Write the contents of the archive `source` into `folder`. `source` can seek; `folder` is empty or missing.
+    """Write the contents of the archive `source` into `folder`. `source` must be seekable, and `folder` empty or
+    missing.
 
-    Return the SHA-256 of each written file by its path in the folder, so that it need not be read again. Nothing is
-    written unless every byte is as it was packed, and never more than the archive's size allows (`Bounds`). If this
-    raises, ignore the written files. Raises ArchiveError, and OSError if a file cannot be read or written.
+    Return the SHA-256 of each written file by its path in the folder, so that the file need not be read again. Nothing
+    is written unless every byte is as it was packed, and never more than the archive's size allows (`Bounds`). If the
+    function raises, ignore the written files. Raises ArchiveError, and OSError if a file cannot be read or written.
     """
     header = source.read(_HEADER)
     if not header.startswith(_SKIPPABLE.pack(_MAGIC, _HEADER - _SKIPPABLE.size)):

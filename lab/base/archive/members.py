@@ -1,8 +1,8 @@
-"""Read a tar from an untrusted source, one member at a time, and never more of it than its file's size allows.
+"""Read a tar from an untrusted source, one member at a time, and never more than the file's size allows.
 
-This reads only the form of a tar that `tarfile` writes as PAX_FORMAT: files, folders and links, each with a header. It
-refuses GNU's sparse files and long names, headers for all members, and every field without a meaning here. `tarfile`
-itself would read a header of any size, one header within another, and a sparse file of any size.
+The module reads only the tar form that `tarfile` writes as PAX_FORMAT: files, folders and links, each with a header. It
+refuses GNU's sparse files and long names, global headers, and every field without a meaning here. `tarfile` itself
+would read a header of any size, one header within another, and a sparse file of any size.
 """
 
 from __future__ import annotations
@@ -26,27 +26,27 @@ RECORD = re.compile(rb"(\d{1,5}) ([^=]+)=")
 
 
 class _Source(Protocol):
-    """Something from which the bytes of a tar can be read."""
+    """Offers the bytes of a tar for reading."""
 
     def read(self, size: int, /) -> bytes:
-        """Return at most this many bytes; none at the end."""
+        """Return at most this many bytes, or b"" at the end."""
 
 
 @dataclass(frozen=True)
 class Bounds:
-    """Limit the contents of an archive. Trials leave at most 16 times its size, and 15 files."""
+    """Limits the contents of an archive. Trials produce at most 16 times the archive's size, and 15 files."""
 
     bytes: int
     members: int
 
     @classmethod
     def of(cls, size: int) -> Bounds:
-        """Return the bounds of a file of `size` bytes."""
+        """Return the bounds for a file of `size` bytes."""
         return cls((1 << 30) + 50 * size, 20_000 + size // 100)
 
 
 class Members:
-    """Iterate over the members of a tar.
+    """Iterates over the members of a tar.
 
     Raises ArchiveError for a member in a form that this lab does not write, and EOFError if the tar is cut off.
     """
@@ -66,7 +66,7 @@ class Members:
             yield member
 
     def contents(self) -> Iterator[bytes]:
-        """Yield the bytes of the present file of the iteration."""
+        """Yield the bytes of the iteration's current file."""
         while self._unread:
             piece = self._taken(min(PIECE, self._unread))
             self._unread -= len(piece)
@@ -116,7 +116,7 @@ class Members:
 
 
 def is_path(path: str) -> bool:
-    """Return whether this is a plain path below the folder that an archive is unpacked into."""
+    """Return whether this is a plain path below the folder into which an archive is unpacked."""
     parts = path.split("/")
     return path.isprintable() and "\\" not in path and not {"", ".", ".."} & set(parts) and len(parts) <= DEPTH
 
@@ -136,7 +136,7 @@ def _extended(data: bytes) -> dict[str, str]:
 
 
 def _apply(member: tarfile.TarInfo, extended: dict[str, str]) -> None:
-    """Set a member's fields from its extended header, and check them. Raises ArchiveError."""
+    """Set a member's fields from its extended header, and check the fields. Raises ArchiveError."""
     if unknown := extended.keys() - {"path", "linkpath", "size", "mtime"}:
         raise ArchiveError(f"it has a header with {min(unknown)!r}, which is unknown here")
     name = extended.get("path", member.name)

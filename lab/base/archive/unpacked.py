@@ -1,4 +1,6 @@
-"""Fill a new folder with the contents of an archive. Links are made last, so that nothing is written through one."""
+"""Fill a new folder with the contents of an archive. Links are created last, so that nothing is written through a
+link.
+"""
 
 from __future__ import annotations
 
@@ -21,9 +23,9 @@ _NO_PATH = (errno.ENAMETOOLONG, errno.EILSEQ, errno.EINVAL)
 class Unpacked:
     """Writes below `folder`. Nothing else may write there.
 
-    In a sealed folder links, permissions and dates count, and no link leads out of it. `sealed` returns how many parts
-    of a path name the sealed folder that contains it (0: `folder` itself), or None if the path is not in a sealed
-    folder.
+    In a sealed folder, links, permissions and dates count, and no link leads out of the folder. `sealed` returns how
+    many parts of a path name the sealed folder that contains the path (0 means `folder` itself), or None if the path is
+    not in a sealed folder.
     """
 
     def __init__(self, folder: Path, sealed: Callable[[str], int | None]) -> None:
@@ -35,7 +37,7 @@ class Unpacked:
         self._settled_last: dict[str, tarfile.TarInfo] = {}  # folders and links
 
     def write(self, member: tarfile.TarInfo, pieces: Iterator[bytes]) -> str:
-        """Write a file and return its SHA-256. Raises ArchiveError if its path is taken."""
+        """Write a file, and return its SHA-256. Raises ArchiveError if the path is taken."""
         digest = hashlib.sha256()
         with _placed(member.name), self._opened(member.name) as file:
             for piece in pieces:
@@ -51,7 +53,9 @@ class Unpacked:
         return self.hashes[member.name]
 
     def add(self, member: tarfile.TarInfo) -> None:
-        """Add a folder, or note a link. Raises ArchiveError for anything else, and for a link that leads out."""
+        """Add a folder, or record a link for later. Raises ArchiveError for anything else, and for a link that leads
+        out.
+        """
         if member.isdir():
             with _placed(member.name):
                 (self.folder / member.name).mkdir(parents=True, exist_ok=True)
@@ -64,7 +68,7 @@ class Unpacked:
         self._settled_last[member.name] = member
 
     def settle(self) -> None:
-        """Make the links, and restore the permissions and dates of sealed folders and links."""
+        """Create the links, and restore the permissions and dates of sealed folders and links."""
         for path, to in self._links.items():
             with _placed(path):
                 target = self.folder / path
@@ -77,7 +81,7 @@ class Unpacked:
                 os.utime(self.folder / path, (member.mtime, member.mtime), follow_symlinks=False)
 
     def _opened(self, path: str) -> BinaryIO:
-        """Open a new file, and make the folders that it is in."""
+        """Open a new file, after creating its parent folders."""
         target = self.folder / path
         if target.parent not in self._made:
             target.parent.mkdir(parents=True, exist_ok=True)
@@ -90,7 +94,7 @@ class Unpacked:
     def _stays(self, path: str, to: str) -> bool:
         """Return whether a link at `path` leads to something in the same sealed folder.
 
-        The link's own folder is a real folder. So a target that goes up first, but not beyond the sealed folder, cannot
+        The link's own folder is a real folder, so a target that goes up first, but not beyond the sealed folder, cannot
         lead out.
         """
         parts = to.split("/")
@@ -101,7 +105,7 @@ class Unpacked:
 
 @contextmanager
 def _placed(path: str) -> Iterator[None]:
-    """Turn the file system's error about a path that is taken or impossible into an ArchiveError."""
+    """Convert the file system's error about a path that is taken or impossible to an ArchiveError."""
     try:
         yield
     except (FileExistsError, NotADirectoryError):

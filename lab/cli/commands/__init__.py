@@ -1,1 +1,3 @@
-"""Define the commands, by subject. Each calls `lab.app` or a layer, prints the answer, and ends with its exit code."""
+"""Define the commands, by subject. Each command calls `lab.app` or a layer, prints the result, and sets the exit
+code.
+"""

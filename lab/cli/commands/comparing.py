@@ -19,9 +19,10 @@ if TYPE_CHECKING:
 
 comparing = typer.Typer()
 
-_Junit = Annotated[Path | None, typer.Option(help="Also write JUnit XML.", metavar="FILE")]
+_Junit = Annotated[Path | None, typer.Option(help="Also write the result as JUnit XML to this file.", metavar="FILE")]
 _Interest = Annotated[
-    float, typer.Option(help="The smallest change of a figure that matters, in percent.", metavar="PERCENT", min=0)
+    float,
+    typer.Option(help="The smallest relative change in a figure that matters, in percent.", metavar="PERCENT", min=0),
 ]
 _Page = Annotated[
     Path | None,
@@ -31,8 +32,8 @@ _Page = Annotated[
 
 @comparing.command()
 def compare(
-    base: Annotated[Path, typer.Argument(help="A store: the records from before.", metavar="BASE")],
-    new: Annotated[Path, typer.Argument(help="Another store: the records from after.", metavar="NEW")],
+    base: Annotated[Path, typer.Argument(help="The store with the base records.", metavar="BASE")],
+    new: Annotated[Path, typer.Argument(help="The store with the new records.", metavar="NEW")],
     interest: _Interest = 0.5,
     junit: _Junit = None,
     page: _Page = None,
@@ -54,12 +55,13 @@ def regress(
     kernel: Annotated[
         list[str] | None,
         typer.Option(
-            help="A kernel's name, version or id. Give it twice: the base, then the new one.",
+            help="A kernel name, version or id. Give the option twice: first the base kernel, then the new kernel.",
             autocompletion=completion.kernels,
         ),
     ] = None,
     baseline: Annotated[
-        str | None, typer.Option(help="Compare with this baseline instead of a base kernel.", metavar="NAME")
+        str | None,
+        typer.Option(help="Compare with the records of this baseline instead of a base kernel.", metavar="NAME"),
     ] = None,
     claims: Claims = None,
     *,
@@ -67,7 +69,7 @@ def regress(
     stored: Annotated[
         bool,
         typer.Option(
-            "--stored", help="Compare the store's real-time records even if the kernels ran at different times."
+            "--stored", help="Compare real-time records in the store even if the kernels ran at different times."
         ),
     ] = False,
     interest: _Interest = 0.5,
@@ -75,9 +77,10 @@ def regress(
     page: _Page = None,
     as_json: Json = False,
 ) -> None:
-    """Run claims on two kernels and show what changed.
+    """Run claims on two kernels, and show what changed.
 
-    Give --kernel twice. Or give --baseline instead of the base kernel, and --kernel at most once.
+    Give --kernel twice: once for the base kernel and once for the new kernel. With --baseline, give --kernel at most
+    once, for the new kernel.
     """
     from lab import app as api
     from lab.app import baselines

@@ -1,4 +1,4 @@
-"""Define the commands about claims and topologies as files: `lab check`, `lab list`, `lab schema`."""
+"""Define the commands for claim files and topology files: `lab check`, `lab list`, `lab schema`."""
 
 from __future__ import annotations
 
@@ -15,12 +15,14 @@ declaring = typer.Typer()
 
 @declaring.command()
 def check(
-    files: Annotated[list[Path] | None, typer.Argument(metavar="FILE", help="A topology or an experiment.")] = None,
+    files: Annotated[
+        list[Path] | None, typer.Argument(metavar="FILE", help="Topology files or experiment files.")
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Check topologies and experiments for mistakes.
 
-    Default: all of them.
+    Default: all topologies and experiments of the project.
     """
     from lab.spec import find
     from lab.spec.errors import SpecError
@@ -40,13 +42,13 @@ def list_all(
         list[str] | None,
         typer.Argument(
             metavar="ARTICLE | WORD",
-            help="Only entries with these words in their name, text or claims.",
+            help="List only entries that contain these words in their name, text or claims.",
             autocompletion=completion.claims,
         ),
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """List articles, topologies and kernels; with a word, the claims that match it."""
+    """List articles, topologies and kernels, or the claims that match a word."""
     from lab.cli import listing
 
     plain = listing.matching(listing.everything(), words or ())
@@ -55,7 +57,7 @@ def list_all(
 
 @declaring.command()
 def schema() -> None:
-    """Print the JSON schema of topologies, for editors."""
+    """Print the JSON schema of topology files, for use in editors."""
     from lab.spec.schema import json_schema
 
     output.emit(json_schema())

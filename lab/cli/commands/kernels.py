@@ -1,4 +1,4 @@
-"""Define the commands about kernels under test: `lab kernel ...`."""
+"""Define the commands for kernels under test: `lab kernel ...`."""
 
 from __future__ import annotations
 
@@ -15,33 +15,42 @@ from lab.errors import InputError
 if TYPE_CHECKING:
     from lab.machine.kernel import UmlKernel
 
-kernels = typer.Typer(help="Build, fetch, take and list kernels under test.", no_args_is_help=True)
+kernels = typer.Typer(help="Build, fetch, import and list kernels under test.", no_args_is_help=True)
 
 
 @kernels.command("build")
 def build_kernel(
     name: Annotated[
         str | None,
-        typer.Argument(help="A series such as 7.2, or a name that starts with one. Default: the newest."),
+        typer.Argument(
+            help="A kernel series such as 7.2, or a name that starts with a series. Default: the newest series."
+        ),
     ] = None,
-    patch: Annotated[list[Path] | None, typer.Option(help="A patch to apply. Repeatable.", metavar="FILE")] = None,
+    patch: Annotated[
+        list[Path] | None, typer.Option(help="A patch file to apply to the source. Repeatable.", metavar="FILE")
+    ] = None,
     config: Annotated[
         list[Path] | None,
-        typer.Option(help="A fragment of configuration, added to the lab's. Repeatable.", metavar="FRAGMENT"),
+        typer.Option(
+            help="A configuration fragment to add to the lab's kernel configuration. Repeatable.", metavar="FRAGMENT"
+        ),
     ] = None,
-    hz: Annotated[int, typer.Option(help="Timer ticks per second, 100 to 1000.")] = 1000,
+    hz: Annotated[int, typer.Option(help="Timer ticks per second (HZ), from 100 to 1000.")] = 1000,
     source: Annotated[
-        Path | None, typer.Option(help="Build this .deb or tar file instead of the packaged source.", metavar="FILE")
+        Path | None,
+        typer.Option(
+            help="Build the kernel source in this .deb or tar file instead of the packaged source.", metavar="FILE"
+        ),
     ] = None,
-    tree: Annotated[Path | None, typer.Option(help="Build this source tree as it stands.", metavar="DIR")] = None,
+    tree: Annotated[Path | None, typer.Option(help="Build this kernel source tree as it is.", metavar="DIR")] = None,
     variants: Annotated[
-        bool, typer.Option("--variants", help="Also build the variants that experiments need.")
+        bool, typer.Option("--variants", help="Also build the kernel variants that experiments need.")
     ] = False,
-    refresh: Annotated[bool, typer.Option(help="First look for a newer source.")] = False,
+    refresh: Annotated[bool, typer.Option(help="Check for a newer source before the build.")] = False,
     trust: Trust = False,
     as_json: Json = False,
 ) -> None:
-    """Build a kernel under test, or find it in the cache."""
+    """Build a kernel under test, or reuse it from the cache."""
     from functools import partial
 
     from lab.base.building import shown
@@ -72,17 +81,22 @@ def build_kernel(
 @kernels.command("fetch")
 def fetch_kernel(
     name: Annotated[
-        str | None, typer.Argument(help="A series such as 6.12, or the path of an image. Default: the newest series.")
+        str | None,
+        typer.Argument(help="A kernel series such as 6.12, or the path of a kernel image. Default: the newest series."),
     ] = None,
     modules: Annotated[
         Path | None,
-        typer.Option(help="The image's modules. Default: /lib/modules/RELEASE.", metavar="DIR", exists=True),
+        typer.Option(
+            help="The folder with the modules of the kernel image. Default: /lib/modules/RELEASE.",
+            metavar="DIR",
+            exists=True,
+        ),
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Fetch a distribution's kernel for --on vm.
+    """Fetch a distribution kernel for --on vm.
 
-    It is kept in the cache and not installed.
+    The command stores the kernel in the cache, and does not install it.
     """
     from lab.base.building import shown
     from lab.machine.kernel.vm import stock
@@ -100,12 +114,12 @@ def fetch_kernel(
 
 @kernels.command("take")
 def take_kernels(
-    bundle: Annotated[Path, typer.Argument(help="A bundle's file.", metavar="FILE")],
+    bundle: Annotated[Path, typer.Argument(help="A bundle file.", metavar="FILE")],
     as_json: Json = False,
 ) -> None:
-    """Take a bundle's kernels and userlands into the cache, as if they had been built here.
+    """Import the kernels and userlands of a bundle into the cache, as if they had been built here.
 
-    Use only with bundles you trust. `lab run --from` needs no such trust.
+    Import only bundles that you trust. `lab run --from` does not require this trust.
     """
     from lab.app.extension import hook
 
@@ -116,7 +130,7 @@ def take_kernels(
 
 @kernels.command("list")
 def list_kernels(as_json: Json = False) -> None:
-    """List the kernels that were built or fetched here."""
+    """List the kernels that were built or fetched on this machine."""
     from lab.cli import listing
 
     plain = listing.kernels()
@@ -133,7 +147,7 @@ def save_baseline(
     results: Results = STORE,
     as_json: Json = False,
 ) -> None:
-    """Keep a kernel's records as a baseline, to compare later kernels with."""
+    """Save a kernel's records as a baseline for comparison with later kernels."""
     from lab import app as api
     from lab.report.wording import plural
 

@@ -35,23 +35,27 @@ def run(
     seeds: SeedNumbers = None,
     shard: Annotated[
         str | None,
-        typer.Option(help="Run one part of the trials, such as 3/16, and judge nothing.", metavar="I/N"),
+        typer.Option(help="Run only shard I of N of the trials, such as 3/16, and judge no claims.", metavar="I/N"),
     ] = None,
     balance: Annotated[
         Path | None,
-        typer.Option("--plan", help="Balance shards with the output of `lab cluster plan --json`.", metavar="FILE"),
+        typer.Option(
+            "--plan",
+            help="Balance the shards with this file, the output of `lab cluster plan --json`.",
+            metavar="FILE",
+        ),
     ] = None,
     build: Annotated[
         bool,
-        typer.Option("--build", help="Build missing kernels; claims start as soon as theirs are built."),
+        typer.Option("--build", help="Build missing kernels. Each claim starts as soon as its kernels are built."),
     ] = False,
     begun: Begun = None,
     report: Reports = None,
     as_json: Json = False,
 ) -> None:
-    """Run claims, judge them, and keep the records.
+    """Run claims, judge them, and store the records.
 
-    Finished trials are reused from the store.
+    A trial whose record is already in the store does not run again.
     """
     from lab import app as api
     from lab.cli import kernels

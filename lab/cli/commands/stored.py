@@ -19,15 +19,19 @@ stored = typer.Typer()
 def report(
     articles: Annotated[
         list[str] | None,
-        typer.Argument(metavar="ARTICLE", help="Default: the articles here, and others with records in the store."),
+        typer.Argument(
+            metavar="ARTICLE", help="Default: the project's articles, and others with records in the store."
+        ),
     ] = None,
     results: Results = STORE,
-    out: Annotated[Path, typer.Option("-o", "--output", help="Folder for the pages.", metavar="DIR")] = Path("report"),
-    check: Annotated[bool, typer.Option("--check", help="Check the pages and their links in Chromium, too.")] = False,
+    out: Annotated[Path, typer.Option("-o", "--output", help="Write the pages to this folder.", metavar="DIR")] = Path(
+        "report"
+    ),
+    check: Annotated[bool, typer.Option("--check", help="Also check the pages and their links in Chromium.")] = False,
     axe: Annotated[
         Path | None,
         typer.Option(
-            help="Check with axe-core's rules, too. FILE is its script, axe.min.js.", metavar="FILE", exists=True
+            help="Also check the pages with axe-core. FILE is its script, axe.min.js.", metavar="FILE", exists=True
         ),
     ] = None,
     begun: Begun = None,
@@ -35,10 +39,10 @@ def report(
 ) -> None:
     """Render HTML pages from records.
 
-    Each article has a notebook, or gets a default one. With --check the exit code is 1 if a link is dead, a picture has
-    no alternative text, a page is wider than its screen (390 to 1920 pixels), or a phone shows text of less than 9
-    pixels. With --axe it is also 1 if a page breaks a rule of axe-core, on a phone in light colours or on a laptop in
-    dark ones.
+    An article without a notebook gets a default notebook. With --check, the exit code is 1 if a link is dead, an image
+    has no alternative text, a page is wider than the screen (390 to 1920 pixels), or a phone shows text smaller than 9
+    pixels. With --axe, the exit code is also 1 if a page violates an axe-core rule, on a phone in light mode or on a
+    laptop in dark mode.
     """
     from lab.app.extension import hook
     from lab.app.options import reading_from
@@ -60,17 +64,21 @@ def show(
     claim: Annotated[
         str,
         typer.Argument(
-            metavar="CLAIM | ARTICLE", help="The claim, or an article's claims.", autocompletion=completion.claims
+            metavar="CLAIM | ARTICLE",
+            help="The claim to show, or an article, to show all its claims.",
+            autocompletion=completion.claims,
         ),
     ],
     results: Results = STORE,
-    capture: Annotated[bool, typer.Option("--capture", help="Open its packets in Wireshark, or in tshark.")] = False,
+    capture: Annotated[
+        bool, typer.Option("--capture", help="Open the captured packets in Wireshark or tshark.")
+    ] = False,
     arm: Annotated[
-        str | None, typer.Option(help="Show only this arm. Default with --capture: the first arm with packets.")
+        str | None, typer.Option(help="Show only this arm. Default with --capture: the first arm with a capture.")
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Show a claim's answer, figures, reason and a small plot, from the store's records."""
+    """Show a claim's answer, figures, reason and a small plot, from the records in the store."""
     from lab import app as api
     from lab.cli import showing
 
@@ -83,17 +91,18 @@ def show(
 @stored.command()
 def verify(
     results: Annotated[
-        Path, typer.Argument(help="The store: the folder of records; or a bundle's file.", metavar="RESULTS | FILE")
+        Path, typer.Argument(help="The store (the record folder), or a bundle file.", metavar="RESULTS | FILE")
     ] = STORE,
     jobs: Jobs = None,
     budget: Seconds = 900.0,
-    sample: Annotated[str, typer.Option(help="Run a random sample of this size again.", metavar="PERCENT")] = "100%",
+    sample: Annotated[str, typer.Option(help="Rerun only a random sample of this size.", metavar="PERCENT")] = "100%",
     trust: Trust = False,
     as_json: Json = False,
 ) -> None:
-    """Run recorded trials again on this machine, and show which bytes differ.
+    """Rerun recorded trials on this machine, and show which bytes differ.
 
-    A bundle's trials run on its own kernels and userland. Every record is hashed again in any case.
+    Trials from a bundle run on the bundle's own kernels and userland. The command rehashes every record, regardless of
+    the sample.
     """
     from lab import app as api
     from lab.cli import verifying

@@ -1,4 +1,4 @@
-"""Define the commands about userlands: `lab userland ...`."""
+"""Define the commands for userlands: `lab userland ...`."""
 
 from __future__ import annotations
 
@@ -11,17 +11,19 @@ from lab.cli import output
 from lab.cli.output import Json
 from lab.errors import InputError
 
-userlands = typer.Typer(help="Make the folders of programs that guests and kernel builds use.", no_args_is_help=True)
+userlands = typer.Typer(
+    help="Build userlands, the program folders that guests and kernel builds use.", no_args_is_help=True
+)
 
 
 @userlands.command("build")
 def build_userland(
     name: Annotated[
-        str, typer.Argument(help="guest, or another userland with a lock file, such as programs.")
+        str, typer.Argument(help="The userland to build: guest, or another with a lock file, such as programs.")
     ] = "guest",
     as_json: Json = False,
 ) -> None:
-    """Make a userland from its locked packages, or find it in the cache."""
+    """Build a userland from its locked packages, or reuse it from the cache."""
     from lab.machine.userland import lock
     from lab.machine.userland.ready import ready
 
@@ -36,17 +38,22 @@ def build_userland(
 @userlands.command("lock")
 def lock_userlands(
     keep: Annotated[
-        bool, typer.Option("--keep", help="Keep the packages, and record the result of the changed recipe.")
+        bool,
+        typer.Option(
+            "--keep", help="Keep the locked packages, and record the userland that the changed recipe builds."
+        ),
     ] = False,
     keyring: Annotated[
         Path | None,
-        typer.Option(help="One of these keys must have signed the index.", metavar="FILE", exists=True),
+        typer.Option(
+            help="A keyring. One of its keys must have signed the package index.", metavar="FILE", exists=True
+        ),
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Renew the lock files from the distribution's signed index.
+    """Update the lock files from the distribution's signed package index.
 
-    This makes new userlands with new ids, so trials run again.
+    The updated userlands have new ids, so trials run again.
     """
     from lab.base.building import shown
     from lab.machine.userland import builder

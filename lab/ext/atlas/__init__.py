@@ -1,4 +1,4 @@
-"""Write pages about TCP's changes from one kernel to the next: `lab atlas`."""
+"""Write pages about changes in TCP from one kernel to the next: `lab atlas`."""
 
 from lab.app.extension import Extension
 

@@ -1,4 +1,4 @@
-"""Make the atlas: pages about TCP's changes from each kernel to the next."""
+"""Create the atlas: pages about changes in TCP from each kernel to the next."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ def atlas(
     tree: str | Path | None = None,
     stored: bool = False,
 ) -> Atlas:
-    """Write pages about TCP's changes from each kernel to the next to `folder`, and return the atlas.
+    """Write pages about changes in TCP from each kernel to the next into `folder`, and return the atlas.
 
     Default for `claims`: all claims of articles, and the claims that show a known change. Default for `kernels`: the
-    newest kernel of each series that is built here. `scripts` are packetdrill scripts in the newest kernel's source,
-    named as for `packetdrill`; None leaves them out. `tree` is a kernel's git tree, for the subjects and authors of
-    commits. With `stored`, nothing runs. Raises InputError, SpecError, MachineError, Interrupted.
+    newest built kernel of each series. `scripts` names packetdrill scripts in the newest kernel's source, as for
+    `packetdrill`; None means no scripts. `tree` is a kernel git tree that provides the subjects and authors of commits.
+    With `stored`, nothing runs. Raises InputError, SpecError, MachineError and Interrupted.
     """
     from dataclasses import replace
 

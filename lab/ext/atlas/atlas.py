@@ -1,4 +1,4 @@
-"""Make the pages of an atlas: TCP's changes from one kernel to the next, with the evidence."""
+"""Generate the pages of an atlas: changes in TCP from one kernel to the next, with the evidence."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class Atlas:
         )
 
     def pages(self) -> dict[str, str]:
-        """Return all pages, file name -> HTML. Raises Incomparable, RecordError, CaptureError."""
+        """Return the HTML of all pages, by file name. Raises Incomparable, RecordError and CaptureError."""
         known = {each.name: self._known(each) for each in KNOWN}
         steps = {step.name: self._step(step) for step in self.steps}
         return {
@@ -61,7 +61,7 @@ class Atlas:
         }
 
     def plain(self) -> dict[str, Any]:
-        """Return the atlas for JSON."""
+        """Return the atlas as plain data for JSON."""
         return {
             "kernels": list(self.kernels),
             "changes": [
@@ -157,7 +157,9 @@ class Atlas:
         return said
 
     def _beside(self, claim: str, step: _Step | None) -> Iterator[str]:
-        """Yield a claim on every kernel: verdicts, figures with the model's, and the first packet that differs."""
+        """Yield a claim on every kernel: verdicts, measured and predicted figures, and the first packet that
+        differs.
+        """
         found = {kernel: judged for kernel in self.kernels if (judged := self._judged(kernel, claim))}
         if not any(judged.records for judged in found.values()):
             yield html.heading(claim, escape(claim), claim)
@@ -306,7 +308,7 @@ def _cause(result: Result) -> str:
 
 
 def _script(script: JudgedScript | None) -> str:
-    """Return a script's result: that it holds, or packetdrill's first complaint."""
+    """Return a script's result: that the script holds, or packetdrill's first complaint."""
     if script is None:
         return wording.DASH
     if script.error:
@@ -319,7 +321,7 @@ def _script(script: JudgedScript | None) -> str:
 
 
 def _evidence(records: Sequence[Record]) -> str:
-    """Return a table of the trials behind a section."""
+    """Return a table of the trials that a section is based on."""
     rows = [
         [html.code(record.address[:16]), escape(record.trial.arm), escape(record.trial.point), escape(_ran(record))]
         for record in records

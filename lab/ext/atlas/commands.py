@@ -19,12 +19,12 @@ app = typer.Typer()
 @app.command("atlas")
 @with_options(SuiteOptions, without=["kernel"])
 def make_atlas(
-    folder: Annotated[Path, typer.Argument(help="Where the pages go.", metavar="DIR")],
+    folder: Annotated[Path, typer.Argument(help="The folder for the pages.", metavar="DIR")],
     claims: Claims = None,
     kernel: Annotated[
         str | None,
         typer.Option(
-            help="Kernels, the oldest first. Default: the newest of each series that is built here.",
+            help="The kernels to compare, oldest first. Default: the newest built kernel of each series.",
             metavar="KERNEL,KERNEL...",
             autocompletion=completion.kernels,
         ),
@@ -32,19 +32,19 @@ def make_atlas(
     script: Annotated[
         list[str] | None,
         typer.Option(
-            help="Scripts, named as for `lab packetdrill run`. Repeatable. Default: all of the newest kernel.",
+            help="A script, named as for `lab packetdrill run`. Repeatable. Default: all scripts of the newest kernel.",
             metavar="SCRIPT | DIR | NAME",
         ),
     ] = None,
-    no_scripts: Annotated[bool, typer.Option("--no-scripts", help="Leave packetdrill out.")] = False,
+    no_scripts: Annotated[bool, typer.Option("--no-scripts", help="Run no packetdrill scripts.")] = False,
     tree: Annotated[
         Path | None,
-        typer.Option(help="A kernel's git tree, for the subjects and authors of known commits.", metavar="DIR"),
+        typer.Option(help="A kernel git tree, used to look up subjects and authors of known commits.", metavar="DIR"),
     ] = None,
     *,
     options: SuiteOptions,
     stored: Annotated[
-        bool, typer.Option("--stored", help="Make the pages from the store's records, and run nothing.")
+        bool, typer.Option("--stored", help="Use only records that are in the store, and run nothing.")
     ] = False,
     as_json: Json = False,
 ) -> None:

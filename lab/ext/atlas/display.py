@@ -13,7 +13,7 @@ from lab.ext.atlas.atlas import Atlas
 
 
 def render(found: Atlas, folder: Path) -> RenderableType:
-    """Return an atlas in text: the known changes that it shows, each step's changes, and the place of its pages."""
+    """Return an atlas as text: the known changes that it shows, the changes in each step, and the path of its pages."""
     plain = found.plain()
     table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2))
     for known in plain["changes"]:

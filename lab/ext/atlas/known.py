@@ -1,4 +1,4 @@
-"""List the known changes of Linux's TCP, with the evidence for each."""
+"""List the known changes in Linux's TCP, with the evidence for each."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Arms:
-    """Names two arms of a claim that differ only in a change, on one kernel."""
+    """Names two arms of a claim, on one kernel, that differ only in a change."""
 
     claim: str
     before: str
@@ -16,7 +16,9 @@ class Arms:
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """Describes one change, and names its evidence: claims on kernels on both sides, pairs of arms, or scripts."""
+    """Describes one change, and names the evidence: claims on kernels before and after it, pairs of arms, or
+    scripts.
+    """
 
     name: str  # the name of its page
     title: str

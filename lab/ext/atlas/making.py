@@ -1,4 +1,4 @@
-"""Make an atlas: run claims and scripts on several kernels, and write pages about the changes between them."""
+"""Create an atlas: run claims and scripts on several kernels, and write pages about the changes between the kernels."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from lab.verdict.judged import judge_stored
 
 
 def kernels() -> tuple[UmlKernel, ...]:
-    """Return the newest plain kernel of each series that is built here, the oldest series first."""
+    """Return the newest plain kernel of each built series, the oldest series first."""
     newest: dict[str, UmlKernel] = {}
     for kernel in installed():
         if kernel.name == series(kernel.name):
@@ -76,7 +76,7 @@ def kept(
 
 
 def commits(tree: Path) -> Mapping[str, AtlasCommit]:
-    """Return the known commits that a git tree has. Raises InputError."""
+    """Return the known commits that a git tree contains. Raises InputError."""
     found = {}
     with tempfile.TemporaryDirectory(prefix="lab-") as scratch:
         history = History.of(tree, Path(scratch) / "history")

@@ -1,4 +1,4 @@
-"""Find the commit in a kernel's git tree that changed a claim: `lab bisect`."""
+"""Find the commit in a kernel's git tree that changed a claim's result: `lab bisect`."""
 
 from lab.app.extension import Extension
 

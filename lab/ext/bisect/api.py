@@ -1,4 +1,4 @@
-"""Find the commit that changed a claim."""
+"""Find the commit that changed a claim's result."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ def bisect(
     *,
     options: SuiteOptions,
 ) -> Bisection:
-    """Find the commit between two revisions of a kernel `tree` that changed a claim.
+    """Find the commit between two revisions of a kernel `tree` that changed a claim's result.
 
-    It works in a scratch folder of `results`. Raises InputError when a revision is unknown or the claim is the same on
-    both, BuildFailed when one of the two does not build.
+    The search works in a scratch folder of `results`. Raises InputError if a revision is unknown or the claim has the
+    same result on both, and BuildFailed if one of the two does not build.
     """
     from lab.base.building import shown
     from lab.ext.bisect import bisection

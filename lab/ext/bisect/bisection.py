@@ -1,4 +1,4 @@
-"""Judge a claim on one commit after another to find the first commit that changes it."""
+"""Judge a claim on one commit after another to find the first commit that changes the result."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class TestedCommit:
 
 @dataclass(frozen=True)
 class Bisection:
-    """Holds the commits that may be the first bad one, and the results of the search."""
+    """Holds the candidates for the first bad commit, and the results of the search."""
 
     claim: str
     found: tuple[Commit, ...]  # the newest first; several if some commits could not be tested
@@ -44,7 +44,7 @@ class Bisection:
         return int(len(self.found) > 1)
 
     def plain(self) -> dict[str, Any]:
-        """Return this for JSON."""
+        """Return this as plain data for JSON."""
         return {
             "claim": self.claim,
             "commits": [_plain(each) for each in self.found],
@@ -55,7 +55,7 @@ class Bisection:
 
 @dataclass(frozen=True)
 class Search:
-    """Holds the claim to run on every commit (in virtual time), and the display of progress."""
+    """Holds the claim to run on every commit (in virtual time), and the progress display."""
 
     declared: LoadedExperiment
     options: RunOptions
@@ -96,10 +96,10 @@ def search(
     judged: Callable[[Commit], JudgedClaim],
     progress: Progress,
 ) -> Bisection:
-    """Return the result of `bisect`, with `judged` to judge the claim on a commit. It skips commits that do not build.
+    """Return the result of `bisect`, with `judged` to judge the claim on a commit. Skip commits that do not build.
 
-    A commit is bad if a verdict or a figure differs from the good revision's. If the bad revision changes only packets,
-    a commit is bad if packets differ. `judged` raises BuildFailed for a commit that does not build.
+    A commit is bad if a verdict or a figure differs from that of the good revision. If the bad revision changes only
+    packets, a commit is bad if packets differ. `judged` raises BuildFailed for a commit that does not build.
     """
     good, bad = ends
     base = judged(good)
@@ -133,7 +133,7 @@ def search(
 
 
 def _change(base: JudgedClaim, new: JudgedClaim) -> ClaimChange | None:
-    """Return how the claim compares on two kernels, or None if one of them has no records."""
+    """Return how the claim compares on two kernels, or None if one of the kernels has no records."""
     return compare((base,), (new,))[0] if base.records and new.records else None
 
 

@@ -21,7 +21,9 @@ def bisect(
     claim: Annotated[
         str,
         typer.Argument(
-            help="The claim that changed, or its file.", metavar="CLAIM | FILE.py", autocompletion=completion.claims
+            help="The claim whose result changed, or its file.",
+            metavar="CLAIM | FILE.py",
+            autocompletion=completion.claims,
         ),
     ],
     tree: Annotated[Path, typer.Option(help="The kernel's source tree, in git.", metavar="DIR")],
@@ -31,7 +33,7 @@ def bisect(
     options: SuiteOptions,
     as_json: Json = False,
 ) -> None:
-    """Find the commit in a kernel's git tree that changed a claim."""
+    """Find the kernel commit that changed a claim's result."""
     from lab.ext.bisect import api, display
 
     given = options.given(without=["kernel"])

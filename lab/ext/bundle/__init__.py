@@ -1,4 +1,4 @@
-"""Keep kernels, userlands, claims, records and pages in one file that any machine can check and run."""
+"""Pack kernels, userlands, claims, records and pages into one file that any machine can check and run."""
 
 from lab.app.extension import Extension
 

@@ -13,11 +13,11 @@ if TYPE_CHECKING:
 
 
 def bundle(out: str | Path, *claims: str | Path, results: Folder = None, report: Folder = None) -> Bundled:
-    """Write claims (default: all) with everything that is needed to run them again into the one file `out`.
+    """Write claims (default: all) into the single file `out`, with everything that is needed to rerun them.
 
-    It holds their records from `results`, the predictions, the kernels and userlands of the trials, experiments,
-    topologies and notebooks, the pages in the folder `report`, and a Python that starts the lab. Raises InputError
-    without records or if `out` exists, and MachineError if a kernel is no longer here or the disk is full.
+    The file holds the claims' records from `results`, their predictions, the kernels and userlands of the trials,
+    experiments, topologies and notebooks, the pages in the folder `report`, and a Python that starts the lab. Raises
+    InputError without records or if `out` exists, and MachineError if a kernel no longer exists or the disk is full.
     """
     from lab.base.building import shown
     from lab.ext.bundle import bundling

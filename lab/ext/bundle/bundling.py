@@ -1,4 +1,4 @@
-"""Put claims into one file: experiments, records, predictions and pages, and the trials' kernels and userlands."""
+"""Pack claims into one file: experiments, records, predictions and pages, and the trials' kernels and userlands."""
 
 from __future__ import annotations
 
@@ -60,8 +60,8 @@ def bundle(
 ) -> Bundled:
     """Write the bundle `out` with the claims that have records in the store `results`, and the pages in `report`.
 
-    Raises InputError without records or if `out` exists, RecordError for a damaged record, and MachineError if a kernel
-    or a userland of a trial is not here, or the disk is full.
+    Raises InputError without records or if `out` exists, RecordError for a damaged record, and MachineError if a
+    trial's kernel or userland is missing or the disk is full.
     """
     store = Store(results)
     progress.say("judging the records")
@@ -98,7 +98,7 @@ def _bundled(
 
 
 class _Trial(Part):
-    """Describes a record. Its outputs are in the bundle in the form in which the trial left them."""
+    """Describes a record. In the bundle, its outputs have the form in which the trial left them."""
 
     __slots__ = ()
 
@@ -119,7 +119,7 @@ def _about(judged: Sequence[JudgedClaim], records: Iterable[Record]) -> About:
 
 
 def _kernels(judged: Iterable[JudgedClaim]) -> list[Part]:
-    """Return the user-mode kernels of the trials, and the kernels of which these are variants. Raises KernelMissing."""
+    """Return the user-mode kernels of the trials, and the kernels that these are variants of. Raises KernelMissing."""
     ran = [record.trial for claim in judged for record in claim.records if record.trial.on == "uml"]
     wanted = {trial.kernel["id"] for trial in ran} | {trial.kernel["base"] for trial in ran if "base" in trial.kernel}
     here = {kernel.id: kernel for kernel in installed()}
@@ -148,7 +148,7 @@ def _userlands(records: Iterable[Record]) -> list[Part]:
 
 
 def _declared(judged: Sequence[JudgedClaim]) -> Iterator[Part]:
-    """Yield experiments with all files in their folders, their topologies, and the notebooks about them."""
+    """Yield experiments with all files in their folders, their topologies, and their notebooks."""
     parts: dict[str, Part] = {}
     said = {claim.declared.path: claim.declared.claim for claim in judged}
     for claim in judged:
@@ -176,7 +176,7 @@ def _records(records: Iterable[Record]) -> Iterator[Part]:
 
 
 def _predictions(judged: Iterable[JudgedClaim], folder: Path) -> Iterator[Part]:
-    """Yield the predictions for these claims that the store keeps."""
+    """Yield the predictions for these claims in the store."""
     for kept in predictions.kept_for(folder, {claim.declared.id for claim in judged}):
         place = f"{RESULTS}/{folder.name}/{kept.folder.name}"
         yield Part(place, kept.folder, f"Prediction for {kept.about}", only=kept.files)

@@ -20,13 +20,14 @@ def bundle(
     claims: Claims = None,
     results: Results = STORE,
     report: Annotated[
-        Path | None, typer.Option(help="The folder of pages. Default: report/, if it exists.", metavar="DIR")
+        Path | None,
+        typer.Option(help="The folder that holds the pages. Default: report/, if it exists.", metavar="DIR"),
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Put claims with their records, kernels and pages into one file that runs them again on any machine.
+    """Pack claims with their records, kernels and pages into one file that can rerun them on any machine.
 
-    `python3 OUT verify` runs them, with nothing installed.
+    `python3 OUT verify` reruns the claims, and needs no installation.
     """
     from lab.ext.bundle import api
     from lab.report.wording import plural

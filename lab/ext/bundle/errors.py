@@ -1,4 +1,4 @@
-"""Define errors about a bundle."""
+"""Define the errors for bundles."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from lab.errors import LabError
 
 
 class BundleError(LabError):
-    """Raised when the file is not a bundle, or a damaged or forged one. None of its contents are used."""
+    """Raised if the file is not a bundle, or is a damaged or forged bundle. None of its contents are used."""
 
 
 class NoBundle(BundleError):
-    """Raised when the file has a different kind: bad input.
+    """Raised if the file is not a bundle at all, which is an input error.
 
-    A damaged bundle, however, is a bundle that does not verify.
+    In contrast, a damaged bundle is a bundle that does not verify.
     """
 
     exit_code = 2

@@ -1,8 +1,9 @@
-"""Write and read the frames of a bundle's file, and its seal.
+"""Write and read the frames and the seal of a bundle file.
 
-There is a Zstandard frame for each part, and at the end a frame that Zstandard skips. So `tar --zstd` unpacks the file,
-and damage is found in its own part. The skipped frame is the program that `python3 FILE` runs: a zip file, which Python
-finds from the end. The comment of that zip file, the last 64 bytes, is the SHA-256 of all other bytes.
+The file has a Zstandard frame for each part, and a frame that Zstandard skips at the end. So `tar --zstd` unpacks the
+file, and damage can be located in a part. The skipped frame is the program that `python3 FILE` runs: a zip file, which
+Python locates from the end of the file. The comment of that zip file, the last 64 bytes, is the SHA-256 of all other
+bytes.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ SKIPPABLE = (0x184D2A50).to_bytes(4, "little")  # RFC 8878, 3.1.2
 
 
 class Frames:
-    """Compresses what tarfile writes to it."""
+    """Compresses the data that tarfile writes to it."""
 
     def __init__(self, stream: zstandard.ZstdCompressionWriter) -> None:
         self._stream = stream
@@ -40,7 +41,7 @@ class Frames:
         return self._written
 
     def end(self) -> None:
-        """End the frame. The next byte starts a new one."""
+        """End the frame. The next byte starts a new frame."""
         self._stream.flush(zstandard.FLUSH_FRAME)
 
 
@@ -48,7 +49,7 @@ class Frames:
 def writing(file: BinaryIO, program: BinaryIO) -> Iterator[Frames]:
     """Yield a writer of frames to `file`. The `program` and the seal, which is the comment of its zip file, follow.
 
-    The same library writes the same bytes, on any number of CPUs.
+    The same library version writes the same bytes, on any number of CPUs.
     """
     sealing = _Sealing(file)
     compressor = zstandard.ZstdCompressor(level=LEVEL, write_checksum=True, threads=len(os.sched_getaffinity(0)))
@@ -65,7 +66,7 @@ def writing(file: BinaryIO, program: BinaryIO) -> Iterator[Frames]:
 
 
 class _Sealing:
-    """Passes on the written bytes, and keeps their SHA-256."""
+    """Passes on the written bytes, and computes their SHA-256."""
 
     def __init__(self, file: BinaryIO) -> None:
         self._file = file

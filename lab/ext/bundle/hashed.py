@@ -1,4 +1,4 @@
-"""Read a file and keep the SHA-256 of its bytes."""
+"""Read a file, and compute the SHA-256 of its bytes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""List the files of a bundle with their SHA-256, in the form of `sha256sum -c`."""
+"""List the files in a bundle with their SHA-256, in the form that `sha256sum -c` reads."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ class Manifest:
         return "".join(f"{digest}  {path}\n" for path, digest in sorted(self.files.items()))
 
     def below(self, folder: str) -> Manifest:
-        """Return its part for the files in `folder`, or for the file with that name."""
+        """Return the manifest's part for the files in `folder`, or for the file with that name."""
         inside = {path: it for path, it in self.files.items() if path == folder or path.startswith(f"{folder}/")}
         return Manifest(inside)
 
 
 def parse(text: str) -> Manifest:
-    """Return the manifest in a text. Raises BundleError with the wrong line."""
+    """Return the manifest in a text. Raises BundleError, which names the wrong line."""
     files: dict[str, str] = {}
     for number, line in enumerate(text.splitlines(), 1):
         found = LINE.fullmatch(line)

@@ -1,4 +1,4 @@
-"""List the parts of a bundle: folders and files, each with a sentence about it."""
+"""List the parts of a bundle: folders and files, each with a description."""
 
 from __future__ import annotations
 
@@ -26,7 +26,9 @@ class Part:
     only: frozenset[str] | None = None  # the files of the folder that belong to it; None: all of them
 
     def contents(self) -> Iterator[tuple[str, Path]]:
-        """Yield (path in the bundle, path here) of everything in it, folders before their contents, by name."""
+        """Yield (path in the bundle, path here) of everything in the part, by name, with folders before their
+        contents.
+        """
         yield self.path, self.source
         if self.source.is_dir():
             for top, folders, files in os.walk(self.source):
@@ -37,7 +39,7 @@ class Part:
                     yield f"{self.path}/{(inside / name).as_posix()}", Path(top, name)
 
     def digests(self) -> dict[str, str]:
-        """Return the SHA-256 of each of its files, by the file's path in the bundle."""
+        """Return the SHA-256 of each file in the part, by the file's path in the bundle."""
         found = {}
         for path, source in self.contents():
             if stat.S_ISREG(source.lstat().st_mode):
@@ -47,5 +49,7 @@ class Part:
 
 
 def userland_depth(path: str) -> int | None:
-    """Return how many parts of a path name its userland, where links, permissions and dates count; None elsewhere."""
+    """Return how many parts of a path name a userland, in which links, permissions and dates count; None outside
+    userlands.
+    """
     return 2 if path.startswith(f"{USERLANDS}/") else None

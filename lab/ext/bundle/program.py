@@ -1,4 +1,4 @@
-"""Make the program in a bundle: a zip file for Python, with the lab and everything that it needs."""
+"""Build the program in a bundle: a zip file for Python, with the lab and everything that the lab needs."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ main()
 
 
 def make(to: Path, tree: Path, package: Path, shipped: Path) -> None:
-    """Write the program: the folder `tree` with a Python, the lab's own `package`, and the files `shipped` with it.
+    """Write the program: the folder `tree` with a Python, the lab's own `package`, and the `shipped` files.
 
-    It has the lab's version, as an installed package does. Its comment is left for the seal.
+    The program has the lab's version, like an installed package. The zip comment is left for the seal.
     """
     own = version("replab")
     with zipfile.ZipFile(to, "x", zipfile.ZIP_DEFLATED) as zipped:

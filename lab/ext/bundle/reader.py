@@ -1,4 +1,4 @@
-"""Read a bundle's file. Every byte is checked, and nothing is written outside of the given folder."""
+"""Read a bundle file. Every byte is checked, and nothing is written outside the given folder."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ LISTED = 1 << 26  # bytes: a manifest is read as a whole, so it may not be longe
 
 
 def identify(file: Path) -> Manifest:
-    """Return a bundle's manifest. No other part is read. Raises InputError, BundleError."""
+    """Return a bundle's manifest without reading other parts. Raises InputError and BundleError."""
     with _opened(file) as reader:
         return reader.manifest()
 
 
 def check(file: Path) -> None:
-    """Raise BundleError unless all bytes of the file are the sealed ones, and InputError if it cannot be read."""
+    """Raise BundleError unless all bytes of the file match the seal, and InputError if the file cannot be read."""
     with _opened(file) as reader:
         reader.check()
 
@@ -37,8 +37,8 @@ def check(file: Path) -> None:
 def unpack(file: Path, into: Path, wanted: Callable[[str], bool]) -> Manifest:
     """Check the whole bundle, unpack the paths that are `wanted` into the new folder `into`, and return its manifest.
 
-    If this raises, ignore the written files. Raises BundleError with the part that is damaged, unlisted or out of
-    place, InputError for a file that cannot be read, and MachineError if there is no room.
+    If the function raises, ignore the written files. Raises BundleError with the part that is damaged, unlisted or out
+    of place, InputError for a file that cannot be read, and MachineError if there is no room.
     """
     with _opened(file) as reader:
         contents = reader.manifest()
@@ -87,7 +87,7 @@ def _opened(file: Path) -> Iterator[_Reader]:
 
 
 class _Reader:
-    """Reads the archive from its start to its end. `missing` are the files that it has not reached."""
+    """Reads the archive from start to end. `missing` lists the files that it has not reached yet."""
 
     def __init__(self, sealed: Sealed, source: zstandard.ZstdDecompressionReader) -> None:
         self.missing: dict[str, str] = {}
@@ -98,7 +98,7 @@ class _Reader:
         self.contents = self._members.contents
 
     def manifest(self) -> Manifest:
-        """Return the manifest, which must be the first file. Raises BundleError if it is not."""
+        """Return the manifest, which must be the first file. Raises BundleError otherwise."""
         try:
             first = next(iter(self._members), None)
         except EOFError:  # it is shorter than a member's header
@@ -112,7 +112,7 @@ class _Reader:
     def __iter__(self) -> Iterator[tarfile.TarInfo]:
         """Yield each file, folder and link in turn.
 
-        Raises ArchiveError for anything else, and for a path that leads elsewhere.
+        Raises ArchiveError for anything else, and for a path that leads out of the folder.
         """
         for member in self._members:
             self._at = member.name
@@ -120,17 +120,17 @@ class _Reader:
             self._at = ""
 
     def where(self) -> str:
-        """Return the file that is being read; between two files, return the next one in the manifest."""
+        """Return the file being read; between two files, return the next file in the manifest."""
         return self._at or min(self.missing, default="its end")
 
     def end(self) -> None:
-        """Read the end of the file after the last member. Raises BundleError unless all bytes were the sealed ones."""
+        """Read the end of the file after the last member. Raises BundleError unless all bytes match the seal."""
         while self._source.read(PIECE):
             pass
         self.check()
 
     def check(self) -> None:
-        """Read the rest of the file without unpacking. Raises BundleError unless all bytes were the sealed ones."""
+        """Read the rest of the file without unpacking. Raises BundleError unless all bytes match the seal."""
         if not self._sealed.is_whole():
             raise BundleError("damaged: its last 64 bytes are not the SHA-256 of those before")
 

@@ -1,4 +1,4 @@
-"""Check whether a bundle's file has all the sealed bytes. Any Python can run this, with nothing installed."""
+"""Check whether all bytes of a bundle file match the seal. Any Python can run this module, with nothing installed."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ PIECE = 1 << 20
 
 
 class Sealed:
-    """Passes on the bytes of a bundle's file, and checks at the end whether they were the sealed ones."""
+    """Passes on the bytes of a bundle file, and checks at the end whether they match the seal."""
 
     def __init__(self, file: BinaryIO) -> None:
         self._file = file

@@ -1,7 +1,7 @@
-"""Start the lab in a bundle: `python3 FILE verify`. This works with any Python from 3.11 on, with nothing installed.
+"""Start the lab in a bundle: `python3 FILE verify`. Any Python from 3.11 on can do this, with nothing installed.
 
-A bundle's file is a program for Python, and its `__main__` calls this. It unpacks the file's Python and packages once,
-and passes control to the lab in them. It uses only the kernel and /bin/sh of this machine.
+A bundle file is a program for Python, and its `__main__` calls this module. The module unpacks the bundle's Python and
+packages once, and passes control to the lab in them. It uses only the kernel and /bin/sh of this machine.
 """
 
 from __future__ import annotations
@@ -54,9 +54,9 @@ def main() -> None:
 
 
 def _wait(started: subprocess.Popen[bytes]) -> int:
-    """Return the exit code in a shell's form.
+    """Return the exit code in the form that shells use.
 
-    The terminal sends Ctrl-C to the program; this process passes on other signals.
+    The terminal sends Ctrl-C directly to the program. This process passes on other signals.
     """
     while True:
         try:
@@ -72,9 +72,9 @@ def _wait(started: subprocess.Popen[bytes]) -> int:
 
 @contextmanager
 def _unpacked(file: Path) -> Iterator[tuple[Path, dict[str, str]]]:
-    """Yield the folder with the zip file's contents, and the environment to start it with.
+    """Yield the folder with the zip file's contents, and the environment for the program.
 
-    The user's cache keeps it, or a temporary folder if there is no cache.
+    The contents are in the user's cache, or in a temporary folder if there is no cache.
     """
     with zipfile.ZipFile(file) as zipped:
         name = zipped.comment.decode("ascii", "replace")[:16]  # of the seal: it changes with any byte
@@ -102,16 +102,14 @@ def _unpacked(file: Path) -> Iterator[tuple[Path, dict[str, str]]]:
 
 
 def _check(file: Path) -> None:
-    """Raise BadZipFile unless all bytes of the bundle are the sealed ones."""
+    """Raise BadZipFile unless all bytes of the bundle match the seal."""
     with file.open("rb") as opened:
         if not Sealed(opened).is_whole():
             raise zipfile.BadZipFile("its last 64 bytes are not the SHA-256 of those before")
 
 
 def _cache() -> Path | None:
-    """Return the folder that keeps the unpacked lab; None if the user cannot write there, or cannot run programs
-    there.
-    """
+    """Return the folder for the unpacked lab; None if the user cannot write there or run programs there."""
     try:
         home = cache.folder("labs")
         home.mkdir(parents=True, exist_ok=True)
@@ -125,7 +123,7 @@ def _runs_programs(folder: Path) -> bool:
 
 
 def _environment(place: Path) -> dict[str, str]:
-    """Return this environment with our places of Python's modules in place of any others."""
+    """Return this environment with our Python module paths in place of any others."""
     kept = {key: value for key, value in os.environ.items() if not key.startswith("PYTHON")}
     return kept | {"PYTHONPATH": str(place), "PYTHONNOUSERSITE": "1"}
 

@@ -1,8 +1,8 @@
-"""Take a bundle's kernels, userlands and records out of its file, so that trials can run on them here.
+"""Extract kernels, userlands and records from a bundle file, so that trials can run on them here.
 
-A userland's name is the hash of its bytes, so it goes to the cache that all runs share. A kernel's name follows from
-its recipe, which its bytes do not prove. So it is kept with the bundle, under the bundle's hash, and only the bundle's
-trials run on it, unless a user who trusts the bundle `take`s it.
+A userland's name is the hash of its bytes, so the userland goes to the cache that all runs share. A kernel's name
+follows from its recipe, which its bytes do not prove. So the kernel is stored with the bundle, under the bundle's hash,
+and only the bundle's trials run on it, unless a user who trusts the bundle `take`s it.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Unbundled:
     userlands: tuple[Userland, ...]
 
     def kernel(self, name: str | None) -> UmlKernel:
-        """Return the bundle's kernel with this name, version or id; None means the newest plain one.
+        """Return the bundle's kernel with this name, version or id; None means the newest plain kernel.
 
         Raises InputError.
         """
@@ -50,9 +50,10 @@ class Unbundled:
             raise InputError(f"{self.file} has no kernel {name or 'without patches'}: it has {there}") from None
 
     def userland(self, choice: str) -> Userland | None:
-        """Return the userland for guests: the lab's default one if it is here, or None for the host's programs.
+        """Return the userland for guests: the lab's default userland if the bundle has it, or None for the host's
+        programs.
 
-        Raises InputError for any other choice, and if the bundle has none.
+        Raises InputError for any other choice, and if the bundle has no userland.
         """
         if choice != "sealed":
             return userlands.chosen(choice, "uml")
@@ -63,7 +64,7 @@ class Unbundled:
 
 
 def ready(file: Path) -> Unbundled:
-    """Return a bundle's kernels and userlands, taken out of `file` unless they are here already.
+    """Return a bundle's kernels and userlands, after extracting those from `file` that are not here yet.
 
     All bytes of the file are checked in either case. Raises BundleError, InputError for a file that cannot be read, and
     MachineError if there is no room.
@@ -78,10 +79,10 @@ def ready(file: Path) -> Unbundled:
 
 
 def take(file: Path) -> Unbundled:
-    """Return the result of `ready`, with the kernels in the cache that all runs share, as if they had been built here.
+    """Return the result of `ready`, and add the kernels to the cache that all runs share, as if built here.
 
-    The user trusts that each was built from its recipe. A kernel that is already here stays. Raises the errors of
-    `ready`.
+    The user trusts that each kernel was built from its recipe. A kernel that is already here stays. Raises the errors
+    of `ready`.
     """
     found, home = ready(file), folder()
     home.mkdir(parents=True, exist_ok=True)
@@ -105,7 +106,7 @@ def with_records(file: Path) -> Iterator[tuple[Unbundled, Path]]:
 
 
 def _found(file: Path, contents: Manifest) -> Unbundled:
-    """Return the parts that were taken out of a bundle."""
+    """Return the extracted parts of a bundle."""
     here = tuple(filter(None, map(cache.load, _userlands(contents))))
     return Unbundled(file, tuple(installed(_place(contents) / KERNELS)), here)
 
@@ -146,7 +147,9 @@ def _place(contents: Manifest) -> Path:
 
 
 def _put(fresh: Path, place: Path) -> None:
-    """Move a complete folder to its place, unless there is one: folders with the same name have the same contents."""
+    """Move a complete folder to its place, unless it exists, since folders with the same name have the same
+    contents.
+    """
     try:
         fresh.rename(place)
     except OSError:

@@ -1,4 +1,4 @@
-"""Write a bundle, completely or not at all. The same parts give the same bytes."""
+"""Write a bundle atomically. The same parts give the same bytes."""
 
 from __future__ import annotations
 
@@ -25,19 +25,19 @@ STAGING = ".replab-bundle"  # the start of a folder's name, next to the bundle, 
 
 
 class WritingProgress(Protocol):
-    """The writer reports its progress here."""
+    """Receives progress reports from the writer."""
 
     def say(self, message: str) -> None:
         """Begin a new stage."""
 
     def step(self, done: int, total: int) -> None:
-        """Report that `done` parts of `total` are done in this stage."""
+        """Report that `done` of `total` parts of this stage are done."""
 
 
 def write(out: Path, parts: Sequence[Part], about: About, program: Path, progress: WritingProgress) -> Manifest:
     """Write the bundle `out`, and return its contents. `program` is the zip file that `python3 OUT` runs.
 
-    Raises InputError if `out` exists or cannot be created, and MachineError if it cannot be written.
+    Raises InputError if `out` exists or cannot be created, and MachineError if the write fails.
     """
     if out.exists():
         raise InputError(f"{out} exists already: remove it, or choose another name")
@@ -97,7 +97,7 @@ def _archive(
 
 
 def _add(tar: tarfile.TarFile, part: Part, path: str, source: Path, contents: Manifest) -> None:
-    """Add one file, folder or link of a part. Raises MachineError if it has just changed."""
+    """Add one file, folder or link of a part. Raises MachineError if it changes in the meantime."""
     about = source.lstat()
     if stat.S_ISDIR(about.st_mode):
         header = _header(path, tarfile.DIRTYPE)

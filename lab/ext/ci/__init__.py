@@ -1,4 +1,4 @@
-"""Write the file that makes a CI system run the lab: `lab ci init`."""
+"""Write a configuration file with which a CI system runs the lab: `lab ci init`."""
 
 from lab.app.extension import Extension
 

@@ -1,4 +1,4 @@
-"""Define the command about CI systems: `lab ci init`."""
+"""Define the command for CI systems: `lab ci init`."""
 
 from __future__ import annotations
 
@@ -19,15 +19,17 @@ def group() -> None:
 
 @app.command("init")
 def init(
-    system: Annotated[str, typer.Argument(metavar="SYSTEM", help="github or gitlab.")],
+    system: Annotated[str, typer.Argument(metavar="SYSTEM", help="The CI system: github or gitlab.")],
     lab: Annotated[
         str,
-        typer.Option(help="Where the lab is: OWNER/NAME@REF on GitHub, a URL for GitLab.", metavar="REPOSITORY"),
+        typer.Option(
+            help="The lab's repository: OWNER/NAME@REF for GitHub, or a URL for GitLab.", metavar="REPOSITORY"
+        ),
     ],
-    command: Annotated[str, typer.Option(help="The command of the lab that runs there.")] = "run",
+    command: Annotated[str, typer.Option(help="The lab command that the CI system runs.")] = "run",
     as_json: Json = False,
 ) -> None:
-    """Write the file that makes a CI system run the lab on every change."""
+    """Write a CI configuration file that runs the lab on every change."""
     from lab.ext.ci import writing
 
     file = writing.create(system, lab, command)

@@ -1,4 +1,4 @@
-"""Write the file with which a CI system runs the lab on every change (`lab ci init`)."""
+"""Write the configuration file with which a CI system runs the lab on every change (`lab ci init`)."""
 
 from __future__ import annotations
 
@@ -46,10 +46,10 @@ _COMMAND = r"(run|packetdrill run)( [\w./:*@=-]+)*"
 
 
 def create(system: str, lab: str, command: str) -> str:
-    """Write the CI system's file below the current directory, and return its name.
+    """Write the CI system's configuration file below the current directory, and return its name.
 
-    `lab` is the lab's repository, and `command` is the lab's command to run. Raises InputError if one of them is wrong
-    or the file already exists, MachineError if it cannot be written.
+    `lab` is the lab's repository, and `command` is the lab's command to run. Raises InputError if either is wrong or
+    the file already exists, and MachineError if the write fails.
     """
     if system not in SYSTEMS:
         raise InputError(f"'{system}' is unknown; use {' or '.join(SYSTEMS)}")

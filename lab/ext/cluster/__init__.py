@@ -1,4 +1,4 @@
-"""Divide work that is too large for one machine: shards, shared stores, and trials on the workers of a Dask cluster."""
+"""Divide work that is too large for one machine: shards, shared stores, and trials on Dask workers."""
 
 from lab.app.extension import Extension
 

@@ -1,4 +1,4 @@
-"""Divide work that is too large for one machine, and put its parts together."""
+"""Divide work that is too large for one machine, and merge its parts."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 def plan(*claims: str | Path, options: PlanOptions, seeds: Sequence[int] | None = None) -> Campaign:
     """Return the trials that `run`, or `run_seeds` with `seeds`, would run, and their cost. Nothing runs.
 
-    The cost is in seconds of one core, bytes of disk, and bytes of memory with `jobs` trials at once (default: one per
+    The cost is in core seconds, bytes of disk space, and bytes of memory for `jobs` parallel trials (default: one per
     core).
 
     Raises the errors of `run`.
@@ -37,11 +37,10 @@ def run_shard(
     seeds: Sequence[int] | None = None,
     plan: Path | str | None = None,
 ) -> ShardRun:
-    """Run one part, such as "3/16", of the trials that `run`, or `run_seeds` with `seeds`, would run. Nothing is
-    judged.
+    """Run one part, such as "3/16", of the trials that `run` (with `seeds`: `run_seeds`) would run, and judge nothing.
 
-    All parts together are complete, and no trial is in two of them. They are balanced with the model of costs, or with
-    the file `plan`, which `lab cluster plan --json` printed. Raises the errors of `run`.
+    All parts together are complete, and no trial is in two parts. The parts are balanced with the cost model, or with
+    the file `plan`, the output of `lab cluster plan --json`. Raises the errors of `run`.
     """
     from lab.ext.cluster import campaign
     from lab.ext.cluster.shard import Shard
@@ -53,7 +52,7 @@ def run_shard(
 
 
 def merge(*folders: str | Path, results: Folder = None) -> Added:
-    """Add the records of other stores to the store `results`, with every byte hashed again.
+    """Add the records of other stores to the store `results`, and rehash every byte.
 
     Raises InputError if a folder is not a store, and MachineError if the disk is full.
     """
@@ -67,7 +66,7 @@ def merge(*folders: str | Path, results: Folder = None) -> Added:
 def push(target: str | Path, results: Folder = None) -> Added:
     """Write the records of the store `results` as archives into the folder `target`, which becomes a shared store.
 
-    Raises InputError if there is no record, and MachineError if the disk is full.
+    Raises InputError if the store has no records, and MachineError if the disk is full.
     """
     from lab.ext.cluster import sharing
 

@@ -1,4 +1,4 @@
-"""Plan a campaign: list the missing trials with their cost, and run one part of them."""
+"""Plan a campaign: list the missing trials with their cost, and run a part of them."""
 
 from __future__ import annotations
 
@@ -63,10 +63,9 @@ class PlannedTrial:
 
 @dataclass(frozen=True)
 class Campaign:
-    """Holds the trials that a store lacks, the number that it has, and the cases that cannot run here, with the
-    reasons.
+    """Holds a store's missing trials, the number of present trials, and the cases that cannot run here, with reasons.
 
-    `needs` is the estimated need of disk and memory, and `free` is the free room.
+    `needs` is the estimated disk space and memory that the trials need, and `free` is the free disk space and memory.
     """
 
     lacking: tuple[PlannedTrial, ...]
@@ -77,7 +76,7 @@ class Campaign:
 
     @property
     def seconds(self) -> float:
-        """The estimated time of all missing trials, in seconds of one core."""
+        """The estimated time of all missing trials, in core seconds."""
         return sum(cost.seconds for cost in _performed(self.lacking))
 
     def plain(self) -> dict[str, Any]:
@@ -104,7 +103,7 @@ class ShardRun:
 
     @property
     def exit_code(self) -> int:
-        """The exit code: 3 if this machine could not run a trial, 1 if one failed, else 0."""
+        """The exit code: 3 if this machine could not run a trial, 1 if a trial failed, else 0."""
         if self.skipped or any(error.exit_code == 3 for _, error in self.failed):
             return 3
         return int(bool(self.failed))
@@ -131,9 +130,9 @@ class ShardRun:
 
 
 def campaign(asked: Sequence[Asked], results: Path, jobs: int | None = None) -> Campaign:
-    """Return the missing trials of the store at `results`, and the needs of `jobs` trials at once.
+    """Return the missing trials of the store at `results`, and the needs of `jobs` parallel trials.
 
-    Raises SpecError, MachineError.
+    Raises SpecError and MachineError.
     """
     store = Store(results)
     planned = _planned(asked)
@@ -176,7 +175,7 @@ def run_shard(asked: Sequence[Asked], shard: Shard, costs: _Costs, options: RunO
 
 
 def read_costs(file: Path) -> _Costs:
-    """Return the estimates of a plan that `lab cluster plan --json` printed. Raises InputError."""
+    """Return the estimates in a plan, the output of `lab cluster plan --json`. Raises InputError."""
     try:
         plain = json.loads(file.read_bytes())
         costs = {
@@ -195,7 +194,7 @@ def read_costs(file: Path) -> _Costs:
 def _own(planned: Sequence[PlannedCase], shard: Shard, costs: _Costs) -> set[_Slot]:
     """Return the trials of the shard, whether this machine can run them or not.
 
-    Trials that share a run are in one shard.
+    Trials that share a run are in the same shard.
     """
     runs: dict[Hashable, list[_Slot]] = {}
     seconds: dict[_Slot, float] = {}
@@ -211,7 +210,7 @@ def _own(planned: Sequence[PlannedCase], shard: Shard, costs: _Costs) -> set[_Sl
 
 
 def _performed(lacking: Sequence[PlannedTrial]) -> list[Cost]:
-    """Return the costs of the runs. Trials that share a run cost it only once."""
+    """Return the costs of the runs. A run that several trials share costs only once."""
     costs = {each.trial.address: each.cost for each in lacking}
     return [costs[first.address] for first, *_ in alike(each.trial for each in lacking)]
 
@@ -251,6 +250,6 @@ def _recorded(store: Store) -> dict[Hashable, tuple[float, int]]:
 
 
 def _keys(trial: Trial) -> tuple[Hashable, ...]:
-    """Return the keys by which a trial's cost is known, the best first: its work on its network, then its case."""
+    """Return the keys by which a trial's cost may be known, the best first: its work on its network, then its case."""
     does = canonical([trial.network, trial.workload, to_plain(trial.probes), trial.on, trial.clock])
     return does, (trial.claim, trial.key, trial.on, trial.clock)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from lab.ext.cluster.campaign import Campaign, PlannedTrial
     from lab.ext.cluster.sharing import Added
 
-app = typer.Typer(help="Plan and merge work on several machines, and share records.", no_args_is_help=True)
+app = typer.Typer(help="Plan and merge runs on several machines, and share records.", no_args_is_help=True)
 
 
 @app.command()
@@ -29,7 +29,7 @@ app = typer.Typer(help="Plan and merge work on several machines, and share recor
 def plan(claims: Claims = None, *, options: PlanOptions, seeds: SeedNumbers = None, as_json: Json = False) -> None:
     """Show the trials that the store does not have, and the time, disk and memory that they need.
 
-    Nothing runs.
+    The command runs no trials.
     """
     from lab.ext.cluster import api
 
@@ -45,7 +45,7 @@ def merge(
     results: Results = STORE,
     as_json: Json = False,
 ) -> None:
-    """Add the records of other stores, with every byte hashed again."""
+    """Add the records of other stores, and rehash every byte."""
     from lab.ext.cluster import api
 
     _show(api.merge(*stores, results=results), as_json)
@@ -54,12 +54,12 @@ def merge(
 @app.command()
 def push(
     target: Annotated[
-        Path, typer.Argument(help="The shared store: a folder that you can serve as it is.", metavar="DIR")
+        Path, typer.Argument(help="The shared store: a folder that any web server can serve.", metavar="DIR")
     ],
     results: Results = STORE,
     as_json: Json = False,
 ) -> None:
-    """Write the store's records into a shared store, one archive each."""
+    """Write the records into a shared store, one archive per record."""
     from lab.ext.cluster import api
 
     _show(api.push(target, results), as_json)

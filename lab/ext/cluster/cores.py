@@ -1,4 +1,4 @@
-"""Give each guest of a machine its own core, whichever worker runs it."""
+"""Give each guest on a machine its own core, whichever worker runs the guest."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ _POLL_SECONDS = 0.05
 
 @contextmanager
 def own_core() -> Iterator[int]:
-    """Yield a core for this process that no guest of another worker on this machine has. Wait until one is free.
+    """Wait for a core that no guest of another worker on this machine uses, and yield it.
 
-    A name in Linux's abstract socket namespace stands for a core. It has one holder, leaves no file, and is free again
-    as soon as its holder ends in any way.
+    A name in Linux's abstract socket namespace stands for a core. The name has a single holder, leaves no file, and is
+    free again as soon as its holder ends in any way.
     """
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as claim:
         while (core := _claimed(claim)) is None:

@@ -1,4 +1,4 @@
-"""Let a Dask cluster run trials, and put their records into the caller's store."""
+"""Run trials on a Dask cluster, and put their records into the caller's store."""
 
 from __future__ import annotations
 
@@ -54,9 +54,10 @@ def assembled(
     cost: Mapping[str, float],
     display: Display,
 ) -> Iterator[_ClusterCrew]:
-    """Yield the crew of a cluster. Everything started for it ends afterwards. Raises InputError, MachineError.
+    """Yield the crew of a cluster. Everything started for the crew ends afterwards. Raises InputError and MachineError.
 
-    `before` is called with each trial before it is handed out. `cost` has its estimated seconds, by address.
+    `before` is called with each trial before the trial is handed out. `cost` holds each trial's estimated seconds, by
+    address.
     """
     with connected(where) as client, store.scratch() as scratch:
         token = scratch / "token"
@@ -68,7 +69,7 @@ def assembled(
 
 @dataclass(frozen=True)
 class _ClusterCrew:
-    """Runs trials on the workers of a Dask cluster; see `assembled`."""
+    """Runs trials on the workers of a Dask cluster (see `assembled`)."""
 
     client: Client
     store: Store
@@ -82,7 +83,7 @@ class _ClusterCrew:
     def perform(
         self, trials: Sequence[Trial], started: Callable[[Trial], None]
     ) -> Iterator[tuple[Trial, Record | LabError]]:
-        """Run each trial, the most expensive first. If the iteration ends early, the cluster ends them."""
+        """Run each trial, the most expensive first. If the iteration ends early, the cluster ends the trials."""
         run = _Run(self, trials, started)
         try:
             yield from run.outcomes()
@@ -90,7 +91,7 @@ class _ClusterCrew:
             run.recall()
 
     def wanted(self, trials: Sequence[Trial]) -> Plain:
-        """Return what a worker needs for these trials, in the form of `pilot.admit`."""
+        """Return what a worker needs for these trials, in the form that `worker_tasks.admit` takes."""
         return {
             "code": pilot.own_code(),
             "tools": {name: version for trial in trials for name, version in trial.tools.items()},
@@ -98,7 +99,7 @@ class _ClusterCrew:
         }
 
     def parts(self, trials: Sequence[Trial]) -> dict[Part, Path]:
-        """Return the kernels and userlands of these trials, with their places here."""
+        """Return the kernels and userlands of these trials, with their local paths."""
         idents = {str(trial.kernel["id"]) for trial in trials}
         kernels = [each for each in self.kernels if isinstance(each, UmlKernel) and each.id in idents]
         userlands = filter(None, map(load, sorted({trial.userland for trial in trials} - {HOST})))
@@ -108,7 +109,7 @@ class _ClusterCrew:
 
 @dataclass(frozen=True)
 class _Flight:
-    """A trial that was handed out, and its workers."""
+    """Describes a trial that was handed out, and its workers."""
 
     trial: Trial
     workers: frozenset[str]  # those that may run it
@@ -117,14 +118,14 @@ class _Flight:
 
 @dataclass(frozen=True)
 class _Unfit:
-    """Tells that a worker could not run a trial because of the worker itself."""
+    """Reports that a worker could not run a trial because of the worker itself."""
 
     worker: str
     reason: str
 
 
 class _Run:
-    """One run of many trials. The caller's thread hands out and judges trials; Dask's threads deliver events."""
+    """Runs many trials. The caller's thread hands out and judges trials, while Dask's threads deliver events."""
 
     def __init__(self, crew: _ClusterCrew, trials: Sequence[Trial], started: Callable[[Trial], None]) -> None:
         self.crew, self.started, self.perform = crew, started, errand(pilot.perform)
@@ -143,7 +144,7 @@ class _Run:
         self.left = sum(crew.cost[trial.address] for trial in trials)
 
     def outcomes(self) -> Iterator[tuple[Trial, Record | LabError]]:
-        """Yield each trial with its outcome as it ends."""
+        """Yield each trial with its outcome when the trial ends."""
         self.crew.client.subscribe_topic(self.topic, self._note_begun)
         with ThreadPoolExecutor(STORING) as disk:
             while self.waiting or self.flying:
@@ -164,14 +165,14 @@ class _Run:
                     yield flight.trial, outcome
 
     def recall(self) -> None:
-        """Take back the trials that were handed out. The workers' guests end."""
+        """Cancel the trials that were handed out, which also ends the workers' guests."""
         futures = [flight.future for flight in self.flying.values()]
         with suppress(OSError, TimeoutError, RuntimeError, ValueError):  # the scheduler is gone
             self.crew.client.cancel(futures)
             self.crew.client.unsubscribe_topic(self.topic)
 
     def _hand_out(self, most: int) -> None:
-        """Hand out up to `most` trials together, which is cheaper; fewer if predicting takes long."""
+        """Hand out up to `most` trials together, because this is cheaper, or fewer if predictions take long."""
         workers = frozenset(self.muster.admitted)
         shared = workers <= self.muster.sharing
         batch: dict[str, Trial] = {}
@@ -200,16 +201,16 @@ class _Run:
         }
 
     def _note_begun(self, event: tuple[float, str]) -> None:
-        """Note the key of a task that a worker has begun. Dask calls this in its own thread."""
+        """Record the key of a task that a worker has started. Dask calls this in its own thread."""
         self.begun.add(event[1])
 
     def _stranded(self) -> list[str]:
-        """Return the tasks that wait for workers that are gone. Dask would wait for these to come back."""
+        """Return the tasks that wait for workers that are gone. Dask would wait for these workers to come back."""
         alive = self.muster.admitted.keys()
         return [key for key, flight in self.flying.items() if not flight.workers & alive]
 
     def _misplaced(self) -> list[str]:
-        """Return the tasks that wait for a busy worker while a worker that came later is idle."""
+        """Return the tasks that wait for a busy worker although a worker that joined later is idle."""
         if self.waiting or sum(key in self.begun for key in self.flying) >= self.muster.slots:
             return []
         all_workers = self.muster.admitted.keys()
@@ -222,7 +223,7 @@ class _Run:
             self.waiting.appendleft(flight.trial)
 
     def _landed(self) -> list[tuple[_Flight, Plain | None]]:
-        """Wait for trials to end. Return some that have ended, with their answers, fetched together."""
+        """Wait for trials to end. Return some ended trials with their answers, which are fetched together."""
         ended: list[_Flight] = []
         with suppress(queue.Empty):
             while len(ended) < TOGETHER:
@@ -237,9 +238,9 @@ class _Run:
         return [(flight, answers.get(flight.future)) for flight in ended]
 
     def _outcome(self, landed: tuple[_Flight, Plain | None]) -> Record | LabError | _Unfit | None:
-        """Return the trial's outcome, with its record in the store; None if it must be handed out again.
+        """Return the trial's outcome, with its record in the store, or None if the trial must be handed out again.
 
-        This runs in threads, so that several records are checked and written at once.
+        The method runs in threads, so that several records are checked and written in parallel.
         """
         flight, answer = landed
         trial = flight.trial
@@ -272,7 +273,7 @@ class _Run:
         return record
 
     def _blamed(self, trial: Trial, found: _Unfit) -> LabError | None:
-        """Refuse an unfit worker. Return None if others may still try the trial."""
+        """Refuse an unfit worker. Return None if other workers may still try the trial."""
         self.muster.refuse(found.worker, found.reason)
         self.tries[trial.address] = self.tries.get(trial.address, 0) + 1
         return MachineError(found.reason) if self.tries[trial.address] == TRIES else None
@@ -287,7 +288,9 @@ class _Run:
         return TrialFailed(said, answer["exit_code"])
 
     def _account(self, trial: Trial) -> None:
-        """Show the state of the run. The remaining trials take as long for their cost as the finished ones did."""
+        """Show the state of the run, assuming the same time per cost for the remaining trials as for the finished
+        trials.
+        """
         cost = self.crew.cost[trial.address]
         self.done, self.left = self.done + cost, self.left - cost
         workers = len(self.muster.admitted)

@@ -1,8 +1,8 @@
-"""Give workers the kernels and userlands that trials start from, each with its id and a check of its hash.
+"""Give workers the kernels and userlands that trials start from, each with its id and a hash check.
 
-A userland's name is the hash of its bytes, so it goes to the cache that all runs share. A kernel's name follows from
-its recipe, which its bytes do not prove. So a kernel that was sent is kept under its hash, and only trials that ask for
-these bytes run on it.
+A userland's name is the hash of its bytes, so the userland goes to the cache that all runs share. A kernel's name
+follows from its recipe, which its bytes do not prove. So a received kernel is stored under its hash, and only trials
+that request these bytes run on it.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _LIKELY = 16  # digits of a kernel's hash that name its folder
 
 
 class Part(NamedTuple):
-    """Identifies a kernel or a userland, and the bytes that it must have."""
+    """Identifies a kernel or a userland, and its required bytes."""
 
     kind: str
     id: str
@@ -40,17 +40,17 @@ class Part(NamedTuple):
 
 
 def of_kernel(kernel: UmlKernel) -> Part:
-    """Return the part for a kernel of this machine. Raises MachineError if the kernel cannot be read."""
+    """Return the part for a kernel on this machine. Raises MachineError if the kernel cannot be read."""
     return Part(KERNEL, kernel.id, _digest(kernel.path.parent))
 
 
 def of_userland(userland: Userland) -> Part:
-    """Return the part for a userland of this machine. Raises MachineError if the userland cannot be read."""
+    """Return the part for a userland on this machine. Raises MachineError if the userland cannot be read."""
     return Part(USERLAND, userland.id, _hash_of(userland.tree.parent / MANIFEST))
 
 
 def pack(part: Part, place: Path) -> bytes:
-    """Return the archive of the part in the folder `place`. Raises MachineError if it cannot be read."""
+    """Return the archive of the part in the folder `place`. Raises MachineError if the part cannot be read."""
     packed = io.BytesIO()
     try:
         archive.pack(place, packed, sealed=part.kind == USERLAND, quick=True)
@@ -60,9 +60,9 @@ def pack(part: Part, place: Path) -> bytes:
 
 
 def kept(part: Part) -> Path | None:
-    """Return the folder in which this machine has the complete part, or None.
+    """Return the folder in which this machine has the complete part, or None if the part is missing.
 
-    Raises MachineError if the part of that name here has different bytes.
+    Raises MachineError if the part with this name on this machine has different bytes.
     """
     if part.kind == KERNEL:
         own, place = folder() / part.id, _sent() / part.sha256[:_LIKELY]
@@ -78,7 +78,7 @@ def kept(part: Part) -> Path | None:
 
 
 def keep(part: Part, pieces: Iterable[bytes]) -> None:
-    """Put a part into this machine's cache, completely or not at all, from the pieces of its archive.
+    """Store a part atomically in this machine's cache, from the pieces of its archive.
 
     Raises MachineError.
     """
@@ -102,7 +102,7 @@ def keep(part: Part, pieces: Iterable[bytes]) -> None:
 
 
 def tidy() -> None:
-    """Remove the files of workers that were killed while a part arrived."""
+    """Remove files from workers that were killed while a part arrived."""
     sweep(_sent())
 
 
@@ -127,7 +127,7 @@ def _digest(kernel: Path) -> str:
 
 
 def _hash_of(file: Path) -> str:
-    """Return a file's SHA-256. It is cached, because a worker asks for each trial. Raises MachineError."""
+    """Return a file's SHA-256, which is cached because workers need it for each trial. Raises MachineError."""
     try:
         return caches.hash_of(file)
     except OSError as error:

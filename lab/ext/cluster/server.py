@@ -1,4 +1,4 @@
-"""Fetch a file from an untrusted web server, with limits of bytes and time, and from no other place."""
+"""Fetch a file from an untrusted web server, with limits on bytes and time, and from no other server."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ _PIECE = 1 << 20
 
 
 class Refused(OSError):
-    """Raised when a server does something that no store's server does. The message names it."""
+    """Raised if a server does something that no store's server does. The message names the action."""
 
 
 @dataclass(frozen=True)
 class Patience:
-    """Limits how long a server may take for one file, and its size."""
+    """Limits the time that a server may take for a file, and the file's size."""
 
     silence: float = 60.0  # seconds without a byte
     seconds: float = 1800.0  # for the whole file
@@ -65,7 +65,7 @@ class _SameScheme(urllib.request.HTTPRedirectHandler):
 
 
 class _Handler(urllib.request.HTTPHandler, urllib.request.HTTPSHandler):
-    """Sends requests with HTTP or HTTPS. One meter counts all that is received for one file, from any server."""
+    """Sends requests with HTTP or HTTPS. One meter counts all bytes received for a file, from any server."""
 
     def __init__(self, patience: Patience) -> None:
         urllib.request.HTTPHandler.__init__(self)
@@ -74,7 +74,7 @@ class _Handler(urllib.request.HTTPHandler, urllib.request.HTTPSHandler):
         self._answers = ExitStack()
 
     def close(self) -> None:
-        """Close all answers, including redirects."""
+        """Close all responses, including redirects."""
         self._answers.close()
 
     def http_open(self, req: urllib.request.Request) -> http.client.HTTPResponse:
@@ -105,7 +105,7 @@ class _Meter:
         self._bytes = 0
 
     def left(self) -> float:
-        """Return the seconds that the next byte may take. Raises Refused if none are left."""
+        """Return the seconds that the next byte may take. Raises Refused if no time is left."""
         left = min(self._patience.silence, self._until - time.monotonic())
         if left <= 0:
             raise Refused(f"it takes more than {self._patience.seconds:g} s for one file")
@@ -119,7 +119,7 @@ class _Meter:
 
 
 class _Response(http.client.HTTPResponse):
-    """Reads an answer and its header through the meter."""
+    """Reads a response and its header through the meter."""
 
     def __init__(self, meter: _Meter, sock: Any, *args: Any, **options: Any) -> None:
         super().__init__(sock, *args, **options)
@@ -127,7 +127,7 @@ class _Response(http.client.HTTPResponse):
 
 
 class _Metered(io.RawIOBase):
-    """Reads from a socket, whose own `timeout` would only limit each single read."""
+    """Reads from a socket. The socket's own `timeout` would only limit each single read."""
 
     def __init__(self, raw: io.RawIOBase, sock: Any, meter: _Meter) -> None:
         self._raw, self._sock, self._meter = raw, sock, meter

@@ -15,7 +15,7 @@ _Key = TypeVar("_Key", bound=tuple[str | int, ...])
 
 @dataclass(frozen=True)
 class Shard:
-    """Identifies one part of several, counted from 1."""
+    """Identifies one of several parts, counted from 1."""
 
     number: int
     of: int
@@ -35,8 +35,8 @@ class Shard:
     def part(self, costs: Mapping[_Key, float]) -> set[_Key]:
         """Return the keys of this part. The parts of equal `costs`, in any order, are disjoint and complete.
 
-        The most expensive key goes first, always to the part with the least cost (Graham's LPT). No part then costs
-        more than 4/3 of the largest one of the best division.
+        The keys go, the most expensive first, to the part with the least cost so far (Graham's LPT). So no part costs
+        more than 4/3 of the largest part in the best division.
         """
         loads = [(0, number) for number in range(1, min(self.of, len(costs)) + 1)]  # further parts stay empty
         own: set[_Key] = set()

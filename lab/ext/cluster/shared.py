@@ -1,6 +1,6 @@
 """Read records from a shared store: `ab/abcd....tar.zst`, plain files in a folder or behind a web server.
 
-A record never changes, and its name follows from the trial's inputs, so the whole protocol is to request the file.
+A record never changes, and its name follows from the trial's inputs, so requesting the file is the whole protocol.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ _ABSENT = (404, 410)
 
 
 class SharedStore(Protocol):
-    """Something from which archives are read."""
+    """Offers archives for reading."""
 
     def where(self, name: str) -> str:
-        """Return the name of the file `name` for a person: its path or its URL."""
+        """Return the path or the URL of the file `name`, for display."""
 
     def open(self, name: str) -> AbstractContextManager[BinaryIO | None]:
-        """Yield the file `name`, which can seek, or None if there is none. Raises MachineError."""
+        """Yield the file `name` as a seekable file, or None if there is no such file. Raises MachineError."""
 
 
 def named(address: str) -> str:
@@ -67,7 +67,7 @@ class SharedFolder:
 
     @contextmanager
     def open(self, name: str) -> Iterator[BinaryIO | None]:
-        """Yield the file `name`, or None. Raises MachineError if it cannot be read."""
+        """Yield the file `name`, or None. Raises MachineError if the file cannot be read."""
         try:
             file = _opened(self.root / name)
         except FileNotFoundError:
@@ -79,7 +79,7 @@ class SharedFolder:
             yield file
 
     def add(self, record: Record) -> bool:
-        """Write a record's archive, completely or not at all, unless it is there. Return whether it was written.
+        """Write a record's archive atomically, unless it exists. Return whether it was written.
 
         Every byte of the record is checked first. Raises RecordError, and MachineError if the disk is full.
         """
@@ -135,7 +135,7 @@ class SharedServer:
 
 
 def _opened(path: Path) -> BinaryIO:
-    """Open a file for reading. Raises OSError, also for a pipe, which might never have data."""
+    """Open a file for reading. Raises OSError, even for a pipe, because a pipe might never have data."""
     file = open(path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK))  # noqa: SIM115
     if stat.S_ISREG(os.fstat(file.fileno()).st_mode):
         return file

@@ -1,4 +1,4 @@
-"""Share records between stores: add the records of other stores, write archives, and read them before a run."""
+"""Share records between stores: add records from other stores, write archives, and read archives before a run."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _AT_ONCE = 8  # parallel requests to a server
 
 @dataclass(frozen=True)
 class Added:
-    """Counts the records that are new in the store and those that it had, and lists those refused, with reasons."""
+    """Counts new and existing records of the store, and lists refused records with reasons."""
 
     store: Path
     added: int
@@ -37,15 +37,15 @@ class Added:
         return int(bool(self.refused))
 
     def plain(self) -> dict[str, Any]:
-        """Return this for JSON."""
+        """Return this as plain data for JSON."""
         return {"store": str(self.store), "added": self.added, "present": self.present, "refused": list(self.refused)}
 
 
 def merge(folders: Sequence[Path], results: Path) -> Added:
-    """Add the records and predictions of other stores to the store at `results`. It hashes every byte again.
+    """Add the records and predictions of other stores to the store at `results`, and rehash every byte.
 
-    It refuses damaged records, and virtual-time records that this store has with different bytes. Raises InputError if
-    a folder does not exist, MachineError if the disk is full.
+    The function refuses damaged records, and virtual-time records that this store has with different bytes. Raises
+    InputError if a folder does not exist, and MachineError if the disk is full.
     """
     for folder in folders:
         if not folder.is_dir():
@@ -61,10 +61,10 @@ def merge(folders: Sequence[Path], results: Path) -> Added:
 
 
 def push(results: Path, target: Path) -> Added:
-    """Write an archive of each record of the store at `results`, and its predictions, into the folder `target`.
+    """Write an archive of each record in the store at `results`, and its predictions, into the folder `target`.
 
-    It leaves out real-time records, because a different machine would not reproduce them. Raises InputError without a
-    record, MachineError if the disk is full.
+    The function leaves out real-time records, because a different machine would not reproduce them. Raises InputError
+    without a record, and MachineError if the disk is full.
     """
     store, shared = Store(results), SharedFolder(target)
     records = [record for record in store if _shareable(record)]
@@ -89,10 +89,10 @@ def source(where: str) -> Callable[[Iterable[Trial], Store, Callable[[str], None
 
 
 def fetch(trials: Iterable[Trial], shared: SharedStore, store: Store, remark: Callable[[str], None]) -> None:
-    """Add to `store` the missing records of these trials from the shared store, with their predictions.
+    """Add the missing records of these trials, with their predictions, from the shared store to `store`.
 
-    It skips an archive that is incomplete or of a different trial, and calls `remark` with the reason. Raises
-    MachineError if the shared store cannot be read, or the disk is full.
+    The function skips an archive that is incomplete or belongs to a different trial, and calls `remark` with the
+    reason. Raises MachineError if the shared store cannot be read or the disk is full.
     """
     asked = tuple(trials)
     lacking = [trial.address for trial in asked if travels(trial) and store.get(trial.address) is None]
@@ -158,7 +158,7 @@ def _added(store: Path, outcomes: Sequence[bool | str]) -> Added:
 
 @contextmanager
 def _predictions_of(shared: SharedStore, store: Store) -> Iterator[Path]:
-    """Yield a folder with the predictions of a shared store, empty if it has none. Raises RecordError."""
+    """Yield a folder with the predictions of a shared store; empty if there are none. Raises RecordError."""
     with store.scratch() as folder:
         with shared.open(PREDICTIONS) as packed:
             if packed:

@@ -28,7 +28,7 @@ _CORE_GIBIBYTES = 2  # per core of a batch job, unless Dask's configuration has 
 
 
 class SchedulerGone(MachineError):
-    """Raised when the cluster's scheduler does not answer any more."""
+    """Raised if the cluster's scheduler no longer answers."""
 
     def __init__(self) -> None:
         super().__init__("the cluster's scheduler is gone: finished trials are kept; run again to continue")
@@ -41,7 +41,8 @@ def address(client: Client) -> str:
 
 @contextmanager
 def connected(where: str | Client) -> Iterator[Client]:
-    """Yield a client of the cluster. Everything started for it ends afterwards. A given client stays open.
+    """Yield a client for the cluster. Everything started for the client ends afterwards. A client that the caller
+    passes stays open.
 
     Raises InputError if `where` names no cluster, and MachineError if Dask is missing or no scheduler answers.
     """
@@ -71,7 +72,7 @@ def connected(where: str | Client) -> Iterator[Client]:
 
 @contextmanager
 def lean() -> Iterator[None]:
-    """Turn off Dask's aids for its developers within this context. They take memory, and the guests' cores."""
+    """Turn off Dask's developer aids within this context, because they take memory and CPU time from guests."""
     import dask
     from distributed.config import config
 
@@ -92,23 +93,23 @@ def _client(stack: ExitStack, cluster: object, where: str) -> Client:
 
 
 def _local(stack: ExitStack, count: int) -> object:
-    """Start workers here, each with one thread and so one core at a time. No other process can connect to a port of
-    theirs.
+    """Start workers here, each with one thread, and so with one core at a time. No other process can connect to their
+    ports.
 
-    They are threads of this process. The core is for a guest, which is a separate process.
+    The workers are threads of this process. The core is for a guest, which is a separate process.
     """
     import dask
     from distributed import Scheduler, SpecCluster, Worker
 
     class Quiet:
         def start_http_server(self, *_: object, **__: object) -> None:
-            """Serve no pages, because a port of the loopback is open to all users of this machine."""
+            """Serve no pages, because a loopback port is open to all users of this machine."""
 
     class QuietScheduler(Quiet, Scheduler):
-        """A scheduler that serves no pages."""
+        """Schedules tasks without serving pages."""
 
     class QuietWorker(Quiet, Worker):
-        """A worker that serves no pages."""
+        """Runs tasks without serving pages."""
 
     scratch = stack.enter_context(private(Path(tempfile.gettempdir()), SCRATCH_PREFIX))
     stack.enter_context(dask.config.set({"temporary-directory": str(scratch)}))
@@ -123,7 +124,7 @@ def _local(stack: ExitStack, count: int) -> object:
 
 
 def _slurm(stack: ExitStack, count: int) -> object:
-    """Ask Slurm for jobs, with one pilot each. Dask's own configuration has the partition, time and cores."""
+    """Request jobs from Slurm, with one worker each. Dask's own configuration sets the partition, time and cores."""
     import dask
 
     try:
@@ -149,7 +150,7 @@ def _count(where: str, text: str) -> int:
 
 @contextmanager
 def _hushed() -> Iterator[None]:
-    """Hide Dask's log. The lab's own messages show the important parts of it."""
+    """Hide Dask's log, because the lab's own messages show the important parts."""
     handlers = [each for name in _LOGGERS for each in logging.getLogger(name).handlers]
     before = [each.level for each in handlers]
     for each in handlers:

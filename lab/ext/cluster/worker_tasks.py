@@ -1,4 +1,4 @@
-"""Do a cluster's work on one of its machines. Dask calls these functions there, in a thread of its worker.
+"""Do a cluster's work on one of its machines, where Dask calls these functions in a thread of its worker.
 
 Arguments and results are plain data, so that a worker with a different version can report its version instead of
 failing.
@@ -52,17 +52,17 @@ _LOOK_SECONDS = 0.5  # between two checks whether the caller still waits for a t
 
 @cache
 def own_code() -> str:
-    """Return a hash of the meaning of the code that a pilot runs."""
+    """Return a hash of the meaning of the code that a worker runs."""
     root = PACKAGE
     files = sorted(file for layer in _LAYERS for file in (root / layer).rglob("*.py"))
     return fingerprint({str(file.relative_to(root)): file.read_bytes() for file in files})[:16]
 
 
 def admit(wanted: Plain) -> Plain:
-    """Describe this machine: why it cannot run such trials, or else the kernels and userlands that it needs.
+    """Describe this machine: why it cannot run these trials, or else which kernels and userlands it needs.
 
-    `wanted` has the required `code` and `tools` (by version), the `parts`, and a `token`: the path of a file in the
-    caller's store, and its content. A worker that sees that file writes records there.
+    `wanted` holds the required `code` and `tools` (by version), the `parts`, and a `token`: the path of a file in the
+    caller's store, and its content. A worker that sees this file writes records into that store.
     """
     for _ in sweep():
         pass  # remains of killed pilots
@@ -80,7 +80,7 @@ def admit(wanted: Plain) -> Plain:
 
 
 def receive(part: tuple[str, str, str], pieces: Sequence[bytes]) -> str:
-    """Keep a kernel or a userland in this machine's cache. Return why that failed, or ''."""
+    """Store a kernel or a userland in this machine's cache. Return why this failed, or ''."""
     try:
         parts.keep(Part(*part), pieces)
     except LabError as error:
@@ -89,11 +89,11 @@ def receive(part: tuple[str, str, str], pieces: Sequence[bytes]) -> str:
 
 
 def perform(task: Plain) -> Plain:
-    """Run the trial of `task` on its own core, and return its record's archive.
+    """Run the trial of `task` on its own core, and return the archive of its record.
 
-    An event of the task's Dask `topic` reports its start. The archive is None if the record went into the caller's own
-    store. Without a record, `error` is the reason, `exit_code` is the error's, `console` is the guest's console, and
-    `unfit` tells whether this machine is to blame.
+    An event on the task's Dask `topic` reports the trial's start. The archive is None if the record went directly into
+    the caller's store. Without a record, `error` is the reason, `exit_code` is the exit code of the error, `console` is
+    the guest's console, and `unfit` tells whether this machine is to blame.
     """
     worker = get_worker()
     answer: Plain = {
@@ -139,7 +139,7 @@ def _performed(task: Plain, store: Store, core: int, started: Callable[[Guest], 
 
 
 def _shares(path: str, content: str) -> bool:
-    """Return whether the caller's store is visible here, too, and Dask's configuration does not forbid its use."""
+    """Return whether the caller's store is also visible here, and Dask's configuration does not forbid its use."""
     if not dask.config.get("replab.shared", True):
         return False
     try:
@@ -150,9 +150,9 @@ def _shares(path: str, content: str) -> bool:
 
 @contextmanager
 def _wanted_still(worker: Worker) -> Iterator[Callable[[Guest], None]]:
-    """Yield a function to call with the guest. End the guest if no caller waits for this task any more.
+    """Yield a function to call with the guest. End the guest if no caller waits for this task any longer.
 
-    A caller that was interrupted or killed takes its tasks back, but Dask does not end the threads that run them.
+    An interrupted or killed caller cancels its tasks, but Dask does not end the threads that run them.
     """
     key, over, guests = worker.get_current_task(), threading.Event(), list[Guest]()
 

@@ -1,4 +1,4 @@
-"""Keep the list of a cluster's workers: arrivals, admitted ones, lost ones, and refused ones with the reason."""
+"""Track a cluster's workers: new, admitted and lost workers, and refused workers with the reason."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ _PIECE = 4 << 20  # bytes of an archive that are sent together
 
 
 class Muster:
-    """Admits workers as they come. Look often: newcomers get missing files while others work.
+    """Admits workers as they arrive. Call `look` often, so that new workers get missing files while others work.
 
-    `places` holds the local places of the parts that workers may need, and `wanted` their other needs (see
-    `pilot.admit`).
+    `places` holds the local paths of the parts that workers may need, and `wanted` their other needs (see
+    `worker_tasks.admit`).
     """
 
     def __init__(self, client: Client, wanted: Plain, places: Mapping[Part, Path], display: Display) -> None:
@@ -51,13 +51,13 @@ class Muster:
 
     @property
     def slots(self) -> int:
-        """The number of trials that the admitted workers run at once."""
+        """The number of trials that the admitted workers run in parallel."""
         return sum(self.admitted.values())
 
     def look(self) -> None:
-        """Note the workers that came and went since the last look.
+        """Note the workers that arrived or left since the last call.
 
-        Raises MachineError if none can work, or none answers.
+        Raises MachineError if no worker can work, or none answers.
         """
         if time.monotonic() - self._looked < _LOOK_SECONDS and self.admitted:
             self._hear()
@@ -78,14 +78,14 @@ class Muster:
         self._judge(present)
 
     def refuse(self, worker: str, reason: str) -> None:
-        """Give a worker no more trials, and report the reason."""
+        """Give the worker no more trials, and report the reason."""
         self.losses += self.admitted.pop(worker, None) is not None
         if worker not in self.refused:
             self.refused[worker] = reason
             self._display.remark(f"{self.name(worker)} gets no trials: {reason}")
 
     def name(self, worker: str) -> str:
-        """Return a worker's name for a person: its address and its host's name."""
+        """Return a worker's display name: its address and its host name."""
         host = self._hosts.get(worker)
         return f"worker {worker}" + (f" on {host}" if host else "")
 
@@ -129,10 +129,11 @@ class Muster:
         return self._submit(pilot.receive, tuple(part), self._pieces[part], worker=worker)
 
     def _sent(self, part: Part) -> list[Future[Any]]:
-        """Send the archive of a part to the cluster. From there, Dask brings it to each worker that needs the part.
+        """Send the archive of a part to the cluster. From there, Dask distributes it to each worker that needs the
+        part.
 
-        It leaves this machine once, and workers pass it on. If its holder dies, a waiting worker gets it from the
-        scheduler.
+        The archive leaves this machine only once, and workers pass it on. If its holder dies, a waiting worker gets it
+        from the scheduler.
         """
         packed = parts.pack(part, self._places[part])
         self._display.remark(f"sending {part}: {len(packed) / 1e6:.1f} MB")
@@ -143,7 +144,7 @@ class Muster:
         return self._client.submit(errand(function), *arguments, workers=[worker], pure=False, priority=1)
 
     def _answer(self, worker: str, future: Future[Any]) -> Any:
-        """Return a worker's answer; None, after refusing the worker, if it could not answer."""
+        """Return a worker's answer. If the worker could not answer, refuse the worker and return None."""
         if future.status == "finished":
             return future.result()
         if future.status == "error":

@@ -1,4 +1,4 @@
-"""Judge students' answers in exercises with trials, and grade their submissions: `lab grade`."""
+"""Judge students' answers to exercises with trials, and grade their submissions: `lab grade`."""
 
 from lab.app.extension import Extension
 

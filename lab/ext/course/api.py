@@ -13,7 +13,8 @@ if TYPE_CHECKING:
 
 
 def exercise(name: str, results: Folder = None) -> Lesson:
-    """Return an exercise of the course. Its trials' records go to the store `results`, with the default of `run`.
+    """Return an exercise of the course. The records of its trials go to the store `results` (same default as for
+    `run`).
 
     Raises InputError for an unknown exercise.
     """
@@ -27,8 +28,8 @@ def exercise(name: str, results: Folder = None) -> Lesson:
 def grade(*submissions: str | Path, results: Folder = None) -> Grades:
     """Return the grades of submissions, step by step. Each submission is a notebook, or a folder of notebooks.
 
-    The answers are in the outputs of the notebooks' cells, and no code of a submission is executed. Trials that the
-    answers need run if they are missing in the store `results`. Raises InputError for a missing submission,
+    The answers come from the cell outputs of the notebooks. No code of a submission is executed. Trials that are needed
+    to judge the answers run if they are missing in the store `results`. Raises InputError for a missing submission,
     MachineError without a kernel, and the errors of running a trial.
     """
     from lab.ext.course import grading

@@ -1,4 +1,4 @@
-"""Define the command of the course: `lab grade`."""
+"""Define the command for the course: `lab grade`."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ app = typer.Typer()
 @app.command()
 def grade(
     submissions: Annotated[
-        list[Path], typer.Argument(metavar="SUBMISSION...", help="Notebooks, or folders of a student's notebooks.")
+        list[Path],
+        typer.Argument(metavar="SUBMISSION...", help="Notebooks, or folders that each hold one student's notebooks."),
     ],
     results: Results = STORE,
     junit: Annotated[Path | None, typer.Option(help="Also write JUnit XML to this file.", metavar="FILE")] = None,
@@ -27,10 +28,10 @@ def grade(
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Judge the exercises that students handed in, step by step.
+    """Grade the exercises that students handed in, step by step.
 
-    Each step is right, wrong, empty or broken. The answers are in the outputs of the notebooks' cells. The command
-    executes no code of a submission. The exit code is 1 if an answer is not right, 2 if a notebook cannot be read.
+    Each step is right, wrong, empty or broken. The command reads the answers from the cell outputs of the notebooks,
+    and never executes submitted code. The exit code is 1 if an answer is not right, and 2 if a notebook cannot be read.
     """
     from lab.ext.course import api, display
 

@@ -1,4 +1,4 @@
-"""Show grades in the terminal: for each submission the steps that are not right, and a table of totals."""
+"""Show grades in the terminal: the steps of each submission that are not right, and a table of totals."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _COLOURS = {"right": "green", "wrong": "red", "empty": "dim", "broken": "magenta
 
 
 def render(found: Grades) -> RenderableType:
-    """Return the submissions, one below the other. Several submissions end with a table, a row for each."""
+    """Return the submissions, one below the other. Several submissions end with a table that has a row for each."""
     submissions = found.by_submission()
     lines = [line for name, grades in submissions.items() for line in _submission(name, grades, found)]
     return Group(*lines, *([_sums(found)] if len(submissions) > 1 else []))
@@ -39,7 +39,7 @@ def _submission(name: str, grades: Sequence[Grade], found: Grades) -> Iterator[R
 
 
 def _counted(grades: Iterable[Grade], found: Grades) -> Text:
-    """Return the number of each verdict."""
+    """Return how often each verdict occurs."""
     parts = [(f"{count} {verdict}", _COLOURS[verdict]) for verdict, count in found.counts(grades).items() if count]
     return Text(", ").join(Text(text, style=colour) for text, colour in parts)
 
@@ -56,7 +56,7 @@ def _steps(steps: Sequence[Grade]) -> Iterator[RenderableType]:
 
 
 def _item(verdict: StepVerdict, says: str) -> RenderableType:
-    """Return a paragraph with the verdict before it and a hanging indent."""
+    """Return a paragraph with a hanging indent, which starts with the verdict."""
     item = Table.grid(padding=(0, 2))
     item.add_row(Text(verdict, style=_COLOURS[verdict]), Text(says))
     return _indented(item, 4)
@@ -67,7 +67,7 @@ def _indented(text: RenderableType, by: int) -> RenderableType:
 
 
 def _sums(found: Grades) -> RenderableType:
-    """Return a table of the number of steps per verdict, a row for each submission."""
+    """Return a table of the number of steps per verdict, with a row for each submission."""
     table = Table(box=None, pad_edge=False)
     table.add_column("submission", overflow="fold")
     submissions = found.by_submission()

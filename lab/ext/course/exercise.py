@@ -1,7 +1,7 @@
-"""Provide the words with which an exercise of the course declares its steps, with their questions and experiments.
+"""Provide the words in which an exercise of the course declares its steps, with their questions and experiments.
 
-An exercise file has its title in its docstring and defines one `EXERCISE`. No file holds the figure that a student has
-to predict, because a trial measures it. The file of a choice holds only a hash of the right option.
+An exercise file has its title in its docstring, and defines one `EXERCISE`. No file holds the figure that a student has
+to predict, because a trial measures the figure. For a choice, the file holds only a hash of the right option.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def _is_number(answer: object) -> TypeGuard[int | float]:
 
 @dataclass(frozen=True, kw_only=True)
 class Predict(Step):
-    """Asks for a figure before its trial runs. The experiment takes the figure as its claim, and one arm counts."""
+    """Asks for a figure before its trial runs. The experiment uses the figure as its claim, and one arm counts."""
 
     experiment: Callable[[Said], Experiment]
     hints: tuple[Hint, ...] = ()
@@ -76,7 +76,7 @@ class Predict(Step):
         return "" if _is_number(answer) else f"it should be {wanted}"
 
     def claimed(self, answer: Answer) -> Said:
-        """Return the answer as a claim. A computed answer may have more digits than the smallest unit."""
+        """Return the answer as a claim. A computed answer may have more digits than the smallest unit allows."""
         if not self.unit:
             return Said(float(answer))
         one = Value.of(f"1 {self.unit}")
@@ -89,7 +89,7 @@ class Predict(Step):
 
 @dataclass(frozen=True, kw_only=True)
 class Reach(Step):
-    """Asks for a setting with which an experiment's arms reach their goals.
+    """Asks for a setting with which the arms of an experiment reach their goals.
 
     The setting is a whole number from `low` to `high`, or one of `options`. A hint belongs to an arm that misses its
     goal.
@@ -111,7 +111,7 @@ class Reach(Step):
         return "" if fits else f"it should be a whole number from {self.low:,} to {self.high:,}{unit}"
 
     def chosen(self, answer: Answer) -> Answer:
-        """Return the answer for the experiment. A division's result of 65.0 becomes 65."""
+        """Return the answer for the experiment. The result 65.0 of a division becomes 65."""
         return int(answer) if isinstance(answer, float) else answer
 
 
@@ -147,7 +147,7 @@ class Choose(Step):
 
 @dataclass(frozen=True, kw_only=True)
 class Exercise:
-    """Describes an exercise: how long it takes a student, its goals, further reading, and its steps in order."""
+    """Describes an exercise: the time that a student needs, the goals, further reading, and the steps in order."""
 
     minutes: int
     goals: tuple[str, ...]

@@ -1,6 +1,6 @@
-"""Find and load the exercises of the course that the lab ships. Exercises in the current directory are ignored.
+"""Find and load the course exercises that ship with the lab. Exercises in the current directory are ignored.
 
-Graders work in folders with submissions, and no file there may decide which answer is right.
+Graders work in folders with submissions, where no file may decide which answer is right.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class LoadedExercise:
     exercise: Exercise
 
     def step(self, name: str) -> Predict | Reach | Choose:
-        """Return the step `name`. Raises InputError if there is none."""
+        """Return the step `name`. Raises InputError if there is no such step."""
         for step in self.exercise.steps:
             if step.name == name:
                 return step
@@ -65,13 +65,13 @@ def _file(experiment: Experiment) -> str:
 
 
 def exercises() -> dict[str, Path]:
-    """Return name -> file of every exercise, in order."""
+    """Return the file of every exercise, by name, in order."""
     folder = shipped.folder() / "notebooks" / "classroom" / "exercises"
     return {path.stem: path for path in sorted(folder.glob("[!_.]*.py"))}
 
 
 def load(name: str) -> LoadedExercise:
-    """Return the exercise `name`. Raises InputError if there is none, SpecError for mistakes in its file."""
+    """Return the exercise `name`. Raises InputError if it does not exist, and SpecError for mistakes in its file."""
     known = exercises()
     if name not in known:
         raise InputError(f"unknown exercise '{name}'{suggestion(name, known)}; use one of {', '.join(known)}")

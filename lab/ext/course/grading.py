@@ -54,19 +54,19 @@ class Grades:
         return 1 if any(each.verdict != "right" for each in self.grades) else 0
 
     def counts(self, grades: Iterable[Grade]) -> dict[StepVerdict, int]:
-        """Return verdict -> number of these grades, with zeros."""
+        """Return the number of grades for each verdict, with zeros."""
         kinds = [each.verdict for each in grades]
         return {verdict: kinds.count(verdict) for verdict in VERDICTS}
 
     def by_submission(self) -> dict[str, list[Grade]]:
-        """Return submission -> its grades."""
+        """Return the grades of each submission."""
         found: dict[str, list[Grade]] = {}
         for each in self.grades:
             found.setdefault(each.submission, []).append(each)
         return found
 
     def plain(self) -> dict[str, Any]:
-        """Return the answer of `lab grade --json`."""
+        """Return the output of `lab grade --json`."""
         return {
             "submissions": [
                 {"submission": name, "counts": self.counts(grades), "grades": [each.plain() for each in grades]}
@@ -75,7 +75,7 @@ class Grades:
         }
 
     def csv(self) -> str:
-        """Return a table with a row for each step. Cells that a spreadsheet would compute are quoted as text."""
+        """Return a table with a row for each step. Cells that a spreadsheet would evaluate are quoted as text."""
         text = io.StringIO()
         writer = csv.writer(text, lineterminator="\n")
         writer.writerow(_COLUMNS)
@@ -109,8 +109,8 @@ def _inert(value: object) -> object:
 def grade(submissions: Iterable[Path], judge: Judge) -> Grades:
     """Return the grades of submissions, each a notebook or a folder of notebooks.
 
-    Equal answers are judged once. Raises InputError for a missing submission, SpecError, MachineError, and the errors
-    of running a trial.
+    Equal answers are judged only once. Raises InputError for a missing submission, SpecError, MachineError, and the
+    errors of running a trial.
     """
     names = course.exercises().keys()
     found = [each for submission in submissions for each in handed_in(submission, names)]

@@ -1,7 +1,7 @@
 """Guide a student through an exercise in a notebook: predict, run, look.
 
-The cells' outputs hold the answers, so `lab.ext.course.submission` can read them without running a notebook's code. A
-step without an answer shows that, so that the unchanged notebook runs without errors.
+The cell outputs hold the answers, so `lab.ext.course.submission` can read them without running a notebook's code. A
+step without an answer only shows that the answer is missing, so that the unchanged notebook runs without errors.
 """
 
 from __future__ import annotations
@@ -26,13 +26,15 @@ _LARGE = 1_000_000  # numbers from here on are shown without a fraction
 
 @dataclass(frozen=True, repr=False)
 class Lesson:
-    """Shows an exercise's goals, and takes answers."""
+    """Shows the goals of an exercise, and accepts answers."""
 
     exercise: LoadedExercise
     judge: Judge
 
     def say(self, step: str, answer: object = ...) -> SaidStep:
-        """Return the answer to a step; `...` means none yet. Raises InputError for an unknown step."""
+        """Return the answer to a step; `...` means that there is no answer yet. Raises InputError for an unknown
+        step.
+        """
         return SaidStep(self, self.exercise.step(step), answer)
 
     def _repr_html_(self) -> str:
@@ -50,7 +52,7 @@ class Lesson:
 
 @dataclass(frozen=True, repr=False)
 class SaidStep:
-    """Shows the question until it is answered, then the answer or, for a choice, the verdict."""
+    """Shows the question until it is answered, and then the answer or, for a choice, the verdict."""
 
     lesson: Lesson
     step: Predict | Reach | Choose
@@ -81,7 +83,7 @@ class SaidStep:
         return f"You say {said}{f' {self.step.unit}' if self.step.unit else ''}. Now run it."
 
     def _options(self) -> list[str]:
-        """Return the options, one a line."""
+        """Return the options, one per line."""
         if isinstance(self.step, Choose):
             return [f"  {name}  {says}" for name, says in self.step.options.items()]
         return [f"  {', '.join(self.step.options)}"] if isinstance(self.step, Reach) and self.step.options else []

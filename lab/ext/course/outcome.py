@@ -34,7 +34,7 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Judge:
-    """Judges answers with trials on the default kernel and the sealed userland. Their records are in `results`.
+    """Judges answers with trials on the default kernel and the sealed userland. The records are in `results`.
 
     In virtual time, records have the same bytes on every machine, so a verdict does not depend on the machine.
     """
@@ -43,7 +43,7 @@ class Judge:
 
     @cached_property
     def _settings(self) -> Settings:
-        """Return the settings, on first use. Raises MachineError if there is no kernel."""
+        """Find the settings on first use, and return them. Raises MachineError if there is no kernel."""
         kernel = choose("uml", None)
         return Settings(kernel, userland=userlands.chosen("sealed", kernel.on))
 
@@ -84,7 +84,7 @@ def _short(answer: object) -> str:
 
 
 def _predicted(step: Predict, judged: JudgedClaim) -> str:
-    """Return how far off a prediction is, with the hint for it."""
+    """Return how far off a prediction is, with the matching hint."""
     result = next(each for each in judged.result.results if each.counts)
     said, measured = result.reported, result.measured
     assert said
@@ -102,7 +102,7 @@ def _predicted(step: Predict, judged: JudgedClaim) -> str:
 
 
 def _reached(step: Reach, judged: JudgedClaim) -> str:
-    """Return which goals are reached, with hints for the others."""
+    """Return which goals the setting reaches, with hints for the others."""
     counted = [each for each in judged.result.results if each.counts]
     titles = {case.key: case.title for case in judged.cases}
     goals = "; ".join(f"{titles[each.key]}: {_against(each)}" for each in counted)

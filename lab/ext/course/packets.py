@@ -1,4 +1,4 @@
-"""Open a capture for a student: show its packets as lines, and copy it under a clear name."""
+"""Open a capture for a student: show its packets as lines, and copy the file under a clear name."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ _HEAD = ("No.", "Time, ms", "From", "Flags", "Seq", "Ack", "Window, B", "Header,
 def opened(capture: Path, name: str, first: int, count: int) -> Html:
     """Return up to `count` TCP packets from number `first` on, and copy the capture to `captures/` as `name`.
 
-    Like in Wireshark, packets count from 1, sequence numbers count from the first of their direction, and a window is
-    in bytes, with the scale of its SYN. Raises OSError, CaptureError.
+    As in Wireshark, packets count from 1, sequence numbers count from the first in their direction, and a window is in
+    bytes, scaled as its SYN announced. Raises OSError and CaptureError.
     """
     _FOLDER.mkdir(exist_ok=True)
     shutil.copyfile(capture, _FOLDER / name)

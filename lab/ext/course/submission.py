@@ -1,6 +1,6 @@
 """Read the answers in the outputs of students' notebooks. No code of a submission is executed.
 
-A notebook is untrusted: its code could do anything on the grader's machine, or never end. So an answer counts only if
+Notebooks are untrusted: their code could do anything on the grader's machine, or never end. So an answer counts only if
 the student has run its cell and saved the notebook.
 """
 
@@ -26,7 +26,7 @@ _HIDDEN = re.compile(r"(^|/)\.")
 
 @dataclass(frozen=True)
 class HandedIn:
-    """Holds one notebook of a submission: its exercise and its answers (step -> answer), or why it is unreadable."""
+    """Holds one notebook of a submission: its exercise and its answers by step, or why the notebook is unreadable."""
 
     submission: str
     file: str
@@ -37,7 +37,7 @@ class HandedIn:
 
 
 def handed_in(submission: Path, known: Collection[str]) -> Iterator[HandedIn]:
-    """Yield each notebook of a submission, which is a file or a folder. `known` has the exercises' names.
+    """Yield each notebook of a submission, which is a file or a folder. `known` holds the exercise names.
 
     Raises InputError if the file or folder does not exist.
     """
@@ -88,7 +88,9 @@ def _read(submission: str, path: Path, known: Collection[str]) -> HandedIn:
 
 
 def _exercise(path: Path, named: list[str], cells: list[_Cell], known: Collection[str]) -> str:
-    """Return a notebook's exercise, from its answers, else from the code that opens one, else from the file's name."""
+    """Return a notebook's exercise, from its answers, else from the code that opens an exercise, else from the file
+    name.
+    """
     opened = [name for cell in cells for name in _OPENED.findall(cell.source)]
     return next((name for name in [*reversed(named), *opened, path.stem] if name in known), "")
 
@@ -107,7 +109,7 @@ class _Cell:
 
     @property
     def state(self) -> str:
-        """Return why a cell that was run has no answer, or "" for a cell that was not run."""
+        """Return why an executed cell has no answer, or "" for a cell that was not executed."""
         if self.error:
             return f"its cell ended with {self.error}"
         blank = re.search(r""",\s*\.\.\.\s*\)""", self.source)
@@ -146,10 +148,12 @@ def _payload(output: Mapping[str, Any]) -> Mapping[str, Any] | None:
 
 
 def _printable(text: str) -> str:
-    """Return a foreign text safely for a terminal, a table or XML: one short line without control characters."""
+    """Return foreign text in a form that is safe for a terminal, a table or XML: one short line without control
+    characters.
+    """
     return foreign.printable(text[:_LONGEST]).translate(_ONE_LINE)
 
 
 def _text(source: object) -> str:
-    """Return a cell's source, which a notebook keeps as a text or as a list of lines."""
+    """Return a cell's source, which a notebook stores as a text or as a list of lines."""
     return "".join(map(str, source)) if isinstance(source, list) else str(source or "")

@@ -1,4 +1,4 @@
-"""Find what works on this machine, and the exact blocker and fix for the rest. The checks try everything."""
+"""Find what works on this machine, and the exact blocker and fix for the rest. The checks really try each feature."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def report(results: Path = Path("results")) -> list[Check]:
 
 
 def render(checks: Sequence[Check]) -> RenderableType:
-    """Return the checks for a terminal of 80 columns, each fix below its problem."""
+    """Return the checks for a terminal with 80 columns, each fix below its problem."""
     table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))
     table.add_column(no_wrap=True)
     table.add_column(no_wrap=True)
@@ -152,7 +152,7 @@ def _disk(results: Path) -> Check:
 
 
 def _userland() -> Check:
-    """Return whether the guests' userland is here and unaltered."""
+    """Return whether the guest userland is here and unaltered."""
     try:
         found = userlands.find("guest")
     except LabError as error:
@@ -166,7 +166,7 @@ def _userland() -> Check:
 
 
 def _kernel(calls: Check) -> list[Check]:
-    """Return whether a kernel under test is built, and whether it boots, if the system calls permit that."""
+    """Return whether a kernel under test is built and, if the system calls permit it, whether the kernel boots."""
     try:
         kernel = cache.find()
     except LabError as error:
@@ -195,7 +195,7 @@ def _kernel(calls: Check) -> list[Check]:
 
 
 def _containment(how: str) -> Check:
-    """Return how far guests are confined. Trials run in any case."""
+    """Return how far guests are confined. Trials run regardless of the result."""
     if gaps := landlock.gaps(landlock.abi()):
         what = "guests are not contained" if landlock.abi() == 0 else "guests are contained except for"
         cure = f"a host with Linux {NEWEST_LANDLOCK} or newer and Landlock among its LSMs (lsm=landlock,...)"
@@ -213,7 +213,7 @@ def _host() -> Check:
 
 
 def _vm() -> list[Check]:
-    """Return whether distribution kernels run under QEMU, and with which clock. A device alone proves nothing."""
+    """Return whether distribution kernels run under QEMU, and with which clock. A KVM device alone proves nothing."""
     try:
         found, blocker = qemu.version(), qemu.counted()
     except LabError as error:
@@ -238,7 +238,9 @@ def _vm() -> list[Check]:
 
 
 def _ask(argv: Sequence[str]) -> tuple[int | None, str]:
-    """Run a command, and return its exit status and its output. The status is None if it is missing or too slow."""
+    """Run a command, and return its exit status and its output. The status is None if the command is missing or too
+    slow.
+    """
     with tempfile.TemporaryFile("w+") as said:
         try:
             command = [tools.find_program(argv[0]) or argv[0], *argv[1:]]

@@ -1,4 +1,4 @@
-"""Draw a topology, or bring it up for commands by hand: `lab graph`, `lab shell`, `lab mn`."""
+"""Draw a topology, or bring it up for interactive commands: `lab graph`, `lab shell`, `lab mn`."""
 
 from lab.app.extension import Extension
 

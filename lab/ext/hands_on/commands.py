@@ -1,4 +1,4 @@
-"""Define the commands that bring a topology up or draw it: `lab graph`, `lab shell`, `lab mn`."""
+"""Define the commands that draw a topology or bring it up: `lab graph`, `lab shell`, `lab mn`."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from lab.cli.output import Json
 
 app = typer.Typer()
 
-_SessionClock = Annotated[str, typer.Option("--clock", help="real, or virtual with -c.")]
+_SessionClock = Annotated[str, typer.Option("--clock", help="The clock: real, or virtual (only with -c).")]
 _SessionPrograms = Annotated[
     str,
     typer.Option(
         "--userland",
-        help="The programs in the guest: sealed (locked), programs (also curl, nginx and others) or host (this "
-        "machine's).",
+        help="The programs in the guest: sealed (locked), programs (also curl, nginx and others) or host (those of "
+        "this machine).",
     ),
 ]
 _Shown = Annotated[
@@ -27,7 +27,8 @@ _Shown = Annotated[
     typer.Option("--with", help="Make this folder available in the guest, read-only, as /tmp/NAME.", metavar="FOLDER"),
 ]
 _SessionSeconds = Annotated[
-    float, typer.Option("--budget", help="With -c: end the command after this wall-clock time.", metavar="SECONDS")
+    float,
+    typer.Option("--budget", help="With -c: stop the command after this much wall-clock time.", metavar="SECONDS"),
 ]
 
 
@@ -35,7 +36,7 @@ _SessionSeconds = Annotated[
 def graph(
     topology: TopologyName,
     out: Annotated[
-        Path | None, typer.Option("-o", "--output", help="Also write the drawing to a file.", metavar="FILE.svg")
+        Path | None, typer.Option("-o", "--output", help="Also write the drawing to this file.", metavar="FILE.svg")
     ] = None,
     as_json: Json = False,
 ) -> None:
@@ -50,7 +51,7 @@ def graph(
 def shell(
     topology: TopologyName,
     host: Annotated[
-        str | None, typer.Argument(metavar="HOST", help="The shell's host. Default: the first one.")
+        str | None, typer.Argument(metavar="HOST", help="The host that runs the shell. Default: the first host.")
     ] = None,
     command: Annotated[
         str | None, typer.Option("-c", help="Run this command instead of an interactive shell.", metavar="COMMAND")
@@ -62,7 +63,7 @@ def shell(
     shown: _Shown = None,
     budget: _SessionSeconds = 900.0,
 ) -> None:
-    """Bring up a topology and open a shell in one of its hosts."""
+    """Bring up a topology, and open a shell on one of its hosts."""
     from lab.ext.hands_on.interactive import hand_over
 
     raise typer.Exit(hand_over("shell", topology, host, command, kernel, clock, userland, seed, shown, budget))

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Drawing:
-    """Holds a topology, and the file of its picture, if one was requested."""
+    """Holds a topology, and the file of its picture, if requested."""
 
     topology: Topology
     file: Path | None
@@ -29,7 +29,7 @@ class Drawing:
         return {"topology": network, "about": self.topology.about, "svg": str(self.file) if self.file else None}
 
     def render(self) -> RenderableType:
-        """Return the topology's sentence, then the tree of its links."""
+        """Return the topology's description, then the tree of its links."""
         from rich.console import Group
         from rich.text import Text
 
@@ -40,7 +40,7 @@ class Drawing:
 
 
 def draw(name: str, file: Path | None) -> Drawing:
-    """Return the drawing of a topology, and write it to `file` as SVG if given. Raises InputError, SpecError."""
+    """Return the drawing of a topology, and write it to `file` as SVG if given. Raises InputError and SpecError."""
     topology = find.topology(name)
     if file is not None:
         from lab.report.diagram import diagram

@@ -32,11 +32,11 @@ def hand_over(
     shown: Path | None,
     budget: float,
 ) -> int:
-    """Open a shell in `host` (None: the first host) or Mininet's command line, and return the exit status.
+    """Open a shell on `host` (None: the first host) or Mininet's command line, and return the exit status.
 
-    The guest can read the folder `shown`. A command is ended after `budget` seconds of wall time.
+    The guest can read the folder `shown`. A command is ended after `budget` seconds of wall-clock time.
 
-    Raises InputError, SpecError, SessionFailed, MachineError.
+    Raises InputError, SpecError, SessionFailed and MachineError.
     """
     found = find.topology(topology)
     network = found.network

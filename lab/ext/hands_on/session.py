@@ -24,7 +24,7 @@ KEPT_LINES = 20  # lines of a failed guest's console
 
 
 class SessionFailed(LabError):
-    """Raised when the network could not be brought up, or its guest died."""
+    """Raised if the network could not be brought up, or its guest died."""
 
     def __init__(self, message: str, exit_code: int = 1) -> None:
         super().__init__(message)
@@ -33,7 +33,7 @@ class SessionFailed(LabError):
 
 @dataclass(frozen=True)
 class Session:
-    """Describes a kernel on which to bring up a network, and the programs in it."""
+    """Describes the kernel on which to bring up a network, and the programs in its guest."""
 
     kernel: Kernel
     root: Root
@@ -42,7 +42,8 @@ class Session:
     def run(self, wanted: HandsOn) -> int:
         """Run until the person or the command has finished, and return the exit status. Nothing is left behind.
 
-        Raises InputError without a terminal or a command, SessionFailed (also when the budget is spent), MachineError.
+        Raises InputError without a terminal or a command, SessionFailed (also if the budget is exhausted), and
+        MachineError.
         """
         terminal = _terminal() if wanted.command is None else None
         with scratch_guest_folder() as folder:
@@ -87,7 +88,7 @@ def _terminal() -> str:
 
 @contextmanager
 def _passed_on(file: Path, to: BinaryIO) -> Iterator[None]:
-    """Copy the data written to `file` within this context to `to`, at once."""
+    """Copy data that is written to `file` within this context to `to` immediately."""
     over = threading.Event()
 
     def copy() -> None:

@@ -18,20 +18,18 @@ app = typer.Typer()
 def mixed_kernels(
     topology: TopologyName,
     commands: Annotated[
-        list[str] | None, typer.Option("--run", help="Run this on a host. Repeatable.", metavar="'HOST: COMMAND'")
+        list[str] | None, typer.Option("--run", help="Run a command on a host. Repeatable.", metavar="'HOST: COMMAND'")
     ] = None,
     kernels: Annotated[
         list[str] | None,
-        typer.Option("--kernel", help="Run a host on this kernel. Repeatable.", metavar="HOST=KERNEL"),
+        typer.Option("--kernel", help="Boot a host with this kernel. Repeatable.", metavar="HOST=KERNEL"),
     ] = None,
     out: Annotated[
         Path, typer.Option("-o", "--output", help="Write outputs and captures into this folder.", metavar="DIR")
     ] = Path("mixed"),
     lasts: Annotated[
         str,
-        typer.Option(
-            "--for", help="End commands that still run after this time, from the first one on.", metavar="TIME"
-        ),
+        typer.Option("--for", help="Stop all commands this long after the first command starts.", metavar="TIME"),
     ] = "30 s",
     build: Annotated[bool, typer.Option("--build", help="Build missing kernels.")] = False,
     userland: UserlandName = "sealed",

@@ -1,4 +1,4 @@
-"""Give hosts of a network different kernels, run commands on them, and report the cost."""
+"""Give hosts in a network different kernels, run commands on them, and report the cost."""
 
 from __future__ import annotations
 
@@ -36,11 +36,11 @@ class MixedRun:
 
     @property
     def exit_code(self) -> int:
-        """Return 1 if a command failed, else 0. A command that was ended at the limit did not fail."""
+        """Return 1 if a command failed, else 0. A command that was stopped at the time limit did not fail."""
         return int(any(self.outcome.statuses))
 
     def plain(self) -> dict[str, Any]:
-        """Return the run for JSON."""
+        """Return the run as plain data for JSON."""
         commands = [
             {"host": each.host, "kernel": self.kernels[each.host], "command": each.line, "status": status}
             for each, status in zip(self.commands, self.outcome.statuses, strict=True)
@@ -63,7 +63,7 @@ def run(
     build: bool = False,
     progress: Progress,
 ) -> MixedRun:
-    """Run `commands` ("HOST: COMMAND") in virtual time, with the kernels of `kernels` ("HOST=SERIES") on these hosts.
+    """Run `commands` ("HOST: COMMAND") in virtual time, with the `kernels` ("HOST=SERIES") on these hosts.
 
     Outputs and captures go to the folder `out`. With `build`, missing kernels are built.
 
@@ -98,7 +98,7 @@ def _command(text: str, network: Network) -> Command:
 
 
 def _own(text: str, network: Network) -> tuple[str, str]:
-    """Return (host, kernel's name). Raises InputError for settings that a host with its own kernel cannot have."""
+    """Return (host, kernel name). Raises InputError for settings that a host with its own kernel cannot have."""
     host, equals, name = text.partition("=")
     if not equals or not name:
         raise InputError(f"--kernel '{text}' has a wrong form; use HOST=KERNEL, such as receiver=6.12")
@@ -133,7 +133,7 @@ def _length(lasts: str, commands: Sequence[Command]) -> Duration:
 
 
 def _sharing(name: str | None, build: bool, progress: Progress) -> UmlKernel:
-    """Return the kernel `name` (None: the newest) in the variant that can share its clock."""
+    """Return the variant of the kernel `name` (None: the newest) that can share its clock."""
     if build:
         plain = builder.build(name, progress=progress)
         return builder.variant(plain.name, SHARED, progress, trust=True)  # the patch is the lab's own

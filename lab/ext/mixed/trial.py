@@ -1,4 +1,4 @@
-"""Run a network with hosts that have their own kernels: one guest for each of them, and one for everything else."""
+"""Run a network with hosts that have their own kernels: one guest for each such host, and one for everything else."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Mixed:
     budget: Budget = Budget()
 
     def parts(self) -> dict[str, tuple[Kernel, Part]]:
-        """Return guest -> (kernel, part of the run), the hub first."""
+        """Return (kernel, part of the run) of each guest, the hub first."""
         part = Part(self.network, tuple(self.own), self.commands, self.lasts.ns, self.seed)
         hosts = {host: (kernel, _of(part, host)) for host, kernel in self.own.items()}
         return {HUB: (self.kernel, part), **hosts}
@@ -55,7 +55,7 @@ class MixedCost:
 
 @dataclass(frozen=True)
 class MixedOutcome:
-    """Describes how a run's commands ended, in their order, and its cost."""
+    """Describes how the commands of a run ended, in order, and the cost of the run."""
 
     statuses: tuple[int | None, ...]  # None: ended at the limit
     kernels: Mapping[str, str]  # guest -> the version that its kernel reports
@@ -68,9 +68,9 @@ def _of(part: Part, host: str) -> Part:
 
 
 def run(wanted: Mixed, out: Path) -> MixedOutcome:
-    """Run all guests to their end, and move their outputs to `out`.
+    """Run all guests until they end, and move their outputs to `out`.
 
-    Raises GuestError (its console is kept in `out`), LabError for failures in a guest, InputError.
+    Raises GuestError (whose console is stored in `out`), LabError for failures in a guest, and InputError.
     """
     parts = wanted.parts()
     places = list(parts)
@@ -113,12 +113,12 @@ def run(wanted: Mixed, out: Path) -> MixedOutcome:
 
 
 def _seed(seed: int, place: str) -> int:
-    """Return a guest's seed, so that each guest draws different numbers. The hub has the run's own seed."""
+    """Return a guest's own seed, so that each guest draws different numbers. The hub has the run's own seed."""
     return seed if place == HUB else int.from_bytes(hashlib.sha256(f"{seed}.{place}".encode()).digest()[:8])
 
 
 def _wait(guests: Mapping[str, Guest], out: Path) -> dict[str, GuestResult]:
-    """Wait for all guests, and end all if one dies: the others would wait for their turn forever."""
+    """Wait for all guests, and end all if one dies, because the others would wait for their turn forever."""
     ended: dict[str, GuestResult] = {}
     with ThreadPoolExecutor(len(guests)) as pool:
         waiting = {pool.submit(guest.wait): place for place, guest in guests.items()}

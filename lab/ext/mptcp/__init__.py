@@ -1,4 +1,4 @@
-"""Multipath TCP: how a connection uses its paths, and how long a transfer over several paths takes."""
+"""Model Multipath TCP: how a connection uses its paths, and how long a transfer over several paths takes."""
 
 from lab.app.extension import Extension
 

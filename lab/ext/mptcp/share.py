@@ -1,4 +1,4 @@
-"""Measure how a Multipath TCP connection used its paths, from captures on the interfaces of one of its ends."""
+"""Measure how a Multipath TCP connection used its paths, from captures on the interfaces at one end."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from lab.units import Value
 def path_share(node: str, interface: str) -> Measure:
     """Return a metric: the share of all payload bytes that took the path over one interface of `node`.
 
-    All interfaces of the node that are paths must be captured, with one subflow each. Data that a subflow sent again
-    counts once. Data that another subflow repeated counts for both.
+    All interfaces of the node that serve as paths must be captured, with one subflow each. Data that a subflow
+    retransmitted counts once. Data that another subflow repeated counts for both.
     """
 
     def measure(record: Record) -> Value:

@@ -1,4 +1,4 @@
-"""Write an experiment to start from: `lab new`."""
+"""Write an experiment as a starting point: `lab new`."""
 
 from lab.app.extension import Extension
 

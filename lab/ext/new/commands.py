@@ -14,15 +14,15 @@ app = typer.Typer()
 
 @app.command()
 def new(
-    name: Annotated[str, typer.Argument(metavar="ARTICLE/CLAIM", help="Name of the new claim.")],
+    name: Annotated[str, typer.Argument(metavar="ARTICLE/CLAIM", help="The name of the new claim.")],
     template: Annotated[
         str, typer.Option(help="The template: transfer, flows, program, queue or change.")
     ] = "transfer",
     as_json: Json = False,
 ) -> None:
-    """Write an experiment that runs as it is, with its topology and its test.
+    """Create an experiment that runs as it is, with a topology and a test.
 
-    Then write your own claim into it.
+    Then edit the experiment to test your own claim.
     """
     from lab.ext.new import creating
 

@@ -1,4 +1,6 @@
-"""Write an experiment that runs unchanged, with its topology and its test, as a start for the user (`lab new`)."""
+"""Write an experiment that runs unchanged, with its topology and its test, as a starting point for the user (`lab
+new`).
+"""
 
 from __future__ import annotations
 
@@ -34,10 +36,10 @@ _MARK = ("\nimport pytest\n", "\npytestmark = pytest.mark.guest\n")
 
 
 def create(name: str, template: str = "transfer") -> tuple[str, list[str]]:
-    """Write article/claim below the current directory, and return its id and the relative names of its files.
+    """Write article/claim below the current directory, and return its id and the relative paths of its files.
 
-    Raises InputError for a wrong name, for an unknown template, and if a file already exists, MachineError if a file
-    cannot be written.
+    Raises InputError for a wrong name, for an unknown template, and if a file already exists, and MachineError if a
+    file cannot be written.
     """
     if template not in TEMPLATES:
         raise InputError(f"--template {template} is unknown; use {', '.join(TEMPLATES)}")
@@ -77,7 +79,7 @@ def create(name: str, template: str = "transfer") -> tuple[str, list[str]]:
 
 
 def _about(article: str) -> str:
-    """Return the article.yaml of this article in a different place, else a nearly empty one."""
+    """Return the article.yaml of this article from a different place, else a nearly empty file."""
     for root in shipped.places():
         known = root / "experiments" / article / "article.yaml"
         if known.exists():

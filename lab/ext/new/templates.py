@@ -1,4 +1,4 @@
-"""Hold the texts that `lab new` writes: for each template an experiment, its topology, and the files beside it.
+"""Hold the texts that `lab new` writes: for each template, an experiment, its topology, and the files next to it.
 
 In each text, `{claim}` is the claim's name, and double braces become single ones.
 """

@@ -1,4 +1,4 @@
-"""Check pages in Chromium, and all their links: `lab report --check`."""
+"""Check pages in Chromium, including all links: `lab report --check`."""
 
 from lab.app.extension import Extension
 

@@ -1,6 +1,6 @@
 """Drive a real browser, headless Chromium, through a pipe.
 
-The protocol is DevTools, in JSON. No port is open, and no process outlives the `with` block.
+The protocol is DevTools over JSON. No port is open, and no process outlives the `with` block.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class Browser:
         self._ask("Page.enable")
 
     def show(self, page: Path) -> None:
-        """Load a file, and return after its layout."""
+        """Load a file, and return once it is laid out."""
         self._ask("Page.navigate", url=page.resolve().as_uri())
         while self.evaluate("document.readyState") != "complete" or self.evaluate("location.href") == "about:blank":
             time.sleep(0.02)
@@ -83,7 +83,7 @@ class Browser:
                 return answer["result"]
 
     def _next(self, end: float) -> dict[str, Any]:
-        """Return the next message. Raises MachineError if the browser has ended, or is silent for too long."""
+        """Return the next message. Raises MachineError if the browser has ended or is silent for too long."""
         while b"\0" not in self._read:
             ready, _, _ = select.select([self._answers], [], [], max(0.0, end - time.monotonic()))
             if not ready:
@@ -99,7 +99,7 @@ class Browser:
 
 @contextmanager
 def browser() -> Iterator[Browser]:
-    """Start a browser, and end it afterwards. Raises MachineError if there is none, or it does not start."""
+    """Start a browser, and end it afterwards. Raises MachineError if there is no browser, or it does not start."""
     program = next(filter(None, map(shutil.which, _PROGRAMS)), None)
     if program is None:
         raise MachineError("Chromium is missing, which checks the pages: `apt install chromium`")
@@ -142,7 +142,7 @@ def _end(started: subprocess.Popen[bytes]) -> None:
 
 
 def _pipe() -> tuple[int, int]:
-    """Return a pipe with high descriptors, which do not collide with those for the browser."""
+    """Return a pipe with high descriptors, which do not collide with the descriptors for the browser."""
     ends = os.pipe()
     high = [fcntl.fcntl(end, fcntl.F_DUPFD_CLOEXEC, 10) for end in ends]
     for end in ends:

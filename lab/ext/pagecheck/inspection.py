@@ -1,4 +1,4 @@
-"""Check a report like its readers see it: every link, and every page at several widths in a real browser."""
+"""Check a report as its readers see it: every link, and every page at several widths in a real browser."""
 
 from __future__ import annotations
 
@@ -34,14 +34,15 @@ class Inspection:
         return 1 if self.problems else 0
 
     def plain(self) -> dict[str, Any]:
-        """Return the answer of `lab report --check --json`."""
+        """Return the output of `lab report --check --json`."""
         return {"pages": self.pages, "problems": list(self.problems)}
 
 
 def inspect(folder: Path, say: Callable[[str], None], axe: Path | None = None) -> Inspection:
-    """Return the faults of all pages of a report. With `axe`, the file of axe-core's script, check its rules, too.
+    """Return the faults in all pages of a report. With `axe`, the file of axe-core's script, also check axe-core's
+    rules.
 
-    Raises MachineError if there is no browser, or it fails, and InputError for a file that is not this script.
+    Raises MachineError if there is no browser or it fails, and InputError for a file that is not this script.
     """
     rules = _script(axe) if axe else ""
     pages = sorted(folder.rglob("*.html"))
@@ -57,7 +58,7 @@ def inspect(folder: Path, say: Callable[[str], None], axe: Path | None = None) -
 
 
 def links(folder: Path, pages: Sequence[Path]) -> Iterator[str]:
-    """Yield the links of a report that are dead, or lead out of its folder."""
+    """Yield the links in a report that are dead or lead out of its folder."""
     known: dict[Path, _Page] = {}
 
     def read(path: Path) -> _Page:
@@ -113,7 +114,7 @@ def _script(axe: Path) -> str:
 
 
 def _broken(screen: Browser, name: str, rules: str) -> Iterator[str]:
-    """Yield the rules that the shown page breaks, on a phone in light colours and on a laptop in dark colours."""
+    """Yield the rules that the current page violates, on a phone in light mode and on a laptop in dark mode."""
     screen.evaluate(f"{rules};0")
     for width, scheme in _VIEWS:
         screen.resize(width)

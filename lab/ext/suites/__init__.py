@@ -1,1 +1,1 @@
-"""Run tests of others in guests: packetdrill's scripts, and the kernel's network tests."""
+"""Run third-party tests in guests: packetdrill scripts, and the kernel's network tests."""

@@ -1,4 +1,4 @@
-"""Judge a packetdrill script: whether it holds with each version of IP."""
+"""Judge a packetdrill script: whether it holds with each IP version."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class JudgedRun:
 
     @property
     def late(self) -> Moment | None:
-        """The first moment that is off by more than the tolerance."""
+        """The first event time that is off by more than the tolerance."""
         if self.tolerance is None:
             return None
         return next((each for each in self.run.moments if _distance(each) > self.tolerance), None)
@@ -35,12 +35,12 @@ class JudgedRun:
 
     @property
     def exact(self) -> bool:
-        """Whether it holds to the microsecond."""
+        """Whether the run holds to the microsecond."""
         return self.run.holds and not any(_distance(each) > EXACT for each in self.run.moments)
 
     @property
     def complaint(self) -> Complaint | None:
-        """The fault, or None."""
+        """The fault in the run, or None."""
         late = self.late
         if self.run.complaint is not None or late is None:
             return self.run.complaint
@@ -77,12 +77,12 @@ class JudgedScript:
 
     @property
     def passed(self) -> bool:
-        """Whether the script holds with every version of IP."""
+        """Whether the script holds with every IP version."""
         return self.error is None and all(each.passed for each in self.runs)
 
     @property
     def exact(self) -> bool:
-        """Whether it holds to the microsecond with every version of IP."""
+        """Whether the script holds to the microsecond with every IP version."""
         return self.error is None and all(each.exact for each in self.runs)
 
     def plain(self) -> dict[str, Any]:
@@ -100,9 +100,7 @@ class JudgedScript:
 
 @dataclass(frozen=True)
 class Shift:
-    """Describes how a run differs from that of the same script on a second kernel: in its verdict or an event's
-    moment.
-    """
+    """Describes how a run differs from the script's run on a second kernel, in the verdict or in an event's time."""
 
     script: str
     version: str
@@ -118,7 +116,9 @@ class Shift:
 def judge(
     name: str, group: str, address: str, outcome: Record | LabError, tolerance: Duration | None = None
 ) -> JudgedScript:
-    """Judge the outputs of a script's trial, with its own tolerance or with `tolerance`. Raises RecordError."""
+    """Judge the outputs of a script's trial, with the script's own tolerance or with `tolerance`. Raises
+    RecordError.
+    """
     if isinstance(outcome, LabError):
         return JudgedScript(name, group, address, (), error=outcome)
     judged = tuple(JudgedRun(run, tolerance) for run in runs(outcome))
@@ -126,7 +126,7 @@ def judge(
 
 
 def shifts(base: JudgedScript, new: JudgedScript) -> Iterator[Shift]:
-    """Yield, for each version of IP, the first difference between two kernels of more than EXACT."""
+    """Yield, for each IP version, the first difference of more than EXACT between two kernels."""
     if base.error or new.error:
         if str(base.error) != str(new.error):
             yield Shift(new.name, "", None, str(base.error or "it ran"), str(new.error or "it ran"))

@@ -1,4 +1,4 @@
-"""Keep a store in order: what takes its room, what can go, what is damaged: `lab store`."""
+"""Maintain a store (show disk usage, remove records, find damage): `lab store`."""
 
 from lab.app.extension import Extension
 

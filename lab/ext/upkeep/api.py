@@ -1,4 +1,4 @@
-"""Keep a store in order."""
+"""Maintain a store."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def usage(results: Folder = None) -> Usage:
-    """Return the disk space of a store for each claim and each kind of file.
+    """Return the disk usage of a store, by claim and by kind of file.
 
     Raises InputError if there is no store.
     """
@@ -32,13 +32,13 @@ def collect(
     remove: bool = False,
     results: Folder = None,
 ) -> Collection:
-    """Return the records of a store that match all conditions. With `remove`, remove them.
+    """Return the records in a store that match all conditions. With `remove`, also remove them.
 
     The conditions are: claims (ids, articles or packs, including those that are no longer installed), `older_than`,
-    `kernel` (name, version or id), and `unplanned`. The last selects records that their claim no longer needs, because
-    the claim, the lab's code in a guest or the userland has changed. Raises InputError without a condition or a store,
-    for an unknown claim, and for a kernel without a record, SpecError for mistakes in files, and StoreInUse while
-    another command uses the store.
+    `kernel` (name, version or id), and `unplanned`. `unplanned` selects records that their claim no longer needs,
+    because the claim, the lab's code in a guest or the userland has changed. Raises InputError without a condition or a
+    store, for an unknown claim, and for a kernel without a record, SpecError for mistakes in files, and StoreInUse
+    while another command uses the store.
     """
     from lab.ext.upkeep import upkeep
 
@@ -49,9 +49,9 @@ def collect(
 
 
 def fsck(results: Folder = None, remove: bool = False) -> Checkup:
-    """Hash every record of a store again, and return all faults. With `remove`, remove damaged records.
+    """Rehash every record in a store, and return all faults. With `remove`, remove damaged records.
 
-    Raises InputError without a store, and with `remove` StoreInUse while another command uses the store.
+    Raises InputError without a store and, with `remove`, StoreInUse while another command uses the store.
     """
     from lab.ext.upkeep import upkeep
 
@@ -59,17 +59,17 @@ def fsck(results: Folder = None, remove: bool = False) -> Checkup:
 
 
 def pack(*claims: str | Path, older_than: timedelta | None = None, results: Folder = None) -> Repacked:
-    """Pack the large captures and samples of a store's records. The records stay the same, and read as before.
+    """Compress the large captures and samples of a store's records, which can be read as before.
 
-    It packs only records of these claims (ids, articles, packs; default: all) that ran longer ago than `older_than`.
-    Raises InputError for an unknown claim or without a store, SpecError for mistakes in files, StoreInUse while another
-    command uses the store, and MachineError if the disk is full.
+    The function packs only records of these claims (ids, articles, packs; default: all) that are older than
+    `older_than`. Raises InputError for an unknown claim or without a store, SpecError for mistakes in files, StoreInUse
+    while another command uses the store, and MachineError if the disk is full.
     """
     return _repacked(claims, older_than, "packed", results)
 
 
 def unpack(*claims: str | Path, older_than: timedelta | None = None, results: Folder = None) -> Repacked:
-    """Unpack the files that `pack` packed. Raises the same errors."""
+    """Decompress the files that `pack` compressed. Raises the same errors."""
     return _repacked(claims, older_than, "plain", results)
 
 

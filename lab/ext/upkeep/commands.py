@@ -1,4 +1,4 @@
-"""Define the commands that keep a store in order: `lab store ...`."""
+"""Define the commands that maintain a store: `lab store ...`."""
 
 from __future__ import annotations
 
@@ -16,24 +16,24 @@ from lab.errors import InputError
 if TYPE_CHECKING:
     from lab.ext.upkeep.packing import Repacked
 
-app = typer.Typer(help="Keep the store of records in order.", no_args_is_help=True)
+app = typer.Typer(help="Maintain the store of records.", no_args_is_help=True)
 
 _Claims = Annotated[
     list[str] | None,
     typer.Argument(
         metavar="CLAIM | ARTICLE | PACK",
-        help="Only records of these claims, even if they are no longer installed.",
+        help="Select only records of these claims. The claims need not be installed.",
         autocompletion=completion.claims,
     ),
 ]
 _OlderThan = Annotated[
-    float | None, typer.Option(help="Select only records that are older than this.", metavar="DAYS", min=0.0)
+    float | None, typer.Option(help="Select only records older than this many days.", metavar="DAYS", min=0.0)
 ]
 
 
 @app.command("du")
 def usage(results: Results = STORE, as_json: Json = False) -> None:
-    """Show the store's disk usage, for each claim and each kind of file."""
+    """Show the disk usage of the store, by claim and by kind of file."""
     from lab.ext.upkeep import api, display
 
     found = api.usage(results)
@@ -46,18 +46,22 @@ def collect(
     older_than: _OlderThan = None,
     kernel: Annotated[
         str | None,
-        typer.Option(help="Only records on this kernel: a name, version or id.", autocompletion=completion.kernels),
+        typer.Option(
+            help="Select only records of this kernel (name, version or id).", autocompletion=completion.kernels
+        ),
     ] = None,
     unplanned: Annotated[
-        bool, typer.Option("--unplanned", help="Only records that their claim no longer needs.")
+        bool, typer.Option("--unplanned", help="Select only records that their claim no longer needs.")
     ] = False,
-    remove: Annotated[bool, typer.Option("--yes", help="Remove them. Default: only list them.")] = False,
+    remove: Annotated[
+        bool, typer.Option("--yes", help="Remove the selected records. Default: only list them.")
+    ] = False,
     results: Results = STORE,
     as_json: Json = False,
 ) -> None:
-    """List the records that match all conditions, and remove them with --yes.
+    """List the records that match all conditions, or remove them with --yes.
 
-    It removes nothing while another command uses the store. `lab store fsck` handles damaged records.
+    The command removes nothing while another command uses the store. For damaged records, use `lab store fsck`.
     """
     from lab.ext.upkeep import api, display
 
@@ -71,10 +75,10 @@ def collect(
 def pack(
     claims: _Claims = None, older_than: _OlderThan = None, results: Results = STORE, as_json: Json = False
 ) -> None:
-    """Pack the large captures and samples of records.
+    """Compress the large captures and samples of records.
 
-    The records stay the same. A reader unpacks a file among temporary files. It packs nothing while another command
-    uses the store. Default: all records.
+    The hashes of the records stay the same. Commands that read a packed file unpack it into the folder for temporary
+    files. The command packs nothing while another command uses the store. Default: all records.
     """
     from lab.ext.upkeep import api
 
@@ -85,7 +89,7 @@ def pack(
 def unpack(
     claims: _Claims = None, older_than: _OlderThan = None, results: Results = STORE, as_json: Json = False
 ) -> None:
-    """Unpack the files that `lab store pack` packed."""
+    """Decompress the files that `lab store pack` compressed."""
     from lab.ext.upkeep import api
 
     _show(api.unpack(*claims or (), older_than=_days(older_than), results=results), as_json)
@@ -99,9 +103,9 @@ def check(
     results: Results = STORE,
     as_json: Json = False,
 ) -> None:
-    """Hash every record again, and list each wrong file.
+    """Rehash every record, and list each damaged file.
 
-    The exit code is 1 if a file is wrong.
+    The exit code is 1 if a file is damaged.
     """
     from lab.ext.upkeep import api, display
 
@@ -112,7 +116,7 @@ def check(
 
 @app.command("clean")
 def clean(results: Results = STORE) -> None:
-    """Remove leftovers of crashed and failed runs. Keep all records."""
+    """Remove leftovers of crashed and failed runs, but no records."""
     from lab.app.options import reading_from
     from lab.runner import cleaning
 
@@ -123,16 +127,16 @@ def clean(results: Results = STORE) -> None:
 @app.command("export")
 def export(
     claim: Annotated[
-        str, typer.Argument(metavar="CLAIM", help="The claim whose packets to write.", autocompletion=completion.claims)
+        str, typer.Argument(metavar="CLAIM", help="Export the packets of this claim.", autocompletion=completion.claims)
     ],
     out: Annotated[Path, typer.Argument(metavar="FILE", help="The file to write: .parquet, or .arrow (Feather).")],
     results: Results = STORE,
-    arm: Annotated[str | None, typer.Option(help="The arm whose packets to write. Default: the first one.")] = None,
+    arm: Annotated[str | None, typer.Option(help="Export the packets of this arm. Default: the first arm.")] = None,
     as_json: Json = False,
 ) -> None:
-    """Write the packets of a capture as a table, for polars, pandas and other tools.
+    """Export the packets of a capture as a table for polars, pandas and other tools.
 
-    The table has a row for each packet. The command's memory does not grow with the number of packets.
+    The table has one row per packet. Memory usage does not grow with the number of packets.
     """
     from lab.app.stored import capture
     from lab.metric import table

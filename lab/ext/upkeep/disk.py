@@ -1,4 +1,4 @@
-"""Count the disk space of files and folders like `du`: in blocks, and once for a file with several names."""
+"""Count the disk space of files and folders like `du`: in blocks, and only once for a file with several names."""
 
 from __future__ import annotations
 
@@ -40,9 +40,9 @@ def unseen(folder: Path, seen: set[_File]) -> Iterator[tuple[Path, os.stat_resul
 
 
 def freed(folders: Sequence[Path]) -> Iterator[int]:
-    """Yield for each folder the space, in bytes, that its removal frees after the removal of those before it.
+    """Yield, for each folder, the space in bytes that its removal frees after the removal of the previous folders.
 
-    A file with a further name elsewhere stays on the disk: in a record that stays, or in a different store.
+    A file with another name elsewhere (in a remaining record, or in a different store) stays on the disk.
     """
     names: Counter[_File] = Counter()
     for folder in folders:

@@ -14,7 +14,7 @@ from lab.ext.upkeep.upkeep import Checkup, Collection, Usage
 
 
 def render_usage(found: Usage) -> RenderableType:
-    """Return a table by claim, a table by kind of file, and a sentence on the whole store."""
+    """Return a table by claim, a table by kind of file, and a sentence about the whole store."""
     claims = _table("claim", "records", "files", "size")
     for claim, (files, taken) in found.claims.items():
         claims.add_row(claim, str(found.records[claim]), str(files), amount(taken))
@@ -26,7 +26,7 @@ def render_usage(found: Usage) -> RenderableType:
 
 
 def render_collection(found: Collection) -> RenderableType:
-    """Return the records that were or would be removed, by claim and reason, and a sentence on all of them."""
+    """Return the records that were or would be removed, by claim and reason, and a summary."""
     table = _table("claim", "records", "size")
     table.add_column("because")
     groups = Counter((each.record.trial.claim, each.because) for each in found.doomed)
@@ -43,7 +43,7 @@ def render_collection(found: Collection) -> RenderableType:
 
 
 def render_repacked(found: Repacked) -> str:
-    """Return a line for each refused file, and a line on all files."""
+    """Return a line for each refused file, and a summary line."""
     done = "packed" if found.form == "packed" else "unpacked"
     said = f"{_counted(found.files, 'file')} {done}: {amount(found.before)} before, {amount(found.after)} after"
     if found.elsewhere:
@@ -52,7 +52,7 @@ def render_repacked(found: Repacked) -> str:
 
 
 def render_checkup(found: Checkup) -> str:
-    """Return a line for each wrong file, and a line on all records."""
+    """Return a line for each damaged file, and a summary line."""
     lines = [f"{found.store}/{folder}: {fault}" for folder, fault in found.faults]
     wrong = len({folder for folder, _ in found.faults})
     said = f"{_counted(found.records, 'record')} hashed again: " + (f"{wrong} wrong" if wrong else "all whole")

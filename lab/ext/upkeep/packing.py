@@ -1,4 +1,4 @@
-"""Pack large outputs of a store to save space, and unpack them. A record is the same in both forms."""
+"""Compress large outputs in a store to save space, and decompress them. A record is the same in both forms."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ LARGE = 64 << 10  # bytes: all smaller outputs together are a thousandth of a st
 
 @dataclass(frozen=True)
 class Repacked:
-    """Counts the files whose form changed, their space before and after, and the files that did not change."""
+    """Counts the files whose form changed, their disk space before and after, and the files that did not change."""
 
     store: Path
     form: Form
@@ -40,7 +40,7 @@ class Repacked:
         return int(bool(self.refused))
 
     def plain(self) -> dict[str, Any]:
-        """Return this for JSON."""
+        """Return this as plain data for JSON."""
         return {
             "store": str(self.store),
             "form": self.form,
@@ -62,7 +62,7 @@ class _File:
 
     @property
     def old(self) -> Path:
-        """Return a present name of the file."""
+        """Return a current name of the file."""
         return next(iter(self.names))
 
     @property
@@ -74,8 +74,8 @@ class _File:
 def exchange(store: Store, chosen: Callable[[Record], object], form: Form, progress: Progress) -> Repacked:
     """Convert the large captures and samples of the chosen records to `form`.
 
-    A file that records share is converted in all of them. A file that its trial did not leave in this state is refused
-    and stays unchanged. Raises StoreInUse while a command uses the store, MachineError if the disk is full.
+    A file that several records share is converted in all of them. A file that differs from the trial's output is
+    refused and stays unchanged. Raises StoreInUse while a command uses the store, and MachineError if the disk is full.
     """
     done: list[_File] = []
     after, refused = 0, []
@@ -99,7 +99,7 @@ def exchange(store: Store, chosen: Callable[[Record], object], form: Form, progr
 
 
 def _files(store: Store, chosen: Callable[[Record], object], form: Form) -> Sequence[_File]:
-    """Return the files of chosen records that do not have that form."""
+    """Return the files of chosen records that do not have this form yet."""
     found: dict[tuple[int, int, Output], _File] = {}
     wanted = set()
     for record in store:
@@ -116,7 +116,7 @@ def _files(store: Store, chosen: Callable[[Record], object], form: Form) -> Sequ
 
 
 def _outputs(record: Record, form: Form) -> Iterator[tuple[Output, Path, Path]]:
-    """Yield the outputs of a record that can be converted, each with its present and its future path."""
+    """Yield the outputs of a record that can be converted, each with its current and its future path."""
     for name, output in record.outputs.items():
         lies, place = record.forms(name)
         plain = record.folder / "out" / name
@@ -127,12 +127,12 @@ def _outputs(record: Record, form: Form) -> Iterator[tuple[Output, Path, Path]]:
 
 
 def _is_bulky(name: str, outputs: Mapping[str, Output]) -> bool:
-    """Return whether an output is worth packing, and no other output has the name of its packed form."""
+    """Return whether packing an output is worthwhile, and no other output has the name of the packed form."""
     return name.endswith(SUFFIXES) and outputs[name].bytes >= LARGE and f"{name}{packed.SUFFIX}" not in outputs
 
 
 def _exchange(store: Store, file: _File, form: Form) -> None:
-    """Convert a file to `form` under all its names. Raises PackedError, MachineError."""
+    """Convert a file to `form` under all its names. Raises PackedError and MachineError."""
     with store.scratch() as scratch:
         fresh = next((new for new in file.names.values() if _is_whole(new, file.wanted, form)), None)
         if fresh is None:  # else an earlier `lab store pack` that was killed made it

@@ -1,4 +1,4 @@
-"""Keep a store in order: show its disk usage, pack and remove records, and hash every record again."""
+"""Maintain a store: show its disk usage, pack and remove records, and rehash every record."""
 
 from __future__ import annotations
 
@@ -45,9 +45,9 @@ _Planned = Callable[
 
 @dataclass(frozen=True)
 class Usage:
-    """Counts a store's disk usage: (files, bytes) for each claim and each kind of file, and the number of records.
+    """Counts a store's disk usage: (files, bytes) by claim and by kind of file, and the number of records.
 
-    Bytes count whole blocks of the disk, as in `du`.
+    Bytes count whole disk blocks, as in `du`.
     """
 
     store: Path
@@ -61,7 +61,7 @@ class Usage:
         return sum(size for _, size in self.kinds.values())
 
     def plain(self) -> dict[str, Any]:
-        """Return this for JSON."""
+        """Return this as plain data for JSON."""
         return {
             "store": str(self.store),
             "records": sum(self.records.values()),
@@ -98,7 +98,7 @@ class Doomed:
     because: str
 
     def plain(self) -> dict[str, Any]:
-        """Return this for JSON."""
+        """Return this as plain data for JSON."""
         trial = self.record.trial
         return {
             "address": self.record.address,
@@ -128,7 +128,7 @@ class Collection:
         return sum(each.bytes for each in self.doomed)
 
     def plain(self) -> dict[str, Any]:
-        """Return this for JSON."""
+        """Return this as plain data for JSON."""
         return {
             "store": str(self.store),
             "records": [each.plain() for each in self.doomed],
@@ -140,7 +140,7 @@ class Collection:
 
 @dataclass(frozen=True)
 class Checkup:
-    """Lists the faults of a store's files, and the records that were removed for them."""
+    """Lists the faults in a store's files, and the records that were removed because of them."""
 
     store: Path
     records: int
@@ -149,11 +149,11 @@ class Checkup:
 
     @property
     def exit_code(self) -> int:
-        """Return 1 if there was a fault, removed or not, else 0."""
+        """Return 1 if there was a fault, even if its record was removed, else 0."""
         return int(bool(self.faults))
 
     def plain(self) -> dict[str, Any]:
-        """Return this for JSON."""
+        """Return this as plain data for JSON."""
         return {
             "store": str(self.store),
             "records": self.records,
@@ -163,7 +163,8 @@ class Checkup:
 
 
 def usage(results: Path) -> Usage:
-    """Return the disk usage of the store at `results`, the largest first. A file that records share counts once.
+    """Return the disk usage of the store at `results`, the largest first. A file that several records share counts
+    once.
 
     Raises InputError without a store.
     """
@@ -186,11 +187,11 @@ def usage(results: Path) -> Usage:
 
 
 def collect(results: Path, wanted: Wanted, remove: bool) -> Collection:
-    """Return the records at `results` that match. With `remove`, remove each of them completely or not at all.
+    """Return the records at `results` that match. With `remove`, remove each record atomically.
 
-    Damaged records stay (see `check`), and so do those of claims that are not installed, unless they are named. Raises
-    InputError without a condition, without a store or for an unknown claim, SpecError for mistakes in files, and with
-    `remove` StoreInUse while a command uses the store.
+    Damaged records stay (see `check`), as do records of claims that are neither installed nor named. Raises InputError
+    without a condition, without a store or for an unknown claim, SpecError for mistakes in files, and, with `remove`,
+    StoreInUse while a command uses the store.
     """
     if wanted.everything:
         raise InputError("choose the records to remove with CLAIM, --older-than, --kernel or --unplanned")
@@ -215,9 +216,9 @@ def repack(results: Path, wanted: Wanted, form: Form, progress: Progress) -> Rep
 
 
 def check(results: Path, remove: bool = False) -> Checkup:
-    """Hash every record at `results` again, and return the faults. With `remove`, remove damaged records.
+    """Rehash every record at `results`, and return the faults. With `remove`, remove damaged records.
 
-    The next `lab run` runs their trials again. Raises InputError without a store, and with `remove` StoreInUse while a
+    The next `lab run` reruns their trials. Raises InputError without a store and, with `remove`, StoreInUse while a
     command uses the store.
     """
     store = _store(results)
@@ -266,7 +267,7 @@ def _kind(path: Path, status: os.stat_result) -> str:
 
 
 def _beside(path: Path, status: os.stat_result) -> str:
-    """Return the kind of a file beside the records from its path relative to the store."""
+    """Return the kind of a file next to the records from its path relative to the store."""
     if stat.S_ISDIR(status.st_mode):
         return FOLDERS
     return BESIDE.get(path.parts[0], "files of no record")
@@ -301,7 +302,7 @@ def _fitting(store: Store, wanted: Wanted) -> Callable[[Record], str]:
 
 
 def _named(claims: Sequence[str], store: Store) -> set[str]:
-    """Return the ids of the named claims: of stored records, even if not installed, or of installed claims."""
+    """Return the ids of the named claims, which have stored records or are installed."""
     stored = {_claim(record) for record in store} if claims else set()
     found: set[str] = set()
     for name in claims:
@@ -311,7 +312,7 @@ def _named(claims: Sequence[str], store: Store) -> set[str]:
 
 
 def _planning() -> _Planned:
-    """Return a function that returns why no installed claim plans a trial any more, or ""."""
+    """Return a function that returns why no installed claim plans a trial any longer, or ""."""
     code = tools.own_code()
     here = {loaded.id: loaded for loaded in find.find(find.experiments())}
     asking = {claim: _asking(loaded) for claim, loaded in here.items()}

@@ -22,11 +22,12 @@ def watch(
     seed: int = 1,
     results: Folder = None,
 ) -> Watched:
-    """Perform the first trial of a claim's arm (None: the first one), and pass its progress to `seen`.
+    """Run the first trial of a claim's arm (None: the first arm), and pass its progress to `seen`.
 
-    That is ten times in each second of the trial's own time. The record is the one that `run` makes, and goes to the
-    same store; one that is there stays, and the bytes are compared. Raises InputError for an unknown claim or arm, or
-    where no probe writes as it goes; MachineError; and what running a trial raises.
+    `seen` is called ten times in each second of the trial's own time. The record is the same as that of `run`, and goes
+    to the same store. An existing record stays, and its bytes are compared with those of the new record. Raises
+    InputError for an unknown claim or arm, or if no probe writes during the trial; MachineError; and the errors of
+    running a trial.
     """
     from lab.ext.watch import watching
     from lab.spec import find

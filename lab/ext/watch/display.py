@@ -1,4 +1,4 @@
-"""Show the progress of a trial while it runs, as lines, or on a terminal as a curve of each figure."""
+"""Show the progress of a trial while it runs, as lines or, on a terminal, as a curve for each figure."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class _Screen(Protocol):
 
 
 def _figures(glimpse: Glimpse) -> dict[str, tuple[float | None, str]]:
-    """Return name -> (number, text) of a glimpse's figures."""
+    """Return (number, text) of each figure in a glimpse, by name."""
     window = None if glimpse.window is None else Value(glimpse.window, "B")
     queue = None if glimpse.queue is None else Value(glimpse.queue, "s")
     return {

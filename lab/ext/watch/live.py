@@ -19,7 +19,7 @@ from lab.spec.metric import MetricError
 
 @dataclass(frozen=True)
 class Moment:
-    """Holds a connection's state at one moment: window or bytes in flight, round trip and acknowledged bytes."""
+    """Holds a connection's state at one moment: window or bytes in flight, round-trip time and acknowledged bytes."""
 
     time_ns: int
     window: int | None  # None if it is not visible
@@ -31,11 +31,11 @@ class Followed(Protocol):
     """Follows a file that grows."""
 
     def new(self, path: Path) -> list[Moment]:
-        """Return the moments written since the last call. `path` is the file's present place, if it exists."""
+        """Return the moments written since the last call. `path` is the file's current path, if it exists."""
 
 
 class FollowedSamples:
-    """Follows the samples of the connection that has sent the most so far. The window is cwnd."""
+    """Follows the samples of the connection that has sent the most data so far. The window is cwnd."""
 
     def __init__(self) -> None:
         self._offset, self._ports, self._most = 0, -1, -1
@@ -129,7 +129,7 @@ class FollowedPackets:
 
 
 def _trips(connection: Connection, seen: Ints) -> Ints:
-    """Return, for each ACK, the time in ns since the last segment that it acknowledges was sent; -1 if not known."""
+    """Return, for each ACK, the time in ns since the last segment that it acknowledges was sent; -1 if unknown."""
     ahead, back = connection.forward, connection.back
     once = ahead.data & ~ahead.retransmitted
     ends, sent = ahead.end[once], ahead.time_ns[once]
@@ -146,7 +146,7 @@ def _field(info: bytes, name: str) -> int:
 
 
 def _rest(path: Path, offset: int, size: int = -1) -> bytes:
-    """Return the file's contents from `offset` on; empty if there is no file yet."""
+    """Return the file's contents from `offset` on; empty if the file does not exist yet."""
     try:
         with path.open("rb") as file:
             file.seek(offset)

@@ -1,7 +1,7 @@
-"""Run one trial, and show meanwhile what its probes have written so far.
+"""Run one trial, and show what its probes have written so far while it runs.
 
-A guest writes directly into its trial's folder, so watching adds nothing to the trial. The record is the same that `lab
-run` makes.
+A guest writes directly into its trial's folder, so watching adds nothing to the trial. The record is the same as that
+of `lab run`.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class Glimpse:
     """Holds the bulk flow's state at `seconds` of the trial's own time, and its goodput since the last glimpse.
 
     `window` is the congestion window in bytes if tcp_info is sampled, else the bytes in flight. `queue` is the excess
-    of the round trip over the shortest one. Both are None without a probe at the sender.
+    of the round-trip time over the shortest one. Both are None without a probe at the sender.
     """
 
     seconds: float
@@ -58,18 +58,18 @@ class Watched:
     refused: tuple[str, ...] = ()
 
     def plain(self) -> dict[str, Any]:
-        """Return this for JSON."""
+        """Return this as plain data for JSON."""
         return {"arm": self.arm, "trial": self.trial, "new": self.is_new, "refused": list(self.refused)}
 
 
 def watch(
     loaded: LoadedExperiment, arm: str | None, settings: Settings, results: Path, seen: Callable[[Glimpse], None]
 ) -> Watched:
-    """Run the first trial of an arm (None: the first arm), pass each glimpse to `seen`, and keep the record.
+    """Run the first trial of an arm (None: the first arm), pass each glimpse to `seen`, and store the record.
 
-    If the store already has the record, that one stays, and the new one is compared with it. Raises InputError for an
-    unknown arm, or for an arm without a probe that writes during the trial; MachineError if it cannot run here;
-    Interrupted; and the errors of running a trial.
+    If the store already has the record, the stored record stays, and the new one is compared with it. Raises InputError
+    for an unknown arm, or for an arm without a probe that writes during the trial; MachineError if the trial cannot run
+    here; Interrupted; and the errors of running a trial.
     """
     planned = _chosen(loaded, arm, settings)
     name, followed = _followed(planned.case)
@@ -85,7 +85,7 @@ def watch(
 
 
 def _differences(address: str, again: Store, store: Store) -> Iterator[str]:
-    """Yield what is wrong with the new record of a trial that the store has: damage, or other bytes."""
+    """Yield the faults of the new record of a trial that the store already has: damage, or different bytes."""
     fresh, present = again.get(address), store.get(address)
     if fresh is None or present is None:
         return
@@ -109,7 +109,9 @@ def _chosen(loaded: LoadedExperiment, arm: str | None, settings: Settings) -> Pl
 
 
 def _followed(case: Case) -> tuple[str, Followed]:
-    """Return the name of the file that the trial writes while it runs, and its reader. Raises InputError if none."""
+    """Return the name of the file that the trial writes while it runs, and its reader. Raises InputError without a
+    file.
+    """
     sender = case.path[0]
     if any(isinstance(probe, TcpInfo) and probe.node == sender for probe in case.probes):
         return outputs.tcp_info(sender), FollowedSamples()
@@ -148,7 +150,7 @@ def _tell(glimpses: Iterable[Glimpse], seen: Callable[[Glimpse], None]) -> None:
 
 
 class _Steps:
-    """Makes glimpses from moments, one for each step of the trial's time."""
+    """Computes glimpses from moments, one for each step of the trial's time."""
 
     def __init__(self, is_cwnd: bool) -> None:
         self._is_cwnd = is_cwnd
@@ -158,7 +160,7 @@ class _Steps:
         self._least: int | None = None
 
     def of(self, moments: Sequence[Moment], over: bool = False) -> Iterator[Glimpse]:
-        """Yield the glimpses that these moments complete. With `over`, also yield one for the rest."""
+        """Yield the glimpses that these moments complete. With `over`, also yield a glimpse for the rest."""
         for number, moment in enumerate(moments, 1):
             if moment.trip_ns is not None:
                 self._trip = moment.trip_ns

@@ -15,9 +15,9 @@ FABRICS = ("netlink", "mininet")  # the usual one first
 
 
 def choose(name: str) -> type[Fabric]:
-    """Return the fabric of that name, which is imported only now.
+    """Return the fabric with this name, which is imported only now.
 
-    Raises InputError if there is none, MachineError if Mininet is missing.
+    Raises InputError if there is no such fabric, and MachineError if Mininet is missing.
     """
     match name:
         case "netlink":

@@ -1,4 +1,4 @@
-"""Turn existing namespaces into a network, step by step. Removing the namespaces undoes every step.
+"""Build a network from existing namespaces, step by step. Removing the namespaces undoes every step.
 
 Call `prepare` for each node, `connect` for its links with the socket of `wiring`, `finish` for each node, and then
 `settle` once. Every step raises NetlinkError, NamespaceError, FabricError or OSError if the kernel refuses.
@@ -32,11 +32,11 @@ AT_ONCE = {"net.ipv6.conf.default.mldv2_unsolicited_report_interval": "1"}
 
 
 class FabricError(LabError):
-    """Raised when the kernel refuses a setting, or the network was built but its links got no carrier."""
+    """Raised if the kernel refuses a setting, or if the network was built but its links got no carrier."""
 
 
 def prepare(spaces: Spaces, node: Node) -> None:
-    """Set the node's sysctls, then bring up lo and the bridge. Some sysctls are the defaults of later interfaces."""
+    """Set the node's sysctls, then bring up lo and the bridge. Some sysctls are the defaults for later interfaces."""
     own = {end.name for end in spaces.interfaces[node.name]}
     with spaces.inside(node.name) as netlink:
         _set({**AT_ONCE, **{name: value for name, value in node.sysctls.items() if _interface_of(name) not in own}})
@@ -49,7 +49,7 @@ def prepare(spaces: Spaces, node: Node) -> None:
 
 @contextmanager
 def wiring(spaces: Spaces) -> Iterator[Netlink]:
-    """Yield a socket in the wires' namespace, after settings that keep it from sending frames of its own."""
+    """Yield a socket in the wires' namespace, after settings that keep the namespace from sending frames of its own."""
     with spaces.of(WIRES).entered():
         _set({**SILENT, f"net.ipv6.conf.{device.WITNESS}.disable_ipv6": "1"})
         wires = Netlink()
@@ -58,7 +58,7 @@ def wiring(spaces: Spaces) -> Iterator[Netlink]:
 
 
 def connect(spaces: Spaces, wires: Netlink, number: int, link: Link) -> None:
-    """Make two veth pairs, joined through the wires' namespace. `number` is the link's number, from 0."""
+    """Create two veth pairs, joined through the wires' namespace. `number` is the link's number, from 0."""
     inner = tuple(wire_end(number, side) for side in (0, 1))
     for end, name in zip(link.ends, inner, strict=True):
         device.veth(wires, name, end, spaces.of(end.node))
@@ -83,7 +83,7 @@ def connect(spaces: Spaces, wires: Netlink, number: int, link: Link) -> None:
 
 
 def finish(spaces: Spaces, node: Node) -> None:
-    """Add routes and the neighbours' hardware addresses. With these, ARP never takes part in a measurement."""
+    """Add routes and the neighbours' hardware addresses, so that ARP never takes part in a measurement."""
     with spaces.inside(node.name) as netlink:
         for route in node.routes:
             device.add_route(netlink, route)
@@ -92,7 +92,9 @@ def finish(spaces: Spaces, node: Node) -> None:
 
 
 def settle(spaces: Spaces) -> None:
-    """Wait until the kernel has noticed every carrier. It looks only once a second, and drops frames until then."""
+    """Wait until the kernel has noticed every carrier. The kernel checks only once a second, and drops frames until
+    then.
+    """
     inner = [wire_end(number, side) for number in range(len(spaces.network.links)) for side in (0, 1)]
     inner += [end for number, side, _, _ in stage.staged(spaces.network) for end in stage.ends(number, side)]
     outer = {node: [end.name for end in ends] for node, ends in spaces.interfaces.items()}
@@ -124,19 +126,21 @@ def longest_frame(sender: Interface, direction: Direction) -> Size | None:
 
 
 def nic(direction: Direction) -> tuple[Rate, Size, int] | None:
-    """Return (rate, MTU, limit) of the network card that shapes this direction, or None."""
+    """Return (rate, MTU, limit) of the network card that shapes this direction, or None if there is no such card."""
     if direction.shaper is Shaper.NIC and direction.rate:
         return direction.rate, direction.mtu, direction.limit
     return None
 
 
 def sysctl(name: str) -> Path:
-    """Return the file of a sysctl. It shows the value of the caller's namespace."""
+    """Return the file of a sysctl. The file shows the value in the caller's namespace."""
     return Path("/proc/sys") / name.replace(".", "/")
 
 
 def coalescing(end: Interface) -> dict[str, str]:
-    """Return the files in an interface's sysfs folder that set coalescing, with their contents; empty if it is off."""
+    """Return the files in an interface's sysfs folder that set coalescing, with their contents; empty without
+    coalescing.
+    """
     if not end.gro_flush_timeout:
         return {}
     return {
@@ -146,7 +150,7 @@ def coalescing(end: Interface) -> dict[str, str]:
 
 
 def _bridge(node: Node) -> str:
-    """Return a switch's name, cut to the longest name of an interface (IFNAMSIZ)."""
+    """Return a switch's name, cut to the maximum length of an interface name (IFNAMSIZ)."""
     return node.name[:15]
 
 
@@ -175,6 +179,8 @@ def _set(sysctls: dict[str, str]) -> None:
 
 
 def _interface_of(name: str) -> str | None:
-    """Return the interface in a name like net.ipv6.conf.eth0.accept_dad, or None if it has none."""
+    """Return the interface in a sysctl name like net.ipv6.conf.eth0.accept_dad, or None if the name has no
+    interface.
+    """
     parts = name.split(".")
     return parts[3] if len(parts) == 5 and parts[2] in ("conf", "neigh") else None

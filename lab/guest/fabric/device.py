@@ -1,4 +1,4 @@
-"""Set up interfaces, addresses, routes and qdiscs. Each function makes one thing with one netlink request.
+"""Set up interfaces, addresses, routes and qdiscs. Each function creates one object with one netlink request.
 
 Every function takes the Netlink socket of the namespace that it acts in, and raises NetlinkError.
 """
@@ -95,10 +95,9 @@ def links(netlink: Netlink) -> dict[str, LinkState]:
 
 
 def connected(netlink: Netlink) -> Iterator[str]:
-    """Yield the interfaces of the namespace whose carrier the kernel has noticed. `links` calls them running; this is
-    faster.
+    """Yield the namespace's interfaces whose carrier the kernel has noticed. `links` calls them running, but is slower.
 
-    A request for one interface alone would make newer kernels notice its carrier; `notice` uses that.
+    A request for a single interface would make newer kernels notice its carrier; `notice` uses this.
     """
     body = _IFINFO.pack(0, 0, 0, 0, 0) + attribute(IFLA_EXT_MASK, RTEXT_FILTER_SKIP_STATS)
     for link in netlink.dump("listing interfaces", RTM_GETLINK, body):
@@ -113,22 +112,22 @@ def connected(netlink: Netlink) -> Iterator[str]:
 
 
 def notice(netlink: Netlink, name: str) -> None:
-    """Make the kernel notice an interface's carrier now (Linux 6.8 or later: rtnl_getlink); older kernels notice it in
-    time.
+    """Make the kernel notice an interface's carrier now (Linux 6.8 or later: rtnl_getlink). Older kernels notice
+    later.
     """
     netlink.do(f"asking for {name}", RTM_GETLINK, _IFINFO.pack(0, 0, 0, 0, 0) + attribute(IFLA_IFNAME, name))
 
 
 def index(netlink: Netlink, name: str) -> int:
-    """Return an interface's number without listing all interfaces, perhaps thousands.
+    """Return an interface's number without listing all interfaces, of which there may be thousands.
 
-    Raises OSError if there is none.
+    Raises OSError if there is no such interface.
     """
     return int(_IFREQ.unpack(netlink.ioctl(SIOCGIFINDEX, _IFREQ.pack(name.encode(), 0)))[1])
 
 
 def veth(netlink: Netlink, name: str, outer: Interface, space: Namespace) -> None:
-    """Make a veth pair: `name` here and `outer` in `space`. Each end has one queue, which keeps frames in order."""
+    """Create a veth pair: `name` here and `outer` in `space`. Each end has one queue, which keeps frames in order."""
     queues = [attribute(IFLA_NUM_TX_QUEUES, 1), attribute(IFLA_NUM_RX_QUEUES, 1)]
     handle = os.open(space.path, os.O_RDONLY | os.O_CLOEXEC)
     try:
@@ -156,7 +155,7 @@ def veth(netlink: Netlink, name: str, outer: Interface, space: Namespace) -> Non
 
 
 def bridge(netlink: Netlink, name: str) -> None:
-    """Make a learning bridge without spanning tree, and bring it up."""
+    """Create a learning bridge without spanning tree, and bring it up."""
     info = attribute(IFLA_LINKINFO, [attribute(IFLA_INFO_KIND, "bridge")])
     body = _IFINFO.pack(0, 0, 0, IFF_UP, IFF_UP) + attribute(IFLA_IFNAME, name) + info
     netlink.do(f"making bridge {name}", RTM_NEWLINK, body, NLM_F_CREATE | NLM_F_EXCL)
@@ -169,13 +168,13 @@ def up(netlink: Netlink, name: str) -> None:
 
 
 def enslave(netlink: Netlink, name: str, master: str) -> None:
-    """Make `name` a port of the bridge `master`."""
+    """Turn `name` into a port of the bridge `master`."""
     body = _IFINFO.pack(0, 0, 0, 0, 0) + attribute(IFLA_IFNAME, name) + attribute(IFLA_MASTER, index(netlink, master))
     netlink.do(f"joining {name} to {master}", RTM_NEWLINK, body)
 
 
 def add_address(netlink: Netlink, name: str, address: str) -> None:
-    """Give `name` an address in CIDR form; IPv6 without duplicate address detection."""
+    """Give `name` an address in CIDR form, for IPv6 without duplicate address detection."""
     family, packed, length = _packed(address)
     flags = IFA_F_NODAD if family == socket.AF_INET6 else 0
     body = _IFADDR.pack(family, length, flags, 0, index(netlink, name)) + attribute(1, packed)
@@ -184,7 +183,7 @@ def add_address(netlink: Netlink, name: str, address: str) -> None:
 
 
 def add_route(netlink: Netlink, route: Route) -> None:
-    """Add `route`, or replace the one that the kernel made for the same destination."""
+    """Add `route`, or replace the route that the kernel created for the same destination."""
     family, packed, length = _packed(route.to)
     scope = 0 if route.via else 253  # RT_SCOPE_UNIVERSE, RT_SCOPE_LINK
     table, static, unicast = 254, 4, 1
@@ -214,13 +213,15 @@ def add_neighbours(netlink: Netlink, name: str, neighbours: Iterable[tuple[str, 
 
 @cache
 def _neighbour(address: str, mac: str) -> tuple[int, bytes]:
-    """Return (family, NDA_DST and NDA_LLADDR). They are cached, because n hosts use the same entries n x n times."""
+    """Return (family, NDA_DST and NDA_LLADDR). The results are cached, because n hosts use the same entries n x n
+    times.
+    """
     family, packed, _ = _packed(address)
     return family, attribute(1, packed) + attribute(2, bytes.fromhex(mac.replace(":", "")))
 
 
 def pair(netlink: Netlink, name: str, peer: str, mtu: Size) -> None:
-    """Make a veth pair with both ends here. Each has one queue, and no IPv6 address that could send frames."""
+    """Create a veth pair with both ends here. Each end has one queue, and no IPv6 address that could send frames."""
     queues = [attribute(IFLA_NUM_TX_QUEUES, 1), attribute(IFLA_NUM_RX_QUEUES, 1)]
     ends = [[attribute(IFLA_IFNAME, each), attribute(IFLA_MTU, mtu.bytes), *queues] for each in (name, peer)]
     data = attribute(VETH_INFO_PEER, _IFINFO.pack(0, 0, 0, 0, 0) + b"".join(ends[1]))
@@ -236,7 +237,7 @@ def add_qdisc(netlink: Netlink, name: str, what: list[bytes], parent: int = TC_R
 
 
 def change_qdisc(netlink: Netlink, name: str, what: list[bytes]) -> None:
-    """Give the root qdisc of `name` new options; its queue stays."""
+    """Give the root qdisc of `name` new options, and keep its queue."""
     netlink.do_all([changed_qdisc(netlink, name, what)])
 
 
@@ -247,7 +248,7 @@ def changed_qdisc(netlink: Netlink, name: str, what: list[bytes]) -> Request:
 
 
 def set_class(netlink: Netlink, name: str, what: list[bytes], new: bool = False) -> None:
-    """Make or change the class `LEAF` of the qdisc `SHAPER` of `name`."""
+    """Create or change the class `LEAF` of the qdisc `SHAPER` of `name`."""
     body = _TCMSG.pack(0, index(netlink, name), LEAF, SHAPER, 0) + b"".join(what)
     netlink.do(f"shaping {name}", RTM_NEWTCLASS, body, NLM_F_CREATE | NLM_F_EXCL if new else 0)
 
@@ -255,8 +256,8 @@ def set_class(netlink: Netlink, name: str, what: list[bytes], new: bool = False)
 def redirect(netlink: Netlink, source: str, target: str, orphan: bool = False, longest: Size | None = None) -> None:
     """Send every frame that arrives on `source` out through `target`.
 
-    An orphan no longer belongs to its sender's socket: a copy goes on, and the frame itself ends here. Frames longer
-    than `longest` go the same way, but they are counted (`overlong`) and shown to a listener on `WITNESS`.
+    An orphan no longer belongs to its sender's socket: a copy continues, and the frame itself ends here. Frames longer
+    than `longest` take the same path, but are counted (`overlong`) and copied to a listener on `WITNESS`.
     """
     here, there = index(netlink, source), index(netlink, target)
     ingress = _TCMSG.pack(0, here, TC_INGRESS_HANDLE, TC_INGRESS, 0) + attribute(qdisc.TCA_KIND, "ingress")
@@ -279,9 +280,7 @@ def redirect(netlink: Netlink, source: str, target: str, orphan: bool = False, l
 
 
 def overlong(netlink: Netlink, source: str) -> int | None:
-    """Return how many segments arrived on `source` in frames longer than its `longest`; None if they are not
-    counted.
-    """
+    """Return how many segments arrived on `source` in frames longer than its `longest`; None if nothing counts them."""
     request = _TCMSG.pack(0, index(netlink, source), 0, TC_INGRESS_HANDLE, WATCH_PRIORITY << 16)
     for body in netlink.dump(f"listing the filters of {source}", RTM_GETTFILTER, request):
         options = attributes(attributes(body[_TCMSG.size :]).get(qdisc.TCA_OPTIONS, b""))
@@ -305,7 +304,7 @@ def _mirred(way: int, then: int, target: int) -> bytes:
 def _longer_than(size: int) -> bytes:
     """Return a classic BPF program that matches frames of more than `size` bytes.
 
-    It does not count a VLAN's inner tag.
+    The length does not include a VLAN's inner tag.
     """
     load_length, load_type, jump_equal, jump_greater, answer = 0x80, 0x28, 0x15, 0x25, 0x06
     return b"".join(
@@ -340,7 +339,7 @@ def add_program(netlink: Netlink, name: str, way: str, program: int) -> None:
 
 
 def programs(netlink: Netlink, name: str, way: str) -> list[int]:
-    """Return the numbers of the BPF programs that run on `name` in that direction, in their order."""
+    """Return the numbers of the BPF programs that run on `name` in this direction, in their order."""
     request = _TCMSG.pack(0, index(netlink, name), 0, TC_HOOKS[way], 0)
     filters = netlink.dump(f"listing the programs of {name}", RTM_GETTFILTER, request)
     options = [attributes(attributes(body[_TCMSG.size :]).get(qdisc.TCA_OPTIONS, b"")) for body in filters]
@@ -354,7 +353,7 @@ def remove_programs(netlink: Netlink, name: str) -> None:
 
 
 def qdiscs(netlink: Netlink, parent: int = TC_ROOT) -> dict[str, dict[str, Any]]:
-    """Return the root qdisc of every interface, or the one below its class `parent`, as `describe` shows it."""
+    """Return the root qdisc of every interface, or the qdisc below its class `parent`, as `describe` shows it."""
     names = {state.index: name for name, state in links(netlink).items()}
     found = {}
     for body in netlink.dump("listing qdiscs", RTM_GETQDISC, _TCMSG.pack(0, 0, 0, 0, 0)):
@@ -374,7 +373,7 @@ def class_options(netlink: Netlink, name: str) -> bytes:
 
 
 def _packed(address: str) -> tuple[socket.AddressFamily, bytes, int]:
-    """Return (family, address bytes, prefix length) of an address with or without a length."""
+    """Return (family, address bytes, prefix length) of an address with or without a prefix length."""
     text, _, length = address.partition("/")
     family = socket.AF_INET6 if ":" in text else socket.AF_INET
     packed = socket.inet_pton(family, text)

@@ -1,6 +1,6 @@
-"""Make a network of namespaces and veth pairs, with its wires in a namespace of their own.
+"""Build a network from namespaces and veth pairs, with its wires in a namespace of their own.
 
-A wire's two inner ends meet there. A frame that arrives on one end is redirected to the other, through its netem.
+The two inner ends of a wire meet there. A frame that arrives on one end is redirected to the other, through its netem.
 Offloads are off on all four ends by default, so frames enter the wire, not super-packets.
 """
 
@@ -22,10 +22,10 @@ _T = TypeVar("_T")
 
 
 class Fabric:
-    """Keeps the network up while the context lasts. `prefix` keeps two fabrics on one kernel apart.
+    """Keeps the network up within a context. `prefix` separates two fabrics on one kernel.
 
     `seed` decides which frames the wires lose, delay and duplicate at random. With `hurried`, the network is ready as
-    soon as the kernel can be made to notice its links (`build.settle`).
+    soon as the kernel can be forced to notice its links (`build.settle`).
 
     Raises NetlinkError, NamespaceError, FabricError or OSError if the kernel cannot build it. Finished parts are then
     undone in reverse order.
@@ -54,7 +54,7 @@ class Fabric:
         self._undo.close()
 
     def _build(self, undo: ExitStack) -> None:
-        """Make the whole network. `undo` takes it down again."""
+        """Build the whole network. `undo` takes it down again."""
         for name in (*self.spaces.nodes, WIRES):
             undo.callback(Namespace.create(self.spaces.of(name).name).remove)
         for node in _by_hundreds(self.network.nodes):
@@ -67,15 +67,17 @@ class Fabric:
         build.settle(self.spaces)
 
     def qdiscs(self) -> list[dict[str, Any]]:
-        """Return every qdisc that shapes, with its counters (see `readback.qdiscs`)."""
+        """Return every shaping qdisc, with its counters (see `readback.qdiscs`)."""
         return readback.qdiscs(self.spaces)
 
     def queue(self, link: str, way: str) -> dict[str, Any]:
-        """Return the counters of one direction's queue, or of its wire if it has no queue. Raises FabricError."""
+        """Return the counters of one direction's queue, or of its wire if the direction has no queue. Raises
+        FabricError.
+        """
         return readback.queue(self.spaces, link, way)
 
     def differences(self) -> list[str]:
-        """Return the settings of the network that the kernel does not fulfil; empty if the network is exact.
+        """Return the network settings that the kernel does not fulfil; empty if the network is exact.
 
         The list also names super-packets that crossed a wire.
         """
@@ -83,10 +85,10 @@ class Fabric:
 
 
 def _by_hundreds(parts: Iterable[_T]) -> Iterator[_T]:
-    """Yield parts of a network. After each hundred, make the kernel forget the names in /proc that it has looked up.
+    """Yield parts of a network. After every hundred parts, make the kernel drop its cached names in /proc.
 
-    A sysctl has the same name in every namespace. The kernel keeps them in one chain of a hash table, and each lookup
-    goes through the whole chain. The host's kernel, which is not ours to change, refuses this request.
+    A sysctl has the same name in every namespace. The kernel stores these names in one chain of a hash table, and each
+    lookup goes through the whole chain. The host's kernel, which is not ours to change, refuses this request.
     """
     for number, part in enumerate(parts, start=1):
         yield part

@@ -1,8 +1,8 @@
-"""Have netem draw a jitter evenly, for any length of the jitter.
+"""Make netem draw delays uniformly, for a jitter of any length.
 
 Without a table, netem takes 32 random bits modulo twice the jitter in ns (`tabledist()` of net/sched/sch_netem.c). If
-that does not divide 2^32, the first values come more often, by one in 2^32 / (2 x jitter): a delay of 3 s with a jitter
-of 1.5 s has a mean of 2.743 s. A table of delays has no such bias, on any kernel.
+twice the jitter does not divide 2^32, the first values come more often, by one in 2^32 / (2 x jitter): a delay of 3 s
+with a jitter of 1.5 s has a mean of 2.743 s. A table of delays has no such bias, on any kernel.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ _U32 = 1 << 32
 
 
 def unevenness(jitter: Duration) -> float:
-    """Return how much netem's draw without a table differs from an even one: the largest difference of their
-    distributions.
+    """Return how much netem's draw without a table differs from a uniform one: the largest difference in
+    distribution.
     """
     width = 2 * jitter.ns
     more = _U32 % width  # values that come once more often than the others
@@ -26,9 +26,9 @@ def unevenness(jitter: Duration) -> float:
 
 
 def table(jitter: Duration) -> bytes | None:
-    """Return netem's table for an even draw of delays within `jitter`, or None if netem's own draw is even enough.
+    """Return netem's table for a uniform draw of delays within `jitter`, or None if netem's own draw is uniform enough.
 
-    Its 16,383 steps are symmetric about zero and end one step short of the jitter.
+    The table's 16,383 steps are symmetric about zero and end one step short of the jitter.
     """
     if not jitter or unevenness(jitter) <= MOST_UNEVEN:
         return None

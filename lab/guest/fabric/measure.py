@@ -1,9 +1,9 @@
-"""Measure the wires with frames of our own, before a trial in real time starts.
+"""Measure the wires with frames of our own, before a real-time trial starts.
 
 Each direction of each link carries a few separate short frames, for its delay, and a burst of full frames, for its
-rate. They go from interface to interface without IP, routes or bridges (with an experimental EtherType, to the address
-that no bridge forwards), so that no table learns from them. One clock times both ends, so that one-way delays can be
-measured.
+rate. The frames go from interface to interface without IP, routes or bridges (with an experimental EtherType, to the
+address that no bridge forwards), so that no table learns from them. A single clock times both ends, so the module can
+measure one-way delays.
 """
 
 from __future__ import annotations
@@ -46,25 +46,23 @@ class _Way:
     source: bytes
 
     def frame_seconds(self, size: int) -> float:
-        """Return how long the wire is busy with a frame of `size` bytes, as the kernel counts them; 0 without a
-        rate.
-        """
+        """Return how long a frame of `size` bytes, as the kernel counts them, keeps the wire busy; 0 without a rate."""
         rate = self.direction.rate
         return 8 * (size + FRAME_OVERHEAD.bytes) / rate.bps if rate else 0.0
 
     def frame(self, number: int, size: int) -> bytes:
-        """Return a frame of `size` bytes that contains that number."""
+        """Return a frame of `size` bytes that contains this number."""
         head = NEAREST_BRIDGE + self.source + struct.pack(">H", ETHERTYPE) + _NUMBER.pack(number)
         return head.ljust(size, b"\0")
 
 
 def measure(fabric: Fabric) -> list[dict[str, Any]]:
-    """Measure each direction of each link: `link`, `direction`, and in seconds the measured and the requested times.
+    """Measure each direction of each link: `link`, `direction`, and the measured and the requested times in seconds.
 
     `delay` is the median delay of the short frames, and `delay_wanted` the delay plus the frame time. `burst` is the
     time from the first to the last of `frames` full frames, sent within `sending`, and `burst_wanted` the time at the
-    rate. None means that no frame came, or that no time can be expected: there is no rate, or jitter or reordering move
-    frames at random.
+    rate. None means that no frame arrived, or that no time can be expected, because there is no rate, or because jitter
+    or reordering moves frames at random.
     """
     found = []
     for link in fabric.network.links:
@@ -125,7 +123,9 @@ def _measured(way: _Way) -> dict[str, Any]:
 
 
 def _burst(way: _Way, size: int) -> int:
-    """Return how many full frames keep the wire busy for a while, without overflowing it or the receiver's buffer."""
+    """Return how many full frames keep the wire busy for a while, without overflowing the wire or the receiver's
+    buffer.
+    """
     if not way.direction.rate:
         return 0
     room = way.receiver.getsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF) // (TRUESIZE + size)
@@ -134,7 +134,7 @@ def _burst(way: _Way, size: int) -> int:
 
 
 def _received(receiver: socket.socket, count: int, seconds: float) -> list[tuple[int, int]]:
-    """Return (number, arrival time in ns by the kernel's clock) of up to `count` frames, in the order of arrival."""
+    """Return (number, arrival time in ns by the kernel's clock) of up to `count` frames, in order of arrival."""
     deadline = time.monotonic() + seconds + PATIENCE_SECONDS
     came: list[tuple[int, int]] = []
     while len(came) < count and select.select([receiver], [], [], max(0.0, deadline - time.monotonic()))[0]:

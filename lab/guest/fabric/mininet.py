@@ -1,6 +1,6 @@
-"""Make the network with Mininet's nodes, command line and graph, but with our wires and our settings.
+"""Build the network with Mininet's nodes, command line and graph, but with our wires and our settings.
 
-Mininet makes the hosts and switches. `lab.guest.fabric.build` then sets them up and reads them back as it does in other
+Mininet creates the hosts and switches. `lab.guest.fabric.build` then sets them up and reads them back, as in other
 fabrics. Importing this module raises ImportError if Mininet is not installed.
 """
 
@@ -34,7 +34,7 @@ Mininet.inited = True
 
 
 class MininetFabric(Fabric):
-    """Has Mininet make the network; `net` is Mininet's object, for its command line."""
+    """Lets Mininet build the network. `net` is Mininet's object, for its command line."""
 
     def __init__(self, network: Network, prefix: str = "", seed: str = "", hurried: bool = False) -> None:
         super().__init__(network, prefix, seed, hurried)
@@ -48,11 +48,11 @@ class MininetFabric(Fabric):
 class LabTopo(Topo):  # type: ignore[misc]
     """Describes the network's graph.
 
-    Its nodes and links bring their own classes, so that any version of Mininet can build it.
+    The nodes and links bring their own classes, so that any version of Mininet can build the network.
     """
 
     def build(self, spaces: Spaces) -> None:
-        """Add all nodes and links; Mininet calls it by this name."""
+        """Add all nodes and links. Mininet calls this method by its name."""
         site = Site(spaces)
         for number, node in enumerate(spaces.network.nodes, 1):
             if node.kind is Kind.SWITCH:
@@ -75,7 +75,7 @@ class Site:
         self._unfinished = {node.name for node in spaces.network.nodes if node.kind is not Kind.SWITCH}
 
     def settle(self, node: Node, process: int) -> None:
-        """Take the namespace of Mininet's `process` as the node's, and prepare it."""
+        """Use the namespace of Mininet's `process` for the node, and prepare it."""
         with ExitStack() as undo:
             if not self._settled:
                 undo.callback(Namespace.create(self.spaces.of(WIRES).name).remove)
@@ -85,7 +85,7 @@ class Site:
         self._settled.add(node.name)
 
     def finish(self, node: Node) -> None:
-        """Finish a node after Mininet has made all links. After the last node, the network only has to settle."""
+        """Finish a node after Mininet has created all links. After the last node, the network only has to settle."""
         build.finish(self.spaces, node)
         self._unfinished.discard(node.name)
         if not self._unfinished:
@@ -100,7 +100,7 @@ class Site:
 
 
 class _Settled:
-    """Gives hosts and switches their common part: a namespace with a name, and our settings in it."""
+    """Gives hosts and switches their common part: a named namespace, and our settings in it."""
 
     def __init__(self, name: str, *, site: Site, **params: Any) -> None:
         super().__init__(name, **params)  # type: ignore[call-arg]  # Mininet's node
@@ -113,12 +113,12 @@ class _Settled:
             raise
 
     def config(self, **_: Any) -> dict[str, Any]:
-        """Finish the node. Mininet calls this for every host after it has made all links."""
+        """Finish the node. Mininet calls this method for every host after it has created all links."""
         self.site.finish(self.lab)
         return {}
 
     def terminate(self) -> None:
-        """Remove the namespace's name first; the namespace goes with the shell."""
+        """Remove the namespace's name first. The namespace itself is removed with the shell."""
         if self.shell:  # type: ignore[attr-defined]
             self.site.leave(self.lab)
         super().terminate()  # type: ignore[misc]
@@ -129,19 +129,19 @@ class Station(_Settled, Host):  # type: ignore[misc]
 
 
 class Bridge(_Settled, Switch):  # type: ignore[misc]
-    """Represents a switch: a Linux bridge in a namespace of its own, complete as soon as its links are."""
+    """Represents a switch: a Linux bridge in its own namespace, complete as soon as its links exist."""
 
     controlIntf = None  # noqa: N815  # Mininet's name
 
     def start(self, controllers: object) -> None:
-        """Do nothing: the bridge learns by itself."""
+        """Do nothing, because the bridge learns by itself."""
 
     def stop(self, deleteIntfs: bool = True) -> None:  # noqa: N803
-        """Do nothing: the bridge goes with its namespace."""
+        """Do nothing, because the bridge is removed with its namespace."""
 
 
 class Wire(MininetLink):  # type: ignore[misc]
-    """Represents one of our wires: each direction has its own rate, delay and loss, exact to the frame."""
+    """Represents one of our wires. Each direction has its own rate, delay and loss, exact to the frame."""
 
     def __init__(self, node1: Any, node2: Any, *, site: Site, number: int, **params: Any) -> None:
         link = site.spaces.network.links[number]
@@ -156,17 +156,17 @@ class Wire(MininetLink):  # type: ignore[misc]
 
     @classmethod
     def makeIntfPair(cls, *_: object, **__: object) -> None:  # noqa: N802
-        """Do nothing: the interfaces are made already."""
+        """Do nothing, because the interfaces already exist."""
 
     def stop(self) -> None:
-        """Do nothing: when the network ends, its namespaces take the ends with them."""
+        """Do nothing, because the ends are removed with the network's namespaces."""
 
 
 class End(Intf):  # type: ignore[misc]
     """Represents one end of a wire."""
 
     def config(self, *, end: Interface, **_: Any) -> dict[str, Any]:
-        """Set nothing; note the IPv4 address, which Mininet's commands need."""
+        """Set nothing, but record the IPv4 address, which Mininet's commands need."""
         ipv4 = next((address for address in end.addresses if ":" not in address), None)
         if ipv4:
             self.ip, self.prefixLen = ipv4.split("/")
@@ -174,7 +174,7 @@ class End(Intf):  # type: ignore[misc]
 
 
 def command_line(net: Mininet, commands: str | None) -> None:
-    """Run Mininet's command line for a person, or run `commands`, one per line. It writes to standard output."""
+    """Run Mininet's command line for a person, or run `commands`, one per line. The output goes to standard output."""
     lg.ch.setStream(sys.stdout)
     if commands is None:
         CLI(net)

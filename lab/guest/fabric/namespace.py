@@ -1,6 +1,7 @@
-"""Make, enter and remove network namespaces, each with a name.
+"""Create, enter and remove named network namespaces.
 
-They are namespaces of `ip netns` (bind mounts under /run/netns), so a person can look inside with that command.
+The namespaces work like those of `ip netns` (bind mounts under /run/netns), so a person can inspect them with that
+command.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ _libc = ctypes.CDLL(None, use_errno=True)
 
 
 class NamespaceError(LabError):
-    """Raised when a namespace cannot be made, entered or removed."""
+    """Raised if a namespace cannot be created, entered or removed."""
 
 
 def _call(what: str, result: int) -> None:
@@ -44,14 +45,16 @@ class Namespace:
 
     @classmethod
     def create(cls, name: str) -> Namespace:
-        """Make a namespace called `name`. Raises NamespaceError if it exists or the caller may not make one."""
+        """Create a namespace called `name`. Raises NamespaceError if it exists, or if the caller may not create
+        namespaces.
+        """
         with _restored():
             _call(f"making network namespace {name}", _libc.unshare(CLONE_NEWNET))
             return cls.adopt(name, "thread-self")
 
     @classmethod
     def adopt(cls, name: str, process: int | str) -> Namespace:
-        """Give the namespace of `process` the name `name`. Raises NamespaceError if that name exists."""
+        """Give the namespace of `process` the name `name`. Raises NamespaceError if the name exists."""
         made = cls(name)
         FOLDER.mkdir(parents=True, exist_ok=True)
         try:
@@ -67,7 +70,7 @@ class Namespace:
         return made
 
     def remove(self) -> None:
-        """Unmount and delete the namespace; the kernel removes its contents once no process uses it."""
+        """Unmount and delete the namespace. The kernel removes its contents once no process uses it."""
         _call(f"removing network namespace {self.name}", _libc.umount2(bytes(self.path), MNT_DETACH))
         self.path.unlink()
 
@@ -108,7 +111,7 @@ class Namespace:
 
 @contextmanager
 def _restored() -> Iterator[None]:
-    """Return the thread to its present namespace at the end of this context."""
+    """Return the thread to its current namespace at the end of this context."""
     home = os.open("/proc/thread-self/ns/net", os.O_RDONLY | os.O_CLOEXEC)
     try:
         yield

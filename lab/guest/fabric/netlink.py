@@ -1,8 +1,8 @@
 """Speak the part of rtnetlink that wires need: requests, attributes, and errors that name the request.
 
-pyroute2 speaks all of netlink, but a guest takes 0.45 s to import it, a third of the time that an empty trial may take.
-The dozen messages below need no such time. Constants and layouts come from the kernel's uapi headers (linux/netlink.h,
-rtnetlink.h, if_link.h, pkt_sched.h).
+pyroute2 implements all of netlink, but importing it takes a guest 0.45 s, a third of the time that an empty trial may
+take. The dozen messages below need no such time. Constants and layouts come from the kernel's uapi headers
+(linux/netlink.h, rtnetlink.h, if_link.h, pkt_sched.h).
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _ATTRIBUTE = struct.Struct("=HH")
 
 
 class NetlinkError(LabError):
-    """Raised when the kernel refuses a request. `code` is its errno."""
+    """Raised if the kernel refuses a request. `code` is the errno."""
 
     def __init__(self, what: str, code: int) -> None:
         super().__init__(f"{what}: {os.strerror(code)} ({errno.errorcode.get(code, code)})")
@@ -54,12 +54,12 @@ def attribute(kind: int, value: bytes | int | str | Iterable[bytes]) -> bytes:
 
 
 def attributes(data: bytes) -> dict[int, bytes]:
-    """Return the attributes in `data` by type. Raises struct.error if it is cut short."""
+    """Return the attributes in `data` by type. Raises struct.error if `data` is truncated."""
     return dict(each_attribute(data))
 
 
 def each_attribute(data: bytes) -> Iterator[tuple[int, bytes]]:
-    """Yield the type and the payload of each attribute in `data`. Raises struct.error if it is cut short."""
+    """Yield the type and the payload of each attribute in `data`. Raises struct.error if `data` is truncated."""
     offset, last = 0, len(data) - 4
     unpack = _ATTRIBUTE.unpack_from
     while offset <= last:
@@ -78,7 +78,7 @@ class Request(NamedTuple):
 
 
 class Netlink:
-    """Holds a netlink socket in the caller's network namespace at the time of its creation."""
+    """Holds a netlink socket in the network namespace of the caller that creates it."""
 
     def __init__(self, protocol: int = socket.NETLINK_ROUTE) -> None:
         self._socket = socket.socket(socket.AF_NETLINK, socket.SOCK_RAW | socket.SOCK_CLOEXEC, protocol)
@@ -102,9 +102,9 @@ class Netlink:
         self.do_all([Request(what, message, body, flags)])
 
     def do_all(self, requests: Sequence[Request]) -> None:
-        """Send many requests in order, and wait. Raises NetlinkError for the first one that the kernel refuses.
+        """Send many requests in order, and wait. Raises NetlinkError for the first request that the kernel refuses.
 
-        The kernel acknowledges only the last of a batch, but it always reports the requests that it refuses.
+        The kernel acknowledges only the last request of a batch, but it always reports the requests that it refuses.
         """
         for start in range(0, len(requests), BATCH):
             batch = requests[start : start + BATCH]
@@ -129,14 +129,14 @@ class Netlink:
         self._socket.send(self._packed(Request("", message, body)))
 
     def ioctl(self, command: int, request: bytes) -> bytes:
-        """Make a device ioctl in the socket's namespace, even if the caller is elsewhere.
+        """Make a device ioctl in the socket's namespace, even if the caller is in another namespace.
 
         Raises OSError if it fails.
         """
         return fcntl.ioctl(self._socket, command, request)
 
     def unasked(self) -> Iterator[bytes]:
-        """Yield the bodies of messages that the kernel sends unasked, as they come, forever."""
+        """Yield the bodies of unsolicited messages from the kernel, as they arrive, forever."""
         while True:
             for _, sequence, payload in self._received():
                 if sequence == 0:

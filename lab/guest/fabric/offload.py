@@ -1,8 +1,8 @@
 """Read and set the segmentation and receive offloads of an interface, with ethtool's features (uapi linux/ethtool.h).
 
-Features have the names that `ethtool -k` shows. Each kernel numbers them in its own way, and newer kernels have more,
-so they are matched by name. With `tso` and `gso` off, no super-packet leaves an interface whole, whether TCP, UDP,
-SCTP, a tunnel or a packet socket built it.
+Features have the names that `ethtool -k` shows. Each kernel numbers the features in its own way, and newer kernels have
+more, so the module matches them by name. With `tso` and `gso` off, no super-packet leaves an interface whole, whether
+TCP, UDP, SCTP, a tunnel or a packet socket built it.
 """
 
 from __future__ import annotations
@@ -40,19 +40,21 @@ class _Features:
 
 
 def read(netlink: Netlink, interface: str) -> list[str]:
-    """Return the offloads of `interface` that are on, in the namespace of `netlink`. Raises OSError if it is gone."""
+    """Return the enabled offloads of `interface`, in the namespace of `netlink`. Raises OSError if the interface is
+    gone.
+    """
     found = _features(netlink, interface)
     return sorted(name for bit, name, _ in found.names if found.active & bit)
 
 
 def wanted(netlink: Netlink, interface: str, offloads: Offloads) -> list[str]:
-    """Return the expected result of `read`: the offloads that `offloads` switches on and the interface supports."""
+    """Return the expected result of `read`: the offloads that `offloads` enables and the interface supports."""
     found = _features(netlink, interface)
     return sorted(name for bit, name, switch in found.names if found.available & bit and _is_on(switch, offloads))
 
 
 def write(netlink: Netlink, interface: str, offloads: Offloads) -> None:
-    """Set all offloads of `interface`. Raises OSError if it is gone."""
+    """Set all offloads of `interface`. Raises OSError if the interface is gone."""
     found = _features(netlink, interface)
     valid = sum(bit for bit, _, _ in found.names if found.available & bit)
     on = sum(bit for bit, _, switch in found.names if valid & bit and _is_on(switch, offloads))
@@ -88,5 +90,5 @@ def _offloads(strings: bytes) -> tuple[tuple[int, str, str | None], ...]:
 
 
 def _ethtool(netlink: Netlink, interface: str, data: array.array[int]) -> None:
-    """Make an ethtool call. Its answer replaces `data`."""
+    """Make an ethtool call. The answer replaces `data`."""
     netlink.ioctl(SIOCETHTOOL, struct.pack("16sP", interface.encode(), data.buffer_info()[0]))

@@ -1,10 +1,11 @@
-"""Check that each wire carries frames and not super-packets: count frames above its MTU, and describe the first.
+"""Check that each wire carries frames and not super-packets: count frames above the wire's MTU, and describe the first.
 
-A filter of four instructions precedes the redirect of each wire's end (classic BPF, which needs privilege only over the
-namespace). It compares a frame's length, and lets normal frames pass to the redirect at once. It counts a longer frame
-and shows it to `Witness`; then the frame continues as usual.
+A filter of four instructions precedes the redirect at each end of a wire (classic BPF, which needs privilege only over
+the namespace). The filter compares a frame's length, and passes normal frames to the redirect at once. It counts a
+longer frame, and copies it to `Witness`; then the frame continues as usual.
 
-The kernel's length does not include a VLAN's outer tag here. It includes an inner one, which the filter allows for.
+Here, the kernel's length does not include a VLAN's outer tag. The length includes an inner tag, which the filter allows
+for.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ _WITH_PORTS = (6, 17, 132)
 
 
 class Witness:
-    """Keeps the first frame of a network that was longer than its wire's MTU. It listens while the context lasts."""
+    """Stores the first frame of a network that was longer than its wire's MTU. It listens within a context."""
 
     def __init__(self, spaces: Spaces) -> None:
         self._spaces = spaces
@@ -44,8 +45,8 @@ class Witness:
         self._socket.close()
 
     def reasons(self) -> list[str]:
-        """Return how many segments such frames held, for each direction that had any, and a description of the first
-        one.
+        """Return how many segments overlong frames held, per direction with such frames, and a description of the
+        first.
         """
         found = list(_counted(self._spaces))
         shown = bytearray(_SHOWN)
@@ -73,7 +74,7 @@ def _counted(spaces: Spaces) -> Iterator[str]:
 def described(frame: bytes, size: int) -> str:
     """Return a frame's description: its length, and for IP the protocol and both ends.
 
-    `frame` may be just its start.
+    `frame` may be only the start of the frame.
     """
     (kind,) = struct.unpack_from(">H", frame, 12)
     packet = frame[14:]

@@ -1,17 +1,17 @@
-"""Give the kernel the qdiscs of a wire, and read their settings and counters.
+"""Set the qdiscs of a wire in the kernel, and read their settings and counters.
 
-netem gets `rate R` with 24 bytes of packet overhead: preamble 8, FCS 4 and inter-frame gap 12, which the kernel's
-14-byte Ethernet header does not count. With delay D, a frame leaves at max(departure of the frame before, arrival + D)
-+ frame time. So delay and rate act separately: the delay is a pipe, and the rate is a serialiser behind it. `limit`
-counts the frames in both.
+netem gets `rate R` with 24 bytes of packet overhead: preamble 8, FCS 4 and inter-frame gap 12, which the kernel does
+not count in addition to its 14-byte Ethernet header. With delay D, a frame leaves at max(departure of the previous
+frame, arrival + D) + frame time. So delay and rate act separately: the delay is a pipe, and the rate is a serialiser
+behind it. `limit` counts the frames in both.
 
 netem draws losses, jitter, reorderings and duplicates from its own generator, which each direction of each link seeds
-(`prng_seed`). So a frame's fate depends only on the trial's seed and on the number of frames before it on this wire. A
-different kernel draws the same, and so does a network with one more link. Kernels before 6.6 ignore the seed and draw
-from the kernel's own generator.
+(`prng_seed`). So a frame's fate depends only on the trial's seed and on the number of earlier frames on this wire. A
+different kernel draws the same numbers, and so does a network with one more link. Kernels before 6.6 ignore the seed
+and draw from the kernel's own generator.
 
-A path's netem takes the frame off its socket (skb_orphan), as a switch does. A network card pushes back instead:
-`Shaper.NIC` is a tbf in the sender's own namespace, which keeps the socket's ownership until the frame leaves.
+A path's netem detaches the frame from its socket (skb_orphan), as a switch does. A network card exerts back-pressure
+instead: `Shaper.NIC` is a tbf in the sender's own namespace, so the socket owns the frame until it leaves.
 """
 
 from __future__ import annotations
@@ -48,13 +48,16 @@ _TBF_BURST_FRAMES = 2  # one on its way, and one so that a timer that is late by
 def prng_seed(seed: str, link: str, way: str) -> int:
     """Return the 64-bit seed of the netem of one direction ("forward" or "back") of a link.
 
-    It is the first eight bytes of the SHA-256 of "seed/link/way", in little-endian order: a stable hash of the names.
+    The seed is the first eight bytes of the SHA-256 of "seed/link/way", in little-endian order: a stable hash of the
+    names.
     """
     return int.from_bytes(hashlib.sha256(f"{seed}/{link}/{way}".encode()).digest()[:8], "little")
 
 
 def netem_wanted(direction: Direction) -> dict[str, Any]:
-    """Return what netem must report for this direction, in the form of `describe`. `described_seed` gives its seed."""
+    """Return what netem must report for this direction, in the form of `describe`. The seed comes from
+    `described_seed`.
+    """
     rate = netem_rate(direction)
     burst, slot = direction.burst_loss, direction.slot
     unusual = {
@@ -77,7 +80,7 @@ def netem_wanted(direction: Direction) -> dict[str, Any]:
 
 
 def netem_rate(direction: Direction) -> Rate | None:
-    """Return the rate at which the netem of this direction sends, or None if a different qdisc sets the rate."""
+    """Return the rate at which this direction's netem sends, or None if a different qdisc sets the rate."""
     if direction.shaper is Shaper.NIC:
         return None
     return wire_rate(direction) if direction.queue else direction.rate
@@ -115,7 +118,7 @@ def netem(direction: Direction, seed: int) -> list[bytes]:
 def described_seed(seed: int) -> str:
     """Return a seed in the form of `describe`: as text, for readers of JSON.
 
-    Kernels that ignore the seed report none.
+    Kernels that ignore the seed report no seed.
     """
     return f"{seed:#018x}"
 
@@ -141,10 +144,11 @@ def tbf(rate: Rate, mtu: Size, limit: int) -> list[bytes]:
 
 
 def describe(found: dict[int, bytes]) -> dict[str, Any]:
-    """Return a qdisc's attributes as plain data: kind, options, and counters since it was made.
+    """Return a qdisc's attributes as plain data: kind, options, and counters since its creation.
 
-    `counted` holds a queue's own counters. `packets` and `bytes` count what it let pass (bytes without the 24 of
-    FRAME_OVERHEAD). `drops` and `overlimits` are as `tc -s` counts them. `backlog` is the number of packets in it.
+    `counted` holds a queue's own counters. `packets` and `bytes` count the packets that the qdisc let pass (bytes
+    without the 24 of FRAME_OVERHEAD). `drops` and `overlimits` are as `tc -s` counts them. `backlog` is the number of
+    packets in the qdisc.
     """
     kind = found[TCA_KIND].rstrip(b"\0").decode()
     stats = attributes(found.get(TCA_STATS2, b""))

@@ -1,7 +1,7 @@
 """Set a link's queue in the kernel, and read back its settings and counters.
 
 Layouts and numbers are those of uapi linux/pkt_sched.h. If the kernel stores a time in a different unit, `held` is the
-rounded value, and the read-back must return it.
+rounded value, which the read-back must return.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ _PIE_TIME = _Unit(_TIME.number, _plain_time, lambda us: ((us * 1000 >> 6) << 6) 
 
 
 def _gain_held(gain: int) -> int:
-    """Return the gain that remains after dualpi2_scale_alpha_beta() and its inverse."""
+    """Return the gain after dualpi2_scale_alpha_beta() and its inverse."""
     most = 2**32 - 1
     return ((gain * most >> 2) // 10**9 * 10**9 << 2) // most
 
@@ -181,7 +181,7 @@ _RED_USUAL: Mapping[str, Setting] = {"probability": "2 %", "ewma": 9, "avpkt": "
 
 
 def told(queue: Queue, rate: Rate | None) -> list[bytes]:
-    """Return the netlink attributes of `queue` before a link of `rate`. RED counts its idle time at that rate."""
+    """Return the netlink attributes of `queue` in front of a link of `rate`. RED counts its idle time at this rate."""
     given = dict(queue.parameters)
     if queue.kind == "red":
         options: bytes | list[bytes] = _red(given, rate)
@@ -203,8 +203,8 @@ def told(queue: Queue, rate: Rate | None) -> list[bytes]:
 
 
 def wanted(queue: Queue) -> dict[str, Setting]:
-    """Return what the kernel must report for `queue`, in the form of `options`: each parameter as the kernel can store
-    it.
+    """Return what the kernel must report for `queue`, in the form of `options`, with each parameter as the kernel
+    stores it.
     """
     if queue.kind == "red":
         return {name: _red_form(name, setting) for name, setting in queue.parameters if name != "avpkt"}
@@ -247,10 +247,11 @@ def _red(given: Mapping[str, Setting], rate: Rate | None) -> list[bytes]:
 
 
 def _idle_damping(weight: int, packet: Size, rate: Rate | None) -> tuple[int, bytes]:
-    """Return (Scell_log, Stab): the bits by which the average falls in each cell of 2^Scell_log us of idle time.
+    """Return (Scell_log, Stab): the cell length, 2^Scell_log us of idle time, and the bits by which the average falls
+    in each cell.
 
-    RED's average falls as if packets of `packet` had found the queue empty (Floyd and Jacobson 1993, section 11). The
-    kernel uses at most 255 cells and 31 bits.
+    RED's average falls as if packets of size `packet` had found the queue empty (Floyd and Jacobson 1993, section 11).
+    The kernel uses at most 255 cells and 31 bits.
     """
     if rate is None:
         return 0, bytes(256)

@@ -12,7 +12,7 @@ from lab.guest.network import WAYS, Node
 
 
 def qdiscs(spaces: Spaces) -> list[dict[str, Any]]:
-    """Return every qdisc that shapes, with its counters: wires, then queues, then nodes.
+    """Return every shaping qdisc, with its counters: wires, then queues, then nodes.
 
     See `qdisc.describe` for the fields.
     """
@@ -36,7 +36,7 @@ def qdiscs(spaces: Spaces) -> list[dict[str, Any]]:
 
 
 def queue(spaces: Spaces, link: str, way: str) -> dict[str, Any]:
-    """Return the qdisc in which that direction's frames wait. Raises FabricError if there is no such direction."""
+    """Return the qdisc in which this direction's frames wait. Raises FabricError if there is no such direction."""
     for number, each in enumerate(spaces.network.links):
         for side, (name, (_, direction, _)) in enumerate(zip(WAYS, each.directions(), strict=True)):
             if (each.name, name) == (link, way):
@@ -100,6 +100,6 @@ def _of_wires(spaces: Spaces) -> Iterator[tuple[str, object, object]]:
 
 
 def _offloads(netlink: Netlink, links: int) -> dict[str, list[str]]:
-    """Return the offloads that are on at both inner ends of every wire."""
+    """Return the offloads that are enabled at both inner ends of every wire."""
     ends = [build.wire_end(number, side) for number in range(links) for side in (0, 1)]
     return {end: offload.read(netlink, end) for end in ends}

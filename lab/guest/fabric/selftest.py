@@ -1,6 +1,7 @@
 """Check whether the kernel has the parts of a wire: `python -m lab.guest.fabric.selftest`, as root of a namespace.
 
-It makes a wire in its own namespaces and removes it. If a part is missing, it names the part and exits with 1.
+The module creates a wire in its own namespaces, and removes it. If a part is missing, it names the part and exits with
+1.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ END = Interface("parts", "eth0", "02:00:00:00:00:01", MTU, (), Offloads())
 
 
 def missing() -> str:
-    """Return the kernel module that is missing, or "" if none is.
+    """Return the kernel module that is missing, or "" if no module is missing.
 
     Raises NetlinkError or NamespaceError for any other reason.
     """

@@ -1,18 +1,18 @@
-"""Release a queue's frames one by one. The qdisc above it decides when, and the wire behind adds their time on the
-wire.
+"""Release a queue's frames one by one. The qdisc above the queue decides when, and the netem behind it adds their time
+on the wire.
 
-A plain wire's netem is queue, delay and rate in one, and its queue is a FIFO. If a topology sets a different queue,
+The netem of a plain wire combines queue, delay and rate, and its queue is a FIFO. If a topology sets a different queue,
 frames wait in front of the netem, in a separate stage:
 
     arriving ─▶ qN: htb ─▶ [queue] ─▶ pN ─▶ wN: netem with delay and rate
 
-HTB has one class, without a burst. It releases a frame, and waits for that frame's time on the wire before the next
-one. So the netem never has to queue. It adds the frame's own time on the wire, which HTB leaves out. A change of the
-rate does not affect a frame that is already on its way.
+HTB has one class, without a burst. It releases a frame, and waits for that frame's time on the wire before it releases
+the next frame. So the netem never has to queue. It adds the frame's own time on the wire, which HTB leaves out. A
+change of the rate does not affect a frame that is already on its way.
 
-To play a trace, a gate takes the place of HTB. The gate is a TBF whose bucket is filled again at each opportunity (a
-change of a TBF fills its bucket). Between opportunities the bucket holds less than a frame costs, because every frame
-costs at least `_CLOSED` bytes (mpu).
+To play a trace, a gate replaces HTB. The gate is a TBF whose bucket is refilled at each opportunity (a change of a TBF
+fills its bucket). Between opportunities, the bucket holds less than a frame costs, because every frame costs at least
+`_CLOSED` bytes (mpu).
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def htb() -> list[bytes]:
 
 
 def htb_class(rate: Rate) -> list[bytes]:
-    """Return the netlink attributes of that class at `rate`, without a burst."""
+    """Return the netlink attributes of HTB's class at `rate`, without a burst."""
     bytes_per_second = rate.bps // 8
     spec = (0, _ETHERNET, FRAME_OVERHEAD.bytes, -1, 0, min(bytes_per_second, _U32 - 1))
     nested = [attribute(_HTB_PARMS, _HTB_OPT.pack(*spec, *spec, 0, 0, _CLOSED, 0, 0))]
@@ -62,7 +62,7 @@ def htb_class(rate: Rate) -> list[bytes]:
 
 
 def htb_wanted(rate: Rate) -> dict[str, Any]:
-    """Return what that class must report, in the form of `htb_described`."""
+    """Return what HTB's class must report, in the form of `htb_described`."""
     return {"rate": str(rate), "ceil": str(rate), "overhead": str(FRAME_OVERHEAD), "burst": 0}
 
 
@@ -85,7 +85,7 @@ def htb_described(options: bytes) -> dict[str, Any]:
 def gate(limit: int, bucket: Size | None = None) -> list[bytes]:
     """Return the netlink attributes of a gate: open for `bucket`, or closed.
 
-    `limit` is that of its FIFO, if it has one.
+    `limit` is the limit of the gate's FIFO, if the gate has one.
     """
     spec = (0, _ETHERNET, 0, -1, 0 if bucket else _CLOSED, _GATE_BYTES_PER_SECOND)
     nested = [attribute(_TBF_PARMS, _TBF_QOPT.pack(*spec, *(0,) * 6, limit, _GATE_TICKS, 0))]
@@ -95,10 +95,10 @@ def gate(limit: int, bucket: Size | None = None) -> list[bytes]:
 
 
 def wire_rate(direction: Direction) -> Rate | None:
-    """Return the rate of the netem behind a queue: the direction's own rate, or a byte per second more.
+    """Return the rate of the netem behind a queue: the direction's own rate, or one byte per second more.
 
-    HTB multiplies with a reciprocal of 32 bits (psched_ratecfg_precompute), and netem divides. If the reciprocal is not
-    exact, HTB may be ahead by a nanosecond per frame, and frames would gather in the netem. So the netem must be
+    HTB multiplies with a reciprocal of 32 bits (psched_ratecfg_precompute), whereas netem divides. If the reciprocal is
+    not exact, HTB may be ahead by a nanosecond per frame, and frames would queue up in the netem, so the netem must be
     faster.
     """
     if direction.rate is None:

@@ -18,10 +18,10 @@ LARGEST = 254  # ends of a subnet that know one another from the start; n of the
 
 @dataclass(frozen=True)
 class Spaces:
-    """Names the namespaces of `network`, each from `prefix` and the node. The prefix keeps two fabrics apart.
+    """Names the namespaces of `network`, each after `prefix` and the node. The prefix separates two fabrics.
 
     `seed` decides the wires' random losses, delays and duplicates (`qdisc.prng_seed`). With `hurried`, the network must
-    not take a second of real time to begin. In virtual time that second costs nothing.
+    not take a second of real time to begin. In virtual time, this second costs nothing.
     """
 
     network: Network
@@ -35,7 +35,7 @@ class Spaces:
 
     @contextmanager
     def inside(self, node: str) -> Iterator[Netlink]:
-        """Keep the calling thread there within this context, with a socket.
+        """Keep the calling thread in this namespace within this context, with a socket.
 
         Raises NamespaceError if the thread cannot enter.
         """
@@ -57,10 +57,10 @@ class Spaces:
         return found
 
     def neighbours(self, end: Interface) -> list[tuple[str, str]]:
-        """Return (address, MAC) of all others in the subnets of `end`. Subnets with more than `LARGEST` ends are left
-        out.
+        """Return (address, MAC) of all neighbours in the subnets of `end`, except subnets with more than `LARGEST`
+        ends.
 
-        In those, ARP and neighbour discovery find the others, as on real networks.
+        In larger subnets, ARP and neighbour discovery find the neighbours, as on real networks.
         """
         found: dict[str, str] = {}
         for address in end.addresses:

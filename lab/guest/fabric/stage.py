@@ -1,7 +1,8 @@
-"""Put a direction's queue in front of its wire: a veth pair in the wires' namespace, with shaper and queue on it.
+"""Put a direction's queue in front of its wire, on a veth pair with shaper and queue in the wires' namespace.
 
-`shaper` explains how the frames go. Each arriving frame is copied there, so that it no longer belongs to its sender's
-socket. A path's queue neither pushes back on a sender nor learns about it (fq would read its pacing rate).
+`shaper` explains the path of the frames. Each arriving frame is copied to the stage, so that it no longer belongs to
+its sender's socket. A path's queue neither exerts back-pressure on a sender nor learns about it (fq would read the
+sender's pacing rate).
 """
 
 from __future__ import annotations
@@ -18,12 +19,12 @@ from lab.units import Size
 
 
 def ends(number: int, side: int) -> tuple[str, str]:
-    """Return (in, out): the pair before the wire's end that faces interface 1 - `side` of link `number`."""
+    """Return (in, out): the veth pair in front of the wire's end that faces interface 1 - `side` of link `number`."""
     return f"q{number}{'ab'[1 - side]}", f"p{number}{'ab'[1 - side]}"
 
 
 def staged(network: Network) -> Iterator[tuple[int, int, Link, Direction]]:
-    """Yield (link's number, side, link, direction) of every direction that has a queue; side 0 is forward."""
+    """Yield (link number, side, link, direction) of every direction that has a queue; side 0 is forward."""
     for number, link in enumerate(network.links):
         for side, (_, direction, _) in enumerate(link.directions()):
             if direction.queue:
@@ -59,9 +60,7 @@ def insert(wires: Netlink, number: int, side: int, name: str, direction: Directi
 
 
 def fifo_limit(found: Queue) -> int:
-    """Return the limit of a FIFO in its own unit, which a TBF sets together with its own limit; 0 for any other
-    queue.
-    """
+    """Return the limit of a FIFO in its unit, which a TBF sets along with its own limit; 0 for any other queue."""
     limit = dict(found.parameters).get("limit", 0)
     match found.kind:
         case "pfifo":
@@ -77,7 +76,7 @@ def differences(
 ) -> Iterator[tuple[str, object, object]]:
     """Yield (name, requested value, actual value) of every queue and its shaper.
 
-    `found` has qdiscs by link and interface.
+    `found` maps link and interface to qdiscs.
     """
     for number, side, link, direction in staged(network):
         assert direction.queue is not None

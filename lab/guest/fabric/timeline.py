@@ -1,6 +1,6 @@
-"""Change links while a workload runs. A process of ours sleeps until each change is due, and then asks the kernel.
+"""Change links while a workload runs. A separate process sleeps until each change is due, and then requests it.
 
-In virtual time a request takes no time, so each change takes effect exactly on time. Every change is read back.
+In virtual time, a request takes no time, so each change takes effect exactly on time. Every change is read back.
 """
 
 from __future__ import annotations
@@ -33,16 +33,16 @@ CARRIED_AT_ONCE = shaper.GATE_MTU.bytes // 1514  # opportunities: a frame that w
 
 
 class Stopped(Exception):
-    """Raised when SIGTERM arrives while the process waits."""
+    """Raised if SIGTERM arrives while the process waits."""
 
 
 def changes(network: Network) -> bool:
-    """Return whether the network changes by itself."""
+    """Return whether links of the network change while the workload runs."""
     return any(way.changes or way.trace for link in network.links for _, way, _ in link.directions())
 
 
 def states(direction: Direction) -> Iterator[tuple[int, Direction]]:
-    """Yield (ns since the start, the direction's new state), for each change and each end of a downtime."""
+    """Yield (ns since the start, new state of the direction), for each change and each end of a downtime."""
     turns: list[tuple[int, Change | None]] = [(change.at.ns, change) for change in direction.changes]
     turns += [(change.at.ns + change.down.ns, None) for change in direction.changes if change.down]
     asked, down_until = direction, 0
@@ -66,7 +66,7 @@ def opportunities(direction: Direction) -> Iterator[tuple[int, int]]:
 
 @dataclass
 class Player:
-    """Plays the changes of a network; `done` becomes the record of them."""
+    """Plays the changes of a network, and records them in `done`."""
 
     spaces: Spaces
     start_ns: int
@@ -106,7 +106,7 @@ Turn = tuple[int, Callable[[int], None]]  # when, in ns since the start; what to
 
 @dataclass
 class _Changed:
-    """Makes one direction's changes."""
+    """Applies the changes of one direction."""
 
     player: Player
     wires: Netlink
@@ -141,7 +141,7 @@ class _Changed:
         return build.wire_end(self.number, 1 - self.side)
 
     def _apply(self, before: Direction, now: Direction, chance: str) -> None:
-        """Tell the kernel. Losses and jitter continue from a new seed, so that they do not repeat."""
+        """Apply the state in the kernel. Losses and jitter continue from a new seed, so that they do not repeat."""
         seed = qdisc.prng_seed(chance, self.link.name, WAYS[self.side])
         device.change_qdisc(self.wires, self._end, qdisc.netem(now, seed))
         if now.rate and now.rate != before.rate:
@@ -150,7 +150,7 @@ class _Changed:
             self._route(now.mtu)
 
     def _route(self, mtu: Size) -> None:
-        """Have the sending end's node send packets of this MTU through this link."""
+        """Make the node at the sending end send packets of this MTU through this link."""
         sender = self.link.ends[self.side]
         with self.player.spaces.inside(sender.node) as netlink:
             for route in self.player.spaces.nodes[sender.node].routes:
@@ -211,9 +211,9 @@ class _Gate:
             yield at, open_for(many)
 
     def _let(self, size: int, opened: Request, closed: Request, waker: socket.socket) -> None:
-        """Let frames of `size` bytes go.
+        """Let frames of `size` bytes pass.
 
-        A changed TBF looks at its queue only when a frame comes, and it drops this frame.
+        A changed TBF looks at its queue only when a frame arrives, and it drops this frame.
         """
         if size:
             self.wires.do_all([opened])

@@ -1,6 +1,7 @@
-"""Change packets on their way. Each middlebox sets up one node before a workload, reads that back, and undoes it after.
+"""Change packets on their way. Each middlebox sets up a node before a workload, reads the setup back, and undoes it
+later.
 
-A middlebox is a frozen declaration whose `installed` is a context. `Middlebox` is the union of all of them,
+A middlebox is a frozen declaration whose `installed` is a context. `Middlebox` is the union of all middleboxes,
 distinguished by `kind`.
 """
 

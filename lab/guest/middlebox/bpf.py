@@ -35,11 +35,11 @@ _libc = ctypes.CDLL(None, use_errno=True)
 
 
 class BpfError(LabError):
-    """Raised when the kernel refuses a program, or does not report one."""
+    """Raised if the kernel refuses a program, or does not report it."""
 
 
 class Line(NamedTuple):
-    """Holds one instruction. If it `leaves`, it jumps to the program's end, and the packet continues."""
+    """Holds one instruction. If `leaves` is set, it jumps to the program's end, and the packet continues."""
 
     code: int
     to: int = 0
@@ -90,7 +90,7 @@ def network_order(register: int) -> Line:
 
 
 def store_half(below: int, source: int) -> Line:
-    """Store 16 bits of register `source` on the stack, `below` bytes under its top."""
+    """Store 16 bits of register `source` on the stack, `below` bytes below its top."""
     return Line(0x6B, STACK, source, -below)
 
 
@@ -105,7 +105,7 @@ def leave_below(value: int) -> Line:
 
 
 def count(counter: Counter) -> list[Line]:
-    """Set R0 to the number of earlier passes through this point, and count this one."""
+    """Set R0 to the number of earlier passes through this point, and count this pass."""
     key = 4  # bytes, under the stack's top
     return [
         Line(0x62, STACK, offset=-key, value=0),
@@ -127,7 +127,7 @@ def call(helper: int) -> Line:
 
 
 def assembled(lines: Sequence[Line]) -> bytes:
-    """Return the program in the kernel's form, with an end that lets the packet continue."""
+    """Return the program in the kernel's form, with final instructions that let the packet continue."""
     whole = [*lines, put(R0, TC_ACT_OK), Line(0x95)]
     ends = [line._replace(offset=len(lines) - at - 1) if line.leaves else line for at, line in enumerate(whole)]
     return b"".join(_INSTRUCTION.pack(it.code, it.source << 4 | it.to, it.offset, it.value) for it in ends)
@@ -150,7 +150,7 @@ class Counter:
 
 @contextmanager
 def counting() -> Iterator[Counter]:
-    """Keep a counter, zero at first, within this context. Raises BpfError if the kernel refuses it."""
+    """Keep a counter, which starts at zero, within this context. Raises BpfError if the kernel refuses it."""
     fd = _bpf(MAP_CREATE, struct.pack("=IIIII", ARRAY, 4, 8, 1, 0))
     if fd < 0:
         raise BpfError(f"the kernel refuses a BPF map: {os.strerror(ctypes.get_errno())}")

@@ -1,4 +1,4 @@
-"""Drop chosen segments and no others, with a BPF program that counts them. Random losses could not choose."""
+"""Drop chosen segments and no others, with a BPF program that counts them. Random losses cannot choose segments."""
 
 from __future__ import annotations
 
@@ -17,10 +17,11 @@ HEADERS = 120  # the most bytes of IPv4 and TCP headers: a longer packet carries
 
 
 class DropSegment(Task, frozen=True):
-    """Drops one packet that leaves `node`, a router, through `interface`: number `number` of those with data.
+    """Drops data packet number `number` of those that leave `node`, a router, through `interface`.
 
-    It counts TCP packets over IPv4 of more than 120 bytes. With `every`, it drops each packet whose count is a multiple
-    of `number`. Do not use it on a sender: its TCP would notice the drop and count the segment as never sent.
+    The middlebox counts TCP packets over IPv4 of more than 120 bytes. With `every`, it drops each packet whose count is
+    a multiple of `number`. Do not use it on a sender, whose TCP would notice the drop and count the segment as never
+    sent.
     """
 
     node: str
@@ -29,20 +30,20 @@ class DropSegment(Task, frozen=True):
     every: bool = False
 
     def mss_of_syn(self, announced: int, sender: str, receiver: str, patches: Collection[str]) -> int:  # noqa: ARG002
-        """Return the announced MSS: it does not change SYNs."""
+        """Return the announced MSS, because the middlebox does not change SYNs."""
         return announced
 
     def dropped(self) -> int | None:
-        """Return the number of the segment that it drops; None if it drops segments regularly."""
+        """Return the number of the dropped segment; None if segments are dropped regularly."""
         return None if self.every else self.number
 
     def loss(self) -> float:
-        """Return the share of segments that it drops regularly; 0 if it drops only one."""
+        """Return the share of segments that are dropped regularly; 0 if only one is dropped."""
         return 1 / self.number if self.every else 0.0
 
     @contextmanager
     def installed(self, testbed: Testbed) -> Iterator[None]:
-        """Keep it in force within this context.
+        """Keep the middlebox active within this context.
 
         Raises the errors of MssProgram, and WorkloadError if fewer segments passed.
         """
@@ -56,7 +57,9 @@ class DropSegment(Task, frozen=True):
 
 
 def drop(number: int, counter: Counter, every: bool = False) -> list[Line]:
-    """Return a program that counts data segments and drops one, or each `number`th. It does not touch other packets."""
+    """Return a program that counts data segments, and drops one or every `number`th. It does not touch other
+    packets.
+    """
     return [
         bpf.move(PACKET, R1),
         *(bpf.load_half(ETHERTYPE), bpf.leave_unless(0x0800)),

@@ -1,6 +1,6 @@
-"""Rewrite the MSS of SYNs with the kernel's firewalls, set up with their own tools.
+"""Rewrite the MSS of SYNs with the kernel's firewalls, which their own tools set up.
 
-Both can only lower it: net/netfilter/xt_TCPMSS.c and nft_exthdr.c do not change an MSS that is already smaller.
+Both can only lower the MSS: net/netfilter/xt_TCPMSS.c and nft_exthdr.c do not change an MSS that is already smaller.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ Hook = Literal["out", "in"]
 
 
 class MssSetter(Task, frozen=True):
-    """Describes a device that sets the MSS of SYNs that leave `node` through `interface`, or come `in` there."""
+    """Describes a middlebox that sets the MSS of SYNs that leave or enter `node` through `interface`."""
 
     node: str
     mss: Size
@@ -26,7 +26,7 @@ class MssSetter(Task, frozen=True):
     interface: str = "eth0"
 
     def mss_of_syn(self, announced: int, sender: str, receiver: str, patches: Collection[str]) -> int:
-        """Return the MSS that it sets for SYNs that leave a sender or come in at a receiver, else the announced one."""
+        """Return the MSS that the middlebox sets if the SYN leaves or enters through it, else the announced MSS."""
         passes = self.node == (sender if self.way == "out" else receiver)
         return self._set(announced, patches) if passes else announced
 
@@ -34,10 +34,10 @@ class MssSetter(Task, frozen=True):
         return self.mss.bytes
 
     def dropped(self) -> None:
-        """Return None: it drops nothing."""
+        """Return None, because the middlebox drops nothing."""
 
     def loss(self) -> float:
-        """Return 0: it drops nothing."""
+        """Return 0, because the middlebox drops nothing."""
         return 0.0
 
 
@@ -46,7 +46,7 @@ MAY_RAISE = "xt-tcpmss-may-raise"  # the kernel patch of experiments/asymmetric-
 
 
 class TcpMss(MssSetter, frozen=True):
-    """Runs `iptables -t mangle -j TCPMSS --set-mss` for SYNs that leave `node` through `interface`, or come `in` there.
+    """Runs `iptables -t mangle -j TCPMSS --set-mss` for SYNs that leave or enter `node` through `interface`.
 
     Leaves iptables.NODE.txt: the rule as the kernel has it, with its counters after the workload.
     """
@@ -58,7 +58,7 @@ class TcpMss(MssSetter, frozen=True):
 
     @contextmanager
     def installed(self, testbed: Testbed) -> Iterator[None]:
-        """Keep the rule in force within this context. Raises WorkloadError if the kernel has a different one."""
+        """Keep the rule active within this context. Raises WorkloadError if the kernel has a different rule."""
         chain, side = ("POSTROUTING", "-o") if self.way == "out" else ("PREROUTING", "-i")
         rule = [chain, side, self.interface, "-p", "tcp", "-m", "tcp", "--tcp-flags", "SYN,RST", "SYN"]
         rule += ["-j", "TCPMSS", "--set-mss", str(self.mss.bytes)]
@@ -81,7 +81,7 @@ class TcpMss(MssSetter, frozen=True):
 
 
 class NftMaxseg(MssSetter, frozen=True):
-    """Applies nftables' `tcp option maxseg size set` to SYNs that leave `node` through `interface`, or come `in` there.
+    """Applies nftables' `tcp option maxseg size set` to SYNs that leave or enter `node` through `interface`.
 
     Leaves nft.NODE.json: the chain as the kernel has it, with its counters after the workload.
     """
@@ -93,7 +93,7 @@ class NftMaxseg(MssSetter, frozen=True):
 
     @contextmanager
     def installed(self, testbed: Testbed) -> Iterator[None]:
-        """Keep the rule in force within this context. Raises WorkloadError if the kernel has a different one."""
+        """Keep the rule active within this context. Raises WorkloadError if the kernel has a different rule."""
         key = {"tcp option": {"name": "maxseg", "field": "size"}}
         wanted = {"mangle": {"key": key, "value": self.mss.bytes}}
         statement = f"tcp option maxseg size set {self.mss.bytes}"
@@ -105,7 +105,7 @@ class NftMaxseg(MssSetter, frozen=True):
 def for_syns(
     testbed: Testbed, node: str, way: Hook, interface: str, statement: str, wanted: dict[str, Any]
 ) -> Iterator[None]:
-    """Apply `statement` to SYNs over `interface`, with nftables, within this context; `wanted` is its JSON form.
+    """Apply `statement` to SYNs over `interface`, with nftables, within this context. `wanted` is its JSON form.
 
     Raises WorkloadError if the kernel has a different rule.
     """

@@ -1,7 +1,7 @@
-"""Make a router a NAT or a stateful firewall, with nftables and the kernel's connection tracking.
+"""Turn a router into a NAT or a stateful firewall, with nftables and the kernel's connection tracking.
 
-Sysctls of that router decide how long a mapping or a state lasts. They are in its topology
-(net.netfilter.nf_conntrack_udp_timeout, for example), and are read back like all others.
+The router's sysctls decide how long a mapping or a state lasts. These sysctls (net.netfilter.nf_conntrack_udp_timeout,
+for example) are in the topology, and are read back like all others.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from lab.guest.testbed import SOON_SECONDS, Testbed, WorkloadError
 class _Tracking(Task, frozen=True):
     """Tracks the connections that pass through `node`.
 
-    It does not change their segments in a way that TCP would notice.
+    Tracking does not change their segments in a way that TCP would notice.
     """
 
     node: str
@@ -26,14 +26,14 @@ class _Tracking(Task, frozen=True):
     tools: ClassVar[tuple[str, ...]] = ("nft",)
 
     def mss_of_syn(self, announced: int, sender: str, receiver: str, patches: Collection[str]) -> int:  # noqa: ARG002
-        """Return the announced MSS: it does not change it."""
+        """Return the announced MSS, because the middlebox does not change it."""
         return announced
 
     def dropped(self) -> None:
-        """Return None: it drops no segment of a connection that it has seen from the start."""
+        """Return None, because the middlebox drops no segment of a connection that it has seen from the start."""
 
     def loss(self) -> float:
-        """Return 0: it drops nothing."""
+        """Return 0, because the middlebox drops nothing."""
         return 0.0
 
 
@@ -47,7 +47,7 @@ class Masquerade(_Tracking, frozen=True):
 
     @contextmanager
     def installed(self, testbed: Testbed) -> Iterator[None]:
-        """Keep the rule in force within this context. Raises WorkloadError if the kernel has a different one."""
+        """Keep the rule active within this context. Raises WorkloadError if the kernel has a different rule."""
         chain = "add chain ip replab_nat out { type nat hook postrouting priority srcnat; }"
         rules = [[_is("oifname", self.interface), {"masquerade": None}]]
         texts = [f"oifname {self.interface} counter masquerade"]
@@ -56,7 +56,7 @@ class Masquerade(_Tracking, frozen=True):
 
 
 class Firewall(_Tracking, frozen=True):
-    """Lets `node` forward packets that come in through `inside`, and replies to them; it drops all other packets.
+    """Lets `node` forward packets that come in through `inside`, and replies to them, and drops all other packets.
 
     Leaves firewall.NODE.json: the rules as the kernel has them, with their counters after the workload.
     """
@@ -65,7 +65,7 @@ class Firewall(_Tracking, frozen=True):
 
     @contextmanager
     def installed(self, testbed: Testbed) -> Iterator[None]:
-        """Keep the rules in force within this context. Raises WorkloadError if the kernel has different ones."""
+        """Keep the rules active within this context. Raises WorkloadError if the kernel has different rules."""
         chain = "add chain ip replab_filter through { type filter hook forward priority filter; policy drop; }"
         states = {"op": "in", "left": {"ct": {"key": "state"}}, "right": ["established", "related"]}
         rules: list[list[dict[str, Any]]] = [

@@ -1,4 +1,4 @@
-"""Rewrite the MSS of SYNs with a BPF program in tc's hooks (clsact). It needs no compiler."""
+"""Rewrite the MSS of SYNs with a BPF program in tc's hooks (clsact). The module needs no compiler."""
 
 from __future__ import annotations
 
@@ -20,13 +20,11 @@ KIND_2_LENGTH_4 = 0x0204  # RFC 9293 3.2: how the MSS option starts
 
 
 class MssProgram(MssSetter, frozen=True):
-    """Uses a tc-bpf program to set the MSS of SYNs over IPv4 that leave `node` through `interface`, or come `in`
-    there.
-    """
+    """Uses a tc-bpf program to set the MSS of SYNs over IPv4 that leave or enter `node` through `interface`."""
 
     @contextmanager
     def installed(self, testbed: Testbed) -> Iterator[None]:
-        """Keep the program in force within this context.
+        """Keep the program active within this context.
 
         Raises BpfError or NetlinkError if the kernel refuses it, and WorkloadError if a different program is there.
         """
@@ -36,7 +34,7 @@ class MssProgram(MssSetter, frozen=True):
 
 @contextmanager
 def running(name: str, lines: Sequence[Line], testbed: Testbed, node: str, interface: str, way: Hook) -> Iterator[None]:
-    """Run a program on every packet there, within this context. Raises the errors of `MssProgram.installed`."""
+    """Run a program on every packet at this hook, within this context. Raises the errors of `MssProgram.installed`."""
     with bpf.loaded(name, lines) as program:
         with testbed.spaces[node].entered():
             netlink = Netlink()

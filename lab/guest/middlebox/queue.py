@@ -1,6 +1,6 @@
 """Rewrite the MSS of SYNs in user space: nftables queues them (NFQUEUE), and scapy parses and rebuilds them.
 
-Debian's and PyPI's bindings need a library or a compiler of their own. The four messages below need neither. Constants
+The bindings in Debian and on PyPI need a library or a compiler. The four messages below need neither. Constants
 and layouts are those of linux/netfilter/nfnetlink_queue.h.
 """
 
@@ -34,7 +34,7 @@ _FAMILY = 4  # its length in bytes
 
 
 class MssQueue(MssSetter, frozen=True):
-    """Uses scapy to set the MSS of SYNs over IPv4 that leave `node` through `interface`, or come `in` there.
+    """Uses scapy to set the MSS of SYNs over IPv4 that leave or enter `node` through `interface`.
 
     Leaves nft.NODE.json: the chain that queues them, as the kernel has it.
     """
@@ -81,7 +81,7 @@ def with_mss(packet: bytes, mss: int) -> bytes:
 
 
 def _wait_for_reader(child: Child) -> None:
-    """Wait until the kernel reports that the child reads the queue. Raises WorkloadError if it does not."""
+    """Wait until the kernel reports that the child reads the queue. Raises WorkloadError if the child does not."""
     deadline = time.monotonic() + READY_SECONDS
     while time.monotonic() < deadline and child.poll() is None:
         with suppress(OSError):

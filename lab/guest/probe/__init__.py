@@ -1,7 +1,7 @@
 """Watch a trial while its workload runs.
 
 A probe is a frozen declaration whose `watch` is a context. Its `tools` are the programs that it needs. `Probe` is the
-union of all of them, distinguished by `kind`.
+union of all probes, distinguished by `kind`.
 """
 
 from lab.guest.probe.capture import Capture

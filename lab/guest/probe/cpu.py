@@ -1,8 +1,7 @@
-"""Account for the CPU time of the whole kernel under test (both hosts and the wires between them) with its own
-counters.
+"""Account for the CPU time of the whole kernel under test (both hosts and the wires in between) with its own counters.
 
-/proc/stat counts clock ticks (USER_HZ, 10 ms). At each timer interrupt, the kernel adds a HZth of a second to the kind
-of work that it interrupted.
+/proc/stat counts clock ticks (USER_HZ, 10 ms). At each timer interrupt, the kernel adds 1/HZ of a second to the kind of
+work that the interrupt hit.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ BUSY = ("user", "nice", "system", "irq", "softirq")
 class CpuTime(Task, frozen=True):
     """Counts CPU time while the workload runs. Leaves cpu.json: the seconds of each kind of work, and those `elapsed`.
 
-    In virtual time nothing takes CPU time, so all counts stay zero.
+    In virtual time, nothing takes CPU time, so all counts stay zero.
     """
 
     @contextmanager

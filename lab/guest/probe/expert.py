@@ -1,4 +1,4 @@
-"""Let Wireshark analyse a connection: tshark's Expert Info on the packets that passed an interface."""
+"""Let Wireshark analyse a connection: tshark's Expert Info about the packets that passed an interface."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class ExpertInfo(Task, frozen=True):
     expert.NODE.INTERFACE.txt.
 
     tshark remembers every packet, so keep the transfer short. 10 s at 1 Gbit/s fit into a guest's memory; longer
-    transfers were not tried.
+    transfers are untested.
     """
 
     tools: ClassVar[tuple[str, ...]] = ("tcpdump", "tshark")
@@ -33,7 +33,7 @@ class ExpertInfo(Task, frozen=True):
 
     @contextmanager
     def watch(self, testbed: Testbed) -> Iterator[None]:
-        """Capture within this context, and run tshark after it. Raises WorkloadError if either fails."""
+        """Capture within this context, and run tshark after it. Raises WorkloadError if either tool fails."""
         capture = Capture(node=self.node, interface=self.interface)
         with capture.watch(testbed):
             yield
@@ -45,7 +45,7 @@ class ExpertInfo(Task, frozen=True):
 
 
 def _feed(tool: subprocess.Popen[bytes], capture: Path) -> None:
-    """Pass a capture to a tool, with a pause between two pieces.
+    """Pass a capture to a tool, piece by piece with pauses.
 
     tshark reads the clock for each packet, and virtual time treats a million calls at one instant as a busy loop.
     """

@@ -1,4 +1,4 @@
-"""Keep the moments at which a probe takes its samples."""
+"""Schedule the samples of a probe."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ __all__ = ["check_interval", "until_stopped"]
 
 
 def check_interval(interval: Duration) -> None:
-    """Raise ValueError for an interval of zero, with which a probe would sample forever at one instant."""
+    """Raise ValueError for an interval of zero, because the probe would sample forever at one instant."""
     if not interval:
         raise ValueError(f"an interval of {interval} never ends: write one such as '10 ms'")
 
 
 def until_stopped(interval: Duration) -> Iterator[None]:
-    """Yield at once and then once per `interval`, until SIGTERM comes. The signal also ends a wait."""
+    """Yield at once and then once per `interval`, until SIGTERM arrives. The signal also ends a wait."""
     stop = {signal.SIGTERM}
     signal.pthread_sigmask(signal.SIG_BLOCK, stop)
     due = time.monotonic_ns()

@@ -14,7 +14,7 @@ SECONDS = 10.0
 
 
 class Netstat(Task, frozen=True):
-    """Keeps the counts of `node` in /proc/net/netstat and snmp. Leaves netstat.NODE.before.txt and .after.txt."""
+    """Records the counters of `node` in /proc/net/netstat and snmp. Leaves netstat.NODE.before.txt and .after.txt."""
 
     node: str = "sender"
 

@@ -16,10 +16,10 @@ from lab.units import Duration
 
 
 class QueueState(Task, frozen=True):
-    """Reads the counters of one direction's queue once per `interval`, or those of its wire if it has no queue.
+    """Reads the counters of one direction's queue once per `interval`, or those of its wire if there is no queue.
 
-    Leaves queue.LINK.WAY.json. For each moment (`ns`) it has the packets that were let go and dropped until then, and
-    the packets that wait (`backlog`). For a queue that marks, it also has the marks.
+    Leaves queue.LINK.WAY.json. For each sample time (`ns`), the file has the packets sent and dropped until then, and
+    the waiting packets (`backlog`). For a queue that marks, it also has the marks.
     """
 
     link: str

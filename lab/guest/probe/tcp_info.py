@@ -1,6 +1,6 @@
 """Sample the kernel's state of each TCP connection (struct tcp_info) at an interval, with sock_diag netlink.
 
-The struct is kept raw, with the length that the running kernel gives it. `lab.metric` names its fields.
+The struct is stored raw, with the length that the running kernel gives it. `lab.metric` names its fields.
 """
 
 from __future__ import annotations

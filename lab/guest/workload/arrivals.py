@@ -1,4 +1,4 @@
-"""Fetch short transfers, each over a new connection. They begin at random, like those of independent users."""
+"""Fetch short transfers, each over a new connection. The transfers begin at random, like those of independent users."""
 
 from __future__ import annotations
 
@@ -22,11 +22,12 @@ BLOCK = 1 << 20
 
 
 class Arrivals(Task, frozen=True):
-    """Connects `count` times from `client`. On each connection `server` sends `size` bytes at once and closes it.
+    """Connects `count` times from `client`. On each connection, `server` sends `size` bytes at once and closes the
+    connection.
 
-    The connections begin in a Poisson process with a mean `interval`, drawn from the seed; with `even`, they begin at
+    The connections form a Poisson process with a mean `interval`, drawn from the seed; with `even`, they begin at
     exactly this interval. Leaves transfers.json, with one entry per transfer in the order of their starts: `start_ns`,
-    before it connects, and `end_ns`, when its last byte has arrived (nanoseconds of the trial's wall clock).
+    before the transfer connects, and `end_ns`, when its last byte has arrived (nanoseconds on the trial's wall clock).
     """
 
     greedy: ClassVar[bool] = True
@@ -47,11 +48,11 @@ class Arrivals(Task, frozen=True):
             raise ValueError(f"{self.count} transfers of {self.size} are none")
 
     def writer(self) -> Writer:
-        """Return how it writes: it passes everything to the kernel at once, with sendfile."""
+        """Return how the sender writes: it passes everything to the kernel at once, with sendfile."""
         return Writer(size=self.size.bytes, write_size=self.size.bytes, sendfile=True, congestion=self.congestion)
 
     def reader(self) -> Reader:
-        """Return how it reads: all available data."""
+        """Return how the receiver reads: all available data."""
         return Reader()
 
     def run(self, testbed: Testbed) -> None:

@@ -1,9 +1,9 @@
 """Transfer bulk data over TCP as fast as the network carries it, for a while, with the fewest wake-ups.
 
-In a guest, a switch to a process is expensive, not a packet. So the sender passes pages to the kernel instead of bytes
-to copy (sendfile). The receiver sleeps in one long read (MSG_WAITALL) of data that the kernel discards (MSG_TRUNC), and
-wakes once per `watermark` bytes (SO_RCVLOWAT). A watermark of 64 KiB was too large: it is most of the first window that
-the receiver offers, so the window closed and the sender sent short segments at its edge.
+In a guest, a context switch is expensive, but a packet is not. So the sender passes pages to the kernel instead of
+bytes to copy (sendfile). The receiver sleeps in one long read (MSG_WAITALL) of data that the kernel discards
+(MSG_TRUNC), and wakes once per `watermark` bytes (SO_RCVLOWAT). A watermark of 64 KiB was too large: it is most of the
+first window that the receiver offers, so the window closed, and the sender sent short segments at the window's edge.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ BLOCK = 1 << 20
 
 
 class Bulk(Task, frozen=True):
-    """Sends from `client` to `server` for `duration`, or `size` bytes if it is given, `block` by `block`.
+    """Sends data from `client` to `server`, `block` by `block`, for `duration`, or until `size` bytes are sent.
 
-    Leaves bulk.json. It has the number of `bytes` received, the time `last_ns` of the last one, and the `first_bytes`
-    (a watermark's worth or more) that had come at `first_ns` (nanoseconds of the trial's wall clock). Also leaves
-    bulk.sender.json, with `start_ns`, before the sender connects.
+    Leaves bulk.json. The file has the number of `bytes` received, the time `last_ns` of the last byte, and the
+    `first_bytes` (at least a watermark) that had arrived at `first_ns` (nanoseconds on the trial's wall clock). Also
+    leaves bulk.sender.json, with `start_ns`, before the sender connects.
     """
 
     greedy: ClassVar[bool] = True
@@ -49,7 +49,9 @@ class Bulk(Task, frozen=True):
     maxseg: Size | None = None  # if given, the sending socket sets TCP_MAXSEG to it before it connects
 
     def writer(self) -> Writer:
-        """Return how it writes: the same pages, block by block, until the end of the last block that begins in time."""
+        """Return how the sender writes: the same pages, block by block, until the end of the last block that begins in
+        time.
+        """
         return Writer(
             size=None if self.size is None else self.size.bytes,
             duration=self.duration,
@@ -61,7 +63,7 @@ class Bulk(Task, frozen=True):
         )
 
     def reader(self) -> Reader:
-        """Return how it reads: first a watermark's worth, then a block's worth at a time."""
+        """Return how the receiver reads: first as much as a watermark, then a block at a time."""
         watermark = self.watermark.bytes
         return Reader(rcvlowat=watermark, first_read_size=watermark, read_size=BLOCK)
 

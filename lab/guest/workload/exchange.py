@@ -18,7 +18,7 @@ class RequestResponse(Task, frozen=True):
     """Sends `count` requests from `client`, one per `interval`. `server` answers each after the time `think`.
 
     The server reads nothing during the time `asleep`, and never answers without a `response`. A request waits for the
-    answer to the request before it. Both ends set TCP_NODELAY. The captures hold the result; there is no other output.
+    answer to the previous request. Both ends set TCP_NODELAY. The captures hold the result; there is no other output.
     """
 
     greedy: ClassVar[bool] = False
@@ -39,11 +39,11 @@ class RequestResponse(Task, frozen=True):
             raise ValueError(f"{self.count} requests of {self.request} are no exchange")
 
     def writer(self) -> Writer:
-        """Return how it writes: a request per interval."""
+        """Return how the client writes: a request per interval."""
         return Writer(write_size=self.request.bytes, interval=self.interval)
 
     def reader(self) -> Reader:
-        """Return how it reads: it sleeps before its first read, and thinks before it answers."""
+        """Return how the server reads: it sleeps before its first read, and thinks before it answers."""
         return Reader(asleep=self.asleep, think=self.think)
 
     def run(self, testbed: Testbed) -> None:

@@ -18,7 +18,7 @@ class Flent(Task, frozen=True):
     """Runs Flent's `test` on `client` against netperf's server on `server`.
 
     In a download, `server` sends. Leaves Flent's own data file, `*.flent.gz`. The guest's clock and host name are the
-    same in every trial, so each byte of the file is, too.
+    same in every trial, so the file has the same bytes every time.
     """
 
     greedy: ClassVar[bool] = True
@@ -40,11 +40,11 @@ class Flent(Task, frozen=True):
                 raise ValueError(f"flent counts whole seconds: {each} is not a {name} for it")
 
     def writer(self) -> Writer:
-        """Return an unknown way of writing: netperf's is not modelled."""
+        """Return an unknown way of writing, because no model covers netperf's."""
         return Writer()
 
     def reader(self) -> Reader:
-        """Return how it reads: all available data."""
+        """Return how the receiver reads: all available data."""
         return Reader()
 
     def run(self, testbed: Testbed) -> None:

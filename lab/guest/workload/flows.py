@@ -1,4 +1,4 @@
-"""Run several workloads side by side, on one clock. Each has a name and a start."""
+"""Run several workloads side by side, on one clock. Each workload has a name and a start."""
 
 from __future__ import annotations
 
@@ -53,9 +53,9 @@ FIRST_PORT = 10_001  # of their servers, one after another; below the ports that
 class Flow(Checked, frozen=True):
     """Names one of several workloads, and sets its start.
 
-    It starts `start` after the trial's workload, or up to `spread` later, drawn from the seed. Flows that start at one
-    instant on wires without chance stay in step, and real flows do not (Floyd and Jacobson, 1992). A workload that has
-    to wait for its server starts 5 ms later.
+    The flow starts `start` after the trial's workload, or up to `spread` later, drawn from the seed. Flows that start
+    at the same time on deterministic wires stay in step, but real flows do not (Floyd and Jacobson, 1992). A workload
+    that has to wait for its server starts 5 ms later.
     """
 
     name: str
@@ -69,7 +69,7 @@ class Flow(Checked, frozen=True):
             raise ValueError(f"'{self.name[:100]}' does not name a flow: use letters, digits, '-' and '_'")
 
     def run(self, testbed: Testbed, stop: Event) -> tuple[str, dict[str, int]]:
-        """Run the workload at its time, unless `stop` comes first; return its entry of flows.json.
+        """Run the workload at its time, unless `stop` comes first, and return its entry in flows.json.
 
         Raises WorkloadError, with the flow's name, or MachineError.
         """
@@ -84,11 +84,11 @@ class Flow(Checked, frozen=True):
 
 
 class Flows(Task, frozen=True):
-    """Runs workloads of any kind side by side. It ends with the last one.
+    """Runs workloads of any kind side by side. The run ends with the last workload.
 
-    Each has a port, which distinguishes it in captures and samples, and a folder with its name for its outputs. Leaves
-    flows.json, with the `port` and the `start_ns` of each (nanoseconds of the trial's wall clock), by name. `client`,
-    `server` and `ip` are those of the first workload.
+    Each workload has a port, which distinguishes it in captures and samples, and an output folder with its name. Leaves
+    flows.json, with the `port` and the `start_ns` of each workload (nanoseconds on the trial's wall clock), by name.
+    `client`, `server` and `ip` are those of the first workload.
     """
 
     flows: tuple[Flow, ...]
@@ -114,7 +114,7 @@ class Flows(Task, frozen=True):
 
     @property
     def ip(self) -> int:
-        """The version of IP of the first flow."""
+        """The IP version of the first flow."""
         return self.flows[0].workload.ip
 
     @property
@@ -150,7 +150,7 @@ class Flows(Task, frozen=True):
         return Reader()
 
     def run(self, testbed: Testbed) -> None:
-        """Run all flows. If one fails, raise its error with its name, and end the others."""
+        """Run all flows. If a flow fails, raise its error with its name, and end the others."""
         from concurrent.futures import ThreadPoolExecutor, as_completed  # other trials start faster without it
 
         make_room(FILES * len(self.flows))

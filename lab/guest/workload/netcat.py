@@ -1,6 +1,6 @@
 """Send a file of zeroes through netcat, with the time that `time nc` measures.
 
-The file is in memory, so that no disk takes part. A pipe from dd would do as well, except at its end. After dd has
+The file is in memory, so that no disk is involved. A pipe from dd would also work, except at its end: after dd has
 ended, nc's poll() returns at once while the socket is full, and virtual time does not advance while nc spins.
 """
 
@@ -26,7 +26,7 @@ class Netcat(Task, frozen=True):
     """Sends `size` zeroes from `server` to `client`. The client connects, sends `back` bytes and discards what it
     receives.
 
-    Leaves netcat.json: `start_ns`, before the client's nc starts, and `end_ns`, after it has ended (nanoseconds of the
+    Leaves netcat.json: `start_ns`, before the client's nc starts, and `end_ns`, after it has ended (nanoseconds on the
     trial's wall clock).
     """
 
@@ -43,11 +43,11 @@ class Netcat(Task, frozen=True):
     back: Size = Size(0)
 
     def writer(self) -> Writer:
-        """Return how it writes: 16 KiB each time poll() reports room."""
+        """Return how the sender writes: 16 KiB each time poll() reports room."""
         return Writer(size=self.size.bytes, write_size=16 << 10, writes_per_poll=1)
 
     def reader(self) -> Reader:
-        """Return how it reads: all available data."""
+        """Return how the receiver reads: all available data."""
         return Reader()
 
     def run(self, testbed: Testbed) -> None:

@@ -1,4 +1,4 @@
-"""Send datagrams at a rate, on and off: cross traffic that does not react to the network."""
+"""Send datagrams at a fixed rate, on and off: cross traffic that does not react to the network."""
 
 from __future__ import annotations
 
@@ -20,12 +20,11 @@ DRAIN_SECONDS = 5.0  # for queued datagrams to arrive
 
 
 class OnOff(Task, frozen=True):
-    """Sends UDP from `client` to `server` for `duration`: at `rate` (of whole frames) while it is on, and nothing while
-    off.
+    """Sends UDP from `client` to `server` for `duration`: at `rate` (of whole frames) while on, and nothing while off.
 
-    The periods have the mean lengths `on` and `off`, and are exponentially distributed, drawn from the seed; with
-    `even`, they have exactly these lengths. Leaves datagrams.json, with the number `received`, and
-    datagrams.sender.json, with the number `sent`.
+    The periods are exponentially distributed with the mean lengths `on` and `off`, drawn from the seed; with `even`,
+    they have exactly these lengths. Leaves datagrams.json, with the number `received`, and datagrams.sender.json, with
+    the number `sent`.
     """
 
     greedy: ClassVar[bool] = False
@@ -46,11 +45,11 @@ class OnOff(Task, frozen=True):
             raise ValueError(f"{self.rate} for {self.on} in datagrams of {self.size} is no traffic")
 
     def writer(self) -> Writer:
-        """Return how it writes: no stream of data. It offers `rate` if it has no pauses."""
+        """Return how the sender writes: no stream of data. It offers `rate` if it has no pauses."""
         return Writer(duration=self.duration, offered=None if self.off else self.rate)
 
     def reader(self) -> Reader:
-        """Return how it reads: no stream of data."""
+        """Return how the receiver reads: no stream of data."""
         return Reader()
 
     def run(self, testbed: Testbed) -> None:
@@ -95,7 +94,7 @@ class OnOff(Task, frozen=True):
 
 
 class _Stopped(Exception):
-    """Raised in the receiver when nothing more is sent."""
+    """Raised in the receiver when the sender has finished."""
 
 
 def _stop(*_: object) -> None:

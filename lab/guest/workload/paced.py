@@ -16,7 +16,7 @@ PORT = 5002
 
 
 class PacedReader(Task, frozen=True):
-    """Sends from `client` as much as `server` reads in `duration`: `block` bytes at a time, often enough for `rate`.
+    """Sends from `client` as much as `server` reads in `duration`, `block` bytes at a time, at a mean of `rate`.
 
     The captures hold the result; there is no other output.
     """
@@ -41,11 +41,11 @@ class PacedReader(Task, frozen=True):
         return self.duration.ns * self.rate.bps // (8 * 10**9 * self.block.bytes) if self.block else 0
 
     def writer(self) -> Writer:
-        """Return how it writes: block by block."""
+        """Return how the sender writes: block by block."""
         return Writer(duration=self.duration, write_size=self.block.bytes)
 
     def reader(self) -> Reader:
-        """Return how it reads: block by block, at its rate."""
+        """Return how the receiver reads: block by block, at its rate."""
         return Reader(first_read_size=self.block.bytes, read_size=self.block.bytes, rate=self.rate)
 
     def run(self, testbed: Testbed) -> None:
@@ -69,7 +69,7 @@ class PacedReader(Task, frozen=True):
                 left -= os.sendfile(sock.fileno(), block, 0, min(left, self.block.bytes))
 
     def _receive(self, port: int) -> None:
-        """Read the blocks at fixed times after the connection is accepted. A read starts later if its block is late."""
+        """Read the blocks at fixed times after accepting the connection. A read starts later if its block is late."""
         sock = accept(self.ip, port)
         scratch, step = bytearray(self.block.bytes), 8 * 10**9 * self.block.bytes / self.rate.bps
         start = time.monotonic_ns()

@@ -1,4 +1,4 @@
-"""Run a packetdrill script: packets, system calls, their moments, and the answers that the kernel must give."""
+"""Run a packetdrill script: packets, system calls, their times, and the answers that the kernel must give."""
 
 from __future__ import annotations
 
@@ -48,9 +48,9 @@ SETTINGS: dict[IpVersion, tuple[tuple[str, ...], dict[str, str]]] = {
 class Packetdrill(Task, frozen=True):
     """Runs `script` on `host` once for each IP version in `versions`, each time in a new network namespace.
 
-    The script, and the `files` that it starts, are beside the experiment. packetdrill's output is kept for each
-    version, with the moment of every event. packetdrill.json has the exit status for each version. A trial does not
-    fail if its script fails.
+    The script, and the `files` that it starts, are next to the experiment. packetdrill's output is stored for each
+    version, with the time of every event. packetdrill.json has the exit status for each version. A trial does not fail
+    if its script fails.
     """
 
     script: str
@@ -69,12 +69,12 @@ class Packetdrill(Task, frozen=True):
 
     @property
     def client(self) -> str:
-        """The host. Both ends are packetdrill's: the host is one, and the script is the other."""
+        """The host. packetdrill plays both ends: the host is one, and the script is the other."""
         return self.host
 
     @property
     def server(self) -> str:
-        """The host. Both ends are packetdrill's."""
+        """The host. packetdrill plays both ends."""
         return self.host
 
     @property
@@ -84,19 +84,19 @@ class Packetdrill(Task, frozen=True):
 
     @property
     def greedy(self) -> bool:
-        """False: the script decides what it sends."""
+        """False, because the script decides what it sends."""
         return False
 
     def writer(self) -> Writer:
-        """Return an unknown way of writing: it depends on the script."""
+        """Return an unknown way of writing, because it depends on the script."""
         return Writer(duration=self.limit)
 
     def reader(self) -> Reader:
-        """Return an unknown way of reading: it depends on the script."""
+        """Return an unknown way of reading, because it depends on the script."""
         return Reader()
 
     def with_files(self, read: Callable[[str], bytes], /) -> Self:
-        """Return it with the contents of the script and its files. Raises the errors of `read`."""
+        """Return the workload with the contents of the script and its files. Raises the errors of `read`."""
         packed = {name: base64.b64encode(zlib.compress(read(name), 9)).decode() for name in (self.script, *self.files)}
         return structs.replace(self, contents=packed)
 
@@ -113,7 +113,7 @@ class Packetdrill(Task, frozen=True):
         (testbed.out / outputs.PACKETDRILL).write_text(json.dumps(ends, indent=1) + "\n")
 
     def _perform(self, program: Path, version: IpVersion, testbed: Testbed) -> int | None:
-        """Return the exit status, minus the number of the signal that ended the script, or None if it ran out of
+        """Return the exit status, or minus the number of the signal that ended the script, or None if it ran out of
         time.
         """
         settings, names = SETTINGS[version]
@@ -132,7 +132,7 @@ class Packetdrill(Task, frozen=True):
 
 
 def _become(argv: list[str], out: Path, err: Path) -> None:
-    """Turn this process into the program, in a new session and a new network namespace."""
+    """Replace this process with the program, in a new session and a new network namespace."""
     os.setsid()
     libc = ctypes.CDLL(None, use_errno=True)
     if libc.unshare(CLONE_NEWNET):

@@ -52,10 +52,10 @@ class Program(Task, frozen=True):
 
     In both commands and in `environment`, `{server}` and `{client}` stand for the hosts' addresses, and `{port}` for a
     free port. `{files}` stands for a folder with `files` and the programs compiled from `sources`, which have the stems
-    of their sources' names; this folder comes first in the PATH. Files and C sources are beside the experiment.
+    of their source names; this folder comes first in the PATH. Files and C sources are next to the experiment.
 
-    Both commands start in the folder program/ of the trial's outputs. The files that they write there are kept, as are
-    program.out and program.err, service.out and service.err. `argv` must end with status 0 within `limit` of the
+    Both commands start in the folder program/ of the trial's outputs. The record keeps the files that they write there,
+    and program.out, program.err, service.out and service.err. `argv` must end with status 0 within `limit` on the
     trial's clock, and leave no process behind.
     """
 
@@ -84,22 +84,22 @@ class Program(Task, frozen=True):
 
     @property
     def programs(self) -> tuple[str, ...]:  # type: ignore[override]  # the experiment decides which it runs
-        """The guest's programs that it starts, without those that it brings along."""
+        """The guest's programs that the workload starts, without those that it brings along."""
         own = {*self.files, *(Path(name).stem for name in self.sources)}
         return tuple(
             dict.fromkeys(command[0] for command in (self.argv, self.service) if command and command[0] not in own)
         )
 
     def writer(self) -> Writer:
-        """Return an unknown way of writing: it depends on the program."""
+        """Return an unknown way of writing, because it depends on the program."""
         return Writer(duration=self.limit)
 
     def reader(self) -> Reader:
-        """Return an unknown way of reading: it depends on the program."""
+        """Return an unknown way of reading, because it depends on the program."""
         return Reader()
 
     def with_files(self, read: Callable[[str], bytes], /) -> Self:
-        """Return it with the contents of its files.
+        """Return the workload with the contents of its files.
 
         Raises the errors of `read`, and ValueError if the files are too large.
         """
@@ -110,11 +110,11 @@ class Program(Task, frozen=True):
         return structs.replace(self, contents=packed)
 
     def content(self, name: str) -> bytes:
-        """Return the bytes of a file. Raises ValueError if the trial has no such file, or a damaged one."""
+        """Return the bytes of a file. Raises ValueError if the trial has no such file, or the file is damaged."""
         return content(self.contents, name)
 
     def run(self, testbed: Testbed) -> None:
-        """Run both commands. Raises WorkloadError if one fails, is late, or leaves a process behind."""
+        """Run both commands. Raises WorkloadError if a command fails, is late, or leaves a process behind."""
         place = FOLDER / str(testbed.port(PORT))
         self._unpack(place, testbed.compiled)
         (testbed.out / outputs.PROGRAM).mkdir()
@@ -160,7 +160,7 @@ class Program(Task, frozen=True):
 
 
 def check_name(name: str) -> None:
-    """Raise ValueError unless this is a plain file name: no folder, no link out of a folder, no option."""
+    """Raise ValueError unless this is a plain file name: no folder, no path out of a folder, no option."""
     if Path(name).name != name or name in ("", "..") or name[0] in "-@" or not name.isprintable() or len(name) > 100:
         raise ValueError(f"{name[:100]!r} is no name of a file beside the experiment")
 
@@ -168,7 +168,7 @@ def check_name(name: str) -> None:
 def content(contents: Mapping[str, str], name: str) -> bytes:
     """Return the bytes of one of a program's `contents`.
 
-    Raises ValueError if it is missing or damaged, or is larger than all files together may be.
+    Raises ValueError if the file is missing or damaged, or is larger than the limit for all files together.
     """
     try:
         unpacking = zlib.decompressobj()
@@ -181,7 +181,7 @@ def content(contents: Mapping[str, str], name: str) -> bytes:
 
 
 class _Command:
-    """Runs one command and all processes that it starts, in the folder of the outputs. None of them outlives it."""
+    """Runs one command and all processes that it starts, in the output folder. No process outlives the command."""
 
     def __init__(
         self, argv: tuple[str, ...], environment: Mapping[str, str], known: Mapping[str, str], out: Path, kept: str
@@ -195,7 +195,7 @@ class _Command:
         self._environment = {**os.environ, "PATH": path, **own}
 
     def run(self, limit: Duration) -> None:
-        """Run it to its end. Raises WorkloadError."""
+        """Run the command to its end. Raises WorkloadError."""
         process = self._start()
         try:
             if not ended(process.pid, limit.seconds):
@@ -210,7 +210,9 @@ class _Command:
             _end_children()
 
     def serve(self) -> None:
-        """Run it until SIGTERM comes, and pass the signal on. Raises WorkloadError if it fails before that."""
+        """Run the command until SIGTERM arrives, and pass the signal on. Raises WorkloadError if it fails before
+        that.
+        """
         signal.signal(signal.SIGTERM, _stop)
         process = self._start()
         try:
@@ -222,7 +224,7 @@ class _Command:
             _end_children()
 
     def wait_for_text(self, text: str, service: Child) -> None:
-        """Wait until it has written this text. Raises WorkloadError if it does not, or ends."""
+        """Wait until the command has written this text. Raises WorkloadError if it does not, or ends."""
         deadline = time.monotonic() + READY_SECONDS
         while text not in self._written():
             if service.poll() is not None or time.monotonic() > deadline:
@@ -269,14 +271,14 @@ def _stop(*_: object) -> None:
 
 
 def _filled(text: str, known: Mapping[str, str]) -> str:
-    """Return the text with the known names in braces replaced; other braces stay."""
+    """Return the text with the known names in braces replaced. Other braces stay."""
     for name, value in known.items():
         text = text.replace(f"{{{name}}}", value)
     return text
 
 
 def _children() -> Iterator[tuple[int, str]]:
-    """Yield (pid, name) of every child that runs, including those that our children have left to us."""
+    """Yield (pid, name) of every running child, including orphans of our children."""
     with suppress(ChildProcessError):
         while os.waitpid(-1, os.WNOHANG)[0]:
             pass  # it has ended
@@ -290,7 +292,7 @@ def _children() -> Iterator[tuple[int, str]]:
 
 
 def _end_children() -> None:
-    """Kill every child, and then its children, which become ours when it is gone."""
+    """Kill every child, and then its children, which become ours when the child is gone."""
     while running := [pid for pid, _ in _children()]:
         for pid in running:
             with suppress(ProcessLookupError):

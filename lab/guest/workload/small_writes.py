@@ -27,7 +27,7 @@ class SmallWrites(Task, frozen=True):
     message.
 
     Leaves small_writes.json: `stamps_ns`, the client's clock before the first message and after each answer, and the
-    bytes of each message: `message_bytes`, `file_bytes` (a part of them) and `reply_bytes`.
+    sizes for each message: `message_bytes`, `file_bytes` (a part of these) and `reply_bytes`.
     """
 
     greedy: ClassVar[bool] = False
@@ -60,14 +60,14 @@ class SmallWrites(Task, frozen=True):
         return self.way in ("nodelay", "writev", "one-buffer")
 
     def writer(self) -> Writer:
-        """Return how it writes: the pieces of a message one by one, or all of them in one call."""
+        """Return how the sender writes: the pieces of a message one by one, or all pieces in one call."""
         at_once = self.way in ("writev", "one-buffer")
         pieces = (self.writes * self.size.bytes,) if at_once else (self.size.bytes,) * self.writes
         cork = self.way == "cork"
         return Writer(messages=Messages(self.messages, pieces, self.file.bytes, REPLY, self.nodelay, cork))
 
     def reader(self) -> Reader:
-        """Return how it reads: all available data. It answers a whole message."""
+        """Return how the receiver reads: all available data. It answers a whole message."""
         return Reader()
 
     def run(self, testbed: Testbed) -> None:

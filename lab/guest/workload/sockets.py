@@ -1,4 +1,6 @@
-"""Make the common parts of our own workloads: a TCP socket of either IP version, a server's one connection, pauses."""
+"""Provide the common parts of our own workloads: a TCP socket of either IP version, a server's only connection,
+pauses.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,7 @@ def stream(ip: int, nodelay: bool = False) -> socket.socket:
 
 
 def accept(ip: int, port: int, nodelay: bool = False) -> socket.socket:
-    """Return the first connection to `port`, and stop listening there."""
+    """Return the first connection to `port`, and stop listening."""
     with stream(ip, nodelay) as listener:  # the accepted connection inherits its TCP_NODELAY
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listener.bind(("", port))
@@ -34,21 +36,21 @@ def accept(ip: int, port: int, nodelay: bool = False) -> socket.socket:
 
 
 def pause(seconds: float) -> None:
-    """Sleep for this time; return at once for no time.
+    """Sleep for this time. Return at once if the time is zero.
 
-    Before 7.2, Linux lets a sleep of no time take the timer slack, 50 us (commit b40c927345a9).
+    Before 7.2, a sleep of zero time takes the timer slack on Linux, 50 us (commit b40c927345a9).
     """
     if seconds > 0:
         time.sleep(seconds)
 
 
 def pause_until(moment_ns: float) -> None:
-    """Sleep until CLOCK_MONOTONIC shows `moment_ns`; return at once if that moment has passed."""
+    """Sleep until CLOCK_MONOTONIC shows `moment_ns`. Return at once if this time has passed."""
     pause((moment_ns - time.monotonic_ns()) / 1e9)
 
 
 def make_room(connections: int) -> None:
-    """Let the process have this many connections at once. The usual limit is 1,024 open files.
+    """Allow the process this many connections at once. The usual limit is 1,024 open files.
 
     Raises WorkloadError if the limit cannot be raised.
     """
@@ -63,7 +65,7 @@ def make_room(connections: int) -> None:
 
 
 def control_congestion(sock: socket.socket, congestion: str) -> None:
-    """Give the connection this congestion control. Raises WorkloadError if the kernel does not have it."""
+    """Set the congestion control of the connection. Raises WorkloadError if the kernel does not have it."""
     try:
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, congestion.encode())
     except FileNotFoundError:

@@ -1,4 +1,4 @@
-"""Run the articles' own measuring tools unchanged, and keep their raw output."""
+"""Run the articles' own measuring tools unchanged, and store their raw output."""
 
 from __future__ import annotations
 
@@ -12,7 +12,9 @@ from lab.units import Duration, Rate, Size
 
 
 def _check_whole_seconds(duration: Duration, tool: str) -> None:
-    """Raise ValueError unless `duration` is whole seconds: half a second would become 0, forever for iperf3."""
+    """Raise ValueError unless `duration` is whole seconds: half a second would become 0, which means forever to
+    iperf3.
+    """
     if not duration or duration.ns % 10**9:
         raise ValueError(f"{tool} counts whole seconds: {duration} is not a duration for it")
 
@@ -39,11 +41,11 @@ class Iperf3(Task, frozen=True):
 
     @property
     def greedy(self) -> bool:
-        """Whether it sends as fast as the network allows."""
+        """Whether the tool sends as fast as the network allows."""
         return self.udp_rate is None
 
     def writer(self) -> Writer:
-        """Return how it writes: ten blocks each time select() reports room, after both programs have talked."""
+        """Return how the sender writes: ten blocks each time select() reports room, after the control exchange."""
         return Writer(
             duration=self.duration,
             write_size=self.length.bytes if self.length else 128 << 10,
@@ -52,7 +54,7 @@ class Iperf3(Task, frozen=True):
         )
 
     def reader(self) -> Reader:
-        """Return how it reads: all available data."""
+        """Return how the receiver reads: all available data."""
         return Reader()
 
     def run(self, testbed: Testbed) -> None:
@@ -72,9 +74,9 @@ class Iperf3(Task, frozen=True):
 
 
 class Iperf(Task, frozen=True):
-    """Runs iperf 2 from `client` to `server` for `duration`. Leaves iperf.csv, the client's, and iperf.server.csv.
+    """Runs iperf 2 from `client` to `server` for `duration`. Leaves iperf.csv (from the client) and iperf.server.csv.
 
-    Its writer sleeps in write(). iperf3's writer calls select() before it writes.
+    The writer of iperf 2 sleeps in write(). The writer of iperf3 calls select() before it writes.
     """
 
     greedy: ClassVar[bool] = True
@@ -86,11 +88,11 @@ class Iperf(Task, frozen=True):
     ip: IpNumber = 4
 
     def writer(self) -> Writer:
-        """Return how it writes: a header, then block by block."""
+        """Return how the sender writes: a header, then block by block."""
         return Writer(duration=self.duration, write_size=128 << 10, header_bytes=60)
 
     def reader(self) -> Reader:
-        """Return how it reads: all available data. It answers the header."""
+        """Return how the receiver reads: all available data. It answers the header."""
         return Reader(answer=28)
 
     def run(self, testbed: Testbed) -> None:
@@ -124,11 +126,11 @@ class Qperf(Task, frozen=True):
         _check_whole_seconds(self.duration, "qperf")
 
     def writer(self) -> Writer:
-        """Return an unknown way of writing: qperf's is not modelled."""
+        """Return an unknown way of writing, because no model covers qperf's."""
         return Writer(duration=self.duration)
 
     def reader(self) -> Reader:
-        """Return how it reads: all available data."""
+        """Return how the receiver reads: all available data."""
         return Reader()
 
     def run(self, testbed: Testbed) -> None:
@@ -157,11 +159,11 @@ class Ping(Task, frozen=True):
     ip: IpNumber = 4
 
     def writer(self) -> Writer:
-        """Return how it writes: an echo request per interval."""
+        """Return how the sender writes: an echo request per interval."""
         return Writer(write_size=self.size.bytes, interval=self.interval)
 
     def reader(self) -> Reader:
-        """Return how it reads: no stream of data."""
+        """Return how the receiver reads: no stream of data."""
         return Reader()
 
     def run(self, testbed: Testbed) -> None:

@@ -1,9 +1,9 @@
-"""Build kernels under test once, keep them, and boot one guest per trial.
+"""Build each kernel under test once, cache it, and boot one guest per trial.
 
     kernel = build()                       # the newest; from the cache if it is there
     result = boot(kernel, folder, ["sh", "-c", "ip link"], seed=1)
 
-Names are loaded at their first use, so `import lab.machine.kernel` costs almost nothing.
+Names are loaded on first use, so `import lab.machine.kernel` takes almost no time.
 """
 
 from __future__ import annotations

@@ -19,14 +19,14 @@ HOST_MEMORY = Path("/dev/shm")  # files there are in the host's memory
 
 
 class KernelMissing(MachineError):
-    """Raised when no such kernel is in the cache."""
+    """Raised if the requested kernel is not in the cache."""
 
 
 @dataclass(frozen=True, slots=True)
 class Start:
     """Describes the program that becomes a guest, and runs in the trial's folder.
 
-    The program runs the job in boot/ (lab.guest.init.Job) and leaves boot/status, as `lab.guest.init` does.
+    The program runs the job in boot/ (lab.guest.init.Job) and writes boot/status, as `lab.guest.init` does.
     """
 
     command: tuple[str, ...]
@@ -41,33 +41,33 @@ class Kernel(Protocol):
 
     @property
     def on(self) -> Place:
-        """Return the place where it runs."""
+        """Return the place where the kernel runs."""
 
     @property
     def name(self) -> str:
-        """The name to show to a person."""
+        """The display name."""
 
     @property
     def id(self) -> str:
-        """The id, which covers everything that decides its behaviour."""
+        """The id, which covers everything that decides the kernel's behaviour."""
 
     @property
     def clocks(self) -> tuple[Clock, ...]:
-        """The clocks that it can run on, the default first."""
+        """The clocks that the kernel can run on, the default first."""
 
     def describe(self) -> dict[str, Any]:
-        """Return its description in a trial: no paths, and the same on every machine."""
+        """Return the kernel's description in a trial, without paths, so that it is the same on every machine."""
 
     def variant(self, wanted: ResolvedVariant) -> Kernel:
-        """Return the kernel that differs by `wanted`. Raises MachineError if there is none."""
+        """Return the kernel that differs by `wanted`. Raises MachineError if there is no such kernel."""
 
     def lacks(self, queue: str) -> bool:
-        """Return whether it is known to lack a queue (qdisc) of this kind."""
+        """Return whether the kernel is known to lack a queue (qdisc) of this kind."""
 
     def start(self, folder: Path, seed: int, clock: Clock, memory: Size, root: Root) -> Start:
         """Return how a guest starts for the trial in `folder`. Raises MachineError if it cannot."""
 
 
 def folder() -> Path:
-    """Return the folder that keeps kernels."""
+    """Return the folder that holds kernels."""
     return cache.folder("kernels")

@@ -1,6 +1,7 @@
-"""Choose the kernel for trials, by its name and by the place where it runs.
+"""Choose the kernel for trials, by name and by the place where it runs.
 
-The code for a place (uml, host or vm) is imported only when needed; the other two would take half of a start.
+The code for a place (uml, host or vm) is imported only if needed, since the other two would take half of the start-up
+time.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from lab.machine.kernel.base import Kernel
 def choose(on: str, name: str | None = None, clock: Clock | None = None) -> Kernel:
     """Return the kernel called `name` (None: the default) where trials run `on`.
 
-    "auto" picks a kernel that can run here. For real time it tries the running kernel first, else a user-mode kernel.
+    "auto" picks a kernel that can run here. For real time, it tries the running kernel first, then a user-mode kernel.
     Raises InputError if `on` is not such a place, and MachineError if no kernel is available.
     """
     match on:
@@ -46,7 +47,7 @@ def _best(name: str | None, clock: Clock | None) -> Kernel:
 
 
 def installed_kernels() -> list[Kernel]:
-    """Return every kernel kept here: first those that were built, then the distribution's kernels that were fetched."""
+    """Return every kernel in the cache: first the built kernels, then the fetched distribution kernels."""
     from lab.machine.kernel.uml import cache
     from lab.machine.kernel.vm import stock
 

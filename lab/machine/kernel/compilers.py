@@ -1,7 +1,7 @@
-"""Confine compilers and the programs that builds run, because a C source, a patch or a tree may be untrusted.
+"""Confine compilers and the programs that builds run, because C sources, patches and trees may be untrusted.
 
-A confined process reads the locked compiler, the system's programs and libraries, and Python's own files. It writes
-only in named folders. It has no network, and limits of time, memory and file length (docs/security.md).
+A confined process can read the locked compiler, the system's programs and libraries, and Python's own files. It can
+write only in named folders. It has no network, and limits on time, memory and file length (docs/security.md).
 """
 
 from __future__ import annotations
@@ -57,9 +57,9 @@ def confined(
     limits: Limits,
     runs_code: bool,
 ) -> list[str]:
-    """Return a command that confines the command appended to it, as far as the host can.
+    """Return a command that confines the command appended to it, as far as the host supports this.
 
-    `runs_code` also lets programs in the writable folders run, besides those of the compiler and the system.
+    With `runs_code`, programs in the writable folders may also run, besides those of the compiler and the system.
     """
     version = landlock.abi()
     places = [str(each.absolute()) for each in writable]
@@ -73,7 +73,7 @@ def confined(
 
 
 def need_confinement(what: str, runs_code: bool) -> None:
-    """Raise MachineError if `what`, foreign code, cannot be confined."""
+    """Raise MachineError if the foreign code `what` cannot be confined."""
     if not landlock.abi():
         lacking = "Landlock (Linux 5.13)"
     elif runs_code and not _stands_apart():
@@ -112,7 +112,7 @@ def _landlock(
 
 @cache
 def _stands_apart() -> bool:
-    """Try whether a process can have its own mounts and its own network here, and return the result."""
+    """Test whether a process can have its own mounts and its own network here, and return the result."""
     with tempfile.TemporaryDirectory(prefix="replab-apart-") as folder:
         orders: dict[str, object] = {
             "landlock": None,

@@ -1,4 +1,4 @@
-"""Read a kernel's configuration (its .config, as text) for trials' records and for models."""
+"""Read a kernel's configuration (the text of its .config) for trial records and for models."""
 
 from __future__ import annotations
 

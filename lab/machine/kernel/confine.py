@@ -1,10 +1,10 @@
-"""Permanently take rights from a process before it runs an untrusted program.
+"""Permanently drop a process's rights before it runs an untrusted program.
 
-`lab.machine.kernel.supervise` uses this for a guest's kernel. As a script, this confines a compiler:
+`lab.machine.kernel.supervise` uses this module for a guest's kernel. Run as a script, the module confines a compiler:
 
     confine.py ORDERS PROGRAM [ARGUMENT...]
 
-It imports only the standard library. ORDERS is JSON from the modules `containment` or `compilers` beside it.
+It imports only the standard library. ORDERS is JSON from the module `containment` or `compilers` in this package.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _libc = ctypes.CDLL(None, use_errno=True)
 
 
 def confine(orders: Mapping[str, Any], opened: Sequence[tuple[int, int]] = ()) -> None:
-    """Confine this process and all its children. `opened` are open descriptors with their remaining Landlock rights.
+    """Confine this process and all its children. `opened` holds open descriptors with their remaining Landlock rights.
 
     Raises OSError.
     """
@@ -69,7 +69,7 @@ def confine(orders: Mapping[str, Any], opened: Sequence[tuple[int, int]] = ()) -
 
 
 def main(arguments: Sequence[str]) -> None:
-    """Confine this process, which ends with its parent, and become the program in `arguments`."""
+    """Confine this process, make it end with its parent, and run the program in `arguments` in its place."""
     parent = os.getppid()
     try:
         _done(_libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0))

@@ -1,6 +1,7 @@
-"""Limit the host process that runs a guest's kernel. It may do nothing else; docs/security.md gives the reasons.
+"""Limit the host process that runs a guest's kernel to what it needs; docs/security.md gives the reasons.
 
-This module decides the limits. `lab.machine.kernel.supervise` applies them in the process before it becomes the kernel.
+This module decides the limits. `lab.machine.kernel.supervise` applies them in the process before it executes the
+kernel.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ class Containment:
     def plain(self, abi: int, memory: Size, disk: Size) -> dict[str, Any]:
         """Return the supervisor's orders, for a host with this version of Landlock.
 
-        `memory` is the guest's memory, and `disk` the most that it may write.
+        `memory` is the guest's memory, and `disk` is the maximum amount that the guest may write.
         """
         return {
             "how": _describe(abi),
@@ -76,7 +77,7 @@ def _describe(abi: int) -> str:
 
 
 def files_of(program: Path, root: Root) -> tuple[Path, ...]:
-    """Return the host's files that a guest of the kernel `program` with that root must read."""
+    """Return the host files that a guest of the kernel `program` with this root must read."""
     beside = tuple(filter(None, (root.code, root.shown)))
     if root.tree == Path("/"):
         return (*host_programs(), *beside)
@@ -84,7 +85,7 @@ def files_of(program: Path, root: Root) -> tuple[Path, ...]:
 
 
 def _libraries(program: Path) -> tuple[Path, ...]:
-    """Return the paths of a kernel's libraries. Only dynamically linked kernels, from older labs, have any."""
+    """Return the paths of a kernel's libraries. Only dynamically linked kernels, from older labs, have libraries."""
     with program.open("rb") as file:
         dynamic = str(LOADER).encode() in file.read(4096)
     return tuple(map(Path, ("/lib", "/lib64", "/usr/lib", "/usr/lib64", "/etc/ld.so.cache"))) if dynamic else ()

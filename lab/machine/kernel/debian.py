@@ -1,6 +1,6 @@
-"""Find kernels in Debian's archive, as sources or images, through its signed indexes, without the machine's programs.
+"""Find kernels in Debian's archive, as sources or images, through the signed indexes, without the machine's programs.
 
-The newest suite is tried first. The next one is tried only for a series that the newest one does not have. The suite
+The newest suite comes first. Older suites are used only for a series that the newest suite does not have. The suite
 with release candidates comes last.
 """
 
@@ -40,7 +40,7 @@ class Offered:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """Names a package and the place that offered it."""
+    """Names a package and the suite that offered it."""
 
     package: Package
     part: str
@@ -97,7 +97,7 @@ def sources(offered: Offered) -> list[Found]:
 
 
 def images(offered: Offered) -> list[Image]:
-    """Return the suite's default kernel; empty if it has none."""
+    """Return the suite's default kernel; empty if the suite has no kernel."""
     usual = offered.packages.get("linux-image-amd64")
     needed = (name for group in usual.needs for name in group) if usual else ()
     release = next((name.removeprefix("linux-image-") for name in needed if re.match(r"linux-image-\d", name)), None)
@@ -110,7 +110,7 @@ def images(offered: Offered) -> list[Image]:
 
 
 def _suites(progress: Progress) -> Iterator[list[Offered]]:
-    """Yield the suites, each with its security updates. A mirror of the main archive need not have those."""
+    """Yield the suites, each with its security updates, which a mirror of the main archive need not have."""
     keys = builder.keys(progress)
     for suites in SUITES:
         found = []

@@ -1,4 +1,4 @@
-"""Find the system calls that guests need and that are forbidden here, for example by a container's seccomp profile."""
+"""Find the system calls that guests need but that are forbidden here, for example by a container's seccomp profile."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ NEEDS: Mapping[str, str] = MappingProxyType(  # what fails without the call
 
 
 def forbidden() -> tuple[str, ...]:
-    """Return the names of the calls in NEEDS that are refused.
+    """Return the names of the calls in NEEDS that the system refuses.
 
     Docker's profile refuses with EPERM. podman's returns ENOSYS, as does a kernel without the call, but every kernel
     has these calls.

@@ -1,7 +1,7 @@
-"""Boot a kernel under test for one command, watch it, and return how it ended.
+"""Boot a kernel under test for one command, watch the guest, and return how the command ended.
 
-The guest's kernel command line never holds a path, and the host does not feed the guest's random number generator. So
-the same kernel, command and seed give the same bytes in any folder and for any user.
+The guest's kernel command line never contains a path, and the host does not feed the guest's random number generator.
+So the same kernel, command and seed give the same bytes in any folder and for any user.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ ENVIRONMENT = {
 
 @contextlib.contextmanager
 def scratch_guest_folder() -> Iterator[Path]:
-    """Yield a folder for a guest that leaves no record, and remove it afterwards.
+    """Yield a folder for a guest without a record, and remove the folder afterwards.
 
     After a crash, `lab store clean` removes it.
     """
@@ -59,9 +59,10 @@ def scratch_guest_folder() -> Iterator[Path]:
 
 
 class GuestError(LabError):
-    """Raised when the guest failed before its command finished.
+    """Raised if the guest failed before its command finished.
 
-    `console` is the log's path. Code that moves the log updates it. Code that is about to remove the log quotes it.
+    `console` is the log's path. Code that moves the log updates the path. Code that is about to remove the log calls
+    `quote`.
     """
 
     def __init__(self, message: str, console: Path) -> None:
@@ -82,43 +83,43 @@ class GuestError(LabError):
 
 
 class GuestLivelock(GuestError):
-    """Raised when the guest used CPU but its virtual clock did not advance."""
+    """Raised if the guest used CPU time but its virtual clock did not advance."""
 
 
 class GuestDeadlock(GuestError):
-    """Raised when the guest waits forever, because nothing in it runs that could end the wait."""
+    """Raised if the guest waits forever, because nothing in it runs that could end the wait."""
 
 
 class GuestCrash(GuestError):
-    """Raised when the guest's kernel panicked, was killed by a signal, or stopped without a message."""
+    """Raised if the guest's kernel panicked, was killed by a signal, or stopped without a message."""
 
 
 class GuestMemory(GuestError):
-    """Raised when the guest ran out of memory."""
+    """Raised if the guest ran out of memory."""
 
 
 class GuestTimeout(GuestError):
-    """Raised when the guest used up its budget of wall-clock or guest time."""
+    """Raised if the guest used up its budget of wall-clock or guest time."""
 
 
 class GuestDisk(GuestError, MachineError):
-    """Raised when not all files of the guest could be written to its folder."""
+    """Raised if some of the guest's files could not be written to its folder."""
 
     exit_code = MachineError.exit_code
 
 
 class GuestFolder(GuestError):
-    """Raised when the guest left files that cannot be kept: too deep, too many, or with impossible names."""
+    """Raised if the guest left files that no record can hold: too deep, too many, or with impossible names."""
 
 
 class GuestHost(GuestError, MachineError):
-    """Raised when the host failed the guest: it did not start its kernel, killed it, or failed a read with EIO."""
+    """Raised if the host failed: it did not start the guest's kernel, killed the guest, or failed a read with EIO."""
 
     exit_code = MachineError.exit_code
 
 
 class GuestEnded(GuestError):
-    """Raised when the guest was ended on request."""
+    """Raised if the guest was ended on request."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,13 +147,14 @@ class GuestResult:
 
 
 class Guest:
-    """Run one command in a guest. The guest ends with the context; `end` may be called from any thread.
+    """Runs one command in a guest. The guest ends with the context; `end` may be called from any thread.
 
-    The command runs as the guest's root in /run/lab, which is `folder` on the host. Only files written there are kept.
-    It sees the files of `root`, read-only, and its own /tmp, /run and /dev. Its output goes to `folder`/console.log.
+    The command runs as the guest's root in /run/lab, which is `folder` on the host. Only files written there outlive
+    the guest. The command sees the files of `root`, read-only, and its own /tmp, /run and /dev. Its output goes to
+    `folder`/console.log.
 
-    If a `terminal` is given, the command reads and writes it instead. The terminal is raw until the guest has ended in
-    any way, and then returns to its earlier state.
+    With a `terminal`, the command reads and writes the terminal instead. The terminal is raw until the guest has ended
+    in any way, and then returns to its earlier state.
 
     Raises InputError if the folder does not exist, and MachineError if the host has no room for the guest's memory.
     """
@@ -262,7 +264,7 @@ class Guest:
         raise self._error(report)
 
     def _failed(self) -> str:
-        """Return how the supervisor ended without a report: its last line of errors, or that it was killed."""
+        """Return how the supervisor ended without a report: its last error line, or the fact that it was killed."""
         assert self._supervisor.stderr is not None
         self._supervisor.wait()
         said = self._supervisor.stderr.read().decode(errors="replace").split("\n")
@@ -313,7 +315,7 @@ class Guest:
         return self._crash(report["signal"])
 
     def _spun(self) -> str:
-        """Return the kernel's last message about a process that spins, such as ": sh spins in select", or ""."""
+        """Return the kernel's last message about a spinning process, such as ": sh spins in select", or ""."""
         log = _end_of(self.console)
         said: list[str] = re.findall(r"time-travel: (.* spins (?:in \w+|without a system call))", log)
         return ": " + re.sub(r"\w*sys_", "", said[-1]) if said else ""

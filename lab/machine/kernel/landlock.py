@@ -51,7 +51,7 @@ _LACKS = {  # what a host's version cannot refuse, by the first version that can
 
 
 def abi() -> int:
-    """Return the version of Landlock's interface in the running kernel; 0 if it has none."""
+    """Return the version of Landlock's interface in the running kernel; 0 if the kernel does not have Landlock."""
     version: int = ctypes.CDLL(None).syscall(CREATE_RULESET, None, 0, VERSION)
     return max(0, version)
 
@@ -62,7 +62,7 @@ def handled(version: int) -> int:
 
 
 def scoped(version: int) -> tuple[int, int]:
-    """Return the bits of what it refuses completely: TCP's bind and connect, and abstract sockets and signals
+    """Return the bits of what this version refuses completely: TCP bind and connect, and abstract sockets and signals
     outside.
     """
     return 0b11 if version >= _NETWORK_SINCE else 0, 0b11 if version >= _SCOPES_SINCE else 0

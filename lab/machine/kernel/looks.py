@@ -10,10 +10,11 @@ from typing import Any
 
 
 class Looks:
-    """Records the CPU time that the host's scheduler gave and withheld: a bound of the time that a ready guest waited.
+    """Records the CPU time that the host's scheduler gave and withheld, to bound the time that a ready guest waited.
 
-    Times count from some moment. For all of the guest's processes, they are how long they ran, and how long each waited
-    for a CPU while it was ready. For their CPU, they are how long it was idle, and how long a hypervisor withheld it.
+    All times count from an arbitrary start. For the guest's processes, the record holds how long they ran, and how long
+    each waited for a CPU while it was ready. For their CPU, it holds how long the CPU was idle, and how long a
+    hypervisor withheld it.
     """
 
     def __init__(self, cpu: int) -> None:
@@ -25,7 +26,7 @@ class Looks:
         self.noted: list[dict[str, Any]] = []
 
     def look(self, stats: Mapping[int, tuple[str, float]]) -> None:
-        """Look at the guest's processes. `stats` has their states and CPU seconds."""
+        """Read the counters of the guest's processes. `stats` has their states and CPU seconds."""
         now = {pid: found for pid in stats if (found := _scheduled(pid)) is not None}
         self.gone += len(self.alive - now.keys())
         self.alive, self.known = {*now}, {**self.known, **now}
@@ -45,8 +46,8 @@ class Looks:
 
 
 def _scheduled(pid: int) -> tuple[int, int] | None:
-    """Return the nanoseconds that all threads of a process ran, and waited for a CPU; None if the kernel does not
-    count.
+    """Return the nanoseconds that all threads of a process ran and waited for a CPU; None if the kernel does not count
+    them.
     """
     ran = waited = 0
     try:
@@ -60,7 +61,7 @@ def _scheduled(pid: int) -> tuple[int, int] | None:
 
 
 def _idle(cpu: int) -> tuple[float | None, float]:
-    """Return the seconds that a CPU was idle (None if the kernel does not count them), and the seconds it was
+    """Return the seconds that a CPU was idle (None if the kernel does not count them), and the seconds that it was
     withheld.
     """
     tick = os.sysconf("SC_CLK_TCK")

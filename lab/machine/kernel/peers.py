@@ -1,7 +1,7 @@
 """Let several guests share one virtual clock, and links between them.
 
-Their kernels share a piece of memory, and pass the turn to run through it, without a process of ours. The patch
-uml/shared-clock.patch describes this. The layout below is that of its peers.h.
+Their kernels share a piece of memory, through which they pass the turn to run, without a process of ours. The patch
+uml/shared-clock.patch describes this. The layout below is that of the patch's peers.h.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _LINK = struct.Struct("=HHHHQQ")  # guests of its ends, which of them are up, by
 
 @dataclass(frozen=True, slots=True)
 class Seat:
-    """Names one guest's place among those that share a clock: a descriptor of the shared memory, and the guest's
+    """Names the place of one of the guests that share a clock: a descriptor of the shared memory, and the guest's
     number.
     """
 
@@ -39,7 +39,7 @@ class Seat:
 
 
 class Peers:
-    """Holds the memory that `guests` kernels share. `links` has the numbers of the two guests of each link.
+    """Holds the memory that `guests` kernels share. `links` holds the numbers of the two guests on each link.
 
     The first guest runs first. In a guest, link number n is the interface link<n>a, or link<n>b at its second end.
 

@@ -1,4 +1,4 @@
-"""Describe the files that a guest sees, and where its first program, Python and the lab's code are among them."""
+"""Describe the files that a guest sees, and the paths of its first program, Python and the lab's code among them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ PACKAGE = Path(__file__).parents[3]  # the folder to import `lab` from
 
 @dataclass(frozen=True, slots=True)
 class Root:
-    """Names a folder of the host that a guest sees as /, read-only.
+    """Names a host folder that a guest sees as /, read-only.
 
     `init`, `python` and `search` are paths in the guest; the others are paths on the host.
     """
@@ -25,7 +25,7 @@ class Root:
 
 
 def of_host() -> Root:
-    """Return the host's own files. The guest then runs the programs that are installed here."""
+    """Return the root with the host's own files. The guest then runs the programs that are installed here."""
     # Through the root file system, the guest sees the host's /proc. Its link leads to the folder where the kernel
     # started.
     return Root(Path("/"), "/proc/self/cwd/boot/init", sys.executable, str(PACKAGE))

@@ -1,11 +1,11 @@
-"""List the system calls that a guest's kernel may make on the host, and those of a compiler, as programs for seccomp.
+"""List the system calls that a guest's kernel and a compiler may make on the host, as programs for seccomp.
 
-Root in a guest may gain control of its kernel's process, so the list assumes that. It holds the calls that user-mode
-Linux needs. Any other call fails with EPERM. Most of a guest's own code never notices, because only a guest's kernel
-makes calls on the host.
+The list assumes that root in a guest may gain control of the kernel's process. It holds the calls that user-mode Linux
+needs. Any other call fails with EPERM. Most of a guest's own code never notices, because only a guest's kernel makes
+calls on the host.
 
-A build runs shells, make and Python, in the machine's versions. Their list works the other way round: it allows all
-calls except those that reach beyond a process's own files.
+A build runs shells, make and Python, in the machine's versions. The list for builds works the other way round: it
+allows all calls except those that reach beyond a process's own files.
 """
 
 from __future__ import annotations
@@ -261,7 +261,9 @@ _Instruction = tuple[int, int, int, int]  # code, jump if true, jump if false, c
 
 
 def calls(ptrace: bool) -> tuple[Call, ...]:
-    """Return the calls that a kernel needs, sorted by number. `ptrace`: it runs processes with ptrace()."""
+    """Return the calls that a kernel needs, sorted by number. `ptrace` means that the kernel runs processes with
+    ptrace().
+    """
     return tuple(sorted((*_ALWAYS, *(_OLDER if ptrace else ())), key=lambda call: call.number))
 
 
@@ -274,7 +276,7 @@ def calls_of_builds() -> tuple[Call, ...]:
 def program(allowed: Sequence[Call]) -> bytes:
     """Return a filter, an array of struct sock_filter, that allows these calls and makes all others fail with EPERM.
 
-    It finds a call's number with a binary search, because it also runs for each call of the guest's processes.
+    The filter finds a call's number with a binary search, because it also runs for each call of the guest's processes.
     """
     code = [
         (LOAD, 0, 0, ARCHITECTURE),

@@ -1,9 +1,9 @@
-"""Start one guest, confine it, watch it, end it, and report how it ended. Run as a script; standard library only.
+"""Start one guest, confine it, watch it, end it, and report how it ended. This is a script; standard library only.
 
-It is a separate process because the kernel's "die with my parent" (PR_SET_PDEATHSIG) means the *thread* that forked,
-and a runner has many threads. This process has one thread, so the guest dies with it. It ends when its parent ends in
-any way. Then nothing is left: the guest's processes die with the guest, and this process removes the scratch folder,
-and a folder that its parent would have removed.
+The script is a separate process because the kernel's "die with my parent" (PR_SET_PDEATHSIG) means the *thread* that
+forked, and a runner has many threads. This process has one thread, so the guest dies with it. It ends when its parent
+ends in any way, and leaves nothing behind: the guest's processes die with the guest, and this process removes the
+scratch folder, and a folder that its parent would have removed.
 
 It reads one line of JSON (a job) from standard input, and stops at the end of that input. It writes one line of JSON (a
 report) to standard output.
@@ -49,8 +49,8 @@ WALL = 0x40000000  # __WALL: wait for clones of any kind
 class Watch:
     """Distinguishes a guest that works from one that hangs. Times are in seconds; None as a budget means no limit.
 
-    A guest hangs when `stall` seconds of host CPU advance its clock by less than a thousandth of that. The clock need
-    not stand still: if only processes that spin can make time pass, it passes slowly.
+    A guest hangs if `stall` seconds of host CPU advance its clock by less than a thousandth of this time. The clock
+    need not stand still: if only spinning processes can make time pass, it passes slowly.
     """
 
     def __init__(self, wall: float | None, stall: float | None, guest: float | None) -> None:
@@ -59,7 +59,7 @@ class Watch:
         self.burnt = self.cpu = 0.0
 
     def judge(self, wall: float, cpu: float, clock: int | None) -> str | None:
-        """Return the budget that is spent, "livelock", "guest" or "wall", or None.
+        """Return the reason to end the guest ("livelock", or the spent budget "guest" or "wall"), or None.
 
         `wall` is the time since the start, `cpu` the host CPU that the guest has used, and `clock` the guest's
         nanoseconds since its boot. If `clock` is None (unknown), the guest never livelocks.
@@ -79,11 +79,12 @@ class Watch:
 
 
 class Alarms:
-    """Finds the processes of a guest to ask whether they spin: one SIGALRM per second of CPU while virtual time stands
+    """Finds the guest's processes to probe for spinning, with one SIGALRM per second of CPU while virtual time stands
     still.
 
     A process that only reads memory gives its kernel no chance to notice that it spins. The signal passes the CPU to
-    the kernel. The kernel counts the signals without a system call in between, and after some of them lets time pass.
+    the kernel. The kernel counts the signals without a system call in between, and lets time pass after several
+    signals.
     """
 
     def __init__(self) -> None:
@@ -91,7 +92,7 @@ class Alarms:
         self.since: dict[int, float] = {}  # each process's CPU when time last moved, or when it was last asked
 
     def due(self, clock: int | None, cpu: dict[int, float]) -> list[int]:
-        """Return the processes to ask, given the guest's clock and the CPU seconds of each process."""
+        """Return the processes to probe, given the guest's clock and the CPU seconds of each process."""
         if clock is None or clock != self.clock:
             self.clock, self.since = clock, cpu
             return []
@@ -101,12 +102,12 @@ class Alarms:
 
 
 class Rest:
-    """Detects a guest in virtual time that waits forever, for example for a process that the host has killed.
+    """Detects a virtual-time guest that waits forever, for example for a process that the host has killed.
 
     If no process can run, virtual time passes at once, so nothing in such a guest waits for long. A process without a
     CPU is ready to run ("R"), one that waits for a disk sleeps uninterruptibly ("D"), and a stopped kernel ("T", "t")
-    was stopped by a user (proc(5)). So this counts looks, and does not use the clock of a machine that may be busy or
-    asleep.
+    was stopped by a user (proc(5)). So this class counts observations, and does not use the clock of a machine that may
+    be busy or asleep.
     """
 
     def __init__(self) -> None:
@@ -114,8 +115,8 @@ class Rest:
         self.looks = 0
 
     def for_ever(self, clock: int | None, cpu: float, states: Sequence[str]) -> bool:
-        """Return whether it waits forever, given the guest's clock, its CPU seconds, and its processes' states, its
-        kernel first.
+        """Return whether the guest waits forever, given its clock, its CPU seconds, and its processes' states, kernel
+        first.
 
         A guest whose clock cannot be read never counts as waiting forever.
         """
@@ -126,7 +127,7 @@ class Rest:
 
 
 class Abandoned(Exception):
-    """Raised when this process was told to stop."""
+    """Raised if this process was told to stop."""
 
 
 def main() -> None:
@@ -175,7 +176,9 @@ def _abandon(_number: int, _frame: object) -> NoReturn:
 
 @contextlib.contextmanager
 def _restored(terminal: str | None) -> Iterator[None]:
-    """Restore the terminal at the end of this context. A guest makes it raw, and a killed guest leaves it so."""
+    """Restore the terminal at the end of this context. A guest makes the terminal raw, and a killed guest leaves it
+    raw.
+    """
     if terminal is None:
         yield
         return
@@ -227,9 +230,9 @@ def _spawn(job: dict[str, Any], libc: ctypes.CDLL) -> int:
 
 
 def _nameless(beginning: str) -> int:
-    """Open a new folder whose path begins like this, and remove it.
+    """Open a new folder whose path has this prefix, and remove the folder.
 
-    Then only unnamed files (O_TMPFILE) can be created in it.
+    After that, only unnamed files (O_TMPFILE) can be created in the folder.
     """
     folder = beginning + os.urandom(8).hex()
     os.mkdir(folder, 0o700)
@@ -244,7 +247,7 @@ def _nameless(beginning: str) -> int:
 def _watch(
     job: dict[str, Any], guest: int, parent: int, start: float, host: Looks | None
 ) -> tuple[str, int | None, str]:
-    """Return why the guest must end ("exit": it ended by itself), its last clock, and the process that is busy."""
+    """Return why the guest must end ("exit": it ended by itself), the last value of its clock, and the busy process."""
     watch = Watch(*(job["budget"][name] for name in ("wall", "stall", "guest")))
     alarms, rest = Alarms(), Rest()
     ended = os.pidfd_open(guest)
@@ -279,7 +282,7 @@ def _watch(
 
 
 def _excess(job: dict[str, Any], processes: int) -> str | None:
-    """Return "processes" or "disk" if the guest exceeds its budget, "folder: WHAT" if its files cannot be kept, or
+    """Return "processes" or "disk" if the guest exceeds its budget, "folder: WHAT" if no record can hold its files, or
     None.
     """
     if processes > job["budget"]["processes"]:
@@ -298,9 +301,9 @@ def _excess(job: dict[str, Any], processes: int) -> str | None:
 
 
 def _clock(guest: int, address: int | None) -> int | None:
-    """Read the guest's virtual nanoseconds since its boot from its kernel's memory. This costs the guest nothing.
+    """Read the guest's virtual nanoseconds since boot from its kernel's memory, at no cost for the guest.
 
-    Return None if they cannot be read.
+    Return None if the memory cannot be read.
     """
     if address is None:
         return None
@@ -312,7 +315,9 @@ def _clock(guest: int, address: int | None) -> int | None:
 
 
 def _stat(pid: int) -> tuple[str, float]:
-    """Return a process's state, and the host CPU seconds of it and its reaped children; "", 0 if it is gone."""
+    """Return a process's state, and the host CPU seconds of the process and its reaped children; "", 0 if it is
+    gone.
+    """
     with contextlib.suppress(OSError), open(f"/proc/{pid}/stat", "rb") as file:
         fields = file.read().rpartition(b")")[2].split()
         return fields[0].decode(), sum(map(int, fields[11:15])) / os.sysconf("SC_CLK_TCK")
@@ -320,7 +325,7 @@ def _stat(pid: int) -> tuple[str, float]:
 
 
 def _program(pid: int) -> str:
-    """Return the name of the program of a guest's process (its stack ends with the path); "" if it cannot be read."""
+    """Return the program name of a guest process (its stack ends with the path); "" if it cannot be read."""
     with contextlib.suppress(OSError, IndexError), open(f"/proc/{pid}/maps", encoding="ascii") as maps:
         end = int([line for line in maps if " rwxs " in line][-1].split()[0].partition("-")[2], 16)
         with open(f"/proc/{pid}/mem", "rb", buffering=0) as memory:
@@ -339,9 +344,9 @@ def _children(pid: int) -> list[int]:
 
 
 def _end(guest: int) -> int:
-    """Kill the rest of the guest and return its wait status.
+    """Kill the rest of the guest, and return its wait status.
 
-    Its orphans come to this process, the nearest subreaper.
+    Its orphans become children of this process, the nearest subreaper.
     """
     with contextlib.suppress(ProcessLookupError):
         os.kill(guest, signal.SIGKILL)
@@ -357,7 +362,7 @@ def _end(guest: int) -> int:
 
 
 def _status(scratch: str) -> Any:
-    """Return the status from the guest's init, or None if init never finished, or if another program wrote the file."""
+    """Return the status from the guest's init, or None if init never finished or another program wrote the file."""
     try:
         with open(f"{scratch}/status", "rb") as file:
             end = json.loads(file.read(STATUS))

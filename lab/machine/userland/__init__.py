@@ -1,1 +1,1 @@
-"""Make folders of programs from locked packages: the userland of guests, and the compiler of their kernels."""
+"""Build program folders from locked packages: the userland of guests, and the compiler for their kernels."""

@@ -1,4 +1,4 @@
-"""Make a userland once from locked packages, without root: fetch, check and unpack them, and verify every byte."""
+"""Build a userland once from locked packages, without root: fetch, check and unpack them, and verify every byte."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ UNKNOWN = "0" * 64  # the tree of a lock that is not finished
 
 
 class PackageGone(MachineError):
-    """Raised when the mirrors no longer have a package that a lock names."""
+    """Raised if the mirrors no longer have a package that a lock names."""
 
 
 def build(name: Name, progress: Progress) -> Userland:
-    """Return the userland of this lock, from the cache or made now (a minute, and the network).
+    """Return the userland of this lock, from the cache or built now (which takes a minute and the network).
 
-    Raises PackageGone, InputError (the lock has a mistake), MachineError (a wrong hash, no room, a different tree).
+    Raises PackageGone, InputError (the lock has a mistake) and MachineError (a wrong hash, no room, a different tree).
     """
     wanted = lock.locked(name)
     found = cache.load(wanted.id)
@@ -53,7 +53,7 @@ def build(name: Name, progress: Progress) -> Userland:
 
 
 def keys(progress: Progress, file: Path | None = None) -> Keys:
-    """Return the keys that check an archive's index: the distribution's, or those in `file`.
+    """Return the keys that check an archive's index: those of the distribution, or those in `file`.
 
     Raises the errors of `build`.
     """
@@ -61,11 +61,11 @@ def keys(progress: Progress, file: Path | None = None) -> Keys:
 
 
 def renew(name: Name, progress: Progress, keyring: Path | None = None, *, packages: bool = True) -> Lock:
-    """Write the lock of a userland again, with the suite's current packages, and return it.
+    """Rewrite the lock of a userland with the suite's current packages, and return it.
 
-    Without `packages`, the packages stay: use this after a change of the recipe or of the code that makes trees. This
-    also makes the userland. Raises MachineError if the index is not signed with one of the distribution's keys, or of
-    `keyring`, and if it is older than the lock's.
+    Without `packages`, the packages do not change; use this after a change to the recipe or to the code that builds
+    trees. The function also builds the userland. Raises MachineError if the index is not signed with a key of the
+    distribution or of `keyring`, or is older than the lock's index.
     """
     made = recipe.read(name)
     file = lock.file_of(name)
@@ -93,7 +93,9 @@ def renew(name: Name, progress: Progress, keyring: Path | None = None, *, packag
 
 
 def _compiled(made: UserlandRecipe, progress: Progress) -> dict[str, bytes]:
-    """Return path -> content of the libraries that the recipe has as sources, compiled with the locked compiler."""
+    """Return the contents, by path, of the libraries that the recipe has as sources, compiled with the locked
+    compiler.
+    """
     if not made.libraries:
         return {}
     compiler, found = build("compiler", progress), {}
@@ -110,7 +112,7 @@ def _compiled(made: UserlandRecipe, progress: Progress) -> dict[str, bytes]:
 def _make(
     made: UserlandRecipe, libraries: Mapping[str, bytes], wanted: Lock, mirrors: Mirrors, progress: Progress
 ) -> Userland:
-    """Make the tree in a new folder. Keep it if the lock names this tree, or no tree."""
+    """Build the tree in a new folder. Keep it if the lock names this tree, or no tree."""
     home = cache.folder()
     if shutil.disk_usage(home).free < ROOM:
         raise MachineError(f"making a userland temporarily needs {ROOM >> 30} GiB, and {home} has less")
@@ -141,9 +143,9 @@ def _make(
 
 @contextmanager
 def _fetched(packages: Sequence[Package], mirrors: Mirrors) -> Iterator[Iterator[Path]]:
-    """Yield the packages' files as they come. They are downloaded once for all userlands and checked every time.
+    """Yield the package files as they arrive. They are downloaded once for all userlands, but checked every time.
 
-    While the caller unpacks one, the next ones are fetched.
+    While the caller unpacks a file, the next files are fetched.
     """
     store = caches.folder("packages")
     store.mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,4 @@
-"""Keep userlands, each in a folder that has the hash of its contents as its name."""
+"""Store userlands, each in a folder that is named after the hash of its contents."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ TREE, MANIFEST = "root", "manifest"  # in a userland's folder
 
 
 class UserlandMissing(MachineError):
-    """Raised when no such userland is in the cache."""
+    """Raised if the requested userland is not in the cache."""
 
 
 class UserlandAltered(LabError):
-    """Raised when a userland's bytes differ from those that its name promises."""
+    """Raised if a userland's bytes do not match the hash in its name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,11 +31,11 @@ class Userland:
     tree: Path  # a guest's root folder
 
     def has(self, program: str) -> bool:
-        """Return whether a guest finds this program."""
+        """Return whether a guest with this userland finds the program."""
         return any((self.tree / place / program).exists() for place in ("usr/sbin", "usr/bin"))
 
     def altered(self) -> list[str]:
-        """Return the paths that have changed since the userland was made: [] for an intact one. Reads every byte."""
+        """Return the paths that have changed since the userland was built, or [] if it is intact. Reads every byte."""
         made = (self.tree.parent / MANIFEST).read_bytes()
         if not hashlib.sha256(made).hexdigest().startswith(self.id):
             return [MANIFEST]
@@ -43,12 +43,12 @@ class Userland:
 
 
 def folder() -> Path:
-    """Return the folder that keeps userlands."""
+    """Return the folder that holds userlands."""
     return cache.folder("userlands")
 
 
 def load(ident: str) -> Userland | None:
-    """Return the userland with this id, or None if it is not here."""
+    """Return the userland with this id, or None if it is not in the cache."""
     place = folder() / ident
     return Userland(ident, (place / TREE).absolute()) if (place / MANIFEST).is_file() else None
 
@@ -63,10 +63,10 @@ def find(name: Name) -> Userland:
 
 
 def adopt(fresh: Path, ident: str, hashes: Mapping[str, str] | None = None) -> None:
-    """Move a userland's folder, made elsewhere, into the cache, unless the cache has the userland already.
+    """Move a userland folder that was built elsewhere into the cache, unless the cache already has the userland.
 
-    The folder must be in the cache's file system. `hashes` has the SHA-256 of files in it that were just written, by
-    path, so that they are not read again. Raises UserlandAltered unless every byte matches the id.
+    The folder must be in the cache's file system. `hashes` holds the SHA-256, by path, of files that were just written,
+    so that they are not read again. Raises UserlandAltered unless every byte matches the id.
     """
     try:
         said = (fresh / MANIFEST).read_bytes()

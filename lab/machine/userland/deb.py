@@ -1,4 +1,4 @@
-"""Read Debian packages: an `ar` archive with a tar of the files to install."""
+"""Read Debian packages, which are `ar` archives with a tar of the files to install."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ END = b"`\n"
 def contents(file: Path) -> Iterator[tarfile.TarFile]:
     """Yield the files that the package in `file` installs.
 
-    Raises MachineError if it is not a package, or is damaged.
+    Raises MachineError if the file is not a package or is damaged.
     """
     with _tar(file, "data.tar.xz") as tar:
         yield tar
 
 
 def version(file: Path) -> str:
-    """Return the version of the package in `file`. Raises MachineError if it is not a package, or is damaged."""
+    """Return the version of the package in `file`. Raises MachineError if the file is not a package or is damaged."""
     with _tar(file, "control.tar.xz") as tar:
         control = tar.extractfile("./control")
         found = re.search(r"^Version: (\S+)$", control.read().decode() if control else "", re.MULTILINE)
@@ -48,7 +48,7 @@ def _tar(file: Path, name: str) -> Iterator[tarfile.TarFile]:
 
 
 def _member(archive: bytes, wanted: str) -> bytes:
-    """Return one member of an `ar` archive. Raises ValueError if there is none."""
+    """Return one member of an `ar` archive. Raises ValueError if there is no such member."""
     names = []
     position = len(MAGIC)
     if not archive.startswith(MAGIC):

@@ -28,7 +28,7 @@ FIELDS = re.compile(r"^(Package|Version|SHA256|Size|Filename|Depends|Pre-Depends
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """Describe a package that a suite offers."""
+    """Describes a package that a suite offers."""
 
     package: Package
     needs: tuple[tuple[str, ...], ...]  # each is a group of alternatives
@@ -37,7 +37,7 @@ class Offer:
 
 @dataclass(frozen=True, slots=True)
 class Index:
-    """Holds a suite's packages, by name, and the date that is signed with them, such as "2026-09-12T07:55:41Z"."""
+    """Holds a suite's packages, by name, and the signed date of the index, such as "2026-09-12T07:55:41Z"."""
 
     date: str
     offers: Mapping[str, Offer]
@@ -57,9 +57,9 @@ class Keys:
 
 
 def fetch(mirrors: Mirrors, suite: str, keys: Keys) -> Index:
-    """Return the index of a suite, which has a name such as "trixie" or "stable".
+    """Return the index of a suite, such as "trixie" or "stable".
 
-    Raises NotFetched, and MachineError if its signature or a hash is wrong.
+    Raises NotFetched, and MachineError if the signature or a hash is wrong.
     """
     release = signed(mirrors.read(f"dists/{suite}/InRelease"), keys)
     date = re.search(r"^Date: (.*)$", release, re.MULTILINE)
@@ -75,12 +75,12 @@ def fetch(mirrors: Mirrors, suite: str, keys: Keys) -> Index:
 
 
 def _stamp(moment: datetime) -> str:
-    """Return a moment in a lock's form."""
+    """Return a date in the form that locks use."""
     return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def signed(text: bytes, keys: Keys) -> str:
-    """Return the text that one of `keys` signed, without the text around it. Raises MachineError if none signed it."""
+    """Return the text that one of `keys` signed, without surrounding text. Raises MachineError if no key signed it."""
     if not keys.ring.is_file():
         raise MachineError(f"{keys.ring}, which holds the keys of the archive, is missing")
     with tempfile.TemporaryDirectory(prefix="replab-index-") as folder:
@@ -112,7 +112,7 @@ def stanzas(listed: str) -> Iterator[Offer]:
 
 
 def newest(offers: Iterable[Offer]) -> dict[str, Offer]:
-    """Return the offers by name. If an index has several versions of a package, return the newest."""
+    """Return the offers by package name. If an index has several versions of a package, return the newest."""
     found: dict[str, Offer] = {}
     for each in offers:
         known = found.setdefault(each.package.name, each)
@@ -129,9 +129,7 @@ def order(version: str) -> tuple[Any, ...]:
 
 
 def _weights(text: str) -> list[tuple[list[int], int]]:
-    """Return weights of a version's parts: "~" comes before the end, the end before letters, and letters before the
-    rest.
-    """
+    """Return the sort weights of a version's parts. The order is "~", the end, letters, and all other characters."""
     found = []
     for others, digits in re.findall(r"(\D*)(\d*)", text):
         weights = [-1 if each == "~" else ord(each) if each.isalpha() else ord(each) + 256 for each in others]
@@ -142,7 +140,8 @@ def _weights(text: str) -> list[tuple[list[int], int]]:
 def needed(index: Mapping[str, Offer], wanted: Collection[str], without: Collection[str]) -> tuple[Package, ...]:
     """Return the packages `wanted` with all their dependencies, except those that only packages in `without` need.
 
-    From alternatives it takes one that is wanted anyway, else the first that exists. Raises MachineError if none does.
+    Among alternatives, the function takes one that is wanted anyway, else the first that exists. Raises MachineError if
+    no alternative exists.
     """
     providers: dict[str, list[str]] = {}
     for name, offer in sorted(index.items()):

@@ -32,7 +32,7 @@ PACKAGE = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Package:
-    """Identifies one binary package of an archive."""
+    """Identifies one binary package in an archive."""
 
     name: str
     version: str
@@ -43,7 +43,7 @@ class Package:
 
 @dataclass(frozen=True, slots=True)
 class Lock:
-    """Holds the contents of a lock file. Equal locks make equal trees, on every machine."""
+    """Holds the contents of a lock file. Equal locks give equal trees on every machine."""
 
     suite: str  # "trixie"
     date: str  # of the suite's signed index, "2026-09-12T07:55:41Z"; the date of all files in the tree
@@ -72,7 +72,7 @@ def locked(name: Name) -> Lock:
 
 
 def parse(text: str, file: str) -> Lock:
-    """Return the lock in `text`. Raises InputError with each wrong line of `file`."""
+    """Return the lock in `text`. Raises InputError with every wrong line of `file`."""
     fields: dict[str, str] = {}
     packages: dict[str, Package] = {}
     mistakes: list[str] = []
@@ -100,7 +100,7 @@ def parse(text: str, file: str) -> Lock:
 
 
 def render(lock: Lock) -> str:
-    """Return a lock as the text of a file."""
+    """Return the text of the file for a lock."""
     fields = "".join(f"{key}: {getattr(lock, key)}\n" for key in FIELDS)
     lines = (f"{each.name} {each.version} {each.sha256} {each.size} {each.path}\n" for each in _sorted(lock.packages))
     return f"{HEADER}{fields}\n{''.join(lines)}"

@@ -1,6 +1,6 @@
-"""Fetch files of a distribution's archive from the first mirror that has them.
+"""Fetch files in a distribution's archive from the first mirror that has them.
 
-If a mirror, or the name service, fails for a moment, it is tried again. One lost answer among some hundred packages
+If a mirror or the name service fails briefly, the request is repeated. One lost answer among several hundred packages
 must not cost the user the whole build.
 """
 
@@ -33,7 +33,7 @@ PASSING = frozenset({429, 500, 502, 503, 504})  # HTTP's answers that a later re
 
 
 class NotFetched(MachineError):
-    """Raised when no mirror has the file."""
+    """Raised if no mirror has the file."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ class _Failure:
 
 @dataclass(frozen=True, slots=True)
 class Mirrors:
-    """Names the web folders that hold the same archive, in the order of their use."""
+    """Names web folders that hold the same archive, in the order of use."""
 
     urls: tuple[str, ...]
 
@@ -63,9 +63,9 @@ class Mirrors:
         raise NotFetched(f"cannot fetch {path} ({'; '.join(failure.answer for failure in failures)})")
 
     def download(self, path: str, sha256: str, target: Path) -> None:
-        """Download the file at `path` to `target`, completely or not at all.
+        """Download the file at `path` to `target` atomically.
 
-        Raises NotFetched, or MachineError if its SHA-256 differs.
+        Raises NotFetched, or MachineError if the SHA-256 differs.
         """
         content = self.read(path)
         found = hashlib.sha256(content).hexdigest()
@@ -85,16 +85,16 @@ class Mirrors:
 def _addresses(host: str, port: int) -> list[tuple[Any, ...]]:
     """Return a mirror's addresses.
 
-    They are cached, because name services that get hundreds of requests lose some, for 5 s.
+    The addresses are cached, because name services drop a few of several hundred requests, and each loss costs 5 s.
     """
     return [found[4][:2] for found in socket.getaddrinfo(host, port, 0, socket.SOCK_STREAM)]
 
 
 class _Connection(http.client.HTTPConnection):
-    """Connects to the first known address of the mirror, as long as the mirror is there."""
+    """Connects to the first known address of the mirror, as long as it answers."""
 
     def connect(self) -> None:
-        """Connect. If that fails, the next try looks for the mirror's address again."""
+        """Connect. If this fails, the next attempt looks up the mirror's address again."""
         addresses = _addresses(self.host, self.port)
         for number, address in enumerate(addresses, 1):
             try:
@@ -108,7 +108,7 @@ class _Connection(http.client.HTTPConnection):
 
 
 class _Handler(urllib.request.HTTPHandler):
-    """Opens http addresses, of which there are hundreds of files."""
+    """Opens http addresses, for hundreds of files."""
 
     def http_open(self, request: urllib.request.Request) -> http.client.HTTPResponse:
         """Send the request, and return the answer."""
@@ -139,15 +139,15 @@ def _passes(cause: object) -> bool:
 
 
 def chosen(snapshot: str = "", part: str = "") -> Mirrors:
-    """Return the mirrors to use: the one that LAB_MIRROR names, or else the default one.
+    """Return the mirrors to use: the one that LAB_MIRROR names, or else the default mirror.
 
-    Dropped packages come from the archive that keeps all versions, at the time `snapshot` (such as "20260912T075541Z"),
-    if given. `part` is SECURITY for the archive of security updates.
+    With `snapshot` (such as "20260912T075541Z"), dropped packages come from the archive of all versions, at that time.
+    `part` is SECURITY for the archive of security updates.
     """
     here = (os.environ.get(MIRROR, "").rstrip("/") or USUAL) + part
     return Mirrors((here, ALL_TIMES.format(part=part, time=snapshot)) if snapshot else (here,))
 
 
 def moment() -> str:
-    """Return the present moment in the form of the archive that keeps all versions."""
+    """Return the present time in the form that the archive of all versions uses."""
     return datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")

@@ -1,4 +1,4 @@
-"""Run programs of a tree on any Linux with the tree's own loader and libraries."""
+"""Run programs in a tree on any Linux with the tree's own loader and libraries."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ def command(tree: Path, program: str, *arguments: str) -> list[str]:
 def launcher(program: str, arguments: str = "") -> str:
     """Return a script, for the folder LAUNCHERS, that runs `program` with `arguments` before the script's own.
 
-    It works anywhere in the file system. The program treats the launcher as its own file: it looks for its other files
-    from there, and uses it to restart itself.
+    The script works anywhere in the file system. The program treats the launcher as its own file: it looks for its
+    other files relative to the launcher, and uses the launcher to restart itself.
     """
     first = f"{arguments} " if arguments else ""
     return (
@@ -50,9 +50,9 @@ def launcher(program: str, arguments: str = "") -> str:
 def gcc(
     compiler: Path, folder: Path, *arguments: str, confined: Sequence[str] = (), seconds: float | None = None
 ) -> subprocess.CompletedProcess[str]:
-    """Run the gcc of the userland `compiler` in `folder`, where it keeps its temporary files.
+    """Run the gcc of the userland `compiler` in `folder`, which also holds gcc's temporary files.
 
-    `confined` is the command that confines it. Raises OSError, and subprocess.TimeoutExpired after `seconds`.
+    `confined` is the command that confines gcc. Raises OSError, and subprocess.TimeoutExpired after `seconds`.
     """
     launchers = compiler / LAUNCHERS
     environment = {"PATH": f"{launchers}:{os.defpath}", "HOME": str(folder), "TMPDIR": str(folder), "LC_ALL": "C"}
@@ -71,7 +71,7 @@ def gcc(
 def compile_python(tree: Path, folders: Sequence[str], root: Path, prefix: str = "/") -> None:
     """Write bytecode for the Python files in `folders` of `root`, with the userland's own Python.
 
-    The bytecode never makes Python check a source's date. `prefix` is the place of the files in a guest. Raises
+    With this bytecode, Python never checks a source's date. `prefix` is the path of the files in a guest. Raises
     MachineError.
     """
     script = ["-I", "-S", "-B", "-m", "compileall", "-q", "--invalidation-mode", "unchecked-hash"]
@@ -79,9 +79,7 @@ def compile_python(tree: Path, folders: Sequence[str], root: Path, prefix: str =
 
 
 class Module(NamedTuple):
-    """Describes where the userland's Python found a module: its file, its bytecode's file, and whether it is a
-    package.
-    """
+    """Describes where the userland's Python found a module: source file, bytecode file, and whether it is a package."""
 
     name: str
     file: Path
@@ -90,7 +88,7 @@ class Module(NamedTuple):
 
 
 def imported(tree: Path, search: Sequence[Path], names: Sequence[str]) -> list[Module]:
-    """Return all modules that Python reads from files when it imports these, from its own path and `search`.
+    """Return all modules that Python reads from files when it imports these modules from its own path and `search`.
 
     Raises MachineError.
     """

@@ -1,4 +1,4 @@
-"""Give userlands to trials. The code that builds them is imported only if one must be made."""
+"""Provide userlands for trials. The code that builds them is imported only if a userland is missing."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from lab.machine.userland.lock import Name
 
 
 def ready(name: Name) -> Userland:
-    """Return the userland of this name. If it is not here, it is made now, with progress on standard error.
+    """Return the userland with this name. If it is missing, build it now, with progress on standard error.
 
     Raises the errors of `lab.machine.userland.builder.build`.
     """

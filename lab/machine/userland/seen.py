@@ -1,7 +1,7 @@
-"""Remember that a userland was read and found intact, until the file system shows any change of it.
+"""Remember that a userland was read and found intact, until the file system shows any change in it.
 
-The check uses values that every write changes: each file's inode number, length, date and change date, as in git's
-index. It does not find a bit that a disk lost by itself; `lab doctor` reads every byte.
+The check uses values that every write changes: each file's inode number, length, mtime and ctime, as in git's index. It
+does not find bits that the disk itself has lost; `lab doctor` reads every byte.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ _SETTLED_NS = 2 * 10**9  # a change within the same tick of the file system's cl
 
 
 class _Look(NamedTuple):
-    """Holds a digest of what the file system shows about a userland."""
+    """Holds a digest of a userland's file attributes."""
 
     sha256: str
     changed_ns: int  # the last change of any part
 
 
 def differing(userland: Userland) -> list[str]:
-    """Return the paths that have changed since the userland was made: [] for an intact one.
+    """Return the paths that have changed since the userland was built, or [] if it is intact.
 
-    It reads the files only if the userland is not remembered. Raises OSError.
+    The function reads the files only if the userland is not remembered. Raises OSError.
     """
     kept, begun, look = cache.folder("seen") / userland.id, time.time_ns(), _look(userland.tree.parent)
     with suppress(OSError, UnicodeDecodeError):
@@ -47,7 +47,7 @@ def differing(userland: Userland) -> list[str]:
 
 
 def _look(top: Path) -> _Look:
-    """Look at the properties of all files in a folder, without reading the files."""
+    """Read the attributes of all files in a folder, without reading the files."""
     lines, changed, left = list[str](), 0, [(str(top), "")]
     while left:
         folder, inside = left.pop()

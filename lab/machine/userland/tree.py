@@ -1,7 +1,7 @@
 """Fill a folder with the files that packages install, without root and without running any of their programs.
 
 Owners, dates, permissions and links are the same everywhere: files are 0444 or 0555, folders 0755, and a link has a
-relative target, so that it stays in the folder wherever the folder is.
+relative target, so that it stays inside the folder wherever the folder is.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ MERGED = ("bin", "lib", "lib64", "sbin")  # old folders that are links to those 
 
 
 class Tree:
-    """Writes into a new folder. No file of a package leads out of it, or replaces an existing one."""
+    """Writes into a new folder. No file of a package leads out of the folder, or replaces an existing file."""
 
     def __init__(self, folder: Path, remove: Sequence[str] = ()) -> None:
         self.folder = folder
@@ -28,12 +28,12 @@ class Tree:
         folder.mkdir()
 
     def merge(self) -> None:
-        """Link the old folders to those in usr, which hold the packages' files for them."""
+        """Link the old top-level folders to those in usr, which hold the packages' files."""
         for name in MERGED:
             self.link(name, f"usr/{name}", "the userland")
 
     def add(self, package: str, tar: tarfile.TarFile) -> None:
-        """Unpack a package. Raises MachineError if a path leads out of the folder, or another package has it."""
+        """Unpack a package. Raises MachineError if a path leads out of the folder, or belongs to another package."""
         for member in tar:
             path = self._inside(member.name, package)
             if not path or self._is_removed(path):
@@ -50,13 +50,13 @@ class Tree:
                 raise MachineError(f"package {package}: {member.name} is neither a file, a folder nor a link")
 
     def write(self, path: str, content: bytes, executable: bool, owner: str) -> None:
-        """Write a file. Raises MachineError if something else is there."""
+        """Write a file. Raises MachineError if the path is taken."""
         target = self._place(path, owner)
         target.write_bytes(content)
         target.chmod(0o555 if executable else 0o444)
 
     def link(self, path: str, to: str, owner: str) -> None:
-        """Make a symbolic link with a relative target. Raises MachineError if it leads out of the folder."""
+        """Create a symbolic link with a relative target. Raises MachineError if the link leads out of the folder."""
         end = to.lstrip("/") if to.startswith("/") else posixpath.join(posixpath.dirname(path), to)
         if posixpath.normpath(f"{end}").split("/")[0] == "..":
             raise MachineError(f"package {owner}: the link {path} leads out of the userland, to {to}")
@@ -64,14 +64,14 @@ class Tree:
         self._place(path, owner).symlink_to(relative)
 
     def lead_out(self, path: str, to: str, owner: str) -> None:
-        """Make a symbolic link to a path of the host, unchanged.
+        """Create a symbolic link to a host path, unchanged.
 
-        This is the only way out, and no package can use it.
+        This is the only way out of the folder, and no package can use it.
         """
         self._place(path, owner).symlink_to(to)
 
     def make_folder(self, path: str, owner: str) -> None:
-        """Make a folder and its parents."""
+        """Create a folder and its parents."""
         made = self.folder
         for part in path.split("/"):
             made = made / part
@@ -80,7 +80,7 @@ class Tree:
             made.mkdir(exist_ok=True)
 
     def settle(self, seconds: int) -> None:
-        """Give everything the same date, in seconds since 1970."""
+        """Set all dates to the same value, in seconds since 1970."""
         for top, folders, files in os.walk(self.folder, topdown=False):
             for name in [*folders, *files]:
                 path = Path(top, name)
@@ -91,9 +91,9 @@ class Tree:
         os.utime(self.folder, (seconds, seconds))
 
     def _inside(self, name: str, package: str) -> str:
-        """Return the place of a package's path in the folder; "" is the folder itself.
+        """Return the path inside the folder for a package's path; "" is the folder itself.
 
-        Raises MachineError if it is outside.
+        Raises MachineError if the path is outside.
         """
         path = posixpath.normpath(name.lstrip("/"))
         if path.split("/")[0] == "..":
@@ -124,7 +124,7 @@ class Tree:
 
 
 def _content(tar: tarfile.TarFile, file: tarfile.TarInfo) -> bytes:
-    """Return the contents of a file without tarfile's own reader, which loses an interrupt while it is created."""
+    """Return the contents of a file without tarfile's own reader, whose creation may lose an interrupt."""
     assert tar.fileobj is not None  # it is open
     tar.fileobj.seek(file.offset_data)
     return tar.fileobj.read(file.size)

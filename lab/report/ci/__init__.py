@@ -1,1 +1,1 @@
-"""Write results in the formats of continuous integration: TAP, KTAP, JUnit XML and nipa's JSON."""
+"""Write results in formats for continuous integration: TAP, KTAP, JUnit XML and nipa's JSON."""

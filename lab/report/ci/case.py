@@ -1,4 +1,4 @@
-"""Define a test case of reports, for any kind of test."""
+"""Define a test case in a report, for any kind of test."""
 
 from __future__ import annotations
 

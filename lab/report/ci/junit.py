@@ -10,7 +10,7 @@ from lab.report.ci.text import printable
 
 
 def write(cases: Sequence[Case], said: str = "") -> str:
-    """Return the report: one suite, with the remarks `said` on all cases. Undecided cases are skipped."""
+    """Return the report: one suite, with the remarks `said` about all cases. Undecided cases are skipped."""
     failed = sum(case.outcome == "failed" for case in cases)
     skipped = sum(case.outcome in ("skipped", "undecided") for case in cases)
     totals = {"tests": str(len(cases)), "failures": str(failed), "errors": "0", "skipped": str(skipped)}

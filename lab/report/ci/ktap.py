@@ -1,4 +1,4 @@
-"""Write KTAP, the kernel's own form of TAP (Documentation/dev-tools/ktap.rst): a case's parts are tests within it."""
+"""Write KTAP, the kernel's own form of TAP (Documentation/dev-tools/ktap.rst). The parts of a case are its subtests."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from lab.report.ci.text import line, lines
 
 
 def write(cases: Sequence[Case]) -> str:
-    """Return the report. Undecided cases are skipped, because KTAP has no other word for "not failed"."""
+    """Return the report. Undecided cases count as skipped, because KTAP has no other word for "not failed"."""
     return "\n".join(_level(cases, "")) + "\n"
 
 

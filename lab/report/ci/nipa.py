@@ -12,7 +12,9 @@ RESULTS: dict[Outcome, str] = {"passed": "pass", "failed": "fail", "skipped": "s
 
 
 def write(cases: Sequence[Case]) -> str:
-    """Return a JSON list of `{"test", "group", "result", "link"}`, with the seconds and the parts of each."""
+    """Return a JSON list of `{"test", "group", "result", "link"}`, with the time in seconds and the parts of each
+    test.
+    """
     return json.dumps([_plain(case) for case in cases], indent=1) + "\n"
 
 
@@ -40,5 +42,5 @@ def _plain(case: Case) -> dict[str, object]:
 
 
 def _name(text: str) -> str:
-    """Return the text in nipa's form of names: letters, digits, and hyphens between them."""
+    """Return the text in nipa's form for names: letters and digits, with hyphens between them."""
     return re.sub(r"[^0-9a-zA-Z]+", "-", text).removesuffix("-") or "no-name"

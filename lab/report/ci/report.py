@@ -27,7 +27,7 @@ class Report:
 
 
 def asked(texts: Sequence[str]) -> tuple[Report, ...]:
-    """Return the reports of texts like `junit=FILE`. Raises InputError."""
+    """Return the reports for texts like `junit=FILE`. Raises InputError."""
     found = []
     for text in texts:
         kind, equals, file = text.partition("=")

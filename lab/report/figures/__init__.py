@@ -1,7 +1,7 @@
-"""Provide the figures of notebooks. Each takes a claim and shows data that its trials recorded.
+"""Provide the figures for notebooks. Each figure takes a claim and shows data that the claim's trials recorded.
 
-Solid lines are measured, dashed lines predicted, and dotted lines reported by the article. Without a record, a figure
-is a sentence that tells so.
+Solid lines are measured, dashed lines are predicted, and dotted lines are reported by the article. Without a record, a
+figure is a sentence that states this.
 """
 
 from lab.report.figures.acks import ack_delay_series, ack_rates, acks_behind_hole

@@ -130,9 +130,9 @@ def acks_behind_hole(claim: TestedClaim, *arms: str) -> Html:
 
 
 def _those(claim: TestedClaim, arms: Sequence[str], point: str) -> tuple[TestedCase, ...]:
-    """Return the cases of the arms at that point of a sweep, if they have a record.
+    """Return the cases of the arms at this point of a sweep, if they have a record.
 
-    Raises NotRun if none has a record.
+    Raises NotRun if no case has a record.
     """
     having = tuple(each for each in claim.arms(*arms) if each.case.point == point)
     if not having:
@@ -156,7 +156,7 @@ def _ratio_predicted(each: TestedCase) -> float | None:
 
 
 def _ratio_measured(each: TestedCase) -> str:
-    """Return the case's figure and its time span in words, if it is segments per ACK, else ""."""
+    """Return the case's figure and its time span in words, if the figure is segments per ACK, else ""."""
     metric = described(each.case.metric).innermost
     if metric.name != segments_per_ack.__name__ or each.result.measured is None:
         return ""
@@ -170,7 +170,7 @@ def _typical(counts: Floats) -> float:
 
 
 def _beside(panel: Axes, ends: Sequence[Label]) -> None:
-    """Write the names at the right of their lines, on any scale."""
+    """Write the names to the right of their lines, on any scale."""
     for label in ends:
         panel.annotate(
             label.text,

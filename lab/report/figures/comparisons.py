@@ -27,7 +27,7 @@ _NUMBERED = re.compile(r" \(#\d+\)$")  # how tshark numbers duplicate ACKs
 
 @draw("drops against the limit")
 def limits(claim: TestedClaim) -> Html:
-    """Draw the frames that the wire dropped against its limit, with the threshold that the model predicts."""
+    """Plot the number of dropped frames against the wire's limit, with the threshold that the model predicts."""
     shown = claim.run
     count = drops()
     names = list(dict.fromkeys(each.case.arm for each in shown))
@@ -63,7 +63,7 @@ def limits(claim: TestedClaim) -> Html:
 
 
 def _settings_of_the_article(claim: TestedClaim, panel: Axes) -> None:
-    """Mark the limits in the article, and whether it saw drops with them."""
+    """Mark the limits in the article, and whether the article saw drops with each limit."""
     said = {each.case.value.number: each.claimed for each in claim.tested if each.case.value}
     for limit, claimed in said.items():
         if claimed:
@@ -75,7 +75,9 @@ def _settings_of_the_article(claim: TestedClaim, panel: Axes) -> None:
 
 
 def _ticks(claim: TestedClaim) -> list[float]:
-    """Return the points of the sweep with room between them on a logarithmic axis. The article's have priority."""
+    """Return the points of the sweep with room between them on a logarithmic axis. The article's points have
+    priority.
+    """
     points = {each.case.value.number: each.claimed for each in claim.tested if each.case.value}
     chosen: list[float] = []
     for point in sorted(points, key=lambda point: (points[point] is None, point)):
@@ -86,10 +88,10 @@ def _ticks(claim: TestedClaim) -> list[float]:
 
 @draw("claimed, predicted and measured")
 def bars(claim: TestedClaim, *arms: str, of: str = "", formula: bool = False) -> Html:
-    """Draw the article's figure beside prediction and measurement, one group per arm. `of` names the quantity.
+    """Draw the article's figure next to prediction and measurement, one group per arm. `of` names the quantity.
 
     With `formula`, also draw window / RTT. Arms with a different unit than the first claimed figure are left out. For a
-    ratio, these are the arms that it is relative to.
+    ratio, these are the arms that the ratio is relative to.
     """
     shown = _of_one_unit(claim.arms(*arms))
     rows = [bar for each in shown for bar in _bars(claim, each, formula)]
@@ -129,7 +131,7 @@ class _Bar:
 
 
 def _of_one_unit(cases: Sequence[TestedCase]) -> tuple[TestedCase, ...]:
-    """Return the cases with the unit of the first claimed figure, or of the first figure if none is claimed."""
+    """Return the cases with the unit of the first claimed figure, or of the first figure if no figure is claimed."""
     first = next((each for each in cases if each.claimed), cases[0])
     return tuple(each for each in cases if each.result.unit == first.result.unit)
 
@@ -169,7 +171,7 @@ def _relative(claim: TestedClaim, shown: Sequence[TestedCase]) -> str:
 
 
 def _legend(shown: Sequence[TestedCase], formula: bool) -> str:
-    """Return the names of the bars' figures, in their order."""
+    """Return the names of the bars' figures, in the order of the bars."""
     predicted = "window / RTT; that with slow start and buffers, as predicted" if formula else "predicted by the model"
     said = ["claimed"] if any(each.claimed for each in shown) else []
     said += [predicted] if formula or any(each.result.predicted for each in shown) else []
@@ -208,7 +210,7 @@ def _without_numbers(said: Mapping[str, int]) -> dict[str, int]:
 
 
 def _queues(record: Record) -> Iterator[list[str]]:
-    """Yield the packets through each of the wire's queues, and its drops."""
+    """Yield the number of packets through each queue of the wire, and the queue's drops."""
     for queue in record.json(outputs.QDISCS_AFTER):
         if queue["direction"] == "forward":
             name = f"{queue['kind']} on link {queue['node']}"

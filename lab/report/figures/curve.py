@@ -1,4 +1,4 @@
-"""Draw the law behind a claim: a sweep's measurements, and the prediction that runs through them."""
+"""Draw the law behind a claim: the measurements of a sweep, and the prediction as a curve through them."""
 
 from __future__ import annotations
 
@@ -37,9 +37,9 @@ def sweep(
     """Draw the measurements at the points of the sweep, one colour per arm, with the prediction as a curve.
 
     `of` names the quantity. The curve has `steps` predictions from point to point, in scenarios with numbers between
-    those of the two points. It is straight between points that differ in more than numbers. Arms may be in several
-    `groups` with the same colours; the first group's marks are filled. `thresholds` names values of the axis (in its
-    base unit) at which something changes.
+    those of the two points. The curve is straight between points that differ in more than numbers. Arms may be in
+    several `groups` with the same colours; the marks of the first group are filled. `thresholds` names values of the
+    axis (in its base unit) at which something changes.
     """
     shown = claim.arms(*arms)
     if any(each.case.value is None for each in shown):
@@ -114,7 +114,7 @@ def _at(each: TestedCase) -> float:
 
 
 class _Said(NamedTuple):
-    """Describes a claimed figure: its place on the axis, its number, its source, and the sign of a bound."""
+    """Describes a claimed figure: its place on the axis, number, source, and the sign of a bound."""
 
     at: float
     number: float
@@ -123,13 +123,13 @@ class _Said(NamedTuple):
 
 
 def _labelled(said: Sequence[_Said]) -> list[_Said]:
-    """Return the claimed figures to label: each once and, if there are many, only those that the article prints."""
+    """Return the claimed figures to label, each once. If there are many, return only those that the article prints."""
     once = list({each.number: each for each in reversed(said)}.values())
     return once if len(once) <= _WRITTEN else [each for each in once if each.whose == "article"]
 
 
 def _apart(places: Iterable[float], room: float) -> list[float]:
-    """Return places with enough room between their numbers on a logarithmic axis."""
+    """Return places for numbers on a logarithmic axis, with enough room between the numbers."""
     chosen: list[float] = []
     for place in sorted(set(places)):
         if not chosen or place > room * chosen[-1]:

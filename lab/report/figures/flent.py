@@ -20,7 +20,7 @@ _FILE = "plot.png"  # with this suffix, Flent draws without a display
 
 @draw("Flent's plot")
 def flent_plot(claim: TestedClaim, *arms: str, plot: _Plot = "totals") -> Html:
-    """Return the plot that `flent -p PLOT` makes from the arms' data files, one `-i` each."""
+    """Return the plot that `flent -p PLOT` draws from the arms' data files, with one `-i` for each file."""
     shown = claim.arms(*arms)
     figure, about = _plotted(shown, plot)
     mpl.rcParams["savefig.bbox"] = "tight"  # to include its legends, which are outside the axes
@@ -32,7 +32,7 @@ def flent_plot(claim: TestedClaim, *arms: str, plot: _Plot = "totals") -> Html:
 
 
 def _declared(tested: TestedCase) -> Any:
-    """Return the workload of the case, a `lab.guest.workload.Flent`."""
+    """Return the case's workload, a `lab.guest.workload.Flent`."""
     return tested.case.workload
 
 

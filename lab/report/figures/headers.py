@@ -1,4 +1,4 @@
-"""Count headers of data segments by length."""
+"""Count the headers of data segments by length."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _LENGTHS = range(20, 61, 4)  # bytes: all lengths that TCP's data offset can exp
 
 @draw("header lengths")
 def header_lengths(claim: TestedClaim) -> Html:
-    """Draw the number of data segments per length of their TCP header, one panel per arm."""
+    """Draw the number of data segments per TCP header length, one panel per arm."""
     shown = claim.run
     figure, panels = axes(len(shown), size=(6.1, 1.6 * len(shown) + 0.4), sharey=True)
     most = max(each.traffic.segments for each in shown)
@@ -84,6 +84,6 @@ def _mark(panel: Axes, each: TestedCase, top: float) -> None:
 
 
 def _setting(claim: TestedClaim, each: TestedCase) -> str:
-    """Return the sysctls that the arm sets, or its name if it sets none."""
+    """Return the sysctls that the arm sets, or the arm's name if it sets none."""
     arm = next(arm for arm in claim.judged.declared.experiment.arms if arm.name == each.case.arm)
     return ", ".join(f"{name} = {value}" for name, value in arm.sysctls.items()) or each.label

@@ -21,8 +21,8 @@ _LUMA, _DARK = (0.299, 0.587, 0.114), 0.5  # weights of red, green, blue (ITU-R 
 def heatmap(claim: TestedClaim, *arms: str, rows: str = "arm", of: str = "measured") -> Html:
     """Draw one cell per arm and point: the measurement, the model's error, and the article's figure.
 
-    Arms are the rows, from below, and `rows` describes their settings. The points of the sweep are the columns. `of`
-    names the quantity. A cell without a measurement has a dash.
+    The arms are the rows, from bottom to top, and `rows` describes their settings. The points of the sweep are the
+    columns. `of` names the quantity. A cell without a measurement has a dash.
     """
     shown = claim.arms(*arms)
     names = list(dict.fromkeys(each.case.arm for each in shown))

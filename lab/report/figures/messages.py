@@ -41,7 +41,7 @@ _KINDS = (  # of packets, with their field of a measured and of a predicted exch
 
 @draw("message latencies")
 def message_latencies(claim: TestedClaim, *arms: str) -> Html:
-    """Draw the share of messages that were answered within a time, one curve per arm with its median.
+    """Draw the share of messages that were answered within a given time, one curve per arm with its median.
 
     Times predicted or claimed for a whole exchange are marked as time per message.
     """
@@ -72,7 +72,7 @@ def message_latencies(claim: TestedClaim, *arms: str) -> Html:
 
 
 def _names(shown: Sequence[TestedCase]) -> list[str]:
-    """Return each arm's way of writing as its name, if these differ. The arm's own name may be that of a ratio."""
+    """Return each arm's way of writing as its name, if these ways differ. The arm's own name may be that of a ratio."""
     ways = [str(getattr(each.case.workload, "way", "")) for each in shown]
     return [_WAYS.get(way, way) for way in ways] if len(set(ways)) == len(shown) > 1 else [each.label for each in shown]
 
@@ -93,7 +93,7 @@ def _mark(claim: TestedClaim, panel: Axes, each: TestedCase) -> None:
 
 @draw("packets per message")
 def message_packets(claim: TestedClaim, *arms: str) -> Html:
-    """Draw the median packets per message on the wire, one group per arm: data, answer, and pure ACKs."""
+    """Draw the median number of packets per message on the wire, one group per arm: data, answer, and pure ACKs."""
     shown = claim.arms(*arms)
     rows = []
     for each in shown:
@@ -170,9 +170,9 @@ def message_sequence(claim: TestedClaim, arm: str, message: int = 10) -> Html:
 
 
 class _Arrow(NamedTuple):
-    """Describes the arrow of a packet. Times are in ms since the message's first packet.
+    """Describes a packet's arrow in the drawing. Times are in ms since the message's first packet.
 
-    In virtual time, packets may be sent at the same moment. Then the capture shows which came first.
+    In virtual time, packets may be sent at the same moment. In that case, the capture shows which packet came first.
     """
 
     sent: float
@@ -190,7 +190,7 @@ class _Arrow(NamedTuple):
 
 
 def _within(segments: Segments, wanted: Bools, start: int, end: int) -> Iterator[tuple[float, int, str, int]]:
-    """Yield (ms since `start`, index in the capture, text, bytes of data) for each wanted packet in that time."""
+    """Yield (ms since `start`, index in the capture, text, bytes of data) for each wanted packet in this time."""
     for index in np.flatnonzero(wanted & (segments.time_ns >= start) & (segments.time_ns <= end)):
         payload, seq = int(segments.payload[index]), int(segments.seq[index])
         numbers = f"seq {seq}:{seq + payload}, ack {segments.ack[index]}" if payload else f"ack {segments.ack[index]}"
@@ -210,7 +210,7 @@ def _runs(arrows: Sequence[_Arrow], wait: float) -> Iterator[list[_Arrow]]:
 
 
 def _shortened(run: Sequence[_Arrow]) -> list[_Arrow]:
-    """Return a run's packets. A long run is the first packet, one that stands for all between, and the last."""
+    """Return a run's packets. For a long run, return the first packet, one for all packets in between, and the last."""
     if len(run) <= _RUN:
         return list(run)
     first, *between, last = run

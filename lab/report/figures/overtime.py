@@ -79,7 +79,7 @@ def _goodput(each: TestedCase) -> Series:
 
 
 def _closed(series: Series, end: float) -> tuple[Any, Any]:
-    """Return bins as the corners of steps, up to `end`, so that the last bin has a width, too."""
+    """Return bins as the corners of steps, up to `end`, so that the last bin also has a width."""
     return np.append(series.time, end), np.append(series.value, series.value[-1:])
 
 

@@ -22,7 +22,7 @@ _NEAR = 1.1  # ratios between this and its inverse have a separate panel if othe
 
 @draw("ratios")
 def ratios(claim: TestedClaim, quantity: str = "goodput") -> Html:
-    """Draw the ratio of each relative arm, with its interval and coverage, beside the prediction."""
+    """Draw the ratio of each relative arm, with its interval and coverage, next to the prediction."""
     titles = {each.case.arm: each.case.title for each in claim.tested}
     shown = tuple(each for each in claim.run if each.case.relative_to and each.result.measured)
     if not shown:
@@ -48,7 +48,7 @@ def ratios(claim: TestedClaim, quantity: str = "goodput") -> Html:
 
 
 def _ends(each: TestedCase) -> tuple[float, float]:
-    """Return the interval of a ratio. With few samples it may reach below zero."""
+    """Return the interval of a ratio. With few samples, the interval may reach below zero."""
     measured = each.result.measured
     assert measured is not None
     low = measured.number if measured.low is None else measured.low
@@ -79,7 +79,7 @@ def _panel(panel: Axes, shown: Sequence[TestedCase], titles: Mapping[str, str]) 
 
 
 def _axis(panel: Axes, ends: Sequence[float]) -> None:
-    """Choose the scale, which is linear if all ratios are near one. One is in the middle."""
+    """Choose the scale, which is linear if all ratios are near one. The ratio one is in the middle."""
     furthest = max(_LEAST, *(abs(end - 1) for end in ends))
     if furthest < _NEAR - 1:
         panel.set_xlim(1 - 1.3 * furthest, 1 + 1.3 * furthest)
@@ -99,7 +99,9 @@ def _sure(measured: Value) -> str:
 
 @draw("kernel counts")
 def kernel_counts(claim: TestedClaim, names: Mapping[str, str]) -> Html:
-    """Return a table of the sender's kernel counters in each arm's first trial. `names` maps counter -> heading."""
+    """Return a table of the sender's kernel counters in each arm's first trial. `names` maps each counter to its
+    heading.
+    """
     rows = []
     for each in claim.run:
         counts = [counted(name, each.case.path[0])(each.record).number for name in names] if each.record else []

@@ -17,13 +17,13 @@ _NUMBER = re.compile(r"\d+(?:\.\d+)?")
 
 
 class NotBetween(LabError):
-    """Raised if two settings differ in more than numbers, so that there is nothing between them."""
+    """Raised if two settings differ in more than numbers, so that no setting is between them."""
 
 
 def scale_of(values: Iterable[Value | None]) -> tuple[float, str]:
-    """Return (base units in it, name) of the largest unit in which the largest value is at least 1; else (1, "").
+    """Return (size in base units, name) of the largest unit in which the largest value is at least 1; else (1, "").
 
-    Bytes use a larger unit only if all values are whole numbers in it.
+    Bytes use a larger unit only if all values are whole numbers in that unit.
 
     >>> scale_of([Value(94.4e6, "bit/s"), None])
     (1000000.0, 'Mbit/s')

@@ -39,7 +39,7 @@ class _Marks:
 
 @draw("the time-sequence graph")
 def sequence(claim: TestedClaim, arm: str, at: float | None = None, span: float | None = None) -> Html:
-    """Draw segments, retransmissions, ACKs and SACK blocks of an arm's bulk connection, as captured at its sender.
+    """Draw the segments, retransmissions, ACKs and SACK blocks of an arm's bulk connection, as captured at its sender.
 
     The graph shows `span` seconds from `at`, in s since the first data segment. Default: around the first
     retransmission.
@@ -123,7 +123,9 @@ def _window(connection: Connection, at: float | None, span: float | None) -> tup
 
 
 def _name_losses(panel: Axes, marks: _Marks) -> None:
-    """Write R at each retransmission, and "lost" at the segment that the first one repeats, if it is visible."""
+    """Write R at each retransmission, and "lost" at the segment that the first retransmission repeats, if it is
+    visible.
+    """
     for time, low, high in marks.again:
         panel.annotate("R", (time, (low + high) / 2), (5, 0), **_TEXT, color=_AGAIN, fontweight="bold")
     for _, low, high in marks.again[:1]:

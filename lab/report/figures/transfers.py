@@ -31,7 +31,9 @@ _BESIDE = 7  # points from a line to its label
 
 @draw("segment lengths")
 def segment_sizes(claim: TestedClaim, *arms: str) -> Html:
-    """Draw segments by their payload, one panel per arm. Segments to the receiver point up, segments from it down."""
+    """Draw segments by payload, one panel per arm. Segments to the receiver point up, segments from the receiver
+    down.
+    """
     shown = claim.arms(*arms)
     figure, panels = axes(len(shown), size=(6.1, 1.55 * len(shown) + 0.5))
     said = []
@@ -57,7 +59,7 @@ def segment_sizes(claim: TestedClaim, *arms: str) -> Html:
 
 
 def _sizes(segments: Segments) -> dict[int, int]:
-    """Return payload in bytes -> number of segments."""
+    """Return the number of segments for each payload in bytes."""
     sizes, counts = np.unique(segments.payload[segments.data], return_counts=True)
     return dict(zip(sizes.tolist(), counts.tolist(), strict=True))
 
@@ -108,7 +110,9 @@ def transfer_times(claim: TestedClaim) -> Html:
 
 @draw("times by delay")
 def times_by_delay(claim: TestedClaim, *others: TestedClaim, names: Mapping[str, str]) -> Html:
-    """Draw time over round trip through these claims, one line per arm in `names`, and the article's two times."""
+    """Draw the time against the round trip for these claims, one line per arm in `names`, and the article's two
+    times.
+    """
     claims = (claim, *others)
     figure, (panel,) = axes(size=(6.1, 4.2))
     ends: list[Label] = []

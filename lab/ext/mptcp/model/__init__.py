@@ -1,4 +1,4 @@
-"""Predict transfers of Multipath TCP over several paths."""
+"""Predict Multipath TCP transfers over several paths."""
 
 from lab.ext.mptcp.model.multipath import (
     Path,

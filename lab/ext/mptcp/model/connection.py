@@ -1,7 +1,7 @@
 """Simulate one end of a Multipath TCP connection: its buffers, its scheduler, and the data that each subflow gets.
 
-This follows net/mptcp/protocol.c and options.c of Linux 7.2, with the same names. Positions are bytes of data since the
-start, and times are whole nanoseconds.
+The module follows net/mptcp/protocol.c and options.c of Linux 7.2, with the same names. Positions are data bytes since
+the start, and times are whole nanoseconds.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ BURST = (1 << 16) - 20 - 40 - 40 - 8  # MPTCP_SEND_BURST_SIZE
 
 @dataclass(slots=True)
 class DataFrag:
-    """Holds data that was written and is not acknowledged yet: struct mptcp_data_frag."""
+    """Holds data that was written but is not acknowledged yet: struct mptcp_data_frag."""
 
     data_seq: int
     data_len: int
@@ -35,7 +35,7 @@ class DataFrag:
 
 
 class Connection:
-    """Simulates one end, struct mptcp_sock, with its process, which writes, and reads all available data."""
+    """Simulates one end, struct mptcp_sock, and its process, which writes data and reads all available data."""
 
     def __init__(self, scenario: Scenario) -> None:
         self.subflows: list[Subflow] = []
@@ -67,7 +67,7 @@ class Connection:
     def join(self, subflow: Subflow, connects: bool) -> None:
         """Add a subflow, which this end either connects or accepts: mptcp_finish_join().
 
-        The accepting end adds up the buffers before it counts a further subflow, and so misses that one for a while.
+        The accepting end adds up the buffers before it counts a further subflow, so it misses that subflow for a while.
         """
         if connects and self.subflows:
             subflow.tuning.rcv_rtt_last_tsecr = 0  # set by the fourth packet of its handshake
@@ -83,7 +83,7 @@ class Connection:
     # The writer.
 
     def sendmsg(self, size: int) -> Generator[None, None, None]:
-        """Simulate one call. Yields when its process sleeps until there is room: mptcp_sendmsg()."""
+        """Simulate one call. The call yields when its process sleeps until there is room: mptcp_sendmsg()."""
         left = size
         self.owned = True
         while left:
@@ -102,17 +102,19 @@ class Connection:
         self.owned = False
 
     def close(self) -> None:
-        """Write no more data: __mptcp_wr_shutdown(). Each ACK carries the end until it is acknowledged."""
+        """Write no more data: __mptcp_wr_shutdown(). Each ACK carries the end of the data until the end is
+        acknowledged.
+        """
         self.closed = self.write_seq
         self._check_send_data_fin()
 
     @property
     def data_fin(self) -> int | None:
-        """Return the end of the data, after all of it is handed out: mptcp_data_fin_enabled()."""
+        """Return the end of the data, once all data is handed out: mptcp_data_fin_enabled()."""
         return None if self.pending else self.closed
 
     def _check_send_data_fin(self) -> None:
-        """Announce the end of the data, after all of it is handed out: mptcp_check_send_data_fin()."""
+        """Announce the end of the data, once all data is handed out: mptcp_check_send_data_fin()."""
         if self.data_fin is not None:
             for subflow in self.subflows:
                 subflow.send_ack(self.now)
@@ -165,7 +167,7 @@ class Connection:
         return best
 
     def _subflow_push(self, subflow: Subflow) -> int:
-        """Hand data to a subflow, until its burst or its buffer is full: __subflow_push_pending()."""
+        """Hand data to a subflow until its burst or its buffer is full: __subflow_push_pending()."""
         copied = 0
         while self.pending:
             frag = self.pending[0]
@@ -244,7 +246,7 @@ class Connection:
         self._check_data_fin()
 
     def _check_data_fin(self) -> None:
-        """Acknowledge the end of the other end's data on all subflows after it has come: mptcp_check_data_fin()."""
+        """Acknowledge the end of the peer's data on all subflows after it has arrived: mptcp_check_data_fin()."""
         if self.rcv_data_fin == self.ack_seq:
             self.ack_seq += 1
             for subflow in self.subflows:
@@ -272,13 +274,15 @@ class Connection:
             self.wmem_queued -= delta
 
     def subflow_write_space(self, subflow: Subflow) -> None:
-        """Let the buffer follow a subflow's, and wake the writer: mptcp_propagate_sndbuf(), mptcp_write_space()."""
+        """Let the buffer follow a subflow's buffer, and wake the writer: mptcp_propagate_sndbuf(),
+        mptcp_write_space().
+        """
         if subflow.sndbuf != subflow.cached_sndbuf:
             self.syncs = True
         self._write_space()
 
     def _sync_sndbuf(self) -> None:
-        """Make the buffer as large as those of all subflows together: __mptcp_sync_sndbuf()."""
+        """Make the buffer as large as the buffers of all subflows together: __mptcp_sync_sndbuf()."""
         self.syncs, self.sndbuf = False, self.wmem_min
         for subflow in self.subflows:
             subflow.cached_sndbuf = subflow.sndbuf
@@ -293,7 +297,7 @@ class Connection:
     # The reader.
 
     def data_ready(self, subflow: Subflow, data_seq: int, length: int, truesize: int) -> None:
-        """Queue data of a subflow, in order or not: __mptcp_move_skb(), __mptcp_ofo_queue()."""
+        """Queue data from a subflow, in order or not: __mptcp_move_skb(), __mptcp_ofo_queue()."""
         self._rcv_rtt_update(subflow)
         if data_seq > self.ack_seq:
             end, joined = self.ofo_last
@@ -350,13 +354,13 @@ class Connection:
         return grows
 
     def misses(self) -> bool:
-        """Return whether some data has come out of order."""
+        """Return whether some data has arrived out of order."""
         return bool(self.ofo)
 
     def set_rwin(self, rcv_wnd: int) -> int:
-        """Return the window for a subflow that is about to offer one.
+        """Return the window for a subflow that is about to offer a window.
 
-        It is not smaller than the others': mptcp_set_rwin().
+        The window is not smaller than those of the other subflows: mptcp_set_rwin().
         """
         self.rcv_wnd_sent = max(self.rcv_wnd_sent, self.ack_seq + rcv_wnd)
         return self.rcv_wnd_sent - self.ack_seq

@@ -1,4 +1,6 @@
-"""Predict how long a Multipath TCP transfer takes over several paths: the sum of their rates, less the idle times."""
+"""Predict how long a Multipath TCP transfer takes over several paths, from the sum of their rates minus the idle
+times.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +30,7 @@ PHASES = 8  # phases of a tick at which a simulated transfer starts
 
 @dataclass(frozen=True, slots=True)
 class Path:
-    """Describes a path whose one link with a rate carries packets of 1500 bytes."""
+    """Describes a path whose only link with a rate carries packets of 1500 bytes."""
 
     rate: Rate  # of whole frames, as in a topology
     delay: Duration  # in one direction
@@ -36,15 +38,15 @@ class Path:
 
     @property
     def frame(self) -> Fraction:
-        """Return the seconds of a full frame on the link."""
+        """Return the time, in seconds, of a full frame on the link."""
         return self.rate.time_for(Size(_PACKET + ETHERNET))
 
     @property
     def idle(self) -> float:
-        """Return the seconds for which the link is idle: until the first byte arrives, and in slow start.
+        """Return the time, in seconds, for which the link is idle: until the first byte arrives, and in slow start.
 
-        Its window starts with ten segments and doubles each round trip. Until the window covers a round trip, the link
-        is idle for the rest of each.
+        The window starts at ten segments and doubles each round trip. Until the window covers a round trip, the link is
+        idle for the rest of each round trip.
         """
         trip, burst = 2 * self.delay.seconds + float(self.frame), _INITIAL_WINDOW * float(self.frame)
         idle = self.delay.seconds
@@ -54,7 +56,7 @@ class Path:
 
 
 def goodput_of_paths(paths: Sequence[Path]) -> Value:
-    """Return the payload rate of all paths together if each is full: the sum of their rates, less the headers."""
+    """Return the payload rate of all paths together if each path is full: the sum of their rates, minus the headers."""
     share = Fraction(_PACKET - _HEADERS, _PACKET + ETHERNET)
     return Value(float(share * sum(path.rate.bps for path in paths)), "bit/s")
 
@@ -62,10 +64,9 @@ def goodput_of_paths(paths: Sequence[Path]) -> Value:
 def transfer_time_by_paths(
     paths: Sequence[Path], size: Size, client: PathEnd, wait: Duration = Duration(0)
 ) -> Prediction:
-    """Return the law for a transfer of `size` over these paths. The first one opens the connection.
+    """Return the law for a transfer of `size` over these paths. The first path opens the connection.
 
-    Time counts from the moment when the receiver's end is connected. The sender waits before it sends more than a few
-    bytes.
+    The time starts when the receiver's end is connected. The sender waits before it sends more than a few bytes.
     """
 
     @law(
@@ -73,9 +74,9 @@ def transfer_time_by_paths(
         source="RFC 8684, 3.3.1; RFC 6928; RFC 5681, 3.1; IEEE 802.3",
     )
     def transfer_time(_: Scenario) -> Value:
-        """All paths are full except at their start, and no path waits for another.
+        """All paths are full except at the start, and no path waits for another.
 
-        The cost of scheduling is not included.
+        The law ignores the cost of scheduling.
         """
         total = sum(path.rate.bps for path in paths)
         missed = sum(path.rate.bps * path.idle for path in paths) / total
@@ -89,11 +90,12 @@ def transfer_time_by_paths(
 def transfer_times(
     scenario: Scenario, paths: tuple[Path, ...], sizes: tuple[Size, Size], wait: Duration = Duration(0)
 ) -> tuple[float, ...]:
-    """Return the times of a transfer to the scenario's receiver, with a second one back, for PHASES phases of a tick.
+    """Return the times of a transfer to the scenario's receiver, with a second transfer back, for PHASES phases of a
+    tick.
 
     An end writes its first bytes as soon as it is connected, and the rest after the wait. The times are in seconds,
     from the moment when the receiver's end is connected until it has all bytes. Raises ModelError if a subflow waits
-    for its RTO, and for a kernel before 7.2, whose buffers grow with different rules.
+    for its RTO, and for kernels before 7.2, whose buffers grow by different rules.
     """
     if scenario.kernel.version < RULES_SINCE:
         raise ModelError("the model has the rules of Multipath TCP in Linux 7.2: receive buffers grew by others before")
@@ -105,9 +107,9 @@ def transfer_times(
 def transfer_time_over_paths(
     paths: Sequence[Path], sizes: tuple[Size, Size], client: PathEnd, wait: Duration = Duration(0)
 ) -> Prediction:
-    """Return the simulation of a transfer over these paths. The first one opens the connection.
+    """Return the simulation of a transfer over these paths. The first path opens the connection.
 
-    `sizes` are the bytes to the transfer's receiver, and back. `client` is the end that connects.
+    `sizes` holds the numbers of bytes sent to the transfer's receiver and back. `client` is the end that connects.
     """
     by_law = transfer_time_by_paths(paths, sizes[0], client, wait)
 
@@ -139,9 +141,7 @@ def _played(ways: Sequence[Scenario], sizes: tuple[Size, Size], wait: Duration, 
 
 
 def begun(ways: Sequence[Scenario], sizes: tuple[Size, Size], wait: Duration, phase: int) -> tuple[Both, int]:
-    """Return both ends of a transfer that is about to start, and the time in ns at which its receiver's end is
-    connected.
-    """
+    """Return both ends of a transfer that is about to start, and when its receiver's end is connected, in ns."""
     both, first = Both(ways[0]), ways[0]
     rtt = int(base_rtt(first, SYN).number * 1e9)
     client, server = (both.near, both.far) if first.client == "sender" else (both.far, both.near)

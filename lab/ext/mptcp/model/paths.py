@@ -35,7 +35,7 @@ class Lossy(Wire):
 
 
 class Both:
-    """Simulates the two ends. Subflows are added one by one. Times are ns since a tick of the kernel."""
+    """Simulates the two ends. Subflows are added one by one. Times are in ns since a kernel tick."""
 
     def __init__(self, scenario: Scenario) -> None:
         self.near, self.far = Connection(scenario), Connection(scenario.reversed())
@@ -62,7 +62,7 @@ class Both:
         self.far.join(far, connects=scenario.client == "receiver")
 
     def write(self, end: Connection, time: int, size: int, closes: bool = False) -> None:
-        """Let an end's process write at a time, and then shut down the connection."""
+        """Let the process at an end write at a given time, and then shut down the connection."""
 
         def start() -> None:
             self._writers[end] = writes()
@@ -88,7 +88,7 @@ class Both:
         self.at(wire.carry(self.now, payload), lambda: end.receive(self.now, subflow, packet))
 
     def run(self, done: Callable[[], bool]) -> int:
-        """Simulate until `done` returns true, and return that time."""
+        """Simulate until `done` returns true, and return the time of this event."""
         while not done():
             self._set_timers()
             if not self._events:

@@ -1,9 +1,9 @@
-"""Simulate a TCP sender whose segments may be lost: which ones it considers lost, and how it continues.
+"""Simulate a TCP sender whose segments may be lost: which segments it considers lost, and how it continues.
 
-This follows net/ipv4/tcp_input.c (tcp_ack(), tcp_fastretrans_alert(), tcp_cwnd_reduction()), tcp_recovery.c (RACK) and
-tcp_output.c (tcp_xmit_retransmit_queue(), tcp_schedule_loss_probe()) of Linux 7.2, with the same names. It covers a
-path that keeps the order, with SACK and timestamps. It does not simulate a retransmission timeout or compressed ACKs.
-Times are whole nanoseconds.
+The module follows net/ipv4/tcp_input.c (tcp_ack(), tcp_fastretrans_alert(), tcp_cwnd_reduction()), tcp_recovery.c
+(RACK) and tcp_output.c (tcp_xmit_retransmit_queue(), tcp_schedule_loss_probe()) of Linux 7.2, with the same names. It
+covers a path that preserves order, with SACK and timestamps. It does not simulate a retransmission timeout or
+compressed ACKs. Times are whole nanoseconds.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Sent(Skb):
 
 
 class LossySender(Sender):
-    """Simulates a sending socket that loses segments. Its segments go to `transmit(now, seq, skb)`."""
+    """Simulates a sending socket whose segments may be lost. Its segments go to `transmit(now, seq, skb)`."""
 
     rtx_queue: list[Sent]  # type: ignore[assignment]  # one entry per segment, because SACKs cut skbs (tcp_match_skb_to_sack())
 
@@ -62,7 +62,7 @@ class LossySender(Sender):
         return self.packets_out - self.sacked_out - self.lost_out + self.retrans_out
 
     def take_ack(self, now: int, ack_seq: int, window: int, sack: tuple[int, int] | None) -> None:
-        """Process an ACK, and send lost segments again; `data_snd_check` sends new ones: tcp_ack()."""
+        """Process an ACK, and retransmit lost segments; `data_snd_check` sends new segments: tcp_ack()."""
         self.clock_cache, self.snd_wnd, self.max_window = now, window, max(self.max_window, window)
         una, lost = self.snd_una, self.lost_out
         delivered = self._clean_rtx_queue_and_sacks(max(ack_seq, una), sack)
@@ -86,7 +86,7 @@ class LossySender(Sender):
             self._xmit_retransmit_queue()
 
     def _clean_rtx_queue_and_sacks(self, ack_seq: int, sack: tuple[int, int] | None) -> int:
-        """Drop acknowledged segments, mark those in the SACK, and sample RTTs. Return how many segments have newly
+        """Drop acknowledged segments, mark SACKed segments, and sample RTTs. Return how many segments have newly
         arrived.
 
         tcp_sacktag_write_queue(), tcp_clean_rtx_queue(), tcp_ack_update_rtt().
@@ -149,7 +149,7 @@ class LossySender(Sender):
         self.rack = max(self.rack, (seg.tstamp, seg.end_seq))
 
     def detect_loss(self) -> None:
-        """Mark as lost the segments that are late and were sent before one that arrived: tcp_rack_detect_loss()."""
+        """Mark late segments that were sent before an arrived segment as lost: tcp_rack_detect_loss()."""
         self.reo_due, now = NEVER, self.clock_cache
         sure = self.high_seq is not None or self.sacked_out >= TCP_REORDERING
         reo_wnd = 0 if sure else min(self.min_rtt_us >> 2, self.srtt_us >> 3)
@@ -195,7 +195,7 @@ class LossySender(Sender):
             self._xmit_retransmit_queue()
 
     def _xmit_retransmit_queue(self) -> None:
-        """Send lost segments again, as far as cwnd allows: tcp_xmit_retransmit_queue()."""
+        """Retransmit lost segments, as far as cwnd allows: tcp_xmit_retransmit_queue()."""
         for seg in self.rtx_queue:
             if self.packets_in_flight() >= self.cubic.cwnd:
                 break
@@ -211,7 +211,7 @@ class LossySender(Sender):
         self.transmit(self.clock_cache, seg.seq, seg)
 
     def _schedule_probe(self) -> None:
-        """Set the timer for the loss of a tail: tcp_schedule_loss_probe()."""
+        """Set the timer for tail loss: tcp_schedule_loss_probe()."""
         if not self.packets_out:
             self.probe_due = NEVER
             return
@@ -223,7 +223,7 @@ class LossySender(Sender):
         self.probe_due = self.timers.time_of(self.timers.expiry(timeout, jiffies))
 
     def probe_timer(self, now: int) -> None:
-        """Send a new segment, or the last one again; its answer shows which segments are missing:
+        """Send a new segment, or the last one again. The answer shows which segments are missing:
         tcp_send_loss_probe().
         """
         self.clock_cache = now
@@ -242,7 +242,7 @@ class LossySender(Sender):
         return self.high_seq is None and super()._tso_should_defer(length, max_segs, last, send_win, cong_win)
 
     def slow_start_after_idle_check(self, now: int) -> None:
-        """Start slow start again after a pause that is longer than the RTO: tcp_slow_start_after_idle_check()."""
+        """Restart slow start after a pause that is longer than the RTO: tcp_slow_start_after_idle_check()."""
         pause = self.timers.jiffies(now) - self.lsndtime
         rto = -(-((self.srtt_us >> 3) + RTO_MIN_US) * self.timers.hz // 10**6)
         if not self.packets_out and pause > rto:

@@ -1,8 +1,8 @@
 """Simulate one end of a Multipath TCP subflow: its part of the connection's data, and its acknowledgements.
 
-This follows net/mptcp/protocol.c (mptcp_sendmsg_frag()), options.c and subflow.c, and net/ipv4/tcp_input.c of Linux
-7.2, with the same names. Times are whole nanoseconds. Positions are bytes since the start, of the subflow's own payload
-(`seq`) or of the connection's data (`data_seq`).
+The module follows net/mptcp/protocol.c (mptcp_sendmsg_frag()), options.c and subflow.c, and net/ipv4/tcp_input.c of
+Linux 7.2, with the same names. Times are whole nanoseconds. Positions count bytes since the start, in the subflow's own
+payload (`seq`) or in the connection's data (`data_seq`).
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class Packet(NamedTuple):
 
 
 class Meta(Protocol):
-    """Is a subflow's view of its connection, struct mptcp_sock."""
+    """Describes a subflow's view of its connection, struct mptcp_sock."""
 
     now: int  # ns
     nospace: bool  # SOCK_NOSPACE, of the shared socket
@@ -68,11 +68,11 @@ class Meta(Protocol):
         ...
 
     def misses(self) -> bool:
-        """Return whether some data has come out of order."""
+        """Return whether some data has arrived out of order."""
         ...
 
     def set_rwin(self, rcv_wnd: int) -> int:
-        """Return the window for a subflow that would offer `rcv_wnd`: mptcp_set_rwin()."""
+        """Return the window for a subflow that would offer `rcv_wnd` on its own: mptcp_set_rwin()."""
         ...
 
     def subflow_write_space(self, subflow: Subflow) -> None:
@@ -87,7 +87,7 @@ class Meta(Protocol):
 def first_window(scenario: Scenario) -> int:
     """Return the first window that the scenario's receiver offers, in bytes: tcp_select_initial_window().
 
-    The connecting end rounds it to segments as if there were no timestamps, which are not agreed on yet:
+    The connecting end rounds the window to segments as if there were no timestamps, which are not yet negotiated:
     tcp_connect_init().
     """
     if scenario.client == "sender":
@@ -128,7 +128,7 @@ class Subflow(LossySender):
     # What it sends.
 
     def memory_free(self) -> bool:
-        """Return whether its buffer has room: sk_stream_memory_free()."""
+        """Return whether the subflow's buffer has room: sk_stream_memory_free()."""
         return self.wmem_queued() < self.sndbuf
 
     def sendmsg_frag(self, data_seq: int, length: int, window: int) -> int:
@@ -191,7 +191,8 @@ class Subflow(LossySender):
     # What it receives.
 
     def measure_rtt(self, now: int, packet: Packet) -> None:
-        """Take an RTT sample from a packet's echo, unless an earlier packet, with data or without, already gave one.
+        """Take an RTT sample from a packet's echo, unless an earlier packet, with or without data, already gave this
+        sample.
 
         tcp_rcv_rtt_measure_ts().
         """
@@ -224,7 +225,7 @@ class Subflow(LossySender):
         self._hand_over(before)
 
     def _queue_ofo(self, seq: int, end: int) -> None:
-        """Keep data that came too early: tcp_data_queue_ofo()."""
+        """Queue data that arrived too early: tcp_data_queue_ofo()."""
         if any(first <= seq and end <= last for first, last in self.ofo):
             return
         insort(self.ofo, (seq, end))
@@ -249,13 +250,15 @@ class Subflow(LossySender):
                 maps.popleft()
 
     def _truesize(self, length: int) -> int:
-        """Return the memory for this much data in the connection's queue: each packet has a head, unless it joins
-        an earlier packet.
+        """Return the memory for this much data in the connection's queue, where each packet that joins no other has a
+        head.
         """
         return length + self.skb_overhead
 
     def _grow_window(self, length: int) -> None:
-        """Widen the window by two segments for each one received, and request an immediate ACK: tcp_grow_window()."""
+        """Widen the window by two segments for each received segment, and request an immediate ACK:
+        tcp_grow_window().
+        """
         space = self._win_from_space(self.rcvbuf - length - self.skb_overhead)
         room = min(self.window_clamp, space) - self.rcv_ssthresh
         if room > 0 and length >= GROWING_LEN:
@@ -277,7 +280,7 @@ class Subflow(LossySender):
         return -(-min(self.meta.window(), self.rcv_ssthresh) >> self.rcv_wscale) << self.rcv_wscale
 
     def rcvbuf_grow(self, newval: int) -> None:
-        """Let the buffer follow the connection's: tcp_rcvbuf_grow()."""
+        """Let the buffer follow the connection's buffer: tcp_rcvbuf_grow()."""
         rcvwin, tuning = 2 * newval, self.tuning
         if (rtt_us := tuning.rtt_us >> 3) < TCP_RCVBUF_LOW_RTT:
             rcvwin += rcvwin * rtt_us // TCP_RCVBUF_LOW_RTT
@@ -305,9 +308,9 @@ class Subflow(LossySender):
             self.send_ack(self.clock_cache)
 
     def _may_ack(self) -> bool:
-        """Return whether an ACK can be sent before the reader, who widens the window, has run.
+        """Return whether an ACK can be sent before the reader, which widens the window, has run.
 
-        If data is missing, there is nothing to read, and captures show an ACK for every second segment.
+        If data is missing, the reader has nothing to read, and captures show an ACK for every second segment.
         """
         return self.meta.misses() or self._select_window() >= self.rcv_wnd
 
@@ -328,8 +331,8 @@ class Subflow(LossySender):
     def _packet(self, now: int, seq: int, length: int, psh: bool) -> Packet:
         """Return a packet with its acknowledgement and window: tcp_select_window(), mptcp_established_options().
 
-        An offered window never shrinks, except through the scale's rounding. Captures show that, although the source
-        rounds up.
+        An offered window never shrinks, except through the rounding of the scale. Captures show this, although the
+        source rounds up.
         """
         window = self._select_window()
         left = self.rcv_wup + self.rcv_wnd - self.rcv_nxt >> self.rcv_wscale << self.rcv_wscale

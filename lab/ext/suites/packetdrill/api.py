@@ -18,13 +18,13 @@ def packetdrill(
     base: str | None = None,
     tolerance: str | None = None,
 ) -> ScriptRuns:
-    """Run packetdrill scripts and judge them. `scripts` are files, folders, or patterns of names; default: the kernel's
-    own.
+    """Run packetdrill scripts, and judge them.
 
-    The kernel's own scripts come from its packaged source. `tolerance` ("1 us") replaces the tolerance of each script
-    for every event. `base` names a second kernel; differences of more than 1 us from it are reported.
+    `scripts` holds files, folders, or name patterns of the kernel's own scripts (default: all of these), which come
+    from the kernel's packaged source. `tolerance` ("1 us") replaces the tolerance of each script for every event.
+    `base` names a second kernel; the result includes differences of more than 1 us from it.
 
-    Raises InputError, MachineError (no kernel, no packetdrill, no userland), Interrupted.
+    Raises InputError, MachineError (no kernel, no packetdrill, no userland) and Interrupted.
     """
     from dataclasses import replace
 

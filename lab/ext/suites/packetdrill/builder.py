@@ -29,13 +29,13 @@ SETTINGS = ("CC=gcc -static -s", "CFLAGS=-O2 -Wall")  # make's; the data for a d
 
 
 class PacketdrillBuildFailed(LabError):
-    """Raised when the source does not compile, or one of the lab's patches does not apply to it."""
+    """Raised if the source does not compile, or if one of the lab's patches does not apply to it."""
 
 
 def build(given: Path | None, progress: Progress) -> Packetdrill:
     """Return packetdrill, from the cache or built now: from the pinned commit, or from the folder or tar file `given`.
 
-    Raises InputError (no source), PacketdrillBuildFailed, MachineError (nothing fetched, no room, no compiler).
+    Raises InputError (no source), PacketdrillBuildFailed and MachineError (nothing fetched, no room, no compiler).
     """
     if given is None and (known := load(_ident(source.SHA256))):
         return known

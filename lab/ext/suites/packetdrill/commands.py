@@ -1,4 +1,4 @@
-"""Define the commands about packetdrill: `lab packetdrill ...`."""
+"""Define the commands for packetdrill: `lab packetdrill ...`."""
 
 from __future__ import annotations
 
@@ -12,18 +12,20 @@ from lab.cli import output, reports
 from lab.cli.options import Reports, with_options
 from lab.cli.output import Json
 
-app = typer.Typer(help="Test the kernel's TCP with packetdrill's scripts, in virtual time.", no_args_is_help=True)
+app = typer.Typer(help="Test the kernel's TCP with packetdrill scripts, in virtual time.", no_args_is_help=True)
 
 
 @app.command("build")
 def build_packetdrill(
     source: Annotated[
         Path | None,
-        typer.Option(help="Build this folder or tar file instead of the pinned commit.", metavar="DIR | TAR"),
+        typer.Option(
+            help="Build the source in this folder or tar file instead of the pinned commit.", metavar="DIR | TAR"
+        ),
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Build packetdrill with the locked compiler, or find it in the cache."""
+    """Build packetdrill with the locked compiler, or reuse it from the cache."""
     from lab.base.building import shown
     from lab.ext.suites.packetdrill import builder
 
@@ -40,26 +42,28 @@ def run_scripts(
         list[str] | None,
         typer.Argument(
             metavar="SCRIPT | DIR | NAME",
-            help="Script files, folders of scripts, or names of the kernel's scripts. Default: all of those.",
+            help="Script files, script folders, or names of the kernel's scripts. Default: all the kernel's scripts.",
         ),
     ] = None,
     *,
     options: SuiteOptions,
     base: Annotated[
-        str | None, typer.Option(help="Also run on this kernel, and show what differs.", metavar="KERNEL")
+        str | None,
+        typer.Option(help="Also run the scripts on this kernel, and show the differences.", metavar="KERNEL"),
     ] = None,
     tolerance: Annotated[
         str | None,
         typer.Option(
-            help="Judge every event with this tolerance, such as '1 us', instead of the script's own.", metavar="TIME"
+            help="Use this timing tolerance for every event, such as '1 us', instead of the script's own tolerance.",
+            metavar="TIME",
         ),
     ] = None,
     report: Reports = None,
     as_json: Json = False,
 ) -> None:
-    """Run packetdrill scripts, one guest each, and judge them.
+    """Run packetdrill scripts, each in its own guest, and judge the results.
 
-    Finished scripts are reused from the store.
+    A script whose record is already in the store does not run again.
     """
     from lab.ext.suites.packetdrill import display as showing
     from lab.ext.suites.packetdrill.api import packetdrill

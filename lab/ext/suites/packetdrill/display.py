@@ -1,4 +1,6 @@
-"""Show the results of packetdrill scripts: failures, with expected and seen packets, and the number that passed."""
+"""Show the results of packetdrill scripts: failures, with expected and actual packets, and the number of passed
+scripts.
+"""
 
 from __future__ import annotations
 
@@ -16,13 +18,13 @@ LAST = 6  # packets that are shown before the wrong one
 
 
 def render(found: ScriptRuns) -> RenderableType:
-    """Return a block for each script that failed, one for each that differs from another kernel's, and the counts."""
+    """Return a block for each script that failed, a block for each difference from another kernel, and the counts."""
     blocks = [block for script in found.scripts for block in _failures(script)]
     return Group(*blocks, *(_shift(found, shift) for shift in found.shifts), Text(_sentence(found), "bold"))
 
 
 def _sentence(found: ScriptRuns) -> str:
-    """Return a _sentence with how many scripts passed, and how many of them to the microsecond."""
+    """Return a sentence that states how many scripts passed, and how many of them to the microsecond."""
     runs = sum(len(script.runs) for script in found.scripts)
     passed = [script for script in found.scripts if script.passed]
     exact = sum(script.exact for script in passed)

@@ -1,4 +1,4 @@
-"""Run packetdrill scripts, one guest each, and judge them, or compare the runs of two kernels."""
+"""Run packetdrill scripts, each in its own guest, and judge them, or compare the runs on two kernels."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ class ScriptRuns:
 
     @property
     def exit_code(self) -> int:
-        """The exit code: 1 if a script fails, or if it differs from the second kernel; an error has its own code."""
+        """The exit code: 1 if a script fails or differs between the kernels; an error has its own code."""
         codes = [script.error.exit_code for script in self.scripts if script.error]
         failed = self.shifts if self.base else [script for script in self.scripts if not script.passed]
         return max(codes, default=0) or int(bool(failed))
 
     def cases(self) -> tuple[Case, ...]:
-        """Return a case for each script, in the form of CI systems. Its parts are the versions of IP."""
+        """Return a case for each script, for CI systems. The parts of a case are the IP versions."""
         changed = {shift.script: shift for shift in reversed(self.shifts)}
         return tuple(_case(script, self.base, changed.get(script.name)) for script in self.scripts)
 
@@ -60,9 +60,9 @@ def run(
     tolerance: Duration | None = None,
     base: Settings | None = None,
 ) -> ScriptRuns:
-    """Run the scripts that the store lacks, on one kernel or on two, and judge all of them.
+    """Run the scripts that are missing in the store, on one kernel or on two, and judge all scripts.
 
-    Raises InputError, MachineError (no packetdrill, no userland), Interrupted.
+    Raises InputError, MachineError (no packetdrill, no userland) and Interrupted.
     """
     asked = [settings] if base is None else [base, settings]
     planned = [[trial_of(script, each) for script in scripts] for each in asked]

@@ -28,7 +28,7 @@ MOST_BYTES = 1 << 20  # of a file beside a script
 
 @dataclass(frozen=True, slots=True)
 class Script:
-    """Holds one script: its file, and the files beside it that it starts."""
+    """Holds one script: its file, and the neighbouring files that it starts."""
 
     path: Path
     group: str  # its origin: a kernel's version, or the name of its folder
@@ -37,14 +37,15 @@ class Script:
 
     @property
     def name(self) -> str:
-        """The name of the behaviour that it tests."""
+        """The name of the behaviour that the script tests."""
         return self.path.stem
 
 
 def find(wanted: Sequence[str], series: str, progress: Progress) -> tuple[Script, ...]:
-    """Return the scripts for these words, each once: files, folders, or patterns of names of the kernel's own.
+    """Return the scripts for these words, each once: files, folders, or name patterns of the kernel's own scripts.
 
-    Without a word, return all scripts in the packaged source of `series`. Raises InputError if a word matches none.
+    Without a word, return all scripts in the packaged source of `series`. Raises InputError if a word matches no
+    script.
     """
     found: dict[Path, Script] = {}
     for word in wanted or ("*",):
@@ -67,7 +68,7 @@ def _named(word: str, series: str, progress: Progress) -> Iterator[Script]:
 
 
 def of_kernel(series: str, progress: Progress) -> tuple[Script, ...]:
-    """Return the scripts in a kernel's packaged source, fetched and unpacked once; () if it has none.
+    """Return the scripts in a kernel's packaged source, fetched and unpacked once; () if there are no scripts.
 
     Raises MachineError if there is no source.
     """
@@ -95,7 +96,7 @@ def _unpack(found: Source, place: Path, compiler: Userland, progress: Progress) 
 
 
 def _read(path: Path, group: str) -> Script:
-    """Return one script. Raises InputError if it cannot be _read, or asks for an unknown version of IP."""
+    """Return one script. Raises InputError if it cannot be read, or requests an unknown IP version."""
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
@@ -110,7 +111,7 @@ def _read(path: Path, group: str) -> Script:
 
 
 def _started(path: Path, text: str) -> set[str]:
-    """Return the names of the files beside a script that the script names, directly or through such files."""
+    """Return the names of the files next to a script that the script uses, directly or through other such files."""
     beside = {
         file.name: file
         for file in path.parent.iterdir()

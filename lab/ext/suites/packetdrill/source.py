@@ -27,7 +27,7 @@ MAKEFILES = {"Makefile.Linux", "Makefile.common"}
 
 @dataclass(frozen=True)
 class PacketdrillSource:
-    """Holds the files that the program is made from, by name."""
+    """Holds the source files of the program, by name."""
 
     files: Mapping[str, bytes]
 
@@ -39,7 +39,7 @@ class PacketdrillSource:
 
 
 def fetch(progress: Progress) -> PacketdrillSource:
-    """Return the source at COMMIT. Raises MachineError if it is not available, or differs."""
+    """Return the source at COMMIT. Raises MachineError if it is not available or differs."""
     archive = f"archive/{COMMIT}.tar.gz"
     url = f"{REPOSITORY}/{archive}"
     progress.say(f"fetching packetdrill {COMMIT[:12]}")
@@ -54,7 +54,7 @@ def fetch(progress: Progress) -> PacketdrillSource:
 
 
 def read(path: Path) -> PacketdrillSource:
-    """Return the source in a folder or a tar file. Raises InputError if there is none."""
+    """Return the source in a folder or a tar file. Raises InputError if there is no source."""
     if path.is_dir():
         home = path / FOLDER if (path / FOLDER).is_dir() else path
         return _whole({file.name: file.read_bytes() for file in home.iterdir() if _counts(file.name)}, str(path))

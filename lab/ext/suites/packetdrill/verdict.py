@@ -1,4 +1,4 @@
-"""Read packetdrill's output: the moments of a script's events, the packets that passed, and the error."""
+"""Read packetdrill's output: the times of a script's events, the packets that passed, and the error."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _LINE = re.compile(r"^(?P<file>[^:\s]+):(?P<line>\d+): (?P<message>.*)")
 
 @dataclass(frozen=True, slots=True)
 class Moment:
-    """Describes the expected and actual moments of one event of a script, in microseconds since the script's start."""
+    """Describes the expected and the actual time of an event in a script, in microseconds since the script's start."""
 
     line: int  # of the script
     what: str  # "outbound packet", "system call return", ...
@@ -31,7 +31,7 @@ class Moment:
 
     @property
     def off(self) -> int:
-        """The microseconds by which it came too late; negative if it came too early, 0 if as expected."""
+        """The microseconds by which the event came too late; negative if too early, 0 if as expected."""
         return self.happened - min(max(self.happened, self.low), self.high)
 
 
@@ -47,7 +47,7 @@ class Complaint:
 
 @dataclass(frozen=True)
 class ScriptRun:
-    """Describes the run of a script with one version of IP."""
+    """Describes the run of a script with one IP version."""
 
     version: str
     status: int | None  # of the process: 0 if the script holds; None if it ran out of time
@@ -57,17 +57,19 @@ class ScriptRun:
 
     @property
     def holds(self) -> bool:
-        """Whether packetdrill accepted it: everything was as the script requires, within its own tolerance."""
+        """Whether packetdrill accepted the run: everything was as the script requires, within the script's own
+        tolerance.
+        """
         return self.status == 0
 
     @property
     def worst(self) -> Moment | None:
-        """The moment that is furthest off; None if no event has a time."""
+        """The event time that is furthest off; None if no event has a time."""
         return max(self.moments, key=lambda each: abs(each.off), default=None)
 
 
 def runs(record: Record) -> tuple[ScriptRun, ...]:
-    """Return the runs of a script, one for each version of IP. Raises RecordError."""
+    """Return the runs of a script, one for each IP version. Raises RecordError."""
     ends = record.json(outputs.PACKETDRILL)
     return tuple(
         read(

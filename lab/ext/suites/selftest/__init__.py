@@ -1,4 +1,4 @@
-"""Run the kernel's own network tests, one guest each: `lab selftest`."""
+"""Run the kernel's own network tests, each in its own guest: `lab selftest`."""
 
 from lab.app.extension import Extension
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 def selftest(*names: str, options: SuiteOptions) -> SelftestRuns:
     """Run network selftests of the kernel's packaged source and judge them. `names` are patterns; default: all.
 
-    Raises InputError, MachineError (no kernel, no source, no compiler, no userland), Interrupted.
+    Raises InputError, MachineError (no kernel, no source, no compiler, no userland) and Interrupted.
     """
     from lab.base.building import shown
     from lab.ext.suites.selftest import running as selftests
@@ -29,7 +29,9 @@ def selftest(*names: str, options: SuiteOptions) -> SelftestRuns:
 
 
 def find(*names: str, kernel: str | None = None) -> tuple[Selftest, ...]:
-    """Return the selftests in the kernel's packaged source that match these names. Raises InputError, MachineError."""
+    """Return the selftests in the kernel's packaged source that match these names. Raises InputError and
+    MachineError.
+    """
     from lab.base.building import shown
     from lab.ext.suites.selftest import tree
     from lab.machine.kernel import choose

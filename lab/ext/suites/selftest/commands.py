@@ -1,4 +1,4 @@
-"""Define the commands about the kernel's own selftests: `lab selftest ...`."""
+"""Define the commands for the kernel's own selftests: `lab selftest ...`."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ def list_selftests(wanted: Names = None, kernel: KernelName = None, as_json: Jso
 def run_selftests(
     wanted: Names = None, *, options: SuiteOptions, report: Reports = None, as_json: Json = False
 ) -> None:
-    """Run network selftests, unchanged, one guest each, and judge them.
+    """Run unchanged network selftests, each in its own guest, and judge the results.
 
-    Finished tests are reused from the store.
+    A test whose record is already in the store does not run again.
     """
     from lab.ext.suites.selftest import display as showing
     from lab.ext.suites.selftest.api import selftest

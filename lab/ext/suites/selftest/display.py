@@ -1,4 +1,4 @@
-"""Show the results of selftests: failed ones with their last lines, skipped ones with reasons, and the counts."""
+"""Show the results of selftests: failed tests with their last lines, skipped tests with reasons, and the counts."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from lab.ext.suites.selftest.verdict import JudgedSelftest
 
 
 def render(found: SelftestRuns) -> RenderableType:
-    """Return a line for each test, with the reason if it did not pass, and the counts."""
+    """Return a line for each test, with the reason if the test did not pass, and the counts."""
     return Group(*(block for test in found.tests for block in _lines(test)), Text(_sentence(found), "bold"))
 
 
 def _sentence(found: SelftestRuns) -> str:
-    """Return a _sentence with how many tests passed, failed and were skipped."""
+    """Return a sentence that states how many tests passed, failed and were skipped."""
     counts = Counter(test.outcome for test in found.tests)
     parts = sum(len(test.parts) for test in found.tests)
     said = ", ".join(f"{counts[each]} {each}" for each in ("passed", "failed", "skipped"))

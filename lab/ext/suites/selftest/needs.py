@@ -1,6 +1,6 @@
-"""Find the needs of a selftest that a guest does not meet: kernel options, and programs, including those of BPF.
+"""Find a selftest's needs that a guest does not meet: kernel options, and programs, including BPF programs.
 
-It reads the test's own text.
+The module finds them in the test's own text.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ _BPF = r"[\w./-]*\w\.bpf\.o\b"  # an object for the kernel's own machine, which 
 
 
 def lacking(text: str, configuration: str, userland: Userland) -> tuple[str, ...]:
-    """Return the options and programs that a test's text mentions, and that the kernel and the userland lack."""
+    """Return the options and programs that a test's text mentions but that the kernel and the userland lack."""
     return (*_options(text, configuration), *_programs(text, userland))
 
 

@@ -1,6 +1,6 @@
-"""Pack a selftest for a guest: its files from the kernel's source, and the compiled programs that it starts.
+"""Pack a selftest for a guest: its files from the kernel source, and the compiled programs that it starts.
 
-The locked compiler compiles them, with the source's own headers of the kernel's interface.
+The locked compiler compiles the programs, with the source's own UAPI headers.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ MOST_BYTES = 1 << 20  # of a file that may be a script
 
 
 class CompileFailed(LabError):
-    """Raised when a program of the selftests does not compile."""
+    """Raised if a program of the selftests does not compile."""
 
 
 @dataclass(frozen=True, slots=True)
 class PackedTests:
-    """Holds a test in the form for a guest, and the programs that could not be made for it."""
+    """Holds a test in the form for a guest, and the programs that could not be built for it."""
 
     archive: bytes  # a compressed tar file; the same bytes on every machine
     text: str  # of the test itself, and of the program with its name that it starts
@@ -47,7 +47,7 @@ class PackedTests:
 
 
 def pack(test: Selftest) -> PackedTests:
-    """Return a packed test. Raises MachineError (no compiler, no room)."""
+    """Return the packed test. Raises MachineError (no compiler, no room)."""
     root = test.tree.path / SELFTESTS
     compiler = userlands.find("compiler")
     sources = {program: root / folder / f"{program}.c" for program, folder in _programs(test).items()}
@@ -69,15 +69,13 @@ def pack(test: Selftest) -> PackedTests:
 
 
 def _programs(test: Selftest) -> Mapping[str, str]:
-    """Return program -> the folder of its source, for all programs that the test's collection compiles."""
+    """Return the source folder of each program that the test's collection compiles."""
     collection = test.collection
     return {name: collection.folder for name in (*collection.programs, *collection.helpers) if "." not in name}
 
 
 def _scripts(test: Selftest, root: Path) -> Iterator[tuple[str, Path]]:
-    """Yield (path below SELFTESTS, file) of the test, and of each file that it names, directly or through such
-    files.
-    """
+    """Yield (path below SELFTESTS, file) of the test and each file that it uses, directly or through other files."""
     beside: dict[str, list[str]] = {}
     for folder in dict.fromkeys((test.collection.folder, *SHARED)):
         for file in sorted((root / folder).glob("*")):
@@ -108,7 +106,7 @@ def _archive(files: Mapping[str, Path]) -> bytes:
 
 
 def _compiled(source: Path, test: Selftest, compiler: Userland) -> Path:
-    """Return the compiled program, from the cache or made now. Raises CompileFailed, MachineError."""
+    """Return the compiled program, from the cache or built now. Raises CompileFailed and MachineError."""
     root, kept = test.tree.path, test.tree.path.parent / _key(compiler) / test.collection.folder / source.stem
     if kept.is_file():
         return kept

@@ -1,4 +1,4 @@
-"""Run the kernel's own network selftests, one guest each, and judge them."""
+"""Run the kernel's own network selftests, each in its own guest, and judge them."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class SelftestRuns:
         return max(codes, default=0) or int(any(test.outcome == "failed" for test in self.tests))
 
     def cases(self) -> tuple[Case, ...]:
-        """Return a case for each test, in the form of CI systems. Its parts are those of its TAP."""
+        """Return a case for each test, for CI systems. The parts of a case come from the test's TAP output."""
         return tuple(_case(test) for test in self.tests)
 
     def plain(self) -> dict[str, Any]:
@@ -65,7 +65,9 @@ def run(
     options: SuiteOptions,
     progress: Progress,
 ) -> SelftestRuns:
-    """Run the tests that the store lacks, and judge them all. Raises InputError, MachineError, Interrupted."""
+    """Run the tests that are missing in the store, and judge all tests. Raises InputError, MachineError and
+    Interrupted.
+    """
     planned = []
     progress.say("compiling the programs of the tests")
     for number, test in enumerate(tests, 1):

@@ -28,7 +28,7 @@ SECONDS = 45.0  # the default limit of a test: kselftest_default_timeout
 
 @dataclass(frozen=True, slots=True)
 class SelftestTree:
-    """Identifies a folder with the selftests of one kernel version, as in its source."""
+    """Identifies a folder with the selftests of one kernel version, laid out as in the source."""
 
     path: Path
     version: str
@@ -72,19 +72,19 @@ class Selftest:
 
     @property
     def name(self) -> str:
-        """The name for a person: its path below net/."""
+        """The display name: the test's path below net/."""
         return self.path.removeprefix("net/")
 
     @property
     def compiled(self) -> bool:
-        """Whether it is a program and not a script."""
+        """Whether the test is a program and not a script."""
         return self.file in self.collection.programs
 
 
 def find(wanted: Sequence[str], series: str, progress: Progress) -> tuple[Selftest, ...]:
     """Return the tests whose names match these patterns, in the kernel's own order. Without a pattern, return all.
 
-    Raises InputError if a pattern matches none, and MachineError if there is no source.
+    Raises InputError if a pattern matches no test, and MachineError if there is no source.
     """
     found = of_kernel(series, progress)
     for pattern in wanted:
@@ -96,7 +96,7 @@ def find(wanted: Sequence[str], series: str, progress: Progress) -> tuple[Selfte
 def of_kernel(series: str, progress: Progress) -> tuple[Selftest, ...]:
     """Return the network tests in a kernel's packaged source, fetched and unpacked once.
 
-    Raises MachineError if there is no source, or it has no tests.
+    Raises MachineError if there is no source, or the source has no tests.
     """
     found = source.resolve(kernels(), series, False, progress)
     place = caches.folder(NAME) / found.sha256[:16] / "tree"
@@ -132,7 +132,7 @@ def _unpack(found: Source, place: Path, progress: Progress) -> None:
 
 
 def _listed(makefile: str, variable: str) -> Iterator[str]:
-    """Yield the words that a Makefile gives a variable, except those that make computes."""
+    """Yield the words that a Makefile assigns to a variable, except words that make computes."""
     for match in re.finditer(rf"^{variable}\s*[:+]?=((?:.*\\\n)*.*)", makefile, re.MULTILINE):
         text = re.sub(r"#.*", "", match.group(1)).replace("\\\n", " ")
         while (plain := re.sub(r"\$\([^()]*\)", "", text)) != text:

@@ -1,4 +1,4 @@
-"""Judge one of the kernel's selftests by its exit status, and its parts by their TAP."""
+"""Judge one of the kernel's selftests by its exit status, and its parts by their TAP output."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _LINE = re.compile(r"(?P<not>not )?ok\b(?: \d+)?(?: -)? *(?P<name>.*?)(?: # (?P<
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """Holds one test within a test, from its TAP."""
+    """Holds one subtest, from a test's TAP output."""
 
     name: str
     outcome: SelftestOutcome
@@ -69,8 +69,8 @@ def skipped(name: str, version: str, reason: str) -> JudgedSelftest:
 def judge(
     name: str, version: str, address: str, outcome: Record | LabError, lacks: Sequence[str] = ()
 ) -> JudgedSelftest:
-    """Judge the outputs of a test's trial. A test that did not pass counts as skipped if the guest lacks one of its
-    needs.
+    """Judge the outputs of a test's trial. A test that did not pass counts as skipped if the guest lacks one of the
+    test's needs.
 
     Raises RecordError.
     """
@@ -103,7 +103,7 @@ def _verdict(
 
 
 def _why_skipped(lines: Sequence[str], lacks: Sequence[str]) -> str:
-    """Return why a test skips itself. Without a reason, return its last lines and needs."""
+    """Return why a test skipped itself. Without a reason, return the test's last lines and needs."""
     plain = [line.strip("# ") for line in lines if not re.fullmatch(r"(?:ok .*# SKIP|TAP version .*|1\.\..*)", line)]
     said = next((line for line in reversed(plain) if "skip" in line.lower()), "")
     if said:

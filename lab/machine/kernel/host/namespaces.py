@@ -1,12 +1,12 @@
-"""Make a small machine from namespaces of the running kernel, and run the job in boot/ in it.
+"""Build a small machine from namespaces of the running kernel, and run the job in boot/ in it.
 
-Start it with `python -m`, in the trial's folder, as root or as a user who may make user namespaces. If it gets
-arguments (such as `sudo -n ...`), that command does the work instead.
+Start the module with `python -m`, in the trial's folder, as root or as a user who may create user namespaces. If it
+gets arguments (such as `sudo -n ...`), that command does the work instead.
 
-Everything is in mount, network, PID, UTS and IPC namespaces made here. The kernel removes them when their first process
-exits, and PR_SET_PDEATHSIG ends that process with this one. A privileged process across sudo cannot use that, so it
-watches a pipe that this process holds. The trial can write only to its own folder on the host, and only to the sysctls
-of its own network namespaces.
+Everything is in new mount, network, PID, UTS and IPC namespaces. The kernel removes them when their first process
+exits, and PR_SET_PDEATHSIG ends that process with this one. A privileged process behind sudo cannot use
+PR_SET_PDEATHSIG, so it watches a pipe that this process holds. The trial can write only to its own folder on the host,
+and only to the sysctls of its own network namespaces.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ MOUNTS = (
 
 
 def main(become: Sequence[str]) -> int:
-    """Run the job and return the exit status. `become` is a command that runs it as another user; () for none."""
+    """Run the job, and return the exit status. `become` is a command that runs the job as another user, or ()."""
     try:
         return _behind(become) if become else _alone()
     except OSError as error:
@@ -56,7 +56,7 @@ def _say(error: OSError) -> None:
 def _behind(become: Sequence[str]) -> int:
     """Run the command with a pipe as its standard input.
 
-    The pipe's other end closes when this process ends in any way.
+    The other end of the pipe closes when this process ends in any way.
     """
     theirs, ours = os.pipe()
     child = os.posix_spawnp(become[0], list(become), os.environ, file_actions=[(os.POSIX_SPAWN_DUP2, theirs, 0)])
@@ -85,7 +85,9 @@ def _alone() -> int:
 
 
 def _watch(init: int) -> int:
-    """Return the wait status of the first process. Kill it if standard input is a pipe whose other end closes."""
+    """Return the wait status of the first process. Kill the process if standard input is a pipe whose other end
+    closes.
+    """
     ended = os.pidfd_open(init)
     poll = select.poll()
     poll.register(ended, select.POLLIN)
@@ -97,7 +99,7 @@ def _watch(init: int) -> int:
 
 
 def _leave_the_host() -> None:
-    """Make new namespaces for the next child. Raises OSError with what the system forbids."""
+    """Create new namespaces for the next child. Raises OSError, which names what the system forbids."""
     user, group = os.geteuid(), os.getegid()
     if user:
         _unshare(CLONE_NEWUSER, "no user namespace")
@@ -156,7 +158,7 @@ class _MountAttributes(ctypes.Structure):
 
 
 def _read_only(target: str, on: bool, flags: int = 0) -> None:
-    """Make the mount at `target` read-only, or writable again."""
+    """Make the mount at `target` read-only, or make it writable again."""
     attributes = _MountAttributes(*((MOUNT_ATTR_RDONLY, 0) if on else (0, MOUNT_ATTR_RDONLY)))
     where = (ctypes.c_int(AT_FDCWD), target.encode(), ctypes.c_uint(flags))
     if libc.syscall(SYS_MOUNT_SETATTR, *where, ctypes.byref(attributes), ctypes.sizeof(attributes)):
@@ -165,9 +167,9 @@ def _read_only(target: str, on: bool, flags: int = 0) -> None:
 
 
 def _give_back() -> None:
-    """Give the files that root made in a user's folder to that user.
+    """Give the files that root created in a user's folder to that user.
 
-    In a user namespace, the user owns them already.
+    In a user namespace, the user already owns these files.
     """
     owner = os.stat(LAB)
     if not owner.st_uid:

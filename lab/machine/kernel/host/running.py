@@ -33,7 +33,7 @@ TRY = Budget(wall=30.0)
 
 
 class Blocked(MachineError):
-    """Raised when the running kernel cannot run trials. `blocker` is the reason, `cure` the fix."""
+    """Raised if the running kernel cannot run trials. `blocker` is the reason, `cure` the fix."""
 
     def __init__(self, blocker: str, cure: str) -> None:
         super().__init__(f"--on host cannot run here: {blocker} (fix: {cure}); {INSTEAD} can")
@@ -55,12 +55,12 @@ class RunningKernel:
     max_header: int | None = None  # MAX_HEADER of that configuration
 
     def describe(self) -> dict[str, Any]:
-        """Return the kernel's description for a trial. It is the same after every boot."""
+        """Return the kernel's description for a trial. The description is the same after every boot."""
         plain = {"name": self.name, "version": self.version, "id": self.id, "hz": self.hz, "patches": []}
         return plain if self.max_header is None else {**plain, "max_header": self.max_header}
 
     def variant(self, wanted: ResolvedVariant) -> Kernel:
-        """Return this kernel if only HZ differs and it has that HZ already.
+        """Return this kernel if the variant differs only in HZ and the kernel already has that HZ.
 
         Raises MachineError otherwise, because the running kernel cannot change.
         """
@@ -69,13 +69,13 @@ class RunningKernel:
         raise MachineError(f"the running kernel has no variant with {wanted}: {INSTEAD} has")
 
     def lacks(self, queue: str) -> bool:  # noqa: ARG002
-        """Return False: only its guest sees its modules, so nothing is known before."""
+        """Return False, because only a guest sees the kernel's modules, so nothing is known before the trial."""
         return False
 
     def start(self, folder: Path, seed: int, clock: Clock, memory: Size, root: Root) -> Start:  # noqa: ARG002
         """Return how a small machine of namespaces starts.
 
-        It shares the host's random numbers, and its memory without a limit.
+        The machine shares the host's random numbers, and the host's memory without a limit.
         """
         script = ("-B", "-P", "-m", "lab.machine.kernel.host.namespaces")
         own = (os.path.realpath(sys.executable), *script)
@@ -87,7 +87,7 @@ class RunningKernel:
 
     @property
     def way(self) -> str:
-        """Return how its trials get their namespaces."""
+        """Return how the kernel's trials get their namespaces."""
         if self.become:
             return f"by {Path(self.become[0]).name}"
         return "in a user namespace" if os.geteuid() else "as root"
@@ -96,7 +96,7 @@ class RunningKernel:
 def find(name: str | None = None) -> RunningKernel:
     """Return the running kernel, after building a wire in it as a test.
 
-    Raises InputError if `name` is a different kernel's, and Blocked with the first blocker and its fix.
+    Raises InputError if `name` belongs to a different kernel, and Blocked with the first blocker and its fix.
     """
     system = os.uname()
     if name not in (None, RunningKernel.name, system.release):
@@ -129,13 +129,15 @@ def _configuration(release: str) -> bytes:
 
 
 def _ways() -> list[tuple[str, ...]]:
-    """Return the ways to make namespaces: as this user, and, unless that is root, through a sudo without a password."""
+    """Return the ways to create namespaces: as this user and, unless this user is root, through sudo without a
+    password.
+    """
     sudo = shutil.which("sudo") if os.geteuid() else None
     return [(), (sudo, "-n")] if sudo else [()]
 
 
 def _try(host: RunningKernel) -> None:
-    """Make a wire in namespaces of the kernel as a test. Raises Blocked."""
+    """Build a wire in namespaces of the kernel as a test. Raises Blocked."""
     with scratch_guest_folder() as folder:
         command = [sys.executable, "-m", "lab.guest.fabric.selftest"]
         try:

@@ -1,4 +1,4 @@
-"""Build a kernel under test: a user-mode Linux with virtual time, once per recipe."""
+"""Build a kernel under test, a user-mode Linux with virtual time, once per recipe."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ ROOM = 3 << 30  # bytes that a build needs temporarily
 
 
 class MissingTool(MachineError):
-    """Raised when git is not installed; a build from a tree needs it."""
+    """Raised if git, which a build from a tree needs, is not installed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,16 +48,16 @@ class _Wanted:
     trusted: bool  # whether the user trusts foreign parts
 
     def objects(self, home: Path, found: Source) -> compiling.Objects:
-        """Return where ccache keeps its objects: a tree's apart from others, and none for foreign code."""
+        """Return where ccache stores its objects: a tree has its own folder, and foreign code has none."""
         if found.checkout is not None:
             return compiling.Objects(found.checkout.folder / "ccache", not self.is_foreign)
         return compiling.Objects(home / "ccache", not self.is_foreign and found.path is None)
 
     @property
     def is_foreign(self) -> bool:
-        """Whether it has parts of a possible stranger.
+        """Whether the kernel has parts from a possibly untrusted source.
 
-        Fragments count too, because an option's text ends up in makefiles.
+        Fragments also count, because an option's text ends up in makefiles.
         """
         return bool(self.extra or self.fragments)
 
@@ -74,14 +74,15 @@ def build(
     progress: Progress | None = None,
     trust: bool = False,
 ) -> UmlKernel:
-    """Return the kernel of this recipe, from the cache or built now (minutes, and the network the first time).
+    """Return the kernel of this recipe, from the cache or built now (which takes minutes and, at first, the network).
 
     `name` is a series ("7.2"), or a variant's name that starts with one ("7.2-mss"); None means the newest series. A
-    variant without a name gets one from its patches, `config` and `hz` (ticks per second, 100 to 1000). `config` are
-    fragments: options that override the lab's. In place of a fetched source it builds `source_file` (a .deb or a tar
-    file) or `tree` (a folder in its present state). A kernel from a tree has the name of its folder. `refresh` looks
-    for a newer source; without it, the source found last is used, and a kernel that is already built needs no network.
-    With `trust`, patches and fragments are compiled even if this machine cannot confine them.
+    variant without a name gets one from its patches, `config` and `hz` (ticks per second, 100 to 1000). `config` holds
+    fragments: options that override the lab's options. Instead of a fetched source, the function builds `source_file`
+    (a .deb or a tar file) or `tree` (a folder in its present state), if given. A kernel from a tree has the name of the
+    tree's folder. `refresh` looks for a newer source; without `refresh`, the build uses the source found last, and a
+    kernel that is already built needs no network. With `trust`, patches and fragments are compiled even if this machine
+    cannot confine them.
 
     Raises MissingTool, BuildFailed, InputError (bad name, patch, tree or hz), SpecError (an option that the kernel does
     not accept) and MachineError (no source, no room).
@@ -109,7 +110,7 @@ def build(
 
 
 def variant(name: str, wanted: ResolvedVariant, progress: Progress, trust: bool = False) -> UmlKernel:
-    """Return the kernel that differs by `wanted` from the plain one of the series `name`.
+    """Return the kernel that differs by `wanted` from the plain kernel of the series `name`.
 
     Raises the errors of `build`.
     """
@@ -119,18 +120,17 @@ def variant(name: str, wanted: ResolvedVariant, progress: Progress, trust: bool 
 
 
 def built(name: str | None = None) -> UmlKernel | None:
-    """Return the plain kernel of a series (None: of the newest) if `build` would return it without building, else
-    None.
-    """
+    """Return the plain kernel of a series (None: the newest) if `build` would return it without building, else None."""
     home = folder()
     found = source.remembered(home, name)
     return cache.load(home / source.plain_recipe(found).id) if found else None
 
 
 def revision(checkout: Checkout, commit: str, home: Path, progress: Progress) -> UmlKernel:
-    """Return the kernel of a commit in a tree's history, built in `home` and kept there. Raises the errors of `build`.
+    """Return the kernel of a commit in a tree's history, built and stored in `home`. Raises the errors of `build`.
 
-    Its content decides its name. A commit that reverts an earlier commit has the kernel from before it.
+    The content decides the kernel's name. A commit that reverts an earlier commit has the kernel from before that
+    commit.
     """
     _need_git()
     found = source.from_tree(checkout, checkout.revision(commit))
@@ -212,7 +212,7 @@ def _tree(
     compiler: Userland,
     progress: Progress,
 ) -> Iterator[Path]:
-    """Yield the patched source to build in: a new tree in `place`, or a tree's copy with its compiled objects."""
+    """Yield the patched source to build in: a new tree in `place`, or the copy of a tree with its compiled objects."""
     if found.checkout is not None:
         progress.say(f"copying what changed in {found.checkout.tree}")
         with found.checkout.at(found.content, patches, log, compiler) as tree:
@@ -226,7 +226,7 @@ def _tree(
 
 
 def _collect(place: Path, tree: Path, found: Source, wanted: _Wanted, compiler: Userland) -> None:
-    """Keep the parts of a kernel (program, configuration, record), and read the facts that its boot needs."""
+    """Store the parts of a kernel (program, configuration, record), and read the facts that its boot needs."""
     linux = place / "linux"
     compiling.collect(tree, "linux", linux)  # a copy, because UML's "linux" is a hard link to vmlinux
     linux.chmod(0o755)

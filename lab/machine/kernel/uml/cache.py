@@ -1,4 +1,4 @@
-"""Keep the built kernels, each in a folder of its own, and find them by name or id."""
+"""Store the built kernels, each in its own folder, and find them by name or id."""
 
 from __future__ import annotations
 
@@ -49,9 +49,9 @@ class UmlKernel:
     max_header: int | None = None  # bytes that it keeps free for headers, if a fragment may have changed them
 
     def describe(self) -> dict[str, Any]:
-        """Return its description in a trial: no paths, and the same on every machine.
+        """Return the kernel's description in a trial, without paths, so that it is the same on every machine.
 
-        `emulation` describes the other influences on a figure in real time: the way to run processes, and the lab's
+        `emulation` describes the other influences on a real-time figure: the way to run processes, and the lab's
         changes.
         """
         processes, series = "seccomp" if self.seccomp else "ptrace", version.series(self.version)
@@ -59,7 +59,7 @@ class UmlKernel:
 
     @property
     def identity(self) -> dict[str, Any]:
-        """Return the facts that distinguish it from other kernels."""
+        """Return the facts that distinguish the kernel from other kernels."""
         plain = {
             "name": self.name,
             "version": self.version,
@@ -83,17 +83,17 @@ class UmlKernel:
 
     @property
     def configuration(self) -> str:
-        """Return its configuration as built; "" if it was not kept."""
+        """Return the kernel's configuration as built; "" if it was not stored."""
         file = self.path.with_name(CONFIG)
         return file.read_text(encoding="utf-8") if file.exists() else ""
 
     def lacks(self, queue: str) -> bool:
-        """Return whether its configuration has no queue of this kind."""
+        """Return whether the kernel's configuration lacks a queue of this kind."""
         found = self.configuration
         return queue not in FIFOS and bool(found) and f"CONFIG_NET_SCH_{queue.upper()}=y" not in found.splitlines()
 
     def start(self, folder: Path, seed: int, clock: Clock, memory: Size, root: Root) -> Start:
-        """Return how a guest of it starts.
+        """Return how a guest of this kernel starts.
 
         Raises KernelAltered, and MachineError if the host has no room for the guest's memory.
         """
@@ -102,8 +102,8 @@ class UmlKernel:
 
 
 def installed(home: Path | None = None) -> list[UmlKernel]:
-    """Return every kernel in the cache, or in `home`: the newest version first, and of equal versions the last
-    built.
+    """Return every kernel in the cache, or in `home`, the newest version first and, for equal versions, the last built
+    first.
     """
     found = []
     for record in (home or folder()).glob("*/kernel.json"):
@@ -116,7 +116,7 @@ def installed(home: Path | None = None) -> list[UmlKernel]:
 def find(name: str | None = None, kernels: Sequence[UmlKernel] | None = None) -> UmlKernel:
     """Return the built kernel called `name`, or with that version or id (at least 8 characters of it).
 
-    None means the newest plain one. If `kernels` are given, it is one of them. Raises KernelMissing with the fix.
+    None means the newest plain kernel. With `kernels`, the result is one of these. Raises KernelMissing with the fix.
     """
     kernels = installed() if kernels is None else kernels
     for kernel in kernels:
@@ -132,12 +132,12 @@ def find(name: str | None = None, kernels: Sequence[UmlKernel] | None = None) ->
 
 
 def digests(patches: Iterable[bytes], fragments: Iterable[bytes]) -> tuple[str, ...]:
-    """Return the hashes that distinguish the variants of one kernel, besides their HZ."""
+    """Return the hashes that, besides HZ, distinguish the variants of one kernel."""
     return tuple(hashlib.sha256(content).hexdigest() for content in (*patches, *fragments))
 
 
 def load(place: Path) -> UmlKernel | None:
-    """Return the kernel in a folder of the cache, or None if it has no complete one."""
+    """Return the kernel in a cache folder, or None if the folder holds no complete kernel."""
     try:
         plain = json.loads((place / "kernel.json").read_text(encoding="utf-8"))
         if not plain.keys() <= {each.name for each in fields(UmlKernel)}:
@@ -149,7 +149,7 @@ def load(place: Path) -> UmlKernel | None:
 
 
 def save(kernel: UmlKernel) -> None:
-    """Write the record that makes a folder of the cache a kernel, and the hash of its program."""
+    """Write the record that turns a cache folder into a kernel, and the hash of its program."""
     intact.keep(kernel.path)
     plain = {**kernel.identity, "clock": kernel.clock, "seccomp": kernel.seccomp}
     if kernel.digests:
@@ -158,7 +158,9 @@ def save(kernel: UmlKernel) -> None:
 
 
 def _of_tree(tree: Path, home: Path) -> str:
-    """Return the id of the plain kernel of a tree in its present state. Raises KernelMissing if there is no tree."""
+    """Return the id of the plain kernel of a tree in its present state. Raises KernelMissing if the tree does not
+    exist.
+    """
     from lab.machine.kernel.uml import source  # it imports a library that the start of a kernel does not need
 
     try:
@@ -168,6 +170,6 @@ def _of_tree(tree: Path, home: Path) -> str:
 
 
 def series(name: str) -> str:
-    """Return the X.Y at the start of a kernel's name, or '' if there is none."""
+    """Return the X.Y at the start of a kernel's name, or '' if the name has no X.Y."""
     found = version.series(name)
     return "" if name.startswith(f"{found}.") else found

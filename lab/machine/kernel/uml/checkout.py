@@ -1,7 +1,7 @@
-"""Keep a private copy of a kernel tree with its compiled objects, so that the next build compiles only the changes.
+"""Keep a private copy of a kernel tree with its compiled objects, so that the next build only compiles the changes.
 
-The copy is a work tree of a separate git repository, even if the user's tree has one. So git names a tree only by its
-content, and an update touches only files that differ. The user's tree is read but never written.
+The copy is a work tree of a separate git repository, even if the user's tree has its own. So git names a tree only by
+its content, and an update touches only files that differ. The user's tree is read but never written.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ GENERATED = "/include/config/\n/include/generated/\n/arch/*/include/generated/\n
 
 @dataclass(frozen=True, slots=True)
 class Checkout:
-    """Keeps a copy of `tree` in `folder`. Only one process may use it at a time. Trees have git's names."""
+    """Keeps a copy of `tree` in `folder`. Only one process may use the copy at a time. Trees have git's names."""
 
     tree: Path
     folder: Path
@@ -62,7 +62,7 @@ class Checkout:
         return self._git("rev-parse", "--verify", "--quiet", f"{name}^{{tree}}")
 
     def version(self, name: str) -> str:
-        """Return the version in the Makefile of the tree `name`, "7.2.13". Raises InputError, GitFailed."""
+        """Return the version in the Makefile of the tree `name`, such as "7.2.13". Raises InputError and GitFailed."""
         found = version.of_makefile(self._git("show", f"{name}:Makefile"))
         if not found:
             raise InputError(f"{self.tree / 'Makefile'}: it has no kernel version")
@@ -70,11 +70,11 @@ class Checkout:
 
     @contextmanager
     def at(self, name: str, patches: Sequence[Patch], log: IO[bytes], compiler: Userland) -> Iterator[Path]:
-        """Yield the copy to build in, with the contents of the tree `name` and `patches`. Raises BuildFailed,
+        """Yield the copy to build in, with the contents of the tree `name` and `patches`. Raises BuildFailed and
         GitFailed.
 
-        After an interrupted build the next one starts from scratch, because a file may be half written. The same holds
-        after foreign patches, which may have left anything.
+        After an interrupted build, the next build starts from scratch, because a file may be half written. The same
+        holds after foreign patches, which may have left anything behind.
         """
         building, is_ours = self.folder / "building", all(patch.ours for patch in patches)
         if building.exists():
@@ -102,7 +102,7 @@ class Checkout:
             building.unlink()
 
     def _files(self) -> str:
-        """Return the files of the user's tree, each ended by a NUL: those in git's list, or else all except build
+        """Return the NUL-terminated files of the user's tree: those in git's list, or else all files except build
         products.
         """
         ours = f"--exclude-from={self.folder / 'git' / 'info' / 'exclude'}"
@@ -114,7 +114,7 @@ class Checkout:
     def _prepare(self) -> None:
         """Prepare a repository that also reads the user's objects.
 
-        Any locks come from a crash, because no other process runs.
+        Any lock is left over from a crash, because no other process uses the repository.
         """
         self.folder.mkdir(parents=True, exist_ok=True)
         if not (self.folder / "git" / "HEAD").exists():
@@ -134,14 +134,14 @@ class Checkout:
 
 
 def _dated(path: Path) -> tuple[bytes, int]:
-    """Return the contents of a file, and its date in nanoseconds."""
+    """Return the contents of a file, and its modification time in nanoseconds."""
     return path.read_bytes(), path.stat().st_mtime_ns
 
 
 def _restore_times(before: Mapping[Path, tuple[bytes, int]]) -> None:
     """Restore the dates of files with unchanged contents.
 
-    After patches are undone and applied again, nothing is compiled.
+    If patches are undone and applied again, nothing is compiled.
     """
     for path, (content, time) in before.items():
         if path.is_file() and path.read_bytes() == content:

@@ -1,6 +1,6 @@
-"""Patch, configure and compile a kernel tree, confined. If that fails, return the output of `patch` and `make`.
+"""Patch, configure and compile a kernel tree, in confinement. If this fails, return the output of `patch` and `make`.
 
-A patch or a tree may be untrusted, and its code runs here: its makefiles, and programs that they compile.
+A patch or a tree may be untrusted, and its code runs here: makefiles, and programs that they compile.
 """
 
 from __future__ import annotations
@@ -35,14 +35,16 @@ SAMPLE = "net/socket.o"  # an object that every series compiles without special 
 
 @dataclass(frozen=True, slots=True)
 class Objects:
-    """Chooses where ccache keeps objects, and whether a build may add some. Objects of foreign code are not shared."""
+    """Chooses where ccache stores objects, and whether a build may add objects. Objects from foreign code are not
+    shared.
+    """
 
     folder: Path
     grows: bool
 
 
 class BuildFailed(LabError):
-    """Raised when the kernel does not build. `log` is the kept log of the attempt, or None."""
+    """Raised if the kernel does not build. `log` is the log of the attempt, or None."""
 
     def __init__(self, message: str, log: Path | None = None) -> None:
         super().__init__(message)
@@ -53,9 +55,9 @@ class BuildFailed(LabError):
 
 
 def patch(tree: Path, patches: Sequence[Patch], log: IO[bytes], compiler: Userland) -> None:
-    """Apply patches in order. Skip those of the lab's patches that the tree has already.
+    """Apply patches in order. Skip patches of the lab that the tree already has.
 
-    Raises BuildFailed if one does not apply. The error names the files, or reports that the tree has the patch.
+    Raises BuildFailed if a patch does not apply. The error names the files, or reports that the tree has the patch.
     """
     always = [str(compiler.tree / LAUNCHERS / "patch"), "-p1", "--batch", "--no-backup-if-mismatch", "--reject-file=-"]
 
@@ -100,10 +102,10 @@ def _conflicts(said: str) -> str:
 
 
 def configure(tree: Path, made: Recipe, log: IO[bytes], compiler: Userland, fragments: Sequence[Fragment] = ()) -> None:
-    """Give the tree the recipe's configuration, which includes `fragments`.
+    """Configure the tree with the recipe's configuration, which includes `fragments`.
 
-    Raises SpecError if kconfig does not keep all of the fragments' options, and BuildFailed if it drops one of the
-    lab's.
+    Raises SpecError if kconfig does not keep all options in the fragments, and BuildFailed if it drops an option of the
+    lab.
     """
     wrapper = tree / recipe.COMPILER
     wrapper.write_text(f'#!/bin/sh\nexec {shlex.join([sys.executable, "-I", "-S", precompiled.__file__])} "$@"\n')
@@ -120,7 +122,7 @@ def configure(tree: Path, made: Recipe, log: IO[bytes], compiler: Userland, frag
 
 
 def precompile(tree: Path, log: IO[bytes], compiler: Userland, objects: Objects) -> None:
-    """Make the header from which objects start (see `precompiled`). If it does not compile, there is none.
+    """Build the header from which objects start (see `precompiled`). If it does not compile, objects start without it.
 
     Raises BuildFailed.
     """
@@ -134,7 +136,7 @@ def precompile(tree: Path, log: IO[bytes], compiler: Userland, objects: Objects)
 
 
 def said(tree: Path, compiler: Userland, command: Sequence[str]) -> str:
-    """Return the output of a command that reads or runs something built in the tree."""
+    """Return the output of a command that reads or runs a file built in the tree."""
     return _run(tree, compiler, command).stdout.decode(errors="replace")
 
 
@@ -156,11 +158,10 @@ def make(
     environment: Mapping[str, str] | None = None,
     objects: Objects | None = None,
 ) -> None:
-    """Run make. `step` gets the number of finished objects, of about OBJECTS. Afterwards make and its children have
-    ended.
+    """Run make, and wait for it and its children. `step` gets the number of finished objects, out of about OBJECTS.
 
-    make finds only the `compiler`'s programs. ccache keeps their results among `objects`, so a variant of a kernel then
-    takes a minute. Raises BuildFailed.
+    make finds only the programs of `compiler`. ccache stores their results in `objects`, so a variant of a kernel takes
+    only a minute. Raises BuildFailed.
     """
     jobs = len(os.sched_getaffinity(0)) + 1  # one more, for the time that one waits for the disk
     settings = (f"{name}={value}" for name, value in recipe.SETTINGS.items())
@@ -223,9 +224,7 @@ def _confined(tree: Path, compiler: Userland, objects: Objects | None) -> list[s
 
 
 def _environment(tree: Path, compiler: Userland, objects: Objects | None) -> dict[str, str]:
-    """Return the environment of the compiler's programs: where they find each other, and where some find their
-    parts.
-    """
+    """Return the environment for the compiler's programs, which tells them where to find each other and their parts."""
     launchers = compiler.tree / LAUNCHERS
     seen = {
         "PATH": str(launchers),

@@ -1,4 +1,4 @@
-"""Read fragments of a kernel's configuration, merge them with the lab's, and report the options that kconfig dropped.
+"""Read configuration fragments, merge them with the lab's configuration, and report the options that kconfig dropped.
 
 kconfig silently drops unknown options, and options whose dependencies are not set.
 """
@@ -22,7 +22,7 @@ _OURS: Mapping[str, str] = {
 
 @dataclass(frozen=True, slots=True)
 class Option:
-    """Holds one option that a fragment sets; "n" means that it is not set."""
+    """Holds one option that a fragment sets; the value "n" means that the option is not set."""
 
     name: str  # without CONFIG_
     value: str
@@ -77,14 +77,18 @@ def read(files: Iterable[Path]) -> tuple[Fragment, ...]:
 
 
 def laid_over(config: str, fragments: Sequence[Fragment]) -> str:
-    """Return a configuration in which the fragments' options replace its own. The last value of an option counts."""
+    """Return the configuration with its options replaced by those in the fragments. The last value of an option
+    counts.
+    """
     wanted = {option.name: option for fragment in fragments for option in fragment.options}
     kept = [line for line in config.splitlines() if line.removeprefix("CONFIG_").partition("=")[0] not in wanted]
     return "".join(f"{line}\n" for line in [*kept, *(str(wanted[name]) for name in sorted(wanted))])
 
 
 def check(fragments: Sequence[Fragment], resolved: str, tree: Path) -> None:
-    """Raise SpecError with every option that has a different value in `resolved`, kconfig's configuration of `tree`."""
+    """Raise SpecError with every option that has a different value in `resolved`, kconfig's configuration for
+    `tree`.
+    """
     found = dict(re.findall(r"^CONFIG_(\w+)=(.*)$", resolved, re.MULTILINE))
     last = {option.name: (fragment, option) for fragment in fragments for option in fragment.options}
     lost = [(*each, found.get(name, "n")) for name, each in last.items() if found.get(name, "n") != each[1].value]

@@ -1,4 +1,4 @@
-"""Run git so that the user's settings do not affect our repositories, nor ours the user's."""
+"""Run git so that the user's settings do not affect our repositories, and our settings do not affect the user's."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ _SETTINGS = {"core.compression": "1", "core.autocrlf": "false", "gc.auto": "0", 
 
 
 class GitFailed(LabError):
-    """Raised when a git command failed. The message is the last line of git's output."""
+    """Raised if a git command failed. The message is the last line of git's output."""
 
 
 def git(*arguments: str, where: Path, environment: Mapping[str, str] | None = None, stdin: str = "") -> str:
-    """Run `git ARGUMENTS` in the folder `where` and return its output, stripped of white space. Raises GitFailed."""
+    """Run `git ARGUMENTS` in the folder `where`, and return its output, stripped of whitespace. Raises GitFailed."""
     ours = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
     ours |= {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1", "LC_ALL": "C", **(environment or {})}
     settings = [part for name, value in _SETTINGS.items() for part in ("-c", f"{name}={value}")]

@@ -31,7 +31,7 @@ class Commit:
 class History:
     """Searches the commits of the repository that contains `tree`.
 
-    git works in a separate repository, `folder`; the user's is only read.
+    git works in a separate repository, `folder`, and only reads the user's repository.
     """
 
     tree: Path
@@ -63,10 +63,10 @@ class History:
         return Commit(*self._git("show", "--no-patch", "--format=%H%x00%an%x00%as%x00%s", id_).split("\0"))
 
     def bisect(self, good: Commit, bad: Commit, judge: Callable[[Commit], Outcome]) -> tuple[Commit, ...]:
-        """Return the first bad commit. If `judge` skips some, return all possible ones, the newest first.
+        """Return the first bad commit. If `judge` skips commits, return all candidates, the newest first.
 
-        `judge` judges as few commits between the two as possible. Raises InputError unless `good` is an ancestor of
-        `bad`.
+        `judge` judges as few commits between `good` and `bad` as possible. Raises InputError unless `good` is an
+        ancestor of `bad`.
         """
         ancestors = self._git("rev-list", "--max-count=1", f"{good.id}..{bad.id}")
         if not ancestors or self._git("merge-base", good.id, bad.id) != good.id:
@@ -83,7 +83,7 @@ class History:
         return tuple(self.commit(each) for each in left)
 
     def _left(self) -> Iterator[str]:
-        """Yield the commits that may be the first bad one: bad ones, and those that are not known to be good."""
+        """Yield the candidates for the first bad commit: bad commits, and commits that are not known to be good."""
         good = self._git("for-each-ref", "--format=%(objectname)", "refs/bisect/good-*").split()
         yield from self._git("rev-list", "refs/bisect/bad", "--not", *good).split()
 

@@ -1,4 +1,4 @@
-"""Keep the SHA-256 of a kernel's program beside it, and start no guest from different bytes."""
+"""Store the SHA-256 of a kernel's program next to it, and start no guest from different bytes."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ _HASHING = Lock()  # guests start in threads, and the first of them reads the wh
 
 
 class KernelAltered(MachineError):
-    """Raised when a kernel's program is not the one that was built."""
+    """Raised if a kernel's program has changed since the build."""
 
 
 def keep(program: Path) -> None:
-    """Write the hash of a program that has just been built. Raises OSError."""
+    """Write the hash of a newly built program. Raises OSError."""
     with NamedTemporaryFile("w", dir=program.parent, delete=False) as fresh:
         fresh.write(f"{cache.hash_of(program)} {_identity(program)}\n")
     Path(fresh.name).chmod(0o644)  # other users may use this cache
@@ -27,11 +27,11 @@ def keep(program: Path) -> None:
 
 
 def check(program: Path, every_byte: bool = False) -> None:
-    """Compare a program with its hash. A kernel without a hash, from an older lab, gets one now.
+    """Compare a program with its hash. A kernel without a hash, from an older lab, gets a hash now.
 
     If the file system shows that the file has not changed since it was hashed, it is read only with `every_byte`, which
-    also finds a bit that the disk lost. A process reads a program once. Raises KernelAltered, and MachineError if the
-    program cannot be read.
+    also finds bits that the disk has lost. A process reads a program only once. Raises KernelAltered, and MachineError
+    if the program cannot be read.
     """
     try:
         wanted, _, identity = program.with_name(_KEPT).read_text(encoding="ascii").strip().partition(" ")
@@ -51,6 +51,6 @@ def check(program: Path, every_byte: bool = False) -> None:
 
 
 def _identity(program: Path) -> str:
-    """Return values of a file that change with any write, whatever date the file is given afterwards."""
+    """Return file attributes that change with any write, whatever date the file gets afterwards."""
     about = program.stat()
     return f"{about.st_dev} {about.st_ino} {about.st_size} {about.st_mtime_ns} {about.st_ctime_ns}"

@@ -1,11 +1,11 @@
-"""Run as the compiler of a kernel's objects: gcc, which reads the headers that most of them include only once.
+"""Run as the compiler of a kernel's objects: gcc, but it reads the headers that most objects include only once.
 
-Nine tenths of a build are reading headers, mostly the same ones. `python precompiled.py OPTIONS` stands for `gcc
-OPTIONS`. With MAKE in the environment it makes a precompiled header for all objects that are compiled by the same
-options as the one that it is called for; without, such an object starts from that header. One that defines a macro
-before it includes something does not, since the macro may be meant for a header. All else goes to gcc as it comes.
+Nine tenths of a build go into reading headers, mostly the same ones. `python precompiled.py OPTIONS` replaces `gcc
+OPTIONS`. With MAKE in the environment, it builds a precompiled header for all objects that have the same options as the
+object in the call. Without MAKE, such an object starts from that header. An object that defines a macro before an
+include does not, since the macro may be meant for a header. All other calls go to gcc unchanged.
 
-The file is run by its path, isolated (`python -I -S`), more than a thousand times for a kernel, so it imports little.
+A kernel build runs this file by its path, isolated (`python -I -S`), more than a thousand times, so it imports little.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ STAMP = f"{SHARED}.stamp"
 
 
 class Call:
-    """A call of gcc, taken apart: an object's own files and names, and options that it has in common with others."""
+    """Holds a parsed gcc call: an object's own files and names, and the options that it shares with other objects."""
 
     def __init__(self, arguments: list[str]) -> None:
         self.source = self.output = self.listed = ""
@@ -47,7 +47,7 @@ class Call:
         self.is_object = wanted and bool(self.source and self.output and self.listed)
 
     def is_alike(self) -> bool:
-        """Return whether its options are those of the precompiled header, which exists."""
+        """Return whether the precompiled header exists and has the same options as this call."""
         try:
             with open(f"{SHARED}.options", encoding="utf-8") as file:
                 return file.read() == self.kind
@@ -56,7 +56,7 @@ class Call:
 
     @property
     def kind(self) -> str:
-        """Return what equal objects share: their options, of which only those for folders have an order."""
+        """Return what similar objects share: their options, sorted except for the order of include folders."""
         return "\n".join(sorted(self.options, key=lambda each: "-I" if each.startswith("-I") else each))
 
 
@@ -97,10 +97,11 @@ def _precompile(call: Call) -> None:
 
 
 def _write_stamp(headers: list[str]) -> None:
-    """Write what stands for all these headers in the lists of what objects are made from: it changes when one does.
+    """Write a stamp that stands for all these headers in the dependency lists of objects. It changes if a header
+    changes.
 
-    It names the options of the configuration that they ask for. kbuild looks for these names in what an object is made
-    from, and looking into a thousand headers for each object took a fifth of a build.
+    The stamp names the configuration options that the headers use. kbuild looks for these names in an object's
+    dependencies, and reading a thousand headers for each object took a fifth of the build time.
     """
     import hashlib
     import re
@@ -123,7 +124,9 @@ def _write_stamp(headers: list[str]) -> None:
 
 
 def _from_precompiled(call: Call) -> bool:
-    """Compile; return whether it worked: a file that does not go with the shared headers is compiled without."""
+    """Compile with the shared headers, and return whether this worked; a file that conflicts with them is compiled
+    without.
+    """
     names = f"{call.output}.names.h"  # after the header: names on the command line would belong to it
     with open(names, "w", encoding="utf-8") as file:
         file.writelines("#define {} {}\n".format(*each.split("=", 1)) for each in call.names)
@@ -141,7 +144,7 @@ def _from_precompiled(call: Call) -> bool:
 
 
 def _prerequisites(listed: str) -> tuple[str, list[str]]:
-    """Read the rule that gcc wrote: its target, and the files that this is made from."""
+    """Read the rule that gcc wrote, and return its target and the target's dependencies."""
     with open(listed, encoding="utf-8") as file:
         target, _, files = file.read().partition(":")
     return target, [each for each in files.split() if each != "\\"]

@@ -1,8 +1,9 @@
-"""Keep a kernel's source unpacked, and give builds a tree of links to its files. Unpacking takes ten times as long.
+"""Keep a kernel's source unpacked, and give builds a tree of links to its files, because unpacking takes ten times as
+long.
 
-A build writes new files. If a patch changes a source, the build replaces its name, and never writes into it. This is
-checked each time: if a kept source has a changed file, size, mode or date, it is unpacked again. A foreign build can
-write into a source, but it cannot restore a date (lab.machine.kernel.seccomp).
+A build writes new files. If a patch changes a source file, the build replaces the file, and never writes into it. Each
+use checks this: a stored source with a changed file, size, mode or date is unpacked again. A foreign build can write
+into a source file, but it cannot restore the date (lab.machine.kernel.seccomp).
 """
 
 from __future__ import annotations
@@ -27,9 +28,9 @@ TREE, STATE = "tree", "state"
 
 
 def tree(home: Path, found: Source, patches: Sequence[Patch], place: Path, compiler: Userland, say: Progress) -> None:
-    """Make `place` a tree of this source, ready for these patches.
+    """Create a tree of this source at `place`, ready for these patches.
 
-    The caller holds the lock of builds in `home`, and removes the folder that contains `place` in any case. Raises
+    The caller holds the build lock of `home`, and removes the folder that contains `place` in any case. Raises
     MachineError if the source cannot be fetched or is damaged, and OSError.
     """
     needless = source.needless(patches)
@@ -47,7 +48,7 @@ def tree(home: Path, found: Source, patches: Sequence[Patch], place: Path, compi
 
 
 def _keep(file: Path, needless: Sequence[str], fresh: Path, kept: Path, compiler: Userland) -> None:
-    """Unpack a source into the new folder `fresh`, and move that to `kept` when it is complete."""
+    """Unpack a source into the new folder `fresh`, and move the complete folder to `kept`."""
     fresh.mkdir()
     source.unpack(file, fresh / TREE, compiler, needless)
     (fresh / STATE).write_text(_walk(fresh / TREE, None), encoding="ascii")
@@ -57,7 +58,7 @@ def _keep(file: Path, needless: Sequence[str], fresh: Path, kept: Path, compiler
 
 
 def _linked(kept: Path, place: Path) -> bool:
-    """Fill the new folder `place` with links to the unpacked files. Return whether these have not changed."""
+    """Fill the new folder `place` with links to the unpacked files. Return whether these files are unchanged."""
     with suppress(FileNotFoundError):
         wanted = (kept / STATE).read_text(encoding="ascii")
         place.mkdir()
@@ -66,7 +67,7 @@ def _linked(kept: Path, place: Path) -> bool:
 
 
 def _walk(top: Path, place: Path | None) -> str:
-    """Return a digest that shows whether a file below `top` has changed. Link all of the files below `place`."""
+    """Link all files below `top` into `place`. Return a digest that shows whether a file below `top` has changed."""
     digest = hashlib.sha256()
     folders = [""]
     while folders:

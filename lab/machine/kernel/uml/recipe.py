@@ -41,7 +41,7 @@ class Patch:
 
     @property
     def files(self) -> tuple[str, ...]:
-        """Return the paths of the files that it changes, from the tree's top."""
+        """Return the paths of the files that the patch changes, relative to the top of the tree."""
         return tuple(
             name.decode(errors="replace") for name in re.findall(rb"^\+\+\+ [^/\s]+/(\S+)", self.text, re.MULTILINE)
         )
@@ -66,12 +66,12 @@ class Recipe:
 
 
 def compiler_digest() -> str:
-    """Return the SHA-256 of what the program that compiles objects does: the objects depend on it."""
+    """Return the SHA-256 of the meaning of the program that compiles objects, because the objects depend on it."""
     return fingerprint({"precompiled.py": (UML / "precompiled.py").read_bytes()})
 
 
 def config(series: str, hz: int) -> str:
-    """Return the configuration for a series such as "7.2", one option per line, without other series' options.
+    """Return the configuration for a series such as "7.2", one option per line, without options of other series.
 
     Raises InputError if no kernel accepts `hz`.
     """
@@ -83,13 +83,13 @@ def config(series: str, hz: int) -> str:
 
 @cache
 def changes(series: str) -> tuple[str, ...]:
-    """Return the lab's changes to a series that not all series have: patches and options."""
+    """Return those of the lab's changes (patches and options) to this series that not all series have."""
     patches = (patch.name for patch in own_patches(series) if _header(patch, "Since") or _header(patch, "Until"))
     return (*patches, *(option for option, is_bounded in _options(series) if is_bounded))
 
 
 def _options(series: str) -> Iterator[tuple[str, bool]]:
-    """Yield each line of a series' configuration, and whether some series do not have it."""
+    """Yield each line of a series' configuration, and whether some series do not have this line."""
     fits, is_bounded = True, False
     for line in (UML / "config").read_text(encoding="utf-8").splitlines():
         if line.startswith("CONFIG_"):
@@ -102,7 +102,7 @@ def _options(series: str) -> Iterator[tuple[str, bool]]:
 
 
 def lost_options(wanted: str, resolved: str) -> list[str]:
-    """Return the lines of the `wanted` configuration that are missing in kconfig's `resolved` one."""
+    """Return the lines of the `wanted` configuration that are missing in kconfig's `resolved` configuration."""
     kept = set(resolved.splitlines())
     return [line for line in wanted.splitlines() if line not in kept]
 

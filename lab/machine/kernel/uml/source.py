@@ -60,7 +60,7 @@ class _Readable(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Describes a kernel's source, which may not be here yet."""
+    """Describes a kernel's source, which may not have been downloaded yet."""
 
     series: str  # "7.2"
     version: str  # the package's, "7.2.13-1"; without a package the Makefile's, "7.2.13"
@@ -77,8 +77,8 @@ class Source:
 def resolve(cache: Path, series: str | None, refresh: bool, progress: Progress) -> Source:
     """Return the newest source of a series, or of all series, from the last search.
 
-    It uses the network only with `refresh`, or if no source is remembered. Raises MachineError if no source is
-    remembered and none can be found.
+    The function uses the network only with `refresh`, or if no source is remembered. Raises MachineError if no source
+    is remembered or found.
     """
     known = remembered(cache, series)
     if known is not None and not refresh:
@@ -107,7 +107,7 @@ def resolve(cache: Path, series: str | None, refresh: bool, progress: Progress) 
 
 
 def remembered(cache: Path, series: str | None) -> Source | None:
-    """Return the source that `resolve` found last, or None if it has not searched yet."""
+    """Return the source that `resolve` found last, or None if `resolve` has not searched yet."""
     try:
         return Source(**json.loads(_memory(cache, series).read_text(encoding="utf-8")))
     except (OSError, ValueError, TypeError, RecursionError):
@@ -115,7 +115,9 @@ def remembered(cache: Path, series: str | None) -> Source | None:
 
 
 def fetch(cache: Path, source: Source, progress: Progress) -> Path:
-    """Return the file of a source, downloaded once. Raises MachineError if it is not available, or is damaged."""
+    """Return the file of a source, downloaded only once. Raises MachineError if the file is not available or is
+    damaged.
+    """
     if source.path is not None:
         return source.path
     folder = cache / "sources"
@@ -129,7 +131,7 @@ def fetch(cache: Path, source: Source, progress: Progress) -> Path:
 
 
 def from_file(path: Path) -> Source:
-    """Return the source in a Debian package or a tar file. Raises InputError if it is neither."""
+    """Return the source in a Debian package or a tar file. Raises InputError for any other file."""
     path = Path(path).resolve()
     number = ""
     if path.name.endswith(".deb") and path.is_file():
@@ -147,9 +149,9 @@ def from_file(path: Path) -> Source:
 
 
 def of_tree(tree: Path, cache: Path, progress: Progress) -> Source:
-    """Return the contents of a user's tree, committed or not.
+    """Return the contents of a user's tree, including uncommitted changes.
 
-    Raises InputError if it is not a kernel tree, and GitFailed.
+    Raises InputError if the folder is not a kernel tree, and GitFailed.
     """
     checkout = Checkout.of(tree, cache)
     with alone(cache, progress):
@@ -158,31 +160,29 @@ def of_tree(tree: Path, cache: Path, progress: Progress) -> Source:
 
 
 def plain_recipe(source: Source) -> Recipe:
-    """Return the recipe of the plain kernel of a source."""
+    """Return the recipe for a source's plain kernel."""
     config, patches = recipe.config(source.series, recipe.HZ), recipe.own_patches(source.series)
     return Recipe(source.series, source.sha256, config, patches, locked("compiler").id)
 
 
 def from_tree(checkout: Checkout, content: str) -> Source:
-    """Return the source for contents of a tree, present or past. Raises InputError, GitFailed."""
+    """Return the source for present or past contents of a tree. Raises InputError and GitFailed."""
     version = checkout.version(content)
     series = ".".join(version.split(".")[:2])
     return Source(series, version, hashlib.sha256(content.encode()).hexdigest(), checkout=checkout, content=content)
 
 
 def needless(patches: Sequence[Patch]) -> tuple[str, ...]:
-    """Return patterns of files that need not be unpacked: user-mode Linux compiles them only if a patch changes
-    them.
-    """
+    """Return patterns of files to leave packed, which user-mode Linux compiles only if a patch changes them."""
     changed = [file for patch in patches for file in patch.files]
     return tuple(each for each in NEVER_COMPILED if not any(fnmatchcase(f"/{file}", each) for file in changed))
 
 
 def unpack(path: Path, tree: Path, compiler: Userland, without: Sequence[str] = ()) -> None:
-    """Put the kernel tree in `path` into the new folder `tree`. Raises MachineError if it is damaged.
+    """Unpack the kernel tree in `path` into the new folder `tree`. Raises MachineError if `path` is damaged.
 
-    Files that match a pattern in `without` are left out; `needless` matches more than half of the files. The compiler's
-    `tar` writes them, because Python's takes several times as long.
+    Files that match a pattern in `without` are left out; `needless` matches more than half of the files. The compiler
+    userland's `tar` does this, because Python's takes several times as long.
     """
     tree.mkdir()
     reason = _untar(path, compiler, tree, ["--strip-components=1", *(f"--exclude={pattern}" for pattern in without)])
@@ -203,7 +203,7 @@ def extract(path: Path, folder: str, target: Path, compiler: Userland) -> None:
 
 
 def parts(path: Path, folders: Sequence[str], target: Path, compiler: Userland) -> None:
-    """Put these folders of the kernel tree at `path` into the new folder `target`, at the same places.
+    """Copy these folders of the kernel tree at `path` into the new folder `target`, at the same relative paths.
 
     Folders that the tree does not have are left out. Raises MachineError if the tree is damaged.
     """
@@ -238,7 +238,7 @@ def _untar(path: Path, compiler: Userland, target: Path, chosen: Sequence[str]) 
 
 @contextlib.contextmanager
 def _opened(path: Path) -> Iterator[IO[bytes]]:
-    """Open the compressed tar file at `path`, or the one in the package at `path`."""
+    """Open the compressed tar file at `path`, or the tar file in the package at `path`."""
     if path.suffix != ".deb":
         with path.open("rb") as file:
             yield file
@@ -252,7 +252,7 @@ def _opened(path: Path) -> Iterator[IO[bytes]]:
 
 
 def _unpacked(packed: IO[bytes]) -> _Readable:
-    """Return the contents of a file that is compressed in one of the usual ways for kernels."""
+    """Return the contents of a file in one of the compression formats that kernels use."""
     begin = packed.read(6)
     packed.seek(0)
     if begin.startswith(b"\xfd7zXZ\0"):

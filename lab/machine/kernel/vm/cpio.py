@@ -1,6 +1,6 @@
 """Write archives in the format that the kernel unpacks into its first file system: cpio's "newc".
 
-The kernel's Documentation/driver-api/early-userspace/buffer-format.rst describes it. One file may hold several
+The kernel's Documentation/driver-api/early-userspace/buffer-format.rst describes the format. One file may hold several
 archives, one after another.
 """
 
@@ -19,7 +19,7 @@ class Archive:
     """Writes one archive to `file`. Paths are absolute.
 
     A path that is already in the archive is not written again. `close` ends the archive. Everything belongs to root. A
-    file keeps its time, because Python compares it with the one in its bytecode.
+    file keeps its modification time, because Python compares it with the time in the bytecode.
     """
 
     def __init__(self, file: BinaryIO) -> None:
@@ -27,7 +27,7 @@ class Archive:
         self._names: set[str] = set()
 
     def folder(self, path: str) -> None:
-        """Add a folder, and those above it."""
+        """Add a folder and its parents."""
         self._put(path, stat.S_IFDIR | 0o755)
 
     def link(self, path: str, target: str) -> None:

@@ -1,7 +1,7 @@
 """Open a kernel image: a bzImage, as in Documentation/arch/x86/boot.rst.
 
-The kernel proper is compressed inside. QEMU can start it directly (the PVH entry, CONFIG_PVH). That saves an emulated
-CPU the unpacking, which takes seconds; afterwards it runs the same code.
+The kernel proper is compressed inside the image. QEMU can start it directly (the PVH entry, CONFIG_PVH). This saves an
+emulated CPU the unpacking, which takes seconds. Afterwards, it runs the same code.
 """
 
 from __future__ import annotations
@@ -21,7 +21,9 @@ _ELF = b"\x7fELF"
 
 
 def release(path: Path) -> str:
-    """Return the release in the image, "6.1.0-56-amd64". Raises InputError if it is not a kernel image."""
+    """Return the release in the image, such as "6.1.0-56-amd64". Raises InputError if the file is not a kernel
+    image.
+    """
     head = _read(path)[: 1 << 16]
     (offset,) = struct.unpack_from("<H", head, _VERSION)
     said = re.match(rb"[\x21-\x7e]+", head[offset + 0x200 :])

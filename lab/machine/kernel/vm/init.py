@@ -1,7 +1,7 @@
-"""Run as process 1 of a guest under QEMU: the same as `lab.guest.init`, with all files in the guest's own memory.
+"""Run as process 1 of a guest under QEMU, like `lab.guest.init`, but with all files in the guest's own memory.
 
-The trial's folder comes with the other files, in /trial. The results go to the host after the command has ended.
-Before that there is no way out, and no trial waits for one.
+The trial's folder comes with the other files, in /trial. The results go to the host after the command has ended. No
+data leaves the guest before that, and no trial needs this.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ RNDADDENTROPY = 0x40085203  # linux/random.h
 
 
 def main() -> None:
-    """Build the machine, run the job's command, hand over its results and exit status, power off."""
+    """Build the machine, run the job's command, hand over its results and exit status, and power off."""
     be_random()
     job = Job(TRIAL)
     try:
@@ -39,9 +39,9 @@ def main() -> None:
 
 
 def be_random() -> None:
-    """Tell the kernel to use the seed on its command line as its randomness.
+    """Make the kernel use the seed on its command line as its source of randomness.
 
-    Otherwise the first reader of random bytes waits a second of guest time for the CPU's jitter.
+    Otherwise, the first reader of random bytes waits a second of guest time for CPU jitter.
     """
     with open("/dev/random", "wb", buffering=0) as random:
         fcntl.ioctl(random, RNDADDENTROPY, struct.pack("ii32x", 256, 32))
@@ -50,7 +50,7 @@ def be_random() -> None:
 def load_modules() -> None:
     """Load every module.
 
-    Print the names of those that the kernel refuses; a trial that needs one reports its absence.
+    Print the names of modules that the kernel refuses. A trial that needs such a module reports that it is missing.
     """
     for name in sorted(os.listdir(MODULES)):
         file = os.open(f"{MODULES}/{name}", os.O_RDONLY)
@@ -60,7 +60,7 @@ def load_modules() -> None:
 
 
 def deliver(status: int) -> None:
-    """Copy the trial's files to the host, and finally the exit status, or an error from copying."""
+    """Copy the trial's files to the host, and finally the exit status, or an error that occurred during the copy."""
     os.makedirs(HOST)
     mount("trial", HOST, "9p", 0, "trans=virtio,version=9p2000.L,msize=524288,cache=none")
     error = 0

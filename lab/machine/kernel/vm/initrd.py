@@ -1,4 +1,4 @@
-"""Write the first file system of one guest: its kernel's modules, this machine's files, and its trial's folder."""
+"""Write the initial file system of one guest: its kernel's modules, this machine's files, and its trial's folder."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 def make(folder: Path, home: Path, modules: Path) -> str:
-    """Write the initrd of the trial in `folder` and return its path below that. `home` keeps parts that trials share.
+    """Write the initrd of the trial in `folder`, and return its path below `folder`. `home` caches parts that trials
+    share.
 
     Raises MachineError if the disk is full.
     """
@@ -41,8 +42,8 @@ def make(folder: Path, home: Path, modules: Path) -> str:
 
 
 def _inputs(folder: Path) -> list[Path]:
-    """Return the files in the trial's folder before its guest starts, without QEMU's console, which the guest does
-    not write.
+    """Return the files in the trial's folder before its guest starts, without QEMU's console, which the guest never
+    writes.
     """
     return sorted(
         path for path in folder.rglob("*") if path.is_file() and path not in (folder / NAME, folder / CONSOLE)

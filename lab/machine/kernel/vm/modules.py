@@ -29,12 +29,12 @@ _SIGNATURE_INFO = struct.Struct(">8xI")  # struct module_signature: its last fie
 
 
 def modules(tree: Path) -> dict[str, Path]:
-    """Return name -> file of the modules below `tree` (/lib/modules/RELEASE)."""
+    """Return the module files below `tree` (/lib/modules/RELEASE), by name."""
     return {_name(file.name.partition(".ko")[0]): file for file in sorted(tree.rglob("*.ko*"))}
 
 
 def load_order(files: Mapping[str, Path], wanted: Iterable[str] = WANTED) -> list[tuple[str, bytes]]:
-    """Return (name, content) of the `wanted` modules that exist and of all their dependencies, each after its
+    """Return (name, content) of the `wanted` modules that exist and all their dependencies, each after its
     dependencies.
 
     Raises InputError if a module cannot be read.
@@ -61,9 +61,7 @@ def _name(name: str) -> str:
 
 
 def _content(file: Path) -> bytes:
-    """Return the module, unpacked and without its signature, whose check takes an emulated kernel 0.05 s of its
-    time.
-    """
+    """Return the module, unpacked and without its signature, which an emulated kernel takes 0.05 s to check."""
     data = file.read_bytes()
     match file.suffix:
         case ".ko":

@@ -1,8 +1,8 @@
-"""Run QEMU directly: build the command that starts a guest, and find out what QEMU can do on this machine.
+"""Run QEMU directly: build the command that starts a guest, and test what QEMU can do on this machine.
 
 A guest's instructions run in one of two ways: on KVM, in real time, or emulated (TCG) and counted, at one nanosecond of
 guest time per instruction (-icount shift=0). Counted time stands still while the host is busy, and jumps to the next
-timer when the guest idles (sleep=off). `turns` makes that jump exact.
+timer when the guest idles (sleep=off). `turns` makes this jump exact.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _KERNEL = (
 
 
 class Missing(MachineError):
-    """Raised when QEMU is not installed."""
+    """Raised if QEMU is not installed."""
 
 
 def program() -> str:
@@ -57,7 +57,7 @@ def program() -> str:
 
 @cache
 def version() -> str:
-    """Return QEMU's version, "7.2.22". Raises Missing, and MachineError if QEMU does not run."""
+    """Return QEMU's version, such as "7.2.22". Raises Missing, and MachineError if QEMU does not run."""
     said = subprocess.run([program(), "--version"], capture_output=True, text=True, stdin=subprocess.DEVNULL)
     found = re.search(r"version (\S+)", said.stdout)
     if found is None:
@@ -68,8 +68,8 @@ def version() -> str:
 def command(kernel: Path, initrd: str, seed: int, clock: Clock, memory: Size) -> tuple[str, ...]:
     """Return the command that starts the guest in its trial's folder.
 
-    That is the current folder, and the guest sees it as the shared folder `trial`; `initrd` is a path in it. The seed
-    is on the kernel's command line, and starts the kernel's random generator. Raises Missing.
+    The trial's folder is the current folder, and the guest sees it as the shared folder `trial`; `initrd` is a path in
+    it. The seed is on the kernel's command line, and initialises the kernel's random generator. Raises Missing.
     """
     return (
         program(),
@@ -84,10 +84,10 @@ def command(kernel: Path, initrd: str, seed: int, clock: Clock, memory: Size) ->
 
 
 def kvm(kernel: Path, memory: Path) -> str:
-    """Return why KVM does not run `kernel` here, or "". Raises Missing, MachineError.
+    """Return why KVM does not run `kernel` here, or "". Raises Missing and MachineError.
 
     The test is a boot that ends when the kernel looks for its root, because some devices run only a few instructions.
-    The file `memory` keeps the answer until this machine reboots.
+    The file `memory` stores the result until this machine reboots.
     """
     if not Path("/dev/kvm").exists():
         return "there is no /dev/kvm"
@@ -113,7 +113,7 @@ def counted() -> str:
 
 
 def _try(*arguments: str) -> tuple[int | None, str]:
-    """Run QEMU. Return its exit status (None if it had to be ended), and the output of QEMU and its guest."""
+    """Run QEMU. Return its exit status (None if it had to be killed), and the output of QEMU and its guest."""
     with tempfile.TemporaryFile("w+", errors="replace") as output:
         try:
             end = subprocess.run(

@@ -1,7 +1,7 @@
-"""Pack this machine's files that trials use into one archive, which the guest's kernel keeps in memory.
+"""Pack the files of this machine that trials use into one archive, which the guest's kernel unpacks into memory.
 
-No disk and no shared folder is read while a trial runs. Their answers would arrive at a different instruction each
-time, and no two runs would be the same.
+A trial reads no disk and no shared folder. Their answers would arrive at a different instruction each time, so no two
+runs would be the same.
 """
 
 from __future__ import annotations
@@ -52,7 +52,8 @@ PYTHONHASHSEED=0 PYTHONPATH={package} exec {python} -S -B -P -m lab.machine.kern
 
 @cache
 def archive(folder: Path) -> Path:
-    """Return the archive of this machine's present files, in `folder`. It is made only if something has changed.
+    """Return the archive of this machine's present files, in `folder`. The archive is rebuilt only if something has
+    changed.
 
     Raises OSError.
     """
@@ -76,7 +77,7 @@ def archive(folder: Path) -> Path:
 
 
 def files() -> list[str]:
-    """Return the paths of this machine's files for a guest, sorted, without the folders above them."""
+    """Return the sorted paths of this machine's files for a guest, without their parent folders."""
     found = {str(path) for path in (*_programs(), *_python(), *_lab()) if Path(path).exists()}
     return sorted(found | _libraries(found))
 
@@ -127,7 +128,7 @@ def _python() -> Iterator[Path | str]:
 def _lab() -> Iterator[str]:
     """Yield only the lab's sources.
 
-    Existing bytecode depends on what ran here before, so `_bytecode` makes all of it.
+    Existing bytecode depends on what ran here before, so `_bytecode` generates all of it.
     """
     for path in _tree(str(PACKAGE / "lab")):
         if path.endswith(".py") and Path(path).relative_to(PACKAGE).parts[1] not in OUTSIDE:
@@ -135,7 +136,9 @@ def _lab() -> Iterator[str]:
 
 
 def _bytecode(path: str) -> bytes:
-    """Return a module's bytecode in a form that a guest accepts. Compiling it there takes an emulated CPU seconds."""
+    """Return a module's bytecode in a form that a guest accepts. Compiling in the guest takes an emulated CPU
+    seconds.
+    """
     with tempfile.NamedTemporaryFile(prefix="lab-bytecode-") as file:
         py_compile.compile(path, file.name, path, doraise=True, invalidation_mode=UNCHECKED_HASH)
         return Path(file.name).read_bytes()

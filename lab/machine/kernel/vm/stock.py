@@ -32,7 +32,7 @@ from lab.units import Size
 
 @dataclass(frozen=True, slots=True)
 class StockKernel:
-    """Describes a distribution's kernel image, which runs unchanged under QEMU."""
+    """Describes a distribution kernel image, which runs unchanged under QEMU."""
 
     on: ClassVar[Place] = "vm"
 
@@ -47,18 +47,20 @@ class StockKernel:
 
     @property
     def clocks(self) -> tuple[Clock, ...]:
-        """The clocks: real time if KVM runs guests here, and virtual time, because instructions can always be counted.
+        """The clocks: real time if KVM runs guests here, and always virtual time, because QEMU can count instructions.
 
         Raises MachineError without QEMU.
         """
         return ("virtual",) if self.kvm() else ("real", "virtual")
 
     def kvm(self) -> str:
-        """Return why KVM does not run it here, or "". Raises MachineError without QEMU."""
+        """Return why KVM does not run the kernel here, or "". Raises MachineError without QEMU."""
         return qemu.kvm(self.folder / "kernel", _home() / "kvm.json")
 
     def describe(self) -> dict[str, Any]:
-        """Return its description in a trial: no paths, and the same on every machine with that version of QEMU."""
+        """Return the kernel's description in a trial, without paths: the same on every machine with the same QEMU
+        version.
+        """
         return {
             "name": self.name,
             "version": self.version,
@@ -72,15 +74,15 @@ class StockKernel:
         }
 
     def variant(self, wanted: ResolvedVariant) -> StockKernel:
-        """Raise MachineError: the distribution's kernel has no variants."""
+        """Raise MachineError, because a distribution kernel has no variants."""
         raise MachineError(f"a distribution's kernel has no variant with {wanted}: --on uml has")
 
     def lacks(self, queue: str) -> bool:  # noqa: ARG002
-        """Return False: only its guest sees its modules, so nothing is known before."""
+        """Return False, because only a guest sees the kernel's modules, so nothing is known before the trial."""
         return False
 
     def start(self, folder: Path, seed: int, clock: Clock, memory: Size, root: Root) -> Start:  # noqa: ARG002
-        """Return how a guest of it starts.
+        """Return how a guest of this kernel starts.
 
         Raises MachineError without QEMU, without a C compiler in virtual time, or without room for the guest's files.
         """
@@ -95,7 +97,7 @@ def turns() -> Path:
 
 
 def installed() -> list[StockKernel]:
-    """Return every fetched kernel, the newest version first; of equal versions, the last one fetched."""
+    """Return every fetched kernel, the newest version first and, for equal versions, the last fetched first."""
     found = []
     for record in _home().glob("*/kernel.json"):
         try:
@@ -111,7 +113,7 @@ def installed() -> list[StockKernel]:
 def find(name: str | None = None) -> StockKernel:
     """Return the fetched kernel called `name`, or with that version, release or id (at least 8 characters).
 
-    None means the newest. A name with a slash is the path of an image; its modules, if it has any, are in /lib/modules.
+    None means the newest. A name with a slash is the path of an image, whose modules, if any, are in /lib/modules.
     Raises KernelMissing with the fix, and InputError if there is no kernel at the path.
     """
     if name is not None and "/" in name:
@@ -127,7 +129,7 @@ def find(name: str | None = None) -> StockKernel:
 
 
 def fetch(series: str | None, progress: Progress) -> StockKernel:
-    """Return the newest kernel of a series (None: of all) that Debian ships; from the cache if it is there.
+    """Return the newest kernel of a series (None: of all series) that Debian ships, from the cache if it is there.
 
     Nothing is installed. Raises MachineError if there is no such kernel, or no network.
     """
@@ -148,11 +150,11 @@ def fetch(series: str | None, progress: Progress) -> StockKernel:
 
 
 def adopt(image: Path, tree: Path | None = None) -> StockKernel:
-    """Return the kernel in a bzImage, kept in the cache with the modules below `tree`.
+    """Return the kernel in a bzImage, after storing it in the cache with the modules below `tree`.
 
-    Default for `tree`: this machine's modules of that release. The configuration is next to the image as
-    config-RELEASE, among the modules as `config`, or in the tree that built it. Raises InputError if this is not a
-    kernel image, or if it has no configuration.
+    Default for `tree`: this machine's modules of the same release. The configuration is next to the image as
+    config-RELEASE, among the modules as `config`, or in the tree that built the image. Raises InputError if the file is
+    not a kernel image, or has no configuration.
     """
     name = release(image)
     tree = tree or Path("/lib/modules", name)
@@ -164,7 +166,7 @@ def adopt(image: Path, tree: Path | None = None) -> StockKernel:
 
 
 def _keep(name: str, version: str, image: Path, config: Path, tree: Path) -> StockKernel:
-    """Return a kernel after putting it into the cache, completely or not at all."""
+    """Store a kernel atomically in the cache, and return it."""
     home = _home()
     home.mkdir(parents=True, exist_ok=True)
     shipped = image.read_bytes()
@@ -202,9 +204,9 @@ def _keep(name: str, version: str, image: Path, config: Path, tree: Path) -> Sto
 
 
 def _machine() -> str:
-    """Return a name of the emulator that runs trials.
+    """Return the name of the emulator that runs trials.
 
-    Without QEMU it is "none", so that kernels can still be listed.
+    Without QEMU, the name is "none", so that kernels can still be listed.
     """
     try:
         return f"QEMU {qemu.version()}"

@@ -1,4 +1,4 @@
-"""Compile the library that makes QEMU's threads take turns (turns.c has the reason), and keep it for this machine."""
+"""Compile the library that makes QEMU's threads take turns (turns.c has the reason), and cache it for this machine."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ CURE = "sudo apt-get install gcc libc6-dev"
 
 @cache
 def library(home: Path) -> Path:
-    """Return the library for LD_PRELOAD, in `home`. It is compiled if it is not there.
+    """Return the library for LD_PRELOAD, in `home`. Compile it if it is not there.
 
     Raises MachineError without a C compiler, or if programs cannot load the library from there. The error has the fix.
     """
