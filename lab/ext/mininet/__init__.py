@@ -1,0 +1,12 @@
+"""Run Mininet scripts unchanged in a guest, in virtual time, and keep a record of each run: `lab mininet`."""
+
+from lab.app.extension import Extension
+
+EXTENSION = Extension(
+    commands=("mininet",),
+    section="Networks",
+    examples={
+        "mininet": ("lab mininet bufferbloat.py --bw 10 --delay 20", "lab mininet --seed 2 --out runs/2 topology.py")
+    },
+    functions=("mininet",),
+)

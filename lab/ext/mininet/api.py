@@ -1,0 +1,39 @@
+"""Run Mininet scripts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from lab.app.options import SuiteOptions, spread
+
+if TYPE_CHECKING:
+    from lab.ext.mininet.running import MininetRun
+
+LONGEST_SECONDS = 24 * 3600.0  # of the guest's clock
+
+
+@spread(SuiteOptions, without=["jobs"])
+def mininet(
+    script: str | Path,
+    *arguments: str,
+    options: SuiteOptions,
+    out: str | Path | None = None,
+    heard: Callable[[bytes], None] = lambda _: None,
+) -> MininetRun:
+    """Run a Mininet script, unchanged, in a guest in virtual time, and return its run. A stored run is not repeated.
+
+    The script sees the modules that it imports from its folder, and the files there that it names. The files that it
+    writes into its folder are copied to `out` (default: a folder with the script's name). `heard` gets its output as it
+    comes. Raises InputError, MachineError (no kernel, no userland), Interrupted, and the errors of running a trial.
+    """
+    from lab.ext.mininet import running
+    from lab.machine.kernel import choose
+    from lab.record.store import Store
+    from lab.runner.plan import Settings
+
+    settings = Settings(running.with_switch(choose("uml", options.kernel)), seed=options.seed)
+    target = Path(out) if out else Path(Path(script).stem)
+    given = (settings, Store(options.folder), target, LONGEST_SECONDS, options.limits, heard)
+    return running.run(Path(script), arguments, *given)

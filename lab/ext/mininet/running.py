@@ -1,0 +1,194 @@
+"""Run a Mininet script in a guest with Open vSwitch, pass its output on while it runs, and keep the record."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor, wait
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from lab.app.running import Interrupted
+from lab.base.building import shown
+from lab.errors import InputError, MachineError
+from lab.ext import alone
+from lab.ext.mininet.packing import PackedScript, pack
+from lab.guest import outputs
+from lab.guest.interactive import IPERF
+from lab.guest.trial import Trial
+from lab.machine.kernel import Budget, Guest, Kernel, KernelMissing, UmlKernel
+from lab.machine.kernel.uml import builder
+from lab.machine.kernel.uml.cache import series
+from lab.machine.userland.ready import ready
+from lab.record.record import Record
+from lab.record.store import Store
+from lab.report.wording import plural
+from lab.runner.guest import run as run_in_guest
+from lab.runner.plan import Settings
+from lab.spec.variant import ResolvedVariant
+
+HERE = Path(__file__).parent
+SWITCH = ResolvedVariant(config=(HERE / "openvswitch.config",))
+PLACE, ARCHIVE, COMMAND = "/tmp/own", "script.tar", "command.json"  # in the guest
+SAID = f"{outputs.PROGRAM}.out"
+STATUS = f"{outputs.PROGRAM}/status.json"
+FILES = f"{outputs.PROGRAM}/files/"  # the files that the script wrote
+# Mininet's mnexec closes each descriptor that a process may have, most of which are not open. After Mininet has raised
+# the limit, that many failed calls look like a process that spins, for which virtual time passes.
+MNEXEC = """#!/bin/sh
+case "$1" in
+-*c*) ulimit -Sn 1024 ;;
+esac
+exec /usr/bin/mnexec "$@"
+"""
+LOOK_SECONDS = 0.05  # between two looks at the script's output
+
+
+@dataclass(frozen=True)
+class MininetRun:
+    """Holds a script's run: its record, its exit status, and the files that it wrote."""
+
+    script: str
+    record: Record
+    status: int | None  # None: it did not end in time
+    out: Path  # the folder of the files
+    files: tuple[str, ...]
+    is_new: bool  # whether it ran now; else the store had the record
+
+    @property
+    def exit_code(self) -> int:
+        """Return the script's own exit status if it succeeded, else 1."""
+        return 0 if self.status == 0 else 1
+
+    @property
+    def sentence(self) -> str:
+        """Return what happened, in one line."""
+        ended = "did not end in time" if self.status is None else f"exit status {self.status}"
+        seconds = self.record.host.get("guest_seconds")
+        parts = [f"{self.script}: {ended}"] + ([f"{seconds:.1f} s of its own time"] if self.is_new and seconds else [])
+        parts += [f"{plural(len(self.files), 'file')} in {self.out}/"] if self.files else []
+        return ", ".join(parts) + f"; {'record' if self.is_new else 'already in the store:'} {self.record.address[:12]}"
+
+    def plain(self) -> dict[str, Any]:
+        """Return this for JSON."""
+        return {
+            "script": self.script,
+            "trial": self.record.address,
+            "status": self.status,
+            "new": self.is_new,
+            "seconds": self.record.host.get("guest_seconds"),
+            "output": self.record.text(SAID),
+            "out": str(self.out),
+            "files": list(self.files),
+        }
+
+
+def with_switch(plain: Kernel) -> UmlKernel:
+    """Return the kernel if it has Open vSwitch, else the one that differs by that. Build it if it is missing.
+
+    Raises InputError for a kernel that is not built here, and the errors of `builder.build`.
+    """
+    if not isinstance(plain, UmlKernel):
+        raise InputError(f"{plain.name} is not built here, and Mininet scripts need such a kernel")
+    if "CONFIG_OPENVSWITCH=y" in plain.configuration.splitlines():
+        return plain
+    try:
+        return plain.variant(SWITCH)
+    except KernelMissing:
+        with shown() as progress:
+            return builder.variant(series(plain.name), SWITCH, progress)
+
+
+def trial_of(packed: PackedScript, arguments: Sequence[str], seconds: float, settings: Settings) -> Trial:
+    """Return the trial of a script. Its address covers the script's files, arguments, seed, userland and kernel."""
+    userland = ready("mininet")
+    files = {
+        "inside.py": (HERE / "inside.py").read_bytes(),
+        "iperf": IPERF.format(iperf="/usr/bin/iperf").encode(),
+        "mnexec": MNEXEC.encode(),
+        ARCHIVE: packed.archive,
+        COMMAND: json.dumps([packed.name, *arguments]).encode(),
+    }
+    command = ("{files}/inside.py", f"{{files}}/{ARCHIVE}", f"{{files}}/{COMMAND}", f"{seconds:g}")
+    try:
+        workload = alone.program(PLACE, command, files, seconds)
+    except ValueError as error:
+        raise InputError(f"{packed.name}: {error}") from None
+    name = "".join(each if each.isalnum() else "-" for each in Path(packed.name).stem)
+    return alone.trial(f"mininet/{name}", "script", packed.archive, workload, settings, userland)
+
+
+def run(
+    script: Path,
+    arguments: Sequence[str],
+    settings: Settings,
+    store: Store,
+    out: Path,
+    seconds: float,
+    budget: Budget,
+    heard: Callable[[bytes], None],
+) -> MininetRun:
+    """Run a script unless the store has its record, pass its output to `heard`, and copy the files that it wrote to
+    `out`.
+
+    Raises InputError, MachineError, Interrupted, and the errors of running a trial.
+    """
+    packed = pack(script)
+    trial = trial_of(packed, arguments, seconds, settings)
+    record = store.get(trial.address)
+    is_new = record is None
+    if record is None:
+        record = _performed(trial, store, settings.kernel, budget, heard)
+    else:
+        record.verify()
+        heard(record.path(SAID).read_bytes())
+    files = tuple(name.removeprefix(FILES) for name in sorted(record.outputs) if name.startswith(FILES))
+    _copy(record, files, out)
+    return MininetRun(packed.name, record, record.json(STATUS)["status"], out, files, is_new)
+
+
+def _performed(trial: Trial, store: Store, kernel: Kernel, budget: Budget, heard: Callable[[bytes], None]) -> Record:
+    """Run the trial in the background, and pass on what the script prints until it ends. Ctrl-C ends the guest."""
+    guests: list[Guest] = []
+    core = min(os.sched_getaffinity(0))
+    told = 0
+    with store.held(), ThreadPoolExecutor(1) as beside:
+        running = beside.submit(run_in_guest, trial, store, kernel, core, budget, guests.append, {})
+        try:
+            while not wait([running], LOOK_SECONDS).done:
+                for guest in guests:
+                    told = _pass_on(guest.folder / "out" / SAID, told, heard)
+            record = running.result()
+        except KeyboardInterrupt:
+            raise Interrupted("interrupted: the script left no record") from None
+        finally:
+            for guest in guests:
+                guest.end()
+    _pass_on(record.path(SAID), told, heard)
+    return record
+
+
+def _pass_on(file: Path, told: int, heard: Callable[[bytes], None]) -> int:
+    """Pass on the rest of a file, and return the number of bytes that have been passed on."""
+    try:
+        with file.open("rb") as source:
+            source.seek(told)
+            fresh = source.read()
+    except FileNotFoundError:
+        return told
+    if fresh:
+        heard(fresh)
+    return told + len(fresh)
+
+
+def _copy(record: Record, files: Sequence[str], out: Path) -> None:
+    try:
+        for name in files:
+            target = out / name
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(record.path(FILES + name), target)
+    except OSError as error:
+        raise MachineError(f"cannot write the script's files to {out}: {error.strerror}") from None
