@@ -56,7 +56,7 @@ def remarks(found: _Found) -> Iterator[str]:
     from lab.report import text
 
     for kernel, claims in found.items():
-        yield from (f"{kernel}: {remark}" for claim in claims for remark in text.remarks(claim.judged.result))
+        yield from (f"{kernel}: {remark}" for claim in claims for remark in text.remarks(claim.judged))
 
 
 def cases(found: _Found) -> tuple[Case, ...]:

@@ -33,4 +33,4 @@ def remarks(found: Seeds) -> Iterator[str]:
     """Yield remarks about seeds with which a prediction misses its accuracy."""
     for claim in found.claims:
         for seed, judged in claim.judged.items():
-            yield from (f"seed {seed}: {remark}" for remark in text.remarks(judged.result))
+            yield from (f"seed {seed}: {remark}" for remark in text.remarks(judged))

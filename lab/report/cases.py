@@ -18,7 +18,7 @@ def cases(claims: Iterable[Claim]) -> tuple[Case, ...]:
 
 def _case(claim: Claim) -> Case:
     result = claim.judged.result
-    remarks = list(text.remarks(result))
+    remarks = list(text.remarks(claim.judged))
     reason = result.verdict.reason or "; ".join(remarks)
     message = f"{result.verdict.kind}: {reason}" if reason else result.verdict.kind
     detail = "\n".join([text.plain(text.block(result)).strip(), *remarks])

@@ -18,6 +18,8 @@ from lab.verdict import ClaimResult, Kind, Result
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
+    from lab.verdict.judged import JudgedClaim
+
 COLOURS: Mapping[Kind, str] = {
     "reproduced": "green",
     "partly": "bright_yellow",
@@ -78,8 +80,9 @@ def blocks(claims: Iterable[ClaimResult]) -> RenderableType:
     return Group(*map(block, claims))
 
 
-def remarks(claim: ClaimResult) -> Iterable[str]:
+def remarks(judged: JudgedClaim) -> Iterable[str]:
     """Yield remarks about predictions that miss their accuracy, and about causes that fail."""
+    claim, known = judged.result, judged.known_misses
     for result in claim.results:
         if result.standing in ("off", "undecided"):
             name = f"{result.arm} at {result.point}" if result.point else result.arm
@@ -87,6 +90,7 @@ def remarks(claim: ClaimResult) -> Iterable[str]:
             yield (
                 f"{claim.claim}, {name}: the model is {result.standing}, {foreseen(result)} predicted, "
                 f"{figure(result.measured)} measured{spread}; declared accuracy: {result.accuracy}"
+                + (f"; known: {known[result.arm]}" if result.arm in known else "")
             )
     for result in claim.results:
         if result.explains and result.explains.grade != "consistent" and result.bears_out is False:

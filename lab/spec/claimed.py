@@ -78,6 +78,21 @@ class Untestable(Declared):
         _said(self.because, "an untestable part needs a reason: because='...'")
 
 
+@dataclass(frozen=True)
+class ModelMiss(Declared):
+    """Names an arm whose prediction is known to miss its accuracy, and the reason. It is to the model what `expect` is
+    to the verdict: a run is as expected if these predictions miss, and no others.
+    """
+
+    arm: str
+    because: str
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        _said(self.arm, "a miss needs its arm: ModelMiss('arm', because='...')")
+        _said(self.because, "a miss needs a reason: because='...'")
+
+
 def _said(text: str, otherwise: str) -> None:
     if not text.strip():
         raise ValueError(otherwise)

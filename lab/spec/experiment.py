@@ -17,7 +17,7 @@ from lab.guest.task import Count, Interference, Observer, Traffic
 from lab.guest.typed import Declared
 from lab.spec.cause import Cause, Consistent, Demonstrated, Refutes
 from lab.spec.changes import Changes
-from lab.spec.claimed import Claimed, Implied, Reported, Untestable
+from lab.spec.claimed import Claimed, Implied, ModelMiss, Reported, Untestable
 from lab.spec.drawn import Drawn
 from lab.spec.prediction import Prediction, Predictor
 from lab.spec.steady import Steady
@@ -43,6 +43,7 @@ __all__ = [
     "Figure",
     "Implied",
     "Metric",
+    "ModelMiss",
     "Odds",
     "Point",
     "Prediction",
@@ -58,7 +59,7 @@ __all__ = [
 ]
 
 Metric = Callable[[Any], Value]  # takes a record
-Expected = Literal["reproduced", "partly", "not reproduced", "not testable as stated"]
+Expected = Literal["reproduced", "partly", "not reproduced", "not testable as stated", "inconclusive"]
 Programs = Literal["guest", "programs"]  # the locked userlands that guests can boot from
 Samples = Annotated[int, Meta(ge=1, le=10_000)]  # more would take days, and a plan too large for memory
 Workload = Annotated[Traffic, Meta(title="a workload of lab.guest.workload")]
@@ -161,7 +162,7 @@ class Experiment(Changes):
 
     The experiment's own changes to the topology hold for every arm. Raises ValueError if there is no arm, two arms
     share a name, an arm is relative to a missing arm, no arm that counts has a claimed figure, only some of these arms
-    name their part of the sentence, or the expected verdict is impossible.
+    name their part of the sentence, the expected verdict is impossible, or a known miss names a missing arm.
     """
 
     # a file of topologies/, a path from the experiment's own folder, or Mininet's Topo class (or a function making one)
@@ -196,6 +197,8 @@ class Experiment(Changes):
     # the cause that no arm explains yet, and why it is open
     unexplained: str = ""
     expect: Expected = "reproduced"
+    # the arms whose predictions are known to miss their accuracy
+    misses: tuple[ModelMiss, ...] = ()
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -215,6 +218,9 @@ class Experiment(Changes):
                 for name in arm.explains.between:
                     if name not in {other.name for other in self.arms}:
                         raise ValueError(f"arm '{arm.name}': between='{name}' is not an arm")
+        for miss in self.misses:
+            if miss.arm not in {arm.name for arm in self.arms}:
+                raise ValueError(f"misses: '{miss.arm}' is not an arm")
         for arm in self.arms:
             for point in self.points:
                 if (claimed := self.claimed(arm, point)) is not None:

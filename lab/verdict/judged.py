@@ -39,14 +39,26 @@ class JudgedClaim:
 
     @property
     def passed(self) -> bool:
-        """Whether nothing contradicts the expectation, and no prediction failed or misses its accuracy.
+        """Whether nothing contradicts the expectation: neither the verdict, nor a prediction that failed, nor one that
+        misses its accuracy without being known to, or meets it although it is known to miss.
 
         In real time, a figure whose interval straddles a bound contradicts nothing, because this machine cannot measure
         the figure well enough. In virtual time, no figure is uncertain, so the verdict must be the expected one.
         """
         as_expected = self.result.verdict.kind == self.declared.experiment.expect
         failed = any(each.prediction_failed for each in self.result.results)
-        return (as_expected or self._undecided_in_real_time()) and not (self.result.model_is_off or failed)
+        return (as_expected or self._undecided_in_real_time()) and not (self._surprising_models or failed)
+
+    @property
+    def known_misses(self) -> Mapping[str, str]:
+        """The arms whose predictions are known to miss their accuracy, and the reason for each."""
+        return {miss.arm: miss.because for miss in self.declared.experiment.misses}
+
+    @property
+    def _surprising_models(self) -> bool:
+        off = {each.arm for each in self.result.model_is_off}
+        held = {each.arm for each in self.result.results if each.standing == "holds"} - off
+        return bool(off - self.known_misses.keys() or held & self.known_misses.keys())
 
     def _undecided_in_real_time(self) -> bool:
         clocks = {case.key: case.clock for case in self.cases}

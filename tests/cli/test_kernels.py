@@ -17,7 +17,7 @@ from lab.verdict import ClaimResult, Kind, Verdict
 def claims(kernel: str, passed: bool = True, **kinds: Kind) -> Claims:
     def claim(name: str, kind: Kind) -> Any:
         result = ClaimResult(f"a/{name}", Verdict(kind, ""), kernel, "virtual", ())
-        judged = SimpleNamespace(result=result)
+        judged = SimpleNamespace(result=result, known_misses={})
         return SimpleNamespace(
             id=f"a/{name}", article="a", name=name, verdict=result.verdict, judged=judged, passed=passed, records=()
         )

@@ -62,7 +62,7 @@ def test_the_sign_of_a_bound_stays_with_its_figure() -> None:
 def test_a_metric_of_several_arms_is_explained_once() -> None:
     said = claim._measured([metric.most_in_flight("a", 0, 1), metric.most_in_flight("a", 0, 2)])
     assert said.count("<code>most_in_flight(") == 2
-    assert said.count("Measure the most segments") == 1
+    assert said.count("Measure the largest number of segments") == 1
 
 
 def result(predicted: float, measured: float, unit: str = "s", off: bool = False) -> Any:

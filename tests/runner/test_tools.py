@@ -48,7 +48,7 @@ def test_an_address_covers_all_that_a_guest_imports(tmp_path: Path) -> None:
     [
         ("guest/workload/bulk.py", "import fcntl\n", "import fcntl  # light\n\n", True),
         ("guest/workload/bulk.py", "class Bulk(", "class Bulk(\n    ", True),
-        ("guest/perform.py", '"""Run the trial in `folder`;', '"""Perform it;', True),
+        ("guest/perform.py", '"""Run the trial in `folder`,', '"""Perform it;', True),
         ("units.py", '"""', '"""Of units. ', True),
         ("guest/perform.py", "LATE_NS = 200_000", "LATE_NS = 200000", True),
         ("guest/perform.py", "LATE_NS = 200_000", "LATE_NS = 300_000", False),

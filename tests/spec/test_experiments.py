@@ -263,7 +263,7 @@ def test_an_experiment_finds_the_topologies_beside_it(
             "Experiment(**COMMON, arms=(Arm('a', Reported(1, 'so')),), expect='fine')\n",
             (
                 "1: Experiment.expect: should be 'reproduced' or 'partly' or 'not reproduced' or 'not testable as "
-                "stated', not 'fine'"
+                "stated' or 'inconclusive', not 'fine'"
             ),
         ),
         (

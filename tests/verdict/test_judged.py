@@ -19,7 +19,7 @@ def judged(kinds: dict[str, tuple[Any, Clock]], verdict: Any, expect: str, clock
         Result(arm, "", None, None, HUNDRED, Verdict(kind, ""), counts=True, trials=())
         for arm, (kind, _) in kinds.items()
     )
-    declared: Any = SimpleNamespace(experiment=SimpleNamespace(expect=expect))
+    declared: Any = SimpleNamespace(experiment=SimpleNamespace(expect=expect, misses=()))
     return JudgedClaim(declared, cases, ClaimResult("a/b", Verdict(verdict, ""), "7.2", clock, results), (), None)
 
 
@@ -47,3 +47,18 @@ def test_an_open_verdict_excuses_no_model() -> None:
     off = Result("one", "", None, bps(50), HUNDRED, None, counts=False, trials=(), accuracy=case().accuracy)
     result = ClaimResult("a/b", claim.result.verdict, "7.2", "virtual", (*claim.result.results, off))
     assert not JudgedClaim(claim.declared, claim.cases, result, (), None).passed
+
+
+@pytest.mark.parametrize(
+    ("measured", "misses", "passes"),
+    [(100, (), True), (50, (), False), (50, ("one",), True), (100, ("one",), False), (50, ("other",), False)],
+)
+def test_a_prediction_misses_if_it_is_known_to_and_only_then(
+    measured: int, misses: tuple[str, ...], passes: bool
+) -> None:
+    claim = judged({"one": ("reproduced", "virtual")}, "reproduced", "reproduced")
+    figure = Result("one", "", None, HUNDRED, bps(measured), None, False, (), accuracy=case().accuracy)
+    result = ClaimResult("a/b", claim.result.verdict, "7.2", "virtual", (figure,))
+    known = tuple(SimpleNamespace(arm=arm, because="it is made up") for arm in misses)
+    declared: Any = SimpleNamespace(experiment=SimpleNamespace(expect="reproduced", misses=known))
+    assert JudgedClaim(declared, claim.cases, result, (), None).passed is passes

@@ -98,7 +98,7 @@ def run(
 
     judged = [claim.judged.result for claim in found]
     output.answer(found.plain(), lambda: text.blocks(judged), as_json)
-    for remark in (remark for result in judged for remark in text.remarks(result)):
+    for remark in (remark for claim in found for remark in text.remarks(claim.judged)):
         output.say(remark)
     if begun and clocked.times:
         output.say(clocked.said("verdict"))

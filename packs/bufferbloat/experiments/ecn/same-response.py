@@ -12,6 +12,7 @@ from lab import (
     Flow,
     Flows,
     Implied,
+    ModelMiss,
     QueueState,
     Steady,
     TcpInfo,
@@ -62,4 +63,11 @@ EXPERIMENT = Experiment(
     steady=Steady(),
     tolerance=Within(0.03, because="what is lost and sent again is some hundredths"),
     accuracy=Within(0.05, because="the law leaves out moments in which the queue is empty after a drop"),
+    misses=(
+        ModelMiss(
+            "delay-by-loss",
+            because="CoDel holds the shortest delay of an interval at its target (RFC 8289, 3.2), and the mean of the "
+            "flows' saw-teeth is longer",
+        ),
+    ),
 )

@@ -3,7 +3,7 @@
 RFC 8290, section 4.1: deficit round robin over the flows.
 """
 
-from lab import Arm, Bulk, Duration, Experiment, Flow, Flows, Implied, Steady, TcpInfo, Within, metric, model
+from lab import Arm, Bulk, Duration, Experiment, Flow, Flows, Implied, ModelMiss, Steady, TcpInfo, Within, metric, model
 
 LENGTH, SPREAD = Duration.of("40 s"), Duration.of("1 s")
 HALF = Implied(0.5, "one of two")
@@ -38,4 +38,12 @@ EXPERIMENT = Experiment(
         0.05, because="a queue that runs empty after a drop loses its turn: a twentieth is what that may be"
     ),
     accuracy=Within(0.05, because="the law is for flows that always have a frame queued"),
+    unexplained="a flow whose queue runs empty after a cut leaves its turns to the other one; BBR, which does not cut, "
+    "and the shorter round trip gain from that; no arm shows it by itself",
+    expect="not reproduced",
+    misses=(
+        ModelMiss(
+            "cubic-bbr", because="the law is for flows that always have a frame queued, and CUBIC has none after a cut"
+        ),
+    ),
 )

@@ -62,4 +62,7 @@ EXPERIMENT = Experiment(
     steady=Steady(),
     tolerance=Within(0.25, because="'near' is no figure; a queue without a threshold would be many times as long"),
     accuracy=Within(0.2, because="the model's flows are in step, and saw to the frame"),
+    unexplained="a saw-tooth swings from the threshold downwards, so its mean is below; the law has 769 of 800 µs for "
+    "that, and the rest is open",
+    expect="not reproduced",
 )

@@ -12,17 +12,17 @@ def gives_up(retries: int) -> Prediction:
     """The law of when a sender gives up, with so many retries."""
 
     @replay(
-        formula="the first RTO past Σ min(0.2 s × 2^k, 120 s), k = 0 to retries", source="RFC 6298, 5.5; tcp_retries2"
+        formula="the first RTO past Σ min(0.2 s × 2^k, 120 s), k = 0 to retries, with the wheel's lateness",
+        source="RFC 6298, 5.5; tcp_retries2; calc_wheel_index()",
     )
     def timeout(scenario: model.Scenario) -> Value:
         """The sysctl makes a time of an RTO of 0.2 s, which the path's own, with the round trip in it, passes later."""
         allowed = sum(min(RTO_MIN * 2**number, RTO_MAX) for number in range(retries + 1))
         rto = RTO_MIN + model.base_rtt(scenario).number
-        at, spent = rto, 0.0  # the first retransmission, from which the time counts
-        while spent < allowed:
-            rto = min(2 * rto, RTO_MAX)
-            spent += rto
-        return Value(at + spent, "s")
+        timers = [rto]  # until the first retransmission, from which the time counts
+        while sum(timers[1:]) < allowed:
+            timers.append(min(2 * timers[-1], RTO_MAX))
+        return model.timed(scenario, timers)
 
     return timeout
 

@@ -13,6 +13,7 @@ from lab import (
     Flow,
     Flows,
     Implied,
+    ModelMiss,
     Netstat,
     Program,
     Rate,
@@ -93,4 +94,14 @@ EXPERIMENT = Experiment(
     unexplained="a large send buffer takes most of what is missing with opposed delays, too, but not all; the "
     "prediction, which plays buffers, scheduler and losses, has the rest, but no arm shows them one by one",
     expect="partly",
+    misses=tuple(
+        ModelMiss(
+            arm, because="open: the model is 0.14 to 0.18 s slower than the kernel, and does not show by which rule"
+        )
+        for arm in (
+            "unbalanced-up",
+            "unbalanced-unbalanced-delay-down",
+            "unbalanced-opposed-delay-down-large-buffer",
+        )
+    ),
 )
