@@ -98,8 +98,8 @@ class PlanOptions(StoreOptions):
     on: Annotated[
         str,
         OptionText(
-            "The kernel under test: uml (built here), host (the running kernel), vm (a distribution kernel under QEMU), "
-            "or auto (one that works here)."
+            "The kernel under test: uml (built here), host (the running kernel), vm (a distribution kernel under "
+            "QEMU), or auto (one that works here)."
         ),
     ] = "uml"
     clock: Annotated[str | None, OptionText("The clock: virtual or real. Default: depends on the kernel.")] = None

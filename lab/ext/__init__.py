@@ -12,6 +12,7 @@ EXTENSIONS = (
     "course",
     "doctor",
     "hands_on",
+    "mininet",
     "mixed",
     "mptcp",
     "new",

@@ -6,6 +6,7 @@ so do all processes that it started. The file is shipped with programs that run 
 
 import ctypes
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -17,7 +18,7 @@ PR_SET_CHILD_SUBREAPER = 36
 CLONE_NEWNS, CLONE_NEWNET = 0x20000, 0x40000000
 MS_BIND, MS_REC, MS_PRIVATE = 0x1000, 0x4000, 0x40000
 FIRST = "/proc/1/ns/net"  # some settings can be written only there, and /sys shows the interfaces that are there
-ACCOUNTS = Path("/etc/passwd")
+ETC = Path("/etc")  # a copy can be written to
 # Debian's tcpdump changes to this user. It is root by another name, as scripts have tcpdump write to root's files.
 TCPDUMP = "tcpdump:x:0:0::/nonexistent:/usr/sbin/nologin\n"
 
@@ -33,11 +34,12 @@ def own_mounts(place: Path) -> None:
     private = libc.unshare(CLONE_NEWNS) or libc.mount(b"none", b"/", None, MS_REC | MS_PRIVATE, None)
     if private or libc.mount(b"none", NAMED, b"tmpfs", 0, None):
         sys.exit(f"the command has no mounts of its own: {os.strerror(ctypes.get_errno())}")
-    accounts = place / ACCOUNTS.name
-    place.mkdir()
-    accounts.write_text(ACCOUNTS.read_text() + TCPDUMP)
-    if libc.mount(bytes(accounts), bytes(ACCOUNTS), None, MS_BIND, None):
-        sys.exit(f"the command has no accounts of its own: {os.strerror(ctypes.get_errno())}")
+    settings = place / ETC.name
+    shutil.copytree(ETC, settings, symlinks=True)
+    with (settings / "passwd").open("a") as accounts:
+        accounts.write(TCPDUMP)
+    if libc.mount(bytes(settings), bytes(ETC), None, MS_BIND, None):
+        sys.exit(f"the command has no settings of its own: {os.strerror(ctypes.get_errno())}")
 
 
 def to_first_network() -> None:

@@ -38,6 +38,7 @@ NEEDS: dict[str, dict[str, str]] = {
     "kernel baseline": {"name": "spring"},
     "kernel fetch": {"name": "./file"},
     "mixed": {"topology": "symmetric-1g", "commands": "sender: true"},
+    "mininet": {"script": "net.py"},
     "mn": {"topology": "symmetric-1g", "command": "nodes"},
     "new": {"name": "mine/first"},
     "packetdrill run": {"wanted": "one.pkt"},
@@ -108,7 +109,10 @@ ANYTHING = {
     ("bundle", "report"): "a folder of pages",
     ("doctor", "results"): "it reports what does not work",
     ("graph", "out"): "it is written",
+    ("mininet", "arguments"): "they are the script's",
     ("new", "name"): "it is a new name",
+    ("regress", "cluster"): "it says first that there is no such baseline; `run` shows what it says of the cluster",
+    ("regress", "store"): "as for the cluster",
     ("kernel fetch", "name"): "a distribution has it or has not",
 }
 
@@ -138,7 +142,8 @@ def argv(command: str, wrong: str) -> list[str]:
     """A command line with what the command needs, and a wrong name."""
     given = {**NEEDS.get(command, {}), wrong: WRONG[wrong]}
     words = command.split()
-    for parameter in commands()[command].params:
+    options_first = sorted(commands()[command].params, key=lambda each: each.param_type_name != "option")
+    for parameter in options_first:  # what follows a script is its own
         if parameter.name in given:
             option = [parameter.opts[0]] if parameter.param_type_name == "option" else []
             words += [*option, given[parameter.name]]
@@ -156,6 +161,7 @@ def typed(
     toy()
     (here / "file").write_text("no store\n")
     (here / "one.pkt").write_text("0 socket(..., SOCK_STREAM, IPPROTO_TCP) = 3\n")
+    (here / "net.py").write_text("")
     nbformat.write(nbformat.v4.new_notebook(), here / "handed-in.ipynb")
     (here / "tree").mkdir()
     for words in (

@@ -18,7 +18,7 @@ from lab.cli.seeding import render
 from lab.errors import InputError
 from lab.machine.kernel import UmlKernel
 from lab.report import text
-from lab.report.html import ranges
+from lab.report.wording import ranges
 from lab.verdict import ClaimResult, Kind, Verdict
 
 LAB = Path(sys.executable).with_name("lab")

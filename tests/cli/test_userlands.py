@@ -27,5 +27,5 @@ def test_a_userland_is_built_by_its_name() -> None:
 
 
 def test_a_name_without_a_lock_is_refused_with_those_that_have_one() -> None:
-    with pytest.raises(InputError, match=r"unknown userland 'program'; use one of guest, programs, compiler"):
+    with pytest.raises(InputError, match=r"unknown userland 'program'; use one of guest, programs, mininet, compiler"):
         CliRunner().invoke(app, ["userland", "build", "program"], catch_exceptions=False)

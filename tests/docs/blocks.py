@@ -69,5 +69,5 @@ def tutorial(page: str, part: str) -> Iterator[Block]:
     text = (ROOT / page).read_text()
     section = text.partition(f"## {part}")[2].partition("\n## ")[0] if part else text
     for match in _FENCE.finditer(section):
-        named = re.search(r"[Ii]nto `([^`]+)`:\s*$", section[: match.start()])
+        named = re.search(r"[Ii]nto\s`([^`]+)`:\s*$", section[: match.start()])
         yield Block(ROOT / page, match["language"], match["text"], named[1] if named else "")

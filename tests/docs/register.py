@@ -36,6 +36,7 @@ TUTORIALS = (
     ("docs/tutorial.md", ""),
     ("docs/own-figure.md", ""),
     ("docs/applications.md", ""),
+    ("docs/mininet.md", "An example: bufferbloat"),
 )
 
 # Pages whose Python declares something, which is read with an experiment's words at hand; pages whose Python runs.

@@ -25,7 +25,10 @@ DISTRIBUTIONS: Mapping[str, tuple[Draw, float]] = {  # name -> what draws from i
     "uniform": (lambda chance, size: chance.uniform(0, 1, size), 0.5),
     "Student's t, 3 degrees": (lambda chance, size: chance.standard_t(3, size), 0),
     "two modes": (lambda chance, size: 4.0 * (chance.random(size) < 0.5) + chance.normal(0, 1, size), 2),
-    "one figure in ten is an outlier": (lambda chance, size: 4.0 * (chance.random(size) < 0.1) + chance.normal(0, 1, size), 0.4),
+    "one figure in ten is an outlier": (
+        lambda chance, size: 4.0 * (chance.random(size) < 0.1) + chance.normal(0, 1, size),
+        0.4,
+    ),
     "beta (5, 1), a share near 1": (lambda chance, size: chance.beta(5, 1, size), 5 / 6),
     "gamma (4)": (lambda chance, size: chance.gamma(4, 1, size), 4),
     "Poisson (3), a count": (lambda chance, size: chance.poisson(3, size).astype(float), 3),

@@ -52,4 +52,6 @@ def run_script(
         output.emit(found.plain())
     else:
         output.say(found.sentence)
+        if found.instead:
+            output.say(found.instead)
     raise typer.Exit(found.exit_code)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
@@ -44,6 +45,15 @@ case "$1" in
 esac
 exec /usr/bin/mnexec "$@"
 """
+# What a script cannot have in a guest: a pattern of its last messages, and what to do instead.
+CANNOT = (
+    (r"cgroups not mounted|cgcreate", "CPU limits have no effect in virtual time, in which computing takes no time"),
+    (r"[Tt]kinter|xterm|DISPLAY", "a guest has no windows: print, write plots to files, or use `lab mn` for a prompt"),
+    (r"\bofdatapath\b", "the userland has no OpenFlow reference switch: use Open vSwitch, Mininet's default"),
+    (r"interface? .* does not exist|eth\d+ does not exist", "a guest has no network card: all its links are Mininet's"),
+    (r"\bgetent\b|\bssh\b|No route to host", "a guest reaches no other machine: run all parts of the script in it"),
+)
+LAST_LINES = 20  # of a failed script's output, in which its reason stands
 LOOK_SECONDS = 0.05  # between two looks at the script's output
 
 
@@ -71,6 +81,12 @@ class MininetRun:
         parts = [f"{self.script}: {ended}"] + ([f"{seconds:.1f} s of its own time"] if self.is_new and seconds else [])
         parts += [f"{plural(len(self.files), 'file')} in {self.out}/"] if self.files else []
         return ", ".join(parts) + f"; {'record' if self.is_new else 'already in the store:'} {self.record.address[:12]}"
+
+    @property
+    def instead(self) -> str:
+        """Return what a failed script cannot have, with what to do instead; "" if that is unknown."""
+        said = "\n".join(self.record.text(SAID).splitlines()[-LAST_LINES:]) if self.exit_code else ""
+        return next((instead for pattern, instead in CANNOT if re.search(pattern, said)), "")
 
     def plain(self) -> dict[str, Any]:
         """Return this for JSON."""

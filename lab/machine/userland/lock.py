@@ -11,7 +11,7 @@ from typing import Literal, get_args
 from lab.errors import InputError, MachineError
 
 HERE = Path(__file__).parent
-Name = Literal["guest", "programs", "compiler", "lab", "keyring"]
+Name = Literal["guest", "programs", "mininet", "compiler", "lab", "keyring"]
 NAMES: tuple[Name, ...] = get_args(Name)
 
 HEADER = """\

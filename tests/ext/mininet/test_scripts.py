@@ -1,0 +1,122 @@
+"""Mininet scripts run as they are, and give the same bytes every time."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+import lab
+from lab.app.verification import verify
+from lab.ext.mininet.running import MininetRun
+from lab.machine.kernel import Budget, UmlKernel
+
+pytestmark = pytest.mark.guest
+
+SCRIPTS = Path(__file__).parents[2] / "data" / "mininet"
+FRAME_BITS = 8 * 1514
+Script = Callable[..., MininetRun]
+
+
+@pytest.fixture
+def run(kernel: UmlKernel, tmp_path: Path) -> Script:
+    """Runs a script by its name, into a store of its own."""
+    del kernel  # it has to be there
+
+    def running(name: str, *arguments: str, seed: int = 1, store: str = "results") -> MininetRun:
+        script = SCRIPTS / name if (SCRIPTS / name).exists() else tmp_path / name
+        found: MininetRun = lab.mininet(script, *arguments, seed=seed, results=tmp_path / store, out=tmp_path / "out")
+        return found
+
+    return running
+
+
+def said(found: MininetRun) -> str:
+    assert found.status == 0, found.plain()["output"]
+    return str(found.plain()["output"])
+
+
+def test_a_full_queue_takes_its_frames_over_its_rate(run: Script, tmp_path: Path) -> None:
+    found = run("bufferbloat.py")
+    idle, _, longest = map(float, re.findall(r"([\d.]+) ms", said(found)))
+    assert idle == pytest.approx(20, abs=0.3)
+    assert longest == pytest.approx(20 + 1e3 * 100 * FRAME_BITS / 10e6, rel=0.015)
+    assert found.files == ("rtt.png",)
+    assert (tmp_path / "out" / "rtt.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_arguments_decide_and_the_second_run_is_the_first(run: Script) -> None:
+    found = run("bufferbloat.py", "--queue", "50", "--time", "10")
+    *_, longest = map(float, re.findall(r"([\d.]+) ms", said(found)))
+    assert longest == pytest.approx(20 + 1e3 * 50 * FRAME_BITS / 10e6, rel=0.015)
+    again = run("bufferbloat.py", "--queue", "50", "--time", "10")
+    assert (found.is_new, again.is_new) == (True, False)
+    assert again.record.address == found.record.address
+
+
+def test_a_router_class_forwards(run: Script) -> None:
+    text = said(run("router.py"))
+    assert "lost 0.0 percent" in text
+    assert re.findall(r"^ ?\d  (\S+)", text, re.MULTILINE) == ["10.1.0.1", "10.2.0.2"]
+
+
+def test_mininets_own_iperf_ends(run: Script) -> None:
+    rates = re.findall(r"'([\d.]+) Mbits/sec'", said(run("iperf.py")))
+    assert all(40 < float(rate) <= 50 for rate in rates)
+    assert rates
+
+
+def test_servers_in_the_background_and_a_watched_command(run: Script, tmp_path: Path) -> None:
+    found = run("background.py")
+    text = said(found)
+    assert "the server answered 200" in text
+    assert "heard True" in text
+    assert (tmp_path / "out" / "ping.pcap").stat().st_size > 24
+
+
+def test_a_link_fails_and_recovers_under_mininets_command_line(run: Script) -> None:
+    text = said(run("cli.py"))
+    assert "2 packets transmitted, 2 received" in text
+    assert "without the link 100.0" in text
+    assert "with the link 0.0" in text
+
+
+def test_a_tree_of_64_hosts_with_a_controller_in_the_guest(run: Script) -> None:
+    assert "64 hosts, lost 0.0 percent" in said(run("tree.py"))
+
+
+def test_two_stores_hold_the_same_bytes(run: Script, tmp_path: Path) -> None:
+    first, second = run("background.py"), run("background.py", store="again")
+    assert first.record.outputs == second.record.outputs
+    checked = verify(tmp_path / "results", 1, Budget())
+    assert [each.outcome for each in checked.checked] == ["identical"]
+
+
+@pytest.mark.parametrize(
+    ("text", "status", "instead"),
+    [
+        ("import sys\nsys.exit(3)\n", 3, ""),
+        ("import time\ntime.sleep(10**7)\n", None, ""),
+        ("import tkinter\n", 1, "a guest has no windows"),
+        ("raise Exception('cgroups not mounted on /sys/fs/cgroup')\n", 1, "CPU limits have no effect"),
+    ],
+    ids=["exits", "sleeps", "windows", "cpu"],
+)
+def test_a_script_that_fails_says_how(run: Script, tmp_path: Path, text: str, status: int | None, instead: str) -> None:
+    (tmp_path / "fails.py").write_text(text)
+    found = run("fails.py")
+    assert found.status == status
+    assert found.exit_code == 1
+    assert found.instead.startswith(instead)
+
+
+def test_the_script_is_root_and_its_folder_is_its_own(run: Script, tmp_path: Path) -> None:
+    (tmp_path / "root.sh").write_text(
+        "#!/bin/bash\nsudo -E env A=1 id -u\nmodprobe tcp_bbr\necho kept > kept.txt\necho x > /etc/hosts\nps | wc -l\n"
+    )
+    found = run("root.sh")
+    assert said(found).splitlines()[0] == "0"
+    assert found.files == ("kept.txt",)
+    assert (tmp_path / "out" / "kept.txt").read_text() == "kept\n"
