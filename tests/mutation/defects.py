@@ -77,7 +77,7 @@ WIRES = (
         ),
     ),
     Defect(
-        "a frame's overhead is 23 bytes instead of 24, and read back as such",
+        "a frame's overhead is 23 bytes instead of 24, and the read-back expects 23",
         "wires",
         {"asymmetric-mtu/reverse-unaffected": OFF},
         edits=(Edit("lab/guest/fabric/shaper.py", "FRAME_OVERHEAD = Size(24)", "FRAME_OVERHEAD = Size(23)"),),
@@ -97,14 +97,14 @@ WIRES = (
         quick=True,
     ),
     Defect(
-        "each limit is one frame more",
+        "each limit is one frame larger",
         "wires",
         {"asymmetric-mtu/mss-advertised": INVALID},
         edits=(Edit("lab/guest/fabric/qdisc.py", "pack(0, direction.limit,", "pack(0, direction.limit + 1,"),),
         quick=True,
     ),
     Defect(
-        "nothing is lost, without the read-back",
+        "no frame is lost, without the read-back",
         "wires",
         {"tcp-timestamps/rtt-from-every-ack": "partly"},
         edits=(Edit("lab/guest/fabric/qdisc.py", "limit, _chance(direction.loss), gap", "limit, 0, gap"), BLIND),
@@ -126,7 +126,7 @@ WIRES = (
 
 IN_METRICS = (
     Defect(
-        "one ACK too many is counted",
+        "the metric counts one ACK too many",
         "metrics",
         {"ack-rate/slow-reader-thins-acks": OFF},
         edits=(Edit(f"{METRICS}/acks.py", "return Value(acked / (count - 1)", "return Value(acked / count"),),
@@ -157,7 +157,7 @@ IN_METRICS = (
         quick=True,
     ),
     Defect(
-        "windows are scaled by one bit less",
+        "the window scale is one bit too small",
         "metrics",
         {"tcp-bottleneck/window-plateau": OFF},
         edits=(
@@ -169,7 +169,7 @@ IN_METRICS = (
         ),
     ),
     Defect(
-        "the ACK after the right one is taken",
+        "the metric uses the ACK after the right one",
         "metrics",
         {"ack-rate/quickack-interactive": NOT},
         edits=(
@@ -181,7 +181,7 @@ IN_METRICS = (
         ),
     ),
     Defect(
-        "a retransmitted segment gives a round trip, against Karn's rule",
+        "a retransmitted segment gives an RTT, against Karn's algorithm",
         "metrics",
         {"tcp-timestamps/rtt-from-every-ack": OFF},
         edits=(
@@ -193,7 +193,7 @@ IN_METRICS = (
         ),
     ),
     Defect(
-        "a transfer's time begins with its first read",
+        "a transfer's time starts at its first read",
         "metrics",
         {"asymmetric-mtu/reverse-unaffected": OFF},
         edits=(
@@ -205,7 +205,7 @@ IN_METRICS = (
         ),
     ),
     Defect(
-        "the bytes of a transfer's first read count, though its time does not",
+        "a transfer includes its first read's bytes, but not its time",
         "metrics",
         edits=(Edit(f"{METRICS}/metrics.py", 'output["bytes"] - output["first_bytes"]', 'output["bytes"]'),),
         missed=("tcp-bottleneck/delay-100ms", "tcp-bottleneck/wmem-6m"),
@@ -226,7 +226,7 @@ IN_MODELS = (
         quick=True,
     ),
     Defect(
-        "a delayed ACK waits for 50 ms instead of 40",
+        "an ACK is delayed by 50 ms instead of 40",
         "models",
         {"tcp-nodelay/nagle-stall": OFF, "ack-rate/quickack-interactive": OFF},
         edits=(
@@ -235,31 +235,31 @@ IN_MODELS = (
         ),
     ),
     Defect(
-        "slow start begins with 9 segments instead of 10",
+        "slow start starts with 9 segments instead of 10",
         "models",
         {"asymmetric-mtu/transfer-5ms": OFF},
         edits=(Edit(f"{MODELS}/cubic.py", "TCP_INIT_CWND = 10", "TCP_INIT_CWND = 9"),),
     ),
     Defect(
-        "a frame costs 34 bytes instead of 38: no FCS",
+        "a frame's overhead is 34 bytes instead of 38, without the FCS",
         "models",
         {"asymmetric-mtu/reverse-unaffected": OFF, "asymmetric-mtu/transfer-5ms": OFF},
         edits=(Edit(f"{MODELS}/line.py", "ETHERNET = 38", "ETHERNET = 34"),),
     ),
     Defect(
-        "15 ACKs go at once when a connection starts, instead of 16",
+        "only the first 15 ACKs of a connection are immediate, instead of 16",
         "models",
         {"ack-rate/quickack-interactive": OFF},
         edits=(Edit(f"{MODELS}/delayed_ack.py", "TCP_MAX_QUICKACKS = 16", "TCP_MAX_QUICKACKS = 15"),),
     ),
     Defect(
-        "an skb costs 16 bytes less",
+        "an skb takes 16 bytes less memory",
         "models",
         {"tcp-bottleneck/delay-100ms": OFF, "tcp-bottleneck/window-plateau": OFF},
         edits=(Edit(f"{MODELS}/skb.py", "SK_BUFF, SHARED_INFO = 256, 320", "SK_BUFF, SHARED_INFO = 240, 320"),),
     ),
     Defect(
-        "windows are scaled by one bit less",
+        "the window scale is one bit too small",
         "models",
         edits=(Edit(f"{MODELS}/window.py", ".bit_length() - 1 - 15, 0), 14)", ".bit_length() - 2 - 15, 0), 14)"),),
         missed=("tcp-bottleneck/window-plateau", "tcp-bottleneck/delay-100ms"),
@@ -269,7 +269,7 @@ IN_MODELS = (
 
 KERNELS = (
     Defect(
-        "a delayed ACK waits for 41 ms instead of 40",
+        "an ACK is delayed by 41 ms instead of 40",
         "kernels",
         {"ack-rate/quickack-interactive": OFF},
         patch="delayed-ack-41-ms.patch",
