@@ -209,7 +209,7 @@ IN_METRICS = (
         "metrics",
         edits=(Edit(f"{METRICS}/metrics.py", 'output["bytes"] - output["first_bytes"]', 'output["bytes"]'),),
         missed=("tcp-bottleneck/delay-100ms", "tcp-bottleneck/wmem-6m"),
-        because="16 KiB are less than 0.02 % of 10 s at 93 Mbit/s, and predictions have 0.5 %",
+        because="16 KiB are less than 0.02 % of 10 s at 93 Mbit/s, and the accuracy of predictions is 0.5 %",
     ),
 )
 
@@ -263,7 +263,7 @@ IN_MODELS = (
         "models",
         edits=(Edit(f"{MODELS}/window.py", ".bit_length() - 1 - 15, 0), 14)", ".bit_length() - 2 - 15, 0), 14)"),),
         missed=("tcp-bottleneck/window-plateau", "tcp-bottleneck/delay-100ms"),
-        because="a window is then rounded to 64 B instead of 128, of 4 MB; no claim is about the scale itself",
+        because="a window of 4 MB is then rounded to 64 B instead of 128 B; no claim tests the scale itself",
     ),
 )
 
